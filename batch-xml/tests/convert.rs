@@ -392,6 +392,29 @@ fn partitions_of_the_draft() {
         <collector ref="C"/><analyzer ref="A"/><reducer ref="T"/></partition></step>"##,
         &["W79 logicalTX"],
     );
+    // An optional property: an algorithm may plan it, or some partitions have it.
+    let fields = |partition: &str| {
+        format!(
+            "<step id='s'><batchlet ref='Fields'/><partition instances='2'>{partition}</partition></step>"
+        )
+    };
+    to_jakarta(
+        &fields("<algorithm ref='M'/>"),
+        r##"<step id="s"><batchlet ref="Fields"><properties>
+        <property name="file" value="#{partitionPlan['file']}?:#{jobParameters['file']};"/>
+        <property name="mode" value="#{partitionPlan['mode']}?:fast;"/></properties></batchlet>
+        <partition><mapper ref="M"/></partition></step>"##,
+        &["W80 Fields", "W80 Fields"],
+    );
+    to_jakarta(
+        &fields("<properties><property name='limit.1' value='7'/></properties>"),
+        r##"<step id="s"><batchlet ref="Fields"><properties><property name="file" value="#{jobParameters['file']}"/>
+        <property name="mode" value="#{jobParameters['mode']}?:fast;"/>
+        <property name="limit" value="#{partitionPlan['limit']}?:#{jobParameters['limit']};"/></properties></batchlet>
+        <partition><plan partitions="2"><properties partition="0">
+        <property name="limit" value="#{jobParameters['limit.1']}?:7;"/></properties></plan></partition></step>"##,
+        &["W80 Fields"],
+    );
     // Only one partition has it: the others have the job parameter, which then cannot override the property itself.
     to_jakarta(
         &step(
@@ -427,7 +450,7 @@ fn partitions_of_the_draft() {
         "<step id='s'><chunk reader='R' processor='P' writer='W'/><partition><properties>\
          <property name='f.1' value='a' target='reader'/><property name='f.1' value='b' target='writer'/></properties></partition></step>",
         r##"<step id="s"><chunk><reader ref="R"/><processor ref="P"/><writer ref="W"/></chunk><partition><plan>
-        <properties partition="0"><property name="f" value="#{jobParameters['f.1']}?:a;"/></properties></plan></partition></step>"##,
+        <properties partition="0"><property name="f" value="#{jobParameters['f.1']}?:a;"/><property name="f" value="#{jobParameters['f.1']}?:b;"/></properties></plan></partition></step>"##,
         &["E73 writer"],
     );
     to_jakarta(

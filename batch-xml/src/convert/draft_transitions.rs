@@ -142,6 +142,8 @@ impl<'a> ToDraft<'a> {
     /// order.
     fn literal_transitions(&mut self, all: &[&'a Element]) -> Vec<Transition<'a>> {
         let mut kept: Vec<Transition<'a>> = Vec::new();
+        // The positions in `kept` of patterns with wildcards.
+        let mut earlier: Vec<usize> = Vec::new();
         let mut wild: Vec<Pattern> = Vec::new();
         for element in all {
             let Some(on) = element.attribute("on") else {
@@ -170,10 +172,14 @@ impl<'a> ToDraft<'a> {
                     on: self.to.pattern(text),
                     span: on.value.span.clone(),
                 };
-                self.check_order(&kept, &transition);
+                let before = earlier.iter().map(|position| &kept[*position]);
+                self.check_order(before, &transition);
+                if is_wild(&transition.on) {
+                    earlier.push(kept.len());
+                }
                 kept.push(transition);
             }
-            if on.value.contains(['*', '?']) {
+            if is_wild(&on.value) {
                 wild.push(pattern);
                 if wild.len() > MAX_COMPARED {
                     self.too_many(on);
@@ -194,17 +200,20 @@ impl<'a> ToDraft<'a> {
     }
 
     /// Reports a transition that the draft takes before an earlier one, where both match.
-    fn check_order(&mut self, kept: &[Transition<'_>], later: &Transition<'_>) {
+    fn check_order<'t>(
+        &mut self,
+        mut earlier: impl Iterator<Item = &'t Transition<'a>>,
+        later: &Transition<'a>,
+    ) where
+        'a: 't,
+    {
         let place = later.on.specificity();
-        let is_wild = |on: &Pattern| on.contains(['*', '?']);
         let precedes = |earlier: &&Transition<'_>| {
-            is_wild(&earlier.on) && place < earlier.on.specificity() && earlier.on.overlaps(&later.on)
+            !earlier.span.is(&later.span)
+                && place < earlier.on.specificity()
+                && earlier.on.overlaps(&later.on)
         };
-        let Some(earlier) = kept
-            .iter()
-            .find(precedes)
-            .filter(|earlier| !earlier.span.is(&later.span))
-        else {
+        let Some(earlier) = earlier.find(precedes) else {
             return;
         };
         let to = self.to;
@@ -249,6 +258,10 @@ impl<'a> ToDraft<'a> {
             });
         }
     }
+}
+
+fn is_wild(pattern: &str) -> bool {
+    pattern.contains(['*', '?'])
 }
 
 /// Returns the patterns of the draft that match what a pattern of Jakarta Batch matches: there `*` may stand for nothing. `None` if

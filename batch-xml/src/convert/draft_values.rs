@@ -392,11 +392,14 @@ impl<'a> ToDraft<'a> {
     pub(super) fn wanted_properties(&mut self, of_job: &[(String, String)]) -> Vec<(String, String)> {
         let wanted = std::mem::take(&mut self.wanted);
         let mut added = Vec::new();
+        let of_job: HashMap<&str, &str> = of_job
+            .iter()
+            .map(|(name, value)| (name.as_str(), value.as_str()))
+            .collect();
         for (name, Wanted { value, span }) in &wanted {
-            let own = of_job.iter().find(|(own, _)| own == name);
-            match own {
+            match of_job.get(name.as_str()) {
                 None => added.push((name.clone(), value.clone())),
-                Some((_, own)) if own != value => {
+                Some(own) if own != value => {
                     self.no_property(
                         span,
                         format!("the job has a property {} too", quoted(name)),

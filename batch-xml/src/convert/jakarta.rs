@@ -15,8 +15,8 @@ use crate::tree::{Attribute, Element};
 use crate::values;
 use crate::write::Node;
 
-/// Maximum number of bytes of the properties that are handed to artifacts.
-const MAX_LIST_BYTES: usize = 16 << 20;
+/// Maximum number of bytes of the properties that are handed to artifacts: a larger file could not be read.
+const MAX_LIST_BYTES: usize = 4 << 20;
 
 /// The state of a conversion.
 pub(super) struct ToJakarta<'a> {

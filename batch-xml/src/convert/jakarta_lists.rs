@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use super::jakarta::ToJakarta;
-use super::jakarta_values::{Definition, Expression, PlanUse, Position, View, parameter, property};
+use super::jakarta_values::{Coverage, Definition, Expression, PlanUse, Position, View, parameter, property};
 use super::{DeclaredProperty, RUNTIME_PREFIX, list_of, names};
 use crate::codes;
 use crate::diagnostics::quoted;
@@ -180,7 +180,13 @@ impl<'a> ToJakarta<'a> {
         }
         self.list = Some(List::new(from_level, false));
         let own_level = self.levels.len() - 1;
-        for (level, definition) in self.visible(target, declared.is_some()) {
+        let first = match (&declared, target) {
+            (None, _) => 0,
+            // Those outside of it only if it declares them.
+            (Some(_), None) => own_level,
+            (Some(_), Some(_)) => 1,
+        };
+        for (level, definition) in self.visible(target, first) {
             // Those that are written for the artifact itself are kept, whether it declares them or not.
             let is_own = target.is_none() && level == own_level || definition.target.is_some();
             let is_handed = declared.is_none() && !definition.name.starts_with(RUNTIME_PREFIX);
@@ -191,7 +197,7 @@ impl<'a> ToJakarta<'a> {
                 self.entry(definition.name, view, &definition.value.value.span);
             }
         }
-        if declared.is_none() {
+        if declared.is_none() && !self.is_full {
             self.hand_planned(view, span);
         }
         let mut lost = Vec::new();
@@ -202,12 +208,12 @@ impl<'a> ToJakarta<'a> {
         self.taken_list()
     }
 
-    /// Returns the definitions that an artifact sees, with their levels; those of the job only if they are handed over.
-    fn visible(&self, target: Option<Target>, is_linked: bool) -> Vec<(usize, Definition<'a>)> {
+    /// Returns the definitions that an artifact sees from a level on, with their levels.
+    fn visible(&self, target: Option<Target>, first: usize) -> Vec<(usize, Definition<'a>)> {
         if self.is_full {
             return Vec::new();
         }
-        let levels = self.levels.iter().enumerate().skip(usize::from(is_linked));
+        let levels = self.levels.iter().enumerate().skip(first);
         let all = levels
             .flat_map(|(level, properties)| properties.definitions.iter().map(move |own| (level, *own)));
         all.filter(|(_, own)| own.target.is_none() || own.target == target)
@@ -237,14 +243,16 @@ impl<'a> ToJakarta<'a> {
             return self.entry(name, view, span);
         }
         let coverage = self.coverage(name, view, false);
-        let is_planned = coverage != super::jakarta_values::Coverage::Never;
         let default = field.default.as_deref();
         let is_expressible = default.is_none_or(|default| !default.contains(';') && !default.contains("#{"));
-        let has_value = default.is_some() || !field.is_optional;
-        if !(is_planned || has_value && is_expressible) {
+        let has_value = is_expressible && (default.is_some() || !field.is_optional);
+        let is_computed = self.plan.as_ref().is_some_and(|plan| plan.is_computed);
+        match coverage {
             // Without a value an expression is empty, which is not the same as no property.
-            lost.push(field.name.clone());
-            return;
+            Coverage::Never if !has_value => return lost.push(field.name.clone()),
+            Coverage::Perhaps if !has_value && is_computed => return lost.push(field.name.clone()),
+            Coverage::Perhaps if !has_value => self.warn_of_empty(name, span),
+            Coverage::Never | Coverage::Perhaps | Coverage::Always => {}
         }
         self.check_name(name, span);
         let base = match default.filter(|_| is_expressible) {
@@ -253,6 +261,17 @@ impl<'a> ToJakarta<'a> {
         };
         let text = self.in_partition(name, coverage, base, span).text;
         self.push(name, text, span);
+    }
+
+    fn warn_of_empty(&mut self, name: &str, span: &Span) {
+        self.sink.warning(codes::OTHER_OVERRIDE, span, |d| {
+            d.message(format!(
+                "{} is empty in partitions that have no value for it",
+                quoted(name)
+            ))
+            .label("in the draft, it is not set there")
+            .help(format!("give {} to every partition", quoted(name)))
+        });
     }
 
     fn report_not_linked(&mut self, name: &str, span: &Span) {
@@ -272,11 +291,12 @@ impl<'a> ToJakarta<'a> {
         let all = names(lost.iter().map(String::as_str));
         self.once(&format!("lost {name}"), |sink| {
             sink.warning(codes::OTHER_OVERRIDE, span, |d| {
-                d.message(format!("job parameters no longer set {all} of {}", quoted(name)))
-                    .label("nothing else sets them")
-                    .help(
-                        "to set them, write `<property name=\"..\" value=\"#{jobParameters['..']}\"/>` here",
-                    )
+                d.message(format!(
+                    "job parameters and plans no longer set {all} of {}",
+                    quoted(name)
+                ))
+                .label("nothing else sets them")
+                .help("to set them, write `<property name=\"..\" value=\"#{jobParameters['..']}\"/>` here")
             });
         });
     }

@@ -19,8 +19,16 @@ pub(super) struct Plan {
     pub(super) is_computed: bool,
     /// The number of partitions, if it is known.
     count: Option<u32>,
-    /// The partitions in which each name has a value, and the artifact for which.
-    names: HashMap<String, Vec<(u32, Option<Target>)>>,
+    names: HashMap<String, Planned>,
+}
+
+/// The partitions in which a name has a value.
+#[derive(Default)]
+struct Planned {
+    /// The artifact for which, by the number of the partition.
+    targets: HashMap<u32, Option<Target>>,
+    /// The number of partitions for each artifact.
+    counts: HashMap<Option<Target>, u32>,
 }
 
 impl Plan {
@@ -30,12 +38,13 @@ impl Plan {
 
     /// Returns the partitions in which the document gives a value to a name.
     pub(super) fn coverage(&self, name: &str, target: Option<Target>) -> Coverage {
-        let all = self.names.get(name).map_or(&[][..], Vec::as_slice);
-        let is_for = |of: Option<Target>| of.is_none() || of == target;
-        let here = all.iter().filter(|(_, of)| is_for(*of)).count();
-        match u32::try_from(here) {
-            Ok(0) => Coverage::Never,
-            Ok(here) if Some(here) == self.count => Coverage::Always,
+        let Some(planned) = self.names.get(name) else {
+            return Coverage::Never;
+        };
+        let count = |of: Option<Target>| planned.counts.get(&of).copied().unwrap_or(0);
+        match count(None) + target.map_or(0, |target| count(Some(target))) {
+            0 => Coverage::Never,
+            here if Some(here) == self.count => Coverage::Always,
             _ => Coverage::Perhaps,
         }
     }
@@ -81,10 +90,9 @@ impl<'a> ToJakarta<'a> {
             let Some((name, number)) = numbered(own.name) else {
                 continue;
             };
-            let others = plan.names.entry(name.to_owned()).or_default();
-            if let Some((_, other)) = others.iter().find(|(other, _)| *other == number.get())
-                && *other != own.target
-            {
+            let planned = plan.names.entry(name.to_owned()).or_default();
+            let other = *planned.targets.entry(number.get()).or_insert(own.target);
+            if other != own.target {
                 let span = entry.attribute("target").unwrap_or(own.value).value.span.clone();
                 self.sink.error(codes::NO_PROPERTY, &span, |d| {
                     d.message(format!(
@@ -96,7 +104,7 @@ impl<'a> ToJakarta<'a> {
                 });
                 continue;
             }
-            others.push((number.get(), own.target));
+            *planned.counts.entry(own.target).or_default() += 1;
         }
         plan
     }
@@ -142,9 +150,7 @@ impl<'a> ToJakarta<'a> {
             // In the draft a job parameter replaces it under its whole name.
             let value = self.overridable(own.name, value, &own.value.value.span).text;
             let list = lists.entry(number.get() - 1).or_default();
-            if list.iter().all(|(other, _)| other != name) {
-                list.push((name.to_owned(), value));
-            }
+            list.push((name.to_owned(), value));
         }
         let lists = lists
             .into_iter()
