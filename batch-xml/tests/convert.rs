@@ -329,7 +329,7 @@ fn flows_splits_and_decisions_that_one_dialect_lacks() {
     );
     to_jakarta(
         &format!("<decision id='d' decider='D'><end on='*'/></decision>{a}"),
-        &format!(r#"<decision ref="D" id="d"><end on="*"/></decision>{a}"#),
+        &format!(r#"<decision id="d" ref="D"><end on="*"/></decision>{a}"#),
         &["E70 decision"],
     );
     to_draft(
@@ -340,7 +340,7 @@ fn flows_splits_and_decisions_that_one_dialect_lacks() {
     // A decision of the draft fails if nothing matches, and one of Jakarta Batch completes.
     to_jakarta(
         &format!("{a}<decision id='d' ref='D'><next on='X' to='a'/></decision>"),
-        &format!(r#"{a}<decision ref="D" id="d"><next on="X" to="a"/><fail on="*"/></decision>"#),
+        &format!(r#"{a}<decision id="d" ref="D"><next on="X" to="a"/><fail on="*"/></decision>"#),
         &[],
     );
     to_draft(
@@ -391,6 +391,15 @@ fn partitions_of_the_draft() {
         <properties partition="1"><property name="f" value="#{jobParameters['f.2']}?:b;"/></properties></plan>
         <collector ref="C"/><analyzer ref="A"/><reducer ref="T"/></partition></step>"##,
         &["W79 logicalTX"],
+    );
+    // A step listener is called outside of the partitions.
+    to_jakarta(
+        "<step id='s'><listeners><listener ref='L'><properties><property name='f' value='x'/></properties></listener></listeners>\
+         <batchlet ref='B'/><partition><properties><property name='f.1' value='a'/></properties></partition></step>",
+        r##"<step id="s"><listeners><listener ref="L"><properties><property name="f" value="#{partitionPlan['f']}"/></properties></listener>
+        </listeners><batchlet ref="B"/><partition><plan><properties partition="0">
+        <property name="f" value="#{jobParameters['f.1']}?:a;"/></properties></plan></partition></step>"##,
+        &["W80 L"],
     );
     // An optional property: an algorithm may plan it, or some partitions have it.
     let fields = |partition: &str| {
@@ -537,7 +546,7 @@ fn transitions_of_the_draft() {
     );
     to_jakarta(
         &format!(r#"{step}</step><decision id="d" decider="D"><stop on="*"/></decision>"#),
-        &format!(r#"{step}</step><decision ref="D" id="d"><stop on="*"/></decision>"#),
+        &format!(r#"{step}</step><decision id="d" ref="D"><stop on="*"/></decision>"#),
         &["E72 stop"],
     );
 }

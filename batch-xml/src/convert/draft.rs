@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::draft_values::{Inner, Level, Owner, Wanted};
-use super::{ALL_ITEMS, ITEM_TIME, KnownArtifacts, executed, listed};
+use super::{ALL_ITEMS, ITEM_TIME, KnownArtifacts, executed, list_of, listed};
 use crate::codes;
 use crate::diagnostics::{Sink, quoted};
 use crate::dialect::Dialect;
@@ -87,7 +87,7 @@ impl<'a> ToDraft<'a> {
         self.leave();
         let wanted = self.wanted_properties(&properties);
         properties.extend(wanted);
-        node.and(Self::list(properties)).and(listeners).and(children)
+        node.and(list_of(properties)).and(listeners).and(children)
     }
 
     pub(super) fn once(&mut self, key: &str, action: impl FnOnce(&mut Sink)) {
@@ -124,7 +124,7 @@ impl<'a> ToDraft<'a> {
         self.copy(element, &["ref"], &mut node);
         self.leave();
         self.leaks(element);
-        node.and(Self::list(list))
+        node.and(list_of(list))
     }
 
     fn leaks(&mut self, element: &'a Element) {
@@ -202,7 +202,7 @@ impl<'a> ToDraft<'a> {
         let transitions = self.transitions(decision, place, first);
         self.leave();
         self.leaks(decision);
-        node.and(Self::list(list)).and(transitions.elements)
+        node.and(list_of(list)).and(transitions.elements)
     }
 
     fn step(&mut self, step: &'a Element, place: Place, first: &'a Element) -> Node {
@@ -227,7 +227,7 @@ impl<'a> ToDraft<'a> {
         let partition = partition.map(|partition| self.partition(partition));
         self.plan = None;
         self.leave();
-        node.and(Self::list(list))
+        node.and(list_of(list))
             .and(listeners)
             .and(body)
             .and(partition)
@@ -384,7 +384,7 @@ impl<'a> ToDraft<'a> {
         self.leave();
         Node::new("checkpoint-algorithm")
             .with("ref", ITEM_TIME)
-            .and(Self::list(list))
+            .and(list_of(list))
     }
 
     /// Warns once of each rule by which the dialects skip and retry differently.
@@ -471,7 +471,7 @@ impl<'a> ToDraft<'a> {
                 self.plan = plan;
             }
             let entries = self.plan_properties(plan);
-            node = node.and(Self::list(entries));
+            node = node.and(list_of(entries));
         }
         let plan = self.plan.take();
         let mapper = partition

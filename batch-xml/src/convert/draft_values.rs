@@ -6,14 +6,12 @@
 use std::collections::HashMap;
 
 use super::draft::ToDraft;
-use super::list_of;
 use crate::codes;
 use crate::diagnostics::quoted;
 use crate::dialect::ValueSource;
 use crate::span::Span;
 use crate::symbols::{self, Name, Piece};
 use crate::tree::{Attribute, Element};
-use crate::write::Node;
 
 /// The properties of an enclosing element, with their values in the draft.
 #[derive(Default)]
@@ -466,10 +464,5 @@ impl<'a> ToDraft<'a> {
             .label("an enclosing element has it, and artifacts see outer properties")
             .help("give one of the properties another name")
         });
-    }
-
-    /// Returns a list of properties, unless it is empty.
-    pub(super) fn list(entries: Vec<(String, String)>) -> Option<Node> {
-        list_of(entries)
     }
 }

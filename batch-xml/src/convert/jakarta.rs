@@ -222,8 +222,9 @@ impl<'a> ToJakarta<'a> {
             None => "ref",
         };
         let own = self.levels.len() - 1;
-        let mut node = self.artifact_here("decision", (decision, decider), own, PlanUse::Nothing);
+        let mut node = Node::new("decision");
         self.copy(decision, &["id"], &mut node);
+        let node = self.artifact_here(node, (decision, decider), own, PlanUse::Nothing);
         let transitions = self.transitions(decision, top);
         self.leave();
         node.and(transitions)

@@ -141,11 +141,7 @@ impl<'a> ToJakarta<'a> {
             },
         };
         let coverage = self.coverage(name, view, found.is_some());
-        let value = self.in_partition(name, coverage, base, span);
-        Expression {
-            plain: value.plain,
-            text: value.text,
-        }
+        self.in_partition(name, coverage, base, span)
     }
 
     /// Reports buffers that a chunk of Jakarta Batch does not have.

@@ -128,10 +128,10 @@ impl<'a> ToJakarta<'a> {
         }
     }
 
-    /// Returns an element that names an artifact, with all properties that reach it. Its own level has been entered.
+    /// Returns the element with the name of its artifact and all properties that reach it. Its own level has been entered.
     pub(super) fn artifact_here(
         &mut self,
-        name: &str,
+        node: Node,
         (element, reference): (&'a Element, &str),
         from_level: usize,
         plan: PlanUse,
@@ -139,7 +139,7 @@ impl<'a> ToJakarta<'a> {
         let reference = element.attribute(reference);
         let list = self.artifact_list(reference, from_level, None, plan);
         let reference = reference.map(|reference| self.attribute(reference, plan));
-        Node::new(name).with_some("ref", reference).and(list)
+        node.with_some("ref", reference).and(list)
     }
 
     /// Returns an element that names an artifact, with all properties that reach it.
@@ -155,7 +155,7 @@ impl<'a> ToJakarta<'a> {
         plan: PlanUse,
     ) -> Node {
         self.enter(element, true);
-        let node = self.artifact_here(name, (element, "ref"), from_level, plan);
+        let node = self.artifact_here(Node::new(name), (element, "ref"), from_level, plan);
         self.leave();
         node
     }
@@ -205,6 +205,9 @@ impl<'a> ToJakarta<'a> {
             self.declared(&field, view, span, &mut lost);
         }
         self.report_lost(name, span, &lost);
+        if plan == PlanUse::Named {
+            self.warn_of_step_thread(span);
+        }
         self.taken_list()
     }
 
@@ -261,6 +264,22 @@ impl<'a> ToJakarta<'a> {
         };
         let text = self.in_partition(name, coverage, base, span).text;
         self.push(name, text, span);
+    }
+
+    /// Warns of a step listener that gets values of partitions, which do not exist on the thread of the step.
+    fn warn_of_step_thread(&mut self, span: &Span) {
+        let mut values = self.list.iter().flat_map(|list| &list.entries);
+        let Some((name, _)) = values.find(|(_, value)| value.contains("#{partitionPlan[")) else {
+            return;
+        };
+        self.sink.warning(codes::OTHER_OVERRIDE, span, |d| {
+            d.message(format!(
+                "the listener has {} only in the partitions",
+                quoted(name)
+            ))
+            .label("on the thread of the step, the draft takes the value from outside of them")
+            .help("give the property of the partitions another name if a step listener uses it")
+        });
     }
 
     fn warn_of_empty(&mut self, name: &str, span: &Span) {
