@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::codes;
+use crate::convert::{self, Conversion, KnownArtifacts};
 use crate::diagnostics::{Diagnostic, JobXmlErrors, Sink, quoted};
 use crate::dialect::Dialect;
 use crate::document::Document;
@@ -71,6 +72,11 @@ impl Effective {
         }
     }
 
+    /// Returns the dialect of the document.
+    pub fn dialect(&self) -> Dialect {
+        self.dialect
+    }
+
     /// Returns the warnings.
     pub fn warnings(&self) -> &[Diagnostic] {
         &self.warnings
@@ -82,6 +88,21 @@ impl Effective {
     /// Spec: JSL-DOC-19, D-52, D-84
     pub fn to_xml(&self) -> String {
         write::effective(&self.root)
+    }
+
+    /// Returns the document in another dialect, with a report of what that dialect cannot say, and of what it says but means in
+    /// another way. Symbols become those of the other dialect.
+    ///
+    /// Spec: JAK-40, JAK-41
+    pub fn convert(&self, to: Dialect, artifacts: &dyn KnownArtifacts) -> Conversion {
+        let mut sink = Sink::default();
+        sink.set_origins(self.origins.clone());
+        let xml = convert::convert(&self.root, self.dialect, to, artifacts, &mut sink);
+        Conversion {
+            xml,
+            is_complete: !sink.failed(),
+            problems: sink.into_errors(),
+        }
     }
 
     /// Returns the document with only one of its steps, flows or splits, and with the flows and splits around it, whose properties it

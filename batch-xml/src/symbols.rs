@@ -211,7 +211,7 @@ fn collect_in(
     }
 }
 
-fn report(
+pub(crate) fn report(
     dialect: Dialect,
     attribute: &Attribute,
     range: Range<usize>,

@@ -2,6 +2,8 @@
 #![expect(clippy::unwrap_used, reason = "a test that meets nothing has failed")]
 
 mod artifacts;
+mod convert;
+mod convert_files;
 mod examples;
 mod fuzz_corpus;
 mod graph;

@@ -6,6 +6,7 @@ mod abandon;
 mod check;
 mod completions;
 mod config;
+mod convert;
 mod db;
 mod executions;
 mod explain;
@@ -63,6 +64,7 @@ commands! {
     Params(params::Params),
     Explain(explain::Explain),
     Graph(graph::Graph),
+    Convert(convert::Convert),
     Db(db::Db),
     Config(config::Config),
     Completions(completions::Completions),

@@ -188,7 +188,7 @@ impl Definitions {
             && !matches!(resolved, Err(JobOperatorError::NoSuchJob { .. }))
     }
 
-    fn find(
+    pub(super) fn find(
         &self,
         wanted: Wanted<'_>,
         reject: &dyn Fn(StartError) -> JobOperatorError,

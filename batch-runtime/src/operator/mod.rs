@@ -1,6 +1,6 @@
 //! The job operator: starts, launches, restarts, stops and awaits executions, and reads what the repository holds.
 //!
-//! [`JobOperator`] operates the jobs of a runtime. [`Definitions`] checks, explains and draws jobs without a repository. The
+//! [`JobOperator`] operates the jobs of a runtime. [`Definitions`] checks, explains, draws and converts jobs without a repository. The
 //! command line `batch-cli` uses nothing else.
 //!
 //! Spec: OP-01 to OP-36
@@ -9,6 +9,7 @@ mod archive;
 mod callback;
 mod certainty;
 mod check;
+mod convert;
 mod definitions;
 mod error;
 mod explain;

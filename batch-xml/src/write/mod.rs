@@ -66,7 +66,7 @@ impl Node {
             .push(draft::property(name, value, target));
     }
 
-    fn and(mut self, children: impl IntoIterator<Item = Node>) -> Node {
+    pub(crate) fn and(mut self, children: impl IntoIterator<Item = Node>) -> Node {
         self.children.extend(children);
         self
     }
@@ -86,6 +86,11 @@ impl Node {
         let mut out = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
         self.write(&mut out, 0);
         out
+    }
+
+    /// Returns the document as XML. Characters that XML cannot hold are replaced.
+    pub(crate) fn to_well_formed_xml(&self) -> String {
+        well_formed(self.to_xml())
     }
 
     fn write(&self, out: &mut String, depth: usize) {
@@ -129,7 +134,7 @@ pub(crate) fn effective(root: &Element) -> String {
         let declaration = ("xmlns".to_owned(), namespace.value.clone());
         root_node.attributes.push(declaration);
     }
-    well_formed(root_node.to_xml())
+    root_node.to_well_formed_xml()
 }
 
 fn node(element: &Element) -> Node {
@@ -168,7 +173,7 @@ impl Job {
             true => jakarta::job(self),
             false => draft::job(self),
         };
-        well_formed(job.to_xml())
+        job.to_well_formed_xml()
     }
 }
 
