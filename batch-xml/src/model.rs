@@ -39,6 +39,14 @@ impl Job {
     pub fn first(&self) -> Option<&ExecutionElement> {
         first_of(&self.elements)
     }
+
+    /// Returns the names of job parameters that have an effect on the document's values: of symbols and, if the dialect lets parameters
+    /// override them, of properties. A name may repeat.
+    pub fn parameter_names(&self) -> impl Iterator<Item = &String> {
+        let overridden = self.dialect.parameters_set_properties();
+        let properties = self.property_names.iter().filter(move |_| overridden);
+        self.symbols.iter().chain(properties)
+    }
 }
 
 impl Flow {

@@ -9,6 +9,7 @@ mod chunk_model;
 mod faults;
 mod get_runtime;
 mod jakarta;
+mod jakarta_checks;
 mod jakarta_end;
 mod jakarta_partitions;
 mod jakarta_retry;

@@ -441,3 +441,31 @@ fn convert_prints_a_job_in_the_other_dialect() {
     let (out, err) = convert(2, &["wrong"]);
     assert!(out.is_empty() && err.contains("JSL0010"), "{out}{err}");
 }
+
+/// In Jakarta Batch a parameter has a value only where an expression names it.
+///
+/// Spec: JAK-12
+#[test]
+fn explain_knows_that_parameters_do_not_override_expressions() {
+    let folder = tempfile::tempdir().unwrap();
+    let property = |name: &str, value: &str| format!(r#"<property name="{name}" value="{value}"/>"#);
+    let text = format!(
+        r#"<job id="tour" xmlns="https://jakarta.ee/xml/ns/jakartaee" version="2.0"><step id="s">
+<properties>{}</properties><batchlet ref="Greeter"><properties>{}</properties></batchlet></step></job>"#,
+        property("greeting", "#{jobParameters['greeting']}"),
+        property("name", "Ada")
+    );
+    fs::write(folder.path().join("tour.xml"), text).unwrap();
+    let text = explain(folder.path(), &["name=Eve", "greeting=Hi", "-Dname=Joan"]);
+    let found = words(&text);
+    for line in [
+        r#"name = "Ada" ./tour.xml:2:155"#,
+        r##"greeting = "Hi" ./tour.xml:2:46, written "#{jobParameters['greeting']}""##,
+        "parameter name unused: it only identifies the instance",
+    ] {
+        assert!(
+            found.iter().any(|found| found == line),
+            "{line:?} is missing in\n{text}"
+        );
+    }
+}

@@ -59,7 +59,7 @@ impl Artifacts {
         let resolution = self.resolve(name)?;
         match self.in_role(&resolution, role, name).as_slice() {
             [one] => Ok(self.found(&resolution, one)),
-            [] => Err(Box::new(self.not_found(&resolution, role, name))),
+            [] => Err(Box::new(self.not_found(&resolution, &[role], name))),
             several => Err(Box::new(ambiguous(&resolution, &role.to_string(), name, several))),
         }
     }
@@ -76,7 +76,7 @@ impl Artifacts {
             .flat_map(|role| self.in_role(&resolution, *role, name))
             .collect();
         match found.first() {
-            None => Err(Box::new(self.not_found(&resolution, roles[0], name))),
+            None => Err(Box::new(self.not_found(&resolution, roles, name))),
             Some(first) if found.iter().any(|other| other.type_id != first.type_id) => {
                 Err(Box::new(ambiguous(&resolution, "listener", name, &found)))
             }
@@ -230,7 +230,9 @@ impl Artifacts {
         .help(class_help(class, classes))
     }
 
-    fn not_found(&self, resolution: &Resolution<'_>, role: Role, name: &Spanned<String>) -> Diagnostic {
+    /// Reports a name that has no artifact in any of the roles, of which the first is shown.
+    fn not_found(&self, resolution: &Resolution<'_>, roles: &[Role], name: &Spanned<String>) -> Diagnostic {
+        let role = roles[0];
         let other = self.matching(resolution, name).into_iter().flatten().next();
         let (wanted, name_text) = (role.with_article(), &name.value);
         let but = |other: &ArtifactRegistration| {
@@ -266,28 +268,38 @@ impl Artifacts {
                     role.attribute()
                 ),
             ),
-            (_, None) => return self.unknown(role, name),
+            (_, None) => return self.unknown(roles, name),
         };
         let diagnostic = Diagnostic::error(WRONG_ROLE, message, name.span.clone());
         with_entry(resolution, diagnostic.label(format!("{wanted} is required here"))).help(help)
     }
 
-    fn unknown(&self, role: Role, name: &Spanned<String>) -> Diagnostic {
-        let known = self.all.iter().copied().chain([&ITEM_TIME]);
-        let mut names: Vec<&str> = known
-            .filter(|registration| registration.role() == role)
-            .map(|registration| registration.name)
-            .collect();
+    fn unknown(&self, roles: &[Role], name: &Spanned<String>) -> Diagnostic {
+        let fitting = self.all.iter().filter(|one| roles.contains(&one.role()));
+        let mut names: Vec<&str> = fitting.map(|one| one.name).collect();
         names.sort_unstable();
         names.dedup();
+        let (name, span) = (name.value.as_str(), &name.span);
+        // `com.example.SendMail`, as Java may name `sendMail`.
+        let last = name.rsplit('.').next().unwrap_or(name);
+        let is_same = |other: &&&str| other.eq_ignore_ascii_case(last);
+        let near = nearest(name, names.iter().copied()).or_else(|| names.iter().find(is_same).copied());
         let linked = "an artifact crate is linked only if the program names it: `use my_artifacts as _;`";
-        let help = match nearest(&name.value, names.iter().copied()) {
+        let attribute = roles[0].attribute();
+        let declared = format!("declare it with `#[{attribute}({name:?})]`");
+        let help = match near {
             Some(near) => format!("did you mean `{near}`? If not: {linked}"),
-            None if names.is_empty() => format!("the program has no {role}; {linked}"),
-            None => format!("known: `{}`. If yours is missing: {linked}", names.join("`, `")),
+            None if names.is_empty() => format!("{declared}; {linked}"),
+            None => format!(
+                "known: `{}`. If yours is missing: {declared}; {linked}",
+                names.join("`, `")
+            ),
         };
-        let message = format!("unknown {role} `{}`", name.value);
-        Diagnostic::error(UNKNOWN, message, name.span.clone())
+        let role = match roles {
+            [role] => role.to_string(),
+            _ => "listener".to_owned(),
+        };
+        Diagnostic::error(UNKNOWN, format!("unknown {role} `{name}`"), span.clone())
             .label("unknown artifact")
             .help(help)
     }

@@ -1,6 +1,6 @@
 //! Binds each `ref` of a job to its artifact, and checks that they fit.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -34,12 +34,8 @@ impl Source {
     /// All mistakes at once, and the warnings.
     pub(super) fn bind(self: &Arc<Self>, job: &Job) -> Result<BindOutcome, JobXmlErrors> {
         let of_job = OF_JOB.iter().map(|name| (*name).to_owned());
-        let properties = job.property_names.iter();
-        let properties = properties.filter(|_| job.dialect.parameters_set_properties());
         let mut binder = Binder {
-            parameter_names: of_job
-                .chain(job.symbols.iter().chain(properties).cloned())
-                .collect(),
+            parameter_names: of_job.chain(job.parameter_names().cloned()).collect(),
             checks_partitions: true,
             ..Binder::new(self)
         };
@@ -113,7 +109,12 @@ impl<'a> Binder<'a> {
 impl Binder<'_> {
     /// Returns the errors first, because the last of too many diagnostics are dropped.
     fn into_diagnostics(self) -> Vec<Diagnostic> {
-        self.diagnostics.into_iter().chain(self.warnings).collect()
+        let mut diagnostics = self.diagnostics;
+        diagnostics.extend(self.warnings);
+        // The listeners of a partitioned step are bound twice: those around the partitions, and those within.
+        let mut seen = HashSet::new();
+        diagnostics.retain(|one| seen.insert((one.code, one.span.to_string(), one.message.clone())));
+        diagnostics
     }
 
     fn job(&mut self, job: &Job) -> Option<BoundJob> {

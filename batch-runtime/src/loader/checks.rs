@@ -39,6 +39,10 @@ impl Binder<'_> {
             let default = info.default.map(|text| (text, PropertySource::Default));
             let problem = match properties.get(&info.name).or(default) {
                 Some((text, source)) => match parse_error(&info, text, properties) {
+                    // An expression without a value. Spec: JAK-12
+                    Some(_) if text.is_empty() && !self.dialect().parameters_set_properties() => {
+                        self.empty(artifact, &info)
+                    }
                     Some(reason) => invalid(registration, artifact, &info, (text, source)).label(reason),
                     None => continue,
                 },
@@ -48,6 +52,22 @@ impl Binder<'_> {
             };
             self.diagnostics.push(problem);
         }
+    }
+
+    /// Reports a required property whose expression is empty.
+    fn empty(&self, artifact: &ArtifactRef, info: &PropertyInfo) -> Diagnostic {
+        let missing = self.missing(artifact, info);
+        let mut properties = artifact.properties.iter();
+        let Some(property) = properties.find(|property| property.name.value == info.name) else {
+            return missing;
+        };
+        let written = property.value.span.text();
+        let help = format!(
+            "`{written}` is empty: give what it names a value, or write a default after it: `{written}?:value;`"
+        );
+        Diagnostic::error(PROPERTY_MISSING, missing.message, property.value.span.clone())
+            .label(missing.label)
+            .help(help)
     }
 
     /// Reports a required property without a value.

@@ -27,7 +27,7 @@ pub(super) fn explain(job: &Job, artifacts: &Artifacts, external: ExternalValues
         artifacts,
         external,
         partitions: Vec::new(),
-        used: job.symbols.union(&job.property_names).cloned().collect(),
+        used: job.parameter_names().cloned().collect(),
         symbols: job.symbols.clone(),
         taken: BTreeSet::new(),
         available: BTreeMap::new(),
@@ -276,7 +276,9 @@ impl<'a> Describer<'a> {
         artifact: &ArtifactRef,
         target: Option<Target>,
     ) -> PropertyExplanation {
-        self.used.insert(field.name.clone());
+        if self.dialect.parameters_set_properties() {
+            self.used.insert(field.name.clone());
+        }
         let written = |property: &&Property| property.name.value == field.name;
         let found = self.dialect.first_value(|source| match source {
             ValueSource::Partition => {
