@@ -2,8 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use batch_xml::suggest::nearest;
-
 use crate::artifact::ContextScope;
 use crate::engine::bound::Bound;
 use crate::engine::call::{Failure, discard};
@@ -48,17 +46,7 @@ impl Walk<'_> {
         let replaces = earlier.is_some() && plan.as_ref().is_ok_and(replaces);
         let plan = match earlier.as_ref().filter(|_| !replaces) {
             None => plan,
-            Some(earlier) => plan.and_then(|plan| {
-                let (planned, kept) = (plan.sub_job_count(), earlier.sub_job_count());
-                if planned > kept {
-                    tracing::warn!(
-                        "the partition algorithm of `{key}` has planned {planned} partitions for this restart; only the first {kept} run, as \
-                         many as in the earlier execution"
-                    );
-                }
-                let kept = plan.with_count_of(earlier);
-                kept.map_err(|problem| Failure::new(format!("the plan of the partition algorithm {problem}")))
-            }),
+            Some(earlier) => plan.and_then(|plan| with_count_of(earlier, plan, key)),
         };
         if let (Ok(plan), Some(earlier), Replan::SafeProperties, false) =
             (&plan, &earlier, partition.replan, replaces)
@@ -157,6 +145,19 @@ fn planned_by(bound: &Bound, contexts: &ContextScope) -> Result<PartitionPlan, F
     checked(planned?, "the partition algorithm has planned")
 }
 
+/// Returns the plan of a restart with the number of partitions of the earlier one. Spec: JAK-32
+fn with_count_of(earlier: &PartitionPlan, plan: PartitionPlan, key: &str) -> Result<PartitionPlan, Failure> {
+    let (planned, kept) = (plan.sub_job_count(), earlier.sub_job_count());
+    if planned > kept {
+        tracing::warn!(
+            "the partition algorithm of `{key}` has planned {planned} partitions for this restart; only the first {kept} run, as many as \
+             in the earlier execution"
+        );
+    }
+    let plan = plan.with_count_of(earlier);
+    plan.map_err(|problem| Failure::new(format!("the plan of the partition algorithm {problem}")))
+}
+
 /// Warns about properties that no partition has, although the Job XML uses them: they are empty there. Spec: JAK-45
 fn warn_of_missing(key: &str, plan: &PartitionPlan, required: &BTreeSet<String>) {
     let properties = plan.sub_job_properties().unwrap_or_default();
@@ -166,11 +167,9 @@ fn warn_of_missing(key: &str, plan: &PartitionPlan, required: &BTreeSet<String>)
         .map(|(name, _)| name.as_str())
         .collect();
     for name in required.iter().filter(|name| !planned.contains(name.as_str())) {
-        let near = nearest(name, planned.iter().copied());
-        let near = near.map_or(String::new(), |near| format!("; did you mean `{near}`?"));
         tracing::warn!(
-            "the partitions of `{key}` use the property `{name}` of their plan, and the partition algorithm has given it to none of \
-             them{near}"
+            ?planned,
+            "the partitions of `{key}` use the property `{name}` of their plan, and the partition algorithm has given it to none of them"
         );
     }
 }
