@@ -288,7 +288,7 @@ fn chunks_have_their_size_again_after_the_items_of_the_failed_one() {
 /// Spec: JAK-29, JAK-31
 #[test]
 fn without_a_rollback_only_the_failed_call_is_repeated() {
-    for (number, processors) in ["", "<property name='batch.processors' value='3'/>"]
+    for (number, processors) in ["", "<property name='batch.chunk.processors' value='3'/>"]
         .into_iter()
         .enumerate()
     {
