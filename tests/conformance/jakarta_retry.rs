@@ -350,6 +350,33 @@ fn without_a_rollback_a_write_is_repeated_with_its_list() {
     }
 }
 
+/// A call that fails again while it is repeated is skipped if it may be.
+///
+/// Spec: JAK-28, JAK-31
+#[test]
+fn a_repeated_call_that_fails_again_is_skipped() {
+    let skips = [
+        ("read 5; read 5", "skip read"),
+        ("process 5; process 5", "skip process of Some(5)"),
+        ("write [4, 5, 6]; write [4, 5, 6]", "skip write of [4, 5, 6]"),
+    ];
+    for (fails, skip) in skips {
+        let chunk = Chunk {
+            test: &format!("repeated {fails}"),
+            fails,
+            classes: &["retryable", "skippable", "no-rollback"],
+            listener: true,
+            properties: "",
+        };
+        let run = chunk.launch();
+        run.assert_completed().step("s").assert_rollbacks(0);
+        let all = calls(chunk.test).all();
+        let retries = all.iter().filter(|call| call.starts_with("retry")).count();
+        let skips = all.iter().filter(|call| *call == skip).count();
+        assert_eq!((retries, skips), (1, 1), "{all:?}");
+    }
+}
+
 /// An error that is both retryable and skippable is retried, and skipped if it happens again during the retry.
 ///
 /// Spec: JAK-28, JAK-30
