@@ -411,7 +411,7 @@ fn the_analyzer_gets_the_partitions_of_this_execution() {
     assert_eq!(rows.collect::<Vec<_>>(), [("s", false), ("s:2", true)]);
 }
 
-/// Plans a partition for each of the files, as a mapper that lists a folder does.
+/// Plans a partition for each of the files, as a mapper that lists a folder does; without files two partitions without properties.
 #[derive(BatchArtifact)]
 struct PlanFiles {
     #[batch_property(name = "files")]
@@ -422,6 +422,9 @@ struct PlanFiles {
 impl PlanFiles {
     #[calculate_partitions]
     fn plan(&mut self) -> PartitionPlan {
+        if self.files.is_empty() {
+            return PartitionPlan::new(2);
+        }
         PartitionPlan::with_properties(self.files.split(',').map(|file| [("file", file)]))
     }
 }
@@ -457,6 +460,8 @@ fn a_checkpoint_is_not_used_for_other_properties() {
         last.assert_failed("(`file` was \"north\", and is \"middle\" now)");
         last.assert_failed("`-batch.partition.replan=no` to run the earlier plan");
     }
+    last = job.restart(&last, [("files", "")]);
+    last.assert_failed("(`file` was \"east\", and is none now)");
     let same = job.restart(
         &last,
         [("files", "east,middle,north"), ("batch.partition.replan", "no")],
