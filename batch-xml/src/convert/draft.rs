@@ -43,6 +43,16 @@ pub(super) struct Plan {
     pub(super) count: Option<usize>,
     /// The number of partitions in which each name has a value.
     pub(super) names: HashMap<String, usize>,
+    /// The names whose value can be empty in a partition.
+    pub(super) may_be_empty: HashSet<String>,
+}
+
+impl Plan {
+    /// Returns whether all partitions have a value of this name.
+    pub(super) fn is_in_all(&self, name: &str) -> bool {
+        self.count
+            .is_some_and(|count| self.names.get(name) == Some(&count))
+    }
 }
 
 /// The container of execution elements.
@@ -428,6 +438,7 @@ impl<'a> ToDraft<'a> {
             is_computed: partition.child("mapper").is_some(),
             count: Some(1),
             names: HashMap::new(),
+            may_be_empty: HashSet::new(),
         };
         let Some(element) = partition.child("plan") else {
             return plan;
@@ -444,6 +455,10 @@ impl<'a> ToDraft<'a> {
         {
             if let Some(name) = entry.attribute("name") {
                 *plan.names.entry(name.value.value.clone()).or_default() += 1;
+                let value = entry.attribute("value");
+                if !value.is_some_and(|value| self.is_never_empty(&value.value.value)) {
+                    plan.may_be_empty.insert(name.value.value.clone());
+                }
             }
         }
         plan

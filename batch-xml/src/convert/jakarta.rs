@@ -28,6 +28,8 @@ pub(super) struct ToJakarta<'a> {
     pub(super) levels: Vec<Level<'a>>,
     /// The partitions that the place is in.
     pub(super) plan: Option<Plan>,
+    /// The property of the partitions that is being converted.
+    pub(super) defining: Option<&'a str>,
     /// The list that is being written.
     pub(super) list: Option<List>,
     /// The properties whose values are being converted.
@@ -63,6 +65,7 @@ impl<'a> ToJakarta<'a> {
             sink,
             levels: Vec::new(),
             plan: None,
+            defining: None,
             list: None,
             pending: Vec::new(),
             undefined: BTreeMap::new(),

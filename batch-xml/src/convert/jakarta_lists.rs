@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use super::jakarta::ToJakarta;
-use super::jakarta_values::{Coverage, Definition, Expression, PlanUse, Position, View, parameter, property};
+use super::jakarta_values::{Coverage, Definition, Expression, PlanUse, Position, View, parameter};
 use super::{DeclaredProperty, RUNTIME_PREFIX, list_of, names};
 use crate::codes;
 use crate::diagnostics::quoted;
@@ -114,9 +114,9 @@ impl<'a> ToJakarta<'a> {
         match self.find(name, view, &[]) {
             _ if self.is_full || self.is_written(name) => {}
             Some(found) if self.is_in_list(found) => self.emit(found, view),
-            Some(_) => {
+            Some(found) => {
                 self.check_name(name, span);
-                let base = Expression::plain(property(name));
+                let base = self.reference_to(found, span, view);
                 let is_of_context = self.list.as_ref().is_some_and(|list| list.is_of_context);
                 let base = match is_of_context {
                     true => base,
