@@ -818,7 +818,7 @@ fn properties_of_jakarta_batch() {
     let batchlet =
         |properties: &str| format!(r#"<step id="s"><batchlet ref="B">{properties}</batchlet></step>"#);
     let list = |entries: &str| format!("<properties>{entries}</properties>");
-    // A parameter is a job property with the default; the draft hands over what has the same name.
+    // A parameter is a job property with the default; the draft passes what has the same name.
     to_draft(
         &(list(r#"<property name="dir" value="/data"/>"#)
             + &batchlet(&list(

@@ -43,7 +43,7 @@ pub(super) enum Owner {
 /// The value of a property in the draft.
 enum Converted {
     Value(String),
-    /// The draft hands it over by itself.
+    /// No entry is needed: the draft passes the value of this name from outside.
     Implied,
 }
 
@@ -135,7 +135,7 @@ impl<'a> ToDraft<'a> {
         let (is_computed, is_complete) =
             plan.map_or((false, false), |plan| (plan.is_computed, plan.is_in_all(name)));
         if is_computed && default.is_none_or(|default| default == super::jakarta_values::parameter(name)) {
-            // In the draft it is the job parameter by itself.
+            // In the draft, the symbol already means the job parameter if the plan has no value.
             return symbol(name);
         }
         let outer = self.plan.take();
@@ -381,7 +381,7 @@ impl<'a> ToDraft<'a> {
         }
     }
 
-    /// Converts the value of a property, or the default in it. Values of the same name from outside are handed over by the draft itself.
+    /// Converts the value of a property, or the default in it.
     fn own_value(&mut self, name: &str, attribute: &Attribute, part: &str) -> Converted {
         let mut pieces = symbols::pieces(self.from, part);
         let (first, rest) = (pieces.next(), pieces.next());
@@ -491,7 +491,7 @@ impl<'a> ToDraft<'a> {
         added
     }
 
-    /// Reports declared properties that the draft hands over although they are not written on the artifact.
+    /// Reports declared properties that the draft passes to an artifact although they are not written on it.
     pub(super) fn check_leaks(&mut self, reference: &Attribute, own: &[&str], in_partition: bool) {
         let name = reference.value.value.as_str();
         let declared = self.artifacts.properties(name).unwrap_or_default();

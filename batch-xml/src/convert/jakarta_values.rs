@@ -1,7 +1,7 @@
 //! Symbols of the draft as expressions of Jakarta Batch.
 //!
 //! In the draft a name has one meaning: the value in the partition, else the job parameter, else the property of the outermost element.
-//! The expression says where the value is: each list that is written gives its properties the value that they have in the draft
+//! An expression names the source of its value: each list that is written gives its properties the value that they have in the draft
 //! (`#{jobParameters['x']}?:value;`), so that everything inside can refer to them by `#{jobProperties['x']}`.
 
 use std::collections::HashMap;
@@ -240,7 +240,7 @@ impl<'a> ToJakarta<'a> {
             sink.error(codes::CONVERSION_LIMIT, span, |d| {
                 d.message("the converted document is too large")
                     .label("the limit is exceeded here")
-                    .help("link the artifacts of the job, so that only the properties that they declare are handed over")
+                    .help("link the artifacts of the job, so that they get only the properties that they declare")
             });
         });
     }
@@ -454,7 +454,7 @@ impl<'a> ToJakarta<'a> {
 
     /// Runs an action the first time that it is called for a key.
     pub(super) fn once(&mut self, key: &str, action: impl FnOnce(&mut crate::diagnostics::Sink)) {
-        if self.said.insert(key.to_owned()) {
+        if self.reported.insert(key.to_owned()) {
             action(self.sink);
         }
     }
