@@ -173,7 +173,7 @@ fn a_restart_plans_the_properties_again() {
     assert_eq!(again.step("s:2").execution().exit_status, "ONE OF 7");
 }
 
-/// A plan with too few properties for the partitions that exist is an error that says what to do.
+/// A plan with too few properties for the existing partitions is an error with a remedy.
 ///
 /// Spec: JAK-32
 #[test]
@@ -299,7 +299,7 @@ fn the_collector_is_called_after_each_checkpoint() {
     }
 }
 
-/// The draft keeps the plan, and says how to make another one.
+/// The draft keeps the plan; its failure names the property that makes a new one.
 ///
 /// Spec: D-50
 #[test]
@@ -429,7 +429,7 @@ impl PlanFiles {
     }
 }
 
-/// A partition that has processed records of one file must not continue with another one. Who has added a file to the folder decides.
+/// A partition that has processed records of one file must not continue with another one.
 ///
 /// Spec: D-101, JAK-32
 #[test]
@@ -453,7 +453,7 @@ fn a_checkpoint_is_not_used_for_other_properties() {
     let first = job.launch();
     first.assert_failed("broken at 25");
     broken.store(false, Ordering::SeqCst);
-    // Nothing is decided by being asked twice.
+    // The rejected plan is not stored, so a second restart is rejected too.
     let mut last = first;
     for _ in 0..2 {
         last = job.restart(&last, [("files", "east,middle,north")]);
