@@ -39,7 +39,7 @@ pub(crate) enum CliError {
          dependencies and of Cargo's folders are reserved"
     )]
     CrateName(String),
-    #[error("execution {0} of job `{1}` is complete; give `--completed` to abandon it nevertheless")]
+    #[error("execution {0} of job `{1}` is complete; pass `--completed` to abandon it anyway")]
     Complete(JobExecutionId, String),
     #[error("unknown job instance {0}")]
     NoInstance(JobInstanceId),

@@ -116,7 +116,7 @@ pub struct StepExecution {
     pub exit_message: String,
     /// The counters as of the last commit.
     pub counters: StepCounters,
-    /// The persistent user data as of the last commit, as JSON; `None` if the step has set none. Spec: JAK-37
+    /// The persistent user data as of the last commit, as JSON; `None` if the step has not set any. Spec: JAK-37
     pub user_data: Option<String>,
     /// Number of updates of the row. Spec: REPO-14
     pub version: i64,
@@ -127,8 +127,11 @@ impl StepExecution {
     /// that of the partitioned step. Spec: D-75
     pub fn is_of_partition(&self) -> bool {
         // No id of Job XML has this form.
-        let number = |key: &str| Some(key.rsplit_once(':')?.1.parse::<u32>().is_ok());
-        self.step_name.split('/').any(|key| number(key) == Some(true))
+        let is_numbered = |key: &str| {
+            let parts = key.rsplit_once(':');
+            parts.is_some_and(|(_, number)| number.parse::<u32>().is_ok())
+        };
+        self.step_name.split('/').any(is_numbered)
     }
 
     /// Returns the persistent user data that the step has set, as of the last commit. Spec: JAK-37

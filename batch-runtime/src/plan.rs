@@ -79,8 +79,8 @@ impl PartitionPlan {
         self.threads
     }
 
-    /// Sets the maximum number of partitions that run at the same time. The property `batch.partition.threads` has precedence. Spec:
-    /// JAK-32
+    /// Sets the maximum number of partitions that run at the same time; 0 means 1. The property `batch.partition.threads` takes
+    /// precedence. Spec: JAK-32
     pub fn set_threads(&mut self, threads: Option<u32>) {
         self.threads = threads;
     }
@@ -90,9 +90,9 @@ impl PartitionPlan {
         self.partitions_override
     }
 
-    /// Sets whether the plan replaces the partitions of earlier executions, by default `false`: with `true`, a restart discards
-    /// what they have done and starts all partitions of this plan anew. Has an effect where a restart makes a new plan: in the
-    /// dialect of Jakarta Batch, or by the property `batch.partition.replan`. Spec: D-50, JAK-32
+    /// Sets whether the plan replaces the partitions of earlier executions; the default is `false`. With `true`, a restart ignores
+    /// their checkpoints and completed partitions, and starts all partitions of this plan. It applies only if a restart makes a new
+    /// plan: in the dialect of Jakarta Batch, or by the property `batch.partition.replan`. Spec: D-50, JAK-32
     pub fn set_partitions_override(&mut self, replaces: bool) {
         self.partitions_override = replaces;
     }

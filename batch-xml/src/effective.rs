@@ -90,8 +90,8 @@ impl Effective {
         write::effective(&self.root)
     }
 
-    /// Returns the document in another dialect, with a report of what that dialect cannot say, and of what it says but means in
-    /// another way. Symbols become those of the other dialect.
+    /// Returns the document in another dialect, with a report of what that dialect cannot express, and of what has a different
+    /// meaning there. Symbols become those of the other dialect. `artifacts` are those that the job names.
     ///
     /// Spec: JAK-40, JAK-41
     pub fn convert(&self, to: Dialect, artifacts: &dyn KnownArtifacts) -> Conversion {

@@ -80,8 +80,8 @@ fn the_elements_of_jakarta_batch_are_read() {
       |                        ^^^^^^^^^ unknown attribute
       = help: allowed here: `id`, `class`
     "#);
-    let mended = copied.replace("classname", "class");
-    assert_snapshot!(entries(&read(&[&mended]).unwrap()), @r"
+    let corrected = copied.replace("classname", "class");
+    assert_snapshot!(entries(&read(&[&corrected]).unwrap()), @r"
     loader -
     reader = com.example.Reader (a/META-INF/batch.xml:2:16)
     writer = com.example.Writer (a/META-INF/batch.xml:3:16)

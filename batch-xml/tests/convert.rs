@@ -513,6 +513,70 @@ fn partitions_of_jakarta_batch() {
     );
 }
 
+/// A name means the value of the partition in the draft, also in the properties around it; but a value of the plan does not mean itself.
+///
+/// Spec: JAK-41
+#[test]
+fn names_of_partitions_that_other_properties_use() {
+    to_jakarta(
+        "<step id='s'><batchlet ref='B'/><partition><properties><property name='f.1' value='${f}.csv'/></properties></partition></step>",
+        r##"<step id="s"><batchlet ref="B"/><partition><plan><properties partition="0">
+        <property name="f" value="#{jobParameters['f.1']}?:#{jobParameters['f']}.csv;"/></properties></plan></partition></step>"##,
+        &["W80 ${f}"],
+    );
+    to_jakarta(
+        "<properties><property name='file' value='${f}.csv'/></properties>\
+         <step id='s'><batchlet ref='Fields'/><partition><properties><property name='f.1' value='a'/></properties></partition></step>",
+        r##"<properties><property name="file" value="#{jobParameters['file']}?:#{jobParameters['f']}.csv;"/></properties>
+        <step id="s"><batchlet ref="Fields"><properties>
+        <property name="file" value="#{jobParameters['file']}?:#{partitionPlan['f']}.csv;"/>
+        <property name="mode" value="#{jobParameters['mode']}?:fast;"/></properties></batchlet><partition><plan>
+        <properties partition="0"><property name="f" value="#{jobParameters['f.1']}?:a;"/></properties></plan></partition></step>"##,
+        &["W80 ${f}", "W80 Fields"],
+    );
+    let step = |own: &str, planned: &str| {
+        format!(
+            r##"<step id="s"><batchlet ref="B"><properties><property {own}/></properties></batchlet>
+            <partition><plan partitions="2"><properties partition="0"><property name="f" value="{planned}"/></properties></plan></partition></step>"##
+        )
+    };
+    let converted = |own: &str, planned: &str| {
+        format!(
+            r##"<step id="s"><batchlet ref="B"><properties><property {own}/></properties></batchlet>
+            <partition instances="2"><properties><property name="f.1" value="{planned}"/></properties></partition></step>"##
+        )
+    };
+    // The value of the partition would replace it.
+    let own = r#"name="f" value="own""#;
+    to_draft(&step(own, "a"), &converted(own, "a"), &["W80 f", "E73 own"]);
+    // Empty in the second partition.
+    to_draft(
+        &step(r##"name="f" value="#{partitionPlan['f']}""##, "a"),
+        &converted(r#"name="f" value="""#, "a"),
+        &["W80 f"],
+    );
+    let of_job = |value: &str| format!(r#"<properties><property name="d" value="{value}"/>"#);
+    to_draft(
+        &(of_job("#{jobParameters['f']}.csv")
+            + "</properties>"
+            + &step(r##"name="x" value="#{jobProperties['d']}""##, "a")),
+        &(of_job("${f}.csv")
+            + r#"<property name="f" value=""/></properties>"#
+            + &converted(r#"name="x" value="${d}""#, "a")),
+        &["W80 d", "E73 #{jobProperties['d']}"],
+    );
+    to_draft(
+        &step(
+            r##"name="x" value="#{partitionPlan['f']}?:v;""##,
+            "#{jobParameters['g']}",
+        ),
+        &(r#"<properties><property name="f" value="v"/><property name="g" value=""/></properties>"#
+            .to_owned()
+            + &converted(r#"name="x" value="${f}""#, "${g}")),
+        &["W80 x", "W80 #{partitionPlan['f']}?:v;"],
+    );
+}
+
 /// Spec: JAK-40
 #[test]
 fn transitions_of_the_draft() {
@@ -754,7 +818,7 @@ fn properties_of_jakarta_batch() {
     let batchlet =
         |properties: &str| format!(r#"<step id="s"><batchlet ref="B">{properties}</batchlet></step>"#);
     let list = |entries: &str| format!("<properties>{entries}</properties>");
-    // A parameter is a job property with the default; the draft hands over what has the same name.
+    // A parameter is a job property with the default; the draft passes what has the same name.
     to_draft(
         &(list(r#"<property name="dir" value="/data"/>"#)
             + &batchlet(&list(

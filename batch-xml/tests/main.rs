@@ -4,6 +4,7 @@
 mod artifacts;
 mod convert;
 mod convert_files;
+mod convert_values;
 mod examples;
 mod fuzz_corpus;
 mod graph;

@@ -1,13 +1,13 @@
-//! A job of Jakarta Batch, moved over: `payroll.xml` is a file of the final standard, and its artifacts are written in Rust under
-//! the names that it uses.
+//! A Jakarta Batch job with artifacts in Rust: `payroll.xml` is a file of the final standard, and the artifacts have the names that
+//! it uses.
 //!
 //! ```text
 //! cargo run --example payroll -- launch payroll month=2026-10
 //! cargo run --example payroll -- launch payroll month=2026-10 -budget=31000
 //! ```
 //!
-//! The first launch pays everybody, finds that the budget is too small, and stops. The second one has another budget: the steps
-//! that are complete do not run again, the decision does.
+//! The first launch writes the payslips, finds that the budget is too small, and stops. The second one has a larger budget: the
+//! steps that are complete do not run again, the decision does.
 
 mod hours;
 mod payslips;

@@ -39,14 +39,14 @@ impl PrepareTables {
     fn stop(&self) {}
 }
 
-/// What an employee gets.
+/// The pay of an employee.
 #[derive(Clone, Debug)]
 struct Wage {
     employee: String,
     cents: i64,
 }
 
-/// Pays hours beyond the regular ones with half as much again.
+/// Computes the pay: hours beyond the regular ones count one and a half times.
 #[derive(BatchArtifact)]
 struct WageProcessor {
     #[batch_property(name = "regular.hours")]
@@ -108,9 +108,11 @@ impl PayslipWriter {
     fn checkpoint_info(&self) {}
 }
 
-/// Releases the payslips.
+/// Releases the payslips of the month.
 #[derive(BatchArtifact)]
 struct ReleasePayslips {
+    #[batch_property]
+    month: String,
     #[batch_context]
     job: JobContext,
 }
@@ -120,7 +122,8 @@ impl ReleasePayslips {
     #[process]
     fn process(&self) -> Result<String, BatchError> {
         let mut connection = self.job.connect()?;
-        let released = diesel::update(payslip::table)
+        let of_month = payslip::table.filter(payslip::month.eq(&self.month));
+        let released = diesel::update(of_month)
             .set(payslip::released.eq(true))
             .execute(connection.sqlite()?)?;
         println!("released {released} payslips");

@@ -20,8 +20,27 @@ fn a_stopped_job_resumes_at_the_decision() {
     assert_eq!(again.database().count("payslip"), 9);
 }
 
-/// Wherever the process dies, each payslip is there once.
+/// The payslips of a month that is over budget are not released with those of another month.
 #[test]
-fn a_crash_pays_nobody_twice() {
+fn only_the_payslips_of_the_month_are_released() {
+    let job = job().parameter("month", "2026-11");
+    job.launch().assert_status(BatchStatus::Stopped);
+    let job = job.parameter("month", "2026-12").parameter("budget", "31000");
+    let run = job.launch();
+    let rows = run
+        .assert_completed()
+        .database()
+        .rows_without("payslip", &["cents"]);
+    let released = |month: &str| {
+        rows.iter()
+            .filter(|row| row.ends_with(&format!("'{month}', 1")))
+            .count()
+    };
+    assert_eq!((released("2026-11"), released("2026-12")), (0, 9), "{rows:?}");
+}
+
+/// After a crash at any point, each payslip is stored once.
+#[test]
+fn a_crash_doubles_no_payslip() {
     crash_sweep(job().parameter("budget", "31000")).run();
 }

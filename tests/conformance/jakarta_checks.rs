@@ -65,8 +65,13 @@ fn advice_is_what_works_in_the_dialect() {
         &empty,
         &[
             "`sendMailOfChecks` requires the property `recipients`",
-            "`#{jobParameters['receivers']}` is empty: give what it names a value",
+            "`#{jobParameters['receivers']}` is empty: define what it names, or write a default after it",
         ],
+    );
+    let literal = rejected(&batchlet.replace("#{jobParameters['receivers']}", ""), &[]);
+    assert_contains(
+        &literal,
+        &["requires the property `recipients`", "help: write a value"],
     );
     let batchlet = batchlet.replace("]}", "]}?:5;");
     let near = rejected(&batchlet, &[("recievers", "3")]);

@@ -107,6 +107,7 @@ impl Pass {
     }
 }
 
+/// With `named` in its list of failures, it reports the second item as the reason.
 #[derive(BatchArtifact)]
 struct Write {
     #[batch_property(name = "fails", value = "")]
@@ -120,9 +121,13 @@ impl Write {
     #[open]
     fn open(&mut self, _: Option<()>) {}
     #[write_items]
-    fn write(&mut self, items: &[u64], tx: &mut ChunkTransaction) -> Result<(), Passing> {
+    fn write(&mut self, items: &[u64], tx: &mut ChunkTransaction) -> Result<(), BatchError> {
         let _ = tx;
-        attempt(&self.test, &self.fails, format!("write {items:?}"))
+        let written = attempt(&self.test, &self.fails, format!("write {items:?}"));
+        written.map_err(|error| match self.fails.contains("named") {
+            true => BatchError::at_item(1, error),
+            false => error.into(),
+        })
     }
     #[get_checkpoint_info]
     fn checkpoint(&mut self) {}
@@ -288,7 +293,7 @@ fn chunks_have_their_size_again_after_the_items_of_the_failed_one() {
 /// Spec: JAK-29, JAK-31
 #[test]
 fn without_a_rollback_only_the_failed_call_is_repeated() {
-    for (number, processors) in ["", "<property name='batch.processors' value='3'/>"]
+    for (number, processors) in ["", "<property name='batch.chunk.processors' value='3'/>"]
         .into_iter()
         .enumerate()
     {
@@ -317,29 +322,59 @@ fn without_a_rollback_only_the_failed_call_is_repeated() {
     }
 }
 
-/// The writer is called again with the same list.
+/// The writer is called again with the same list, even if it names the item that is the reason.
 ///
 /// Spec: JAK-29, JAK-31
 #[test]
 fn without_a_rollback_a_write_is_repeated_with_its_list() {
-    let chunk = Chunk {
-        test: "write again",
-        fails: "write [4, 5, 6]",
-        classes: NO_ROLLBACK,
-        listener: true,
-        properties: "",
-    };
-    let run = chunk.launch();
-    run.assert_completed()
-        .step("s")
-        .assert_rollbacks(0)
-        .assert_writes(6);
-    let all = calls(chunk.test).all();
-    let failed = all.iter().position(|call| call == "write [4, 5, 6]").unwrap();
-    assert_eq!(
-        all[failed + 1..failed + 3],
-        ["retry write of [4, 5, 6]: it passes", "write [4, 5, 6]"]
-    );
+    for fails in ["write [4, 5, 6]", "write [4, 5, 6]; named"] {
+        let chunk = Chunk {
+            test: &format!("again {fails}"),
+            fails,
+            classes: NO_ROLLBACK,
+            listener: true,
+            properties: "",
+        };
+        let run = chunk.launch();
+        run.assert_completed()
+            .step("s")
+            .assert_rollbacks(0)
+            .assert_writes(6);
+        let all = calls(chunk.test).all();
+        let failed = all.iter().position(|call| call == "write [4, 5, 6]").unwrap();
+        assert_eq!(
+            all[failed + 1..failed + 3],
+            ["retry write of [4, 5, 6]: it passes", "write [4, 5, 6]"],
+            "{fails}"
+        );
+    }
+}
+
+/// A call that fails again while it is repeated is skipped if it may be.
+///
+/// Spec: JAK-28, JAK-31
+#[test]
+fn a_repeated_call_that_fails_again_is_skipped() {
+    let skips = [
+        ("read 5; read 5", "skip read"),
+        ("process 5; process 5", "skip process of Some(5)"),
+        ("write [4, 5, 6]; write [4, 5, 6]", "skip write of [4, 5, 6]"),
+    ];
+    for (fails, skip) in skips {
+        let chunk = Chunk {
+            test: &format!("repeated {fails}"),
+            fails,
+            classes: &["retryable", "skippable", "no-rollback"],
+            listener: true,
+            properties: "",
+        };
+        let run = chunk.launch();
+        run.assert_completed().step("s").assert_rollbacks(0);
+        let all = calls(chunk.test).all();
+        let retries = all.iter().filter(|call| call.starts_with("retry")).count();
+        let skips = all.iter().filter(|call| *call == skip).count();
+        assert_eq!((retries, skips), (1, 1), "{all:?}");
+    }
 }
 
 /// An error that is both retryable and skippable is retried, and skipped if it happens again during the retry.

@@ -289,7 +289,7 @@ fn an_abandoned_execution_is_not_resumed() {
     }
     let (_, err) = ends(2, folder.path(), &["abandon", "2"]);
     assert!(
-        err.contains("execution 2 of job `works` is complete; give `--completed`"),
+        err.contains("execution 2 of job `works` is complete; pass `--completed`"),
         "{err}"
     );
     ends(0, folder.path(), &["abandon", "--completed", "2"]);

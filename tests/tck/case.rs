@@ -12,7 +12,7 @@ pub(crate) struct Case {
     /// The file of the job, without `.xml`.
     pub(crate) file: &'static str,
     pub(crate) actions: Vec<Action>,
-    /// Whether it takes several seconds.
+    /// True if it takes several seconds.
     pub(crate) is_slow: bool,
     /// System properties.
     pub(crate) system: Vec<(&'static str, &'static str)>,

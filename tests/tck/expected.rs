@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// Whether the TCK runs a method.
+/// The kind of a method: if and where it is run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// `enabled`

@@ -1,14 +1,14 @@
-//! The public TCK of Jakarta Batch 2.1 (<https://github.com/jakartaee/batch-tck>): its jobs, untouched, with artifacts and
-//! assertions written anew.
+//! The public TCK of Jakarta Batch 2.1 (<https://github.com/jakartaee/batch-tck>): its jobs, unchanged, with artifacts and
+//! assertions rewritten in Rust.
 //!
 //! The job XMLs are not part of this repository. The test reads them from the folder in the environment variable
-//! `BATCH_TCK`, else from `../shared/tck/jobs` beside the workspace; without them it passes after it has said so. It does
+//! `BATCH_TCK`, else from `../shared/tck/jobs` beside the workspace; without them it prints so and passes. It does
 //! not make this runtime compatible in the sense of the TCK's licence.
 //!
 //! - `cases` is the table: each row is a test method with its job, parameters, actions and asserted results.
 //! - `case` has the words of the rows, `run` executes one.
 //! - `artifacts` has what the jobs name.
-//! - `expected.tsv` says for every method whether it passes, and why not. A result that differs from it, in either
+//! - `expected.tsv` has the expected result of every method, and the reason if it does not pass. A result that differs from it, in either
 //!   direction, fails the test.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 

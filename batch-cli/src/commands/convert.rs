@@ -15,10 +15,10 @@ use crate::session::{Outcome, Session, USAGE};
 pub(crate) struct Convert {
     /// Id of the job
     job: String,
-    /// Dialect of the result [default: the one that the job does not have]
+    /// Dialect of the result [default: the other dialect]
     #[arg(long, value_name = "DIALECT", value_parser = dialect())]
     to: Option<Dialect>,
-    /// Also prints a result that lacks something because of errors
+    /// Prints the result even if it lacks something because of errors
     #[arg(long)]
     incomplete: bool,
 }
@@ -42,7 +42,7 @@ impl Convert {
     }
 }
 
-/// Writes characters that a terminal would interpret as references, which XML reads as the same characters.
+/// Escapes the characters that a terminal would interpret as character references, which XML reads as the same characters.
 fn printable_xml(xml: &str) -> String {
     let mut text = String::with_capacity(xml.len());
     for c in xml.chars() {

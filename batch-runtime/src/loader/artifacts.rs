@@ -275,7 +275,8 @@ impl Artifacts {
     }
 
     fn unknown(&self, roles: &[Role], name: &Spanned<String>) -> Diagnostic {
-        let fitting = self.all.iter().filter(|one| roles.contains(&one.role()));
+        let known = self.all.iter().copied().chain([&ITEM_TIME]);
+        let fitting = known.filter(|one| roles.contains(&one.role()));
         let mut names: Vec<&str> = fitting.map(|one| one.name).collect();
         names.sort_unstable();
         names.dedup();

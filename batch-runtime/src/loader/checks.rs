@@ -61,10 +61,12 @@ impl Binder<'_> {
         let Some(property) = properties.find(|property| property.name.value == info.name) else {
             return missing;
         };
-        let written = property.value.span.text();
-        let help = format!(
-            "`{written}` is empty: give what it names a value, or write a default after it: `{written}?:value;`"
-        );
+        let help = match property.value.span.text() {
+            "" => "write a value".to_owned(),
+            written => format!(
+                "`{written}` is empty: define what it names, or write a default after it: `{written}?:value;`"
+            ),
+        };
         Diagnostic::error(PROPERTY_MISSING, missing.message, property.value.span.clone())
             .label(missing.label)
             .help(help)

@@ -7,8 +7,9 @@ use super::{Definitions, Result, StartError};
 use crate::loader::Artifacts;
 
 impl Definitions {
-    /// Returns a job as a document of another dialect, with a report of what that dialect cannot say, or means in another way; `None` is the
-    /// dialect that the job does not have. Everything that the job inherits is part of the document, and symbols are not substituted.
+    /// Returns a job as a document of another dialect, with a report of what that dialect cannot express, and of what has a different
+    /// meaning there. `None` chooses the dialect that the job does not have. Everything that the job inherits is part of the document,
+    /// and symbols are not substituted.
     ///
     /// Spec: JAK-40, JAK-41
     ///

@@ -59,7 +59,7 @@ impl<'a> Wanted<'a> {
         }
     }
 
-    fn name(self) -> &'a str {
+    pub(super) fn name(self) -> &'a str {
         match self {
             Self::Id(name) | Self::File(name) | Self::Recorded { job: name, .. } => name,
         }

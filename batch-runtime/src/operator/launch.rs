@@ -32,17 +32,11 @@ impl JobOperator {
     ///
     /// Spec: OP-07 to OP-11, ID-03, D-56
     pub fn start(&self, job: &str, parameters: impl Into<JobParameters>) -> Result<JobExecutionId> {
-        let parameters = parameters.into();
-        let reject = rejecting(job);
-        parameters
-            .validate()
-            .map_err(|error| reject(StartError::Parameter(error)))?;
-        let prepared = self.prepare(Wanted::Id(job), &parameters, &parameters, &reject)?;
-        self.claim_and_run(prepared, Target::New, parameters, None, &reject)
+        self.start_new(Wanted::Id(job), parameters.into())
     }
 
     /// Starts a new instance of the job in a file of the job path, as Jakarta Batch does: `file` is its name, with or without
-    /// `.xml`, and the id of the job may be another one. A restart of the execution uses the same file, also if other files have a
+    /// `.xml`, and the id of the job may differ from it. A restart of the execution uses the same file, even if other files have a
     /// job with the same id.
     ///
     /// # Errors
@@ -50,12 +44,15 @@ impl JobOperator {
     ///
     /// Spec: JAK-36
     pub fn start_xml(&self, file: &str, parameters: impl Into<JobParameters>) -> Result<JobExecutionId> {
-        let parameters = parameters.into();
-        let reject = rejecting(file);
+        self.start_new(Wanted::File(file), parameters.into())
+    }
+
+    fn start_new(&self, wanted: Wanted<'_>, parameters: JobParameters) -> Result<JobExecutionId> {
+        let reject = rejecting(wanted.name());
         parameters
             .validate()
             .map_err(|error| reject(StartError::Parameter(error)))?;
-        let prepared = self.prepare(Wanted::File(file), &parameters, &parameters, &reject)?;
+        let prepared = self.prepare(wanted, &parameters, &parameters, &reject)?;
         self.claim_and_run(prepared, Target::New, parameters, None, &reject)
     }
 

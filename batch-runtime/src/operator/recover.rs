@@ -119,7 +119,7 @@ impl JobOperator {
     }
 
     /// Abandons an execution that is not running, or whose process is dead: it becomes ABANDONED, and its instance can no longer be
-    /// resumed. A COMPLETED execution can be abandoned, too, for example because its result is wrong; its data stay as they are.
+    /// resumed. A COMPLETED execution can be abandoned too, for example because its result is wrong; what it has written remains.
     ///
     /// # Errors
     /// `NoSuchJobExecution`; `JobExecutionIsRunning`; `JobInstanceAlreadyComplete` if another execution has completed the instance.

@@ -18,8 +18,8 @@ use crate::error::BatchError;
 /// | [`on_retry_exception`](macro@crate::on_retry_exception) or [`on_retry_write_exception`](macro@crate::on_retry_write_exception) | no | the writer failed and is retried; takes one item, or `&[Out]` |
 /// | [`on_retry_item`](macro@crate::on_retry_item) | no | right before the item is written again from the items that are kept |
 ///
-/// All but the last are called in the transaction that failed. An error of theirs forces the rollback and the retry of the whole
-/// chunk.
+/// All but the last are called in the transaction that failed. An error that they return forces the rollback and the retry of the
+/// whole chunk.
 ///
 /// ```
 /// use batch_runtime::prelude::*;

@@ -32,7 +32,8 @@ pub(super) struct ToDraft<'a> {
     pub(super) inner: Vec<Inner>,
     /// Each artifact, with the properties that it declares and that no enclosing element has.
     pub(super) seen: Vec<(String, Span, Vec<String>)>,
-    said: HashSet<String>,
+    /// The keys of the problems that are reported once.
+    reported: HashSet<String>,
 }
 
 /// The partitions of a step.
@@ -43,6 +44,16 @@ pub(super) struct Plan {
     pub(super) count: Option<usize>,
     /// The number of partitions in which each name has a value.
     pub(super) names: HashMap<String, usize>,
+    /// The names whose value can be empty in a partition.
+    pub(super) may_be_empty: HashSet<String>,
+}
+
+impl Plan {
+    /// Returns whether all partitions have a value of this name.
+    pub(super) fn is_in_all(&self, name: &str) -> bool {
+        self.count
+            .is_some_and(|count| self.names.get(name) == Some(&count))
+    }
 }
 
 /// The container of execution elements.
@@ -70,7 +81,7 @@ impl<'a> ToDraft<'a> {
             wanted: BTreeMap::new(),
             inner: Vec::new(),
             seen: Vec::new(),
-            said: HashSet::new(),
+            reported: HashSet::new(),
         }
     }
 
@@ -90,8 +101,9 @@ impl<'a> ToDraft<'a> {
         node.and(list_of(properties)).and(listeners).and(children)
     }
 
+    /// Runs an action the first time that it is called for a key.
     pub(super) fn once(&mut self, key: &str, action: impl FnOnce(&mut Sink)) {
-        if self.said.insert(key.to_owned()) {
+        if self.reported.insert(key.to_owned()) {
             action(self.sink);
         }
     }
@@ -123,11 +135,12 @@ impl<'a> ToDraft<'a> {
         let mut node = Node::new(name);
         self.copy(element, &["ref"], &mut node);
         self.leave();
-        self.leaks(element);
+        self.report_leaks(element);
         node.and(list_of(list))
     }
 
-    fn leaks(&mut self, element: &'a Element) {
+    /// Reports properties that the artifact gets in the draft although they are not written on it.
+    fn report_leaks(&mut self, element: &'a Element) {
         let own: Vec<&str> = listed(element)
             .filter_map(|entry| Some(entry.attribute("name")?.value.value.as_str()))
             .collect();
@@ -201,7 +214,7 @@ impl<'a> ToDraft<'a> {
         }
         let transitions = self.transitions(decision, place, first);
         self.leave();
-        self.leaks(decision);
+        self.report_leaks(decision);
         node.and(list_of(list)).and(transitions.elements)
     }
 
@@ -313,7 +326,7 @@ impl<'a> ToDraft<'a> {
             node.set(target.as_str(), text);
         }
         self.leave();
-        self.leaks(part);
+        self.report_leaks(part);
         let entry = |(name, value): (String, String)| {
             Node::new("property")
                 .with("name", name)
@@ -428,6 +441,7 @@ impl<'a> ToDraft<'a> {
             is_computed: partition.child("mapper").is_some(),
             count: Some(1),
             names: HashMap::new(),
+            may_be_empty: HashSet::new(),
         };
         let Some(element) = partition.child("plan") else {
             return plan;
@@ -444,6 +458,10 @@ impl<'a> ToDraft<'a> {
         {
             if let Some(name) = entry.attribute("name") {
                 *plan.names.entry(name.value.value.clone()).or_default() += 1;
+                let value = entry.attribute("value");
+                if !value.is_some_and(|value| self.is_never_empty(&value.value.value)) {
+                    plan.may_be_empty.insert(name.value.value.clone());
+                }
             }
         }
         plan

@@ -3,7 +3,7 @@
 //! A symbol has one meaning in the whole document: the job parameter, else the outermost property. An expression without a value is
 //! empty, where a symbol is an error; so each name that only a parameter can define becomes a property of the job, with the default.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use super::draft::ToDraft;
 use crate::codes;
@@ -43,7 +43,7 @@ pub(super) enum Owner {
 /// The value of a property in the draft.
 enum Converted {
     Value(String),
-    /// The draft hands it over by itself.
+    /// No entry is needed: the draft passes the value of this name from outside.
     Implied,
 }
 
@@ -131,24 +131,50 @@ impl<'a> ToDraft<'a> {
     /// Converts a value of the partition.
     fn planned(&mut self, name: &str, default: Option<&str>, attribute: &Attribute, place: &Span) -> String {
         let plan = self.plan.as_ref();
-        let here = plan.map_or(0, |plan| plan.names.get(name).copied().unwrap_or(0));
-        let (is_computed, is_complete) = plan.map_or((false, false), |plan| {
-            (plan.is_computed, plan.count == Some(here))
-        });
+        let is_defined = plan.is_some_and(|plan| plan.names.contains_key(name));
+        let (is_computed, is_complete) =
+            plan.map_or((false, false), |plan| (plan.is_computed, plan.is_in_all(name)));
         if is_computed && default.is_none_or(|default| default == super::jakarta_values::parameter(name)) {
-            // In the draft it is the job parameter by itself.
+            // In the draft, the symbol already means the job parameter if the plan has no value.
             return symbol(name);
         }
         let outer = self.plan.take();
         let default = default.map_or(String::new(), |default| self.part_of(attribute, default));
         self.plan = outer;
-        if !is_computed && here == 0 {
+        if !is_computed && !is_defined {
             return default;
+        }
+        if !default.is_empty() {
+            self.check_default(name, place);
         }
         if !is_complete && default != symbol(name) {
             self.want(name, default, place);
         }
         symbol(name)
+    }
+
+    /// Warns of a default that replaces an empty value of the plan.
+    fn check_default(&mut self, name: &str, place: &Span) {
+        let plan = self.plan.as_ref();
+        if plan.is_some_and(|plan| plan.may_be_empty.contains(name)) {
+            self.sink.warning(codes::OTHER_OVERRIDE, place, |d| {
+                d.message(format!(
+                    "the default of {} applies only to partitions that do not have it",
+                    quoted(name)
+                ))
+                .label("in Jakarta Batch, it replaces an empty value, too")
+                .help("write the default where the plan defines the property")
+            });
+        }
+    }
+
+    /// Returns whether a value before its conversion is never empty.
+    pub(super) fn is_never_empty(&self, value: &str) -> bool {
+        symbols::pieces(self.from, value).any(|piece| match piece {
+            Piece::Literal(literal) => !literal.is_empty(),
+            Piece::Symbol(name, _) => name.default.is_some_and(|default| self.is_never_empty(default)),
+            Piece::Malformed(..) => false,
+        })
     }
 
     fn has_literal_text(&self, value: &str) -> bool {
@@ -179,26 +205,49 @@ impl<'a> ToDraft<'a> {
             .error(codes::NO_PROPERTY, place, |d| build(d.message(message)));
     }
 
-    /// Reports a name that means the value of the partition in the draft.
+    /// Reports a name that means the value of the partition in the draft, or that of a job property which uses such a name.
     fn check_not_planned(&mut self, name: &str, place: &Span) {
+        let Some(planned) = self.planned_within(name) else {
+            return;
+        };
         // The value of a property of the plan does not mean itself.
-        if self.defining.as_deref() == Some(name) {
+        if planned == name && self.defining.as_deref() == Some(name) {
             return;
         }
-        if self
-            .plan
-            .as_ref()
-            .is_some_and(|plan| plan.names.contains_key(name))
-        {
-            self.no_property(
-                place,
-                format!("the partitions have a property {} too", quoted(name)),
-                |d| {
-                    d.label("in the draft, the value of the partition takes precedence")
-                        .help("give the property of the partitions another name")
-                },
-            );
+        let message = match planned == name {
+            true => format!("the partitions have a property {} too", quoted(name)),
+            false => format!(
+                "the value of {} uses {}, and the partitions have a property of this name too",
+                quoted(name),
+                quoted(&planned)
+            ),
+        };
+        self.no_property(place, message, |d| {
+            d.label("in the draft, the value of the partition takes precedence")
+                .help("give the property of the partitions another name")
+        });
+    }
+
+    /// Returns the first name with a value in the partitions that a name means in the draft: itself, or one that its job property uses.
+    fn planned_within(&self, name: &str) -> Option<String> {
+        let plan = self.plan.as_ref()?;
+        let of_job = &self.levels.first()?.values;
+        let mut seen = HashSet::new();
+        let mut names = vec![name];
+        while let Some(name) = names.pop() {
+            if plan.names.contains_key(name) {
+                return Some(name.to_owned());
+            }
+            let value = of_job.get(name).filter(|_| seen.insert(name));
+            let pieces = value
+                .into_iter()
+                .flat_map(|value| symbols::pieces(self.to, value));
+            names.extend(pieces.filter_map(|piece| match piece {
+                Piece::Symbol(used, _) => Some(used.name),
+                _ => None,
+            }));
         }
+        None
     }
 
     /// Requires a job property, which is used if there is no job parameter of this name.
@@ -332,18 +381,22 @@ impl<'a> ToDraft<'a> {
         }
     }
 
-    /// Converts the value of a property, or the default in it. Values of the same name from outside are handed over by the draft itself.
+    /// Converts the value of a property, or the default in it.
     fn own_value(&mut self, name: &str, attribute: &Attribute, part: &str) -> Converted {
         let mut pieces = symbols::pieces(self.from, part);
         let (first, rest) = (pieces.next(), pieces.next());
+        let span = &attribute.value.span;
         let Some(Piece::Symbol(found, _)) = first.filter(|_| rest.is_none()) else {
+            self.check_not_planned(name, span);
             return Converted::Value(self.value_of_part(attribute, part));
         };
-        let span = &attribute.value.span;
         let default = found.default.unwrap_or_default();
         match found.source {
             _ if found.name != name => {}
-            Some(ValueSource::JobParameter) => return Converted::Value(self.part_of(attribute, default)),
+            Some(ValueSource::JobParameter) => {
+                self.check_not_planned(name, span);
+                return Converted::Value(self.part_of(attribute, default));
+            }
             Some(ValueSource::InnermostProperty) if self.found(name).is_some() && default.is_empty() => {
                 self.check_not_planned(name, span);
                 return Converted::Implied;
@@ -351,12 +404,17 @@ impl<'a> ToDraft<'a> {
             Some(ValueSource::Partition) => {
                 let plan = self.plan.as_ref();
                 let is_planned = plan.is_some_and(|plan| plan.is_computed || plan.names.contains_key(name));
+                let is_everywhere = plan.is_some_and(|plan| plan.is_computed || plan.is_in_all(name));
                 if is_planned {
+                    if found.default.is_some() {
+                        self.check_default(name, span);
+                    }
                     // What is left is its value in partitions that do not have it.
                     let plan = self.plan.take();
                     let value = match found.default {
                         Some(default) => self.own_value(name, attribute, default),
-                        None => Converted::Implied,
+                        None if is_everywhere => Converted::Implied,
+                        None => Converted::Value(String::new()),
                     };
                     self.plan = plan;
                     return value;
@@ -364,6 +422,7 @@ impl<'a> ToDraft<'a> {
             }
             _ => {}
         }
+        self.check_not_planned(name, span);
         Converted::Value(self.value_of_part(attribute, part))
     }
 
@@ -432,7 +491,7 @@ impl<'a> ToDraft<'a> {
         added
     }
 
-    /// Reports declared properties that the draft hands over although they are not written on the artifact.
+    /// Reports declared properties that the draft passes to an artifact although they are not written on it.
     pub(super) fn check_leaks(&mut self, reference: &Attribute, own: &[&str], in_partition: bool) {
         let name = reference.value.value.as_str();
         let declared = self.artifacts.properties(name).unwrap_or_default();

@@ -15,7 +15,7 @@ use crate::tree::{Attribute, Element};
 use crate::values;
 use crate::write::Node;
 
-/// Maximum number of bytes of the properties that are handed to artifacts: a larger file could not be read.
+/// Maximum number of bytes of the properties that are written for artifacts: a larger file could not be read.
 const MAX_LIST_BYTES: usize = 4 << 20;
 
 /// The state of a conversion.
@@ -28,16 +28,18 @@ pub(super) struct ToJakarta<'a> {
     pub(super) levels: Vec<Level<'a>>,
     /// The partitions that the place is in.
     pub(super) plan: Option<Plan>,
+    /// The property of the partitions that is being converted.
+    pub(super) defining: Option<&'a str>,
     /// The list that is being written.
     pub(super) list: Option<List>,
     /// The properties whose values are being converted.
     pub(super) pending: Vec<Position>,
     /// The symbols that the document does not define, each with its first place.
     pub(super) undefined: BTreeMap<String, Span>,
-    /// The keys of what has been reported once.
-    pub(super) said: HashSet<String>,
+    /// The keys of the problems that are reported once.
+    pub(super) reported: HashSet<String>,
     pub(super) bytes_left: usize,
-    /// True if a limit is exceeded: no more properties are handed over.
+    /// True if a limit is exceeded: no more properties are written.
     pub(super) is_full: bool,
 }
 
@@ -63,10 +65,11 @@ impl<'a> ToJakarta<'a> {
             sink,
             levels: Vec::new(),
             plan: None,
+            defining: None,
             list: None,
             pending: Vec::new(),
             undefined: BTreeMap::new(),
-            said: HashSet::new(),
+            reported: HashSet::new(),
             bytes_left: MAX_LIST_BYTES,
             is_full: false,
         }
@@ -158,7 +161,7 @@ impl<'a> ToJakarta<'a> {
         }
     }
 
-    /// Reports what the other dialect has no element or attribute for.
+    /// Reports that the other dialect has no such element or attribute.
     pub(super) fn no_element(
         &mut self,
         span: &Span,

@@ -153,7 +153,7 @@ impl<'a> ToJakarta<'a> {
             self.no_value(
                 attribute,
                 "items are always kept until their checkpoint",
-                "remove the attribute; set `commit-interval` to 1 to write each item by itself",
+                "remove the attribute; set `commit-interval` to 1 to write each item alone",
             );
         }
         if let Some(attribute) = chunk

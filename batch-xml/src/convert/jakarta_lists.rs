@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use super::jakarta::ToJakarta;
-use super::jakarta_values::{Coverage, Definition, Expression, PlanUse, Position, View, parameter, property};
+use super::jakarta_values::{Coverage, Definition, Expression, PlanUse, Position, View, parameter};
 use super::{DeclaredProperty, RUNTIME_PREFIX, list_of, names};
 use crate::codes;
 use crate::diagnostics::quoted;
@@ -114,9 +114,9 @@ impl<'a> ToJakarta<'a> {
         match self.find(name, view, &[]) {
             _ if self.is_full || self.is_written(name) => {}
             Some(found) if self.is_in_list(found) => self.emit(found, view),
-            Some(_) => {
+            Some(found) => {
                 self.check_name(name, span);
-                let base = Expression::plain(property(name));
+                let base = self.reference_to(found, span, view);
                 let is_of_context = self.list.as_ref().is_some_and(|list| list.is_of_context);
                 let base = match is_of_context {
                     true => base,
@@ -189,16 +189,16 @@ impl<'a> ToJakarta<'a> {
         for (level, definition) in self.visible(target, first) {
             // Those that are written for the artifact itself are kept, whether it declares them or not.
             let is_own = target.is_none() && level == own_level || definition.target.is_some();
-            let is_handed = declared.is_none() && !definition.name.starts_with(RUNTIME_PREFIX);
+            let is_passed = declared.is_none() && !definition.name.starts_with(RUNTIME_PREFIX);
             if self.is_full {
                 break;
             }
-            if is_own || is_handed {
+            if is_own || is_passed {
                 self.entry(definition.name, view, &definition.value.value.span);
             }
         }
         if declared.is_none() && !self.is_full {
-            self.hand_planned(view, span);
+            self.planned_entries(view, span);
         }
         let mut lost = Vec::new();
         for field in declared.into_iter().flatten() {
@@ -223,8 +223,8 @@ impl<'a> ToJakarta<'a> {
             .collect()
     }
 
-    /// Hands over the properties that only the plan defines.
-    fn hand_planned(&mut self, view: View, span: &Span) {
+    /// Writes the properties that only the plan defines.
+    fn planned_entries(&mut self, view: View, span: &Span) {
         let plan = self.plan.as_ref().filter(|_| view.plan != PlanUse::Nothing);
         let planned: Vec<String> = plan.map_or(Vec::new(), |plan| plan.names(view.target));
         for name in &planned {
@@ -239,7 +239,7 @@ impl<'a> ToJakarta<'a> {
         }
     }
 
-    /// Hands over a declared property. Adds its name to `lost` if a job parameter can no longer set it.
+    /// Writes a declared property. Adds its name to `lost` if a job parameter can no longer set it.
     fn declared(&mut self, field: &DeclaredProperty, view: View, span: &Span, lost: &mut Vec<String>) {
         let name = field.name.as_str();
         if self.find(name, view, &[]).is_some() {
@@ -298,7 +298,7 @@ impl<'a> ToJakarta<'a> {
             sink.warning(codes::NOT_LINKED, span, |d| {
                 d.message(format!("the artifact {} is not linked", quoted(name)))
                     .label("gets all properties that are visible here")
-                    .help("convert with the program that has the artifact, to hand over what it declares")
+                    .help("convert with the program that contains the artifact, so that it gets only what it declares")
             });
         });
     }

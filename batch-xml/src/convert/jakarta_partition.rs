@@ -146,7 +146,9 @@ impl<'a> ToJakarta<'a> {
                 target: own.target,
                 ..self.view(PlanUse::Named)
             };
+            self.defining = Some(name);
             let value = self.value(own.value, view);
+            self.defining = None;
             // In the draft a job parameter replaces it under its whole name.
             let value = self.overridable(own.name, value, &own.value.value.span).text;
             let list = lists.entry(number.get() - 1).or_default();

@@ -1,7 +1,7 @@
 //! Symbols of the draft as expressions of Jakarta Batch.
 //!
 //! In the draft a name has one meaning: the value in the partition, else the job parameter, else the property of the outermost element.
-//! The expression says where the value is: each list that is written gives its properties the value that they have in the draft
+//! An expression names the source of its value: each list that is written gives its properties the value that they have in the draft
 //! (`#{jobParameters['x']}?:value;`), so that everything inside can refer to them by `#{jobProperties['x']}`.
 
 use std::collections::HashMap;
@@ -240,7 +240,7 @@ impl<'a> ToJakarta<'a> {
             sink.error(codes::CONVERSION_LIMIT, span, |d| {
                 d.message("the converted document is too large")
                     .label("the limit is exceeded here")
-                    .help("link the artifacts of the job, so that only the properties that they declare are handed over")
+                    .help("link the artifacts of the job, so that they get only the properties that they declare")
             });
         });
     }
@@ -286,6 +286,10 @@ impl<'a> ToJakarta<'a> {
         let Some(plan) = self.plan.as_ref().filter(|_| view.plan != PlanUse::Nothing) else {
             return Coverage::Never;
         };
+        // The value of a property of the plan does not mean itself.
+        if self.defining == Some(name) {
+            return Coverage::Never;
+        }
         if !plan.is_computed {
             return plan.coverage(name, view.target);
         }
@@ -362,11 +366,32 @@ impl<'a> ToJakarta<'a> {
             // The list has another property of this name, which is being converted.
             return Expression::plain(self.inner(found, view));
         }
-        if self.levels[found.0].is_written && target.is_none() {
+        if self.levels[found.0].is_written
+            && target.is_none()
+            && !self.depends_on_plan(found, view, &mut Vec::new())
+        {
             return Expression::plain(property(name));
         }
         let value = self.inner(found, view);
         self.overridable(name, value, &self.at(found).value.value.span)
+    }
+
+    /// Returns whether the value of a property of the job differs in the partitions, because it uses values of the plan.
+    fn depends_on_plan(&self, position: Position, view: View, seen: &mut Vec<Position>) -> bool {
+        let is_outside = position.0 == 0 && self.plan.as_ref().is_some_and(|plan| !plan.is_computed);
+        if !is_outside || seen.contains(&position) {
+            return false;
+        }
+        seen.push(position);
+        let outside = View { levels: 1, ..view };
+        symbols::pieces(self.from, &self.at(position).value.value).any(|piece| {
+            let Piece::Symbol(used, _) = piece else {
+                return false;
+            };
+            let found = self.find(used.name, outside, seen);
+            self.coverage(used.name, view, found.is_some()) != Coverage::Never
+                || found.is_some_and(|found| self.depends_on_plan(found, view, seen))
+        })
     }
 
     /// Converts the value of a definition, as seen from its element.
@@ -429,7 +454,7 @@ impl<'a> ToJakarta<'a> {
 
     /// Runs an action the first time that it is called for a key.
     pub(super) fn once(&mut self, key: &str, action: impl FnOnce(&mut crate::diagnostics::Sink)) {
-        if self.said.insert(key.to_owned()) {
+        if self.reported.insert(key.to_owned()) {
             action(self.sink);
         }
     }

@@ -1,7 +1,7 @@
-//! The conversion of a document into another dialect: the same job as far as that dialect can say it, and a report of the rest.
+//! The conversion of a document into another dialect: the same job as far as that dialect can express it, and a report of the rest.
 //!
 //! It works on the effective document: inheritance is resolved, and symbols are not substituted. The XML that it returns is always
-//! complete text; if errors are reported, it is only the nearest document.
+//! well-formed; if errors are reported, it lacks what the dialect cannot express.
 
 mod draft;
 mod draft_transitions;
@@ -29,15 +29,15 @@ use jakarta::ToJakarta;
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Conversion {
-    /// The document; if it is not complete, only the nearest one.
+    /// The document. If it is not complete, it lacks what the dialect cannot express.
     pub xml: String,
-    /// Errors: what the dialect cannot say. Warnings: what it can say, but means in another way. In the order of the text.
+    /// Errors report what the dialect cannot express; warnings, what has a different meaning in it. In the order of the text.
     pub problems: JobXmlErrors,
     /// True if there are no errors.
     pub is_complete: bool,
 }
 
-/// The artifacts of a program, of which a conversion has to know the properties.
+/// The artifacts of a program, whose properties a conversion has to know.
 pub trait KnownArtifacts {
     /// Returns the properties that the artifact of this name declares; `None` if the program has no such artifact.
     fn properties(&self, artifact: &str) -> Option<Vec<DeclaredProperty>>;

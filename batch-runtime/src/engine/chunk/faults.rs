@@ -135,11 +135,8 @@ impl FaultRules {
         if !self.retry_input || (is_again && skip == Skip::Yes) || !self.retry(error, budget) {
             return InputRetry::No;
         }
-        if !self.retry_one_by_one {
-            budget.retried_inputs.insert(place);
-            return InputRetry::Reread;
-        }
-        if self.keeps_transaction(error) {
+        budget.retried_inputs.insert(place);
+        if self.retry_one_by_one && self.keeps_transaction(error) {
             InputRetry::Call
         } else {
             InputRetry::Reread

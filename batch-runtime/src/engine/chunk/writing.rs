@@ -127,14 +127,15 @@ impl ChunkRunner<'_> {
             }
             let item = match range.len() {
                 1 => Some(range.start),
+                // A list is skipped and retried as a whole. Spec: JAK-19, JAK-31
+                _ if self.chunk.faults.failed_write_skips_its_list => None,
                 _ => error
                     .item_index()
                     .map(|index| range.start + index)
                     .filter(|index| range.contains(index)),
             };
             // Items before the one that the writer reports are written, and remain so without a rollback.
-            let is_list = range.len() > 1 && !self.chunk.faults.failed_write_skips_its_list;
-            let named = item.is_some() && is_list && !matches!(interval.mode, Mode::Scan { .. });
+            let named = item.is_some() && range.len() > 1 && !matches!(interval.mode, Mode::Scan { .. });
             let undone = guarded && !named;
             let kept = match (guarded, undone) {
                 (false, _) => Ok(()),

@@ -12,6 +12,9 @@ use crate::plan::PartitionPlan;
 use crate::repository::RepositoryError;
 use crate::status::BatchStatus;
 
+/// The properties of one partition.
+type Properties = BTreeMap<String, String>;
+
 impl Walk<'_> {
     /// Returns the stored plan, or else that of the algorithm, or else that of the Job XML. Stores it before anything runs.
     /// Spec: PART-18, PART-20 to PART-24, PART-30, D-49, D-50, D-101, JAK-32
@@ -76,13 +79,11 @@ impl Walk<'_> {
         earlier: &PartitionPlan,
         plan: &PartitionPlan,
     ) -> Result<Option<Failure>, RepositoryError> {
-        let (Some(then), Some(now)) = (earlier.sub_job_properties(), plan.sub_job_properties()) else {
-            return Ok(None);
-        };
         let lease = &self.shared.running.lease;
         let since = self.state_of(key).since.max(self.since);
-        for (number, (then, now)) in (1..).zip(then.iter().zip(now)) {
-            let Some(change) = changed_property(then, now) else {
+        for number in 1..=usize::try_from(plan.sub_job_count()).unwrap_or(0) {
+            let Some(change) = changed_property(properties_of(earlier, number), properties_of(plan, number))
+            else {
                 continue;
             };
             let name = format!("{key}:{number}");
@@ -106,17 +107,21 @@ impl Walk<'_> {
     }
 }
 
+/// Returns the properties of a partition, counted from 1; `None` if the plan has none.
+fn properties_of(plan: &PartitionPlan, number: usize) -> Option<&Properties> {
+    plan.sub_job_properties()?.get(number - 1)
+}
+
 /// Returns the first property that differs, with both values.
-fn changed_property(then: &BTreeMap<String, String>, now: &BTreeMap<String, String>) -> Option<String> {
-    let names: BTreeSet<&String> = then.keys().chain(now.keys()).collect();
-    let mut changed = names.into_iter().filter(|name| then.get(*name) != now.get(*name));
-    let name = changed.next()?;
-    let shown = |value: Option<&String>| value.map_or("none".to_owned(), |value| format!("{value:?}"));
-    Some(format!(
-        "`{name}` was {}, and is {} now",
-        shown(then.get(name)),
-        shown(now.get(name))
-    ))
+fn changed_property(then: Option<&Properties>, now: Option<&Properties>) -> Option<String> {
+    let names: BTreeSet<&String> = then.into_iter().chain(now).flat_map(BTreeMap::keys).collect();
+    let value = |of: Option<&Properties>, name: &String| of.and_then(|of| of.get(name)).cloned();
+    let mut values = names
+        .into_iter()
+        .map(|name| (name, value(then, name), value(now, name)));
+    let (name, then, now) = values.find(|(_, then, now)| then != now)?;
+    let shown = |value: Option<String>| value.map_or("none".to_owned(), |value| format!("{value:?}"));
+    Some(format!("`{name}` was {}, and is {} now", shown(then), shown(now)))
 }
 
 /// Returns the change of the Job XML that prevents the stored plan from being used. Spec: PART-30
