@@ -167,10 +167,34 @@ fn a_restart_plans_the_properties_again() {
     let job = job.parameter("parts", 3).parameter("fails", 1);
     let first = job.launch();
     first.assert_failed("no file `wrong`");
-    let again = job.restart(&first, [("parts", "7"), ("fails", "5")]);
+    let again = job.restart(
+        &first,
+        [
+            ("parts", "7"),
+            ("fails", "5"),
+            ("batch.partition.replan", "properties"),
+        ],
+    );
     again.assert_completed();
     assert_eq!(partitions(&again), ["s:2"]);
     assert_eq!(again.step("s:2").execution().exit_status, "ONE OF 7");
+}
+
+/// A complete partition is passed over, so its new properties would never be processed: of a mapper that lists a folder, one file would be
+/// loaded twice, and another one never.
+///
+/// Spec: D-101, JAK-32
+#[test]
+fn a_complete_partition_does_not_get_other_properties() {
+    let (_folder, job) = mapped("");
+    let job = job.parameter("parts", 3).parameter("fails", 1);
+    let first = job.launch();
+    let refused = job.restart(&first, [("parts", "7"), ("fails", "5")]);
+    refused.assert_failed("partition 1 of `s` is complete, but the new plan");
+    refused.assert_failed("(`of` was \"3\", and is \"7\" now)");
+    let earlier = job.restart(&refused, [("batch.partition.replan", "all"), ("fails", "5")]);
+    earlier.assert_completed();
+    assert_eq!(partitions(&earlier), ["s:1", "s:2", "s:3"]);
 }
 
 /// A plan with too few properties for the existing partitions is an error with a remedy.

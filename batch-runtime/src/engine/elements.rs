@@ -99,7 +99,7 @@ pub(crate) enum Replan {
     No,
     /// The number of partitions of the earlier plan, with properties of a new one.
     Properties,
-    /// The same, but no partition resumes from a checkpoint that it has made with other properties. Spec: D-101
+    /// The same, unless a partition that is complete or has a checkpoint gets other properties. Spec: D-101
     SafeProperties,
     /// A new plan. All partitions start anew.
     All,

@@ -283,13 +283,8 @@ impl Artifacts {
         let (name, span) = (name.value.as_str(), &name.span);
         // `com.example.SendMail`, as Java may name `sendMail`.
         let last = name.rsplit('.').next().unwrap_or(name);
-        // Built in, so nobody declares it.
-        let built_in = [ITEM_TIME.name]
-            .into_iter()
-            .filter(|_| roles.contains(&ITEM_TIME.role()));
         let is_same = |other: &&&str| other.eq_ignore_ascii_case(last);
-        let near = nearest(name, names.iter().copied().chain(built_in))
-            .or_else(|| names.iter().find(is_same).copied());
+        let near = nearest(name, names.iter().copied()).or_else(|| names.iter().find(is_same).copied());
         let linked = "an artifact crate is linked only if the program names it: `use my_artifacts as _;`";
         let attribute = roles[0].attribute();
         let declared = format!("declare it with `#[{attribute}({name:?})]`");

@@ -329,6 +329,11 @@ impl ChunkRunner<'_> {
     /// Rolls back to the last checkpoint, and starts again with the kept items, or else reads them again. Spec:
     /// CHUNK-RETRY-07, CHUNK-RETRY-09, CHUNK-RETRY-11, CHUNK-RETRY-12, D-12
     fn write_again(&mut self, interval: &mut Interval<'_, '_>, mode: Mode) -> Result<(), RolledBack> {
+        self.roll_back(interval, mode)?;
+        Ok(interval.listeners.before_chunk()?)
+    }
+
+    fn roll_back(&mut self, interval: &mut Interval<'_, '_>, mode: Mode) -> Result<(), RolledBack> {
         if !self.chunk.buffer_reads {
             return Err(RolledBack::ReadAgain(mode));
         }
@@ -341,7 +346,7 @@ impl ChunkRunner<'_> {
         self.reopen_writer(interval.state)?;
         interval.next = 0;
         interval.mode = mode;
-        Ok(interval.listeners.before_chunk()?)
+        Ok(())
     }
 
     /// Like `write_again`, with a pause after repeated retries.
@@ -350,12 +355,12 @@ impl ChunkRunner<'_> {
         interval: &mut Interval<'_, '_>,
         mode: Mode,
     ) -> Result<(), RolledBack> {
-        self.write_again(interval, mode)?;
-        if self.pause_before_retry() {
-            Ok(())
-        } else {
-            Err(RolledBack::Stopped { open: false })
+        self.roll_back(interval, mode)?;
+        // The listeners are not told of a chunk that a stop prevents.
+        if !self.pause_before_retry() {
+            return Err(RolledBack::Stopped { open: false });
         }
+        Ok(interval.listeners.before_chunk()?)
     }
 
     /// Pauses before a retry, to relieve an overloaded system. Returns `false` after a stop request. Spec:

@@ -71,8 +71,8 @@ impl Walk<'_> {
         Ok(plan)
     }
 
-    /// Returns a failure if a partition has a checkpoint that it has made with other properties than those of the new plan: it would
-    /// skip records of its new input, and never process the rest of the old one. Spec: D-101
+    /// Returns a failure if a partition is complete, or has a checkpoint, with other properties than those of the new plan: records of
+    /// its new input would be skipped, and those of the old one belong to nobody, or to another partition. Spec: D-101
     fn replaced_input(
         &self,
         key: &str,
@@ -92,16 +92,18 @@ impl Walk<'_> {
                 .repository
                 .step_history(lease.instance_id, &name, since)?;
             let is_complete = |last: &StepExecution| last.status == BatchStatus::Completed;
-            if history.commits > 0
-                && history.state.has_position()
-                && !history.last.as_ref().is_some_and(is_complete)
-            {
-                return Ok(Some(Failure::new(format!(
-                    "partition {number} of `{key}` has a checkpoint, but the new plan of its partition algorithm gives it other properties \
-                     ({change}), so records would be lost; restart with `-batch.partition.replan=no` to run the earlier plan, `all` \
-                     to start all partitions anew, or `properties` to use the checkpoint for the new properties"
-                ))));
-            }
+            let work = if history.last.as_ref().is_some_and(is_complete) {
+                "is complete"
+            } else if history.commits > 0 && history.state.has_position() {
+                "has a checkpoint"
+            } else {
+                continue;
+            };
+            return Ok(Some(Failure::new(format!(
+                "partition {number} of `{key}` {work}, but the new plan of its partition algorithm gives it other properties ({change}), \
+                 so records would be lost or processed twice; restart with `-batch.partition.replan=no` to run the earlier plan, `all` to \
+                 start all partitions anew, or `properties` if what the partition has done counts for the new properties"
+            ))));
         }
         Ok(None)
     }
