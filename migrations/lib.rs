@@ -56,6 +56,7 @@ pub const SQLITE: Scripts = Scripts {
         "0000000000431_job_instance_lease",
         "0000000000432_partition_lease",
         "0000000000433_repeated_steps",
+        "0000000000434_workers",
     ),
     upgrades: scripts!(
         "upgrade/sqlite":
@@ -74,6 +75,7 @@ pub const POSTGRESQL: Scripts = Scripts {
         "0000000000431_job_instance_lease",
         "0000000000432_partition_lease",
         "0000000000433_repeated_steps",
+        "0000000000434_workers",
     ),
     upgrades: scripts!(
         "upgrade/postgres":
@@ -92,6 +94,7 @@ pub const MYSQL: Scripts = Scripts {
         "0000000000431_job_instance_lease",
         "0000000000432_partition_lease",
         "0000000000433_repeated_steps",
+        "0000000000434_workers",
     ),
     upgrades: scripts!(
         "upgrade/mysql":

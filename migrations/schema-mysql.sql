@@ -145,3 +145,33 @@ SET @statement = (
 PREPARE make_index FROM @statement;
 EXECUTE make_index;
 DEALLOCATE PREPARE make_index;
+-- The queue of partitions for worker processes, if the repository carries them. A worker deletes the ticket that it takes. No
+-- foreign keys here, because tools that delete executions do not know these tables.
+CREATE TABLE IF NOT EXISTS BATCH_PARTITION_TICKET (
+    STEP_EXECUTION_ID BIGINT NOT NULL PRIMARY KEY,
+    JOB_EXECUTION_ID BIGINT NOT NULL,
+    QUEUE_NAME VARCHAR(100) NOT NULL,
+    ATTEMPT BIGINT NOT NULL,
+    FINGERPRINT VARCHAR(100) NOT NULL,
+    AVAILABLE_AT BIGINT NOT NULL,
+    KEY BATCH_PARTITION_TICKET_IX (QUEUE_NAME, STEP_EXECUTION_ID)
+) ENGINE=InnoDB CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+-- What workers report to the coordinator, which deletes it: payloads of collectors, and ends.
+CREATE TABLE IF NOT EXISTS BATCH_PARTITION_REPORT (
+    STEP_EXECUTION_ID BIGINT NOT NULL,
+    ATTEMPT BIGINT NOT NULL,
+    REPORT_NUMBER BIGINT NOT NULL,
+    JOB_EXECUTION_ID BIGINT NOT NULL,
+    REPORT LONGTEXT NOT NULL,
+    PRIMARY KEY (STEP_EXECUTION_ID, ATTEMPT, REPORT_NUMBER)
+) ENGINE=InnoDB CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+-- The worker processes: the name is that of the owner of their leases.
+CREATE TABLE IF NOT EXISTS BATCH_WORKER (
+    WORKER_NAME VARCHAR(250) NOT NULL PRIMARY KEY,
+    QUEUE_NAME VARCHAR(100) NOT NULL,
+    SLOTS BIGINT NOT NULL,
+    RUNTIME_VERSION VARCHAR(50) NOT NULL,
+    STATUS VARCHAR(10) NOT NULL,
+    STARTED_AT BIGINT NOT NULL,
+    EXPIRES_AT BIGINT NOT NULL
+) ENGINE=InnoDB CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;

@@ -107,3 +107,33 @@ CREATE TABLE IF NOT EXISTS BATCH_PARTITION_LEASE (
 -- For the query before every step (recommended by A.10 of the schema's description). Not unique: a job of Spring Batch may run a step
 -- several times in one execution.
 CREATE INDEX IF NOT EXISTS BATCH_STEP_EXECUTION_STEP_IX ON BATCH_STEP_EXECUTION (JOB_EXECUTION_ID, STEP_NAME);
+-- The queue of partitions for worker processes, if the repository carries them. A worker deletes the ticket that it takes. No
+-- foreign keys here, because tools that delete executions do not know these tables.
+CREATE TABLE IF NOT EXISTS BATCH_PARTITION_TICKET (
+    STEP_EXECUTION_ID INTEGER NOT NULL PRIMARY KEY,
+    JOB_EXECUTION_ID INTEGER NOT NULL,
+    QUEUE_NAME VARCHAR(100) NOT NULL,
+    ATTEMPT INTEGER NOT NULL,
+    FINGERPRINT VARCHAR(100) NOT NULL,
+    AVAILABLE_AT INTEGER NOT NULL
+);
+CREATE INDEX IF NOT EXISTS BATCH_PARTITION_TICKET_IX ON BATCH_PARTITION_TICKET (QUEUE_NAME, STEP_EXECUTION_ID);
+-- What workers report to the coordinator, which deletes it: payloads of collectors, and ends.
+CREATE TABLE IF NOT EXISTS BATCH_PARTITION_REPORT (
+    STEP_EXECUTION_ID INTEGER NOT NULL,
+    ATTEMPT INTEGER NOT NULL,
+    REPORT_NUMBER INTEGER NOT NULL,
+    JOB_EXECUTION_ID INTEGER NOT NULL,
+    REPORT TEXT NOT NULL,
+    PRIMARY KEY (STEP_EXECUTION_ID, ATTEMPT, REPORT_NUMBER)
+);
+-- The worker processes: the name is that of the owner of their leases.
+CREATE TABLE IF NOT EXISTS BATCH_WORKER (
+    WORKER_NAME VARCHAR(250) NOT NULL PRIMARY KEY,
+    QUEUE_NAME VARCHAR(100) NOT NULL,
+    SLOTS INTEGER NOT NULL,
+    RUNTIME_VERSION VARCHAR(50) NOT NULL,
+    STATUS VARCHAR(10) NOT NULL,
+    STARTED_AT INTEGER NOT NULL,
+    EXPIRES_AT INTEGER NOT NULL
+);

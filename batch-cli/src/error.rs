@@ -41,6 +41,8 @@ pub(crate) enum CliError {
     CrateName(String),
     #[error("execution {0} of job `{1}` is complete; pass `--completed` to abandon it anyway")]
     Complete(JobExecutionId, String),
+    #[error(transparent)]
+    Worker(#[from] batch_runtime::worker::WorkerError),
     #[error("unknown job instance {0}")]
     NoInstance(JobInstanceId),
     #[error("cannot write a report to `{}`: expected a file name that ends with .html or .md", .0.display())]

@@ -1,8 +1,10 @@
-//! Serves metrics for Prometheus at `http://127.0.0.1:PORT/metrics` while a job runs.
+//! Serves metrics for Prometheus at `http://127.0.0.1:PORT/metrics` while a job runs, and the health of the process at `/health`.
 
 use std::error::Error;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
@@ -19,19 +21,39 @@ const LONGEST: u64 = 8 * 1024;
 const UPKEEP: Duration = Duration::from_secs(5);
 
 /// Starts the metrics endpoint if a port is configured. Port 0 picks a free port, which is printed.
-pub(crate) fn serve(port: Option<u16>) -> Result<(), CliError> {
+pub(crate) fn serve(port: Option<u16>, health: &Health) -> Result<(), CliError> {
     let Some(port) = port else { return Ok(()) };
-    let at = start(port).map_err(|source| CliError::Metrics { port, source })?;
+    let at = start(port, health.clone()).map_err(|source| CliError::Metrics { port, source })?;
     errln!("metrics at http://{at}/metrics");
     Ok(())
 }
 
-fn start(port: u16) -> Result<SocketAddr, Box<dyn Error + Send + Sync>> {
+/// The health of the process: it is up, or it drains.
+#[derive(Clone, Default)]
+pub(crate) struct Health(Arc<AtomicBool>);
+
+impl Health {
+    /// Reports from now on that the process takes no more work.
+    pub(crate) fn set_draining(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    fn response(&self) -> (&'static str, String) {
+        match self.0.load(Ordering::Relaxed) {
+            false => ("200 OK", "{\"status\":\"up\"}\n".into()),
+            true => ("503 Service Unavailable", "{\"status\":\"draining\"}\n".into()),
+        }
+    }
+}
+
+fn start(port: u16, health: Health) -> Result<SocketAddr, Box<dyn Error + Send + Sync>> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port))?;
     let at = listener.local_addr()?;
     let handle = PrometheusBuilder::new().install_recorder()?;
     let upkeep = handle.clone();
-    spawn("batch-metrics", move || respond_to_all(&listener, &handle))?;
+    spawn("batch-metrics", move || {
+        respond_to_all(&listener, &handle, &health)
+    })?;
     spawn("batch-metrics-upkeep", move || {
         loop {
             thread::sleep(UPKEEP);
@@ -46,14 +68,14 @@ fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> std::io::Result<()
 }
 
 /// Responds to one client after the other; Prometheus is the only regular one.
-fn respond_to_all(listener: &TcpListener, handle: &PrometheusHandle) {
+fn respond_to_all(listener: &TcpListener, handle: &PrometheusHandle, health: &Health) {
     for client in listener.incoming() {
         // A client that disconnects needs no response.
-        let _ = client.and_then(|client| respond(&client, handle));
+        let _ = client.and_then(|client| respond(&client, handle, health));
     }
 }
 
-fn respond(mut client: &TcpStream, handle: &PrometheusHandle) -> std::io::Result<()> {
+fn respond(mut client: &TcpStream, handle: &PrometheusHandle, health: &Health) -> std::io::Result<()> {
     client.set_read_timeout(Some(TIMEOUT))?;
     client.set_write_timeout(Some(TIMEOUT))?;
     let mut lines = BufReader::new(client.take(LONGEST));
@@ -67,9 +89,10 @@ fn respond(mut client: &TcpStream, handle: &PrometheusHandle) -> std::io::Result
     let mut words = request.split_whitespace();
     let (status, body) = match (words.next(), words.next()) {
         (Some("GET"), Some("/metrics")) => ("200 OK", handle.render()),
+        (Some("GET"), Some("/health")) => health.response(),
         (Some("GET"), _) => (
             "404 Not Found",
-            String::from("not found: the metrics are at /metrics\n"),
+            String::from("not found: the metrics are at /metrics, the health at /health\n"),
         ),
         _ => (
             "405 Method Not Allowed",

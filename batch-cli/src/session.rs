@@ -4,9 +4,10 @@ use std::process::ExitCode;
 
 use batch_runtime::operator::Definitions;
 use batch_runtime::repository::MigrationStatus;
-use batch_runtime::{BatchRuntimeBuilder, JobOperator};
+use batch_runtime::{BatchRuntime, BatchRuntimeBuilder, JobOperator};
 
 use crate::error::CliError;
+use crate::metrics::Health;
 use crate::settings::{Origin, Setting, Settings};
 use crate::signals::Shutdown;
 use crate::{exit_guard, metrics};
@@ -49,6 +50,11 @@ impl Session {
         if let Some(threads) = settings.partition_threads {
             runtime = runtime.partition_threads(threads.get());
         }
+        if let (name, origin) = settings.get(Setting::Dispatch)
+            && *origin != Origin::Default
+        {
+            runtime = runtime.dispatch(name);
+        }
         if let Some(dialect) = settings.dialect {
             runtime = runtime.dialect(dialect);
         }
@@ -84,9 +90,14 @@ impl Session {
 
     /// Opens the repository, and creates it if it does not exist.
     pub(crate) fn create(&self) -> Result<JobOperator, CliError> {
-        let operator = self.runtime().build()?.job_operator();
-        exit_guard::record_by(&operator);
-        Ok(operator)
+        Ok(self.build()?.job_operator())
+    }
+
+    /// As `create`, and returns the runtime.
+    pub(crate) fn build(&self) -> Result<BatchRuntime, CliError> {
+        let runtime = self.runtime().build()?;
+        exit_guard::record_by(&runtime.job_operator());
+        Ok(runtime)
     }
 
     /// Opens the repository, which has to exist.
@@ -112,7 +123,12 @@ impl Session {
 
     /// Prepares the process to run jobs: serves metrics, listens for signals and guards its exit code.
     pub(crate) fn listen(&self) -> Result<Shutdown, CliError> {
-        metrics::serve(self.settings.metrics_port)?;
+        self.listen_as(&Health::default())
+    }
+
+    /// As `listen`, with the health of the process.
+    pub(crate) fn listen_as(&self, health: &Health) -> Result<Shutdown, CliError> {
+        metrics::serve(self.settings.metrics_port, health)?;
         exit_guard::arm();
         Ok(Shutdown::listen(self.settings.shutdown_timeout))
     }

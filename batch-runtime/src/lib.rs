@@ -170,6 +170,7 @@ mod system_properties;
 pub mod time;
 mod time_zone;
 mod transition;
+pub mod worker;
 
 #[doc(inline)]
 pub use artifact::{

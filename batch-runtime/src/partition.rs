@@ -25,6 +25,7 @@
 
 pub use crate::artifact::CollectorData;
 pub use crate::dispatch::{
-    CollectedPayload, DispatchError, PartitionChannel, PartitionDispatcher, PartitionEvent, PartitionTicket,
+    CollectedPayload, DeclinedPartition, DispatchError, PartitionChannel, PartitionDelivery,
+    PartitionDispatcher, PartitionEvent, PartitionSource, PartitionTicket, PartitionTransport,
 };
 pub use crate::operator::{ClaimPartitionError, PartitionRun, PartitionStop};

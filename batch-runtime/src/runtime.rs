@@ -14,9 +14,11 @@ use thiserror::Error;
 use crate::Dialect;
 use crate::artifact::BatchArtifactLoader;
 use crate::clock::{Clock, SystemClock};
-use crate::dispatch::{PartitionDispatcher, PartitionTicket};
+use crate::dispatch::{
+    CUSTOM, Dispatchers, PartitionDispatcher, PartitionTicket, PartitionTransport, REPOSITORY,
+    RepositoryTransport,
+};
 use crate::engine::Running;
-use crate::ids::JobExecutionId;
 use crate::job_path::JobPath;
 use crate::loader::{ArtifactSources, Artifacts};
 use crate::operator::{
@@ -67,6 +69,10 @@ impl BatchRuntime {
         }
     }
 
+    pub(crate) fn shared(&self) -> &Arc<Shared> {
+        &self.shared
+    }
+
     /// Returns the operator of this runtime's jobs. Spec: ENV-04
     pub fn job_operator(&self) -> JobOperator {
         JobOperator::new(Arc::clone(&self.shared))
@@ -101,7 +107,7 @@ pub struct BatchRuntimeBuilder {
     stop_timeout: Duration,
     partition_threads: usize,
     crash_limit: u32,
-    dispatcher: Option<Arc<dyn PartitionDispatcher>>,
+    dispatchers: Dispatchers,
     lease_time: Duration,
     time_zone: TimeZone,
     clock: Arc<dyn Clock>,
@@ -122,7 +128,7 @@ impl Default for BatchRuntimeBuilder {
                 processors.get() * THREADS_PER_PROCESSOR
             }),
             crash_limit: 3,
-            dispatcher: None,
+            dispatchers: Dispatchers::default(),
             lease_time: Duration::from_secs(30),
             time_zone: TimeZone::UTC,
             clock: Arc::new(SystemClock),
@@ -234,11 +240,37 @@ impl BatchRuntimeBuilder {
         self
     }
 
-    /// Sets the dispatcher that carries partitions to worker processes, see [`partition`](crate::partition). Default: none;
-    /// partitions run on threads of this process. Spec: PART-34
+    /// Sets a dispatcher of the program that carries partitions to worker processes, see [`partition`](crate::partition). It has
+    /// the name `custom`, and becomes the default. Spec: PART-34
     #[must_use]
     pub fn partition_dispatcher(mut self, dispatcher: impl PartitionDispatcher + 'static) -> Self {
-        self.dispatcher = Some(Arc::new(dispatcher));
+        self.dispatchers.custom = Some(Arc::new(dispatcher));
+        self.dispatchers.default = Some(CUSTOM.into());
+        self
+    }
+
+    /// Adds a transport between coordinators and workers, such as that of the crate `batch-nats`, under the name by which
+    /// [`dispatch`](Self::dispatch) and the property `batch.dispatch` choose it. The transport `repository` is always there.
+    /// Spec: PART-34
+    #[must_use]
+    pub fn partition_transport(
+        mut self,
+        name: impl Into<String>,
+        transport: impl PartitionTransport + 'static,
+    ) -> Self {
+        self.dispatchers
+            .transports
+            .insert(name.into(), Arc::new(transport));
+        self
+    }
+
+    /// Sets where partitions run: `local`, on threads of the process that runs their job; `repository`, on
+    /// [workers](BatchRuntime::worker) that take them from a table of the repository; or the name of a
+    /// [`partition_transport`](Self::partition_transport). The property `batch.dispatch` of a step or job overrides it. Default: `local`.
+    /// Spec: PART-34
+    #[must_use]
+    pub fn dispatch(mut self, name: impl Into<String>) -> Self {
+        self.dispatchers.default = Some(name.into());
         self
     }
 
@@ -319,6 +351,19 @@ impl BatchRuntimeBuilder {
             .map_err(BuildError::BatchXml)?;
         definitions.log_problems();
         let repository = repository::open(&self.repository, self.clock, self.lease_time, &self.time_zone)?;
+        let mut dispatchers = self.dispatchers;
+        let of_repository = RepositoryTransport(Arc::clone(&repository));
+        dispatchers
+            .transports
+            .insert(REPOSITORY.into(), Arc::new(of_repository));
+        if let Some(name) = dispatchers.default.as_deref()
+            && !dispatchers.names().contains(&name)
+        {
+            return Err(BuildError::UnknownDispatcher {
+                name: name.to_owned(),
+                known: dispatchers.names().into_iter().map(str::to_owned).collect(),
+            });
+        }
         let (keeper, ended) = bounded(0);
         let shared = Arc::new(Shared::new(
             repository,
@@ -328,7 +373,7 @@ impl BatchRuntimeBuilder {
                 partition_threads: self.partition_threads,
                 crash_limit: self.crash_limit,
             },
-            self.dispatcher,
+            dispatchers,
             keeper,
         ));
         let weak = Arc::downgrade(&shared);
@@ -371,6 +416,14 @@ pub enum BuildError {
     /// The repository cannot be opened.
     #[error(transparent)]
     Repository(#[from] RepositoryError),
+    /// [`dispatch`](BatchRuntimeBuilder::dispatch) names a dispatcher that the runtime does not have.
+    #[error("unknown dispatcher `{}`; this runtime has {}", .name.escape_debug(), .known.join(", "))]
+    UnknownDispatcher {
+        /// The name.
+        name: String,
+        /// The dispatchers of the runtime.
+        known: Vec<String>,
+    },
 }
 
 /// Renews the leases of the executions that run here, and passes on the stop requests of other processes.
@@ -401,18 +454,18 @@ fn keep(runtime: &Weak<Shared>, ended: &Receiver<()>) {
                 }
             }
         }
-        let ids: Vec<JobExecutionId> = running
-            .iter()
-            .map(|execution| execution.lease.execution_id)
-            .collect();
-        match repository.signals(&ids) {
+        let leases = running.iter().map(|execution| &execution.lease);
+        let executions: Vec<_> = leases.clone().map(|lease| lease.execution_id).collect();
+        let partitions: Vec<_> = leases.filter_map(|lease| lease.partition).collect();
+        match repository.signals(&executions, &partitions) {
             Ok(signals) => {
-                for signal in signals.iter().filter(|signal| signal.stop_requested) {
-                    let of_execution = running
-                        .iter()
-                        .filter(|execution| execution.lease.execution_id == signal.execution_id);
-                    of_execution.for_each(request_stop);
-                }
+                let is_stopped = |execution: &&Arc<Running>| {
+                    let lease = &execution.lease;
+                    let partition = lease.partition;
+                    signals.executions.contains(&lease.execution_id)
+                        || partition.is_some_and(|partition| signals.partitions.contains(&partition))
+                };
+                running.iter().filter(is_stopped).for_each(request_stop);
             }
             Err(error) => tracing::warn!(%error, "cannot read stop requests; trying again"),
         }

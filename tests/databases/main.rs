@@ -7,6 +7,8 @@ mod contention;
 #[cfg(feature = "servers")]
 mod crash;
 mod damage;
+#[cfg(feature = "servers")]
+mod dispatch;
 mod edges;
 mod history;
 mod insertables;

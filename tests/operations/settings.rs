@@ -160,6 +160,7 @@ crash-limit             3                     default
 repository-time-zone    Europe/Berlin         batch.toml:5
 progress-interval       10                    default
 dialect                 that of each file     default
+dispatch                local                 default
 system-properties.who   argument              argument -D
 system-properties.year  2026                  batch.toml:8
 "

@@ -2,6 +2,8 @@
 //! after them.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 
+#[cfg(unix)]
+mod dispatch;
 #[cfg(target_os = "linux")]
 mod full_disk;
 mod kills;

@@ -3,6 +3,8 @@
 
 pub mod contender;
 pub mod database;
+pub mod dispatching;
+pub mod fleet;
 pub mod flights;
 pub mod generic;
 mod great_circle;
@@ -51,6 +53,8 @@ pub mod guide {
     pub struct SkipRetry;
     #[doc = include_str!("../../docs/guide/parallel.md")]
     pub struct Parallel;
+    #[doc = include_str!("../../docs/guide/workers.md")]
+    pub struct Workers;
     #[doc = include_str!("../../docs/guide/dispatchers.md")]
     pub struct Dispatchers;
     #[doc = include_str!("../../docs/guide/restart.md")]

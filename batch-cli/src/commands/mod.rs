@@ -23,6 +23,8 @@ mod restart;
 mod show;
 mod start;
 mod stop;
+mod worker;
+mod workers;
 
 use batch_runtime::{JobExecutionId, JobInstanceId};
 use clap::Subcommand;
@@ -61,6 +63,8 @@ commands! {
     Purge(purge::Purge),
     Export(export::Export),
     Import(import::Import),
+    Worker(worker::Worker),
+    Workers(workers::Workers),
     Params(params::Params),
     Explain(explain::Explain),
     Graph(graph::Graph),

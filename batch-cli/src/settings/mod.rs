@@ -67,6 +67,7 @@ settings! {
     RepositoryTimeZone "repository-time-zone" "BATCH_REPOSITORY_TIME_ZONE" "UTC"
     ProgressInterval   "progress-interval"    "BATCH_PROGRESS_INTERVAL"    "10"
     Dialect            "dialect"              "BATCH_DIALECT"              ""
+    Dispatch           "dispatch"             "BATCH_DISPATCH"             "local"
 }
 
 /// The origin of a value.
@@ -202,7 +203,11 @@ impl Settings {
             parser.result(Setting::RepositoryTimeZone, |text| text.parse::<TimeZone>());
         let progress_interval = parser.seconds(Setting::ProgressInterval);
         let dialect = parser.optional(Setting::Dialect, "`draft` or `jakarta`");
+        let dispatch = parser.value(Setting::Dispatch, "`local` or `repository`", |text| {
+            (!text.is_empty()).then_some(())
+        });
         job_path?;
+        dispatch?;
         Some(Self {
             repository: repository?,
             repository_time_zone: repository_time_zone?,

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::PartitionTicket;
+use super::{DeclinedPartition, PartitionTicket};
 use crate::artifact::CollectorData;
 use crate::ids::{JobExecutionId, StepExecutionId};
 
@@ -14,17 +14,21 @@ use crate::ids::{JobExecutionId, StepExecutionId};
 /// [`BatchRuntimeBuilder::partition_dispatcher`](crate::BatchRuntimeBuilder::partition_dispatcher); each running
 /// partitioned element opens its own channel.
 pub trait PartitionDispatcher: Send + Sync {
-    /// Opens a channel for the partitions of one element of a job execution.
+    /// Opens a channel for the partitions of one element of a job execution, to the workers of a queue.
     ///
     /// # Errors
     /// If no partition can be dispatched; the element then ends FAILED.
-    fn open(&self, job_execution: JobExecutionId) -> Result<Box<dyn PartitionChannel>, DispatchError>;
+    fn open(
+        &self,
+        job_execution: JobExecutionId,
+        queue: &str,
+    ) -> Result<Box<dyn PartitionChannel>, DispatchError>;
 }
 
 /// The connection of one element to the workers of its partitions. Dropped when all partitions have ended.
 pub trait PartitionChannel {
-    /// Submits a partition, whose row exists, to a worker. May be called again with a higher `attempt` after
-    /// [`PartitionEvent::Lost`].
+    /// Submits a partition, whose row exists, to a worker. Is called again with a higher `attempt` if a worker has died, and with the
+    /// same one if no worker claims the partition, because its ticket may be lost.
     ///
     /// # Errors
     /// If no worker can be reached; the partition then ends FAILED.
@@ -37,7 +41,7 @@ pub trait PartitionChannel {
     /// If the channel is broken for good. The engine then treats the submitted partitions as lost, and submits no others.
     fn receive(&mut self, wait: Duration) -> Result<Option<PartitionEvent>, DispatchError>;
 
-    /// Requests the submitted partitions to stop. A hint: a stop of the whole job also reaches workers through the repository.
+    /// Withdraws the submitted partitions, and requests those that run to stop. A hint: workers learn of it from the repository, too.
     /// Spec: PART-25, PART-28
     fn stop(&mut self);
 }
@@ -50,8 +54,11 @@ pub enum PartitionEvent {
     Collected(CollectedPayload),
     /// The worker has returned; the row says how the partition ended.
     Ended(StepExecutionId),
-    /// The worker may be dead. Once its lease has expired, the engine reopens the partition and submits it again.
+    /// The worker may be dead. Once its lease has expired, the engine reopens the partition and submits it again. A hint: the engine
+    /// looks for expired leases by itself.
     Lost(StepExecutionId),
+    /// A worker cannot run the partition.
+    Declined(StepExecutionId, DeclinedPartition),
 }
 
 /// A payload of a collector. The three numbers identify it, so that a transport can deliver each payload once.

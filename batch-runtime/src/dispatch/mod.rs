@@ -2,9 +2,15 @@
 //! [`partition`](crate::partition).
 
 mod dispatcher;
+mod dispatchers;
+mod repository;
 mod ticket;
+mod transport;
 
 pub use dispatcher::{
     CollectedPayload, DispatchError, PartitionChannel, PartitionDispatcher, PartitionEvent,
 };
+pub(crate) use dispatchers::{CUSTOM, DEFAULT_QUEUE, Dispatchers, LOCAL, REPOSITORY};
+pub(crate) use repository::RepositoryTransport;
 pub use ticket::PartitionTicket;
+pub use transport::{DeclinedPartition, PartitionDelivery, PartitionSource, PartitionTransport};

@@ -89,6 +89,11 @@ pub(crate) struct BoundPartition {
     /// The maximum number of concurrent partitions.
     pub(crate) threads: Option<usize>,
     pub(crate) replan: Replan,
+    /// The dispatcher, and the queue of its tickets; `None`: the default.
+    pub(crate) dispatcher: Option<String>,
+    pub(crate) queue: Option<String>,
+    /// True for a chunk step.
+    pub(crate) is_chunk: bool,
     pub(crate) binder: Arc<dyn BindPartition>,
 }
 
@@ -109,6 +114,41 @@ impl BoundPartition {
     /// Returns the plan of the Job XML, which applies without an algorithm.
     pub(crate) fn plan_of_xml(&self) -> PartitionPlan {
         PartitionPlan::new(i32::try_from(self.instances).unwrap_or(i32::MAX))
+    }
+}
+
+impl Elements {
+    /// Returns whether the step with this id, here or in a flow or split, is a partitioned chunk step.
+    pub(crate) fn partitioned_chunk(&self, id: &str) -> bool {
+        self.all.iter().any(|element| match &element.body {
+            ElementBody::Step(step) => {
+                let is_chunk = |partition: &BoundPartition| partition.is_chunk;
+                matches!(&step.body, BoundBody::Partitioned(partition) if element.id == id && is_chunk(partition))
+            }
+            ElementBody::Flow(flow) => flow.elements.partitioned_chunk(id),
+            ElementBody::Split(split) => split.elements.partitioned_chunk(id),
+            ElementBody::Decision(_) => false,
+        })
+    }
+
+    /// Returns the partitions of the elements, and of those within.
+    pub(crate) fn partitions(&self) -> Vec<&BoundPartition> {
+        let mut found = Vec::new();
+        for element in &self.all {
+            match &element.body {
+                ElementBody::Step(step) => match &step.body {
+                    BoundBody::Partitioned(partition) => found.push(&**partition),
+                    BoundBody::Chunk(_) | BoundBody::Batchlet(_) => {}
+                },
+                ElementBody::Flow(flow) => {
+                    found.extend(&flow.partition);
+                    found.extend(flow.elements.partitions());
+                }
+                ElementBody::Split(split) => found.extend(split.elements.partitions()),
+                ElementBody::Decision(_) => {}
+            }
+        }
+        found
     }
 }
 

@@ -58,8 +58,15 @@ impl JobRunner {
     pub(crate) fn run(self) -> Result<JobExecution, RepositoryError> {
         let _span = job_span(&self.execution).entered();
         let observed = Observed::job(&self.job.id);
+        let (repository, running) = (Arc::clone(&self.repository), Arc::clone(&self.running));
         let ended = self.run_observed()?;
         observed.end_job(&ended);
+        // Reports that arrived late.
+        if running.has_dispatched()
+            && let Err(error) = repository.forget_partitions(ended.id)
+        {
+            tracing::warn!(%error, "the reports of workers are left in the repository until the execution is purged");
+        }
         Ok(ended)
     }
 

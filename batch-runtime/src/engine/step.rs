@@ -476,6 +476,9 @@ impl StepRunner<'_> {
         other_entries: OtherEntries,
     ) -> Result<(), RepositoryError> {
         let shared = self.walk.shared;
+        if self.is_partition && ending.status == BatchStatus::Stopped && shared.running.is_handing_back() {
+            return shared.repository.hand_back_partition(execution);
+        }
         let state = match self.step.body {
             BoundBody::Chunk(_) if shared.job.dialect.keeps_user_data_of_failed_chunk() => {
                 let kept = shared.repository.step(execution.id)?;

@@ -14,7 +14,7 @@ use super::step::StepRunner;
 use super::threads::{Collecting, Running, Worker};
 use crate::artifact::ContextScope;
 use crate::context::FlowContext;
-use crate::dispatch::PartitionDispatcher;
+use crate::dispatch::Dispatchers;
 use crate::repository::{JobRepository, RepositoryError};
 use crate::status::BatchStatus;
 use crate::transition::Follow;
@@ -39,7 +39,7 @@ pub(crate) struct Shared<'a> {
 /// Sends the partitions of an execution to other processes.
 #[derive(Clone)]
 pub(crate) struct Dispatch {
-    pub(crate) dispatcher: Arc<dyn PartitionDispatcher>,
+    pub(crate) dispatchers: Dispatchers,
     /// Identifies the job to workers.
     pub(crate) fingerprint: String,
     /// The most workers that may die on one partition; 0 is no limit.

@@ -5,16 +5,17 @@
 
 use std::sync::Arc;
 
-use batch_xml::model::{ArtifactRef, ExecutionElement, Flow, Job, Partition, Step};
+use batch_xml::model::{ArtifactRef, ExecutionElement, Flow, Job, Partition, Step, StepBody};
 use batch_xml::{Diagnostic, Dialect, Effective, JobXmlErrors, Limits, PartitionView, Resolved, Values};
 
 use super::artifacts::Artifacts;
 use super::bind::{Binder, Scope, Wanted, all, listener_place, without_place};
 use super::runtime_properties::Defaults;
+use super::runtime_properties::PartitionSettings;
 use super::{BindOutcome, ExternalValues};
 use crate::engine::{
     BindPartition, Bound, BoundBody, BoundFlow, BoundPartition, BoundStep, BoundSubjobs, Element,
-    ElementBody, Elements, PartitionBody, PartitionKey, Replan,
+    ElementBody, Elements, PartitionBody, PartitionKey,
 };
 use crate::role::Role;
 use crate::transition::Transitions;
@@ -96,7 +97,7 @@ impl BindPartition for OfElement {
     fn bind(&self, path: &[PartitionKey]) -> Result<PartitionBody, String> {
         let mut binder = Binder::new(&self.source);
         binder.path = path.to_vec();
-        binder.defaults = self.defaults;
+        binder.defaults = self.defaults.clone();
         match binder.body(self.scope, None) {
             Some(body) if binder.diagnostics.is_empty() => Ok(body),
             _ => Err(JobXmlErrors::from(binder.diagnostics).to_string()),
@@ -117,9 +118,13 @@ impl Binder<'_> {
         let of_plan = partition
             .threads
             .and_then(|threads| usize::try_from(threads.get()).ok());
-        let threads = self.threads(&step.properties).or(of_plan);
-        let limits = (threads, self.replan(&step.properties));
-        let bound = self.partition(&step.id.value, partition, limits, scope, |binder| {
+        let settings = self.partition_settings(&step.properties);
+        let settings = PartitionSettings {
+            threads: settings.threads.or(of_plan),
+            is_chunk: matches!(step.body, StepBody::Chunk(_)),
+            ..settings
+        };
+        let bound = self.partition(&step.id.value, partition, settings, scope, |binder| {
             binder.whole_step(step, Wanted::Partitions, scope);
         });
         let body = BoundBody::Partitioned(Box::new(bound?));
@@ -132,8 +137,8 @@ impl Binder<'_> {
         partition: &Partition,
         scope: Scope,
     ) -> Option<BoundFlow> {
-        let limits = (self.threads(&[]), self.replan(&[]));
-        let bound = self.partition(&flow.id.value, partition, limits, scope, |binder| {
+        let settings = self.partition_settings(&[]);
+        let bound = self.partition(&flow.id.value, partition, settings, scope, |binder| {
             binder.elements(&flow.elements, scope);
         });
         Some(BoundFlow {
@@ -147,7 +152,7 @@ impl Binder<'_> {
         &mut self,
         id: &str,
         partition: &Partition,
-        (threads, replan): (Option<usize>, Replan),
+        settings: PartitionSettings,
         scope: Scope,
         look: impl FnOnce(&mut Self),
     ) -> Option<BoundPartition> {
@@ -172,12 +177,15 @@ impl Binder<'_> {
             algorithm: all(algorithm)?,
             required: partition.required.clone(),
             subjobs: subjobs?,
-            threads,
-            replan,
+            threads: settings.threads,
+            replan: settings.replan,
+            dispatcher: settings.dispatcher,
+            queue: settings.queue,
+            is_chunk: settings.is_chunk,
             binder: Arc::new(OfElement {
                 source: Arc::clone(self.source),
                 scope,
-                defaults: self.defaults,
+                defaults: self.defaults.clone(),
             }),
         })
     }

@@ -24,6 +24,10 @@ const CHECKPOINT_LIMIT: &str = "batch.checkpoint.limit";
 const PARTITION_THREADS: &str = "batch.partition.threads";
 /// `no`, `properties` or `all`.
 const PARTITION_REPLAN: &str = "batch.partition.replan";
+/// The name of a dispatcher.
+const DISPATCH: &str = "batch.dispatch";
+/// The queue of the tickets of partitions.
+const DISPATCH_QUEUE: &str = "batch.dispatch.queue";
 /// `true` or `false`.
 const RETRY_INPUT: &str = "batch.retry.input";
 const PROCESSORS: &str = "batch.chunk.processors";
@@ -39,6 +43,8 @@ pub(super) const OF_JOB: &[&str] = &[
     CHECKPOINT_LIMIT,
     PARTITION_THREADS,
     PARTITION_REPLAN,
+    DISPATCH,
+    DISPATCH_QUEUE,
     RETRY_INPUT,
     PROCESSORS,
     PIPELINE,
@@ -50,22 +56,35 @@ pub(super) const OF_STEP: &[&str] = &[
     CHECKPOINT_LIMIT,
     PARTITION_THREADS,
     PARTITION_REPLAN,
+    DISPATCH,
+    DISPATCH_QUEUE,
     RETRY_INPUT,
     PROCESSORS,
     PIPELINE,
 ];
 
 /// The runtime properties that a job sets for all its elements.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Default)]
 pub(super) struct Defaults {
     timeout: Option<usize>,
     heartbeat: Option<usize>,
     checkpoint_limit: Option<usize>,
     threads: Option<usize>,
     replan: Option<Replan>,
+    dispatcher: Option<String>,
+    queue: Option<String>,
     retry_input: Option<bool>,
     processors: Option<usize>,
     pipeline: Option<bool>,
+}
+
+/// The settings for the partitions of an element.
+pub(super) struct PartitionSettings {
+    pub(super) threads: Option<usize>,
+    pub(super) replan: Replan,
+    pub(super) dispatcher: Option<String>,
+    pub(super) queue: Option<String>,
+    pub(super) is_chunk: bool,
 }
 
 impl Binder<'_> {
@@ -78,6 +97,8 @@ impl Binder<'_> {
             checkpoint_limit: self.number(CHECKPOINT_LIMIT, "bytes", &job.properties, place),
             threads: self.number(PARTITION_THREADS, "threads", &job.properties, place),
             replan: self.replan_of(&job.properties, place),
+            dispatcher: self.name(DISPATCH, &job.properties, place),
+            queue: self.name(DISPATCH_QUEUE, &job.properties, place),
             retry_input: self.flag(RETRY_INPUT, &job.properties, place),
             processors: self.number(PROCESSORS, "threads", &job.properties, place),
             pipeline: self.flag(PIPELINE, &job.properties, place),
@@ -101,7 +122,7 @@ impl Binder<'_> {
                 .help("move it to the `properties` of the job");
             self.diagnostics.push(misplaced);
         }
-        let defaults = self.defaults;
+        let defaults = self.defaults.clone();
         let mut number =
             |name, unit, default: Option<usize>| self.number(name, unit, &step.properties, None).or(default);
         let timeout = number(STEP_TIMEOUT, "seconds", defaults.timeout);
@@ -178,14 +199,22 @@ impl Binder<'_> {
         is_pipelined
     }
 
-    /// Returns the maximum number of threads for the partitions of an element with these properties.
-    pub(super) fn threads(&mut self, properties: &[Property]) -> Option<usize> {
-        self.number(PARTITION_THREADS, "threads", properties, None)
-            .or(self.defaults.threads)
+    /// Returns the settings for the partitions of an element with these properties.
+    pub(super) fn partition_settings(&mut self, properties: &[Property]) -> PartitionSettings {
+        let threads = self.number(PARTITION_THREADS, "threads", properties, None);
+        let dispatcher = self.name(DISPATCH, properties, None);
+        let queue = self.name(DISPATCH_QUEUE, properties, None);
+        PartitionSettings {
+            threads: threads.or(self.defaults.threads),
+            replan: self.replan(properties),
+            dispatcher: dispatcher.or_else(|| self.defaults.dispatcher.clone()),
+            queue: queue.or_else(|| self.defaults.queue.clone()),
+            is_chunk: false,
+        }
     }
 
     /// Returns the plan of a restart, of an element with these properties.
-    pub(super) fn replan(&mut self, properties: &[Property]) -> Replan {
+    fn replan(&mut self, properties: &[Property]) -> Replan {
         let by_dialect = match self.dialect().replans_partitions() {
             true => Replan::SafeProperties,
             false => Replan::No,
@@ -249,6 +278,24 @@ impl Binder<'_> {
             span.clone(),
         )
         .label(format!("expected a number of {unit}, at least 1"))
+        .help(format!("`{name}` is a property of the runtime"));
+        self.diagnostics.push(wrong);
+        None
+    }
+
+    /// Reads a property that is a name, at most 100 characters. `of` is the place of the job, if the value may come from outside.
+    fn name(&mut self, name: &str, properties: &[Property], of: Option<&Span>) -> Option<String> {
+        let (value, span) = self.runtime_property(name, properties, of)?;
+        let value = value.trim();
+        if !value.is_empty() && value.chars().count() <= 100 {
+            return Some(value.to_owned());
+        }
+        let wrong = Diagnostic::error(
+            RUNTIME_PROPERTY,
+            format!("invalid value {value:?} for `{name}`"),
+            span.clone(),
+        )
+        .label("expected a name of 1 to 100 characters")
         .help(format!("`{name}` is a property of the runtime"));
         self.diagnostics.push(wrong);
         None

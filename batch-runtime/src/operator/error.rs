@@ -136,6 +136,14 @@ pub enum StartError {
     /// Several files of the job path have the name.
     #[error("several files have this name: {}", .0.join(", "))]
     DuplicateFile(Vec<String>),
+    /// `batch.dispatch` names a dispatcher that the runtime does not have.
+    #[error("`batch.dispatch` names the dispatcher `{}`; this runtime has {}", .name.escape_debug(), .known.join(", "))]
+    UnknownDispatcher {
+        /// The name.
+        name: String,
+        /// The dispatchers of the runtime.
+        known: Vec<String>,
+    },
     /// A parameter that the repository cannot hold.
     #[error(transparent)]
     Parameter(ParameterError),

@@ -9,6 +9,7 @@ use batch_xml::Diagnostic;
 
 use super::definitions::{Wanted, rejecting};
 use super::{JobOperator, JobOperatorError, Result, Shared, StartError};
+use crate::dispatch::LOCAL;
 use crate::engine::{BoundJob, Dispatch, JobRunner, Running};
 use crate::execution::JobExecution;
 use crate::ids::JobExecutionId;
@@ -173,18 +174,41 @@ impl JobOperator {
             Secrets::read(effective.secrets()).map_err(|error| reject(StartError::Secret(error)))?;
         let definitions = &self.shared.definitions;
         let checked = definitions.bind(wanted, given, effective, secrets, reject)?;
-        let dispatch = match &self.shared.dispatcher {
-            None => None,
-            Some(dispatcher) => Some(Dispatch {
-                dispatcher: Arc::clone(dispatcher),
-                fingerprint: self.fingerprint(wanted, effective)?,
-                crash_limit: self.shared.limits.crash_limit,
-            }),
-        };
+        let dispatch = self.dispatch(&checked.bound.job, wanted, effective, reject)?;
         Ok(Prepared {
             dispatch,
             job: checked.bound.job,
             location: checked.document.source().name().to_owned(),
+        })
+    }
+
+    /// Returns what the partitions of the job need to run on workers; `None` if none of them does.
+    fn dispatch(
+        &self,
+        job: &BoundJob,
+        wanted: Wanted<'_>,
+        parameters: &JobParameters,
+        reject: &dyn Fn(StartError) -> JobOperatorError,
+    ) -> Result<Option<Dispatch>> {
+        let dispatchers = &self.shared.dispatchers;
+        let mut is_remote = false;
+        for partition in job.elements.partitions() {
+            let name = dispatchers.name(partition.dispatcher.as_deref());
+            if !dispatchers.names().contains(&name) {
+                return Err(reject(StartError::UnknownDispatcher {
+                    name: name.to_owned(),
+                    known: dispatchers.names().into_iter().map(str::to_owned).collect(),
+                }));
+            }
+            is_remote |= name != LOCAL;
+        }
+        Ok(match is_remote {
+            false => None,
+            true => Some(Dispatch {
+                dispatchers: dispatchers.clone(),
+                fingerprint: self.fingerprint(wanted, parameters)?,
+                crash_limit: self.shared.limits.crash_limit,
+            }),
         })
     }
 
@@ -240,11 +264,18 @@ impl JobOperator {
             ClaimError::NoSuchExecution(id) => JobOperatorError::NoSuchJobExecution(id),
             ClaimError::Repository(error) => error.into(),
         })?;
-        for dead in &claim.taken_over {
-            tracing::warn!(execution = %dead, by = %claim.execution.id, "took over an execution whose owner is dead");
-        }
+        self.note_takeover(&claim);
         self.run(prepared, claim, asked)
             .map_err(|error| reject(StartError::Thread(error)))
+    }
+
+    fn note_takeover(&self, claim: &Claim) {
+        for dead in &claim.taken_over {
+            tracing::warn!(execution = %dead, by = %claim.execution.id, "took over an execution whose owner is dead");
+            if let Err(error) = self.shared.repository.forget_partitions(*dead) {
+                tracing::warn!(%error, "its tickets for workers are left in the repository; no worker can claim them");
+            }
+        }
     }
 
     /// Describes where an execution was when its process died.

@@ -19,6 +19,7 @@ mod query;
 mod recover;
 mod shared;
 mod stop;
+mod workers;
 
 use std::sync::Arc;
 
@@ -36,6 +37,7 @@ pub use explain::{
 pub use partition_run::{ClaimPartitionError, PartitionRun, PartitionStop};
 pub use recover::{Recovered, Recovery};
 pub(crate) use shared::{Limits, Shared};
+pub use workers::WorkerInfo;
 
 pub use crate::engine::{PartitionProgress, Progress, StepProgress};
 pub use crate::error::record_panic_locations;

@@ -89,14 +89,16 @@ impl JobOperator {
         let claimed = claimed.ok_or(ClaimPartitionError::Taken(ticket.step_execution))?;
         let running = Arc::new(Running::new(claimed.lease, shared.repository.lease_time(), asked));
         shared.partitions().push(Arc::clone(&running));
+        let remote = RemotePartition {
+            job: bound.job,
+            repository: Arc::clone(&shared.repository),
+            running: Arc::clone(&running),
+            claimed,
+            partition_threads: shared.limits.partition_threads,
+        };
         Ok(PartitionRun {
-            remote: Some(RemotePartition {
-                job: bound.job,
-                repository: Arc::clone(&shared.repository),
-                running: Arc::clone(&running),
-                claimed,
-                partition_threads: shared.limits.partition_threads,
-            }),
+            can_hand_back: remote.can_hand_back(),
+            remote: Some(remote),
             ticket: ticket.clone(),
             running,
             shared,
@@ -110,6 +112,7 @@ pub struct PartitionRun {
     remote: Option<RemotePartition>,
     ticket: PartitionTicket,
     running: Arc<Running>,
+    can_hand_back: bool,
     shared: Arc<Shared>,
 }
 
@@ -121,7 +124,10 @@ impl PartitionRun {
 
     /// Returns a handle that stops the partition, from any thread.
     pub fn stop_handle(&self) -> PartitionStop {
-        PartitionStop(Arc::clone(&self.running))
+        PartitionStop {
+            running: Arc::clone(&self.running),
+            can_hand_back: self.can_hand_back,
+        }
     }
 
     /// Runs the partition on the calling thread and returns how it ended, which is recorded by then. Each payload of the
@@ -171,12 +177,23 @@ impl fmt::Debug for PartitionRun {
 
 /// Stops a partition that this process runs.
 #[derive(Clone)]
-pub struct PartitionStop(Arc<Running>);
+pub struct PartitionStop {
+    running: Arc<Running>,
+    can_hand_back: bool,
+}
 
 impl PartitionStop {
     /// Requests the stop. Returns at once; the partition ends at its next item, after it has committed what it has.
     pub fn request_stop(&self) {
-        self.0.workers.request_stop();
+        self.running.workers.request_stop();
+    }
+
+    /// Requests a chunk step to stop at its next item and to become STARTING again, so that another worker resumes it. Has no effect on
+    /// batchlets and on partitions of flows, which run to their end. [`PartitionRun::run`] returns STARTING if it was handed back.
+    pub fn hand_back(&self) {
+        if self.can_hand_back {
+            self.running.hand_back();
+        }
     }
 }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 use crossbeam::channel::Sender;
 
 use super::{Callbacks, Definitions};
-use crate::dispatch::PartitionDispatcher;
+use crate::dispatch::Dispatchers;
 use crate::engine::Running;
 use crate::ids::JobExecutionId;
 use crate::repository::JobRepository;
@@ -18,7 +18,7 @@ pub(crate) struct Shared {
     pub(crate) definitions: Definitions,
     pub(crate) limits: Limits,
     pub(crate) callbacks: Callbacks,
-    pub(crate) dispatcher: Option<Arc<dyn PartitionDispatcher>>,
+    pub(crate) dispatchers: Dispatchers,
     running: Mutex<HashMap<JobExecutionId, Arc<Running>>>,
     /// The partitions that this process runs for coordinators in others.
     partitions: Mutex<Vec<Arc<Running>>>,
@@ -44,7 +44,7 @@ impl Shared {
         repository: Arc<dyn JobRepository>,
         definitions: Definitions,
         limits: Limits,
-        dispatcher: Option<Arc<dyn PartitionDispatcher>>,
+        dispatchers: Dispatchers,
         keeper: Sender<()>,
     ) -> Self {
         Self {
@@ -52,7 +52,7 @@ impl Shared {
             definitions,
             limits,
             callbacks: Callbacks::default(),
-            dispatcher,
+            dispatchers,
             running: Mutex::default(),
             partitions: Mutex::default(),
             _keeper: keeper,

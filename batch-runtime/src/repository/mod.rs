@@ -29,8 +29,8 @@ pub use error::RepositoryError;
 pub(crate) use observation::{HolderState, LeaseKey, Observations};
 pub use records::ExecutionFilter;
 pub(crate) use records::{
-    AbandonOutcome, Claim, ClaimRequest, ClaimedPartition, DeathOutcome, Ending, Lease, PartitionState,
-    Signal, StepHistory, StopOutcome, Target,
+    AbandonOutcome, Claim, ClaimRequest, ClaimedPartition, DeathOutcome, Ending, Lease, PartitionReport,
+    PartitionSight, PartitionState, QueuedPartition, Signals, StepHistory, StopOutcome, Target, WorkerRow,
 };
-pub(crate) use store::{ArchiveStore, JobRepository, JobStore, OperatorStore, StepStore};
+pub(crate) use store::{ArchiveStore, JobRepository, JobStore, OperatorStore, QueueStore, StepStore};
 pub use url::{MigrationStatus, RepositoryUrl, SpringBatchVersion};

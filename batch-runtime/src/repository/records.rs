@@ -215,9 +215,58 @@ pub(crate) enum StopOutcome {
     NotRunning,
 }
 
-/// The row of a job execution, as its runner polls it.
+/// The job executions and partitions that are requested to stop.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Signals {
+    pub(crate) executions: Vec<JobExecutionId>,
+    pub(crate) partitions: Vec<StepExecutionId>,
+}
+
+/// A partition in a queue.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct QueuedPartition {
+    pub(crate) step_execution: StepExecutionId,
+    pub(crate) job_execution: JobExecutionId,
+    pub(crate) attempt: u32,
+    pub(crate) fingerprint: String,
+}
+
+/// A report of a worker on a partition, as JSON.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct PartitionReport {
+    pub(crate) step_execution: StepExecutionId,
+    pub(crate) job_execution: JobExecutionId,
+    pub(crate) attempt: u32,
+    /// Counts the reports of an attempt.
+    pub(crate) number: u64,
+    pub(crate) report: String,
+}
+
+/// A submitted partition that no living worker runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Signal {
-    pub(crate) execution_id: JobExecutionId,
-    pub(crate) stop_requested: bool,
+pub(crate) enum PartitionSight {
+    /// No worker has claimed it.
+    Unclaimed(StepExecutionId),
+    /// The lease of its worker has expired, or the worker is dead.
+    LeaseLost(StepExecutionId),
+    /// Its end is recorded.
+    Ended(StepExecutionId),
+}
+
+/// A worker process, as registered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct WorkerRow {
+    /// The owner of its leases.
+    pub(crate) name: String,
+    pub(crate) queue: String,
+    pub(crate) slots: u32,
+    pub(crate) version: String,
+    pub(crate) is_draining: bool,
+    /// When it was started, and when the registration expires, by the clock of the database in milliseconds.
+    pub(crate) started: i64,
+    pub(crate) expires: i64,
+    /// True if the registration has not expired.
+    pub(crate) is_alive: bool,
+    /// The partitions that it runs.
+    pub(crate) partitions: Vec<(JobExecutionId, StepExecutionId)>,
 }

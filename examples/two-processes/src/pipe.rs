@@ -55,7 +55,11 @@ impl PipeDispatcher {
 }
 
 impl PartitionDispatcher for PipeDispatcher {
-    fn open(&self, _job_execution: JobExecutionId) -> Result<Box<dyn PartitionChannel>, DispatchError> {
+    fn open(
+        &self,
+        _job_execution: JobExecutionId,
+        _queue: &str,
+    ) -> Result<Box<dyn PartitionChannel>, DispatchError> {
         let (sender, replies) = channel();
         let mut lines = Vec::new();
         for number in 0..self.count {

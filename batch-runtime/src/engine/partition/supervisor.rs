@@ -5,10 +5,11 @@ use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use super::local::LocalThreads;
+use super::lookout::Lookout;
 use super::{LocalFailure, PartitionedElement, Prepared};
 use crate::artifact::ContextScope;
 use crate::checkpoint::CheckpointInfo;
-use crate::dispatch::{PartitionChannel, PartitionEvent, PartitionTicket};
+use crate::dispatch::{CollectedPayload, DEFAULT_QUEUE, PartitionChannel, PartitionEvent, PartitionTicket};
 use crate::engine::call::Failure;
 use crate::engine::elements::BoundPartition;
 use crate::engine::outcome::Outcome;
@@ -17,12 +18,16 @@ use crate::engine::walk::Walk;
 use crate::error::error_chain;
 use crate::execution::StepExecution;
 use crate::ids::StepExecutionId;
-use crate::repository::{ElementState, Ending, PartitionState, RepositoryError, StepState};
+use crate::repository::{ElementState, Ending, PartitionSight, PartitionState, RepositoryError, StepState};
 use crate::status::BatchStatus;
 use crate::transition::Termination;
 
 /// The longest wait for an event between two checks for stop requests and expired leases.
 const WAIT: Duration = Duration::from_millis(200);
+
+/// The number of partitions that are submitted to workers at a time, if nothing else limits it: more than the workers have slots,
+/// and few enough for the memory and the transport.
+const REMOTE_PARTITIONS: usize = 500;
 
 impl Walk<'_> {
     /// Returns the stored state of an element.
@@ -112,18 +117,26 @@ impl PartitionedElement<'_> {
     fn run(&self, analysis: &mut Analysis<'_>) -> Result<SubjobOutcomes, RepositoryError> {
         let shared = &self.walk.shared;
         let mut outcomes = SubjobOutcomes::default();
-        match shared.dispatch {
+        let dispatch = shared.dispatch.and_then(|dispatch| {
+            let name = dispatch.dispatchers.name(self.bound.dispatcher.as_deref());
+            dispatch.dispatchers.get(name)
+        });
+        match dispatch {
             None => {
                 let supervised = crossbeam::thread::scope(|scope| {
                     let threads = SubjobThreads::new(scope, shared.running, &self.walk.worker);
                     let mut channel = LocalThreads::new(self, threads);
-                    Supervisor::new(self, &mut channel, analysis, &mut outcomes).run();
+                    Supervisor::new(self, &mut channel, analysis, &mut outcomes, None).run();
                 });
                 // The threads catch panics.
                 supervised.map_err(|_| RepositoryError::Fault)?;
             }
-            Some(dispatch) => match dispatch.dispatcher.open(shared.running.lease.execution_id) {
-                Ok(mut channel) => Supervisor::new(self, &mut *channel, analysis, &mut outcomes).run(),
+            Some(dispatcher) => match dispatcher.open(shared.running.lease.execution_id, self.queue()) {
+                Ok(mut channel) => {
+                    shared.running.dispatches();
+                    let lookout = Some(Lookout::new());
+                    Supervisor::new(self, &mut *channel, analysis, &mut outcomes, lookout).run();
+                }
                 Err(error) => {
                     let failure = Failure::new(format!(
                         "the partitions of `{}` cannot be dispatched: {}",
@@ -166,6 +179,10 @@ impl PartitionedElement<'_> {
         };
         lock(&self.prepared).insert(row.id, prepared);
         Ok(Preparation::Ready(row))
+    }
+
+    fn queue(&self) -> &str {
+        self.bound.queue.as_deref().unwrap_or(DEFAULT_QUEUE)
     }
 
     /// Ends a partition that no worker runs.
@@ -235,8 +252,14 @@ struct Supervisor<'s, 'a> {
     out: BTreeMap<StepExecutionId, PartitionTicket>,
     /// Those of them whose worker may be dead.
     lost: BTreeSet<StepExecutionId>,
+    /// The attempt and number of the last payload of each partition.
+    payloads: BTreeMap<StepExecutionId, (u32, u64)>,
     /// The outcomes of partitions that do not run; they count once the others have ended.
     settled: Vec<(usize, Outcome, String)>,
+    /// Only with workers in other processes.
+    lookout: Option<Lookout>,
+    /// True once the partitions were requested to stop.
+    stopping: bool,
 }
 
 impl<'s, 'a> Supervisor<'s, 'a> {
@@ -245,6 +268,7 @@ impl<'s, 'a> Supervisor<'s, 'a> {
         channel: &'s mut dyn PartitionChannel,
         analysis: &'s mut Analysis<'a>,
         outcomes: &'s mut SubjobOutcomes,
+        lookout: Option<Lookout>,
     ) -> Self {
         Self {
             pending: 1..=element.planned(),
@@ -254,7 +278,10 @@ impl<'s, 'a> Supervisor<'s, 'a> {
             outcomes,
             out: BTreeMap::new(),
             lost: BTreeSet::new(),
+            payloads: BTreeMap::new(),
             settled: Vec::new(),
+            lookout,
+            stopping: false,
         }
     }
 
@@ -265,7 +292,7 @@ impl<'s, 'a> Supervisor<'s, 'a> {
             self.submit_pending();
             let siblings_stop = self.outcomes.stop_siblings(walk.shared.job.dialect);
             if self.analysis.failure.is_some() || siblings_stop || walk.worker.stop_requested() {
-                self.channel.stop();
+                self.stop();
             }
             if self.out.is_empty() {
                 break;
@@ -284,6 +311,7 @@ impl<'s, 'a> Supervisor<'s, 'a> {
                     walk.worker.pause(WAIT);
                 }
             }
+            self.look();
             self.reopen_lost();
         }
         let stopped_before_all_began = !self.pending.is_empty();
@@ -299,11 +327,10 @@ impl<'s, 'a> Supervisor<'s, 'a> {
         let walk = self.element.walk;
         let element = self.element;
         let planned = element.plan.threads().map(|threads| threads.max(1) as usize);
-        let threads = element
-            .bound
-            .threads
-            .or(planned)
-            .unwrap_or(walk.shared.partition_threads);
+        let threads = element.bound.threads.or(planned).unwrap_or(match self.lookout {
+            Some(_) => REMOTE_PARTITIONS,
+            None => walk.shared.partition_threads,
+        });
         while self.out.len() < threads
             && self.analysis.failure.is_none()
             && !self.outcomes.stop_siblings(walk.shared.job.dialect)
@@ -346,7 +373,12 @@ impl<'s, 'a> Supervisor<'s, 'a> {
 
     fn handle(&mut self, event: PartitionEvent) {
         match event {
-            PartitionEvent::Collected(payload) => self.analysis.data(payload.data),
+            PartitionEvent::Collected(payload) => self.collected(payload),
+            PartitionEvent::Declined(_, reason) => {
+                if let Some(lookout) = &mut self.lookout {
+                    lookout.declined(reason);
+                }
+            }
             PartitionEvent::Ended(id) if self.has_ended(id) => {
                 if self.out.remove(&id).is_some() {
                     self.lost.remove(&id);
@@ -366,7 +398,85 @@ impl<'s, 'a> Supervisor<'s, 'a> {
     fn has_ended(&self, id: StepExecutionId) -> bool {
         let shared = self.element.walk.shared;
         let is_open = || matches!(shared.repository.step(id), Ok(Some((row, _))) if !row.status.is_final());
-        shared.dispatch.is_none() || !is_open()
+        self.lookout.is_none() || !is_open()
+    }
+
+    /// Passes a payload to the analyzer, unless it has been delivered before. Spec: SUBJOB-09, SUBJOB-11
+    fn collected(&mut self, payload: CollectedPayload) {
+        let key = (payload.attempt, payload.sequence);
+        let last = self.payloads.entry(payload.step_execution).or_default();
+        if key > *last {
+            *last = key;
+            self.analysis.data(payload.data);
+        }
+    }
+
+    /// Requests the partitions to stop, and ends those that no worker has claimed. Spec: PART-25, PART-28
+    fn stop(&mut self) {
+        self.channel.stop();
+        if self.lookout.is_none() || self.stopping {
+            return;
+        }
+        self.stopping = true;
+        let ids: Vec<StepExecutionId> = self.out.keys().copied().collect();
+        if let Err(error) = self.element.walk.shared.repository.stop_partitions(&ids) {
+            tracing::warn!(%error, "cannot request the partitions to stop; their job's status does");
+            self.stopping = false;
+        }
+        if let Some(lookout) = &mut self.lookout {
+            lookout.look_now();
+        }
+    }
+
+    /// Looks for partitions whose end, worker or ticket was lost.
+    fn look(&mut self) {
+        let element = self.element;
+        let Some(lookout) = &mut self.lookout else { return };
+        let repository = element.walk.shared.repository;
+        for sight in lookout.look(repository, &self.out) {
+            match sight {
+                PartitionSight::Ended(id) => self.handle(PartitionEvent::Ended(id)),
+                PartitionSight::LeaseLost(id) => drop(self.lost.insert(id)),
+                PartitionSight::Unclaimed(id) if self.stopping => self.end_unclaimed(id),
+                PartitionSight::Unclaimed(id) => self.submit_if_lost(id),
+            }
+        }
+        let fingerprint = element
+            .walk
+            .shared
+            .dispatch
+            .map_or("", |dispatch| &dispatch.fingerprint);
+        if let Some(warning) = self
+            .lookout
+            .as_mut()
+            .and_then(|lookout| lookout.warning(element.id, fingerprint))
+        {
+            tracing::warn!("{warning}");
+        }
+    }
+
+    /// Ends a partition that was stopped before a worker has claimed it.
+    fn end_unclaimed(&mut self, id: StepExecutionId) {
+        let repository = self.element.walk.shared.repository;
+        // The first caller gets it: this one, or a worker.
+        if let Ok(Some(_)) = repository.claim_step(id)
+            && self.out.remove(&id).is_some()
+        {
+            let ending = Ending::of(BatchStatus::Stopped, String::new());
+            self.note(id, self.element.end(id, &ending));
+        }
+    }
+
+    fn submit_if_lost(&mut self, id: StepExecutionId) {
+        let is_lost = self
+            .lookout
+            .as_mut()
+            .is_some_and(|lookout| lookout.is_ticket_lost(id));
+        if let Some(ticket) = self.out.get(&id).filter(|_| is_lost)
+            && let Err(error) = self.channel.submit(ticket)
+        {
+            tracing::warn!(step_execution = %id, error = error_chain(&error), "cannot submit the partition again");
+        }
     }
 
     /// Reopens the partitions whose worker is dead, and submits them again.

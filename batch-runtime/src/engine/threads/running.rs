@@ -77,6 +77,10 @@ pub(crate) struct Running {
     overdue: AtomicBool,
     /// True once its runner is about to release the lease.
     releasing: AtomicBool,
+    /// True if a partition is handed back to other workers when it has stopped.
+    handing_back: AtomicBool,
+    /// True once partitions were sent to other processes.
+    dispatched: AtomicBool,
     renewed: Mutex<Instant>,
     progress: Mutex<Vec<Published>>,
     thread: OnceLock<ThreadId>,
@@ -94,6 +98,8 @@ impl Running {
             deadline: Mutex::default(),
             overdue: AtomicBool::new(false),
             releasing: AtomicBool::new(false),
+            handing_back: AtomicBool::new(false),
+            dispatched: AtomicBool::new(false),
             renewed: Mutex::new(claimed),
             progress: Mutex::default(),
             thread: OnceLock::new(),
@@ -102,9 +108,31 @@ impl Running {
         }
     }
 
+    /// Notes that partitions are sent to other processes.
+    pub(crate) fn dispatches(&self) {
+        self.dispatched.store(true, Ordering::Relaxed);
+    }
+
+    /// Returns whether partitions were sent to other processes.
+    pub(crate) fn has_dispatched(&self) -> bool {
+        self.dispatched.load(Ordering::Relaxed)
+    }
+
     /// Sets the timeout, after which the execution is stopped and fails.
     pub(crate) fn set_deadline(&self, limit: Duration) {
         *lock(&self.deadline) = Instant::now().checked_add(limit);
+    }
+
+    /// Requests a partition to stop at its next item, for another worker to resume it.
+    pub(crate) fn hand_back(&self) {
+        if !self.handing_back.swap(true, Ordering::Relaxed) {
+            self.workers.request_stop();
+        }
+    }
+
+    /// Returns whether a partition that has stopped is left to another worker.
+    pub(crate) fn is_handing_back(&self) -> bool {
+        self.handing_back.load(Ordering::Relaxed)
     }
 
     /// Returns whether its deadline has passed.

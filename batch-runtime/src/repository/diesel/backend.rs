@@ -16,6 +16,17 @@ use crate::execution::StepCounters;
 use crate::ids::StepExecutionId;
 use crate::repository::{RepositoryError, StoredContext};
 
+/// The tickets that a worker wants.
+pub(in crate::repository::diesel) struct WantedTickets<'a> {
+    pub(in crate::repository::diesel) queue: &'a str,
+    /// Their most.
+    pub(in crate::repository::diesel) count: i64,
+    /// The time of the database: those put back for later are left.
+    pub(in crate::repository::diesel) now: i64,
+    /// The fingerprints that are left to other workers.
+    pub(in crate::repository::diesel) except: &'a [String],
+}
+
 /// A database of one kind. Statements name the tables with the prefix `BATCH_`; the session renames them.
 pub(super) trait Backend: Send + Sync + Sized + 'static {
     /// The connection of diesel.
@@ -89,6 +100,12 @@ pub(super) trait Backend: Send + Sync + Sized + 'static {
 
     /// Locks a step execution, which waits for its writer.
     fn lock_step(connection: &mut Session<Self::Connection>, step: i64) -> QueryResult<()>;
+
+    /// Returns the wanted tickets, the oldest first, and locks them: the calls of other workers pass them over.
+    fn lock_tickets(
+        connection: &mut Session<Self::Connection>,
+        wanted: &WantedTickets<'_>,
+    ) -> QueryResult<Vec<i64>>;
 
     /// Ends the sessions of an owner that is dead or silent, because its process does not end their transactions: their row
     /// locks would block the owner's successor. By default there are no sessions: locks of a file end with their process.

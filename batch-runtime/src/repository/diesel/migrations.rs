@@ -30,7 +30,7 @@ pub(super) struct Layout {
 }
 
 /// The tables of an up-to-date repository.
-pub(super) const TABLES: [&str; 8] = [
+pub(super) const TABLES: [&str; 11] = [
     "BATCH_JOB_INSTANCE",
     "BATCH_JOB_EXECUTION",
     "BATCH_JOB_EXECUTION_PARAMS",
@@ -39,6 +39,9 @@ pub(super) const TABLES: [&str; 8] = [
     "BATCH_JOB_EXECUTION_CONTEXT",
     "BATCH_JOB_INSTANCE_LEASE",
     "BATCH_PARTITION_LEASE",
+    "BATCH_PARTITION_TICKET",
+    "BATCH_PARTITION_REPORT",
+    "BATCH_WORKER",
 ];
 
 impl Layout {

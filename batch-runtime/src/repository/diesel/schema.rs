@@ -12,6 +12,9 @@ macro_rules! tables {
         $job_context:tt,
         $instance_lease:tt,
         $partition_lease:tt,
+        $partition_ticket:tt,
+        $partition_report:tt,
+        $worker:tt,
     ) => {
         diesel::table! {
             #[sql_name = $job_instance]
@@ -118,6 +121,42 @@ macro_rules! tables {
                 owner -> Text,
                 expires_at -> BigInt,
                 claims -> BigInt,
+            }
+        }
+
+        diesel::table! {
+            #[sql_name = $partition_ticket]
+            partition_ticket (step_execution_id) {
+                step_execution_id -> BigInt,
+                job_execution_id -> BigInt,
+                queue_name -> Text,
+                attempt -> BigInt,
+                fingerprint -> Text,
+                available_at -> BigInt,
+            }
+        }
+
+        diesel::table! {
+            #[sql_name = $partition_report]
+            partition_report (step_execution_id, attempt, report_number) {
+                step_execution_id -> BigInt,
+                attempt -> BigInt,
+                report_number -> BigInt,
+                job_execution_id -> BigInt,
+                report -> Text,
+            }
+        }
+
+        diesel::table! {
+            #[sql_name = $worker]
+            worker (worker_name) {
+                worker_name -> Text,
+                queue_name -> Text,
+                slots -> BigInt,
+                runtime_version -> Text,
+                status -> Text,
+                started_at -> BigInt,
+                expires_at -> BigInt,
             }
         }
 

@@ -3,13 +3,18 @@
 
 mod archive;
 mod operator;
+mod queue;
 mod runner;
 
 pub(crate) use archive::ArchiveStore;
 pub(crate) use operator::OperatorStore;
+pub(crate) use queue::QueueStore;
 pub(crate) use runner::{JobStore, StepStore};
 
 /// A repository: the stores of all callers on one database.
-pub(crate) trait JobRepository: JobStore + StepStore + OperatorStore + ArchiveStore {}
+pub(crate) trait JobRepository:
+    JobStore + StepStore + OperatorStore + ArchiveStore + QueueStore
+{
+}
 
-impl<T: JobStore + StepStore + OperatorStore + ArchiveStore> JobRepository for T {}
+impl<T: JobStore + StepStore + OperatorStore + ArchiveStore + QueueStore> JobRepository for T {}

@@ -7,7 +7,7 @@ use crate::execution::{JobExecution, StepCounters, StepExecution};
 use crate::ids::{JobExecutionId, JobInstanceId, StepExecutionId};
 use crate::repository::{
     ChunkTransaction, Claim, ClaimError, ClaimRequest, ClaimedPartition, Connector, ElementState, Ending,
-    Lease, PartitionState, RepositoryError, RestartPosition, Signal, StepHistory, StepState,
+    Lease, PartitionState, RepositoryError, RestartPosition, Signals, StepHistory, StepState,
 };
 
 /// The operations of the runner of a job execution, and of the keeper of its lease.
@@ -67,8 +67,15 @@ pub(crate) trait JobStore: Send + Sync {
     /// Returns how long a lease lasts.
     fn lease_time(&self) -> Duration;
 
-    /// Returns the state of the rows of running executions.
-    fn signals(&self, executions: &[JobExecutionId]) -> Result<Vec<Signal>, RepositoryError>;
+    /// Returns the name of this process as an owner of leases.
+    fn owner_name(&self) -> &str;
+
+    /// Returns which of these job executions and partitions are requested to stop.
+    fn signals(
+        &self,
+        executions: &[JobExecutionId],
+        partitions: &[StepExecutionId],
+    ) -> Result<Signals, RepositoryError>;
 
     /// Returns the source of connections for artifacts.
     fn connector(&self) -> Connector;
@@ -113,6 +120,12 @@ pub(crate) trait StepStore: Send + Sync {
     /// `Fenced` if `lease`, that of the job, is lost.
     fn reopen_partition(&self, lease: &Lease, id: StepExecutionId)
     -> Result<PartitionState, RepositoryError>;
+
+    /// Makes a partition that this worker has stopped STARTING again, so that another one can claim it. Not counted as a failed claim.
+    fn hand_back_partition(&self, step: &mut StepExecution) -> Result<(), RepositoryError>;
+
+    /// Requests the partitions that workers have claimed to stop: STARTED becomes STOPPING.
+    fn stop_partitions(&self, partitions: &[StepExecutionId]) -> Result<(), RepositoryError>;
 
     /// Returns a step execution and its stored state.
     fn step(&self, id: StepExecutionId) -> Result<Option<(StepExecution, StepState)>, RepositoryError>;

@@ -20,7 +20,7 @@ use diesel::prelude::*;
 use diesel::result::Error as DieselError;
 use diesel::sql_types::BigInt;
 
-use super::backend::{Backend, ChunkRows, Sequence, UpdatedRows};
+use super::backend::{Backend, ChunkRows, Sequence, UpdatedRows, WantedTickets};
 use super::migrations::{MigrationFailed, Migrations};
 use super::pool::Pool;
 use super::session::{RunQueryDsl, Session};
@@ -135,6 +135,13 @@ impl Backend for MysqlDatabase {
 
     fn lock_step(connection: &mut Connection, step: i64) -> QueryResult<()> {
         row_locks::lock_step(connection, step)
+    }
+
+    fn lock_tickets(
+        connection: &mut Session<Self::Connection>,
+        wanted: &WantedTickets<'_>,
+    ) -> QueryResult<Vec<i64>> {
+        row_locks::lock_tickets(connection, wanted)
     }
 
     /// MariaDB does not support the `FOR SHARE` of diesel.

@@ -7,8 +7,8 @@ use super::executions::{execution_ids, execution_in, instance_in};
 use super::lease::lease_of;
 use super::rows::{StepRow, load_parameters, parameter_rows};
 use super::schema::{
-    instance_lease, job_context, job_execution, job_instance, job_params, partition_lease, step_context,
-    step_execution,
+    instance_lease, job_context, job_execution, job_instance, job_params, partition_lease, partition_report,
+    partition_ticket, step_context, step_execution,
 };
 use super::step_store::counter_columns;
 use super::{Connection, Db, Repository, Work, rejected};
@@ -262,6 +262,8 @@ fn delete(connection: &mut Connection, instances: &[i64]) -> QueryResult<()> {
         job_params: job_execution_id in executions;
         job_execution: job_execution_id in executions;
         partition_lease: job_execution_id in executions;
+        partition_ticket: job_execution_id in executions;
+        partition_report: job_execution_id in executions;
         instance_lease: job_instance_id in instances;
         job_instance: job_instance_id in instances;
     }

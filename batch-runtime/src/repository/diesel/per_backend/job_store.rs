@@ -8,16 +8,16 @@ use diesel::prelude::*;
 use super::contexts::{job_state_in, save_job_state};
 use super::executions::{execution_ids, execution_in};
 use super::rows::stored_message;
-use super::schema::{instance_lease, job_execution};
+use super::schema::{instance_lease, job_execution, step_execution};
 use super::{Connection, Db, Repository, Work, fenced};
 use crate::execution::JobExecution;
-use crate::ids::{JobExecutionId, JobInstanceId};
+use crate::ids::{JobExecutionId, JobInstanceId, StepExecutionId};
 use crate::repository::diesel::backend::Backend;
 use crate::repository::diesel::db_timestamp::DbTimestamp;
 use crate::repository::diesel::session::RunQueryDsl;
 use crate::repository::{
     Claim, ClaimError, ClaimRequest, Connector, ElementState, Ending, JobState, JobStore, Lease,
-    RepositoryError, RestartPosition, Signal,
+    RepositoryError, RestartPosition, Signals,
 };
 use crate::status::BatchStatus;
 
@@ -207,19 +207,37 @@ impl JobStore for Repository {
         self.lease_time
     }
 
-    fn signals(&self, executions: &[JobExecutionId]) -> Result<Vec<Signal>, RepositoryError> {
+    fn owner_name(&self) -> &str {
+        self.owner.name()
+    }
+
+    fn signals(
+        &self,
+        executions: &[JobExecutionId],
+        partitions: &[StepExecutionId],
+    ) -> Result<Signals, RepositoryError> {
         self.pool.read_at_once("look for stop requests", |connection| {
-            let ids = executions.iter().map(|id| id.0);
-            let rows: Vec<(i64, Option<String>)> = job_execution::table
-                .filter(job_execution::job_execution_id.eq_any(ids))
-                .select((job_execution::job_execution_id, job_execution::status))
-                .load(connection)?;
             let stopping = BatchStatus::Stopping.as_str();
-            let signal = |(id, status): (i64, Option<String>)| Signal {
-                execution_id: JobExecutionId(id),
-                stop_requested: status.as_deref() == Some(stopping),
+            let ids = executions.iter().map(|id| id.0);
+            let executions: Vec<i64> = job_execution::table
+                .filter(job_execution::job_execution_id.eq_any(ids))
+                .filter(job_execution::status.eq(stopping))
+                .select(job_execution::job_execution_id)
+                .load(connection)?;
+            let mut found = Signals {
+                executions: executions.into_iter().map(JobExecutionId).collect(),
+                partitions: Vec::new(),
             };
-            Ok(rows.into_iter().map(signal).collect())
+            if !partitions.is_empty() {
+                let ids = partitions.iter().map(|id| id.0);
+                let partitions: Vec<i64> = step_execution::table
+                    .filter(step_execution::step_execution_id.eq_any(ids))
+                    .filter(step_execution::status.eq(stopping))
+                    .select(step_execution::step_execution_id)
+                    .load(connection)?;
+                found.partitions = partitions.into_iter().map(StepExecutionId).collect();
+            }
+            Ok(found)
         })
     }
 

@@ -12,6 +12,7 @@ mod job_store;
 mod lease;
 mod operator_store;
 mod partitions;
+mod queue_store;
 #[cfg(test)]
 mod races;
 mod rows;

@@ -6,7 +6,7 @@ use super::contexts::{has_commits_of_other_program, insert_step_context, step_st
 use super::executions::execution_ids;
 use super::partitions::step_in;
 use super::rows::{StepRow, stored_message};
-use super::schema::step_execution;
+use super::schema::{partition_lease, step_execution};
 use super::{Connection, Db, Repository, Work, corrupt, fenced, fenced_if_none, rejected};
 use crate::execution::{StepCounters, StepExecution};
 use crate::ids::{JobExecutionId, JobInstanceId, StepExecutionId};
@@ -167,6 +167,50 @@ impl StepStore for Repository {
         self.pool.write_idempotent(ACTION, |connection, _| {
             self.reopen_partition_in(connection, lease, id, ACTION)
         })
+    }
+
+    fn hand_back_partition(&self, step: &mut StepExecution) -> Result<(), RepositoryError> {
+        const ACTION: &str = "hand the partition back";
+        let (id, version) = (step.id, step.version);
+        self.pool.write_idempotent(ACTION, |connection, in_doubt| {
+            let row = step_execution::table.find(id.0);
+            let changed = diesel::update(row.filter(step_execution::version.eq(version)))
+                .set((
+                    step_execution::version.eq(version + 1),
+                    step_execution::status.eq(BatchStatus::Starting.as_str()),
+                    step_execution::last_updated.eq(self.now()),
+                ))
+                .execute(connection)?;
+            if changed == 0
+                && in_doubt
+                && step_in(connection, id)?.is_some_and(|row| row.version == version + 1)
+            {
+                return Ok(());
+            }
+            fenced_if_none(changed, ACTION)?;
+            diesel::update(partition_lease::table.find(id.0))
+                .set(partition_lease::claims.eq(partition_lease::claims - 1))
+                .execute(connection)?;
+            Ok(())
+        })?;
+        step.version += 1;
+        step.status = BatchStatus::Starting;
+        Ok(())
+    }
+
+    fn stop_partitions(&self, partitions: &[StepExecutionId]) -> Result<(), RepositoryError> {
+        self.pool
+            .write_idempotent("request the partitions to stop", |connection, _| {
+                for partition in partitions {
+                    let claimed = step_execution::table
+                        .find(partition.0)
+                        .filter(step_execution::status.eq(BatchStatus::Started.as_str()));
+                    diesel::update(claimed)
+                        .set(step_execution::status.eq(BatchStatus::Stopping.as_str()))
+                        .execute(connection)?;
+                }
+                Ok(())
+            })
     }
 
     fn step(&self, id: StepExecutionId) -> Result<Option<(StepExecution, StepState)>, RepositoryError> {

@@ -3,7 +3,8 @@
 use diesel::prelude::*;
 
 use super::Connection;
-use super::schema::{job_execution, job_instance, step_execution};
+use super::schema::{job_execution, job_instance, partition_ticket, step_execution};
+use crate::repository::diesel::backend::WantedTickets;
 use crate::repository::diesel::session::RunQueryDsl;
 
 /// Implements `Backend::lock_instance`.
@@ -43,4 +44,21 @@ pub(in crate::repository::diesel) fn lock_step(connection: &mut Connection, step
         .first(connection)
         .optional()?;
     Ok(())
+}
+
+/// Implements `Backend::lock_tickets`.
+pub(in crate::repository::diesel) fn lock_tickets(
+    connection: &mut Connection,
+    wanted: &WantedTickets<'_>,
+) -> QueryResult<Vec<i64>> {
+    partition_ticket::table
+        .filter(partition_ticket::queue_name.eq(wanted.queue))
+        .filter(partition_ticket::available_at.le(wanted.now))
+        .filter(partition_ticket::fingerprint.ne_all(wanted.except))
+        .order(partition_ticket::step_execution_id.asc())
+        .limit(wanted.count)
+        .select(partition_ticket::step_execution_id)
+        .for_update()
+        .skip_locked()
+        .load(connection)
 }

@@ -10,4 +10,7 @@ super::super::schema::tables! {
     "batch_job_execution_context",
     "batch_job_instance_lease",
     "batch_partition_lease",
+    "batch_partition_ticket",
+    "batch_partition_report",
+    "batch_worker",
 }

@@ -25,7 +25,7 @@ use diesel::result::{DatabaseErrorKind, Error as DieselError};
 use diesel::sql_types::BigInt;
 
 use super::DieselRepository;
-use super::backend::{Backend, ChunkRows, Sequence, UpdatedRows};
+use super::backend::{Backend, ChunkRows, Sequence, UpdatedRows, WantedTickets};
 use super::migrations::{Failure, MigrationFailed, Migrations, Name, TABLES};
 use super::pool::Pool;
 use super::session::{RunQueryDsl, Session, SessionSettings};
@@ -34,7 +34,7 @@ use crate::repository::owner::Owner;
 use crate::repository::{Observations, RepositoryError};
 use file::DatabaseFile;
 use per_backend::layout;
-use schema::{batch_job_execution_seq, batch_job_seq, batch_step_execution_seq};
+use schema::{batch_job_execution_seq, batch_job_seq, batch_step_execution_seq, partition_ticket};
 use write_lock::{WriteLock, WriteQueue};
 
 /// The backend of `per_backend`.
@@ -219,6 +219,17 @@ impl Backend for SqliteDatabase {
 
     fn lock_step(_connection: &mut Connection, _step: i64) -> QueryResult<()> {
         Ok(())
+    }
+
+    fn lock_tickets(connection: &mut Connection, wanted: &WantedTickets<'_>) -> QueryResult<Vec<i64>> {
+        partition_ticket::table
+            .filter(partition_ticket::queue_name.eq(wanted.queue))
+            .filter(partition_ticket::available_at.le(wanted.now))
+            .filter(partition_ticket::fingerprint.ne_all(wanted.except))
+            .order(partition_ticket::step_execution_id.asc())
+            .limit(wanted.count)
+            .select(partition_ticket::step_execution_id)
+            .load(connection)
     }
 
     fn update_chunk_rows(connection: &mut Connection, rows: &ChunkRows<'_>) -> QueryResult<UpdatedRows> {

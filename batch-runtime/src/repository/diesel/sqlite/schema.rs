@@ -10,6 +10,9 @@ super::super::schema::tables! {
     "BATCH_JOB_EXECUTION_CONTEXT",
     "BATCH_JOB_INSTANCE_LEASE",
     "BATCH_PARTITION_LEASE",
+    "BATCH_PARTITION_TICKET",
+    "BATCH_PARTITION_REPORT",
+    "BATCH_WORKER",
 }
 
 diesel::table! { batch_job_seq (id) { id -> BigInt, } }

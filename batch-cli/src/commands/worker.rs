@@ -1,0 +1,59 @@
+//! `worker`: runs partitions of jobs whose coordinators are other processes.
+
+use std::process::ExitCode;
+use std::thread;
+use std::time::Duration;
+
+use clap::Args;
+
+use crate::metrics::Health;
+use crate::print::{errln, outln};
+use crate::session::{Outcome, Session};
+
+/// The interval at which signals are polled.
+const POLL: Duration = Duration::from_millis(50);
+
+/// Runs partitions of jobs that other processes have launched, until a signal ends it
+///
+/// Those processes need the same repository, and `dispatch` set to `repository` or to the address of a server. SIGTERM drains the
+/// worker: chunk steps stop at their next checkpoint, and other workers resume them.
+#[derive(Args, Debug)]
+pub(crate) struct Worker {
+    /// Queue of the partitions, as the property `batch.dispatch.queue` names it
+    #[arg(long, default_value = "default")]
+    queue: String,
+    /// How many partitions run at the same time [default: the number of processors]
+    #[arg(long)]
+    slots: Option<u32>,
+}
+
+impl Worker {
+    pub(crate) fn run(self, session: &Session) -> Outcome {
+        let health = Health::default();
+        let mut shutdown = session.listen_as(&health)?;
+        let runtime = session.build()?;
+        let mut worker = runtime.worker().queue(&self.queue);
+        if let Some(slots) = self.slots {
+            worker = worker.slots(slots);
+        }
+        let worker = worker.start()?;
+        outln!("worker for queue `{}`; waiting for partitions", self.queue);
+        while !worker.has_ended() {
+            thread::sleep(POLL);
+            if shutdown.starts() {
+                errln!("draining: partitions stop at their next checkpoint, for other workers to resume");
+                health.set_draining();
+                worker.drain();
+            }
+            if shutdown.is_overdue() {
+                let left = worker.partitions().len();
+                errln!(
+                    "error: {left} partitions still run; other workers resume them when their leases have expired"
+                );
+                return Ok(ExitCode::FAILURE);
+            }
+        }
+        worker.wait();
+        Ok(ExitCode::SUCCESS)
+    }
+}

@@ -1,0 +1,48 @@
+//! The dispatchers of a runtime, by name.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::{PartitionDispatcher, PartitionTransport};
+
+/// Runs partitions on threads of the process that runs their job.
+pub(crate) const LOCAL: &str = "local";
+/// The transport through tables of the repository.
+pub(crate) const REPOSITORY: &str = "repository";
+/// The dispatcher of `partition_dispatcher`.
+pub(crate) const CUSTOM: &str = "custom";
+
+/// The queue of tickets without another one.
+pub(crate) const DEFAULT_QUEUE: &str = "default";
+
+/// The dispatchers of a runtime.
+#[derive(Clone, Default)]
+pub(crate) struct Dispatchers {
+    /// The name of the dispatcher of elements that name none; `None` is `local`.
+    pub(crate) default: Option<String>,
+    pub(crate) transports: BTreeMap<String, Arc<dyn PartitionTransport>>,
+    pub(crate) custom: Option<Arc<dyn PartitionDispatcher>>,
+}
+
+impl Dispatchers {
+    /// Returns the name of the dispatcher of an element that names this one, or none.
+    pub(crate) fn name<'a>(&'a self, wanted: Option<&'a str>) -> &'a str {
+        wanted.or(self.default.as_deref()).unwrap_or(LOCAL)
+    }
+
+    /// Returns the dispatcher of that name; `None` for local threads and for unknown names.
+    pub(crate) fn get(&self, name: &str) -> Option<Arc<dyn PartitionDispatcher>> {
+        if name == CUSTOM {
+            return self.custom.clone();
+        }
+        let transport = self.transports.get(name)?;
+        Some(Arc::clone(transport) as Arc<dyn PartitionDispatcher>)
+    }
+
+    /// Returns the names.
+    pub(crate) fn names(&self) -> Vec<&str> {
+        let transports = self.transports.keys().map(String::as_str);
+        let custom = self.custom.as_ref().map(|_| CUSTOM);
+        [LOCAL].into_iter().chain(transports).chain(custom).collect()
+    }
+}

@@ -1,0 +1,85 @@
+//! The interface of a transport, which connects coordinators with workers.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::{CollectedPayload, DispatchError, PartitionDispatcher, PartitionTicket};
+
+/// Carries tickets from coordinators to workers, and reports back: a [`PartitionDispatcher`] with the side of the workers.
+///
+/// Set by [`BatchRuntimeBuilder::partition_transport`](crate::BatchRuntimeBuilder::partition_transport), and used by
+/// [`BatchRuntime::worker`](crate::BatchRuntime::worker). A transport may deliver a ticket twice, or lose it: the repository
+/// decides who runs a partition, and a coordinator submits a partition again that no worker claims.
+pub trait PartitionTransport: PartitionDispatcher {
+    /// Connects a worker to a queue.
+    ///
+    /// # Errors
+    /// If the transport cannot be reached, or rejects this program.
+    fn connect_worker(&self, queue: &str) -> Result<Box<dyn PartitionSource>, DispatchError>;
+}
+
+/// The connection of a worker process to a queue.
+pub trait PartitionSource: Send {
+    /// Waits at most `wait` for tickets, and returns at most `count` of them.
+    ///
+    /// # Errors
+    /// If the transport cannot be reached. The worker tries again.
+    fn take(&mut self, count: u32, wait: Duration) -> Result<Vec<Box<dyn PartitionDelivery>>, DispatchError>;
+}
+
+/// A ticket that a worker has taken.
+pub trait PartitionDelivery: Send + Sync {
+    /// Returns the ticket.
+    fn ticket(&self) -> &PartitionTicket;
+
+    /// Keeps the transport from delivering the ticket to another worker. Called every few seconds while the partition runs.
+    ///
+    /// # Errors
+    /// If the transport cannot be reached. The partition continues: its lease decides.
+    fn extend(&self) -> Result<(), DispatchError> {
+        Ok(())
+    }
+
+    /// Sends a payload of the collector.
+    ///
+    /// # Errors
+    /// If it cannot be sent; it is lost then.
+    fn collected(&self, payload: &CollectedPayload) -> Result<(), DispatchError>;
+
+    /// Reports that the end of the partition is recorded, and that the ticket is done.
+    ///
+    /// # Errors
+    /// If it cannot be sent; the coordinator finds the end in the repository.
+    fn ended(&self) -> Result<(), DispatchError>;
+
+    /// Reports why this worker cannot run the partition, and leaves the ticket to others at once, and to this worker after `wait`.
+    ///
+    /// # Errors
+    /// If it cannot be sent; the coordinator submits the partition again.
+    fn decline(&self, reason: &DeclinedPartition, wait: Duration) -> Result<(), DispatchError>;
+
+    /// Leaves the ticket to other workers at once: this one drains, and the partition resumes from its checkpoint.
+    ///
+    /// # Errors
+    /// If it cannot be sent; the coordinator submits the partition again.
+    fn hand_back(&self) -> Result<(), DispatchError>;
+
+    /// Ends the delivery without a report: another worker has claimed the partition, or it has ended.
+    ///
+    /// # Errors
+    /// If the transport cannot be reached. It may deliver the ticket again.
+    fn discard(&self) -> Result<(), DispatchError>;
+}
+
+/// The reason of a worker that does not run a partition.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct DeclinedPartition {
+    /// The worker.
+    pub worker: String,
+    /// The fingerprint of the job as the worker resolves it; `None` if it cannot.
+    pub fingerprint: Option<String>,
+    /// The reason, for people.
+    pub reason: String,
+}

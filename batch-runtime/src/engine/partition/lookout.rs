@@ -1,0 +1,120 @@
+//! Finds the submitted partitions that need their coordinator: whose worker has died, whose ticket or report was lost, or which no
+//! worker can run. The transport's events are hints; the repository says what is true.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use crate::dispatch::{DeclinedPartition, PartitionTicket};
+use crate::ids::StepExecutionId;
+use crate::repository::{JobRepository, PartitionSight};
+
+/// The interval of the looks at the repository.
+const INTERVAL: Duration = Duration::from_secs(1);
+/// The time after which the ticket of a partition that no worker has claimed is submitted again: it may have been lost. Doubles each
+/// time.
+const RESUBMIT_AFTER: Duration = Duration::from_secs(15);
+const RESUBMIT_AT_MOST_AFTER: Duration = Duration::from_secs(600);
+/// The time without any claim after which a warning says why.
+const WARN_AFTER: Duration = Duration::from_secs(20);
+
+pub(super) struct Lookout {
+    next: Instant,
+    /// When the ticket of an unclaimed partition is submitted again, and the wait after that.
+    resubmit: BTreeMap<StepExecutionId, (Instant, Duration)>,
+    /// The last claim or end, or the first submission.
+    last_progress: Instant,
+    /// The last reason of each worker that has declined a partition.
+    declined: BTreeMap<String, DeclinedPartition>,
+}
+
+impl Lookout {
+    pub(super) fn new() -> Self {
+        let now = Instant::now();
+        Self {
+            next: now + INTERVAL,
+            resubmit: BTreeMap::new(),
+            last_progress: now,
+            declined: BTreeMap::new(),
+        }
+    }
+
+    /// Returns the submitted partitions that no living worker runs, once in a while; else nothing.
+    pub(super) fn look(
+        &mut self,
+        repository: &dyn JobRepository,
+        out: &BTreeMap<StepExecutionId, PartitionTicket>,
+    ) -> Vec<PartitionSight> {
+        let now = Instant::now();
+        if now < self.next || out.is_empty() {
+            return Vec::new();
+        }
+        self.next = now + INTERVAL;
+        let ids: Vec<StepExecutionId> = out.keys().copied().collect();
+        match repository.sights(&ids) {
+            Ok(sights) => {
+                let unclaimed = |sight: &PartitionSight| matches!(sight, PartitionSight::Unclaimed(_));
+                if sights.iter().filter(|sight| unclaimed(sight)).count() < ids.len() {
+                    self.last_progress = now;
+                }
+                self.resubmit
+                    .retain(|id, _| sights.contains(&PartitionSight::Unclaimed(*id)));
+                sights
+            }
+            Err(error) => {
+                tracing::warn!(%error, "cannot look after the partitions; trying again");
+                Vec::new()
+            }
+        }
+    }
+
+    /// Returns whether to submit the ticket of an unclaimed partition again.
+    pub(super) fn is_ticket_lost(&mut self, id: StepExecutionId) -> bool {
+        let now = Instant::now();
+        let (at, wait) = self
+            .resubmit
+            .entry(id)
+            .or_insert((now + RESUBMIT_AFTER, RESUBMIT_AFTER));
+        if now < *at {
+            return false;
+        }
+        *wait = (*wait * 2).min(RESUBMIT_AT_MOST_AFTER);
+        *at = now + *wait;
+        true
+    }
+
+    /// Makes the next look happen at once.
+    pub(super) fn look_now(&mut self) {
+        self.next = Instant::now();
+    }
+
+    pub(super) fn declined(&mut self, reason: DeclinedPartition) {
+        self.declined.insert(reason.worker.clone(), reason);
+    }
+
+    /// Returns a warning, once in a while, if no worker runs any of the partitions.
+    pub(super) fn warning(&mut self, element: &str, fingerprint: &str) -> Option<String> {
+        if self.last_progress.elapsed() < WARN_AFTER {
+            return None;
+        }
+        self.last_progress = Instant::now();
+        let seconds = WARN_AFTER.as_secs();
+        if self.declined.is_empty() {
+            return Some(format!(
+                "no worker has claimed a partition of `{element}` for {seconds} s; start workers of this job for its queue"
+            ));
+        }
+        let reasons = self
+            .declined
+            .values()
+            .map(|declined| match &declined.fingerprint {
+                Some(other) => format!("{} has the fingerprint {other}", declined.worker),
+                None => format!("{}: {}", declined.worker, declined.reason),
+            });
+        let reasons: Vec<String> = reasons.collect();
+        Some(format!(
+            "no worker has claimed a partition of `{element}` for {seconds} s: its job has the fingerprint {fingerprint}; {}; start \
+             workers with the same Job XML and system properties",
+            reasons.join("; ")
+        ))
+    }
+}

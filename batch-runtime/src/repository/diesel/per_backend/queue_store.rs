@@ -1,0 +1,367 @@
+//! The queue of partitions, the reports of workers, and the list of workers.
+
+use std::time::Duration;
+
+use diesel::prelude::*;
+
+use super::lease::RELEASED;
+use super::schema::{
+    job_execution, partition_lease, partition_report, partition_ticket, step_execution, worker,
+};
+use super::{Connection, Db, Repository};
+use crate::ids::{JobExecutionId, StepExecutionId};
+use crate::repository::diesel::backend::{Backend, WantedTickets};
+use crate::repository::diesel::session::RunQueryDsl;
+use crate::repository::{
+    HolderState, LeaseKey, PartitionReport, PartitionSight, QueueStore, QueuedPartition, RepositoryError,
+    WorkerRow,
+};
+use crate::status::BatchStatus;
+
+/// Databases limit the number of values in one statement.
+const MAX_VALUES: usize = 1_000;
+
+/// The status of a worker that takes partitions, and of one that takes no more.
+const READY: &str = "READY";
+const DRAINING: &str = "DRAINING";
+
+impl QueueStore for Repository {
+    fn submit_partition(&self, queue: &str, partition: &QueuedPartition) -> Result<(), RepositoryError> {
+        self.pool
+            .write_idempotent("submit the partition", |connection, _| {
+                put(connection, queue, partition, 0)?;
+                Ok(())
+            })
+    }
+
+    fn take_partitions(
+        &self,
+        queue: &str,
+        count: u32,
+        except: &[String],
+    ) -> Result<Vec<QueuedPartition>, RepositoryError> {
+        self.pool.write("take partitions", |connection| {
+            let wanted = WantedTickets {
+                queue,
+                count: i64::from(count),
+                now: diesel::select(Db::now()).get_result(connection)?,
+                except,
+            };
+            let ids = Db::lock_tickets(connection, &wanted)?;
+            if ids.is_empty() {
+                return Ok(Vec::new());
+            }
+            let rows: Vec<(i64, i64, i64, String)> = partition_ticket::table
+                .filter(partition_ticket::step_execution_id.eq_any(&ids))
+                .order(partition_ticket::step_execution_id.asc())
+                .select((
+                    partition_ticket::step_execution_id,
+                    partition_ticket::job_execution_id,
+                    partition_ticket::attempt,
+                    partition_ticket::fingerprint,
+                ))
+                .load(connection)?;
+            let taken = partition_ticket::table.filter(partition_ticket::step_execution_id.eq_any(&ids));
+            diesel::delete(taken).execute(connection)?;
+            let partitions = rows
+                .into_iter()
+                .map(|(step, job, attempt, fingerprint)| QueuedPartition {
+                    step_execution: StepExecutionId(step),
+                    job_execution: JobExecutionId(job),
+                    attempt: u32::try_from(attempt).unwrap_or(u32::MAX),
+                    fingerprint,
+                });
+            Ok(partitions.collect())
+        })
+    }
+
+    fn defer_partition(
+        &self,
+        queue: &str,
+        partition: &QueuedPartition,
+        wait: Duration,
+    ) -> Result<(), RepositoryError> {
+        self.pool
+            .write_idempotent("put the partition back", |connection, _| {
+                let now: i64 = diesel::select(Db::now()).get_result(connection)?;
+                let queued: i64 = partition_ticket::table
+                    .find(partition.step_execution.0)
+                    .count()
+                    .get_result(connection)?;
+                if queued == 0 {
+                    let wait = i64::try_from(wait.as_millis()).unwrap_or(i64::MAX);
+                    put(connection, queue, partition, now.saturating_add(wait))?;
+                }
+                Ok(())
+            })
+    }
+
+    fn withdraw_partitions(&self, partitions: &[StepExecutionId]) -> Result<(), RepositoryError> {
+        if partitions.is_empty() {
+            return Ok(());
+        }
+        self.pool
+            .write_idempotent("withdraw partitions", |connection, _| {
+                for ids in chunks(partitions) {
+                    let queued =
+                        partition_ticket::table.filter(partition_ticket::step_execution_id.eq_any(ids));
+                    diesel::delete(queued).execute(connection)?;
+                }
+                Ok(())
+            })
+    }
+
+    fn forget_partitions(&self, execution: JobExecutionId) -> Result<(), RepositoryError> {
+        self.pool
+            .write_idempotent("remove the tickets of a job", |connection, _| {
+                let tickets =
+                    partition_ticket::table.filter(partition_ticket::job_execution_id.eq(execution.0));
+                diesel::delete(tickets).execute(connection)?;
+                let reports =
+                    partition_report::table.filter(partition_report::job_execution_id.eq(execution.0));
+                diesel::delete(reports).execute(connection)?;
+                Ok(())
+            })
+    }
+
+    fn report_partition(&self, report: &PartitionReport) -> Result<(), RepositoryError> {
+        self.pool
+            .write_idempotent("report to the coordinator", |connection, in_doubt| {
+                let key = (
+                    report.step_execution.0,
+                    i64::from(report.attempt),
+                    i64::try_from(report.number).unwrap_or(i64::MAX),
+                );
+                let stored = partition_report::table.find(key);
+                // Several workers may decline the same ticket.
+                let may_exist = in_doubt || report.number == 0;
+                if may_exist && stored.count().get_result::<i64>(connection)? > 0 {
+                    return Ok(());
+                }
+                let job = job_execution::table.find(report.job_execution.0);
+                let runs = job.filter(job_execution::end_time.is_null());
+                if runs.count().get_result::<i64>(connection)? == 0 {
+                    return Ok(());
+                }
+                diesel::insert_into(partition_report::table)
+                    .values((
+                        partition_report::step_execution_id.eq(key.0),
+                        partition_report::attempt.eq(key.1),
+                        partition_report::report_number.eq(key.2),
+                        partition_report::job_execution_id.eq(report.job_execution.0),
+                        partition_report::report.eq(&report.report),
+                    ))
+                    .execute(connection)?;
+                Ok(())
+            })
+    }
+
+    fn take_reports(&self, partitions: &[StepExecutionId]) -> Result<Vec<PartitionReport>, RepositoryError> {
+        let found = self.pool.read("look for reports", |connection| {
+            let mut found = Vec::new();
+            for ids in chunks(partitions) {
+                found.extend(reports(connection, &ids)?);
+            }
+            Ok(found)
+        })?;
+        if found.is_empty() {
+            return Ok(found);
+        }
+        self.pool.write_idempotent("take reports", |connection, _| {
+            for report in &found {
+                let key = (
+                    report.step_execution.0,
+                    i64::from(report.attempt),
+                    i64::try_from(report.number).unwrap_or(i64::MAX),
+                );
+                diesel::delete(partition_report::table.find(key)).execute(connection)?;
+            }
+            Ok::<_, crate::repository::diesel::transaction_error::TransactionError<RepositoryError>>(())
+        })?;
+        Ok(found)
+    }
+
+    fn sights(&self, partitions: &[StepExecutionId]) -> Result<Vec<PartitionSight>, RepositoryError> {
+        self.pool.read("look after partitions", |connection| {
+            let mut sights = Vec::new();
+            for ids in chunks(partitions) {
+                let rows: Vec<(i64, Option<String>)> = step_execution::table
+                    .filter(step_execution::step_execution_id.eq_any(&ids))
+                    .select((step_execution::step_execution_id, step_execution::status))
+                    .load(connection)?;
+                let leases: Vec<(i64, String, i64)> = partition_lease::table
+                    .filter(partition_lease::step_execution_id.eq_any(&ids))
+                    .filter(partition_lease::owner.ne(RELEASED))
+                    .select((
+                        partition_lease::step_execution_id,
+                        partition_lease::owner,
+                        partition_lease::expires_at,
+                    ))
+                    .load(connection)?;
+                for (id, status) in rows {
+                    let status = status.as_deref().unwrap_or_default();
+                    let lease = leases.iter().find(|(of, ..)| *of == id);
+                    sights.extend(self.sight(connection, id, status, lease)?);
+                }
+            }
+            Ok(sights)
+        })
+    }
+
+    fn register_worker(&self, row: &WorkerRow) -> Result<(), RepositoryError> {
+        self.pool
+            .write_idempotent("register the worker", |connection, _| {
+                let now: i64 = diesel::select(Db::now()).get_result(connection)?;
+                let lease = i64::try_from(self.lease_time.as_millis()).unwrap_or(i64::MAX);
+                let values = (
+                    worker::queue_name.eq(&row.queue),
+                    worker::slots.eq(i64::from(row.slots)),
+                    worker::runtime_version.eq(&row.version),
+                    worker::status.eq(if row.is_draining { DRAINING } else { READY }),
+                    worker::expires_at.eq(now.saturating_add(lease)),
+                );
+                let name = self.owner.name();
+                let renewed = diesel::update(worker::table.find(name))
+                    .set(values)
+                    .execute(connection)?;
+                if renewed == 0 {
+                    diesel::insert_into(worker::table)
+                        .values((worker::worker_name.eq(name), worker::started_at.eq(now), values))
+                        .execute(connection)?;
+                }
+                // Of workers that have died long ago.
+                let forgotten =
+                    worker::table.filter(worker::expires_at.lt(now.saturating_sub(FORGOTTEN_AFTER)));
+                diesel::delete(forgotten).execute(connection)?;
+                Ok(())
+            })
+    }
+
+    fn deregister_worker(&self) -> Result<(), RepositoryError> {
+        self.pool
+            .write_idempotent("deregister the worker", |connection, _| {
+                diesel::delete(worker::table.find(self.owner.name())).execute(connection)?;
+                Ok(())
+            })
+    }
+
+    fn workers(&self) -> Result<Vec<WorkerRow>, RepositoryError> {
+        self.pool.read("list the workers", |connection| {
+            let now: i64 = diesel::select(Db::now()).get_result(connection)?;
+            let rows: Vec<(String, String, i64, String, String, i64, i64)> =
+                worker::table.order(worker::worker_name.asc()).load(connection)?;
+            let held: Vec<(String, i64, i64)> = partition_lease::table
+                .filter(partition_lease::owner.ne(RELEASED))
+                .order(partition_lease::step_execution_id.asc())
+                .select((
+                    partition_lease::owner,
+                    partition_lease::job_execution_id,
+                    partition_lease::step_execution_id,
+                ))
+                .load(connection)?;
+            let workers = rows
+                .into_iter()
+                .map(|(name, queue, slots, version, status, started, expires)| {
+                    let held = held.iter().filter(|(owner, ..)| *owner == name);
+                    let partitions =
+                        held.map(|(_, job, step)| (JobExecutionId(*job), StepExecutionId(*step)));
+                    WorkerRow {
+                        partitions: partitions.collect(),
+                        name,
+                        queue,
+                        slots: u32::try_from(slots).unwrap_or(0),
+                        version,
+                        is_draining: status == DRAINING,
+                        started,
+                        expires,
+                        is_alive: expires >= now,
+                    }
+                });
+            Ok(workers.collect())
+        })
+    }
+}
+
+/// Milliseconds after which an expired registration is removed.
+const FORGOTTEN_AFTER: i64 = 24 * 60 * 60 * 1_000;
+
+impl Repository {
+    fn sight(
+        &self,
+        connection: &mut Connection,
+        id: i64,
+        status: &str,
+        lease: Option<&(i64, String, i64)>,
+    ) -> QueryResult<Option<PartitionSight>> {
+        let step = StepExecutionId(id);
+        let is_final = BatchStatus::from_repository(status).is_some_and(BatchStatus::is_final);
+        if is_final {
+            return Ok(Some(PartitionSight::Ended(step)));
+        }
+        let Some((_, owner, expires_at)) = lease else {
+            let is_new = status == BatchStatus::Starting.as_str();
+            // A worker that could not record the end has released its lease.
+            return Ok(Some(match is_new {
+                true => PartitionSight::Unclaimed(step),
+                false => PartitionSight::LeaseLost(step),
+            }));
+        };
+        let holder = self.holder(connection, LeaseKey::Partition(step), owner, *expires_at)?;
+        Ok((holder == HolderState::Dead).then_some(PartitionSight::LeaseLost(step)))
+    }
+}
+
+/// Queues a partition, or replaces its ticket.
+fn put(
+    connection: &mut Connection,
+    queue: &str,
+    partition: &QueuedPartition,
+    available_at: i64,
+) -> QueryResult<()> {
+    let values = (
+        partition_ticket::job_execution_id.eq(partition.job_execution.0),
+        partition_ticket::queue_name.eq(queue),
+        partition_ticket::attempt.eq(i64::from(partition.attempt)),
+        partition_ticket::fingerprint.eq(&partition.fingerprint),
+        partition_ticket::available_at.eq(available_at),
+    );
+    let replaced = diesel::update(partition_ticket::table.find(partition.step_execution.0))
+        .set(values)
+        .execute(connection)?;
+    if replaced == 0 {
+        diesel::insert_into(partition_ticket::table)
+            .values((
+                partition_ticket::step_execution_id.eq(partition.step_execution.0),
+                values,
+            ))
+            .execute(connection)?;
+    }
+    Ok(())
+}
+
+fn reports(connection: &mut Connection, ids: &[i64]) -> QueryResult<Vec<PartitionReport>> {
+    let rows: Vec<(i64, i64, i64, i64, String)> = partition_report::table
+        .filter(partition_report::step_execution_id.eq_any(ids))
+        .order((
+            partition_report::step_execution_id.asc(),
+            partition_report::attempt.asc(),
+            partition_report::report_number.asc(),
+        ))
+        .load(connection)?;
+    let reports = rows
+        .into_iter()
+        .map(|(step, attempt, number, job, report)| PartitionReport {
+            step_execution: StepExecutionId(step),
+            job_execution: JobExecutionId(job),
+            attempt: u32::try_from(attempt).unwrap_or(u32::MAX),
+            number: u64::try_from(number).unwrap_or(u64::MAX),
+            report,
+        });
+    Ok(reports.collect())
+}
+
+/// Returns the ids in pieces of a size that every database accepts.
+fn chunks(partitions: &[StepExecutionId]) -> Vec<Vec<i64>> {
+    let ids = |ids: &[StepExecutionId]| ids.iter().map(|id| id.0).collect();
+    partitions.chunks(MAX_VALUES).map(ids).collect()
+}

@@ -1,0 +1,54 @@
+//! The operations of the queue between coordinators and workers, for the dispatcher that needs no other transport.
+
+use std::time::Duration;
+
+use crate::ids::{JobExecutionId, StepExecutionId};
+use crate::repository::RepositoryError;
+use crate::repository::records::{PartitionReport, PartitionSight, QueuedPartition, WorkerRow};
+
+/// The queue of partitions, the reports of workers, and the list of workers.
+pub(crate) trait QueueStore: Send + Sync {
+    /// Queues a partition, or replaces its ticket. A crash before it leaves a partition that the coordinator submits again.
+    fn submit_partition(&self, queue: &str, partition: &QueuedPartition) -> Result<(), RepositoryError>;
+
+    /// Takes at most `count` partitions from a queue, the oldest first, but none of the fingerprints in `except`; no other worker gets
+    /// them. A crash afterwards loses their tickets, which the coordinator submits again.
+    fn take_partitions(
+        &self,
+        queue: &str,
+        count: u32,
+        except: &[String],
+    ) -> Result<Vec<QueuedPartition>, RepositoryError>;
+
+    /// Puts a partition back, for any worker after `wait`, unless its coordinator has queued it again meanwhile.
+    fn defer_partition(
+        &self,
+        queue: &str,
+        partition: &QueuedPartition,
+        wait: Duration,
+    ) -> Result<(), RepositoryError>;
+
+    /// Removes the tickets of partitions that nobody has taken.
+    fn withdraw_partitions(&self, partitions: &[StepExecutionId]) -> Result<(), RepositoryError>;
+
+    /// Removes the tickets and reports of a job execution that has ended.
+    fn forget_partitions(&self, execution: JobExecutionId) -> Result<(), RepositoryError>;
+
+    /// Stores a report for the coordinator, unless its job has ended. Storing it again has no effect.
+    fn report_partition(&self, report: &PartitionReport) -> Result<(), RepositoryError>;
+
+    /// Takes the reports on these partitions, in the order of each partition.
+    fn take_reports(&self, partitions: &[StepExecutionId]) -> Result<Vec<PartitionReport>, RepositoryError>;
+
+    /// Returns how submitted partitions look to their coordinator: those that are not being run by a worker that is alive.
+    fn sights(&self, partitions: &[StepExecutionId]) -> Result<Vec<PartitionSight>, RepositoryError>;
+
+    /// Registers this process as a worker, or renews its registration for a lease time.
+    fn register_worker(&self, worker: &WorkerRow) -> Result<(), RepositoryError>;
+
+    /// Removes the registration of this process.
+    fn deregister_worker(&self) -> Result<(), RepositoryError>;
+
+    /// Returns the registered workers, with the partitions that they run.
+    fn workers(&self) -> Result<Vec<WorkerRow>, RepositoryError>;
+}

@@ -1,0 +1,425 @@
+//! Workers: processes that run the partitions of jobs whose coordinators are other processes.
+//!
+//! One thread takes tickets, renews the registration and watches the slots; each partition runs on a thread of its own. The
+//! repository decides who runs a partition, so nothing here is lost with the process: a partition whose worker dies is
+//! submitted again by its coordinator.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use crossbeam::channel::{Receiver, Sender, unbounded};
+use thiserror::Error;
+
+use crate::dispatch::{
+    DEFAULT_QUEUE, DeclinedPartition, DispatchError, LOCAL, PartitionDelivery, PartitionSource,
+    PartitionTicket, REPOSITORY,
+};
+use crate::error::error_chain;
+use crate::ids::StepExecutionId;
+use crate::operator::{ClaimPartitionError, PartitionStop};
+use crate::repository::{RepositoryError, WorkerRow};
+use crate::runtime::BatchRuntime;
+use crate::status::BatchStatus;
+
+/// The longest wait for a ticket, after which the slots and the registration are looked after.
+const WAIT: Duration = Duration::from_millis(250);
+/// The interval at which the transport learns that partitions still run.
+const EXTEND: Duration = Duration::from_secs(5);
+/// The wait before a partition that this worker has declined is offered to it again.
+const DECLINED_FOR: Duration = Duration::from_secs(10);
+/// The wait after an error of the transport.
+const PAUSE: Duration = Duration::from_secs(1);
+
+/// Configures a worker. Created by [`BatchRuntime::worker`].
+#[derive(Clone)]
+#[must_use]
+pub struct WorkerBuilder {
+    runtime: BatchRuntime,
+    queue: String,
+    slots: u32,
+    transport: Option<String>,
+}
+
+impl BatchRuntime {
+    /// Returns the configuration of a worker of this process: it runs partitions of jobs whose coordinators are other processes with
+    /// the same repository. It needs the artifacts, the Job XML and the system properties of the coordinators.
+    ///
+    /// ```no_run
+    /// use batch_runtime::BatchRuntime;
+    ///
+    /// let runtime = BatchRuntime::builder().repository("postgres://batch@db/batch").build()?;
+    /// let worker = runtime.worker().slots(8).start()?;
+    /// // On SIGTERM: worker.drain();
+    /// worker.wait();
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn worker(&self) -> WorkerBuilder {
+        let slots = thread::available_parallelism().map_or(1, |processors| processors.get());
+        WorkerBuilder {
+            runtime: self.clone(),
+            queue: DEFAULT_QUEUE.into(),
+            slots: u32::try_from(slots).unwrap_or(1),
+            transport: None,
+        }
+    }
+}
+
+impl WorkerBuilder {
+    /// Sets the queue from which it takes partitions. Default: `default`. The property `batch.dispatch.queue` of a step or job chooses
+    /// the queue of its partitions.
+    pub fn queue(mut self, name: impl Into<String>) -> Self {
+        self.queue = name.into();
+        self
+    }
+
+    /// Sets how many partitions run at the same time. Default: the number of processors; at least 1.
+    pub fn slots(mut self, slots: u32) -> Self {
+        self.slots = slots.max(1);
+        self
+    }
+
+    /// Sets the transport that it takes partitions from. Default: the runtime's
+    /// [`dispatch`](crate::BatchRuntimeBuilder::dispatch), or `repository` if that is `local`.
+    pub fn transport(mut self, name: impl Into<String>) -> Self {
+        self.transport = Some(name.into());
+        self
+    }
+
+    /// Registers the worker and starts to take partitions.
+    ///
+    /// # Errors
+    /// If the transport is unknown or cannot be reached, or the repository fails.
+    pub fn start(self) -> Result<Worker, WorkerError> {
+        let shared = self.runtime.shared();
+        let dispatchers = &shared.dispatchers;
+        let name = match self
+            .transport
+            .as_deref()
+            .unwrap_or_else(|| dispatchers.name(None))
+        {
+            LOCAL if self.transport.is_none() => REPOSITORY,
+            name => name,
+        };
+        let transport = dispatchers
+            .transports
+            .get(name)
+            .ok_or_else(|| WorkerError::UnknownTransport {
+                name: name.to_owned(),
+                known: dispatchers.transports.keys().cloned().collect(),
+            })?;
+        let source = transport.connect_worker(&self.queue)?;
+        let state = Arc::new(State::default());
+        let (ended, ends) = unbounded();
+        let worker = Running {
+            runtime: self.runtime.clone(),
+            row: WorkerRow {
+                name: shared.repository.owner_name().to_owned(),
+                queue: self.queue,
+                slots: self.slots,
+                version: env!("CARGO_PKG_VERSION").into(),
+                is_draining: false,
+                started: 0,
+                expires: 0,
+                is_alive: true,
+                partitions: Vec::new(),
+            },
+            state: Arc::clone(&state),
+            source,
+            ended,
+            ends,
+            registered: None,
+            extended: Instant::now(),
+        };
+        shared.repository.register_worker(&worker.row)?;
+        let thread = thread::Builder::new().name("batch-worker".into());
+        let thread = thread.spawn(move || worker.run()).map_err(WorkerError::Thread)?;
+        Ok(Worker { state, thread })
+    }
+}
+
+impl fmt::Debug for WorkerBuilder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("WorkerBuilder")
+            .field("queue", &self.queue)
+            .field("slots", &self.slots)
+            .finish_non_exhaustive()
+    }
+}
+
+/// An error of [`WorkerBuilder::start`].
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum WorkerError {
+    /// The runtime does not have the transport.
+    #[error("unknown transport `{}`; this runtime has {}", .name.escape_debug(), .known.join(", "))]
+    UnknownTransport {
+        /// The name.
+        name: String,
+        /// The transports of the runtime.
+        known: Vec<String>,
+    },
+    /// The transport cannot be reached, or rejects this program.
+    #[error("cannot connect the worker: {}", error_chain(.0))]
+    Transport(#[from] DispatchError),
+    /// The repository failed.
+    #[error(transparent)]
+    Repository(#[from] RepositoryError),
+    /// The thread cannot be started.
+    #[error("cannot start the thread of the worker: {0}")]
+    Thread(std::io::Error),
+}
+
+/// A worker that takes partitions. Dropped, it continues until the process ends or its runtime's last user is gone.
+pub struct Worker {
+    state: Arc<State>,
+    thread: JoinHandle<()>,
+}
+
+impl Worker {
+    /// Requests the worker to end: it takes no more partitions, chunk steps stop at their next checkpoint, and other workers resume them
+    /// there. Batchlets, and partitions of flows, run to their end. Returns at once.
+    pub fn drain(&self) {
+        self.state.draining.store(true, Ordering::Relaxed);
+    }
+
+    /// Returns the tickets of the partitions that run.
+    pub fn partitions(&self) -> Vec<PartitionTicket> {
+        let slots = self.state.slots();
+        slots
+            .values()
+            .map(|slot| slot.delivery.ticket().clone())
+            .collect()
+    }
+
+    /// Returns whether the worker has ended.
+    pub fn has_ended(&self) -> bool {
+        self.thread.is_finished()
+    }
+
+    /// Waits until the worker has ended, which it does after [`drain`](Self::drain).
+    pub fn wait(self) {
+        if self.thread.join().is_err() {
+            tracing::error!("the thread of the worker has panicked");
+        }
+    }
+}
+
+impl fmt::Debug for Worker {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Worker")
+    }
+}
+
+/// The part of a worker that its handle shares.
+#[derive(Default)]
+struct State {
+    draining: AtomicBool,
+    slots: Mutex<BTreeMap<StepExecutionId, Slot>>,
+}
+
+impl State {
+    fn slots(&self) -> MutexGuard<'_, BTreeMap<StepExecutionId, Slot>> {
+        self.slots.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn is_draining(&self) -> bool {
+        self.draining.load(Ordering::Relaxed)
+    }
+}
+
+/// A partition that is being claimed or runs.
+struct Slot {
+    delivery: Arc<dyn PartitionDelivery>,
+    /// Once it is claimed.
+    stop: Option<PartitionStop>,
+}
+
+/// The thread of a worker.
+struct Running {
+    runtime: BatchRuntime,
+    row: WorkerRow,
+    state: Arc<State>,
+    source: Box<dyn PartitionSource>,
+    ended: Sender<StepExecutionId>,
+    ends: Receiver<StepExecutionId>,
+    registered: Option<Instant>,
+    extended: Instant,
+}
+
+impl Running {
+    fn run(mut self) {
+        loop {
+            self.register();
+            self.extend();
+            self.hand_back();
+            for ended in self.ends.try_iter() {
+                self.state.slots().remove(&ended);
+            }
+            let running = self.state.slots().len();
+            if self.state.is_draining() && running == 0 {
+                break;
+            }
+            let free = self
+                .row
+                .slots
+                .saturating_sub(u32::try_from(running).unwrap_or(u32::MAX));
+            if free == 0 || self.state.is_draining() {
+                if let Ok(ended) = self.ends.recv_timeout(WAIT) {
+                    self.state.slots().remove(&ended);
+                }
+                continue;
+            }
+            match self.source.take(free, WAIT) {
+                Ok(deliveries) => deliveries.into_iter().for_each(|delivery| self.begin(delivery)),
+                Err(error) => {
+                    tracing::warn!(
+                        error = error_chain(&error),
+                        "cannot take partitions; trying again"
+                    );
+                    thread::sleep(PAUSE);
+                }
+            }
+        }
+        if let Err(error) = self.runtime.shared().repository.deregister_worker() {
+            tracing::warn!(%error, "cannot deregister the worker; its registration expires");
+        }
+    }
+
+    /// Renews the registration after a third of the lease time, and when the status changes.
+    fn register(&mut self) {
+        let repository = &self.runtime.shared().repository;
+        let is_due = self
+            .registered
+            .is_none_or(|registered| registered.elapsed() > repository.lease_time() / 3);
+        if !is_due && self.row.is_draining == self.state.is_draining() {
+            return;
+        }
+        self.row.is_draining = self.state.is_draining();
+        match repository.register_worker(&self.row) {
+            Ok(()) => self.registered = Some(Instant::now()),
+            Err(error) => tracing::warn!(%error, "cannot renew the registration of the worker; trying again"),
+        }
+    }
+
+    /// Tells the transport that the partitions still run.
+    fn extend(&mut self) {
+        if self.extended.elapsed() < EXTEND {
+            return;
+        }
+        self.extended = Instant::now();
+        let deliveries: Vec<_> = self
+            .state
+            .slots()
+            .values()
+            .map(|slot| Arc::clone(&slot.delivery))
+            .collect();
+        for delivery in deliveries {
+            if let Err(error) = delivery.extend() {
+                tracing::warn!(
+                    error = error_chain(&error),
+                    "the transport does not know that a partition still runs"
+                );
+            }
+        }
+    }
+
+    /// Requests the partitions of a draining worker to stop at their next checkpoint.
+    fn hand_back(&self) {
+        if self.state.is_draining() {
+            let slots = self.state.slots();
+            slots
+                .values()
+                .filter_map(|slot| slot.stop.as_ref())
+                .for_each(PartitionStop::hand_back);
+        }
+    }
+
+    fn begin(&self, delivery: Box<dyn PartitionDelivery>) {
+        let delivery: Arc<dyn PartitionDelivery> = Arc::from(delivery);
+        let id = delivery.ticket().step_execution;
+        // A ticket that was delivered twice.
+        if self.state.slots().contains_key(&id) {
+            return done(delivery.discard(), "discard a repeated ticket");
+        }
+        let slot = Slot {
+            delivery: Arc::clone(&delivery),
+            stop: None,
+        };
+        self.state.slots().insert(id, slot);
+        let (runtime, state, ended) = (self.runtime.clone(), Arc::clone(&self.state), self.ended.clone());
+        let name = self.row.name.clone();
+        let thread = thread::Builder::new().name(format!("batch-partition-{id}"));
+        let spawned = thread.spawn({
+            let delivery = Arc::clone(&delivery);
+            move || {
+                run(&runtime, &state, &delivery, &name);
+                // Its receiver lives as long as the worker.
+                let _ = ended.send(id);
+            }
+        });
+        if let Err(error) = spawned {
+            tracing::error!(%error, "cannot start a thread for a partition");
+            self.state.slots().remove(&id);
+            decline(
+                &*delivery,
+                &self.row.name,
+                None,
+                format!("cannot start a thread: {error}"),
+            );
+        }
+    }
+}
+
+/// Claims and runs a partition.
+fn run(runtime: &BatchRuntime, state: &State, delivery: &Arc<dyn PartitionDelivery>, worker: &str) {
+    let ticket = delivery.ticket();
+    let claimed = match runtime.claim_partition(ticket) {
+        Ok(claimed) => claimed,
+        Err(ClaimPartitionError::Taken(_)) => return done(delivery.discard(), "discard a ticket"),
+        Err(ClaimPartitionError::OtherVersion { here, .. }) => {
+            return decline(
+                &**delivery,
+                worker,
+                Some(here),
+                "another version of the job".into(),
+            );
+        }
+        Err(error) => return decline(&**delivery, worker, None, error_chain(&error)),
+    };
+    if let Some(slot) = state.slots().get_mut(&ticket.step_execution) {
+        slot.stop = Some(claimed.stop_handle());
+    }
+    let sender = Arc::clone(delivery);
+    let ended =
+        claimed.run(move |payload| done(sender.collected(&payload), "send a payload of the collector"));
+    match ended {
+        // It was handed back.
+        Ok(BatchStatus::Starting) => done(delivery.hand_back(), "hand a partition back"),
+        Ok(_) => done(delivery.ended(), "report the end of a partition"),
+        Err(error) => {
+            tracing::error!(partition = %ticket.step_execution, %error, "the end of a partition is not recorded");
+            done(delivery.discard(), "discard a ticket");
+        }
+    }
+}
+
+fn decline(delivery: &dyn PartitionDelivery, worker: &str, fingerprint: Option<String>, reason: String) {
+    tracing::warn!(partition = %delivery.ticket().step_execution, reason, "cannot run a partition; leaving it to other workers");
+    let reason = DeclinedPartition {
+        worker: worker.to_owned(),
+        fingerprint,
+        reason,
+    };
+    done(delivery.decline(&reason, DECLINED_FOR), "decline a partition");
+}
+
+/// Logs an error of the transport: the coordinator finds out by itself.
+fn done(result: Result<(), DispatchError>, action: &str) {
+    if let Err(error) = result {
+        tracing::warn!(error = error_chain(&error), "cannot {action}");
+    }
+}

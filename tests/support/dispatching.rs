@@ -1,0 +1,283 @@
+//! What every dispatcher has to survive. Each function is a test that `dispatcher_tests!` makes for one dispatcher.
+//!
+//! The table of the jobs has no key, so a record that is processed twice is a row too many.
+
+use crate::fleet::{Fleet, until};
+
+/// Makes a module of tests of a dispatcher: its name, and an expression that makes a new fleet.
+#[macro_export]
+macro_rules! dispatcher_tests {
+    ($name:ident, $fleet:expr) => {
+        mod $name {
+            use super::*;
+            use batch_tests::dispatching as cases;
+
+            $crate::dispatcher_tests! { @each $fleet;
+                workers_share_the_partitions, a_killed_worker_is_replaced, a_frozen_worker_is_fenced, a_repeated_ticket_is_claimed_once,
+                a_lost_ticket_is_submitted_again, a_job_is_stopped_in_flight, a_job_without_workers_is_stopped, a_failed_partition_stops_the_others,
+                a_poisonous_partition_fails, no_partitions_are_complete_at_once, many_partitions_need_two_workers,
+                a_killed_coordinator_is_relaunched, another_version_is_left_to_others, a_drained_worker_hands_its_partitions_over,
+                flows_run_on_workers,
+            }
+        }
+    };
+    (@each $fleet:expr; $($case:ident,)*) => {
+        $(#[test] fn $case() { cases::$case(&$fleet); })*
+    };
+}
+
+const LOAD: &[&str] = &["launch", "fleet"];
+
+/// Partitions of a job run on several workers, with collectors and an analyzer, and none on the coordinator.
+///
+/// Spec: DISP-01, PART-26, PART-32, SUBJOB-03, SUBJOB-10
+pub fn workers_share_the_partitions(fleet: &Fleet) {
+    let workers = [fleet.worker(&[]), fleet.worker(&[])];
+    fleet.hold();
+    let mut job = fleet.start(&[LOAD, &["parts=8", "holds=0"]].concat());
+    let holder = fleet.is_held();
+    assert!(
+        workers.iter().any(|worker| worker.id() == holder),
+        "it runs in a worker"
+    );
+    let listed = fleet.run(0, &["workers", "--json"]);
+    assert_eq!(listed.matches("\"status\": \"ready\"").count(), 2, "{listed}");
+    assert!(listed.contains("\"stepExecution\""), "{listed}");
+    fleet.release();
+    let shown = job.ends(0);
+    assert!(shown.contains("400 items, 8 parts"), "{shown}");
+    fleet.is_exact(400);
+}
+
+/// `kill -9`: another worker resumes the partitions when the lease has expired.
+///
+/// Spec: DISP-02, RESTART-09
+pub fn a_killed_worker_is_replaced(fleet: &Fleet) {
+    fleet.on_other_hosts();
+    let mut first = fleet.worker(&["--slots", "4"]);
+    fleet.hold();
+    let mut job = fleet.start(&[LOAD, &["holds=2"]].concat());
+    assert_eq!(fleet.is_held(), first.id());
+    first.kill();
+    fleet.release();
+    let _second = fleet.worker(&[]);
+    job.ends(0);
+    fleet.is_exact(200);
+}
+
+/// SIGSTOP for longer than the lease, then SIGCONT: what the first worker still writes is rejected.
+///
+/// Spec: DISP-03
+pub fn a_frozen_worker_is_fenced(fleet: &Fleet) {
+    fleet.on_other_hosts();
+    let first = fleet.worker(&["--slots", "1"]);
+    fleet.hold();
+    let mut job = fleet.start(&[LOAD, &["parts=1", "holds=0"]].concat());
+    assert_eq!(fleet.is_held(), first.id());
+    first.signal("STOP");
+    fleet.release();
+    let _second = fleet.worker(&[]);
+    job.ends(0);
+    first.signal("CONT");
+    // It has noticed, and takes other partitions.
+    until("the first worker has no partition", || {
+        let workers = fleet.run(0, &["workers", "--json"]);
+        (!workers.contains("\"stepExecution\"")).then_some(())
+    });
+    fleet.run(0, &[LOAD, &["parts=2", "run=1"]].concat());
+    fleet.is_exact(150);
+}
+
+/// A ticket that arrives twice is claimed once, whether its partition runs or has ended.
+///
+/// Spec: DISP-04
+pub fn a_repeated_ticket_is_claimed_once(fleet: &Fleet) {
+    fleet.hold();
+    let mut job = fleet.start(&[LOAD, &["holds=0"]].concat());
+    fleet.keep_tickets(4);
+    let _workers = [fleet.worker(&[]), fleet.worker(&[]), fleet.worker(&[])];
+    fleet.is_held();
+    fleet.repeat_tickets();
+    fleet.repeat_tickets();
+    fleet.release();
+    job.ends(0);
+    fleet.repeat_tickets();
+    fleet.is_exact(200);
+}
+
+/// The coordinator submits a partition again that nobody claims.
+///
+/// Spec: DISP-05
+pub fn a_lost_ticket_is_submitted_again(fleet: &Fleet) {
+    let mut job = fleet.start(LOAD);
+    fleet.keep_tickets(4);
+    assert_eq!(fleet.lose_tickets(), 4);
+    let _worker = fleet.worker(&[]);
+    job.ends(0);
+    fleet.is_exact(200);
+}
+
+/// A stop request reaches the partitions on their workers, which commit what they have.
+///
+/// Spec: DISP-06, PART-28
+pub fn a_job_is_stopped_in_flight(fleet: &Fleet) {
+    let _workers = [fleet.worker(&[]), fleet.worker(&[])];
+    let slow = ["-pace=20", "items=5000"];
+    let mut job = fleet.start(&[LOAD, &slow].concat());
+    until("all partitions have committed", || {
+        (fleet.number("SELECT COUNT(DISTINCT part) AS n FROM processed") == 4).then_some(())
+    });
+    fleet.run(0, &["stop", "1"]);
+    job.ends(3);
+    assert_eq!(fleet.statuses(), ["STOPPED"; 4]);
+    let stopped = fleet.number("SELECT COUNT(*) AS n FROM processed");
+    assert!(stopped < 20_000, "{stopped}");
+    fleet.run(0, &[LOAD, &["-pace=0", "items=5000"]].concat());
+    fleet.is_exact(20_000);
+}
+
+/// Partitions that no worker has claimed end with the job.
+///
+/// Spec: DISP-06, PART-28
+pub fn a_job_without_workers_is_stopped(fleet: &Fleet) {
+    let mut job = fleet.start(LOAD);
+    fleet.keep_tickets(4);
+    fleet.run(0, &["stop", "1"]);
+    job.ends(3);
+    assert_eq!(fleet.statuses(), ["STOPPED"; 4]);
+    fleet.is_exact(0);
+    let _worker = fleet.worker(&[]);
+    fleet.run(0, LOAD);
+    fleet.is_exact(200);
+}
+
+/// The partitions that still run are stopped, the job fails, and the next launch resumes all of them.
+///
+/// Spec: DISP-01, PART-25, PART-29
+pub fn a_failed_partition_stops_the_others(fleet: &Fleet) {
+    let _workers = [fleet.worker(&[]), fleet.worker(&[])];
+    let arguments = ["items=5000", "-fails=3", "-pace=2"];
+    let shown = fleet.run(1, &[LOAD, &arguments].concat());
+    assert!(shown.contains("25 is not readable"), "{shown}");
+    assert_eq!(fleet.statuses(), ["STOPPED", "STOPPED", "STOPPED", "FAILED"]);
+    fleet.run(0, &[LOAD, &["items=5000", "-fails=99", "-pace=0"]].concat());
+    fleet.is_exact(20_000);
+}
+
+/// A partition that kills its workers fails with the history of its deaths; the others are done.
+///
+/// Spec: DISP-07
+pub fn a_poisonous_partition_fails(fleet: &Fleet) {
+    let mut job = fleet.start(&[LOAD, &["-dies=1", "parts=2"]].concat());
+    let mut workers = vec![fleet.worker(&["--slots", "1"])];
+    let mut deaths = 0;
+    let message = until("the partition has failed", || {
+        let last = workers.last_mut().unwrap();
+        if last.has_ended() {
+            deaths += 1;
+            assert!(deaths <= 3, "{}", fleet.logs());
+            workers.push(fleet.worker(&["--slots", "1"]));
+        }
+        job.has_ended().then(|| job.log())
+    });
+    assert_eq!(deaths, 3);
+    assert!(
+        message.contains("3 workers died while they ran the partition"),
+        "{message}"
+    );
+    fleet.run(0, &[LOAD, &["-dies=99", "parts=2"]].concat());
+    fleet.is_exact(100);
+}
+
+/// Spec: PART-24
+pub fn no_partitions_are_complete_at_once(fleet: &Fleet) {
+    fleet.run(0, &[LOAD, &["parts=0"]].concat());
+    fleet.is_exact(0);
+}
+
+/// More partitions than the workers have slots: 10,000 of them in the slow tier.
+///
+/// Spec: DISP-08
+pub fn many_partitions_need_two_workers(fleet: &Fleet) {
+    let _workers = [fleet.worker(&["--slots", "4"]), fleet.worker(&["--slots", "4"])];
+    let parts = crate::slow::times(600, 10_000);
+    let shown = fleet.run(
+        0,
+        &["launch", "tiny", &format!("parts={parts}"), "--log", "error"],
+    );
+    assert!(shown.contains(&format!("0 items, {parts} parts")), "{shown}");
+    let complete = "SELECT COUNT(*) AS n FROM BATCH_STEP_EXECUTION WHERE STEP_NAME LIKE 'all:%' AND STATUS = 'COMPLETED'";
+    assert_eq!(fleet.number(complete), i64::from(parts));
+    fleet.is_exact(0);
+}
+
+/// `kill -9` of the coordinator: the workers are fenced, and the same launch resumes what is not complete.
+///
+/// Spec: DISP-09, RESTART-09
+pub fn a_killed_coordinator_is_relaunched(fleet: &Fleet) {
+    let _workers = [fleet.worker(&[]), fleet.worker(&[])];
+    let arguments = [LOAD, &["items=2000", "-pace=1"]].concat();
+    let mut job = fleet.start(&arguments);
+    until("all partitions have committed", || {
+        (fleet.number("SELECT COUNT(DISTINCT part) AS n FROM processed") == 4).then_some(())
+    });
+    job.kill();
+    // On a server its lease has to expire first.
+    until("the launch takes over", || {
+        let mut launch = fleet.start(&[LOAD, &["items=2000", "-pace=0"]].concat());
+        let is_running = launch.end().log().contains("is running: execution 1");
+        (!is_running).then_some(())
+    });
+    fleet.is_exact(8_000);
+}
+
+/// A worker with other Job XML leaves a partition to workers that have that of the coordinator.
+///
+/// Spec: DISP-10
+pub fn another_version_is_left_to_others(fleet: &Fleet) {
+    let jobs = fleet.path().join("jobs");
+    let other = fleet.path().join("other");
+    std::fs::create_dir(&other).unwrap();
+    let text = std::fs::read_to_string(jobs.join("load.xml")).unwrap();
+    let newer = text.replace("name=\"items\" value=\"50\"", "name=\"items\" value=\"51\"");
+    assert_ne!(newer, text);
+    std::fs::write(other.join("load.xml"), newer).unwrap();
+    let mut newer = fleet.worker_in("other", &[]);
+    let mut job = fleet.start(LOAD);
+    newer.says("another version of the job");
+    job.says("has the fingerprint");
+    let _worker = fleet.worker(&[]);
+    job.ends(0);
+    fleet.is_exact(200);
+}
+
+/// SIGTERM: chunk steps stop at their next checkpoint, and another worker resumes them within the same job execution.
+///
+/// Spec: DISP-11
+pub fn a_drained_worker_hands_its_partitions_over(fleet: &Fleet) {
+    let mut first = fleet.worker(&["--slots", "4"]);
+    let mut job = fleet.start(&[LOAD, &["items=5000", "-pace=1"]].concat());
+    until("all partitions have committed", || {
+        (fleet.number("SELECT COUNT(DISTINCT part) AS n FROM processed") == 4).then_some(())
+    });
+    first.signal("TERM");
+    first.ends(0);
+    let committed = fleet.number("SELECT COUNT(*) AS n FROM processed");
+    assert!((1..20_000).contains(&committed), "{committed}");
+    let _second = fleet.worker(&["--slots", "4"]);
+    job.ends(0);
+    fleet.is_exact(20_000);
+    assert_eq!(fleet.number("SELECT COUNT(*) AS n FROM BATCH_JOB_EXECUTION"), 1);
+}
+
+/// Each partition of a flow runs all its steps on one worker, within the logical transaction of the coordinator.
+///
+/// Spec: FPART-08, FPART-09, LTX-02, DISP-01
+pub fn flows_run_on_workers(fleet: &Fleet) {
+    let _workers = [fleet.worker(&[]), fleet.worker(&[])];
+    let shown = fleet.run(0, &["launch", "flow"]);
+    assert!(shown.contains("logical transaction: COMMIT"), "{shown}");
+    let tells = "SELECT COUNT(*) AS n FROM BATCH_STEP_EXECUTION WHERE STEP_NAME LIKE 'each:%/tell' AND STATUS = 'COMPLETED'";
+    assert_eq!(fleet.number(tells), 4);
+    fleet.is_exact(200);
+}
