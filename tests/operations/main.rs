@@ -14,3 +14,5 @@ mod secrets;
 mod settings;
 mod shutdown;
 mod terminal;
+#[cfg(unix)]
+mod workers;

@@ -1,0 +1,118 @@
+//! The commands `worker` and `workers`, and the settings of dispatchers.
+
+use std::fs;
+use std::io::{Read, Write};
+use std::net::TcpStream;
+
+use batch_tests::database::{Database, Place};
+use batch_tests::fleet::{Fleet, until};
+use serde_json::Value;
+
+fn fleet(dispatch: &str) -> Fleet {
+    let place = |folder: &std::path::Path| Place::new(Database::Sqlite, folder);
+    Fleet::new(env!("CARGO_BIN_EXE_fleet"), place, dispatch)
+}
+
+/// Returns the status line and the body.
+fn health(address: &str) -> (String, String) {
+    let mut stream = TcpStream::connect(address).unwrap();
+    stream
+        .write_all(b"GET /health HTTP/1.1\r\nHost: test\r\n\r\n")
+        .unwrap();
+    let mut response = String::new();
+    stream.read_to_string(&mut response).unwrap();
+    let (head, body) = response.split_once("\r\n\r\n").unwrap();
+    (head.lines().next().unwrap().to_owned(), body.trim().to_owned())
+}
+
+/// Spec: DISP-11, DISP-13
+#[test]
+fn workers_are_listed_and_report_their_health() {
+    let fleet = fleet("repository");
+    assert!(fleet.run(0, &["workers"]).contains("no worker is registered"));
+    fleet.hold();
+    let mut worker = fleet.worker(&["--queue", "printers", "--slots", "3", "--metrics-port", "0"]);
+    let log = worker.log();
+    let (_, at) = log.split_once("metrics at http://").unwrap();
+    let address = at.split('/').next().unwrap();
+    assert_eq!(health(address).1, r#"{"status":"up"}"#);
+
+    let mut job = fleet.start(&[
+        "launch",
+        "fleet",
+        "parts=1",
+        "holds=0",
+        "batch.dispatch.queue=printers",
+    ]);
+    fleet.is_held();
+    let listed: Value = serde_json::from_str(&fleet.run(0, &["workers", "--json"])).unwrap();
+    let [listed] = listed.as_array().unwrap().as_slice() else {
+        panic!("{listed}");
+    };
+    assert_eq!((&listed["queue"], &listed["slots"]), (&"printers".into(), &3.into()));
+    assert_eq!(listed["status"], "ready");
+    assert_eq!(listed["partitions"][0]["execution"], 1);
+
+    worker.signal("TERM");
+    worker.says("draining");
+    let (status, body) = health(address);
+    assert_eq!(
+        (status.as_str(), body.as_str()),
+        ("HTTP/1.1 503 Service Unavailable", r#"{"status":"draining"}"#)
+    );
+    until("it is shown as draining", || {
+        fleet.run(0, &["workers"]).contains("draining").then_some(())
+    });
+    fleet.release();
+    worker.ends(0);
+    assert!(fleet.run(0, &["workers"]).contains("no worker is registered"));
+    let _next = fleet.worker(&["--queue", "printers"]);
+    job.ends(0);
+    fleet.is_exact(50);
+}
+
+/// A worker that died stays in the list, and is shown as dead.
+///
+/// Spec: DISP-13
+#[test]
+fn a_dead_worker_is_shown_as_dead() {
+    let fleet = fleet("repository");
+    let mut worker = fleet.worker(&[]);
+    worker.kill();
+    until("its registration expires", || {
+        fleet.run(0, &["workers"]).contains("dead").then_some(())
+    });
+}
+
+/// Spec: DISP-12
+#[test]
+fn an_unknown_dispatcher_is_rejected_before_anything_starts() {
+    let wrong = fleet("repositry");
+    let said = wrong.run(2, &["launch", "fleet"]);
+    assert!(
+        said.contains("unknown dispatcher `repositry`; this runtime has local, repository"),
+        "{said}"
+    );
+    let fleet = fleet("local");
+    let said = fleet.run(2, &["launch", "fleet", "batch.dispatch=nats"]);
+    let expected = "`batch.dispatch` names the dispatcher `nats`; this runtime has local, repository";
+    assert!(said.contains(expected), "{said}");
+    assert_eq!(fleet.number("SELECT COUNT(*) AS n FROM BATCH_JOB_EXECUTION"), 0);
+}
+
+/// A step may run on workers although the program does not, and the other way round.
+///
+/// Spec: DISP-12
+#[test]
+fn a_property_chooses_the_dispatcher_of_a_step() {
+    let fleet = fleet("local");
+    fs::write(fleet.path().join("held"), "").unwrap();
+    let worker = fleet.worker(&[]);
+    let mut remote = fleet.start(&["launch", "fleet", "holds=0", "batch.dispatch=repository"]);
+    assert_eq!(fleet.is_held(), worker.id());
+    fleet.release();
+    remote.ends(0);
+    drop(worker);
+    fleet.run(0, &["launch", "fleet", "run=1"]);
+    fleet.is_exact(400);
+}
