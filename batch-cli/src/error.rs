@@ -43,6 +43,14 @@ pub(crate) enum CliError {
     Complete(JobExecutionId, String),
     #[error(transparent)]
     Worker(#[from] batch_runtime::worker::WorkerError),
+    #[cfg(feature = "nats")]
+    #[error(transparent)]
+    Nats(#[from] batch_nats::NatsError),
+    #[cfg(not(feature = "nats"))]
+    #[error(
+        "`dispatch` is `{0}`, and this program is built without NATS: enable the feature `nats` of `batch-cli`"
+    )]
+    NoNats(String),
     #[error("unknown job instance {0}")]
     NoInstance(JobInstanceId),
     #[error("cannot write a report to `{}`: expected a file name that ends with .html or .md", .0.display())]

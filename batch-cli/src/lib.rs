@@ -25,6 +25,7 @@
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod commands;
+mod dispatch;
 mod error;
 mod exit_guard;
 mod follow;

@@ -1,11 +1,14 @@
 //! The state that every command works with: the settings, and a runtime configured by them.
 
+use std::cell::OnceCell;
+
 use std::process::ExitCode;
 
 use batch_runtime::operator::Definitions;
 use batch_runtime::repository::MigrationStatus;
 use batch_runtime::{BatchRuntime, BatchRuntimeBuilder, JobOperator};
 
+use crate::dispatch;
 use crate::error::CliError;
 use crate::metrics::Health;
 use crate::settings::{Origin, Setting, Settings};
@@ -31,6 +34,8 @@ pub(crate) fn exit_code(succeeded: bool) -> ExitCode {
 pub(crate) struct Session {
     pub(crate) settings: Settings,
     runtime: BatchRuntimeBuilder,
+    /// The same, once it is connected to the server that carries partitions.
+    connected: OnceCell<BatchRuntimeBuilder>,
     arguments: fn() -> clap::Command,
 }
 
@@ -52,6 +57,7 @@ impl Session {
         }
         if let (name, origin) = settings.get(Setting::Dispatch)
             && *origin != Origin::Default
+            && !dispatch::is_address(name)
         {
             runtime = runtime.dispatch(name);
         }
@@ -69,6 +75,7 @@ impl Session {
         Self {
             settings,
             runtime,
+            connected: OnceCell::new(),
             arguments,
         }
     }
@@ -80,7 +87,7 @@ impl Session {
 
     /// Returns the configured runtime, for commands that need no repository.
     pub(crate) fn runtime(&self) -> BatchRuntimeBuilder {
-        self.runtime.clone()
+        self.connected.get().unwrap_or(&self.runtime).clone()
     }
 
     /// Returns the jobs and artifacts, without a repository.
@@ -121,13 +128,19 @@ impl Session {
         Ok(self.settings.repository.migration_status()? != MigrationStatus::Absent)
     }
 
-    /// Prepares the process to run jobs: serves metrics, listens for signals and guards its exit code.
+    /// Prepares the process to run jobs: connects to the server that carries partitions, serves metrics, listens for signals and guards
+    /// its exit code.
     pub(crate) fn listen(&self) -> Result<Shutdown, CliError> {
         self.listen_as(&Health::default())
     }
 
     /// As `listen`, with the health of the process.
     pub(crate) fn listen_as(&self, health: &Health) -> Result<Shutdown, CliError> {
+        let (dispatch, _) = self.settings.get(Setting::Dispatch);
+        if dispatch::is_address(dispatch) {
+            let connected = dispatch::connect(self.runtime.clone(), dispatch)?;
+            self.connected.get_or_init(|| connected);
+        }
         metrics::serve(self.settings.metrics_port, health)?;
         exit_guard::arm();
         Ok(Shutdown::listen(self.settings.shutdown_timeout))

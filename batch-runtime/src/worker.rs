@@ -256,6 +256,7 @@ impl Running {
             self.register();
             self.extend();
             self.hand_back();
+            self.stop_requested();
             for ended in self.ends.try_iter() {
                 self.state.slots().remove(&ended);
             }
@@ -335,6 +336,16 @@ impl Running {
                 .values()
                 .filter_map(|slot| slot.stop.as_ref())
                 .for_each(PartitionStop::hand_back);
+        }
+    }
+
+    /// Stops the partitions that their coordinators want to stop.
+    fn stop_requested(&mut self) {
+        for id in self.source.stop_requests() {
+            let slots = self.state.slots();
+            if let Some(stop) = slots.get(&id).and_then(|slot| slot.stop.as_ref()) {
+                stop.request_stop();
+            }
         }
     }
 

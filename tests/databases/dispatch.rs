@@ -1,8 +1,8 @@
 //! The dispatcher without a broker: processes that share a database server.
 
 use batch_tests::database::{Database, Place};
-use batch_tests::dispatcher_tests;
 use batch_tests::fleet::Fleet;
+use batch_tests::{dispatcher_tests, dispatching, slow};
 
 dispatcher_tests!(postgres, {
     let place = |folder: &std::path::Path| Place::new(Database::Postgres, folder);
@@ -13,3 +13,22 @@ dispatcher_tests!(mariadb, {
     let place = |folder: &std::path::Path| Place::new(Database::Mariadb, folder);
     Fleet::new(env!("CARGO_BIN_EXE_fleet"), place, "repository")
 });
+
+/// Eight workers and a coordinator are killed and frozen at random: 500 faults in the slow tier.
+///
+/// Spec: DISP-02, DISP-03, DISP-09
+#[test]
+fn chaos_on_a_repository_loses_and_doubles_nothing() {
+    let place = |folder: &std::path::Path| Place::new(Database::Postgres, folder);
+    let fleet = Fleet::new(env!("CARGO_BIN_EXE_fleet"), place, "repository");
+    let fleet = fleet.variable("BATCH_CRASH_LIMIT", "0");
+    dispatching::chaos(&fleet, slow::times(12, 500), |_| {});
+}
+
+/// Spec: DISP-01
+#[test]
+fn the_check_finds_lost_and_doubled_records() {
+    let place = |folder: &std::path::Path| Place::new(Database::Postgres, folder);
+    let fleet = Fleet::new(env!("CARGO_BIN_EXE_fleet"), place, "repository");
+    dispatching::the_check_finds_lost_and_doubled_records(&fleet);
+}

@@ -15,6 +15,8 @@ mod insertables;
 mod jobs;
 #[cfg(feature = "servers")]
 mod lost;
+#[cfg(feature = "servers")]
+mod nats;
 mod open_transactions;
 mod opening;
 mod prefix;

@@ -49,7 +49,10 @@ fn workers_are_listed_and_report_their_health() {
     let [listed] = listed.as_array().unwrap().as_slice() else {
         panic!("{listed}");
     };
-    assert_eq!((&listed["queue"], &listed["slots"]), (&"printers".into(), &3.into()));
+    assert_eq!(
+        (&listed["queue"], &listed["slots"]),
+        (&"printers".into(), &3.into())
+    );
     assert_eq!(listed["status"], "ready");
     assert_eq!(listed["partitions"][0]["execution"], 1);
 

@@ -3,6 +3,7 @@
 //! The table of the jobs has no key, so a record that is processed twice is a row too many.
 
 use crate::fleet::{Fleet, until};
+use crate::random::Random;
 
 /// Makes a module of tests of a dispatcher: its name, and an expression that makes a new fleet.
 #[macro_export]
@@ -280,4 +281,78 @@ pub fn flows_run_on_workers(fleet: &Fleet) {
     let tells = "SELECT COUNT(*) AS n FROM BATCH_STEP_EXECUTION WHERE STEP_NAME LIKE 'each:%/tell' AND STATUS = 'COMPLETED'";
     assert_eq!(fleet.number(tells), 4);
     fleet.is_exact(200);
+}
+
+/// Kills and freezes workers and the coordinator at random, and whatever `disturb` kills, until the job has survived as many faults as
+/// ordered; each launch of a job resumes the one before. Records are neither lost nor doubled.
+///
+/// Spec: DISP-02, DISP-03, DISP-09, DISP-14
+pub fn chaos(fleet: &Fleet, faults: u32, mut disturb: impl FnMut(&mut Random)) {
+    fleet.on_other_hosts();
+    let mut random = Random::new("chaos of dispatchers");
+    let mut workers: Vec<_> = (0..8).map(|_| fleet.worker(&["--slots", "1"])).collect();
+    let (mut left, mut run) = (faults, 0);
+    while left > 0 {
+        let parameters = [format!("run={run}"), "-pace=1".into()];
+        let arguments = [
+            "launch",
+            "fleet",
+            "parts=12",
+            "items=400",
+            &parameters[0],
+            &parameters[1],
+        ];
+        let mut job = fleet.start(&arguments);
+        loop {
+            let next = std::time::Instant::now() + std::time::Duration::from_millis(random.below(400));
+            while std::time::Instant::now() < next && !job.has_ended() {
+                std::thread::yield_now();
+            }
+            if job.has_ended() {
+                if job.log().contains("COMPLETED in") {
+                    break;
+                }
+                // Its lease has to expire, or one of its partitions has failed.
+                job = fleet.start(&arguments);
+                continue;
+            }
+            if left == 0 {
+                continue;
+            }
+            left -= 1;
+            match random.below(10) {
+                0 => drop(job.kill()),
+                1 => disturb(&mut random),
+                2 | 3 => {
+                    let frozen = usize::try_from(random.below(8)).unwrap();
+                    workers[frozen].signal("STOP");
+                    let next = (frozen + 1) % 8;
+                    workers[next].signal("CONT");
+                }
+                _ => {
+                    let killed = usize::try_from(random.below(8)).unwrap();
+                    workers[killed].kill();
+                    workers[killed] = fleet.worker(&["--slots", "1"]);
+                }
+            }
+        }
+        run += 1;
+        fleet.is_exact(run * 12 * 400);
+    }
+    println!("{faults} faults in {run} jobs");
+}
+
+/// The check of all these tests finds a record that is doubled, and one that is lost.
+///
+/// # Panics
+/// If it does not.
+pub fn the_check_finds_lost_and_doubled_records(fleet: &Fleet) {
+    let _worker = fleet.worker(&[]);
+    fleet.run(0, LOAD);
+    fleet.is_exact(200);
+    let change = |statement: &str| fleet.connect().execute(statement).unwrap();
+    change("INSERT INTO processed VALUES (0, 2, 7)");
+    assert_eq!(fleet.check(200), Err("1 rows are doubled".into()));
+    change("DELETE FROM processed WHERE part = 2 AND item = 7");
+    assert_eq!(fleet.check(200), Err("199 of 200 items are processed".into()));
 }

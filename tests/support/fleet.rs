@@ -80,6 +80,44 @@ pub fn until<T>(what: &str, mut happened: impl FnMut() -> Option<T>) -> T {
     }
 }
 
+/// The queue of tickets, as the tests see and disturb it.
+pub trait Queue {
+    /// Returns the number of tickets that wait for workers.
+    fn waiting(&self, fleet: &Fleet) -> i64;
+    /// Removes the tickets that wait. Returns their number.
+    fn lose(&self, fleet: &Fleet) -> i64;
+    /// Keeps copies of the tickets that wait.
+    fn keep(&self, fleet: &Fleet);
+    /// Queues the copies.
+    fn repeat(&self, fleet: &Fleet);
+}
+
+/// The queue in the repository.
+struct Tables;
+
+impl Queue for Tables {
+    fn waiting(&self, fleet: &Fleet) -> i64 {
+        fleet.number("SELECT COUNT(*) AS n FROM BATCH_PARTITION_TICKET")
+    }
+    fn lose(&self, fleet: &Fleet) -> i64 {
+        let tickets = self.waiting(fleet);
+        fleet
+            .connect()
+            .execute("DELETE FROM BATCH_PARTITION_TICKET")
+            .unwrap();
+        tickets
+    }
+    fn keep(&self, fleet: &Fleet) {
+        let copy = "CREATE TABLE kept AS SELECT * FROM BATCH_PARTITION_TICKET";
+        fleet.connect().execute(copy).unwrap();
+    }
+    fn repeat(&self, fleet: &Fleet) {
+        let repeat = "INSERT INTO BATCH_PARTITION_TICKET SELECT * FROM kept WHERE STEP_EXECUTION_ID NOT IN
+            (SELECT STEP_EXECUTION_ID FROM BATCH_PARTITION_TICKET)";
+        fleet.connect().execute(repeat).unwrap();
+    }
+}
+
 /// A repository, a folder and a setting that all processes share.
 pub struct Fleet {
     program: PathBuf,
@@ -87,6 +125,7 @@ pub struct Fleet {
     /// The repository.
     pub place: Place,
     dispatch: String,
+    queue: Box<dyn Queue>,
     variables: Vec<(String, String)>,
     processes: AtomicU32,
 }
@@ -112,6 +151,7 @@ impl Fleet {
             folder,
             place,
             dispatch: dispatch.into(),
+            queue: Box::new(Tables),
             variables: Vec::new(),
             processes: AtomicU32::new(0),
         }
@@ -122,6 +162,12 @@ impl Fleet {
         let locks = self.path().join("batch.db-owners");
         let _ = fs::remove_dir_all(&locks);
         fs::write(locks, "").unwrap();
+    }
+
+    /// Sets the queue, if it is not in the repository.
+    pub fn with_queue(mut self, queue: impl Queue + 'static) -> Self {
+        self.queue = Box::new(queue);
+        self
     }
 
     /// Sets an environment variable of all processes.
@@ -210,30 +256,27 @@ impl Fleet {
 
     /// Removes the tickets that no worker has taken, as a broker does that loses its disk. Returns their number.
     pub fn lose_tickets(&self) -> i64 {
-        let tickets = self.number("SELECT COUNT(*) AS n FROM BATCH_PARTITION_TICKET");
-        self.connect()
-            .execute("DELETE FROM BATCH_PARTITION_TICKET")
-            .unwrap();
-        tickets
+        self.queue.lose(self)
+    }
+
+    /// Returns the number of tickets that wait for workers; a broker also counts those of partitions that run.
+    pub fn waiting(&self) -> i64 {
+        self.queue.waiting(self)
     }
 
     /// Returns once `count` tickets wait for workers, and keeps copies of them.
     pub fn keep_tickets(&self, count: i64) {
         until("the partitions are submitted", || {
-            let submitted = self.number("SELECT COUNT(*) AS n FROM BATCH_PARTITION_TICKET");
-            (submitted == count).then_some(())
+            (self.queue.waiting(self) == count).then_some(())
         });
-        let copy = "CREATE TABLE kept AS SELECT * FROM BATCH_PARTITION_TICKET";
-        self.connect().execute(copy).unwrap();
+        self.queue.keep(self);
     }
 
-    /// Delivers the kept tickets again.
+    /// Delivers the kept tickets again, and returns when they are taken.
     pub fn repeat_tickets(&self) {
-        let repeat = "INSERT INTO BATCH_PARTITION_TICKET SELECT * FROM kept WHERE STEP_EXECUTION_ID NOT IN
-            (SELECT STEP_EXECUTION_ID FROM BATCH_PARTITION_TICKET)";
-        self.connect().execute(repeat).unwrap();
+        self.queue.repeat(self);
         until("the tickets are taken", || {
-            (self.number("SELECT COUNT(*) AS n FROM BATCH_PARTITION_TICKET") == 0).then_some(())
+            (self.queue.waiting(self) == 0).then_some(())
         });
     }
 

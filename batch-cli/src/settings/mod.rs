@@ -14,6 +14,8 @@ use batch_runtime::Dialect;
 use batch_runtime::repository::RepositoryUrl;
 use batch_runtime::time::TimeZone;
 use batch_runtime::xml::suggest::nearest;
+
+use crate::dispatch;
 use tracing::level_filters::LevelFilter;
 
 use crate::error::CliError;
@@ -203,9 +205,11 @@ impl Settings {
             parser.result(Setting::RepositoryTimeZone, |text| text.parse::<TimeZone>());
         let progress_interval = parser.seconds(Setting::ProgressInterval);
         let dialect = parser.optional(Setting::Dialect, "`draft` or `jakarta`");
-        let dispatch = parser.value(Setting::Dispatch, "`local` or `repository`", |text| {
-            (!text.is_empty()).then_some(())
-        });
+        let dispatch = parser.value(
+            Setting::Dispatch,
+            "`local`, `repository`, or an address such as `nats://host`",
+            |text| (!text.is_empty()).then_some(()),
+        );
         job_path?;
         dispatch?;
         Some(Self {
@@ -244,6 +248,7 @@ impl Settings {
             let (value, origin) = self.get(setting);
             let value = match setting {
                 Setting::Repository => self.repository.to_string(),
+                Setting::Dispatch => dispatch::shown(value),
                 Setting::Dialect if value.is_empty() => "that of each file".into(),
                 Setting::PartitionThreads if value.is_empty() => "4 for each processor".into(),
                 Setting::MetricsPort if value.is_empty() => "none".into(),

@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::{CollectedPayload, DispatchError, PartitionDispatcher, PartitionTicket};
+use crate::ids::StepExecutionId;
 
 /// Carries tickets from coordinators to workers, and reports back: a [`PartitionDispatcher`] with the side of the workers.
 ///
@@ -26,6 +27,12 @@ pub trait PartitionSource: Send {
     /// # Errors
     /// If the transport cannot be reached. The worker tries again.
     fn take(&mut self, count: u32, wait: Duration) -> Result<Vec<Box<dyn PartitionDelivery>>, DispatchError>;
+
+    /// Returns the partitions that coordinators have requested to stop since the last call. A hint, which makes a stop faster: workers
+    /// learn of it from the repository, too. By default there are none.
+    fn stop_requests(&mut self) -> Vec<StepExecutionId> {
+        Vec::new()
+    }
 }
 
 /// A ticket that a worker has taken.

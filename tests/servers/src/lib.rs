@@ -4,8 +4,10 @@
 //! A database is reached by a socket in its folder, which avoids conflicts over ports.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 
+mod nats;
 mod objects;
 
+pub use nats::NatsServer;
 pub use objects::{ACCESS_KEY, ObjectServer, SECRET_KEY};
 
 use std::fs;

@@ -1,0 +1,205 @@
+//! The address of a server, as a URL with options.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use async_nats::ConnectOptions;
+use url::Url;
+
+use crate::error::NatsError;
+
+/// The names of the options, for messages.
+const OPTIONS: &str = "credentials, nkey, ca, certificate, key, prefix, ack-wait, replicas";
+
+/// The time after which a ticket is delivered to another worker if the first one has not said that it still runs.
+const ACK_WAIT: Duration = Duration::from_secs(30);
+
+/// The parts of a URL.
+pub(crate) struct Address {
+    /// The server, without user, path and options.
+    pub(crate) server: String,
+    user: Option<(String, String)>,
+    token: Option<String>,
+    credentials: Option<PathBuf>,
+    nkey: Option<PathBuf>,
+    root_certificates: Option<PathBuf>,
+    client_certificate: Option<(PathBuf, PathBuf)>,
+    /// The first part of all names on the server.
+    pub(crate) prefix: String,
+    pub(crate) ack_wait: Duration,
+    pub(crate) replicas: usize,
+}
+
+impl Address {
+    /// Reads `nats://USER:PASSWORD@HOST:PORT?option=value`.
+    pub(crate) fn parse(text: &str) -> Result<Self, NatsError> {
+        let wrong = |problem: String| NatsError::Address { problem };
+        let url = Url::parse(text).map_err(|error| wrong(error.to_string()))?;
+        if !["nats", "tls"].contains(&url.scheme()) {
+            return Err(wrong(format!("`{}` is not `nats` or `tls`", url.scheme())));
+        }
+        let Some(host) = url.host_str().filter(|host| !host.is_empty()) else {
+            return Err(wrong("it names no host".into()));
+        };
+        let port = url.port().unwrap_or(4222);
+        let mut address = Self {
+            server: format!("{}://{host}:{port}", url.scheme()),
+            user: url
+                .password()
+                .map(|password| (decoded(url.username()), decoded(password))),
+            token: (url.password().is_none() && !url.username().is_empty()).then(|| decoded(url.username())),
+            credentials: None,
+            nkey: None,
+            root_certificates: None,
+            client_certificate: None,
+            prefix: "batch".into(),
+            ack_wait: ACK_WAIT,
+            replicas: 1,
+        };
+        let (mut certificate, mut key) = (None, None);
+        for (name, value) in url.query_pairs() {
+            let number = || value.parse::<u32>().ok().filter(|number| *number > 0);
+            match name.as_ref() {
+                "credentials" => address.credentials = Some(value.as_ref().into()),
+                "nkey" => address.nkey = Some(value.as_ref().into()),
+                "ca" => address.root_certificates = Some(value.as_ref().into()),
+                "certificate" => certificate = Some(PathBuf::from(value.as_ref())),
+                "key" => key = Some(PathBuf::from(value.as_ref())),
+                "prefix" => {
+                    address.prefix = prefix(&value).ok_or_else(|| {
+                        wrong(format!(
+                            "the prefix `{value}` has other characters than letters, digits, `-` and `_`"
+                        ))
+                    })?
+                }
+                "ack-wait" => {
+                    let seconds = number()
+                        .ok_or_else(|| wrong(format!("`ack-wait` is `{value}`; expected seconds, from 1")))?;
+                    address.ack_wait = Duration::from_secs(seconds.into());
+                }
+                "replicas" => {
+                    let replicas = number().ok_or_else(|| {
+                        wrong(format!("`replicas` is `{value}`; expected a number from 1 to 5"))
+                    })?;
+                    address.replicas = replicas as usize;
+                }
+                other => {
+                    return Err(wrong(format!(
+                        "unknown option `{other}`; the options are {OPTIONS}"
+                    )));
+                }
+            }
+        }
+        address.client_certificate = match (certificate, key) {
+            (Some(certificate), Some(key)) => Some((certificate, key)),
+            (None, None) => None,
+            _ => {
+                return Err(wrong(
+                    "`certificate` and `key` are given together or not at all".into(),
+                ));
+            }
+        };
+        Ok(address)
+    }
+
+    /// Returns the options of a connection. Reads the files that the address names.
+    pub(crate) fn options(&self) -> Result<ConnectOptions, NatsError> {
+        let mut options = ConnectOptions::new().name("batch-nats");
+        if let Some((user, password)) = &self.user {
+            options = options.user_and_password(user.clone(), password.clone());
+        }
+        if let Some(token) = &self.token {
+            options = options.token(token.clone());
+        }
+        if let Some(path) = &self.nkey {
+            options = options.nkey(read(path)?.trim().to_owned());
+        }
+        if let Some(path) = &self.credentials {
+            let wrong = |source| NatsError::File {
+                path: path.clone(),
+                source,
+            };
+            options = options.credentials(&read(path)?).map_err(wrong)?;
+        }
+        if let Some(path) = &self.root_certificates {
+            options = options.add_root_certificates(path.clone());
+        }
+        if let Some((certificate, key)) = &self.client_certificate {
+            options = options.add_client_certificate(certificate.clone(), key.clone());
+        }
+        Ok(options.require_tls(self.server.starts_with("tls:")))
+    }
+}
+
+fn read(path: &PathBuf) -> Result<String, NatsError> {
+    std::fs::read_to_string(path).map_err(|source| NatsError::File {
+        path: path.clone(),
+        source,
+    })
+}
+
+fn prefix(text: &str) -> Option<String> {
+    let is_plain = |character: char| character.is_ascii_alphanumeric() || "-_".contains(character);
+    (!text.is_empty() && text.chars().all(is_plain)).then(|| text.to_owned())
+}
+
+fn decoded(text: &str) -> String {
+    url::form_urlencoded::parse(format!("x={}", text.replace('+', "%2B")).as_bytes())
+        .next()
+        .map_or_else(String::new, |(_, value)| value.into_owned())
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test may panic")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_are_read() {
+        let address =
+            Address::parse("nats://ann:p%40ss@broker?prefix=payroll&ack-wait=5&replicas=3").unwrap();
+        assert_eq!(address.server, "nats://broker:4222");
+        assert_eq!(address.user, Some(("ann".into(), "p@ss".into())));
+        assert_eq!(
+            (address.prefix.as_str(), address.ack_wait),
+            ("payroll", Duration::from_secs(5))
+        );
+        assert_eq!(address.replicas, 3);
+        let address = Address::parse("tls://s3cret@[::1]:99").unwrap();
+        assert_eq!(address.token.as_deref(), Some("s3cret"));
+        assert_eq!(address.server, "tls://[::1]:99");
+    }
+
+    #[test]
+    fn mistakes_are_named() {
+        for (text, problem) in [
+            ("broker", "relative URL without a base"),
+            ("http://broker", "`http` is not `nats` or `tls`"),
+            (
+                "nats://broker?prefix=a.b",
+                "the prefix `a.b` has other characters",
+            ),
+            ("nats://broker?ack-wait=0", "`ack-wait` is `0`"),
+            (
+                "nats://broker?key=a.pem",
+                "`certificate` and `key` are given together",
+            ),
+            (
+                "nats://broker?credential=a",
+                "unknown option `credential`; the options are credentials",
+            ),
+        ] {
+            let error = Address::parse(text).err().unwrap().to_string();
+            assert!(error.contains(problem), "{error}");
+        }
+    }
+
+    /// The password is not in any message.
+    #[test]
+    fn files_that_cannot_be_read_are_named() {
+        let address = Address::parse("nats://ann:secret@broker?credentials=/nowhere/a.creds").unwrap();
+        let error = address.options().err().unwrap().to_string();
+        assert!(error.contains("/nowhere/a.creds"), "{error}");
+        assert!(!error.contains("secret"), "{error}");
+    }
+}

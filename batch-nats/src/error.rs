@@ -1,0 +1,46 @@
+//! The error of a connection.
+
+use std::path::PathBuf;
+
+use thiserror::Error;
+
+/// An error of [`NatsTransport::connect`](crate::NatsTransport::connect). Nothing was started.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum NatsError {
+    /// The address is not a URL of a NATS server, or has an option with a wrong value.
+    #[error("the address of the NATS server is wrong: {problem}")]
+    Address {
+        /// What is wrong.
+        problem: String,
+    },
+    /// A file that the address names cannot be read.
+    #[error("cannot read {}, which the address of the NATS server names: {source}", .path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// The cause.
+        source: std::io::Error,
+    },
+    /// The server cannot be reached, or rejects the user.
+    #[error("cannot connect to the NATS server {server}: {problem}")]
+    Connection {
+        /// The server, without user and password.
+        server: String,
+        /// The cause, and what to do.
+        problem: String,
+    },
+    /// The streams cannot be created or used.
+    #[error("cannot use the stream `{stream}` of the NATS server {server}: {problem}")]
+    Stream {
+        /// The stream.
+        stream: String,
+        /// The server.
+        server: String,
+        /// The cause, and what to do.
+        problem: String,
+    },
+    /// The threads of the connection cannot be started.
+    #[error("cannot start the threads of the connection: {0}")]
+    Threads(std::io::Error),
+}

@@ -1,0 +1,31 @@
+//! Partitions of batch jobs on worker processes, with [NATS JetStream](https://docs.nats.io/nats-concepts/jetstream) as the queue.
+//!
+//! ```no_run
+//! use batch_nats::NatsTransport;
+//! use batch_runtime::BatchRuntime;
+//!
+//! let runtime = BatchRuntime::builder()
+//!     .repository("postgres://batch@db/batch")
+//!     .partition_transport("nats", NatsTransport::connect("nats://broker.example.com")?)
+//!     .dispatch("nats")
+//!     .build()?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! Coordinators and workers are programs of `batch-runtime` with the same repository. The repository decides who runs a partition, and how it
+//! has ended; NATS carries tickets to workers and the payloads of collectors back. What it loses costs time, and no record.
+//!
+//! On the server there are two streams, which the first program creates: `BATCH_PARTITIONS`, a work queue with a durable consumer for each
+//! queue of workers, and `BATCH_REPORTS`, whose messages expire after a day. With a [prefix](NatsTransport::connect) they have other names,
+//! so that several repositories can share a server.
+
+mod address;
+mod coordinator;
+mod error;
+mod message;
+mod server;
+mod transport;
+mod worker;
+
+pub use error::NatsError;
+pub use transport::NatsTransport;

@@ -1,0 +1,337 @@
+//! The side of workers: pulls tickets, and reports.
+//!
+//! Reports and acknowledgements go through one queue, so that those of a partition arrive in their order, and partitions do not wait for
+//! the server.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use async_nats::jetstream::consumer::AckPolicy;
+use async_nats::jetstream::consumer::Consumer;
+use async_nats::jetstream::consumer::pull::Config;
+use async_nats::jetstream::message::PublishMessage;
+use async_nats::jetstream::{AckKind, Context, Message};
+use async_nats::{Client, Subscriber};
+use batch_runtime::StepExecutionId;
+use batch_runtime::partition::{
+    CollectedPayload, DeclinedPartition, DispatchError, PartitionDelivery, PartitionSource, PartitionTicket,
+};
+use futures_util::{FutureExt, StreamExt};
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
+use tokio::time::{sleep, timeout};
+
+use crate::message::{Piece, Report, cut};
+use crate::server::{Server, token};
+
+/// The most bytes of a message's text. JSON may write them with twice as many; a server accepts 1 MiB by default.
+const PIECE: usize = 400 * 1024;
+/// The number of reports that wait for the server before partitions wait, too.
+const WAITING_REPORTS: usize = 1_000;
+/// The wait after a report that the server has not acknowledged, and the most tries.
+const PAUSE: Duration = Duration::from_millis(500);
+const TRIES: u32 = 240;
+/// The time for the last reports at the end of a worker.
+const LAST_REPORTS: Duration = Duration::from_secs(10);
+/// The wait before a ticket that a worker has declined is delivered again.
+const DECLINED: Duration = Duration::from_secs(1);
+/// The number of tickets that all workers of a queue may hold. More than they have slots.
+const MAX_TICKETS_HELD: i64 = 100_000;
+
+/// The fingerprints that this worker has declined, and until when it leaves them to others.
+type Declined = Arc<Mutex<BTreeMap<String, Instant>>>;
+
+/// A worker's connection to a queue.
+pub(crate) struct Source {
+    server: Arc<Server>,
+    consumer: Consumer<Config>,
+    stops: Subscriber,
+    declined: Declined,
+    /// `None` once it is closed.
+    reports: Option<mpsc::Sender<Outgoing>>,
+    sending: Option<JoinHandle<()>>,
+}
+
+impl Source {
+    pub(crate) fn connect(server: &Arc<Server>, queue: &str) -> Result<Self, DispatchError> {
+        let config = Config {
+            durable_name: Some(format!("worker_{}", token(queue))),
+            filter_subject: format!("{}.*", server.subject_of_queue(queue)),
+            ack_policy: AckPolicy::Explicit,
+            ack_wait: server.address.ack_wait,
+            max_ack_pending: MAX_TICKETS_HELD,
+            ..Config::default()
+        };
+        let cannot = |what: &str| DispatchError::new(format!("cannot {what} on the NATS server"));
+        let (consumer, stops) = server.wait(async {
+            let name = config.durable_name.clone().unwrap_or_default();
+            let stream = server.jetstream.get_stream(server.stream_of_partitions()).await;
+            let stream = stream.map_err(|error| cannot("open the stream of tickets").caused_by(error))?;
+            let consumer = stream.get_or_create_consumer(&name, config).await;
+            let consumer = consumer.map_err(|error| {
+                cannot(&format!("use the consumer `{name}` of the queue")).caused_by(error)
+            })?;
+            let stops = server.client.subscribe(server.subject_of_stops()).await;
+            let stops = stops.map_err(|error| cannot("subscribe to stop requests").caused_by(error))?;
+            Ok::<_, DispatchError>((consumer, stops))
+        })?;
+        let (reports, waiting) = mpsc::channel(WAITING_REPORTS);
+        let sending = server.spawn(send(server.client.clone(), server.jetstream.clone(), waiting));
+        Ok(Self {
+            server: Arc::clone(server),
+            consumer,
+            stops,
+            declined: Arc::default(),
+            reports: Some(reports),
+            sending: Some(sending),
+        })
+    }
+
+    /// Pulls the messages that are there, or else waits for one.
+    fn pull(&self, count: u32, wait: Duration) -> Result<Vec<Message>, DispatchError> {
+        let cannot = || DispatchError::new("cannot take tickets from the NATS server");
+        self.server.wait(async {
+            let there = self
+                .consumer
+                .fetch()
+                .max_messages(count as usize)
+                .messages()
+                .await;
+            let mut there = there.map_err(|error| cannot().caused_by(error))?;
+            let mut messages = Vec::new();
+            while let Some(message) = there.next().await {
+                messages.push(message.map_err(|error| cannot().caused_by(error))?);
+            }
+            if messages.is_empty() {
+                let next = self
+                    .consumer
+                    .batch()
+                    .max_messages(1)
+                    .expires(wait)
+                    .messages()
+                    .await;
+                let mut next = next.map_err(|error| cannot().caused_by(error))?;
+                while let Some(message) = next.next().await {
+                    messages.push(message.map_err(|error| cannot().caused_by(error))?);
+                }
+            }
+            Ok(messages)
+        })
+    }
+}
+
+impl PartitionSource for Source {
+    fn take(&mut self, count: u32, wait: Duration) -> Result<Vec<Box<dyn PartitionDelivery>>, DispatchError> {
+        let begin = Instant::now();
+        let mut taken: Vec<Box<dyn PartitionDelivery>> = Vec::new();
+        let mut left_to_others = false;
+        for message in self.pull(count, wait)? {
+            let Some(reports) = &self.reports else { break };
+            let ticket: PartitionTicket = match serde_json::from_slice(&message.payload) {
+                Ok(ticket) => ticket,
+                Err(error) => {
+                    tracing::error!(%error, "a ticket cannot be read, and is removed");
+                    enqueue(reports, Outgoing::Acknowledge(Box::new(message), AckKind::Term));
+                    continue;
+                }
+            };
+            let mut declined = lock(&self.declined);
+            declined.retain(|_, until| *until > begin);
+            if declined.contains_key(&ticket.fingerprint) {
+                left_to_others = true;
+                enqueue(
+                    reports,
+                    Outgoing::Acknowledge(Box::new(message), AckKind::Nak(Some(DECLINED))),
+                );
+                continue;
+            }
+            taken.push(Box::new(Delivery {
+                ticket,
+                message,
+                server: Arc::clone(&self.server),
+                declined: Arc::clone(&self.declined),
+                reports: reports.clone(),
+            }));
+        }
+        if left_to_others && taken.is_empty() {
+            thread::sleep(wait.saturating_sub(begin.elapsed()));
+        }
+        Ok(taken)
+    }
+
+    fn stop_requests(&mut self) -> Vec<StepExecutionId> {
+        let mut ids = Vec::new();
+        while let Some(Some(message)) = self.stops.next().now_or_never() {
+            match serde_json::from_slice::<Vec<StepExecutionId>>(&message.payload) {
+                Ok(stopped) => ids.extend(stopped),
+                Err(error) => tracing::debug!(%error, "a stop request cannot be read"),
+            }
+        }
+        ids
+    }
+}
+
+/// The last reports and acknowledgements are sent before the process ends.
+impl Drop for Source {
+    fn drop(&mut self) {
+        self.reports = None;
+        let Some(sending) = self.sending.take() else {
+            return;
+        };
+        let ended = self.server.wait(async { timeout(LAST_REPORTS, sending).await });
+        if ended.is_err() {
+            tracing::warn!(
+                "the last reports to coordinators are not sent; they find the ends in the repository"
+            );
+        }
+    }
+}
+
+/// A ticket that this worker has taken.
+struct Delivery {
+    ticket: PartitionTicket,
+    message: Message,
+    server: Arc<Server>,
+    declined: Declined,
+    reports: mpsc::Sender<Outgoing>,
+}
+
+impl Delivery {
+    fn report(&self, id: String, report: &Report) -> Result<(), DispatchError> {
+        let text = serde_json::to_string(report);
+        let text = text.map_err(|error| DispatchError::new("cannot write the report").caused_by(error))?;
+        let pieces = cut(&text, PIECE);
+        let count = pieces.len();
+        for (number, piece) in pieces.into_iter().enumerate() {
+            let piece = Piece {
+                report: id.clone(),
+                number,
+                count,
+                text: piece.to_owned(),
+            };
+            let piece = serde_json::to_vec(&piece);
+            let piece =
+                piece.map_err(|error| DispatchError::new("cannot write the report").caused_by(error))?;
+            enqueue(
+                &self.reports,
+                Outgoing::Report {
+                    subject: self.server.subject_of_reports(self.ticket.job_execution),
+                    id: format!("{id}-{number}"),
+                    text: piece,
+                },
+            );
+        }
+        Ok(())
+    }
+
+    fn id(&self, what: &str) -> String {
+        format!("{}-{}-{what}", self.ticket.step_execution, self.ticket.attempt)
+    }
+
+    fn acknowledge(&self, kind: AckKind) {
+        enqueue(
+            &self.reports,
+            Outgoing::Acknowledge(Box::new(self.message.clone()), kind),
+        );
+    }
+}
+
+impl PartitionDelivery for Delivery {
+    fn ticket(&self) -> &PartitionTicket {
+        &self.ticket
+    }
+
+    fn extend(&self) -> Result<(), DispatchError> {
+        self.acknowledge(AckKind::Progress);
+        Ok(())
+    }
+
+    fn collected(&self, payload: &CollectedPayload) -> Result<(), DispatchError> {
+        let id = self.id(&payload.sequence.to_string());
+        self.report(id, &Report::Collected(payload.clone()))
+    }
+
+    fn ended(&self) -> Result<(), DispatchError> {
+        self.report(self.id("ended"), &Report::Ended(self.ticket.step_execution))?;
+        self.acknowledge(AckKind::Ack);
+        Ok(())
+    }
+
+    fn decline(&self, reason: &DeclinedPartition, wait: Duration) -> Result<(), DispatchError> {
+        lock(&self.declined).insert(self.ticket.fingerprint.clone(), Instant::now() + wait);
+        let id = self.id(&format!("declined-{}", reason.worker));
+        self.report(id, &Report::Declined(self.ticket.step_execution, reason.clone()))?;
+        self.acknowledge(AckKind::Nak(Some(DECLINED)));
+        Ok(())
+    }
+
+    fn hand_back(&self) -> Result<(), DispatchError> {
+        self.acknowledge(AckKind::Nak(None));
+        Ok(())
+    }
+
+    fn discard(&self) -> Result<(), DispatchError> {
+        self.acknowledge(AckKind::Ack);
+        Ok(())
+    }
+}
+
+/// What a worker sends.
+enum Outgoing {
+    Report {
+        subject: String,
+        id: String,
+        text: Vec<u8>,
+    },
+    Acknowledge(Box<Message>, AckKind),
+}
+
+/// Queues a message. Waits if too many wait for the server.
+fn enqueue(reports: &mpsc::Sender<Outgoing>, message: Outgoing) {
+    // Closed once the worker has ended; then the coordinator finds the end in the repository.
+    let _ = reports.blocking_send(message);
+}
+
+/// Sends what is queued, one after the other, until the source and all deliveries are gone.
+/// Does not hold the server, whose threads it runs on.
+async fn send(client: Client, jetstream: Context, mut waiting: mpsc::Receiver<Outgoing>) {
+    while let Some(next) = waiting.recv().await {
+        match next {
+            Outgoing::Report { subject, id, text } => report(&jetstream, &subject, &id, text.into()).await,
+            Outgoing::Acknowledge(message, kind) => {
+                if let Err(error) = message.ack_with(kind).await {
+                    tracing::debug!(%error, "a ticket is not acknowledged; it will be delivered again");
+                }
+            }
+        }
+    }
+    if let Err(error) = client.flush().await {
+        tracing::debug!(%error, "the last acknowledgements may be lost");
+    }
+}
+
+async fn report(jetstream: &Context, subject: &str, id: &str, text: bytes::Bytes) {
+    for _ in 0..TRIES {
+        let message = PublishMessage::build().payload(text.clone()).message_id(id);
+        let sent = jetstream.send_publish(subject.to_owned(), message).await;
+        let acknowledged = match sent {
+            Ok(acknowledgement) => acknowledgement.await.map(drop),
+            Err(error) => Err(error),
+        };
+        match acknowledged {
+            Ok(()) => return,
+            Err(error) => tracing::debug!(%error, "a report is not acknowledged; sending it again"),
+        }
+        sleep(PAUSE).await;
+    }
+    tracing::warn!(
+        report = id,
+        "the NATS server has not accepted a report for a long time; it is lost"
+    );
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,244 @@
+//! The dispatcher over NATS JetStream: every test of dispatchers, and what only a broker can do.
+
+use std::path::Path;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+use async_nats::jetstream::{self, stream::Stream};
+use batch_test_servers::NatsServer;
+use batch_tests::database::{Database, Place};
+use batch_tests::fleet::{Fleet, Queue, until};
+use batch_tests::{dispatcher_tests, dispatching, slow};
+
+/// Returns an address that no other test uses on the server.
+fn address(server: &NatsServer, options: &str) -> (String, String) {
+    static NUMBER: AtomicU32 = AtomicU32::new(0);
+    let prefix = format!("test{}", NUMBER.fetch_add(1, Ordering::Relaxed));
+    (format!("{}?prefix={prefix}{options}", server.url()), prefix)
+}
+
+fn fleet_on(server: &NatsServer, options: &str) -> Fleet {
+    let (address, prefix) = address(server, options);
+    let place = |folder: &Path| Place::new(Database::Postgres, folder);
+    Fleet::new(env!("CARGO_BIN_EXE_fleet"), place, address).with_queue(Tickets {
+        url: server.url().to_owned(),
+        prefix,
+        kept: Mutex::default(),
+    })
+}
+
+/// The work queue of a fleet.
+struct Tickets {
+    url: String,
+    prefix: String,
+    kept: Mutex<Vec<(String, Vec<u8>)>>,
+}
+
+impl Tickets {
+    fn with<T>(&self, act: impl AsyncFnOnce(jetstream::Context, Stream) -> T) -> Option<T> {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .unwrap();
+        runtime.block_on(async {
+            let client = async_nats::connect(&self.url).await.unwrap();
+            let jetstream = jetstream::new(client);
+            let name = format!("{}_PARTITIONS", self.prefix.to_uppercase());
+            // Until the first process has connected, there is none.
+            match jetstream.get_stream(name).await {
+                Ok(stream) => Some(act(jetstream, stream).await),
+                Err(_) => None,
+            }
+        })
+    }
+}
+
+impl Queue for Tickets {
+    /// The tickets of partitions that run wait, too, until they are acknowledged.
+    fn waiting(&self, _: &Fleet) -> i64 {
+        self.with(async |_, mut stream| {
+            let info = stream.info().await.unwrap();
+            i64::try_from(info.state.messages).unwrap()
+        })
+        .unwrap_or(0)
+    }
+
+    fn lose(&self, _: &Fleet) -> i64 {
+        self.with(async |_, stream| {
+            let purged = stream.purge().await.unwrap().purged;
+            i64::try_from(purged).unwrap()
+        })
+        .unwrap()
+    }
+
+    fn keep(&self, _: &Fleet) {
+        let kept = self.with(async |_, mut stream| {
+            let last = stream.info().await.unwrap().state.last_sequence;
+            let mut kept = Vec::new();
+            for sequence in 1..=last {
+                if let Ok(message) = stream.get_raw_message(sequence).await {
+                    kept.push((message.subject.to_string(), message.payload.to_vec()));
+                }
+            }
+            kept
+        });
+        *self.kept.lock().unwrap() = kept.unwrap();
+    }
+
+    fn repeat(&self, _: &Fleet) {
+        let kept = self.kept.lock().unwrap().clone();
+        self.with(async |jetstream, _| {
+            for (subject, payload) in kept {
+                jetstream
+                    .publish(subject, payload.into())
+                    .await
+                    .unwrap()
+                    .await
+                    .unwrap();
+            }
+        })
+        .unwrap();
+    }
+}
+
+dispatcher_tests!(nats, fleet_on(NatsServer::shared(), ""));
+
+/// The broker dies in the middle of a run, and comes back: reports and tickets that were on their way arrive late, or again.
+///
+/// Spec: DISP-05, DISP-14
+#[test]
+fn a_killed_broker_costs_time_only() {
+    let mut server = NatsServer::start("");
+    let fleet = fleet_on(&server, "");
+    let _workers = [fleet.worker(&[]), fleet.worker(&[])];
+    let mut job = fleet.start(&["launch", "fleet", "parts=6", "items=3000", "-pace=1"]);
+    for part in [2, 4] {
+        let begun = format!("SELECT COUNT(DISTINCT part) AS n FROM processed WHERE part < {part}");
+        until("partitions have committed", || {
+            (fleet.number(&begun) == part).then_some(())
+        });
+        server.crash();
+        let rows = fleet.number("SELECT COUNT(*) AS n FROM processed");
+        until("the partitions go on without the broker", || {
+            (fleet.number("SELECT COUNT(*) AS n FROM processed") > rows).then_some(())
+        });
+        server.restart();
+    }
+    job.ends(0);
+    fleet.is_exact(18_000);
+}
+
+/// Tickets that are submitted while the broker is away are published when it is back.
+///
+/// Spec: DISP-05, DISP-14
+#[test]
+fn partitions_are_submitted_to_a_broker_that_is_away() {
+    let mut server = NatsServer::start("");
+    let fleet = fleet_on(&server, "");
+    let _worker = fleet.worker(&[]);
+    fleet.hold();
+    let mut job = fleet.start(&["launch", "fleet", "holds=0", "batch.partition.threads=1"]);
+    fleet.is_held();
+    server.crash();
+    fleet.release();
+    job.says("has not acknowledged a ticket");
+    server.restart();
+    job.ends(0);
+    fleet.is_exact(200);
+}
+
+/// A ticket is delivered to a second worker while the first one still runs its partition.
+///
+/// Spec: DISP-04, DISP-14
+#[test]
+fn a_partition_may_take_longer_than_the_broker_waits() {
+    let fleet = fleet_on(NatsServer::shared(), "&ack-wait=1");
+    let first = fleet.worker(&["--slots", "1"]);
+    fleet.hold();
+    let mut job = fleet.start(&["launch", "fleet", "parts=1", "holds=0"]);
+    assert_eq!(fleet.is_held(), first.id());
+    let _second = fleet.worker(&[]);
+    // It has acknowledged the ticket, because the partition is claimed.
+    until("the ticket is delivered again", || {
+        (fleet.waiting() == 0).then_some(())
+    });
+    fleet.release();
+    job.ends(0);
+    fleet.is_exact(50);
+}
+
+/// Whoever is not permitted to use the broker starts nothing.
+///
+/// Spec: DISP-12, DISP-14
+#[test]
+fn a_broker_that_refuses_is_named_before_anything_starts() {
+    let users = r#"authorization { users: [
+        { user: "ann", password: "right" },
+        { user: "bob", password: "right", permissions: { publish: "other.>", subscribe: "other.>" } } ] }"#;
+    let server = NatsServer::start(users);
+    let at = server.url().strip_prefix("nats://").unwrap().to_owned();
+    let refused = |address: String| {
+        let place = |folder: &Path| Place::new(Database::Postgres, folder);
+        let fleet = Fleet::new(env!("CARGO_BIN_EXE_fleet"), place, address);
+        let said = fleet.run(2, &["launch", "fleet"]);
+        assert_eq!(fleet.number("SELECT COUNT(*) AS n FROM BATCH_JOB_EXECUTION"), 0);
+        assert!(!said.contains("mistaken"), "the password is printed: {said}");
+        said
+    };
+    for (address, parts) in [
+        (
+            format!("nats://ann:mistaken@{at}"),
+            ["authorization violation", "check the user and password"],
+        ),
+        (
+            format!("nats://bob:right@{at}"),
+            [
+                "cannot use the stream `BATCH_PARTITIONS`",
+                "permit this user to publish",
+            ],
+        ),
+        (
+            "nats://127.0.0.1:1".to_owned(),
+            [
+                "cannot connect to the NATS server nats://127.0.0.1:1",
+                "check that the server runs",
+            ],
+        ),
+        (
+            "nats://127.0.0.1:1?prefx=a".to_owned(),
+            ["unknown option `prefx`", "the options are credentials"],
+        ),
+    ] {
+        let said = refused(address);
+        for part in parts {
+            assert!(said.contains(part), "{part:?} is missing in\n{said}");
+        }
+    }
+    let place = |folder: &Path| Place::new(Database::Postgres, folder);
+    let fleet = Fleet::new(
+        env!("CARGO_BIN_EXE_fleet"),
+        place,
+        format!("nats://ann:right@{at}"),
+    );
+    let _worker = fleet.worker(&[]);
+    fleet.run(0, &["launch", "fleet"]);
+    fleet.is_exact(200);
+}
+
+/// Eight workers, a coordinator and the broker are killed at random: 500 faults in the slow tier.
+///
+/// Spec: DISP-02, DISP-03, DISP-09, DISP-14
+#[test]
+fn chaos_with_a_broker_loses_and_doubles_nothing() {
+    let mut server = NatsServer::start("");
+    let fleet = fleet_on(&server, "").variable("BATCH_CRASH_LIMIT", "0");
+    dispatching::chaos(&fleet, slow::times(12, 500), |random| {
+        server.crash();
+        let back = Instant::now() + Duration::from_millis(random.below(1_500));
+        while Instant::now() < back {
+            std::thread::yield_now();
+        }
+        server.restart();
+    });
+}
