@@ -20,13 +20,14 @@ const MAX_LINES: usize = 620;
 const MAX_FUNCTION_LINES: usize = 60;
 
 /// The sources of the library crates.
-const LIBRARIES: [&str; 6] = [
+const LIBRARIES: [&str; 7] = [
     "batch-macros/src",
     "batch-xml/src",
     "batch-runtime/src",
     "batch-cli/src",
     "batch-items/src",
     "batch-testing/src",
+    "batch-nats/src",
 ];
 
 fn root() -> PathBuf {
@@ -137,6 +138,7 @@ fn no_crate_names_the_private_module_of_another() {
         "batch-cli",
         "batch-items",
         "batch-testing",
+        "batch-nats",
         "examples",
         "benches",
         "tests",
@@ -162,7 +164,7 @@ fn the_command_line_depends_on_the_runtime_only() {
 /// The items and the test kit use the annotations and the public API, as any library would.
 #[test]
 fn the_libraries_depend_on_the_public_runtime_only() {
-    for folder in ["batch-items/src", "batch-testing/src"] {
+    for folder in ["batch-items/src", "batch-testing/src", "batch-nats/src"] {
         check_absent(folder, &[], &["batch_xml::", "batch_macros", "inventory"]);
     }
 }
@@ -263,6 +265,7 @@ fn files_are_short_and_have_a_header() {
         "batch-items/tests",
         "batch-testing/src",
         "batch-testing/tests",
+        "batch-nats/src",
         "examples",
         "fuzz/src",
         "fuzz/fuzz_targets",
@@ -294,6 +297,7 @@ fn no_marker_of_unfinished_work() {
         "batch-cli/src",
         "batch-items",
         "batch-testing",
+        "batch-nats",
     ];
     for folder in crates.iter().chain(&["examples"]) {
         check_absent(folder, &[], &words);

@@ -23,7 +23,8 @@ pub(crate) struct Address {
     credentials: Option<PathBuf>,
     nkey: Option<PathBuf>,
     root_certificates: Option<PathBuf>,
-    client_certificate: Option<(PathBuf, PathBuf)>,
+    client_certificate: Option<PathBuf>,
+    client_key: Option<PathBuf>,
     /// The first part of all names on the server.
     pub(crate) prefix: String,
     pub(crate) ack_wait: Duration,
@@ -52,54 +53,44 @@ impl Address {
             nkey: None,
             root_certificates: None,
             client_certificate: None,
+            client_key: None,
             prefix: "batch".into(),
             ack_wait: ACK_WAIT,
             replicas: 1,
         };
-        let (mut certificate, mut key) = (None, None);
         for (name, value) in url.query_pairs() {
-            let number = || value.parse::<u32>().ok().filter(|number| *number > 0);
-            match name.as_ref() {
-                "credentials" => address.credentials = Some(value.as_ref().into()),
-                "nkey" => address.nkey = Some(value.as_ref().into()),
-                "ca" => address.root_certificates = Some(value.as_ref().into()),
-                "certificate" => certificate = Some(PathBuf::from(value.as_ref())),
-                "key" => key = Some(PathBuf::from(value.as_ref())),
-                "prefix" => {
-                    address.prefix = prefix(&value).ok_or_else(|| {
-                        wrong(format!(
-                            "the prefix `{value}` has other characters than letters, digits, `-` and `_`"
-                        ))
-                    })?
-                }
-                "ack-wait" => {
-                    let seconds = number()
-                        .ok_or_else(|| wrong(format!("`ack-wait` is `{value}`; expected seconds, from 1")))?;
-                    address.ack_wait = Duration::from_secs(seconds.into());
-                }
-                "replicas" => {
-                    let replicas = number().ok_or_else(|| {
-                        wrong(format!("`replicas` is `{value}`; expected a number from 1 to 5"))
-                    })?;
-                    address.replicas = replicas as usize;
-                }
-                other => {
-                    return Err(wrong(format!(
-                        "unknown option `{other}`; the options are {OPTIONS}"
-                    )));
-                }
-            }
+            address.set(&name, &value).map_err(wrong)?;
         }
-        address.client_certificate = match (certificate, key) {
-            (Some(certificate), Some(key)) => Some((certificate, key)),
-            (None, None) => None,
-            _ => {
-                return Err(wrong(
-                    "`certificate` and `key` are given together or not at all".into(),
-                ));
-            }
+        match (&address.client_certificate, &address.client_key) {
+            (Some(_), Some(_)) | (None, None) => Ok(address),
+            _ => Err(wrong(
+                "`certificate` and `key` are given together or not at all".into(),
+            )),
+        }
+    }
+
+    /// Sets an option. The error is a problem of its name or value.
+    fn set(&mut self, name: &str, value: &str) -> Result<(), String> {
+        let number = |expected: &str| {
+            let number = value.parse().ok().filter(|number: &u32| *number > 0);
+            number.ok_or_else(|| format!("`{name}` is `{value}`; expected {expected}"))
         };
-        Ok(address)
+        match name {
+            "credentials" => self.credentials = Some(value.into()),
+            "nkey" => self.nkey = Some(value.into()),
+            "ca" => self.root_certificates = Some(value.into()),
+            "certificate" => self.client_certificate = Some(value.into()),
+            "key" => self.client_key = Some(value.into()),
+            "prefix" => {
+                self.prefix = prefix(value).ok_or_else(|| {
+                    format!("the prefix `{value}` has other characters than letters, digits, `-` and `_`")
+                })?;
+            }
+            "ack-wait" => self.ack_wait = Duration::from_secs(number("seconds, from 1")?.into()),
+            "replicas" => self.replicas = number("a number from 1 to 5")? as usize,
+            _ => return Err(format!("unknown option `{name}`; the options are {OPTIONS}")),
+        }
+        Ok(())
     }
 
     /// Returns the options of a connection. Reads the files that the address names.
@@ -124,7 +115,7 @@ impl Address {
         if let Some(path) = &self.root_certificates {
             options = options.add_root_certificates(path.clone());
         }
-        if let Some((certificate, key)) = &self.client_certificate {
+        if let (Some(certificate), Some(key)) = (&self.client_certificate, &self.client_key) {
             options = options.add_client_certificate(certificate.clone(), key.clone());
         }
         Ok(options.require_tls(self.server.starts_with("tls:")))

@@ -306,7 +306,7 @@ pub fn chaos(fleet: &Fleet, faults: u32, mut disturb: impl FnMut(&mut Random)) {
         loop {
             let next = std::time::Instant::now() + std::time::Duration::from_millis(random.below(400));
             while std::time::Instant::now() < next && !job.has_ended() {
-                std::thread::yield_now();
+                std::thread::sleep(std::time::Duration::from_millis(2));
             }
             if job.has_ended() {
                 if job.log().contains("COMPLETED in") {
