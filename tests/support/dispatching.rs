@@ -183,9 +183,11 @@ pub fn a_poisonous_partition_fails(fleet: &Fleet) {
     });
     assert_eq!(deaths, 3);
     assert!(
-        message.contains("3 workers died while they ran the partition"),
+        message.contains("3 workers died while they ran the partition: "),
         "{message}"
     );
+    // It had committed two chunks before 25.
+    assert!(message.matches(" after 2 commits").count() >= 3, "{message}");
     fleet.run(0, &[LOAD, &["-dies=99", "parts=2"]].concat());
     fleet.is_exact(100);
 }

@@ -252,6 +252,8 @@ struct Supervisor<'s, 'a> {
     out: BTreeMap<StepExecutionId, PartitionTicket>,
     /// Those of them whose worker may be dead.
     lost: BTreeSet<StepExecutionId>,
+    /// The workers that have died of each partition, for its failure.
+    deaths: BTreeMap<StepExecutionId, Vec<String>>,
     /// The attempt and number of the last payload of each partition.
     payloads: BTreeMap<StepExecutionId, (u32, u64)>,
     /// The outcomes of partitions that do not run; they count once the others have ended.
@@ -278,6 +280,7 @@ impl<'s, 'a> Supervisor<'s, 'a> {
             outcomes,
             out: BTreeMap::new(),
             lost: BTreeSet::new(),
+            deaths: BTreeMap::new(),
             payloads: BTreeMap::new(),
             settled: Vec::new(),
             lookout,
@@ -496,7 +499,11 @@ impl<'s, 'a> Supervisor<'s, 'a> {
                 continue;
             };
             match state {
-                PartitionState::Reopened { claims } => self.submit_again(ticket, claims),
+                PartitionState::Reopened { claims, died } => {
+                    let deaths = self.deaths.entry(id).or_default();
+                    deaths.extend(died.map(|(worker, commits)| format!("{worker} after {commits} commits")));
+                    self.submit_again(ticket, claims);
+                }
                 PartitionState::Settled | PartitionState::Held => {
                     let problem =
                         "its worker has died, and no other worker has claimed the partition".to_owned();
@@ -511,7 +518,11 @@ impl<'s, 'a> Supervisor<'s, 'a> {
         let limit = walk.shared.dispatch.map_or(0, |dispatch| dispatch.crash_limit);
         let deaths = claims.max(i64::from(ticket.attempt));
         if limit > 0 && deaths >= i64::from(limit) {
-            let problem = format!("{deaths} workers died while they ran the partition");
+            let died = self.deaths.remove(&ticket.step_execution).unwrap_or_default();
+            let problem = format!(
+                "{deaths} workers died while they ran the partition: {}",
+                died.join(", ")
+            );
             return self.fail(ticket.step_execution, problem);
         }
         if self.outcomes.stop_siblings(walk.shared.job.dialect) || walk.worker.stop_requested() {

@@ -126,7 +126,10 @@ impl Repository {
             _ if step.status.is_final() => return Ok(PartitionState::Settled),
             Some(worker) => worker,
             None if step.status == BatchStatus::Starting => {
-                return Ok(PartitionState::Reopened { claims: 0 });
+                return Ok(PartitionState::Reopened {
+                    claims: 0,
+                    died: None,
+                });
             }
             None => return Ok(PartitionState::Settled),
         };
@@ -158,7 +161,10 @@ impl Repository {
             .execute(connection)?;
         Ok(match has_steps {
             true => PartitionState::Settled,
-            false => PartitionState::Reopened { claims },
+            false => PartitionState::Reopened {
+                claims,
+                died: (owner != RELEASED).then_some((owner, step.counters.commits)),
+            },
         })
     }
 

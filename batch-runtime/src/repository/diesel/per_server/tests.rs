@@ -136,7 +136,13 @@ fn the_partition_of_a_suspended_worker_is_reopened() {
     session.batch_execute(&lock).unwrap();
     let reopened = coordinator.reopen_partition(&lease, row.id).unwrap();
     assert!(
-        matches!(reopened, PartitionState::Reopened { claims: 1 }),
+        matches!(
+            &reopened,
+            PartitionState::Reopened {
+                claims: 1,
+                died: Some((_, 0))
+            }
+        ),
         "{reopened:?}"
     );
     session.batch_execute("COMMIT").unwrap_err();
