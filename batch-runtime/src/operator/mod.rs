@@ -14,6 +14,7 @@ mod definitions;
 mod error;
 mod explain;
 mod launch;
+mod partition_jobs;
 mod partition_run;
 mod query;
 mod recover;

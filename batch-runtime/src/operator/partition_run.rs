@@ -10,6 +10,7 @@ use md5::{Digest, Md5};
 use thiserror::Error;
 
 use super::definitions::{Wanted, rejecting};
+use super::partition_jobs::PartitionJob;
 use super::{Definitions, JobOperator, JobOperatorError, Shared};
 use crate::dispatch::{CollectedPayload, PartitionTicket};
 use crate::engine::{CollectorSink, RemotePartition, Running};
@@ -64,33 +65,31 @@ impl JobOperator {
             execution,
             source: Box::new(source),
         };
-        let found = shared.repository.job_execution(execution)?;
-        let found = found.ok_or_else(|| cannot(JobOperatorError::NoSuchJobExecution(execution)))?;
-        let (wanted, job) = (Wanted::of(&found), &found.job_name);
-        let parameters = shared.repository.parameters(execution)?.without_run_id();
-        let here = fingerprint(&shared.definitions, wanted, &parameters).map_err(cannot)?;
-        if here != ticket.fingerprint {
+        let job = match shared.partition_jobs.get(execution) {
+            Some(job) => job,
+            None => {
+                let job = self.job_of_partitions(execution).map_err(|error| match error {
+                    JobOperatorError::Repository(error) => error.into(),
+                    other => cannot(other),
+                })?;
+                shared.partition_jobs.keep(execution, &job);
+                job
+            }
+        };
+        if job.fingerprint != ticket.fingerprint {
             return Err(ClaimPartitionError::OtherVersion {
-                job: job.clone(),
+                job: job.bound.id.clone(),
                 ticket: ticket.fingerprint.clone(),
-                here,
+                here: job.fingerprint,
             });
         }
-        let reject = rejecting(job);
-        let secrets = Secrets::read(parameters.secrets())
-            .map_err(|error| cannot(reject(super::StartError::Secret(error))))?;
-        let bound = shared
-            .definitions
-            .bind(wanted, &parameters, &parameters, secrets, &reject)
-            .map_err(cannot)?
-            .bound;
         let asked = Instant::now();
         let claimed = shared.repository.claim_partition(ticket.step_execution)?;
         let claimed = claimed.ok_or(ClaimPartitionError::Taken(ticket.step_execution))?;
         let running = Arc::new(Running::new(claimed.lease, shared.repository.lease_time(), asked));
         shared.partitions().push(Arc::clone(&running));
         let remote = RemotePartition {
-            job: bound.job,
+            job: job.bound,
             repository: Arc::clone(&shared.repository),
             running: Arc::clone(&running),
             claimed,
@@ -102,6 +101,27 @@ impl JobOperator {
             ticket: ticket.clone(),
             running,
             shared,
+        })
+    }
+
+    /// Resolves and binds the job of an execution that another process coordinates.
+    fn job_of_partitions(&self, execution: JobExecutionId) -> super::Result<PartitionJob> {
+        let shared = &self.shared;
+        let found = shared.repository.job_execution(execution)?;
+        let found = found.ok_or(JobOperatorError::NoSuchJobExecution(execution))?;
+        let wanted = Wanted::of(&found);
+        let parameters = shared.repository.parameters(execution)?.without_run_id();
+        let fingerprint = fingerprint(&shared.definitions, wanted, &parameters)?;
+        let reject = rejecting(&found.job_name);
+        let secrets = Secrets::read(parameters.secrets());
+        let secrets = secrets.map_err(|error| reject(super::StartError::Secret(error)))?;
+        let bound = shared
+            .definitions
+            .bind(wanted, &parameters, &parameters, secrets, &reject)?
+            .bound;
+        Ok(PartitionJob {
+            fingerprint,
+            bound: Arc::new(bound.job),
         })
     }
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use crossbeam::channel::Sender;
 
+use super::partition_jobs::PartitionJobs;
 use super::{Callbacks, Definitions};
 use crate::dispatch::Dispatchers;
 use crate::engine::Running;
@@ -20,6 +21,7 @@ pub(crate) struct Shared {
     pub(crate) callbacks: Callbacks,
     pub(crate) dispatchers: Dispatchers,
     running: Mutex<HashMap<JobExecutionId, Arc<Running>>>,
+    pub(super) partition_jobs: PartitionJobs,
     /// The partitions that this process runs for coordinators in others.
     partitions: Mutex<Vec<Arc<Running>>>,
     // Dropping it ends the keeper.
@@ -53,6 +55,7 @@ impl Shared {
             limits,
             callbacks: Callbacks::default(),
             dispatchers,
+            partition_jobs: PartitionJobs::default(),
             running: Mutex::default(),
             partitions: Mutex::default(),
             _keeper: keeper,

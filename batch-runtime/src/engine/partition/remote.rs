@@ -18,7 +18,7 @@ use crate::status::BatchStatus;
 
 /// A partition that a worker process has claimed, with its job.
 pub(crate) struct RemotePartition {
-    pub(crate) job: BoundJob,
+    pub(crate) job: Arc<BoundJob>,
     pub(crate) repository: Arc<dyn JobRepository>,
     pub(crate) running: Arc<Running>,
     pub(crate) claimed: ClaimedPartition,

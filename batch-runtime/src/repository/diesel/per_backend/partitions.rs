@@ -107,14 +107,7 @@ impl Repository {
         action: &'static str,
     ) -> Work<PartitionState> {
         self.ensure_held(connection, lease, action)?;
-        let key = LeaseKey::Partition(id);
-        // Before its rows are locked: a suspended worker may hold their locks.
-        if let Some((owner, expires_at, _)) = partition_lease(connection, id)?
-            && owner != RELEASED
-            && self.holder(connection, key, &owner, expires_at)? == HolderState::Dead
-        {
-            Db::end_sessions(connection, &owner)?;
-        }
+        self.end_sessions_of_dead_worker(connection, id)?;
         Db::share_execution(connection, lease.execution_id.0)?;
         Db::lock_step(connection, id.0)?;
         self.ensure_held(connection, lease, action)?;
@@ -133,6 +126,7 @@ impl Repository {
             }
             None => return Ok(PartitionState::Settled),
         };
+        let key = LeaseKey::Partition(id);
         if self.holder(connection, key, &owner, expires_at)? != HolderState::Dead {
             return Ok(PartitionState::Held);
         }
@@ -166,6 +160,21 @@ impl Repository {
                 died: (owner != RELEASED).then_some((owner, step.counters.commits)),
             },
         })
+    }
+
+    /// Called before rows of the partition are locked: a suspended worker may hold their locks.
+    fn end_sessions_of_dead_worker(
+        &self,
+        connection: &mut Connection,
+        id: StepExecutionId,
+    ) -> QueryResult<()> {
+        if let Some((owner, expires_at, _)) = partition_lease(connection, id)?
+            && owner != RELEASED
+            && self.holder(connection, LeaseKey::Partition(id), &owner, expires_at)? == HolderState::Dead
+        {
+            Db::end_sessions(connection, &owner)?;
+        }
+        Ok(())
     }
 
     /// Closes the open steps that a dead worker has started in a partition of a flow. Returns whether it has started any.
