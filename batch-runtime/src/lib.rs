@@ -181,7 +181,7 @@ pub use batch_xml as xml;
 pub use batch_xml::Dialect;
 pub use checkpoint::Externalizable;
 pub use error::BatchError;
-pub use ids::{JobExecutionId, JobInstanceId, StepExecutionId};
+pub use ids::{JobExecutionId, JobInstanceId, LaunchId, StepExecutionId};
 #[doc(inline)]
 pub use operator::{JobOperator, JobOperatorError};
 #[doc(inline)]

@@ -1,8 +1,12 @@
 //! Workers: processes that run the partitions of jobs whose coordinators are other processes.
 //!
+//! They also run whole jobs: the launches that were queued for workers.
+//!
 //! One thread takes tickets, renews the registration and watches the slots; each partition runs on a thread of its own. The
 //! repository decides who runs a partition, so nothing here is lost with the process: a partition whose worker dies is
 //! submitted again by its coordinator.
+
+mod launches;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -19,11 +23,12 @@ use crate::dispatch::{
     PartitionTicket, REPOSITORY,
 };
 use crate::error::error_chain;
-use crate::ids::StepExecutionId;
+use crate::ids::{JobExecutionId, StepExecutionId};
 use crate::operator::{ClaimPartitionError, PartitionStop};
 use crate::repository::{RepositoryError, WorkerRow};
 use crate::runtime::BatchRuntime;
 use crate::status::BatchStatus;
+use crate::worker::launches::Launches;
 
 /// The longest wait for a ticket, after which the slots and the registration are looked after.
 const WAIT: Duration = Duration::from_millis(250);
@@ -41,6 +46,7 @@ pub struct WorkerBuilder {
     runtime: BatchRuntime,
     queue: String,
     slots: u32,
+    jobs: Option<u32>,
     transport: Option<String>,
 }
 
@@ -63,13 +69,14 @@ impl BatchRuntime {
             runtime: self.clone(),
             queue: DEFAULT_QUEUE.into(),
             slots: u32::try_from(slots).unwrap_or(1),
+            jobs: None,
             transport: None,
         }
     }
 }
 
 impl WorkerBuilder {
-    /// Sets the queue from which it takes partitions. Default: `default`. The property `batch.dispatch.queue` of a step or job chooses
+    /// Sets the queue from which it takes partitions and launches. Default: `default`. The property `batch.dispatch.queue` of a step or job chooses
     /// the queue of its partitions.
     pub fn queue(mut self, name: impl Into<String>) -> Self {
         self.queue = name.into();
@@ -79,6 +86,13 @@ impl WorkerBuilder {
     /// Sets how many partitions run at the same time. Default: the number of processors; at least 1.
     pub fn slots(mut self, slots: u32) -> Self {
         self.slots = slots.max(1);
+        self
+    }
+
+    /// Sets how many [launches](crate::JobOperator::launch_remote) run at the same time, beside the partitions: their coordinators mostly
+    /// wait. Default: as many as slots. With 0 it runs no launches.
+    pub fn jobs(mut self, jobs: u32) -> Self {
+        self.jobs = Some(jobs);
         self
     }
 
@@ -113,6 +127,12 @@ impl WorkerBuilder {
             })?;
         let source = transport.connect_worker(&self.queue)?;
         let state = Arc::new(State::default());
+        let launches = Launches::new(
+            self.runtime.clone(),
+            self.queue.clone(),
+            self.jobs.unwrap_or(self.slots),
+            Arc::clone(&state.launches),
+        );
         let (ended, ends) = unbounded();
         let worker = Running {
             runtime: self.runtime.clone(),
@@ -128,6 +148,7 @@ impl WorkerBuilder {
                 partitions: Vec::new(),
             },
             state: Arc::clone(&state),
+            launches,
             source,
             ended,
             ends,
@@ -181,7 +202,7 @@ pub struct Worker {
 
 impl Worker {
     /// Requests the worker to end: it takes no more partitions, chunk steps stop at their next checkpoint, and other workers resume them
-    /// there. Batchlets, and partitions of flows, run to their end. Returns at once.
+    /// there. Batchlets, and partitions of flows, run to their end. Launches are stopped, and other workers resume them. Returns at once.
     pub fn drain(&self) {
         self.state.draining.store(true, Ordering::Relaxed);
     }
@@ -193,6 +214,11 @@ impl Worker {
             .values()
             .map(|slot| slot.delivery.ticket().clone())
             .collect()
+    }
+
+    /// Returns the job executions that run.
+    pub fn executions(&self) -> Vec<JobExecutionId> {
+        self.state.launches.executions()
     }
 
     /// Returns whether the worker has ended.
@@ -219,6 +245,7 @@ impl fmt::Debug for Worker {
 struct State {
     draining: AtomicBool,
     slots: Mutex<BTreeMap<StepExecutionId, Slot>>,
+    launches: Arc<launches::State>,
 }
 
 impl State {
@@ -243,6 +270,7 @@ struct Running {
     runtime: BatchRuntime,
     row: WorkerRow,
     state: Arc<State>,
+    launches: Launches,
     source: Box<dyn PartitionSource>,
     ended: Sender<StepExecutionId>,
     ends: Receiver<StepExecutionId>,
@@ -261,8 +289,11 @@ impl Running {
                 self.state.slots().remove(&ended);
             }
             let running = self.state.slots().len();
-            if self.state.is_draining() && running == 0 {
+            if self.state.is_draining() && running == 0 && self.launches.is_empty() {
                 break;
+            }
+            if !self.state.is_draining() {
+                self.launches.take();
             }
             let free = self
                 .row
@@ -328,9 +359,10 @@ impl Running {
         }
     }
 
-    /// Requests the partitions of a draining worker to stop at their next checkpoint.
+    /// Requests the partitions and jobs of a draining worker to stop at their next checkpoint.
     fn hand_back(&self) {
         if self.state.is_draining() {
+            self.launches.hand_over();
             let slots = self.state.slots();
             slots
                 .values()

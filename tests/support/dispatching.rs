@@ -3,6 +3,7 @@
 //! The table of the jobs has no key, so a record that is processed twice is a row too many.
 
 use crate::fleet::{Fleet, until};
+pub use crate::launching::*;
 use crate::random::Random;
 
 /// Makes a module of tests of a dispatcher: its name, and an expression that makes a new fleet.
@@ -18,7 +19,8 @@ macro_rules! dispatcher_tests {
                 a_lost_ticket_is_submitted_again, a_job_is_stopped_in_flight, a_job_without_workers_is_stopped, a_failed_partition_stops_the_others,
                 a_poisonous_partition_fails, no_partitions_are_complete_at_once, many_partitions_need_two_workers,
                 a_killed_coordinator_is_relaunched, another_version_is_left_to_others, a_drained_worker_hands_its_partitions_over,
-                flows_run_on_workers,
+                flows_run_on_workers, a_launch_waits_for_a_worker, racing_launches_run_once, a_killed_worker_loses_no_launch,
+                a_drained_worker_hands_its_launches_over, launches_are_stopped, launches_of_another_version_wait,
             }
         }
     };
@@ -238,14 +240,7 @@ pub fn a_killed_coordinator_is_relaunched(fleet: &Fleet) {
 ///
 /// Spec: DISP-10
 pub fn another_version_is_left_to_others(fleet: &Fleet) {
-    let jobs = fleet.path().join("jobs");
-    let other = fleet.path().join("other");
-    std::fs::create_dir(&other).unwrap();
-    let text = std::fs::read_to_string(jobs.join("load.xml")).unwrap();
-    let newer = text.replace("name=\"items\" value=\"50\"", "name=\"items\" value=\"51\"");
-    assert_ne!(newer, text);
-    std::fs::write(other.join("load.xml"), newer).unwrap();
-    let mut newer = fleet.worker_in("other", &[]);
+    let mut newer = fleet.worker_in(&fleet.other_jobs(), &[]);
     let mut job = fleet.start(LOAD);
     newer.says("another version of the job");
     job.says("has the fingerprint");

@@ -181,6 +181,15 @@ impl Fleet {
         self.folder.path()
     }
 
+    /// Makes a folder with another version of the job `fleet`, and returns its name.
+    pub fn other_jobs(&self) -> String {
+        let newer = JOB.replace("name=\"items\" value=\"50\"", "name=\"items\" value=\"51\"");
+        assert_ne!(newer, JOB);
+        fs::create_dir(self.path().join("other")).unwrap();
+        fs::write(self.path().join("other/load.xml"), newer).unwrap();
+        "other".into()
+    }
+
     /// Starts a process of the program.
     pub fn start(&self, arguments: &[&str]) -> Process {
         self.start_in("jobs", arguments)

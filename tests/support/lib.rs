@@ -9,6 +9,7 @@ pub mod flights;
 pub mod generic;
 mod great_circle;
 pub mod kill;
+pub mod launching;
 mod linked_artifact;
 pub mod logical_tx;
 pub mod operated;

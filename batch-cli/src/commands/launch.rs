@@ -1,9 +1,12 @@
 //! `launch`: runs the instance that a job and its parameters identify.
 
+use std::process::ExitCode;
+
 use clap::Args;
 
 use crate::follow::{Resume, follow};
 use crate::parameters::Parameters;
+use crate::print::{errln, outln};
 use crate::session::{Outcome, Session};
 
 /// Runs the instance of a job with these parameters: starts it, or resumes it where it was interrupted
@@ -11,6 +14,8 @@ use crate::session::{Outcome, Session};
 #[command(
     after_help = "The same command again resumes what a crash or a kill -9 interrupted. It rejects an instance that is \
                   complete or running.\n\n\
+                  With --remote a worker runs it, and this command prints the id of the launch and ends: `launches` shows what \
+                  becomes of it, and `stop` stops it.\n\n\
                   Examples:\n  launch nightly day=2026-11-20 -note=again\n  \
                   launch nightly 'day(date)=2026-11-20' 'password(secret)=env:DB_PASSWORD'"
 )]
@@ -19,11 +24,24 @@ pub(crate) struct Launch {
     job: String,
     #[command(flatten)]
     parameters: Parameters,
+    /// Queues it for the workers of this repository
+    #[arg(long)]
+    remote: bool,
+    /// The queue of the workers that may run it
+    #[arg(long, requires = "remote", default_value = "default")]
+    queue: String,
 }
 
 impl Launch {
     pub(crate) fn run(self, session: &Session) -> Outcome {
         let parameters = self.parameters.into_parameters()?;
+        if self.remote {
+            let operator = session.create()?;
+            let launch = operator.launch_remote(&self.job, parameters, &self.queue)?;
+            outln!("{launch}");
+            errln!("queued for workers; `launches` shows what becomes of it");
+            return Ok(ExitCode::SUCCESS);
+        }
         let shutdown = session.listen()?;
         let operator = session.create()?;
         let execution = operator.launch(&self.job, parameters)?;

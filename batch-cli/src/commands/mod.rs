@@ -14,6 +14,7 @@ mod export;
 mod graph;
 mod import;
 mod launch;
+mod launches;
 mod list;
 mod new;
 mod params;
@@ -65,6 +66,7 @@ commands! {
     Import(import::Import),
     Worker(worker::Worker),
     Workers(workers::Workers),
+    Launches(launches::Launches),
     Params(params::Params),
     Explain(explain::Explain),
     Graph(graph::Graph),

@@ -1,6 +1,6 @@
 //! `stop`: requests an execution to stop.
 
-use batch_runtime::JobExecutionId;
+use batch_runtime::{JobExecutionId, JobOperator, JobOperatorError, LaunchId};
 use clap::Args;
 
 use super::execution_id;
@@ -10,7 +10,7 @@ use crate::session::{Outcome, Session, exit_code};
 /// Requests a running execution, in whatever process, to stop after the current item, and waits up to 5 seconds
 #[derive(Args, Debug)]
 pub(crate) struct Stop {
-    /// Id of the execution
+    /// Id of the execution, or of a launch for workers
     #[arg(value_parser = execution_id)]
     execution: JobExecutionId,
 }
@@ -19,7 +19,10 @@ impl Stop {
     pub(crate) fn run(self, session: &Session) -> Outcome {
         let operator = session.open()?;
         let id = self.execution;
-        let has_stopped = operator.stop(id)?;
+        let has_stopped = match operator.stop(id) {
+            Err(error @ JobOperatorError::NoSuchJobExecution(_)) => return stop_launch(&operator, id, error),
+            stopped => stopped?,
+        };
         if has_stopped {
             outln!("execution {id} has stopped");
         } else {
@@ -31,5 +34,21 @@ impl Stop {
             out(execution.exit_message);
         }
         Ok(exit_code(has_stopped))
+    }
+}
+
+/// Stops a launch for workers: no execution has the same id.
+fn stop_launch(operator: &JobOperator, id: JobExecutionId, unknown: JobOperatorError) -> Outcome {
+    match operator.stop_launch(LaunchId(id.0)) {
+        Err(JobOperatorError::NoSuchLaunch(_)) => Err(unknown.into()),
+        Ok(true) => {
+            outln!("launch {id} has stopped");
+            Ok(exit_code(true))
+        }
+        Ok(false) => {
+            outln!("requested launch {id} to stop; it is still running");
+            Ok(exit_code(false))
+        }
+        Err(error) => Err(error.into()),
     }
 }

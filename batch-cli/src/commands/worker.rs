@@ -13,7 +13,7 @@ use crate::session::{Outcome, Session};
 /// The interval at which signals are polled.
 const POLL: Duration = Duration::from_millis(50);
 
-/// Runs partitions of jobs that other processes have launched, until a signal ends it
+/// Runs partitions of jobs that other processes have launched, and jobs launched with --remote, until a signal ends it
 ///
 /// Those processes need the same repository, and `dispatch` set to `repository` or to the address of a server. SIGTERM drains the
 /// worker: chunk steps stop at their next checkpoint, and other workers resume them.
@@ -25,6 +25,9 @@ pub(crate) struct Worker {
     /// How many partitions run at the same time [default: the number of processors]
     #[arg(long)]
     slots: Option<u32>,
+    /// How many jobs that were launched with --remote run at the same time [default: as many as slots]
+    #[arg(long)]
+    jobs: Option<u32>,
 }
 
 impl Worker {
@@ -36,8 +39,14 @@ impl Worker {
         if let Some(slots) = self.slots {
             worker = worker.slots(slots);
         }
+        if let Some(jobs) = self.jobs {
+            worker = worker.jobs(jobs);
+        }
         let worker = worker.start()?;
-        outln!("worker for queue `{}`; waiting for partitions", self.queue);
+        outln!(
+            "worker for queue `{}`; waiting for partitions and launches",
+            self.queue
+        );
         while !worker.has_ended() {
             thread::sleep(POLL);
             if shutdown.starts() {
@@ -46,9 +55,9 @@ impl Worker {
                 worker.drain();
             }
             if shutdown.is_overdue() {
-                let left = worker.partitions().len();
+                let (partitions, jobs) = (worker.partitions().len(), worker.executions().len());
                 errln!(
-                    "error: {left} partitions still run; other workers resume them when their leases have expired"
+                    "error: {partitions} partitions and {jobs} jobs still run; other workers resume them when their leases have expired"
                 );
                 return Ok(ExitCode::FAILURE);
             }

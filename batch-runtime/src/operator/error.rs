@@ -4,7 +4,7 @@ use batch_xml::JobXmlErrors;
 use thiserror::Error;
 
 use super::ArchiveError;
-use crate::ids::{JobExecutionId, JobInstanceId};
+use crate::ids::{JobExecutionId, JobInstanceId, LaunchId};
 use crate::parameters::ParameterError;
 use crate::repository::RepositoryError;
 use crate::secret::SecretError;
@@ -109,6 +109,12 @@ pub enum JobOperatorError {
         /// The known facts.
         reason: String,
     },
+    /// No such launch.
+    #[error("unknown launch {0}")]
+    NoSuchLaunch(LaunchId),
+    /// The launch has ended, so it cannot be stopped.
+    #[error("launch {0} has ended")]
+    LaunchNotRunning(LaunchId),
     /// A callback cannot be registered.
     #[error("cannot register the callback: {0}")]
     CallbackRegistration(String),

@@ -12,17 +12,40 @@ use super::{JobOperator, JobOperatorError, Result, Shared, StartError};
 use crate::dispatch::LOCAL;
 use crate::engine::{BoundJob, Dispatch, JobRunner, Running};
 use crate::execution::JobExecution;
-use crate::ids::JobExecutionId;
+use crate::ids::{JobExecutionId, LaunchId};
 use crate::parameters::JobParameters;
 use crate::repository::{Claim, ClaimError, ClaimRequest, Ending, RepositoryError, Target};
 use crate::secret::Secrets;
 use crate::status::BatchStatus;
 
 /// A job whose definition is valid.
-struct Prepared {
-    job: BoundJob,
-    location: String,
+pub(super) struct Prepared {
+    pub(super) job: BoundJob,
+    pub(super) location: String,
     dispatch: Option<Dispatch>,
+}
+
+/// An instance that is to run, with the parameters of its execution.
+pub(super) struct Wish {
+    pub(super) target: Target,
+    pub(super) parameters: JobParameters,
+    pub(super) crash_limit: Option<u32>,
+    /// The launch that this worker has taken.
+    pub(super) launch: Option<LaunchId>,
+}
+
+impl Wish {
+    pub(super) fn request<'a>(&self, prepared: &'a Prepared) -> ClaimRequest<'a> {
+        ClaimRequest {
+            job_name: &prepared.job.id,
+            target: self.target.clone(),
+            parameters: self.parameters.clone(),
+            restartable: prepared.job.restartable,
+            location: &prepared.location,
+            crash_limit: self.crash_limit,
+            launch: self.launch,
+        }
+    }
 }
 
 impl JobOperator {
@@ -54,7 +77,13 @@ impl JobOperator {
             .validate()
             .map_err(|error| reject(StartError::Parameter(error)))?;
         let prepared = self.prepare(wanted, &parameters, &parameters, &reject)?;
-        self.claim_and_run(prepared, Target::New, parameters, None, &reject)
+        let wish = Wish {
+            target: Target::New,
+            parameters,
+            crash_limit: None,
+            launch: None,
+        };
+        self.claim_and_run(prepared, wish, &reject)
     }
 
     /// Runs the instance that the job and its identifying parameters identify, and returns while it runs. The first launch
@@ -69,7 +98,12 @@ impl JobOperator {
     ///
     /// Spec: OP-36, D-56
     pub fn launch(&self, job: &str, parameters: impl Into<JobParameters>) -> Result<JobExecutionId> {
-        let parameters = parameters.into();
+        let (prepared, wish) = self.prepare_launch(job, &parameters.into())?;
+        self.claim_and_run(prepared, wish, &rejecting(job))
+    }
+
+    /// Checks a job, and finds the parameters of its instance.
+    pub(super) fn prepare_launch(&self, job: &str, parameters: &JobParameters) -> Result<(Prepared, Wish)> {
         let reject = rejecting(job);
         parameters
             .validate()
@@ -81,8 +115,8 @@ impl JobOperator {
                 // If the recorded parameters do not give the key, some of them were deleted.
                 if original.job_key() != instance.job_key {
                     parameters.clone()
-                } else if original.same_identity(&parameters) {
-                    original.overlaid(&parameters)
+                } else if original.same_identity(parameters) {
+                    original.overlaid(parameters)
                 } else {
                     // The key is a digest of an unescaped text, so other parameters may have the same key.
                     return Err(reject(StartError::SameKey {
@@ -92,9 +126,14 @@ impl JobOperator {
             }
             None => parameters.clone(),
         };
-        let prepared = self.prepare(Wanted::Id(job), &parameters, &effective, &reject)?;
-        let (target, crash_limit) = (Target::Identified(key), Some(self.shared.limits.crash_limit));
-        self.claim_and_run(prepared, target, effective, crash_limit, &reject)
+        let prepared = self.prepare(Wanted::Id(job), parameters, &effective, &reject)?;
+        let wish = Wish {
+            target: Target::Identified(key),
+            parameters: effective,
+            crash_limit: Some(self.shared.limits.crash_limit),
+            launch: None,
+        };
+        Ok((prepared, wish))
     }
 
     /// Resumes the instance of a failed or stopped execution from its last checkpoint, and returns while it runs. `parameters`
@@ -138,8 +177,13 @@ impl JobOperator {
         if prepared.job.dialect.restarts_latest_execution_only() {
             self.require_latest(&earlier)?;
         }
-        let target = Target::InstanceOf(execution);
-        self.claim_and_run(prepared, target, effective, crash_limit, &reject)
+        let wish = Wish {
+            target: Target::InstanceOf(execution),
+            parameters: effective,
+            crash_limit,
+            launch: None,
+        };
+        self.claim_and_run(prepared, wish, &reject)
     }
 
     /// Rejects an execution that another one of its instance follows. Spec: JAK-39
@@ -212,24 +256,15 @@ impl JobOperator {
         })
     }
 
-    fn claim_and_run(
+    pub(super) fn claim_and_run(
         &self,
         prepared: Prepared,
-        target: Target,
-        parameters: JobParameters,
-        crash_limit: Option<u32>,
+        wish: Wish,
         reject: &dyn Fn(StartError) -> JobOperatorError,
     ) -> Result<JobExecutionId> {
-        let restarting = matches!(target, Target::InstanceOf(_));
+        let restarting = matches!(wish.target, Target::InstanceOf(_));
         let job_name = prepared.job.id.clone();
-        let request = ClaimRequest {
-            job_name: &job_name,
-            target,
-            parameters,
-            restartable: prepared.job.restartable,
-            location: &prepared.location,
-            crash_limit,
-        };
+        let request = wish.request(&prepared);
         let (asked, claim) = loop {
             let asked = Instant::now();
             match self.shared.repository.claim(&request) {
@@ -241,18 +276,33 @@ impl JobOperator {
             ClaimError::Running { execution, owner } if restarting => {
                 reject(StartError::Running { execution, owner })
             }
+            other => self.rejection(&job_name, other, reject),
+        })?;
+        self.note_takeover(&claim);
+        self.run(prepared, claim, asked)
+            .map_err(|error| reject(StartError::Thread(error)))
+    }
+
+    /// Explains why an instance cannot be run.
+    pub(super) fn rejection(
+        &self,
+        job: &str,
+        error: ClaimError,
+        reject: &dyn Fn(StartError) -> JobOperatorError,
+    ) -> JobOperatorError {
+        match error {
             ClaimError::Running { execution, owner } => JobOperatorError::JobExecutionAlreadyRunning {
-                job: job_name.clone(),
+                job: job.to_owned(),
                 execution,
                 owner,
             },
             ClaimError::Complete { execution } => JobOperatorError::JobInstanceAlreadyComplete {
-                job: job_name.clone(),
+                job: job.to_owned(),
                 execution,
             },
             ClaimError::NotRestartable { execution } => reject(StartError::NotRestartable { execution }),
             ClaimError::Abandoned { execution } => JobOperatorError::JobInstanceAbandoned {
-                job: job_name.clone(),
+                job: job.to_owned(),
                 execution,
             },
             ClaimError::CrashLoop { execution, crashes } => reject(StartError::CrashLoop {
@@ -263,10 +313,7 @@ impl JobOperator {
             ClaimError::TakenOver => reject(StartError::TakenOver),
             ClaimError::NoSuchExecution(id) => JobOperatorError::NoSuchJobExecution(id),
             ClaimError::Repository(error) => error.into(),
-        })?;
-        self.note_takeover(&claim);
-        self.run(prepared, claim, asked)
-            .map_err(|error| reject(StartError::Thread(error)))
+        }
     }
 
     fn note_takeover(&self, claim: &Claim) {

@@ -18,6 +18,7 @@ mod partition_jobs;
 mod partition_run;
 mod query;
 mod recover;
+mod remote_launch;
 mod shared;
 mod stop;
 mod workers;
@@ -37,6 +38,8 @@ pub use explain::{
 };
 pub use partition_run::{ClaimPartitionError, PartitionRun, PartitionStop};
 pub use recover::{Recovered, Recovery};
+pub(crate) use remote_launch::BegunLaunch;
+pub use remote_launch::{LaunchInfo, LaunchStatus};
 pub(crate) use shared::{Limits, Shared};
 pub use workers::WorkerInfo;
 

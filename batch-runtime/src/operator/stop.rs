@@ -80,6 +80,16 @@ impl JobOperator {
         outcome
     }
 
+    /// Requests an execution of this process to stop, and returns at once.
+    pub(crate) fn request_stop(&self, execution: JobExecutionId) {
+        let running = self.shared.running().get(&execution).cloned();
+        if let Some(running) = running
+            && let Err(error) = self.request_stop_here(execution, &running)
+        {
+            tracing::warn!(%execution, %error, "the request to stop is not recorded");
+        }
+    }
+
     fn is_stopped(&self, execution: JobExecutionId) -> Result<bool> {
         let execution = self.shared.repository.job_execution(execution)?;
         Ok(execution.is_some_and(|execution| execution.status == BatchStatus::Stopped))

@@ -29,8 +29,11 @@ pub use error::RepositoryError;
 pub(crate) use observation::{HolderState, LeaseKey, Observations};
 pub use records::ExecutionFilter;
 pub(crate) use records::{
-    AbandonOutcome, Claim, ClaimRequest, ClaimedPartition, DeathOutcome, Ending, Lease, PartitionReport,
-    PartitionSight, PartitionState, QueuedPartition, Signals, StepHistory, StopOutcome, Target, WorkerRow,
+    AbandonOutcome, Claim, ClaimRequest, ClaimedPartition, DeathOutcome, Ending, LaunchPhase, LaunchRow,
+    Lease, PartitionReport, PartitionSight, PartitionState, QueuedPartition, Signals, StepHistory,
+    StopOutcome, TakenLaunch, Target, WithdrawOutcome, WorkerRow,
 };
-pub(crate) use store::{ArchiveStore, JobRepository, JobStore, OperatorStore, QueueStore, StepStore};
+pub(crate) use store::{
+    ArchiveStore, JobRepository, JobStore, LaunchStore, OperatorStore, QueueStore, StepStore,
+};
 pub use url::{MigrationStatus, RepositoryUrl, SpringBatchVersion};

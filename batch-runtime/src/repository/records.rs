@@ -2,7 +2,7 @@
 
 use crate::clock::Timestamp;
 use crate::execution::{JobExecution, StepCounters, StepExecution};
-use crate::ids::{JobExecutionId, JobInstanceId, StepExecutionId};
+use crate::ids::{JobExecutionId, JobInstanceId, LaunchId, StepExecutionId};
 use crate::parameters::JobParameters;
 use crate::repository::{RestartPosition, StepState};
 use crate::status::BatchStatus;
@@ -34,6 +34,8 @@ pub(crate) struct ClaimRequest<'a> {
     /// The most takeovers in a row from a dead owner without a new checkpoint. `None` for a restart by hand, which resets
     /// the count.
     pub(crate) crash_limit: Option<u32>,
+    /// The launch that this worker has taken, and that must still be its own.
+    pub(crate) launch: Option<LaunchId>,
 }
 
 /// The outcome of a request to abandon an execution.
@@ -272,4 +274,77 @@ pub(crate) struct WorkerRow {
     pub(crate) is_alive: bool,
     /// The partitions that it runs.
     pub(crate) partitions: Vec<(JobExecutionId, StepExecutionId)>,
+}
+
+/// What has become of a launch, as far as its row says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum LaunchPhase {
+    /// It waits for a worker.
+    Queued,
+    /// A worker has taken it.
+    Taken,
+    /// Its job execution has ended.
+    Ended,
+    /// No worker can run it.
+    Refused,
+    /// An operator has withdrawn it.
+    Withdrawn,
+}
+
+impl LaunchPhase {
+    const ALL: [(Self, &str); 5] = [
+        (Self::Queued, "QUEUED"),
+        (Self::Taken, "TAKEN"),
+        (Self::Ended, "ENDED"),
+        (Self::Refused, "REFUSED"),
+        (Self::Withdrawn, "WITHDRAWN"),
+    ];
+
+    pub(crate) fn as_str(self) -> &'static str {
+        let found = Self::ALL.iter().find(|(phase, _)| *phase == self);
+        found.map_or("", |(_, text)| text)
+    }
+
+    pub(crate) fn from_repository(text: &str) -> Option<Self> {
+        let found = Self::ALL.iter().find(|(_, of)| *of == text);
+        found.map(|(phase, _)| *phase)
+    }
+}
+
+/// A launch that this worker has taken.
+#[derive(Clone, Debug)]
+pub(crate) struct TakenLaunch {
+    pub(crate) id: LaunchId,
+    pub(crate) job: String,
+    /// The parameters; the problem, if they cannot be read.
+    pub(crate) parameters: Result<JobParameters, String>,
+    pub(crate) fingerprint: String,
+}
+
+/// A launch.
+#[derive(Clone, Debug)]
+pub(crate) struct LaunchRow {
+    pub(crate) id: LaunchId,
+    pub(crate) job: String,
+    pub(crate) queue: String,
+    pub(crate) phase: LaunchPhase,
+    pub(crate) worker: Option<String>,
+    /// False if the registration of the worker has expired.
+    pub(crate) is_worker_alive: bool,
+    /// The latest job execution, with its status.
+    pub(crate) execution: Option<(JobExecutionId, BatchStatus)>,
+    pub(crate) message: String,
+    /// When it was submitted, by the clock of the database in milliseconds.
+    pub(crate) submitted: i64,
+}
+
+/// The outcome of withdrawing a launch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum WithdrawOutcome {
+    Unknown,
+    Withdrawn,
+    /// It runs as this job execution.
+    Runs(JobExecutionId),
+    /// It had ended before.
+    NotRunning,
 }

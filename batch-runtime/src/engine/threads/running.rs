@@ -335,6 +335,7 @@ mod tests {
 
     fn claimed(repository: &dyn JobRepository) -> Lease {
         let request = ClaimRequest {
+            launch: None,
             job_name: "job",
             target: Target::New,
             parameters: JobParameters::new(),

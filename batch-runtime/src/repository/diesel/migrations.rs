@@ -30,7 +30,7 @@ pub(super) struct Layout {
 }
 
 /// The tables of an up-to-date repository.
-pub(super) const TABLES: [&str; 11] = [
+pub(super) const TABLES: [&str; 12] = [
     "BATCH_JOB_INSTANCE",
     "BATCH_JOB_EXECUTION",
     "BATCH_JOB_EXECUTION_PARAMS",
@@ -42,6 +42,7 @@ pub(super) const TABLES: [&str; 11] = [
     "BATCH_PARTITION_TICKET",
     "BATCH_PARTITION_REPORT",
     "BATCH_WORKER",
+    "BATCH_LAUNCH",
 ];
 
 impl Layout {

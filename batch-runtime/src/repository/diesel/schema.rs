@@ -15,6 +15,7 @@ macro_rules! tables {
         $partition_ticket:tt,
         $partition_report:tt,
         $worker:tt,
+        $launch:tt,
     ) => {
         diesel::table! {
             #[sql_name = $job_instance]
@@ -157,6 +158,25 @@ macro_rules! tables {
                 status -> Text,
                 started_at -> BigInt,
                 expires_at -> BigInt,
+            }
+        }
+
+        diesel::table! {
+            #[sql_name = $launch]
+            launch (launch_id) {
+                launch_id -> BigInt,
+                job_name -> Text,
+                job_key -> Text,
+                queue_name -> Text,
+                fingerprint -> Text,
+                parameters -> Text,
+                status -> Text,
+                worker_name -> Nullable<Text>,
+                job_execution_id -> Nullable<BigInt>,
+                message -> Text,
+                available_at -> BigInt,
+                submitted_at -> BigInt,
+                changed_at -> BigInt,
             }
         }
 

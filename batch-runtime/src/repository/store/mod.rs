@@ -2,19 +2,24 @@
 //! one leaves the state before it.
 
 mod archive;
+mod launch;
 mod operator;
 mod queue;
 mod runner;
 
 pub(crate) use archive::ArchiveStore;
+pub(crate) use launch::LaunchStore;
 pub(crate) use operator::OperatorStore;
 pub(crate) use queue::QueueStore;
 pub(crate) use runner::{JobStore, StepStore};
 
 /// A repository: the stores of all callers on one database.
 pub(crate) trait JobRepository:
-    JobStore + StepStore + OperatorStore + ArchiveStore + QueueStore
+    JobStore + StepStore + OperatorStore + ArchiveStore + QueueStore + LaunchStore
 {
 }
 
-impl<T: JobStore + StepStore + OperatorStore + ArchiveStore + QueueStore> JobRepository for T {}
+impl<T> JobRepository for T where
+    T: JobStore + StepStore + OperatorStore + ArchiveStore + QueueStore + LaunchStore
+{
+}

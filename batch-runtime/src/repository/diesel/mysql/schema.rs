@@ -13,4 +13,5 @@ super::super::schema::tables! {
     "BATCH_PARTITION_TICKET",
     "BATCH_PARTITION_REPORT",
     "BATCH_WORKER",
+    "BATCH_LAUNCH",
 }

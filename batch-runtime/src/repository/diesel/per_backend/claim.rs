@@ -24,7 +24,7 @@ use crate::repository::{
 };
 use crate::status::BatchStatus;
 
-type ClaimWork<T> = Work<T, ClaimError>;
+pub(super) type ClaimWork<T> = Work<T, ClaimError>;
 
 const ACTION: &str = "start the job execution";
 
@@ -38,11 +38,11 @@ struct AllocatedIds {
 }
 
 /// The instance that a claim is for, locked.
-struct Claimed {
-    instance: i64,
-    parameters: JobParameters,
+pub(super) struct Claimed {
+    pub(super) instance: i64,
+    pub(super) parameters: JobParameters,
     /// The newest execution of the instance.
-    previous: Option<JobExecution>,
+    pub(super) previous: Option<JobExecution>,
 }
 
 /// What the lease of an instance says about crashes: how many in a row, and the progress since.
@@ -185,6 +185,9 @@ impl Repository {
         }
         let id = self.insert_execution(connection, request, &claimed, earlier)?;
         let fence = self.take_lease(connection, instance, id, lease.as_ref(), crashes)?;
+        if let Some(launch) = request.launch {
+            self.bind_launch(connection, launch, id)?;
+        }
         let execution = execution_in(connection, id)?.ok_or(TransactionError::Rejected(
             ClaimError::NoSuchExecution(JobExecutionId(id)),
         ))?;
@@ -201,7 +204,7 @@ impl Repository {
         }))
     }
 
-    fn check_may_run(
+    pub(super) fn check_may_run(
         &self,
         connection: &mut Connection,
         request: &ClaimRequest<'_>,

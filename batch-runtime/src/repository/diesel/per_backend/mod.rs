@@ -9,6 +9,9 @@ mod closing;
 pub(super) mod contexts;
 mod executions;
 mod job_store;
+mod launch_store;
+#[cfg(test)]
+mod launch_tests;
 mod lease;
 mod operator_store;
 mod partitions;

@@ -13,4 +13,5 @@ super::super::schema::tables! {
     "batch_partition_ticket",
     "batch_partition_report",
     "batch_worker",
+    "batch_launch",
 }

@@ -13,6 +13,7 @@ super::super::schema::tables! {
     "BATCH_PARTITION_TICKET",
     "BATCH_PARTITION_REPORT",
     "BATCH_WORKER",
+    "BATCH_LAUNCH",
 }
 
 diesel::table! { batch_job_seq (id) { id -> BigInt, } }

@@ -1,0 +1,457 @@
+//! Launches for workers.
+
+use std::time::Duration;
+
+use diesel::prelude::*;
+
+use super::claim::{ClaimWork, Claimed};
+use super::executions::last_execution;
+use super::lease::lease_of;
+use super::schema::{job_execution, job_instance, launch, worker};
+use super::{Connection, Db, Repository, Work};
+use crate::ids::{JobExecutionId, LaunchId};
+use crate::parameters::JobParameters;
+use crate::repository::diesel::backend::{Backend, Sequence};
+use crate::repository::diesel::session::RunQueryDsl;
+use crate::repository::diesel::transaction_error::{TransactionError, concurrent_change};
+use crate::repository::{
+    ArchivedParameter, ClaimError, ClaimRequest, LaunchPhase, LaunchRow, LaunchStore, RepositoryError,
+    TakenLaunch, Target, WithdrawOutcome,
+};
+use crate::status::BatchStatus;
+
+/// Milliseconds for which a launch that has ended is kept.
+const KEPT_FOR: i64 = 7 * 24 * 60 * 60 * 1_000;
+
+/// The id of a launch, with the phase and the worker that it had when it was found.
+type Found = (i64, String, Option<String>);
+
+/// The columns of a launch for the list.
+#[derive(Queryable, Selectable)]
+#[diesel(table_name = launch)]
+struct Listed {
+    launch_id: i64,
+    job_name: String,
+    queue_name: String,
+    status: String,
+    worker_name: Option<String>,
+    job_execution_id: Option<i64>,
+    message: String,
+    submitted_at: i64,
+}
+
+impl LaunchStore for Repository {
+    fn submit_launch(
+        &self,
+        request: &ClaimRequest<'_>,
+        queue: &str,
+        fingerprint: &str,
+    ) -> Result<LaunchId, ClaimError> {
+        let Target::Identified(key) = &request.target else {
+            return Err(RepositoryError::Fault.into());
+        };
+        self.pool.write_idempotent("queue the launch", |connection, _| {
+            let now = database_now(connection)?;
+            forget_old(connection, now)?;
+            if let Some((id, phase)) = open_launch(connection, request.job_name, key)? {
+                if phase == LaunchPhase::Queued {
+                    put(connection, (id, now), request, queue, fingerprint)?;
+                }
+                return Ok(LaunchId(id));
+            }
+            self.check_instance(connection, request, key)?;
+            let id = Db::next_id(&self.pool, connection, Sequence::Execution)?;
+            diesel::insert_into(launch::table)
+                .values((
+                    launch::launch_id.eq(id),
+                    launch::job_name.eq(request.job_name),
+                    launch::job_key.eq(key),
+                    launch::queue_name.eq(queue),
+                    launch::fingerprint.eq(fingerprint),
+                    launch::parameters.eq(written(&request.parameters)),
+                    launch::status.eq(LaunchPhase::Queued.as_str()),
+                    launch::message.eq(""),
+                    launch::available_at.eq(0),
+                    launch::submitted_at.eq(now),
+                    launch::changed_at.eq(now),
+                ))
+                .execute(connection)?;
+            Ok(LaunchId(id))
+        })
+    }
+
+    fn take_launches(
+        &self,
+        queue: &str,
+        count: u32,
+        except: &[String],
+    ) -> Result<Vec<TakenLaunch>, RepositoryError> {
+        let found = self.pool.read("look for launches", |connection| {
+            let mut found = queued(connection, queue, count, except)?;
+            found.extend(abandoned(connection, queue, except)?);
+            Ok(found)
+        })?;
+        let mut taken = Vec::new();
+        for one in found.into_iter().take(count as usize) {
+            taken.extend(self.take_launch(&one)?);
+        }
+        Ok(taken)
+    }
+
+    fn requeue_launch(&self, id: LaunchId, wait: Duration, message: &str) -> Result<bool, RepositoryError> {
+        self.pool
+            .write_idempotent("queue the launch again", |connection, in_doubt| {
+                let now = database_now(connection)?;
+                let own = launch::table
+                    .find(id.0)
+                    .filter(launch::worker_name.eq(self.owner.name()));
+                let execution: Option<Option<i64>> = own
+                    .filter(launch::status.eq(LaunchPhase::Taken.as_str()))
+                    .select(launch::job_execution_id)
+                    .first(connection)
+                    .optional()?;
+                let Some(execution) = execution else {
+                    // The first attempt may have been committed.
+                    return Ok(in_doubt);
+                };
+                if status_of(connection, execution)? == Some(BatchStatus::Stopping) {
+                    return Ok(false);
+                }
+                let wait = i64::try_from(wait.as_millis()).unwrap_or(i64::MAX);
+                diesel::update(launch::table.find(id.0))
+                    .set((
+                        launch::status.eq(LaunchPhase::Queued.as_str()),
+                        launch::worker_name.eq(None::<String>),
+                        launch::message.eq(message),
+                        launch::available_at.eq(now.saturating_add(wait)),
+                        launch::changed_at.eq(now),
+                    ))
+                    .execute(connection)?;
+                Ok(true)
+            })
+    }
+
+    fn end_launch(
+        &self,
+        id: LaunchId,
+        phase: LaunchPhase,
+        execution: Option<JobExecutionId>,
+        message: &str,
+    ) -> Result<(), RepositoryError> {
+        self.pool
+            .write_idempotent("record the end of the launch", |connection, _| {
+                let now = database_now(connection)?;
+                let own = launch::table
+                    .find(id.0)
+                    .filter(launch::worker_name.eq(self.owner.name()))
+                    .filter(launch::status.eq(LaunchPhase::Taken.as_str()));
+                let ended = (
+                    launch::status.eq(phase.as_str()),
+                    launch::message.eq(message),
+                    launch::changed_at.eq(now),
+                );
+                match execution {
+                    Some(execution) => diesel::update(own)
+                        .set((ended, launch::job_execution_id.eq(execution.0)))
+                        .execute(connection)?,
+                    None => diesel::update(own).set(ended).execute(connection)?,
+                };
+                Ok(())
+            })
+    }
+
+    fn withdraw_launch(&self, id: LaunchId) -> Result<WithdrawOutcome, RepositoryError> {
+        self.pool
+            .write_idempotent("withdraw the launch", |connection, in_doubt| {
+                let row: Option<(String, Option<i64>)> = launch::table
+                    .find(id.0)
+                    .select((launch::status, launch::job_execution_id))
+                    .first(connection)
+                    .optional()?;
+                let Some((phase, execution)) = row else {
+                    return Ok(WithdrawOutcome::Unknown);
+                };
+                let status = status_of(connection, execution)?;
+                let running = execution
+                    .filter(|_| status.is_some_and(|status| !status.is_final()))
+                    .map(JobExecutionId);
+                match (LaunchPhase::from_repository(&phase), running) {
+                    (Some(LaunchPhase::Taken), Some(execution)) => {
+                        return Ok(WithdrawOutcome::Runs(execution));
+                    }
+                    (Some(LaunchPhase::Taken), None) if status.is_some() => {
+                        return Ok(WithdrawOutcome::NotRunning);
+                    }
+                    (Some(LaunchPhase::Queued | LaunchPhase::Taken), _) => {}
+                    (Some(LaunchPhase::Withdrawn), _) if in_doubt => return Ok(WithdrawOutcome::Withdrawn),
+                    _ => return Ok(WithdrawOutcome::NotRunning),
+                }
+                let now = database_now(connection)?;
+                let unchanged = launch::table.find(id.0).filter(launch::status.eq(&phase));
+                let withdrawn = (
+                    launch::status.eq(LaunchPhase::Withdrawn.as_str()),
+                    launch::changed_at.eq(now),
+                );
+                match diesel::update(unchanged).set(withdrawn).execute(connection)? {
+                    // A drained worker has handed it over, and it has not stopped yet.
+                    1 => Ok(running.map_or(WithdrawOutcome::Withdrawn, WithdrawOutcome::Runs)),
+                    _ => Err(concurrent_change()),
+                }
+            })
+    }
+
+    fn launches(&self) -> Result<Vec<LaunchRow>, RepositoryError> {
+        self.pool.read("list the launches", |connection| {
+            let alive = living_workers(connection)?;
+            let rows: Vec<Listed> = launch::table
+                .order(launch::launch_id.asc())
+                .select(Listed::as_select())
+                .load(connection)?;
+            let mut launches = Vec::new();
+            for row in rows {
+                let status = status_of(connection, row.job_execution_id)?;
+                launches.push(LaunchRow {
+                    id: LaunchId(row.launch_id),
+                    job: row.job_name,
+                    queue: row.queue_name,
+                    phase: LaunchPhase::from_repository(&row.status).unwrap_or(LaunchPhase::Refused),
+                    is_worker_alive: row
+                        .worker_name
+                        .as_ref()
+                        .is_some_and(|worker| alive.contains(worker)),
+                    worker: row.worker_name,
+                    execution: row.job_execution_id.map(JobExecutionId).zip(status),
+                    message: row.message,
+                    submitted: row.submitted_at,
+                });
+            }
+            Ok(launches)
+        })
+    }
+}
+
+impl Repository {
+    /// Rejects an instance that cannot run now.
+    fn check_instance(
+        &self,
+        connection: &mut Connection,
+        request: &ClaimRequest<'_>,
+        key: &str,
+    ) -> ClaimWork<()> {
+        let instance: Option<i64> = job_instance::table
+            .filter(job_instance::job_name.eq(request.job_name))
+            .filter(job_instance::job_key.eq(key))
+            .select(job_instance::job_instance_id)
+            .first(connection)
+            .optional()?;
+        let Some(instance) = instance else { return Ok(()) };
+        let claimed = Claimed {
+            instance,
+            parameters: JobParameters::new(),
+            previous: last_execution(connection, instance)?,
+        };
+        let lease = lease_of(connection, instance)?;
+        self.check_may_run(connection, request, &claimed, lease.as_ref())
+    }
+
+    /// Takes a launch that was found, unless another worker was faster.
+    fn take_launch(&self, (id, phase, worker): &Found) -> Result<Option<TakenLaunch>, RepositoryError> {
+        self.pool.write_idempotent("take a launch", |connection, _| {
+            let now = database_now(connection)?;
+            let row = launch::table.find(id).filter(launch::status.eq(phase));
+            let taken = (
+                launch::status.eq(LaunchPhase::Taken.as_str()),
+                launch::worker_name.eq(self.owner.name()),
+                launch::changed_at.eq(now),
+            );
+            let changed = match worker {
+                Some(worker) => diesel::update(row.filter(launch::worker_name.eq(worker)))
+                    .set(taken)
+                    .execute(connection)?,
+                None => diesel::update(row.filter(launch::worker_name.is_null()))
+                    .set(taken)
+                    .execute(connection)?,
+            };
+            if changed == 0 {
+                return Ok(None);
+            }
+            let (job, parameters, fingerprint, execution): (String, String, String, Option<i64>) =
+                launch::table
+                    .find(id)
+                    .select((
+                        launch::job_name,
+                        launch::parameters,
+                        launch::fingerprint,
+                        launch::job_execution_id,
+                    ))
+                    .first(connection)?;
+            // The job has ended, and its worker could not record that. A drained worker has stopped it for another one.
+            let was_drained = phase == LaunchPhase::Queued.as_str();
+            let status = status_of(connection, execution)?.filter(|status| status.is_final());
+            if status.is_some_and(|status| !was_drained || status != BatchStatus::Stopped) {
+                diesel::update(launch::table.find(id))
+                    .set((
+                        launch::status.eq(LaunchPhase::Ended.as_str()),
+                        launch::worker_name.eq(worker),
+                    ))
+                    .execute(connection)?;
+                return Ok(None);
+            }
+            Ok(Some(TakenLaunch {
+                id: LaunchId(*id),
+                job,
+                parameters: read(&parameters),
+                fingerprint,
+            }))
+        })
+    }
+
+    /// Records the job execution of a launch, in the transaction that creates it. Rejects it if the launch is not this worker's any more.
+    pub(super) fn bind_launch(
+        &self,
+        connection: &mut Connection,
+        id: LaunchId,
+        execution: i64,
+    ) -> ClaimWork<()> {
+        let own = launch::table
+            .find(id.0)
+            .filter(launch::worker_name.eq(self.owner.name()))
+            .filter(launch::status.eq(LaunchPhase::Taken.as_str()));
+        let bound = diesel::update(own)
+            .set(launch::job_execution_id.eq(execution))
+            .execute(connection)?;
+        match bound {
+            1 => Ok(()),
+            _ => Err(TransactionError::Rejected(ClaimError::TakenOver)),
+        }
+    }
+}
+
+fn database_now(connection: &mut Connection) -> QueryResult<i64> {
+    diesel::select(Db::now()).get_result(connection)
+}
+
+/// Returns the launch of an instance that is queued, or that a worker has taken and whose execution has not ended.
+fn open_launch<E: From<RepositoryError>>(
+    connection: &mut Connection,
+    job: &str,
+    key: &str,
+) -> Work<Option<(i64, LaunchPhase)>, E> {
+    let phases = [LaunchPhase::Queued, LaunchPhase::Taken].map(LaunchPhase::as_str);
+    let rows: Vec<(i64, String, Option<i64>)> = launch::table
+        .filter(launch::job_name.eq(job))
+        .filter(launch::job_key.eq(key))
+        .filter(launch::status.eq_any(phases))
+        .order(launch::launch_id.asc())
+        .select((launch::launch_id, launch::status, launch::job_execution_id))
+        .load(connection)?;
+    for (id, phase, execution) in rows {
+        if phase == LaunchPhase::Queued.as_str() {
+            return Ok(Some((id, LaunchPhase::Queued)));
+        }
+        if status_of(connection, execution)?.is_none_or(|status| !status.is_final()) {
+            return Ok(Some((id, LaunchPhase::Taken)));
+        }
+    }
+    Ok(None)
+}
+
+/// Replaces a launch that is queued.
+fn put(
+    connection: &mut Connection,
+    (id, now): (i64, i64),
+    request: &ClaimRequest<'_>,
+    queue: &str,
+    fingerprint: &str,
+) -> QueryResult<()> {
+    diesel::update(launch::table.find(id))
+        .set((
+            launch::queue_name.eq(queue),
+            launch::fingerprint.eq(fingerprint),
+            launch::parameters.eq(written(&request.parameters)),
+            launch::job_execution_id.eq(None::<i64>),
+            launch::message.eq(""),
+            launch::available_at.eq(0),
+            launch::changed_at.eq(now),
+        ))
+        .execute(connection)
+        .map(drop)
+}
+
+/// Removes the launches that have ended long ago.
+fn forget_old(connection: &mut Connection, now: i64) -> QueryResult<()> {
+    let phases = [LaunchPhase::Queued, LaunchPhase::Taken].map(LaunchPhase::as_str);
+    let old = launch::table
+        .filter(launch::status.ne_all(phases))
+        .filter(launch::changed_at.lt(now.saturating_sub(KEPT_FOR)));
+    diesel::delete(old).execute(connection).map(drop)
+}
+
+/// Returns the launches of a queue that wait for a worker.
+fn queued(
+    connection: &mut Connection,
+    queue: &str,
+    count: u32,
+    except: &[String],
+) -> QueryResult<Vec<Found>> {
+    let now = database_now(connection)?;
+    launch::table
+        .filter(launch::queue_name.eq(queue))
+        .filter(launch::status.eq(LaunchPhase::Queued.as_str()))
+        .filter(launch::available_at.le(now))
+        .filter(launch::fingerprint.ne_all(except))
+        .order(launch::launch_id.asc())
+        .limit(i64::from(count))
+        .select((launch::launch_id, launch::status, launch::worker_name))
+        .load(connection)
+}
+
+/// Returns the launches of a queue whose workers are dead.
+fn abandoned(connection: &mut Connection, queue: &str, except: &[String]) -> QueryResult<Vec<Found>> {
+    let taken: Vec<Found> = launch::table
+        .filter(launch::queue_name.eq(queue))
+        .filter(launch::status.eq(LaunchPhase::Taken.as_str()))
+        .filter(launch::fingerprint.ne_all(except))
+        .order(launch::launch_id.asc())
+        .select((launch::launch_id, launch::status, launch::worker_name))
+        .load(connection)?;
+    if taken.is_empty() {
+        return Ok(taken);
+    }
+    let alive = living_workers(connection)?;
+    let is_dead = |(_, _, worker): &Found| !worker.as_ref().is_some_and(|worker| alive.contains(worker));
+    Ok(taken.into_iter().filter(is_dead).collect())
+}
+
+fn living_workers(connection: &mut Connection) -> QueryResult<Vec<String>> {
+    let now = database_now(connection)?;
+    worker::table
+        .filter(worker::expires_at.ge(now))
+        .select(worker::worker_name)
+        .load(connection)
+}
+
+fn status_of(connection: &mut Connection, execution: Option<i64>) -> QueryResult<Option<BatchStatus>> {
+    let Some(execution) = execution else {
+        return Ok(None);
+    };
+    let status: Option<Option<String>> = job_execution::table
+        .find(execution)
+        .select(job_execution::status)
+        .first(connection)
+        .optional()?;
+    Ok(BatchStatus::from_repository(
+        status.flatten().as_deref().unwrap_or_default(),
+    ))
+}
+
+fn written(parameters: &JobParameters) -> String {
+    serde_json::to_string(&ArchivedParameter::all(parameters)).unwrap_or_default()
+}
+
+fn read(text: &str) -> Result<JobParameters, String> {
+    let parameters: Vec<ArchivedParameter> = serde_json::from_str(text).map_err(|error| error.to_string())?;
+    let with =
+        |all: JobParameters, one: ArchivedParameter| all.with_parameter(one.name, one.value, one.identifying);
+    Ok(parameters.into_iter().fold(JobParameters::new(), with))
+}

@@ -1,0 +1,112 @@
+//! Launches that two workers want.
+
+use std::time::Duration;
+
+use super::super::fixture::Place;
+use super::tests::{number, observer, zombie};
+use super::*;
+use crate::ids::LaunchId;
+use crate::parameters::JobParameters;
+use crate::repository::{
+    Claim, ClaimError, ClaimRequest, Ending, JobStore, LaunchPhase, LaunchStore, QueueStore, Target,
+    WorkerRow,
+};
+use crate::status::BatchStatus;
+
+const QUEUE: &str = "default";
+const EXECUTIONS: &str = "SELECT COUNT(*) FROM BATCH_JOB_EXECUTION";
+
+fn request(launch: Option<LaunchId>) -> ClaimRequest<'static> {
+    let parameters = JobParameters::new().with("day", "1");
+    ClaimRequest {
+        launch,
+        job_name: "job",
+        target: Target::Identified(parameters.job_key()),
+        parameters,
+        restartable: true,
+        location: "job.xml",
+        crash_limit: Some(0),
+    }
+}
+
+fn register(worker: &Repository) {
+    let row = WorkerRow {
+        name: String::new(),
+        queue: QUEUE.into(),
+        slots: 1,
+        version: "1".into(),
+        is_draining: false,
+        started: 0,
+        expires: 0,
+        is_alive: true,
+        partitions: Vec::new(),
+    };
+    worker.register_worker(&row).unwrap();
+}
+
+fn take(worker: &Repository) -> Option<LaunchId> {
+    let taken = worker.take_launches(QUEUE, 1, &[]).unwrap();
+    taken.into_iter().next().map(|taken| {
+        assert_eq!(taken.parameters, Ok(request(None).parameters));
+        taken.id
+    })
+}
+
+/// Takes the launch that the first worker, whose registration has expired, has taken.
+fn take_from_the_dead(place: &Place, first: &Repository) -> (Repository, LaunchId) {
+    register(first);
+    let id = first.submit_launch(&request(None), QUEUE, "f").unwrap();
+    assert_eq!(take(first), Some(id));
+    let second = observer(place);
+    register(&second);
+    loop {
+        // Its registration expires when the clock of the database goes on.
+        if let Some(taken) = take(&second) {
+            assert_eq!(taken, id);
+            return (second, id);
+        }
+    }
+}
+
+/// A worker that has lost its launch, for example because it was suspended, does not run it.
+///
+/// Spec: DISP-15
+#[test]
+fn a_launch_that_was_taken_over_is_not_run() {
+    let place = Place::new();
+    let first = zombie(&place);
+    let (second, id) = take_from_the_dead(&place, &first);
+    let refused = first.claim(&request(Some(id)));
+    assert!(matches!(refused, Err(ClaimError::TakenOver)), "{refused:?}");
+    assert_eq!(number(&second, EXECUTIONS), 0);
+    assert!(!first.requeue_launch(id, Duration::ZERO, "").unwrap());
+    first.end_launch(id, LaunchPhase::Refused, None, "late").unwrap();
+    let Claim { execution, .. } = second.claim(&request(Some(id))).unwrap();
+    let listed = second.launches().unwrap();
+    assert_eq!(listed[0].phase, LaunchPhase::Taken);
+    assert_eq!(listed[0].execution, Some((execution.id, BatchStatus::Starting)));
+}
+
+/// A worker may die between the end of its job and that of the launch.
+///
+/// Spec: DISP-15
+#[test]
+fn a_launch_whose_job_has_ended_does_not_run_again() {
+    let place = Place::new();
+    let first = zombie(&place);
+    let (second, id) = take_from_the_dead(&place, &first);
+    let Claim {
+        mut execution, lease, ..
+    } = second.claim(&request(Some(id))).unwrap();
+    assert!(second.begin_job(&lease, &mut execution).unwrap());
+    let failed = Ending::of(BatchStatus::Failed, "a bad record".into());
+    assert!(second.end_job(&lease, &mut execution, &failed).unwrap());
+    second.deregister_worker().unwrap();
+    assert_eq!(take(&first), None);
+    let listed = first.launches().unwrap();
+    assert_eq!(listed[0].phase, LaunchPhase::Ended);
+    assert_eq!(listed[0].execution, Some((execution.id, BatchStatus::Failed)));
+    // Launched again, it gets another id.
+    let again = first.submit_launch(&request(None), QUEUE, "f").unwrap();
+    assert_ne!(again, id);
+}

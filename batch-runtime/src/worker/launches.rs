@@ -1,0 +1,184 @@
+//! The launches that a worker runs: whole jobs, whose coordinator it is.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::ids::{JobExecutionId, LaunchId};
+use crate::operator::BegunLaunch;
+use crate::repository::{LaunchPhase, RepositoryError, TakenLaunch};
+use crate::runtime::BatchRuntime;
+
+/// The interval of the looks for launches.
+const INTERVAL: Duration = Duration::from_secs(1);
+/// The wait before a launch whose instance runs elsewhere is tried again.
+const LATER: Duration = Duration::from_secs(5);
+/// The time for which launches that this worker has declined are left to others.
+const DECLINED_FOR: Duration = Duration::from_secs(10);
+
+/// The launches of a worker.
+pub(super) struct Launches {
+    runtime: BatchRuntime,
+    queue: String,
+    /// How many run at the same time.
+    most: u32,
+    state: Arc<State>,
+    looked: Option<Instant>,
+}
+
+/// What runs, and what is left to other workers. Shared with the threads of the launches.
+#[derive(Default)]
+pub(super) struct State {
+    running: Mutex<BTreeMap<LaunchId, Begun>>,
+    /// The fingerprints that this worker has declined, and until when it leaves them to others.
+    declined: Mutex<BTreeMap<String, Instant>>,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Begun {
+    execution: Option<JobExecutionId>,
+    is_handed_over: bool,
+}
+
+impl State {
+    fn running(&self) -> MutexGuard<'_, BTreeMap<LaunchId, Begun>> {
+        self.running.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns the job executions that run.
+    pub(super) fn executions(&self) -> Vec<JobExecutionId> {
+        self.running()
+            .values()
+            .filter_map(|begun| begun.execution)
+            .collect()
+    }
+
+    fn left_to_others(&self) -> Vec<String> {
+        let mut declined = self.declined.lock().unwrap_or_else(PoisonError::into_inner);
+        let now = Instant::now();
+        declined.retain(|_, until| *until > now);
+        declined.keys().cloned().collect()
+    }
+
+    fn leave_to_others(&self, fingerprint: &str) {
+        let mut declined = self.declined.lock().unwrap_or_else(PoisonError::into_inner);
+        declined.insert(fingerprint.to_owned(), Instant::now() + DECLINED_FOR);
+    }
+}
+
+impl Launches {
+    pub(super) fn new(runtime: BatchRuntime, queue: String, most: u32, state: Arc<State>) -> Self {
+        Self {
+            runtime,
+            queue,
+            most,
+            state,
+            looked: None,
+        }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.state.running().is_empty()
+    }
+
+    /// Takes launches, once in a while.
+    pub(super) fn take(&mut self) {
+        let running = u32::try_from(self.state.running().len()).unwrap_or(u32::MAX);
+        let is_due = self.looked.is_none_or(|looked| looked.elapsed() >= INTERVAL);
+        if running >= self.most || !is_due {
+            return;
+        }
+        self.looked = Some(Instant::now());
+        let repository = &self.runtime.shared().repository;
+        let except = self.state.left_to_others();
+        match repository.take_launches(&self.queue, self.most - running, &except) {
+            Ok(taken) => taken.into_iter().for_each(|taken| self.begin(taken)),
+            Err(error) => tracing::warn!(%error, "cannot take launches; trying again"),
+        }
+    }
+
+    fn begin(&self, taken: TakenLaunch) {
+        let id = taken.id;
+        self.state.running().insert(id, Begun::default());
+        let (runtime, state) = (self.runtime.clone(), Arc::clone(&self.state));
+        let thread = thread::Builder::new().name(format!("batch-launch-{id}"));
+        let spawned = thread.spawn(move || {
+            if let Err(error) = run(&runtime, &state, &taken) {
+                tracing::warn!(launch = %id, %error, "the state of the launch is not recorded");
+            }
+            state.running().remove(&id);
+        });
+        if let Err(error) = spawned {
+            tracing::error!(%error, "cannot start a thread for a launch");
+            self.state.running().remove(&id);
+            let reason = format!("cannot start a thread: {error}");
+            note(
+                self.runtime
+                    .shared()
+                    .repository
+                    .requeue_launch(id, LATER, &reason),
+            );
+        }
+    }
+
+    /// Hands the launches of a draining worker over: others resume them at their last checkpoints.
+    pub(super) fn hand_over(&self) {
+        let running = self.state.running().clone();
+        let repository = &self.runtime.shared().repository;
+        for (id, begun) in running {
+            let Some(execution) = begun.execution.filter(|_| !begun.is_handed_over) else {
+                continue;
+            };
+            // Before the stop: if this process dies in between, another worker resumes the job all the same.
+            match repository.requeue_launch(id, Duration::ZERO, "its worker was drained") {
+                Ok(_) => {
+                    if let Some(begun) = self.state.running().get_mut(&id) {
+                        begun.is_handed_over = true;
+                    }
+                    self.runtime.job_operator().request_stop(execution);
+                }
+                Err(error) => {
+                    tracing::warn!(launch = %id, %error, "cannot hand the launch over; trying again")
+                }
+            }
+        }
+    }
+}
+
+/// Runs a launch to the end of its job.
+fn run(runtime: &BatchRuntime, state: &State, taken: &TakenLaunch) -> Result<(), RepositoryError> {
+    let operator = runtime.job_operator();
+    let repository = &runtime.shared().repository;
+    let id = taken.id;
+    let execution = match operator.begin_launch(taken) {
+        BegunLaunch::Running(execution) => execution,
+        BegunLaunch::Declined(reason) => {
+            state.leave_to_others(&taken.fingerprint);
+            let reason = format!("{}: {reason}", repository.owner_name());
+            return repository.requeue_launch(id, Duration::ZERO, &reason).map(drop);
+        }
+        BegunLaunch::Later(reason) => return repository.requeue_launch(id, LATER, &reason).map(drop),
+        BegunLaunch::Complete(execution) => {
+            return repository.end_launch(id, LaunchPhase::Ended, Some(execution), "");
+        }
+        BegunLaunch::Refused(reason) => {
+            tracing::warn!(launch = %id, reason, "cannot run a launch");
+            return repository.end_launch(id, LaunchPhase::Refused, None, &reason);
+        }
+        BegunLaunch::Gone => return Ok(()),
+    };
+    if let Some(begun) = state.running().get_mut(&id) {
+        begun.execution = Some(execution);
+    }
+    match operator.wait(execution) {
+        Ok(_) => repository.end_launch(id, LaunchPhase::Ended, Some(execution), ""),
+        Err(error) => repository.requeue_launch(id, LATER, &error.to_string()).map(drop),
+    }
+}
+
+fn note(requeued: Result<bool, RepositoryError>) {
+    if let Err(error) = requeued {
+        tracing::warn!(%error, "cannot queue a launch again; it waits until the registration of this worker expires");
+    }
+}
