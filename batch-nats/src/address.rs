@@ -1,5 +1,6 @@
 //! The address of a server, as a URL with options.
 
+use std::net::IpAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -18,6 +19,8 @@ const ACK_WAIT: Duration = Duration::from_secs(30);
 pub(crate) struct Address {
     /// The server, without user, path and options.
     pub(crate) server: String,
+    /// Whether only processes of this host reach the server.
+    pub(crate) is_loopback: bool,
     user: Option<(String, String)>,
     token: Option<String>,
     credentials: Option<PathBuf>,
@@ -45,6 +48,7 @@ impl Address {
         let port = url.port().unwrap_or(4222);
         let mut address = Self {
             server: format!("{}://{host}:{port}", url.scheme()),
+            is_loopback: is_loopback(host),
             user: url
                 .password()
                 .map(|password| (decoded(url.username()), decoded(password))),
@@ -140,6 +144,14 @@ fn decoded(text: &str) -> String {
         .map_or_else(String::new, |(_, value)| value.into_owned())
 }
 
+fn is_loopback(host: &str) -> bool {
+    let ip = host
+        .trim_start_matches('[')
+        .trim_end_matches(']')
+        .parse::<IpAddr>();
+    host.eq_ignore_ascii_case("localhost") || ip.is_ok_and(|ip| ip.is_loopback())
+}
+
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "a test may panic")]
 mod tests {
@@ -192,5 +204,19 @@ mod tests {
         let error = address.options().err().unwrap().to_string();
         assert!(error.contains("/nowhere/a.creds"), "{error}");
         assert!(!error.contains("secret"), "{error}");
+    }
+
+    #[test]
+    fn servers_of_this_host_are_recognized() {
+        for (host, expected) in [
+            ("127.0.0.1", true),
+            ("localhost", true),
+            ("[::1]", true),
+            ("broker", false),
+            ("10.0.0.1", false),
+        ] {
+            let address = Address::parse(&format!("nats://{host}:4222")).unwrap();
+            assert_eq!(address.is_loopback, expected, "{host}");
+        }
     }
 }

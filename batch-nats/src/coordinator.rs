@@ -186,9 +186,12 @@ fn readable<T>(read: Result<T, serde_json::Error>) -> Option<T> {
 }
 
 impl PartitionChannel for Channel {
-    fn submit(&mut self, ticket: &PartitionTicket) -> Result<(), DispatchError> {
-        self.out.insert(ticket.step_execution, ticket.clone());
-        self.publish(ticket.clone())
+    fn submit(&mut self, tickets: &[PartitionTicket]) -> Result<(), DispatchError> {
+        for ticket in tickets {
+            self.out.insert(ticket.step_execution, ticket.clone());
+            self.publish(ticket.clone())?;
+        }
+        Ok(())
     }
 
     fn receive(&mut self, wait: Duration) -> Result<Option<PartitionEvent>, DispatchError> {

@@ -23,6 +23,7 @@ mod address;
 mod coordinator;
 mod error;
 mod message;
+mod outbox;
 mod server;
 mod transport;
 mod worker;

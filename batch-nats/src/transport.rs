@@ -54,6 +54,10 @@ impl PartitionTransport for NatsTransport {
     fn connect_worker(&self, queue: &str) -> Result<Box<dyn PartitionSource>, DispatchError> {
         Ok(Box::new(Source::connect(&self.0, queue)?))
     }
+
+    fn connects_hosts(&self) -> bool {
+        !self.0.address.is_loopback
+    }
 }
 
 impl fmt::Debug for NatsTransport {

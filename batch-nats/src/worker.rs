@@ -1,40 +1,27 @@
 //! The side of workers: pulls tickets, and reports.
-//!
-//! Reports and acknowledgements go through one queue, so that those of a partition arrive in their order, and partitions do not wait for
-//! the server.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use async_nats::Subscriber;
 use async_nats::jetstream::consumer::AckPolicy;
 use async_nats::jetstream::consumer::Consumer;
 use async_nats::jetstream::consumer::pull::Config;
-use async_nats::jetstream::message::PublishMessage;
-use async_nats::jetstream::{AckKind, Context, Message};
-use async_nats::{Client, Subscriber};
+use async_nats::jetstream::{AckKind, Message};
 use batch_runtime::StepExecutionId;
 use batch_runtime::partition::{
     CollectedPayload, DeclinedPartition, DispatchError, PartitionDelivery, PartitionSource, PartitionTicket,
 };
 use futures_util::{FutureExt, StreamExt};
-use tokio::sync::mpsc;
-use tokio::task::JoinHandle;
-use tokio::time::{sleep, timeout};
 
 use crate::message::{Piece, Report, cut};
+use crate::outbox::{Order, Outbox, Outgoing};
 use crate::server::{Server, token};
 
 /// The most bytes of a message's text. JSON may write them with twice as many; a server accepts 1 MiB by default.
 const PIECE: usize = 400 * 1024;
-/// The number of reports that wait for the server before partitions wait, too.
-const WAITING_REPORTS: usize = 1_000;
-/// The wait after a report that the server has not acknowledged, and the most tries.
-const PAUSE: Duration = Duration::from_millis(500);
-const TRIES: u32 = 240;
-/// The time for the last reports at the end of a worker.
-const LAST_REPORTS: Duration = Duration::from_secs(10);
 /// The wait before a ticket that a worker has declined is delivered again.
 const DECLINED: Duration = Duration::from_secs(1);
 /// The number of tickets that all workers of a queue may hold. More than they have slots.
@@ -49,9 +36,7 @@ pub(crate) struct Source {
     consumer: Consumer<Config>,
     stops: Subscriber,
     declined: Declined,
-    /// `None` once it is closed.
-    reports: Option<mpsc::Sender<Outgoing>>,
-    sending: Option<JoinHandle<()>>,
+    outbox: Arc<Outbox>,
 }
 
 impl Source {
@@ -77,16 +62,19 @@ impl Source {
             let stops = stops.map_err(|error| cannot("subscribe to stop requests").caused_by(error))?;
             Ok::<_, DispatchError>((consumer, stops))
         })?;
-        let (reports, waiting) = mpsc::channel(WAITING_REPORTS);
-        let sending = server.spawn(send(server.client.clone(), server.jetstream.clone(), waiting));
         Ok(Self {
             server: Arc::clone(server),
             consumer,
             stops,
             declined: Arc::default(),
-            reports: Some(reports),
-            sending: Some(sending),
+            outbox: Arc::new(Outbox::new(server)),
         })
+    }
+
+    /// Answers a message that no partition of this worker belongs to.
+    fn acknowledge(&self, message: Message, kind: AckKind) {
+        let acknowledgement = Outgoing::Acknowledge(Box::new(message), kind);
+        self.outbox.send(&Order::default(), acknowledgement);
     }
 
     /// Pulls the messages that are there, or else waits for one.
@@ -128,12 +116,11 @@ impl PartitionSource for Source {
         let mut taken: Vec<Box<dyn PartitionDelivery>> = Vec::new();
         let mut left_to_others = false;
         for message in self.pull(count, wait)? {
-            let Some(reports) = &self.reports else { break };
             let ticket: PartitionTicket = match serde_json::from_slice(&message.payload) {
                 Ok(ticket) => ticket,
                 Err(error) => {
                     tracing::error!(%error, "a ticket cannot be read, and is removed");
-                    enqueue(reports, Outgoing::Acknowledge(Box::new(message), AckKind::Term));
+                    self.acknowledge(message, AckKind::Term);
                     continue;
                 }
             };
@@ -141,10 +128,7 @@ impl PartitionSource for Source {
             declined.retain(|_, until| *until > begin);
             if declined.contains_key(&ticket.fingerprint) {
                 left_to_others = true;
-                enqueue(
-                    reports,
-                    Outgoing::Acknowledge(Box::new(message), AckKind::Nak(Some(DECLINED))),
-                );
+                self.acknowledge(message, AckKind::Nak(Some(DECLINED)));
                 continue;
             }
             taken.push(Box::new(Delivery {
@@ -152,7 +136,8 @@ impl PartitionSource for Source {
                 message,
                 server: Arc::clone(&self.server),
                 declined: Arc::clone(&self.declined),
-                reports: reports.clone(),
+                outbox: Arc::clone(&self.outbox),
+                order: Order::default(),
             }));
         }
         if left_to_others && taken.is_empty() {
@@ -176,16 +161,7 @@ impl PartitionSource for Source {
 /// The last reports and acknowledgements are sent before the process ends.
 impl Drop for Source {
     fn drop(&mut self) {
-        self.reports = None;
-        let Some(sending) = self.sending.take() else {
-            return;
-        };
-        let ended = self.server.wait(async { timeout(LAST_REPORTS, sending).await });
-        if ended.is_err() {
-            tracing::warn!(
-                "the last reports to coordinators are not sent; they find the ends in the repository"
-            );
-        }
+        self.outbox.finish();
     }
 }
 
@@ -195,7 +171,8 @@ struct Delivery {
     message: Message,
     server: Arc<Server>,
     declined: Declined,
-    reports: mpsc::Sender<Outgoing>,
+    outbox: Arc<Outbox>,
+    order: Order,
 }
 
 impl Delivery {
@@ -214,12 +191,13 @@ impl Delivery {
             let piece = serde_json::to_vec(&piece);
             let piece =
                 piece.map_err(|error| DispatchError::new("cannot write the report").caused_by(error))?;
-            enqueue(
-                &self.reports,
+            self.outbox.send(
+                &self.order,
                 Outgoing::Report {
                     subject: self.server.subject_of_reports(self.ticket.job_execution),
                     id: format!("{id}-{number}"),
-                    text: piece,
+                    text: piece.into(),
+                    is_needed: matches!(report, Report::Collected(_)),
                 },
             );
         }
@@ -231,10 +209,9 @@ impl Delivery {
     }
 
     fn acknowledge(&self, kind: AckKind) {
-        enqueue(
-            &self.reports,
-            Outgoing::Acknowledge(Box::new(self.message.clone()), kind),
-        );
+        let message = Box::new(self.message.clone());
+        self.outbox
+            .send(&self.order, Outgoing::Acknowledge(message, kind));
     }
 }
 
@@ -276,60 +253,6 @@ impl PartitionDelivery for Delivery {
         self.acknowledge(AckKind::Ack);
         Ok(())
     }
-}
-
-/// What a worker sends.
-enum Outgoing {
-    Report {
-        subject: String,
-        id: String,
-        text: Vec<u8>,
-    },
-    Acknowledge(Box<Message>, AckKind),
-}
-
-/// Queues a message. Waits if too many wait for the server.
-fn enqueue(reports: &mpsc::Sender<Outgoing>, message: Outgoing) {
-    // Closed once the worker has ended; then the coordinator finds the end in the repository.
-    let _ = reports.blocking_send(message);
-}
-
-/// Sends what is queued, one after the other, until the source and all deliveries are gone.
-/// Does not hold the server, whose threads it runs on.
-async fn send(client: Client, jetstream: Context, mut waiting: mpsc::Receiver<Outgoing>) {
-    while let Some(next) = waiting.recv().await {
-        match next {
-            Outgoing::Report { subject, id, text } => report(&jetstream, &subject, &id, text.into()).await,
-            Outgoing::Acknowledge(message, kind) => {
-                if let Err(error) = message.ack_with(kind).await {
-                    tracing::debug!(%error, "a ticket is not acknowledged; it will be delivered again");
-                }
-            }
-        }
-    }
-    if let Err(error) = client.flush().await {
-        tracing::debug!(%error, "the last acknowledgements may be lost");
-    }
-}
-
-async fn report(jetstream: &Context, subject: &str, id: &str, text: bytes::Bytes) {
-    for _ in 0..TRIES {
-        let message = PublishMessage::build().payload(text.clone()).message_id(id);
-        let sent = jetstream.send_publish(subject.to_owned(), message).await;
-        let acknowledged = match sent {
-            Ok(acknowledgement) => acknowledgement.await.map(drop),
-            Err(error) => Err(error),
-        };
-        match acknowledged {
-            Ok(()) => return,
-            Err(error) => tracing::debug!(%error, "a report is not acknowledged; sending it again"),
-        }
-        sleep(PAUSE).await;
-    }
-    tracing::warn!(
-        report = id,
-        "the NATS server has not accepted a report for a long time; it is lost"
-    );
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

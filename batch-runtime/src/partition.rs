@@ -12,7 +12,7 @@
 //! ```text
 //! coordinator                          dispatcher                worker
 //! plan, rows STARTING
-//! PartitionChannel::submit(ticket) --> carries it -------------> claim_partition(&ticket)   row STARTED, lease of the partition
+//! PartitionChannel::submit(tickets) -> carries them -----------> claim_partition(&ticket)   row STARTED, lease of the partition
 //!                                                                PartitionRun::run(..)      chunks commit under VERSION
 //! analyzer <-------------------------- Collected(payload) <----- its callback
 //! reads the row <--------------------- Ended(id) <-------------- returns                    row COMPLETED, FAILED or STOPPED

@@ -352,6 +352,12 @@ impl BatchRuntimeBuilder {
         definitions.log_problems();
         let repository = repository::open(&self.repository, self.clock, self.lease_time, &self.time_zone)?;
         let mut dispatchers = self.dispatchers;
+        let mut transports = dispatchers.transports.iter();
+        if let Some((name, _)) = transports.find(|(_, transport)| transport.connects_hosts())
+            && !repository.is_on_server()
+        {
+            return Err(BuildError::SqliteForHosts(name.clone()));
+        }
         let of_repository = RepositoryTransport(Arc::clone(&repository));
         dispatchers
             .transports
@@ -416,6 +422,12 @@ pub enum BuildError {
     /// The repository cannot be opened.
     #[error(transparent)]
     Repository(#[from] RepositoryError),
+    /// A transport connects hosts, but the repository is for processes of one host.
+    #[error(
+        "the transport `{0}` connects hosts, but a SQLite repository is for the processes of one; use PostgreSQL or MySQL, or a server at a \
+         loopback address"
+    )]
+    SqliteForHosts(String),
     /// [`dispatch`](BatchRuntimeBuilder::dispatch) names a dispatcher that the runtime does not have.
     #[error("unknown dispatcher `{}`; this runtime has {}", .name.escape_debug(), .known.join(", "))]
     UnknownDispatcher {

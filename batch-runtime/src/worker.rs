@@ -2,7 +2,7 @@
 //!
 //! They also run whole jobs: the launches that were queued for workers.
 //!
-//! One thread takes tickets, renews the registration and watches the slots; each partition runs on a thread of its own. The
+//! One thread takes tickets, renews the registration and watches the slots; each slot is a thread that runs partitions. The
 //! repository decides who runs a partition, so nothing here is lost with the process: a partition whose worker dies is
 //! submitted again by its coordinator.
 
@@ -24,7 +24,7 @@ use crate::dispatch::{
 };
 use crate::error::error_chain;
 use crate::ids::{JobExecutionId, StepExecutionId};
-use crate::operator::{ClaimPartitionError, PartitionStop};
+use crate::operator::{ClaimPartitionError, PartitionStop, RemoteProblem};
 use crate::repository::{RepositoryError, WorkerRow};
 use crate::runtime::BatchRuntime;
 use crate::status::BatchStatus;
@@ -34,6 +34,8 @@ use crate::worker::launches::Launches;
 const WAIT: Duration = Duration::from_millis(250);
 /// The interval at which the transport learns that partitions still run.
 const EXTEND: Duration = Duration::from_secs(5);
+/// Partitions that end within this time are quick.
+const QUICK: Duration = Duration::from_millis(100);
 /// The wait before a partition that this worker has declined is offered to it again.
 const DECLINED_FOR: Duration = Duration::from_secs(10);
 /// The wait after an error of the transport.
@@ -125,6 +127,7 @@ impl WorkerBuilder {
                 name: name.to_owned(),
                 known: dispatchers.transports.keys().cloned().collect(),
             })?;
+        self.runtime.job_operator().check_remote(&self.queue)?;
         let source = transport.connect_worker(&self.queue)?;
         let state = Arc::new(State::default());
         let launches = Launches::new(
@@ -150,8 +153,11 @@ impl WorkerBuilder {
             state: Arc::clone(&state),
             launches,
             source,
+            waiting: unbounded(),
+            threads: 0,
             ended,
             ends,
+            progressed: Instant::now(),
             registered: None,
             extended: Instant::now(),
         };
@@ -183,6 +189,9 @@ pub enum WorkerError {
         /// The transports of the runtime.
         known: Vec<String>,
     },
+    /// The queue, the clock or the host is wrong.
+    #[error("cannot start the worker: {0}")]
+    Remote(#[from] RemoteProblem),
     /// The transport cannot be reached, or rejects this program.
     #[error("cannot connect the worker: {}", error_chain(.0))]
     Transport(#[from] DispatchError),
@@ -244,6 +253,8 @@ impl fmt::Debug for Worker {
 #[derive(Default)]
 struct State {
     draining: AtomicBool,
+    /// Whether the last partition has ended quickly.
+    are_quick: AtomicBool,
     slots: Mutex<BTreeMap<StepExecutionId, Slot>>,
     launches: Arc<launches::State>,
 }
@@ -272,11 +283,19 @@ struct Running {
     state: Arc<State>,
     launches: Launches,
     source: Box<dyn PartitionSource>,
+    /// The tickets for the threads of the slots, which take them themselves.
+    waiting: (Sender<Ticketed>, Receiver<Ticketed>),
+    threads: u32,
     ended: Sender<StepExecutionId>,
     ends: Receiver<StepExecutionId>,
+    /// When the last partition has ended, or the first was taken.
+    progressed: Instant,
     registered: Option<Instant>,
     extended: Instant,
 }
+
+/// A ticket that was taken.
+type Ticketed = Arc<dyn PartitionDelivery>;
 
 impl Running {
     fn run(mut self) {
@@ -285,9 +304,8 @@ impl Running {
             self.extend();
             self.hand_back();
             self.stop_requested();
-            for ended in self.ends.try_iter() {
-                self.state.slots().remove(&ended);
-            }
+            self.note_ends();
+            self.hand_back_waiting();
             let running = self.state.slots().len();
             if self.state.is_draining() && running == 0 && self.launches.is_empty() {
                 break;
@@ -295,13 +313,12 @@ impl Running {
             if !self.state.is_draining() {
                 self.launches.take();
             }
-            let free = self
-                .row
-                .slots
-                .saturating_sub(u32::try_from(running).unwrap_or(u32::MAX));
-            if free == 0 || self.state.is_draining() {
+            let running = u32::try_from(running).unwrap_or(u32::MAX);
+            let free = (self.row.slots + self.ahead()).saturating_sub(running);
+            // Not one ticket for each partition that ends, if they end quickly.
+            if running > self.row.slots || free == 0 || self.state.is_draining() {
                 if let Ok(ended) = self.ends.recv_timeout(WAIT) {
-                    self.state.slots().remove(&ended);
+                    self.note_end(ended);
                 }
                 continue;
             }
@@ -318,6 +335,37 @@ impl Running {
         }
         if let Err(error) = self.runtime.shared().repository.deregister_worker() {
             tracing::warn!(%error, "cannot deregister the worker; its registration expires");
+        }
+    }
+
+    /// Returns how many tickets are taken beside those that run: none, unless partitions end so quickly that each would have to wait for
+    /// its ticket.
+    fn ahead(&self) -> u32 {
+        match self.state.are_quick.load(Ordering::Relaxed) {
+            true => self.row.slots,
+            false => 0,
+        }
+    }
+
+    fn note_ends(&mut self) {
+        while let Ok(ended) = self.ends.try_recv() {
+            self.note_end(ended);
+        }
+    }
+
+    fn note_end(&mut self, ended: StepExecutionId) {
+        self.progressed = Instant::now();
+        self.state.slots().remove(&ended);
+    }
+
+    /// Leaves the tickets that wait for a slot to other workers, if the partitions take longer than the last ones, or the worker drains.
+    fn hand_back_waiting(&mut self) {
+        if self.progressed.elapsed() < QUICK && !self.state.is_draining() {
+            return;
+        }
+        while let Ok(waiting) = self.waiting.1.try_recv() {
+            self.state.slots().remove(&waiting.ticket().step_execution);
+            done(waiting.hand_back(), "hand a ticket back");
         }
     }
 
@@ -381,7 +429,7 @@ impl Running {
         }
     }
 
-    fn begin(&self, delivery: Box<dyn PartitionDelivery>) {
+    fn begin(&mut self, delivery: Box<dyn PartitionDelivery>) {
         let delivery: Arc<dyn PartitionDelivery> = Arc::from(delivery);
         let id = delivery.ticket().step_execution;
         // A ticket that was delivered twice.
@@ -393,27 +441,37 @@ impl Running {
             stop: None,
         };
         self.state.slots().insert(id, slot);
-        let (runtime, state, ended) = (self.runtime.clone(), Arc::clone(&self.state), self.ended.clone());
+        if self.threads < self.row.slots
+            && let Err(error) = self.start_thread()
+        {
+            tracing::error!(%error, "cannot start a thread for partitions");
+            if self.threads == 0 {
+                self.state.slots().remove(&id);
+                let reason = format!("cannot start a thread: {error}");
+                return decline(&*delivery, &self.row.name, None, reason);
+            }
+        }
+        self.progressed = Instant::now();
+        // Its receiver lives as long as the worker.
+        let _ = self.waiting.0.send(delivery);
+    }
+
+    /// Starts the thread of a slot. It ends with the worker.
+    fn start_thread(&mut self) -> std::io::Result<()> {
+        let (runtime, state) = (self.runtime.clone(), Arc::clone(&self.state));
+        let (waiting, ended) = (self.waiting.1.clone(), self.ended.clone());
         let name = self.row.name.clone();
-        let thread = thread::Builder::new().name(format!("batch-partition-{id}"));
-        let spawned = thread.spawn({
-            let delivery = Arc::clone(&delivery);
-            move || {
+        self.threads += 1;
+        let thread = thread::Builder::new().name(format!("batch-partition-{}", self.threads));
+        let started = thread.spawn(move || {
+            for delivery in waiting {
+                let begin = Instant::now();
                 run(&runtime, &state, &delivery, &name);
-                // Its receiver lives as long as the worker.
-                let _ = ended.send(id);
+                state.are_quick.store(begin.elapsed() < QUICK, Ordering::Relaxed);
+                let _ = ended.send(delivery.ticket().step_execution);
             }
         });
-        if let Err(error) = spawned {
-            tracing::error!(%error, "cannot start a thread for a partition");
-            self.state.slots().remove(&id);
-            decline(
-                &*delivery,
-                &self.row.name,
-                None,
-                format!("cannot start a thread: {error}"),
-            );
-        }
+        started.map(drop).inspect_err(|_| self.threads -= 1)
     }
 }
 

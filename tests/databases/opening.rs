@@ -34,7 +34,7 @@ fn many_runtimes_open_a_new_database_at_once() {
             }
         });
         let applied = "SELECT COUNT(*) FROM __diesel_schema_migrations";
-        assert_eq!(place.connect().number(applied), 4, "{database:?}");
+        assert_eq!(place.connect().number(applied), 5, "{database:?}");
     }
 }
 
@@ -146,7 +146,7 @@ fn a_schema_of_postgresql_holds_a_repository() {
         }
         assert_eq!(
             place.connect().number(&format!("{tables} IN ('one', 'other')")),
-            number * 8
+            number * 12
         );
     }
     assert_eq!(place.connect().number(&format!("{tables} = 'public'")), 0);

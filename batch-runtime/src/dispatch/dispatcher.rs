@@ -27,15 +27,16 @@ pub trait PartitionDispatcher: Send + Sync {
 
 /// The connection of one element to the workers of its partitions. Dropped when all partitions have ended.
 pub trait PartitionChannel {
-    /// Submits a partition, whose row exists, to a worker. Is called again with a higher `attempt` if a worker has died, and with the
-    /// same one if no worker claims the partition, because its ticket may be lost.
+    /// Submits partitions, whose rows exist, to workers. Is called again with a higher `attempt` if a worker has died, and with the
+    /// same one if no worker claims a partition, because its ticket may be lost.
     ///
     /// # Errors
-    /// If no worker can be reached; the partition then ends FAILED.
-    fn submit(&mut self, ticket: &PartitionTicket) -> Result<(), DispatchError>;
+    /// If no worker can be reached; those of the partitions that no worker has claimed then end FAILED.
+    fn submit(&mut self, tickets: &[PartitionTicket]) -> Result<(), DispatchError>;
 
     /// Waits for the next event, at most `wait`. Returns `None` on timeout. The events of one partition come in their
-    /// order, [`PartitionEvent::Ended`] last. Spec: SUBJOB-11
+    /// order, [`PartitionEvent::Ended`] last. With a `wait` of zero, it returns what has arrived, without asking for more.
+    /// Spec: SUBJOB-11
     ///
     /// # Errors
     /// If the channel is broken for good. The engine then treats the submitted partitions as lost, and submits no others.

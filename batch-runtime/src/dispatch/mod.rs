@@ -1,6 +1,7 @@
 //! The interface between the engine and a dispatcher of partitions to worker processes. Public as
 //! [`partition`](crate::partition).
 
+mod alarm;
 mod dispatcher;
 mod dispatchers;
 mod repository;

@@ -1,34 +1,30 @@
 //! The transport that needs nothing but the repository: workers take tickets from a table, and report in another one.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::thread;
 use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
+use super::alarm::{AWAKE_FOR, Alarm};
 use super::{
     CollectedPayload, DeclinedPartition, DispatchError, PartitionChannel, PartitionDelivery,
     PartitionDispatcher, PartitionEvent, PartitionSource, PartitionTicket, PartitionTransport,
 };
 use crate::ids::{JobExecutionId, StepExecutionId};
-use crate::repository::{JobRepository, PartitionReport, QueuedPartition, RepositoryError};
-
-/// The pauses between two looks at the tables: short after a success, and longer while there is nothing to do.
-const SHORTEST_PAUSE: Duration = Duration::from_millis(5);
-const LONGEST_PAUSE: Duration = Duration::from_millis(200);
+use crate::repository::{Channel, JobRepository, PartitionReport, QueuedPartition, RepositoryError};
 
 /// The transport `repository`.
 pub(crate) struct RepositoryTransport(pub(crate) Arc<dyn JobRepository>);
 
 impl PartitionDispatcher for RepositoryTransport {
-    fn open(&self, _: JobExecutionId, queue: &str) -> Result<Box<dyn PartitionChannel>, DispatchError> {
+    fn open(&self, job: JobExecutionId, queue: &str) -> Result<Box<dyn PartitionChannel>, DispatchError> {
         Ok(Box::new(RepositoryChannel {
             repository: Arc::clone(&self.0),
             queue: queue.to_owned(),
-            out: Vec::new(),
+            out: BTreeSet::new(),
             events: Vec::new(),
-            pause: SHORTEST_PAUSE,
+            alarm: Alarm::new(&self.0, Channel::Reports, &job.to_string()),
         }))
     }
 }
@@ -39,7 +35,8 @@ impl PartitionTransport for RepositoryTransport {
             repository: Arc::clone(&self.0),
             queue: queue.to_owned(),
             declined: Arc::default(),
-            pause: SHORTEST_PAUSE,
+            alarm: Alarm::new(&self.0, Channel::Tickets, queue),
+            woken: Arc::default(),
         }))
     }
 }
@@ -53,28 +50,24 @@ enum Report {
     Ended,
 }
 
-/// The numbers of reports that are no payload: those of payloads count from 1.
-const ENDED: u64 = i64::MAX as u64;
-const DECLINED: u64 = 0;
-
 struct RepositoryChannel {
     repository: Arc<dyn JobRepository>,
     queue: String,
     /// The submitted partitions that have not ended.
-    out: Vec<StepExecutionId>,
+    out: BTreeSet<StepExecutionId>,
     /// Events that are to be returned, the next one last.
     events: Vec<PartitionEvent>,
-    pause: Duration,
+    alarm: Alarm,
 }
 
 impl PartitionChannel for RepositoryChannel {
-    fn submit(&mut self, ticket: &PartitionTicket) -> Result<(), DispatchError> {
-        let submitted = self.repository.submit_partition(&self.queue, &queued(ticket));
-        submitted.map_err(|error| DispatchError::new("cannot queue the partition").caused_by(error))?;
-        if !self.out.contains(&ticket.step_execution) {
-            self.out.push(ticket.step_execution);
-        }
-        self.pause = SHORTEST_PAUSE;
+    fn submit(&mut self, tickets: &[PartitionTicket]) -> Result<(), DispatchError> {
+        let partitions: Vec<QueuedPartition> = tickets.iter().map(queued).collect();
+        let submitted = self.repository.submit_partitions(&self.queue, &partitions);
+        submitted.map_err(|error| DispatchError::new("cannot queue partitions").caused_by(error))?;
+        self.out
+            .extend(tickets.iter().map(|ticket| ticket.step_execution));
+        self.alarm.was_in_vain(false);
         Ok(())
     }
 
@@ -83,28 +76,35 @@ impl PartitionChannel for RepositoryChannel {
         loop {
             if let Some(event) = self.events.pop() {
                 if let PartitionEvent::Ended(id) = &event {
-                    self.out.retain(|other| other != id);
+                    self.out.remove(id);
                 }
                 return Ok(Some(event));
             }
+            if wait.is_zero() {
+                return Ok(None);
+            }
             // Without the database nothing else works either: the job's own lease decides.
-            match self.repository.take_reports(&self.out) {
+            match self.repository.take_reports(&self.waiting()) {
                 Ok(reports) => self.events = reports.into_iter().rev().filter_map(event).collect(),
                 Err(error) => tracing::warn!(%error, "cannot read the reports of workers; trying again"),
             }
-            if self.events.is_empty() && !pause(&mut self.pause, until) {
+            self.alarm.was_in_vain(self.events.is_empty());
+            if self.events.is_empty() && !self.alarm.wait(until) {
                 return Ok(None);
-            }
-            if !self.events.is_empty() {
-                self.pause = SHORTEST_PAUSE;
             }
         }
     }
 
     fn stop(&mut self) {
-        if let Err(error) = self.repository.withdraw_partitions(&self.out) {
+        if let Err(error) = self.repository.withdraw_partitions(&self.waiting()) {
             tracing::warn!(%error, "cannot withdraw the tickets of partitions");
         }
+    }
+}
+
+impl RepositoryChannel {
+    fn waiting(&self) -> Vec<StepExecutionId> {
+        self.out.iter().copied().collect()
     }
 }
 
@@ -127,8 +127,12 @@ struct RepositorySource {
     repository: Arc<dyn JobRepository>,
     queue: String,
     declined: Declined,
-    pause: Duration,
+    alarm: Alarm,
+    woken: Woken,
 }
+
+/// When a delivery of this worker has last woken a coordinator.
+type Woken = Arc<Mutex<Option<Instant>>>;
 
 impl PartitionSource for RepositorySource {
     fn take(&mut self, count: u32, wait: Duration) -> Result<Vec<Box<dyn PartitionDelivery>>, DispatchError> {
@@ -138,19 +142,20 @@ impl PartitionSource for RepositorySource {
             let taken = self.repository.take_partitions(&self.queue, count, &except);
             let taken =
                 taken.map_err(|error| DispatchError::new("cannot take partitions").caused_by(error))?;
+            self.alarm.was_in_vain(taken.is_empty());
             if !taken.is_empty() {
-                self.pause = SHORTEST_PAUSE;
                 let delivery = |partition: QueuedPartition| -> Box<dyn PartitionDelivery> {
                     Box::new(RepositoryDelivery {
                         repository: Arc::clone(&self.repository),
                         queue: self.queue.clone(),
                         declined: Arc::clone(&self.declined),
+                        woken: Arc::clone(&self.woken),
                         ticket: ticket(partition),
                     })
                 };
                 return Ok(taken.into_iter().map(delivery).collect());
             }
-            if !pause(&mut self.pause, until) {
+            if !self.alarm.wait(until) {
                 return Ok(Vec::new());
             }
         }
@@ -166,25 +171,26 @@ impl RepositorySource {
     }
 }
 
-/// Waits for the next look, each time longer. Returns `false` if `until` has passed.
-fn pause(pause: &mut Duration, until: Instant) -> bool {
-    let left = until.saturating_duration_since(Instant::now());
-    if left.is_zero() {
-        return false;
-    }
-    thread::sleep((*pause).min(left));
-    *pause = (*pause * 2).min(LONGEST_PAUSE);
-    true
-}
-
 struct RepositoryDelivery {
     repository: Arc<dyn JobRepository>,
     queue: String,
     declined: Declined,
+    woken: Woken,
     ticket: PartitionTicket,
 }
 
 impl RepositoryDelivery {
+    /// Returns whether to wake the coordinator: not with each of many reports, because it looks often while reports arrive, and PostgreSQL
+    /// commits transactions that wake one after the other.
+    fn wakes(&self) -> bool {
+        let mut woken = self.woken.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_due = woken.is_none_or(|woken| woken.elapsed() > AWAKE_FOR);
+        if is_due {
+            *woken = Some(Instant::now());
+        }
+        is_due
+    }
+
     fn report(&self, number: u64, report: &Report) -> Result<(), DispatchError> {
         let cannot = || DispatchError::new("cannot report to the coordinator");
         let text = serde_json::to_string(report).map_err(|error| cannot().caused_by(error))?;
@@ -195,7 +201,7 @@ impl RepositoryDelivery {
             number,
             report: text,
         };
-        let reported = self.repository.report_partition(&report);
+        let reported = self.repository.report_partition(&report, self.wakes());
         reported.map_err(|error: RepositoryError| cannot().caused_by(error))
     }
 }
@@ -210,14 +216,14 @@ impl PartitionDelivery for RepositoryDelivery {
     }
 
     fn ended(&self) -> Result<(), DispatchError> {
-        self.report(ENDED, &Report::Ended)
+        self.report(PartitionReport::END, &Report::Ended)
     }
 
     fn decline(&self, reason: &DeclinedPartition, wait: Duration) -> Result<(), DispatchError> {
         let mut declined = self.declined.lock().unwrap_or_else(PoisonError::into_inner);
         declined.insert(self.ticket.fingerprint.clone(), Instant::now() + wait);
         drop(declined);
-        self.report(DECLINED, &Report::Declined(reason.clone()))?;
+        self.report(PartitionReport::DECLINED, &Report::Declined(reason.clone()))?;
         self.hand_back()
     }
 

@@ -18,6 +18,11 @@ pub trait PartitionTransport: PartitionDispatcher {
     /// # Errors
     /// If the transport cannot be reached, or rejects this program.
     fn connect_worker(&self, queue: &str) -> Result<Box<dyn PartitionSource>, DispatchError>;
+
+    /// Returns whether processes of other hosts use the transport, which a SQLite repository cannot serve. Default: `false`.
+    fn connects_hosts(&self) -> bool {
+        false
+    }
 }
 
 /// The connection of a worker process to a queue.

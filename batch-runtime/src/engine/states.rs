@@ -1,21 +1,23 @@
 //! The stored states of parallel elements, shared by the threads of an execution.
 
 use std::collections::BTreeMap;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 use super::threads::lock;
 use crate::repository::{ElementState, RepositoryError};
 
 /// The states by the paths of the elements.
 #[derive(Default)]
-pub(crate) struct States(Mutex<BTreeMap<String, ElementState>>);
+pub(crate) struct States(Mutex<BTreeMap<String, Arc<ElementState>>>);
 
 impl States {
     pub(crate) fn new(kept: BTreeMap<String, ElementState>) -> Self {
-        Self(Mutex::new(kept))
+        let shared = kept.into_iter().map(|(key, state)| (key, Arc::new(state)));
+        Self(Mutex::new(shared.collect()))
     }
 
-    pub(super) fn get(&self, key: &str) -> ElementState {
+    /// Returns the state of an element. A plan may be large, so it is not copied.
+    pub(super) fn get(&self, key: &str) -> Arc<ElementState> {
         lock(&self.0).get(key).cloned().unwrap_or_default()
     }
 
@@ -27,7 +29,7 @@ impl States {
         record: impl FnOnce(&ElementState) -> Result<(), RepositoryError>,
     ) -> Result<(), RepositoryError> {
         let mut states = lock(&self.0);
-        let state = states.entry(key.to_owned()).or_default();
+        let state = Arc::make_mut(states.entry(key.to_owned()).or_default());
         change(state);
         record(state)
     }

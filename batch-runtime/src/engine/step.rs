@@ -495,7 +495,9 @@ impl StepRunner<'_> {
                 ..StepState::default()
             }),
         };
-        let recorded = shared.repository.end_step(execution, ending, state.as_ref());
+        let recorded = shared
+            .repository
+            .end_step(&shared.running.lease, execution, ending, state.as_ref());
         recorded.inspect_err(|_| {
             // Logs the true cause, which could not be recorded.
             tracing::error!(step = self.id, status = %ending.status, message = ending.message, "cannot record the end of the step");

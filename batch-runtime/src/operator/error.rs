@@ -3,7 +3,7 @@
 use batch_xml::JobXmlErrors;
 use thiserror::Error;
 
-use super::ArchiveError;
+use super::{ArchiveError, RemoteProblem};
 use crate::ids::{JobExecutionId, JobInstanceId, LaunchId};
 use crate::parameters::ParameterError;
 use crate::repository::RepositoryError;
@@ -150,6 +150,9 @@ pub enum StartError {
         /// The dispatchers of the runtime.
         known: Vec<String>,
     },
+    /// Its partitions, or the job itself, cannot be given to workers.
+    #[error(transparent)]
+    Remote(RemoteProblem),
     /// A parameter that the repository cannot hold.
     #[error(transparent)]
     Parameter(ParameterError),

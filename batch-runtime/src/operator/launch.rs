@@ -9,7 +9,7 @@ use batch_xml::Diagnostic;
 
 use super::definitions::{Wanted, rejecting};
 use super::{JobOperator, JobOperatorError, Result, Shared, StartError};
-use crate::dispatch::LOCAL;
+use crate::dispatch::{DEFAULT_QUEUE, LOCAL};
 use crate::engine::{BoundJob, Dispatch, JobRunner, Running};
 use crate::execution::JobExecution;
 use crate::ids::{JobExecutionId, LaunchId};
@@ -244,7 +244,12 @@ impl JobOperator {
                     known: dispatchers.names().into_iter().map(str::to_owned).collect(),
                 }));
             }
-            is_remote |= name != LOCAL;
+            if name != LOCAL {
+                is_remote = true;
+                let queue = partition.queue.as_deref().unwrap_or(DEFAULT_QUEUE);
+                self.check_queue(queue)
+                    .map_err(|problem| reject(StartError::Remote(problem)))?;
+            }
         }
         Ok(match is_remote {
             false => None,

@@ -18,6 +18,7 @@ mod partition_jobs;
 mod partition_run;
 mod query;
 mod recover;
+mod remote_checks;
 mod remote_launch;
 mod shared;
 mod stop;
@@ -38,6 +39,7 @@ pub use explain::{
 };
 pub use partition_run::{ClaimPartitionError, PartitionRun, PartitionStop};
 pub use recover::{Recovered, Recovery};
+pub use remote_checks::RemoteProblem;
 pub(crate) use remote_launch::BegunLaunch;
 pub use remote_launch::{LaunchInfo, LaunchStatus};
 pub(crate) use shared::{Limits, Shared};

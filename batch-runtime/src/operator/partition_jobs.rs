@@ -3,14 +3,56 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::engine::BoundJob;
-use crate::ids::JobExecutionId;
+use crate::engine::{BoundJob, States};
+use crate::ids::{JobExecutionId, StepExecutionId};
+use crate::repository::{ClaimedPartition, JobRepository, RepositoryError};
 
 /// A job that partitions of this process belong to.
 #[derive(Clone)]
 pub(super) struct PartitionJob {
     pub(super) fingerprint: String,
     pub(super) bound: Arc<BoundJob>,
+    /// Whether the job execution is the first one of its instance.
+    pub(super) is_first: bool,
+    states: Arc<Mutex<Option<KnownStates>>>,
+}
+
+/// The states of the elements, with the latest step execution that existed when they were read.
+#[derive(Clone)]
+struct KnownStates {
+    latest: StepExecutionId,
+    states: Arc<States>,
+}
+
+impl PartitionJob {
+    pub(super) fn new(fingerprint: String, bound: BoundJob, is_first: bool) -> Self {
+        Self {
+            fingerprint,
+            bound: Arc::new(bound),
+            is_first,
+            states: Arc::default(),
+        }
+    }
+
+    /// Returns the states of the elements for a claimed partition. Its plan was stored before its row, and is not replaced before it ends,
+    /// so states that were read when the row existed are valid for it.
+    pub(super) fn states_for(
+        &self,
+        repository: &dyn JobRepository,
+        claimed: &ClaimedPartition,
+    ) -> Result<Arc<States>, RepositoryError> {
+        let mut known = self.states.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(valid) = known.as_ref().filter(|known| known.latest >= claimed.row.id) {
+            return Ok(Arc::clone(&valid.states));
+        }
+        let latest = repository.latest_step(claimed.lease.execution_id)?;
+        let states = Arc::new(States::new(repository.element_states(claimed.lease.instance_id)?));
+        *known = Some(KnownStates {
+            latest: latest.unwrap_or(claimed.row.id),
+            states: Arc::clone(&states),
+        });
+        Ok(states)
+    }
 }
 
 /// The number of jobs that a worker keeps. Most of its partitions belong to few executions.

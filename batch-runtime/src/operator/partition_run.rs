@@ -84,24 +84,34 @@ impl JobOperator {
             });
         }
         let asked = Instant::now();
-        let claimed = shared.repository.claim_partition(ticket.step_execution)?;
+        let claimed = shared
+            .repository
+            .claim_partition(execution, ticket.step_execution, job.is_first)?;
         let claimed = claimed.ok_or(ClaimPartitionError::Taken(ticket.step_execution))?;
+        let states = job.states_for(&*shared.repository, &claimed);
         let running = Arc::new(Running::new(claimed.lease, shared.repository.lease_time(), asked));
         shared.partitions().push(Arc::clone(&running));
+        let mut run = PartitionRun {
+            can_hand_back: false,
+            is_recorded: false,
+            remote: None,
+            ticket: ticket.clone(),
+            running: Arc::clone(&running),
+            shared: Arc::clone(&shared),
+        };
         let remote = RemotePartition {
             job: job.bound,
             repository: Arc::clone(&shared.repository),
-            running: Arc::clone(&running),
+            running,
             claimed,
+            // If it fails, the run is dropped, and releases the lease.
+            states: states?,
+            is_first: job.is_first,
             partition_threads: shared.limits.partition_threads,
         };
-        Ok(PartitionRun {
-            can_hand_back: remote.can_hand_back(),
-            remote: Some(remote),
-            ticket: ticket.clone(),
-            running,
-            shared,
-        })
+        run.can_hand_back = remote.can_hand_back();
+        run.remote = Some(remote);
+        Ok(run)
     }
 
     /// Resolves and binds the job of an execution that another process coordinates.
@@ -119,10 +129,9 @@ impl JobOperator {
             .definitions
             .bind(wanted, &parameters, &parameters, secrets, &reject)?
             .bound;
-        Ok(PartitionJob {
-            fingerprint,
-            bound: Arc::new(bound.job),
-        })
+        let executions = shared.repository.job_executions(found.instance_id)?;
+        let is_first = executions.len() == 1;
+        Ok(PartitionJob::new(fingerprint, bound.job, is_first))
     }
 }
 
@@ -133,6 +142,8 @@ pub struct PartitionRun {
     ticket: PartitionTicket,
     running: Arc<Running>,
     can_hand_back: bool,
+    /// True once the end is recorded: nobody asks for the lease any more.
+    is_recorded: bool,
     shared: Arc<Shared>,
 }
 
@@ -173,7 +184,12 @@ impl PartitionRun {
             });
         });
         // A panic of the runtime itself must not keep the lease.
-        catch_unwind(AssertUnwindSafe(|| remote.run(&sink))).unwrap_or(Err(RepositoryError::Fault))?;
+        let ended = catch_unwind(AssertUnwindSafe(|| remote.run(&sink)));
+        let status = ended.unwrap_or(Err(RepositoryError::Fault))?;
+        if !self.running.is_handing_back() {
+            self.is_recorded = true;
+            return Ok(status);
+        }
         let ended = self.shared.repository.step(step_execution)?;
         ended.map(|(row, _)| row.status).ok_or(RepositoryError::Fault)
     }
@@ -183,7 +199,11 @@ impl Drop for PartitionRun {
     fn drop(&mut self) {
         let partitions = &mut self.shared.partitions();
         partitions.retain(|other| !Arc::ptr_eq(other, &self.running));
-        if let Err(error) = self.shared.repository.release_lease(self.running.release()) {
+        let lease = self.running.release();
+        if self.is_recorded {
+            return;
+        }
+        if let Err(error) = self.shared.repository.release_lease(lease) {
             tracing::warn!(%error, "cannot release the lease of a partition; it expires");
         }
     }

@@ -81,6 +81,8 @@ impl JobOperator {
         queue: &str,
     ) -> Result<LaunchId> {
         let parameters = parameters.into();
+        self.check_queue(queue)
+            .map_err(|problem| rejecting(job)(StartError::Remote(problem)))?;
         let (prepared, mut wish) = self.prepare_launch(job, &parameters)?;
         let fingerprint = self.fingerprint(Wanted::Id(job), &wish.parameters)?;
         // The worker completes them by those of the instance, as this call did to check the job.

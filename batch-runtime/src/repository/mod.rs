@@ -34,6 +34,7 @@ pub(crate) use records::{
     StopOutcome, TakenLaunch, Target, WithdrawOutcome, WorkerRow,
 };
 pub(crate) use store::{
-    ArchiveStore, JobRepository, JobStore, LaunchStore, OperatorStore, QueueStore, StepStore,
+    ArchiveStore, Channel, JobRepository, JobStore, LaunchStore, Listener, OperatorStore, QueueStore,
+    StepStore,
 };
 pub use url::{MigrationStatus, RepositoryUrl, SpringBatchVersion};

@@ -247,6 +247,13 @@ pub(crate) struct PartitionReport {
     pub(crate) report: String,
 }
 
+impl PartitionReport {
+    /// The number of the report that a partition has ended.
+    pub(crate) const END: u64 = i64::MAX as u64;
+    /// The number of the report that a worker cannot run the partition. Those of payloads count from 1.
+    pub(crate) const DECLINED: u64 = 0;
+}
+
 /// A submitted partition that no living worker runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum PartitionSight {

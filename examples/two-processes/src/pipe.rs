@@ -134,17 +134,8 @@ struct PipeChannel {
 }
 
 impl PartitionChannel for PipeChannel {
-    fn submit(&mut self, ticket: &PartitionTicket) -> Result<(), DispatchError> {
-        let load = |number: &usize| self.out.values().filter(|worker| *worker == number).count();
-        let alive = (0..self.lines.len()).filter(|number| !self.lines[*number].is_lost);
-        let worker = alive.min_by_key(load);
-        let worker = worker.ok_or_else(|| DispatchError::new("every worker is gone"))?;
-        self.out.insert(ticket.step_execution, worker);
-        if self.lines[worker].send(&Request::Run(ticket.clone())).is_err() {
-            // The next `receive` reports its partitions as lost.
-            self.lines[worker].is_lost = true;
-        }
-        Ok(())
+    fn submit(&mut self, tickets: &[PartitionTicket]) -> Result<(), DispatchError> {
+        tickets.iter().try_for_each(|ticket| self.send(ticket))
     }
 
     fn receive(&mut self, wait: Duration) -> Result<Option<PartitionEvent>, DispatchError> {
@@ -175,6 +166,19 @@ impl PartitionChannel for PipeChannel {
 }
 
 impl PipeChannel {
+    fn send(&mut self, ticket: &PartitionTicket) -> Result<(), DispatchError> {
+        let load = |number: &usize| self.out.values().filter(|worker| *worker == number).count();
+        let alive = (0..self.lines.len()).filter(|number| !self.lines[*number].is_lost);
+        let worker = alive.min_by_key(load);
+        let worker = worker.ok_or_else(|| DispatchError::new("every worker is gone"))?;
+        self.out.insert(ticket.step_execution, worker);
+        if self.lines[worker].send(&Request::Run(ticket.clone())).is_err() {
+            // The next `receive` reports its partitions as lost.
+            self.lines[worker].is_lost = true;
+        }
+        Ok(())
+    }
+
     /// Returns a partition whose worker is gone or silent.
     fn lost(&mut self) -> Option<StepExecutionId> {
         for line in &mut self.lines {

@@ -33,11 +33,9 @@ impl<'t, 'scope> LocalThreads<'t, 'scope> {
             out: Vec::new(),
         }
     }
-}
 
-impl PartitionChannel for LocalThreads<'_, '_> {
-    fn submit(&mut self, ticket: &PartitionTicket) -> Result<(), DispatchError> {
-        let (element, row) = (self.element, ticket.step_execution);
+    fn begin(&mut self, row: StepExecutionId) -> Result<(), DispatchError> {
+        let element = self.element;
         let prepared = element
             .prepared(row)
             .ok_or_else(|| DispatchError::new("the partition was not prepared"))?;
@@ -53,6 +51,14 @@ impl PartitionChannel for LocalThreads<'_, '_> {
             payloads: 0,
         });
         Ok(())
+    }
+}
+
+impl PartitionChannel for LocalThreads<'_, '_> {
+    fn submit(&mut self, tickets: &[PartitionTicket]) -> Result<(), DispatchError> {
+        tickets
+            .iter()
+            .try_for_each(|ticket| self.begin(ticket.step_execution))
     }
 
     /// Waits without a limit: a thread always reports its end, and stop requests reach it directly.

@@ -28,8 +28,8 @@ impl Walk<'_> {
         // A plan within an element whose work was undone does not count. Spec: D-48
         let is_valid = self.since.is_none_or(|since| stored.planned >= since);
         let algorithm = partition.algorithm.as_ref().map(|bound| bound.name.as_str());
-        let earlier = stored.plan.filter(|_| is_valid);
-        if let Some(plan) = &earlier {
+        let earlier = stored.plan.as_ref().filter(|_| is_valid);
+        if let Some(plan) = earlier {
             let is_same_kind = stored.algorithm.is_some() == algorithm.is_some();
             let is_kept = algorithm.is_none() || partition.replan == Replan::No;
             match changed(plan, partition, is_same_kind) {
@@ -47,12 +47,12 @@ impl Walk<'_> {
         }
         let replaces = |plan: &PartitionPlan| plan.partitions_override() || partition.replan == Replan::All;
         let replaces = earlier.is_some() && plan.as_ref().is_ok_and(replaces);
-        let plan = match earlier.as_ref().filter(|_| !replaces) {
+        let plan = match earlier.filter(|_| !replaces) {
             None => plan,
             Some(earlier) => plan.and_then(|plan| with_count_of(earlier, plan, key)),
         };
         if let (Ok(plan), Some(earlier), Replan::SafeProperties, false) =
-            (&plan, &earlier, partition.replan, replaces)
+            (&plan, earlier, partition.replan, replaces)
             && let Some(failure) = self.replaced_input(key, earlier, plan)?
         {
             return Ok(Err(failure));

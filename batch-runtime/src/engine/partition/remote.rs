@@ -13,6 +13,7 @@ use crate::engine::listeners::JobListeners;
 use crate::engine::states::States;
 use crate::engine::threads::{CollectorSink, Running};
 use crate::engine::walk::{Shared, Walk};
+use crate::execution::StepCounters;
 use crate::repository::{ClaimedPartition, Ending, JobRepository, RepositoryError};
 use crate::status::BatchStatus;
 
@@ -22,6 +23,10 @@ pub(crate) struct RemotePartition {
     pub(crate) repository: Arc<dyn JobRepository>,
     pub(crate) running: Arc<Running>,
     pub(crate) claimed: ClaimedPartition,
+    /// The states of the elements when the row of the partition existed, or later.
+    pub(crate) states: Arc<States>,
+    /// Whether the job execution is the first one of its instance: no partition has run before.
+    pub(crate) is_first: bool,
     pub(crate) partition_threads: usize,
 }
 
@@ -43,11 +48,11 @@ impl RemotePartition {
         self.job.elements.partitioned_chunk(id)
     }
 
-    /// Runs the partition and records its end.
+    /// Runs the partition and records its end. Returns how it ended.
     ///
     /// # Errors
     /// If the repository rejects a write; the end is not recorded then.
-    pub(crate) fn run(self, sink: &CollectorSink) -> Result<(), RepositoryError> {
+    pub(crate) fn run(self, sink: &CollectorSink) -> Result<BatchStatus, RepositoryError> {
         let lease = self.running.lease;
         let job = JobContext::new(
             &self.job.id,
@@ -65,14 +70,13 @@ impl RemotePartition {
             Ok(listeners) => listeners,
             Err(failure) => return self.fail(failure),
         };
-        let states = States::new(self.repository.element_states(lease.instance_id)?);
         let shared = Shared {
             job: &self.job,
             repository: self.repository.as_ref(),
             running: &self.running,
             listeners: &listeners,
             outside: &contexts,
-            states: &states,
+            states: &self.states,
             partition_threads: self.partition_threads,
             dispatch: None,
         };
@@ -80,11 +84,11 @@ impl RemotePartition {
         worker.runs_here();
         let walk = Walk::new(shared, &worker);
         let path = path_of(&self.claimed.row.step_name);
-        let ended = run_at(&walk, &self.job.elements, &path, &self.claimed, sink);
+        let ended = self.run_at(&walk, &self.job.elements, &path, sink);
         self.running.workers.end(&worker);
         discard(listeners);
         match ended? {
-            Some(()) => Ok(()),
+            Some(status) => Ok(status),
             None => {
                 let name = &self.claimed.row.step_name;
                 self.fail(Failure::new(format!(
@@ -95,10 +99,87 @@ impl RemotePartition {
         }
     }
 
-    fn fail(&self, failure: Failure) -> Result<(), RepositoryError> {
+    /// Finds the element that `path` leads to and runs the partition. Returns `None` if the job has no such element.
+    fn run_at(
+        &self,
+        walk: &Walk<'_>,
+        elements: &Elements,
+        path: &[(&str, u32)],
+        sink: &CollectorSink,
+    ) -> Result<Option<BatchStatus>, RepositoryError> {
+        let Some(((id, number), inner)) = path.split_first() else {
+            return Ok(None);
+        };
+        let Some(found) = find(walk, elements, id, &walk.contexts) else {
+            return Ok(None);
+        };
+        let key = format!("{}{id}", walk.prefix);
+        let state = walk.state_of(&key);
+        let of_xml;
+        let plan = match &state.plan {
+            Some(stored) => stored,
+            None => {
+                of_xml = found.bound.plan_of_xml();
+                &of_xml
+            }
+        };
+        let around = Walk {
+            since: walk.since.max(found.since),
+            ..walk.clone()
+        };
+        let element = PartitionedElement::new(
+            &around,
+            (&found.element.id, &key),
+            (found.bound, plan),
+            &found.contexts,
+        );
+        if inner.is_empty() {
+            return self.run_claimed(&element, *number, sink).map(Some);
+        }
+        let path = element.path_to(*number);
+        let Ok(PartitionBody { element: body, .. }) = element.bound.binder.bind(&path) else {
+            return Ok(None);
+        };
+        let ElementBody::Flow(flow) = &body.body else {
+            return Ok(None);
+        };
+        let inside = Walk {
+            contexts: found.contexts.clone(),
+            prefix: format!("{key}:{number}/"),
+            path,
+            since: element.since,
+            ..walk.clone()
+        };
+        self.run_at(&inside, &flow.elements, inner, sink)
+    }
+
+    fn run_claimed(
+        &self,
+        element: &PartitionedElement<'_>,
+        number: u32,
+        sink: &CollectorSink,
+    ) -> Result<BatchStatus, RepositoryError> {
+        let (row, state) = (self.claimed.row.clone(), self.claimed.state.clone());
+        let instance = self.claimed.lease.instance_id;
+        let before = match self.is_first {
+            true => StepCounters::default(),
+            // The latest row is the one of this partition.
+            false => {
+                self.repository
+                    .step_history(instance, &row.step_name, element.since)?
+                    .before
+            }
+        };
+        let ended = element.run_claimed(&element.walk.worker, sink, number, (row, state, before))?;
+        Ok(ended.outcome.status())
+    }
+
+    fn fail(&self, failure: Failure) -> Result<BatchStatus, RepositoryError> {
         let mut row = self.claimed.row.clone();
+        let ending = Ending::of(BatchStatus::Failed, failure.message);
         self.repository
-            .end_step(&mut row, &Ending::of(BatchStatus::Failed, failure.message), None)
+            .end_step(&self.running.lease, &mut row, &ending, None)?;
+        Ok(BatchStatus::Failed)
     }
 }
 
@@ -107,58 +188,6 @@ fn path_of(step_name: &str) -> Vec<(&str, u32)> {
     let keys = step_name.split('/').filter_map(|key| key.rsplit_once(':'));
     keys.filter_map(|(id, number)| Some((id, number.parse().ok()?)))
         .collect()
-}
-
-/// Finds the element that `path` leads to and runs the partition. Returns `None` if the job has no such element.
-fn run_at(
-    walk: &Walk<'_>,
-    elements: &Elements,
-    path: &[(&str, u32)],
-    claimed: &ClaimedPartition,
-    sink: &CollectorSink,
-) -> Result<Option<()>, RepositoryError> {
-    let Some(((id, number), inner)) = path.split_first() else {
-        return Ok(None);
-    };
-    let Some(found) = find(walk, elements, id, &walk.contexts) else {
-        return Ok(None);
-    };
-    let key = format!("{}{id}", walk.prefix);
-    let stored = walk.state_of(&key).plan;
-    let plan = stored.unwrap_or_else(|| found.bound.plan_of_xml());
-    let around = Walk {
-        since: walk.since.max(found.since),
-        ..walk.clone()
-    };
-    let element = PartitionedElement::new(
-        &around,
-        (&found.element.id, &key),
-        (found.bound, &plan),
-        &found.contexts,
-    );
-    if inner.is_empty() {
-        let (row, state) = (claimed.row.clone(), claimed.state.clone());
-        let repository = walk.shared.repository;
-        let history = repository.step_history(claimed.lease.instance_id, &row.step_name, element.since)?;
-        // The latest row is the one of this partition.
-        element.run_claimed(&walk.worker, sink, *number, (row, state, history.before))?;
-        return Ok(Some(()));
-    }
-    let path = element.path_to(*number);
-    let Ok(PartitionBody { element: body, .. }) = element.bound.binder.bind(&path) else {
-        return Ok(None);
-    };
-    let ElementBody::Flow(flow) = &body.body else {
-        return Ok(None);
-    };
-    let inside = Walk {
-        contexts: found.contexts.clone(),
-        prefix: format!("{key}:{number}/"),
-        path,
-        since: element.since,
-        ..walk.clone()
-    };
-    run_at(&inside, &flow.elements, inner, claimed, sink)
 }
 
 /// Finds the partitioned element `id` in the elements of a job or flow, and in the flows and splits within.

@@ -103,8 +103,11 @@ impl PartitionedElement<'_> {
 
     /// Ends a partition whose artifacts cannot be bound. Its stored state stays.
     fn cannot_bind(&self, row: &mut StepExecution, problem: String) -> Result<ElementEnd, RepositoryError> {
-        let repository = self.walk.shared.repository;
-        repository.end_step(row, &Ending::of(BatchStatus::Failed, problem.clone()), None)?;
+        let shared = self.walk.shared;
+        let ending = Ending::of(BatchStatus::Failed, problem.clone());
+        shared
+            .repository
+            .end_step(&shared.running.lease, row, &ending, None)?;
         Ok(ElementEnd::failed(Failure::new(problem)))
     }
 
@@ -127,7 +130,10 @@ impl PartitionedElement<'_> {
             termination: termination.map_err(|_| RepositoryError::Fault)?,
             ..StepState::default()
         };
-        self.walk.shared.repository.end_step(row, &ending, Some(&state))?;
+        let shared = self.walk.shared;
+        shared
+            .repository
+            .end_step(&shared.running.lease, row, &ending, Some(&state))?;
         Ok(match failure {
             Some(failure) => ElementEnd {
                 outcome: Outcome::Failed(failure),

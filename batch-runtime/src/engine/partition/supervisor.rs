@@ -2,11 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeInclusive;
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::local::LocalThreads;
 use super::lookout::Lookout;
-use super::{LocalFailure, PartitionedElement, Prepared};
+use super::prepare::Preparation;
+use super::{LocalFailure, PartitionedElement};
 use crate::artifact::ContextScope;
 use crate::checkpoint::CheckpointInfo;
 use crate::dispatch::{CollectedPayload, DEFAULT_QUEUE, PartitionChannel, PartitionEvent, PartitionTicket};
@@ -28,10 +30,12 @@ const WAIT: Duration = Duration::from_millis(200);
 /// The number of partitions that are submitted to workers at a time, if nothing else limits it: more than the workers have slots,
 /// and few enough for the memory and the transport.
 const REMOTE_PARTITIONS: usize = 500;
+/// How many of them are prepared, submitted and noted together.
+const TOGETHER: usize = 100;
 
 impl Walk<'_> {
     /// Returns the stored state of an element.
-    pub(in crate::engine) fn state_of(&self, key: &str) -> ElementState {
+    pub(in crate::engine) fn state_of(&self, key: &str) -> Arc<ElementState> {
         self.shared.states.get(key)
     }
 
@@ -153,34 +157,6 @@ impl PartitionedElement<'_> {
         }
     }
 
-    /// Reads the history of a partition, and creates its row unless it is complete.
-    /// Spec: PART-29, PART-32, FPART-11
-    fn prepare(&self, number: u32) -> Result<Preparation, RepositoryError> {
-        let shared = self.walk.shared;
-        let (repository, lease) = (shared.repository, &shared.running.lease);
-        let name = format!("{}:{number}", self.key);
-        let history = repository.step_history(lease.instance_id, &name, self.since)?;
-        if let Some(last) = history
-            .last
-            .as_ref()
-            .filter(|last| last.status == BatchStatus::Completed)
-        {
-            let (outcome, exit_status) = self.ended(last, &history.state, None)?;
-            return Ok(Preparation::Settled(outcome, exit_status));
-        }
-        if let Some(lost) = history.lost_checkpoint() {
-            let outcome = Outcome::Failed(Failure::new(lost));
-            return Ok(Preparation::Settled(outcome, BatchStatus::Failed.to_string()));
-        }
-        let row = repository.create_step(lease, &name, &history.state)?;
-        let prepared = Prepared {
-            number,
-            earlier: history.counters(),
-        };
-        lock(&self.prepared).insert(row.id, prepared);
-        Ok(Preparation::Ready(row))
-    }
-
     fn queue(&self) -> &str {
         self.bound.queue.as_deref().unwrap_or(DEFAULT_QUEUE)
     }
@@ -190,21 +166,26 @@ impl PartitionedElement<'_> {
         let repository = self.walk.shared.repository;
         let (mut row, state) = repository.step(row)?.ok_or(RepositoryError::Fault)?;
         if !row.status.is_final() {
-            repository.end_step(&mut row, ending, None)?;
+            repository.end_step(&self.walk.shared.running.lease, &mut row, ending, None)?;
         }
         self.ended(&row, &state, None)
     }
 
     /// Returns the end of a partition according to its row. Spec: PART-26, FPART-09
-    fn result(&self, row: StepExecutionId) -> Result<(Outcome, String), RepositoryError> {
-        let failure = lock(&self.ended_here).remove(&row).unwrap_or(Ok(None))?;
-        match self.walk.shared.repository.step(row)? {
-            Some((row, state)) if row.status.is_final() => self.ended(&row, &state, failure),
-            _ => Err(RepositoryError::Fault),
+    fn result(&self, row: &StepExecution, state: &StepState) -> Result<(Outcome, String), RepositoryError> {
+        let failure = lock(&self.ended_here).remove(&row.id).unwrap_or(Ok(None))?;
+        match row.status.is_final() {
+            true => self.ended(row, state, failure),
+            false => Err(RepositoryError::Fault),
         }
     }
 
-    fn ended(
+    /// Claims a partition so that no worker can. Returns `false` if a worker has claimed it.
+    fn claim_from_workers(&self, row: StepExecutionId) -> bool {
+        matches!(self.walk.shared.repository.claim_step(row), Ok(Some(_)))
+    }
+
+    pub(super) fn ended(
         &self,
         row: &StepExecution,
         state: &StepState,
@@ -230,14 +211,6 @@ impl PartitionedElement<'_> {
         };
         Ok((outcome, row.exit_status.clone()))
     }
-}
-
-/// The result of preparing a partition.
-enum Preparation {
-    /// It does not run: an earlier execution completed it, or it cannot be resumed.
-    Settled(Outcome, String),
-    /// Its row exists.
-    Ready(StepExecution),
 }
 
 /// Submits the partitions of an element to a channel and waits for them.
@@ -301,7 +274,7 @@ impl<'s, 'a> Supervisor<'s, 'a> {
                 break;
             }
             match self.channel.receive(WAIT) {
-                Ok(Some(event)) => self.handle(event),
+                Ok(Some(event)) => self.handle_arrived(event),
                 Ok(None) => {}
                 Err(error) => {
                     tracing::error!(
@@ -326,6 +299,7 @@ impl<'s, 'a> Supervisor<'s, 'a> {
         }
     }
 
+    /// Submits partitions until the limit is reached: to workers many at a time, by few statements.
     fn submit_pending(&mut self) {
         let walk = self.element.walk;
         let element = self.element;
@@ -334,24 +308,40 @@ impl<'s, 'a> Supervisor<'s, 'a> {
             Some(_) => REMOTE_PARTITIONS,
             None => walk.shared.partition_threads,
         });
-        while self.out.len() < threads
+        let together = match self.lookout {
+            Some(_) => TOGETHER.min(threads / 4).max(1),
+            None => 1,
+        };
+        while self.out.len() + together <= threads
+            && !self.pending.is_empty()
             && self.analysis.failure.is_none()
             && !self.outcomes.stop_siblings(walk.shared.job.dialect)
             && !walk.worker.stop_requested()
         {
-            let Some(number) = self.pending.next() else { break };
-            match self.element.prepare(number) {
-                Ok(Preparation::Settled(outcome, exit_status)) => {
+            let numbers: Vec<u32> = self.pending.by_ref().take(together).collect();
+            match self.element.prepare_all(&numbers) {
+                Ok(prepared) => self.submit_prepared(prepared),
+                Err(error) => self.outcomes.broken = Some(error),
+            }
+        }
+    }
+
+    fn submit_prepared(&mut self, prepared: Vec<(u32, Preparation)>) {
+        let dialect = self.element.walk.shared.job.dialect;
+        let mut tickets = Vec::new();
+        for (number, preparation) in prepared {
+            match preparation {
+                Preparation::Settled(outcome, exit_status) => {
                     self.count_ended();
                     let is_complete = matches!(outcome, Outcome::Completed);
-                    if !is_complete || walk.shared.job.dialect.analyzes_complete_partitions() {
+                    if !is_complete || dialect.analyzes_complete_partitions() {
                         self.analysis.ended(outcome.status(), &exit_status);
                     }
                     self.settled.push((number as usize, outcome, exit_status));
                 }
-                Ok(Preparation::Ready(row)) => {
-                    let dispatch = walk.shared.dispatch;
-                    self.submit(PartitionTicket {
+                Preparation::Ready(row) => {
+                    let dispatch = self.element.walk.shared.dispatch;
+                    tickets.push(PartitionTicket {
                         job_execution: row.job_execution_id,
                         step_execution: row.id,
                         attempt: 1,
@@ -359,18 +349,25 @@ impl<'s, 'a> Supervisor<'s, 'a> {
                             .map_or_else(String::new, |dispatch| dispatch.fingerprint.clone()),
                     });
                 }
-                Err(error) => self.outcomes.broken = Some(error),
             }
         }
+        self.submit(tickets);
     }
 
-    fn submit(&mut self, ticket: PartitionTicket) {
-        match self.channel.submit(&ticket) {
-            Ok(()) => drop(self.out.insert(ticket.step_execution, ticket)),
-            Err(error) => self.fail(
-                ticket.step_execution,
-                format!("the partition cannot be dispatched: {}", error_chain(&error)),
-            ),
+    fn submit(&mut self, tickets: Vec<PartitionTicket>) {
+        let submitted = self.channel.submit(&tickets);
+        for ticket in tickets {
+            let id = ticket.step_execution;
+            match &submitted {
+                Err(error) if self.element.claim_from_workers(id) => {
+                    self.fail(
+                        id,
+                        format!("the partition cannot be dispatched: {}", error_chain(error)),
+                    );
+                }
+                // Submitted, if a worker was faster.
+                _ => drop(self.out.insert(id, ticket)),
+            }
         }
     }
 
@@ -382,14 +379,8 @@ impl<'s, 'a> Supervisor<'s, 'a> {
                     lookout.declined(reason);
                 }
             }
-            PartitionEvent::Ended(id) if self.has_ended(id) => {
-                if self.out.remove(&id).is_some() {
-                    self.lost.remove(&id);
-                    self.note(id, self.element.result(id));
-                }
-            }
-            // A worker that returns without an end could not record it: it is fenced, or its database is out of reach.
-            PartitionEvent::Ended(id) | PartitionEvent::Lost(id) => {
+            PartitionEvent::Ended(id) => self.ended(&[id]),
+            PartitionEvent::Lost(id) => {
                 if self.out.contains_key(&id) {
                     self.lost.insert(id);
                 }
@@ -397,11 +388,55 @@ impl<'s, 'a> Supervisor<'s, 'a> {
         }
     }
 
-    /// Returns whether the end of a partition can be read from its row or from this process.
-    fn has_ended(&self, id: StepExecutionId) -> bool {
-        let shared = self.element.walk.shared;
-        let is_open = || matches!(shared.repository.step(id), Ok(Some((row, _))) if !row.status.is_final());
-        self.lookout.is_none() || !is_open()
+    /// Handles an event and, if the partitions run on workers, those that have arrived with it.
+    fn handle_arrived(&mut self, event: PartitionEvent) {
+        let mut next = Some(event);
+        let mut ended = Vec::new();
+        while let Some(event) = next.take() {
+            match event {
+                PartitionEvent::Ended(id) => ended.push(id),
+                other => self.handle(other),
+            }
+            if self.lookout.is_some() && ended.len() < TOGETHER {
+                next = self.channel.receive(Duration::ZERO).ok().flatten();
+            }
+        }
+        self.ended(&ended);
+    }
+
+    /// Notes the ends of partitions, as their rows or this process say.
+    fn ended(&mut self, ids: &[StepExecutionId]) {
+        let ids: Vec<StepExecutionId> = ids
+            .iter()
+            .copied()
+            .filter(|id| self.out.contains_key(id))
+            .collect();
+        if ids.is_empty() {
+            return;
+        }
+        let rows = match self.element.walk.shared.repository.steps(&ids) {
+            Ok(rows) => rows,
+            Err(error) => {
+                self.outcomes.broken.get_or_insert(error);
+                Vec::new()
+            }
+        };
+        let mut unknown: BTreeSet<StepExecutionId> = ids.into_iter().collect();
+        for (row, state) in rows {
+            let id = row.id;
+            unknown.remove(&id);
+            // A worker that returns without an end could not record it: it is fenced, or its database is out of reach.
+            if self.lookout.is_some() && !row.status.is_final() {
+                self.lost.insert(id);
+            } else if self.out.remove(&id).is_some() {
+                self.lost.remove(&id);
+                self.note(id, self.element.result(&row, &state));
+            }
+        }
+        for id in unknown {
+            self.out.remove(&id);
+            self.note(id, Err(RepositoryError::Fault));
+        }
     }
 
     /// Passes a payload to the analyzer, unless it has been delivered before. Spec: SUBJOB-09, SUBJOB-11
@@ -460,11 +495,7 @@ impl<'s, 'a> Supervisor<'s, 'a> {
 
     /// Ends a partition that was stopped before a worker has claimed it.
     fn end_unclaimed(&mut self, id: StepExecutionId) {
-        let repository = self.element.walk.shared.repository;
-        // The first caller gets it: this one, or a worker.
-        if let Ok(Some(_)) = repository.claim_step(id)
-            && self.out.remove(&id).is_some()
-        {
+        if self.element.claim_from_workers(id) && self.out.remove(&id).is_some() {
             let ending = Ending::of(BatchStatus::Stopped, String::new());
             self.note(id, self.element.end(id, &ending));
         }
@@ -476,7 +507,7 @@ impl<'s, 'a> Supervisor<'s, 'a> {
             .as_mut()
             .is_some_and(|lookout| lookout.is_ticket_lost(id));
         if let Some(ticket) = self.out.get(&id).filter(|_| is_lost)
-            && let Err(error) = self.channel.submit(ticket)
+            && let Err(error) = self.channel.submit(std::slice::from_ref(ticket))
         {
             tracing::warn!(step_execution = %id, error = error_chain(&error), "cannot submit the partition again");
         }
@@ -531,10 +562,10 @@ impl<'s, 'a> Supervisor<'s, 'a> {
             return self.note(id, self.element.end(id, &ending));
         }
         tracing::warn!(step_execution = %ticket.step_execution, "the worker of a partition is dead; submitting it again");
-        self.submit(PartitionTicket {
+        self.submit(vec![PartitionTicket {
             attempt: ticket.attempt + 1,
             ..ticket
-        });
+        }]);
     }
 
     /// Ends a partition as FAILED.

@@ -14,18 +14,19 @@ use super::pool::Pool;
 use super::session::Session;
 use crate::execution::StepCounters;
 use crate::ids::StepExecutionId;
-use crate::repository::{RepositoryError, StoredContext};
+use crate::repository::{Channel, Listener, RepositoryError, StoredContext};
 
 /// The tickets that a worker wants.
 pub(in crate::repository::diesel) struct WantedTickets<'a> {
     pub(in crate::repository::diesel) queue: &'a str,
     /// Their most.
     pub(in crate::repository::diesel) count: i64,
-    /// The time of the database: those put back for later are left.
-    pub(in crate::repository::diesel) now: i64,
     /// The fingerprints that are left to other workers.
     pub(in crate::repository::diesel) except: &'a [String],
 }
+
+/// The step execution, the job execution, the attempt and the fingerprint of a ticket.
+pub(in crate::repository::diesel) type TicketRow = (i64, i64, i64, String);
 
 /// A database of one kind. Statements name the tables with the prefix `BATCH_`; the session renames them.
 pub(super) trait Backend: Send + Sync + Sized + 'static {
@@ -84,6 +85,21 @@ pub(super) trait Backend: Send + Sync + Sized + 'static {
         sequence: Sequence,
     ) -> QueryResult<i64>;
 
+    /// Allocates several ids, in ascending order.
+    fn next_ids(
+        pool: &Pool<Self>,
+        connection: &mut Session<Self::Connection>,
+        sequence: Sequence,
+        count: usize,
+    ) -> QueryResult<Vec<i64>> {
+        (0..count)
+            .map(|_| Self::next_id(pool, connection, sequence))
+            .collect()
+    }
+
+    /// Inserts step executions in status STARTING.
+    fn insert_steps(connection: &mut Session<Self::Connection>, steps: &[NewStep<'_>]) -> QueryResult<()>;
+
     /// Returns the expression for the database's clock, in milliseconds since 1970: hosts share it.
     fn now() -> SqlLiteral<BigInt>;
 
@@ -101,11 +117,23 @@ pub(super) trait Backend: Send + Sync + Sized + 'static {
     /// Locks a step execution, which waits for its writer.
     fn lock_step(connection: &mut Session<Self::Connection>, step: i64) -> QueryResult<()>;
 
-    /// Returns the wanted tickets, the oldest first, and locks them: the calls of other workers pass them over.
+    /// Returns the wanted tickets that are due, the oldest first, and locks them: the calls of other workers pass them over.
     fn lock_tickets(
         connection: &mut Session<Self::Connection>,
         wanted: &WantedTickets<'_>,
-    ) -> QueryResult<Vec<i64>>;
+    ) -> QueryResult<Vec<TicketRow>>;
+
+    /// Wakes the listeners of a channel, in all processes, when the transaction is committed.
+    fn notify(connection: &mut Session<Self::Connection>, channel: Channel, about: &str) -> QueryResult<()> {
+        let _ = (connection, channel, about);
+        Ok(())
+    }
+
+    /// Listens to a channel, with a connection of its own. By default the database wakes nobody.
+    fn listen(&self, channel: Channel, about: &str) -> Result<Option<Box<dyn Listener>>, RepositoryError> {
+        let _ = (channel, about);
+        Ok(None)
+    }
 
     /// Ends the sessions of an owner that is dead or silent, because its process does not end their transactions: their row
     /// locks would block the owner's successor. By default there are no sessions: locks of a file end with their process.
@@ -138,6 +166,15 @@ pub(super) enum Sequence {
     Instance,
     Execution,
     Step,
+}
+
+/// A step execution that is inserted.
+#[derive(Clone, Copy)]
+pub(super) struct NewStep<'a> {
+    pub(super) id: i64,
+    pub(super) name: &'a str,
+    pub(super) job_execution: i64,
+    pub(super) now: DbTimestamp,
 }
 
 /// The values of a chunk's commit for the rows of its step.

@@ -93,6 +93,10 @@ impl<D: Backend> Pool<D> {
         })
     }
 
+    pub(super) fn database(&self) -> &D {
+        &self.shared.database
+    }
+
     pub(super) fn connector(&self) -> Connector {
         let shared: Arc<Shared<D>> = Arc::clone(&self.shared);
         Connector { shared }

@@ -180,7 +180,13 @@ macro_rules! tables {
             }
         }
 
-        diesel::allow_tables_to_appear_in_same_query!(job_instance, job_execution, step_execution, step_context);
+        diesel::allow_tables_to_appear_in_same_query!(
+            job_instance,
+            job_execution,
+            step_execution,
+            step_context,
+            instance_lease
+        );
         diesel::joinable!(job_execution -> job_instance (job_instance_id));
         diesel::joinable!(step_execution -> job_execution (job_execution_id));
     };

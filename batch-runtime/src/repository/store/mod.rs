@@ -10,7 +10,7 @@ mod runner;
 pub(crate) use archive::ArchiveStore;
 pub(crate) use launch::LaunchStore;
 pub(crate) use operator::OperatorStore;
-pub(crate) use queue::QueueStore;
+pub(crate) use queue::{Channel, Listener, QueueStore};
 pub(crate) use runner::{JobStore, StepStore};
 
 /// A repository: the stores of all callers on one database.

@@ -6,10 +6,28 @@ use crate::ids::{JobExecutionId, StepExecutionId};
 use crate::repository::RepositoryError;
 use crate::repository::records::{PartitionReport, PartitionSight, QueuedPartition, WorkerRow};
 
+/// What a listener is woken for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Channel {
+    /// Tickets in a queue.
+    Tickets,
+    /// Reports to the coordinator of a job execution.
+    Reports,
+}
+
+/// Is woken by other processes.
+pub(crate) trait Listener: Send {
+    /// Returns whether there was a call since the last look. Does not wait, and does not ask the database.
+    ///
+    /// # Errors
+    /// If the connection is lost.
+    fn is_woken(&mut self) -> Result<bool, RepositoryError>;
+}
+
 /// The queue of partitions, the reports of workers, and the list of workers.
 pub(crate) trait QueueStore: Send + Sync {
-    /// Queues a partition, or replaces its ticket. A crash before it leaves a partition that the coordinator submits again.
-    fn submit_partition(&self, queue: &str, partition: &QueuedPartition) -> Result<(), RepositoryError>;
+    /// Queues partitions, or replaces their tickets. A crash before it leaves partitions that the next launch runs again.
+    fn submit_partitions(&self, queue: &str, partitions: &[QueuedPartition]) -> Result<(), RepositoryError>;
 
     /// Takes at most `count` partitions from a queue, the oldest first, but none of the fingerprints in `except`; no other worker gets
     /// them. A crash afterwards loses their tickets, which the coordinator submits again.
@@ -34,14 +52,24 @@ pub(crate) trait QueueStore: Send + Sync {
     /// Removes the tickets and reports of a job execution that has ended.
     fn forget_partitions(&self, execution: JobExecutionId) -> Result<(), RepositoryError>;
 
-    /// Stores a report for the coordinator, unless its job has ended. Storing it again has no effect.
-    fn report_partition(&self, report: &PartitionReport) -> Result<(), RepositoryError>;
+    /// Stores a report for the coordinator, unless its job has ended. Storing it again has no effect. With `wakes`, wakes the coordinator
+    /// if it listens.
+    fn report_partition(&self, report: &PartitionReport, wakes: bool) -> Result<(), RepositoryError>;
 
     /// Takes the reports on these partitions, in the order of each partition.
     fn take_reports(&self, partitions: &[StepExecutionId]) -> Result<Vec<PartitionReport>, RepositoryError>;
 
     /// Returns how submitted partitions look to their coordinator: those that are not being run by a worker that is alive.
     fn sights(&self, partitions: &[StepExecutionId]) -> Result<Vec<PartitionSight>, RepositoryError>;
+
+    /// Returns a listener; `None` if the database wakes nobody.
+    fn listen(&self, channel: Channel, about: &str) -> Result<Option<Box<dyn Listener>>, RepositoryError>;
+
+    /// Returns how far the clock of this host is ahead of that of the database, in milliseconds.
+    fn clock_ahead(&self) -> Result<i64, RepositoryError>;
+
+    /// Returns whether processes of other hosts can use the database.
+    fn is_on_server(&self) -> bool;
 
     /// Registers this process as a worker, or renews its registration for a lease time.
     fn register_worker(&self, worker: &WorkerRow) -> Result<(), RepositoryError>;

@@ -1,6 +1,6 @@
 //! The operations of the runners of jobs and steps.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use crate::execution::{JobExecution, StepCounters, StepExecution};
@@ -110,8 +110,13 @@ pub(crate) trait StepStore: Send + Sync {
 
     /// Claims a partition for a worker process: STARTING becomes STARTED, and the process holds a lease of the partition.
     /// Returns `None` if the partition is claimed or has ended, or its job execution is closed. A crash afterwards leaves a
-    /// lease that expires.
-    fn claim_partition(&self, id: StepExecutionId) -> Result<Option<ClaimedPartition>, RepositoryError>;
+    /// lease that expires. `is_first` says that the job execution is the first one of its instance.
+    fn claim_partition(
+        &self,
+        execution: JobExecutionId,
+        id: StepExecutionId,
+        is_first: bool,
+    ) -> Result<Option<ClaimedPartition>, RepositoryError>;
 
     /// Reopens a partition whose worker process is dead, so that another one can claim it and resume from its last
     /// checkpoint. VERSION grows: what the dead worker may still write is rejected.
@@ -126,6 +131,26 @@ pub(crate) trait StepStore: Send + Sync {
 
     /// Requests the partitions that workers have claimed to stop: STARTED becomes STOPPING.
     fn stop_partitions(&self, partitions: &[StepExecutionId]) -> Result<(), RepositoryError>;
+
+    /// As `create_step` for many partitions that have never run, by few statements.
+    fn create_partitions(
+        &self,
+        lease: &Lease,
+        names: &[String],
+    ) -> Result<Vec<StepExecution>, RepositoryError>;
+
+    /// Returns those of the names that have step executions of the instance.
+    fn names_with_history(
+        &self,
+        instance: JobInstanceId,
+        names: &[String],
+    ) -> Result<BTreeSet<String>, RepositoryError>;
+
+    /// Returns step executions with their stored states; none for an unknown id.
+    fn steps(&self, ids: &[StepExecutionId]) -> Result<Vec<(StepExecution, StepState)>, RepositoryError>;
+
+    /// Returns the latest step execution of a job execution.
+    fn latest_step(&self, execution: JobExecutionId) -> Result<Option<StepExecutionId>, RepositoryError>;
 
     /// Returns a step execution and its stored state.
     fn step(&self, id: StepExecutionId) -> Result<Option<(StepExecution, StepState)>, RepositoryError>;
@@ -146,9 +171,11 @@ pub(crate) trait StepStore: Send + Sync {
         renew: Option<&Lease>,
     ) -> Result<(), RepositoryError>;
 
-    /// Writes the end of a step execution with its counters, and its state if given.
+    /// Writes the end of a step execution with its counters, and its state if given. If it is the partition that `lease` is for, releases
+    /// that lease.
     fn end_step(
         &self,
+        lease: &Lease,
         step: &mut StepExecution,
         ending: &Ending,
         state: Option<&StepState>,

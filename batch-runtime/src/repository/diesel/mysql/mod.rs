@@ -20,14 +20,14 @@ use diesel::prelude::*;
 use diesel::result::Error as DieselError;
 use diesel::sql_types::BigInt;
 
-use super::backend::{Backend, ChunkRows, Sequence, UpdatedRows, WantedTickets};
+use super::backend::{Backend, ChunkRows, NewStep, Sequence, TicketRow, UpdatedRows, WantedTickets};
 use super::migrations::{MigrationFailed, Migrations};
 use super::pool::Pool;
 use super::session::{RunQueryDsl, Session};
 use crate::repository::RepositoryError;
 use crate::repository::owner::nonce_of;
 use per_backend::layout;
-use per_server::{row_locks, session_name, unusable};
+use per_server::{new_rows, row_locks, session_name, unusable};
 use sessions::SessionNames;
 
 pub(super) use per_server::open;
@@ -106,19 +106,35 @@ impl Backend for MysqlDatabase {
     }
 
     /// On a connection of its own, so that no other transaction waits for the end of this one. Spec: REPO-20 to REPO-22
-    fn next_id(pool: &Pool<Self>, _connection: &mut Connection, sequence: Sequence) -> QueryResult<i64> {
+    fn next_id(pool: &Pool<Self>, connection: &mut Connection, sequence: Sequence) -> QueryResult<i64> {
+        let ids = Self::next_ids(pool, connection, sequence, 1)?;
+        ids.into_iter().next().ok_or(DieselError::NotFound)
+    }
+
+    fn next_ids(
+        pool: &Pool<Self>,
+        _connection: &mut Connection,
+        sequence: Sequence,
+        count: usize,
+    ) -> QueryResult<Vec<i64>> {
         let table = match sequence {
             Sequence::Instance => "BATCH_JOB_SEQ",
             Sequence::Execution => "BATCH_JOB_EXECUTION_SEQ",
             Sequence::Step => "BATCH_STEP_EXECUTION_SEQ",
         };
-        let allocate = format!("UPDATE {table} SET ID = LAST_INSERT_ID(ID + 1) LIMIT 1");
-        let id: Result<i64, RepositoryError> = pool.write_idempotent("allocate an id", |connection, _| {
+        let allocate = format!("UPDATE {table} SET ID = LAST_INSERT_ID(ID + {count}) LIMIT 1");
+        let last: Result<i64, RepositoryError> = pool.write_idempotent("allocate an id", |connection, _| {
             diesel::sql_query(&allocate).execute(connection)?;
             let id = sql::<BigInt>("CAST(LAST_INSERT_ID() AS SIGNED)");
             Ok(diesel::select(id).get_result(connection)?)
         });
-        id.map_err(|error| DieselError::QueryBuilderError(Box::new(error)))
+        let last = last.map_err(|error| DieselError::QueryBuilderError(Box::new(error)))?;
+        let count = i64::try_from(count).unwrap_or(0);
+        Ok((last - count + 1..=last).collect())
+    }
+
+    fn insert_steps(connection: &mut Connection, steps: &[NewStep<'_>]) -> QueryResult<()> {
+        new_rows::insert_steps(connection, steps)
     }
 
     fn now() -> SqlLiteral<BigInt> {
@@ -140,7 +156,7 @@ impl Backend for MysqlDatabase {
     fn lock_tickets(
         connection: &mut Session<Self::Connection>,
         wanted: &WantedTickets<'_>,
-    ) -> QueryResult<Vec<i64>> {
+    ) -> QueryResult<Vec<TicketRow>> {
         row_locks::lock_tickets(connection, wanted)
     }
 

@@ -14,6 +14,7 @@ mod launch_store;
 mod launch_tests;
 mod lease;
 mod operator_store;
+mod partition_rows;
 mod partitions;
 mod queue_store;
 #[cfg(test)]

@@ -4,9 +4,9 @@ use diesel::prelude::*;
 
 use super::closing::Closing;
 use super::contexts::step_state_in;
-use super::lease::{RELEASED, lease_of};
+use super::lease::RELEASED;
 use super::rows::StepRow;
-use super::schema::{job_execution, partition_lease, step_execution};
+use super::schema::{instance_lease, job_execution, partition_lease, step_execution};
 use super::{Connection, Db, Repository, Work, rejected};
 use crate::execution::StepExecution;
 use crate::ids::{JobExecutionId, JobInstanceId, StepExecutionId};
@@ -15,7 +15,7 @@ use crate::repository::diesel::db_timestamp::DbTimestamp;
 use crate::repository::diesel::pool::unknown_outcome;
 use crate::repository::diesel::session::RunQueryDsl;
 use crate::repository::diesel::transaction_error::TransactionError;
-use crate::repository::{ClaimedPartition, HolderState, Lease, LeaseKey, PartitionState};
+use crate::repository::{ClaimedPartition, HolderState, Lease, LeaseKey, PartitionState, StepState};
 use crate::status::BatchStatus;
 
 impl Repository {
@@ -23,30 +23,28 @@ impl Repository {
     pub(super) fn claim_partition_in(
         &self,
         connection: &mut Connection,
-        id: StepExecutionId,
+        (execution, id): (JobExecutionId, StepExecutionId),
+        is_first: bool,
         in_doubt: bool,
     ) -> Work<Option<ClaimedPartition>> {
         if in_doubt {
             return Err(TransactionError::Database(unknown_outcome()));
         }
-        let Some(step) = step_in(connection, id)? else {
+        Db::share_execution(connection, execution.0)?;
+        let Some(mut step) = step_in(connection, id)? else {
             return Ok(None);
         };
-        let execution = step.job_execution_id.0;
-        Db::share_execution(connection, execution)?;
-        Db::lock_step(connection, id.0)?;
-        let instance: i64 = job_execution::table
-            .find(execution)
-            .select(job_execution::job_instance_id)
-            .first(connection)?;
-        let (Some(mut step), Some(job)) = (step_in(connection, id)?, lease_of(connection, instance)?) else {
-            return Ok(None);
-        };
-        if step.status != BatchStatus::Starting || job.job_execution_id != execution || job.is_free() {
+        if step.status != BatchStatus::Starting || step.job_execution_id != execution {
             return Ok(None);
         }
+        let Some(job) = lease_of_execution(connection, execution)? else {
+            return Ok(None);
+        };
         let now = self.now().max(self.column(step.started));
-        diesel::update(step_execution::table.find(id.0))
+        let unchanged = step_execution::table
+            .find(id.0)
+            .filter(step_execution::version.eq(step.version));
+        let claimed = diesel::update(unchanged)
             .set((
                 step_execution::version.eq(step.version + 1),
                 step_execution::status.eq(BatchStatus::Started.as_str()),
@@ -54,41 +52,47 @@ impl Repository {
                 step_execution::last_updated.eq(now),
             ))
             .execute(connection)?;
-        self.take_partition_lease(connection, id, execution)?;
+        if claimed == 0 {
+            return Ok(None);
+        }
+        self.take_partition_lease(connection, &step)?;
+        // Nobody has stored a state.
+        let is_new = is_first && step.version == 0;
         step.version += 1;
         step.status = BatchStatus::Started;
         step.started = self.time(now);
         Ok(Some(ClaimedPartition {
-            state: step_state_in(connection, id)?,
+            state: match is_new {
+                true => StepState::default(),
+                false => step_state_in(connection, id)?,
+            },
             row: step,
             lease: Lease {
-                instance_id: JobInstanceId(instance),
-                execution_id: JobExecutionId(execution),
-                fence: job.fence,
                 partition: Some(id),
+                ..job
             },
         }))
     }
 
-    fn take_partition_lease(
-        &self,
-        connection: &mut Connection,
-        id: StepExecutionId,
-        execution: i64,
-    ) -> QueryResult<()> {
+    fn take_partition_lease(&self, connection: &mut Connection, step: &StepExecution) -> QueryResult<()> {
+        let (id, execution) = (step.id.0, step.job_execution_id.0);
         let holder = || {
             (
                 partition_lease::owner.eq(self.owner.name()),
                 partition_lease::expires_at.eq(self.expiry()),
             )
         };
-        let again = diesel::update(partition_lease::table.find(id.0))
-            .set((holder(), partition_lease::claims.eq(partition_lease::claims + 1)))
-            .execute(connection)?;
+        // A row that was never changed was never claimed.
+        let again = match step.version {
+            0 => 0,
+            _ => diesel::update(partition_lease::table.find(id))
+                .set((holder(), partition_lease::claims.eq(partition_lease::claims + 1)))
+                .execute(connection)?,
+        };
         if again == 0 {
             diesel::insert_into(partition_lease::table)
                 .values((
-                    partition_lease::step_execution_id.eq(id.0),
+                    partition_lease::step_execution_id.eq(id),
                     partition_lease::job_execution_id.eq(execution),
                     partition_lease::claims.eq(1),
                     holder(),
@@ -207,6 +211,26 @@ impl Repository {
         }
         Ok(!within.is_empty())
     }
+}
+
+/// Returns the lease of an instance if it is held for this job execution.
+fn lease_of_execution(connection: &mut Connection, execution: JobExecutionId) -> QueryResult<Option<Lease>> {
+    let instance = job_execution::table
+        .find(execution.0)
+        .select(job_execution::job_instance_id);
+    let held: Option<(i64, i64)> = instance_lease::table
+        .filter(instance_lease::job_instance_id.eq_any(instance))
+        .filter(instance_lease::job_execution_id.eq(execution.0))
+        .filter(instance_lease::owner.ne(RELEASED))
+        .select((instance_lease::job_instance_id, instance_lease::fence))
+        .first(connection)
+        .optional()?;
+    Ok(held.map(|(instance, fence)| Lease {
+        instance_id: JobInstanceId(instance),
+        execution_id: execution,
+        fence,
+        partition: None,
+    }))
 }
 
 /// Returns owner, expiry and number of claims of the lease of a partition.

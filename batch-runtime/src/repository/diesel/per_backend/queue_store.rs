@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use diesel::prelude::*;
+use diesel::sql_types::{BigInt, Text};
 
 use super::lease::RELEASED;
 use super::schema::{
@@ -11,10 +12,10 @@ use super::schema::{
 use super::{Connection, Db, Repository};
 use crate::ids::{JobExecutionId, StepExecutionId};
 use crate::repository::diesel::backend::{Backend, WantedTickets};
-use crate::repository::diesel::session::RunQueryDsl;
+use crate::repository::diesel::session::{RunQueryDsl, planned_anew};
 use crate::repository::{
-    HolderState, LeaseKey, PartitionReport, PartitionSight, QueueStore, QueuedPartition, RepositoryError,
-    WorkerRow,
+    Channel, HolderState, LeaseKey, Listener, PartitionReport, PartitionSight, QueueStore, QueuedPartition,
+    RepositoryError, WorkerRow,
 };
 use crate::status::BatchStatus;
 
@@ -26,12 +27,20 @@ const READY: &str = "READY";
 const DRAINING: &str = "DRAINING";
 
 impl QueueStore for Repository {
-    fn submit_partition(&self, queue: &str, partition: &QueuedPartition) -> Result<(), RepositoryError> {
-        self.pool
-            .write_idempotent("submit the partition", |connection, _| {
-                put(connection, queue, partition, 0)?;
-                Ok(())
-            })
+    fn submit_partitions(&self, queue: &str, partitions: &[QueuedPartition]) -> Result<(), RepositoryError> {
+        self.pool.write_idempotent("submit partitions", |connection, _| {
+            let alike = |a: &QueuedPartition, b: &QueuedPartition| {
+                (a.attempt, &a.fingerprint) == (b.attempt, &b.fingerprint)
+            };
+            for partitions in partitions
+                .chunk_by(alike)
+                .flat_map(|alike| alike.chunks(MAX_VALUES))
+            {
+                put(connection, queue, partitions)?;
+            }
+            Db::notify(connection, Channel::Tickets, queue)?;
+            Ok(())
+        })
     }
 
     fn take_partitions(
@@ -44,24 +53,16 @@ impl QueueStore for Repository {
             let wanted = WantedTickets {
                 queue,
                 count: i64::from(count),
-                now: diesel::select(Db::now()).get_result(connection)?,
                 except,
             };
-            let ids = Db::lock_tickets(connection, &wanted)?;
-            if ids.is_empty() {
+            let rows = Db::lock_tickets(connection, &wanted)?;
+            if rows.is_empty() {
                 return Ok(Vec::new());
             }
-            let rows: Vec<(i64, i64, i64, String)> = partition_ticket::table
+            let ids: Vec<i64> = rows.iter().map(|(step, ..)| *step).collect();
+            let taken = partition_ticket::table
                 .filter(partition_ticket::step_execution_id.eq_any(&ids))
-                .order(partition_ticket::step_execution_id.asc())
-                .select((
-                    partition_ticket::step_execution_id,
-                    partition_ticket::job_execution_id,
-                    partition_ticket::attempt,
-                    partition_ticket::fingerprint,
-                ))
-                .load(connection)?;
-            let taken = partition_ticket::table.filter(partition_ticket::step_execution_id.eq_any(&ids));
+                .filter(planned_anew());
             diesel::delete(taken).execute(connection)?;
             let partitions = rows
                 .into_iter()
@@ -90,7 +91,16 @@ impl QueueStore for Repository {
                     .get_result(connection)?;
                 if queued == 0 {
                     let wait = i64::try_from(wait.as_millis()).unwrap_or(i64::MAX);
-                    put(connection, queue, partition, now.saturating_add(wait))?;
+                    diesel::insert_into(partition_ticket::table)
+                        .values((
+                            partition_ticket::step_execution_id.eq(partition.step_execution.0),
+                            partition_ticket::job_execution_id.eq(partition.job_execution.0),
+                            partition_ticket::queue_name.eq(queue),
+                            partition_ticket::attempt.eq(i64::from(partition.attempt)),
+                            partition_ticket::fingerprint.eq(&partition.fingerprint),
+                            partition_ticket::available_at.eq(now.saturating_add(wait)),
+                        ))
+                        .execute(connection)?;
                 }
                 Ok(())
             })
@@ -103,8 +113,9 @@ impl QueueStore for Repository {
         self.pool
             .write_idempotent("withdraw partitions", |connection, _| {
                 for ids in chunks(partitions) {
-                    let queued =
-                        partition_ticket::table.filter(partition_ticket::step_execution_id.eq_any(ids));
+                    let queued = partition_ticket::table
+                        .filter(partition_ticket::step_execution_id.eq_any(ids))
+                        .filter(planned_anew());
                     diesel::delete(queued).execute(connection)?;
                 }
                 Ok(())
@@ -124,7 +135,7 @@ impl QueueStore for Repository {
             })
     }
 
-    fn report_partition(&self, report: &PartitionReport) -> Result<(), RepositoryError> {
+    fn report_partition(&self, report: &PartitionReport, wakes: bool) -> Result<(), RepositoryError> {
         self.pool
             .write_idempotent("report to the coordinator", |connection, in_doubt| {
                 let key = (
@@ -134,24 +145,33 @@ impl QueueStore for Repository {
                 );
                 let stored = partition_report::table.find(key);
                 // Several workers may decline the same ticket.
-                let may_exist = in_doubt || report.number == 0;
+                let may_exist = in_doubt || report.number == PartitionReport::DECLINED;
                 if may_exist && stored.count().get_result::<i64>(connection)? > 0 {
                     return Ok(());
                 }
-                let job = job_execution::table.find(report.job_execution.0);
-                let runs = job.filter(job_execution::end_time.is_null());
-                if runs.count().get_result::<i64>(connection)? == 0 {
-                    return Ok(());
-                }
-                diesel::insert_into(partition_report::table)
-                    .values((
-                        partition_report::step_execution_id.eq(key.0),
-                        partition_report::attempt.eq(key.1),
-                        partition_report::report_number.eq(key.2),
-                        partition_report::job_execution_id.eq(report.job_execution.0),
-                        partition_report::report.eq(&report.report),
+                // Nothing if the job has ended.
+                job_execution::table
+                    .find(report.job_execution.0)
+                    .filter(job_execution::end_time.is_null())
+                    .select((
+                        key.0.into_sql::<BigInt>(),
+                        key.1.into_sql::<BigInt>(),
+                        key.2.into_sql::<BigInt>(),
+                        job_execution::job_execution_id,
+                        report.report.as_str().into_sql::<Text>(),
+                    ))
+                    .insert_into(partition_report::table)
+                    .into_columns((
+                        partition_report::step_execution_id,
+                        partition_report::attempt,
+                        partition_report::report_number,
+                        partition_report::job_execution_id,
+                        partition_report::report,
                     ))
                     .execute(connection)?;
+                if wakes {
+                    Db::notify(connection, Channel::Reports, &report.job_execution.to_string())?;
+                }
                 Ok(())
             })
     }
@@ -167,8 +187,24 @@ impl QueueStore for Repository {
         if found.is_empty() {
             return Ok(found);
         }
+        let is_end = |report: &&PartitionReport| report.number == PartitionReport::END;
+        let ended: Vec<StepExecutionId> = found
+            .iter()
+            .filter(is_end)
+            .map(|report| report.step_execution)
+            .collect();
         self.pool.write_idempotent("take reports", |connection, _| {
-            for report in &found {
+            // Nothing follows the end of a partition.
+            for ids in chunks(&ended) {
+                let all = partition_report::table
+                    .filter(partition_report::step_execution_id.eq_any(ids))
+                    .filter(planned_anew());
+                diesel::delete(all).execute(connection)?;
+            }
+            for report in found
+                .iter()
+                .filter(|report| !ended.contains(&report.step_execution))
+            {
                 let key = (
                     report.step_execution.0,
                     i64::from(report.attempt),
@@ -187,10 +223,12 @@ impl QueueStore for Repository {
             for ids in chunks(partitions) {
                 let rows: Vec<(i64, Option<String>)> = step_execution::table
                     .filter(step_execution::step_execution_id.eq_any(&ids))
+                    .filter(planned_anew())
                     .select((step_execution::step_execution_id, step_execution::status))
                     .load(connection)?;
                 let leases: Vec<(i64, String, i64)> = partition_lease::table
                     .filter(partition_lease::step_execution_id.eq_any(&ids))
+                    .filter(planned_anew())
                     .filter(partition_lease::owner.ne(RELEASED))
                     .select((
                         partition_lease::step_execution_id,
@@ -206,6 +244,21 @@ impl QueueStore for Repository {
             }
             Ok(sights)
         })
+    }
+
+    fn listen(&self, channel: Channel, about: &str) -> Result<Option<Box<dyn Listener>>, RepositoryError> {
+        self.pool.database().listen(channel, about)
+    }
+
+    fn clock_ahead(&self) -> Result<i64, RepositoryError> {
+        let there: i64 = self.pool.read("read the time of the database", |connection| {
+            Ok(diesel::select(Db::now()).get_result(connection)?)
+        })?;
+        Ok(self.clock.now().0 - there)
+    }
+
+    fn is_on_server(&self) -> bool {
+        Db::IS_REMOTE
     }
 
     fn register_worker(&self, row: &WorkerRow) -> Result<(), RepositoryError> {
@@ -311,37 +364,47 @@ impl Repository {
     }
 }
 
-/// Queues a partition, or replaces its ticket.
-fn put(
-    connection: &mut Connection,
-    queue: &str,
-    partition: &QueuedPartition,
-    available_at: i64,
-) -> QueryResult<()> {
-    let values = (
-        partition_ticket::job_execution_id.eq(partition.job_execution.0),
-        partition_ticket::queue_name.eq(queue),
-        partition_ticket::attempt.eq(i64::from(partition.attempt)),
-        partition_ticket::fingerprint.eq(&partition.fingerprint),
-        partition_ticket::available_at.eq(available_at),
-    );
-    let replaced = diesel::update(partition_ticket::table.find(partition.step_execution.0))
-        .set(values)
-        .execute(connection)?;
-    if replaced == 0 {
-        diesel::insert_into(partition_ticket::table)
-            .values((
-                partition_ticket::step_execution_id.eq(partition.step_execution.0),
-                values,
-            ))
-            .execute(connection)?;
-    }
-    Ok(())
+/// Queues partitions of the same attempt and fingerprint, or replaces their tickets.
+fn put(connection: &mut Connection, queue: &str, partitions: &[QueuedPartition]) -> QueryResult<()> {
+    let Some(first) = partitions.first() else {
+        return Ok(());
+    };
+    let ids: Vec<i64> = partitions
+        .iter()
+        .map(|partition| partition.step_execution.0)
+        .collect();
+    let replaced = partition_ticket::table
+        .filter(partition_ticket::step_execution_id.eq_any(&ids))
+        .filter(planned_anew());
+    diesel::delete(replaced).execute(connection)?;
+    step_execution::table
+        .filter(step_execution::step_execution_id.eq_any(&ids))
+        .filter(planned_anew())
+        .select((
+            step_execution::step_execution_id,
+            step_execution::job_execution_id,
+            queue.into_sql::<Text>(),
+            i64::from(first.attempt).into_sql::<BigInt>(),
+            first.fingerprint.as_str().into_sql::<Text>(),
+            0_i64.into_sql::<BigInt>(),
+        ))
+        .insert_into(partition_ticket::table)
+        .into_columns((
+            partition_ticket::step_execution_id,
+            partition_ticket::job_execution_id,
+            partition_ticket::queue_name,
+            partition_ticket::attempt,
+            partition_ticket::fingerprint,
+            partition_ticket::available_at,
+        ))
+        .execute(connection)
+        .map(drop)
 }
 
 fn reports(connection: &mut Connection, ids: &[i64]) -> QueryResult<Vec<PartitionReport>> {
     let rows: Vec<(i64, i64, i64, i64, String)> = partition_report::table
         .filter(partition_report::step_execution_id.eq_any(ids))
+        .filter(planned_anew())
         .order((
             partition_report::step_execution_id.asc(),
             partition_report::attempt.asc(),

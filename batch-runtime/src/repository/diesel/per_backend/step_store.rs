@@ -1,5 +1,7 @@
 //! Step executions: their start, chunks and end.
 
+use std::collections::BTreeSet;
+
 use diesel::prelude::*;
 
 use super::contexts::{has_commits_of_other_program, insert_step_context, step_state_in, update_context};
@@ -10,7 +12,7 @@ use super::schema::{partition_lease, step_execution};
 use super::{Connection, Db, Repository, Work, corrupt, fenced, fenced_if_none, rejected};
 use crate::execution::{StepCounters, StepExecution};
 use crate::ids::{JobExecutionId, JobInstanceId, StepExecutionId};
-use crate::repository::diesel::backend::{Backend, ChunkRows, Sequence};
+use crate::repository::diesel::backend::{Backend, ChunkRows, NewStep, Sequence};
 use crate::repository::diesel::chunk_transaction::Chunk;
 use crate::repository::diesel::db_timestamp::DbTimestamp;
 use crate::repository::diesel::pool::unknown_outcome;
@@ -44,6 +46,27 @@ macro_rules! counter_columns {
 }
 
 pub(in crate::repository::diesel) use counter_columns;
+
+/// The columns of a step execution that is inserted.
+macro_rules! new_step_columns {
+    ($step:expr) => {{
+        let step: &$crate::repository::diesel::backend::NewStep<'_> = $step;
+        (
+            step_execution::step_execution_id.eq(step.id),
+            step_execution::version.eq(0),
+            step_execution::step_name.eq(step.name),
+            step_execution::job_execution_id.eq(step.job_execution),
+            step_execution::start_time.eq(step.now),
+            step_execution::status.eq($crate::status::BatchStatus::Starting.as_str()),
+            counter_columns!($crate::execution::StepCounters::default()),
+            step_execution::exit_code.eq("EXECUTING"),
+            step_execution::exit_message.eq(""),
+            step_execution::last_updated.eq(step.now),
+        )
+    }};
+}
+
+pub(in crate::repository::diesel) use new_step_columns;
 
 impl StepStore for Repository {
     fn step_history(
@@ -110,20 +133,13 @@ impl StepStore for Repository {
             Db::share_execution(connection, lease.execution_id.0)?;
             self.ensure_held(connection, lease, ACTION)?;
             let id = Db::next_id(&self.pool, connection, Sequence::Step)?;
-            diesel::insert_into(step_execution::table)
-                .values((
-                    step_execution::step_execution_id.eq(id),
-                    step_execution::version.eq(0),
-                    step_execution::step_name.eq(name),
-                    step_execution::job_execution_id.eq(lease.execution_id.0),
-                    step_execution::start_time.eq(now),
-                    step_execution::status.eq(BatchStatus::Starting.as_str()),
-                    counter_columns!(StepCounters::default()),
-                    step_execution::exit_code.eq("EXECUTING"),
-                    step_execution::exit_message.eq(""),
-                    step_execution::last_updated.eq(now),
-                ))
-                .execute(connection)?;
+            let step = NewStep {
+                id,
+                name,
+                job_execution: lease.execution_id.0,
+                now,
+            };
+            Db::insert_steps(connection, &[step])?;
             insert_step_context(connection, id, &state.encode(self.settings.max_varchar))?;
             let row = step_execution::table
                 .find(id)
@@ -151,10 +167,15 @@ impl StepStore for Repository {
         }
     }
 
-    fn claim_partition(&self, id: StepExecutionId) -> Result<Option<ClaimedPartition>, RepositoryError> {
+    fn claim_partition(
+        &self,
+        execution: JobExecutionId,
+        id: StepExecutionId,
+        is_first: bool,
+    ) -> Result<Option<ClaimedPartition>, RepositoryError> {
         self.pool
             .write_idempotent("claim the partition", |connection, in_doubt| {
-                self.claim_partition_in(connection, id, in_doubt)
+                self.claim_partition_in(connection, (execution, id), is_first, in_doubt)
             })
     }
 
@@ -213,6 +234,37 @@ impl StepStore for Repository {
             })
     }
 
+    fn create_partitions(
+        &self,
+        lease: &Lease,
+        names: &[String],
+    ) -> Result<Vec<StepExecution>, RepositoryError> {
+        self.create_partition_rows(lease, names)
+    }
+
+    fn names_with_history(
+        &self,
+        instance: JobInstanceId,
+        names: &[String],
+    ) -> Result<BTreeSet<String>, RepositoryError> {
+        self.names_of(instance, names)
+    }
+
+    fn steps(&self, ids: &[StepExecutionId]) -> Result<Vec<(StepExecution, StepState)>, RepositoryError> {
+        self.rows_of(ids)
+    }
+
+    fn latest_step(&self, execution: JobExecutionId) -> Result<Option<StepExecutionId>, RepositoryError> {
+        self.pool
+            .read("look for the latest step execution", |connection| {
+                let latest: Option<i64> = step_execution::table
+                    .filter(step_execution::job_execution_id.eq(execution.0))
+                    .select(diesel::dsl::max(step_execution::step_execution_id))
+                    .first(connection)?;
+                Ok(latest.map(StepExecutionId))
+            })
+    }
+
     fn step(&self, id: StepExecutionId) -> Result<Option<(StepExecution, StepState)>, RepositoryError> {
         self.pool.read("read the step execution", |connection| {
             let Some(step) = step_in(connection, id)? else {
@@ -257,6 +309,7 @@ impl StepStore for Repository {
 
     fn end_step(
         &self,
+        lease: &Lease,
         step: &mut StepExecution,
         ending: &Ending,
         state: Option<&StepState>,
@@ -283,6 +336,9 @@ impl StepStore for Repository {
             if let Some(state) = state {
                 let changed = update_context(connection, step.id, &state.encode(self.settings.max_varchar))?;
                 require_context(changed, step.id)?;
+            }
+            if lease.partition == Some(step.id) {
+                self.release_lease_in(connection, lease)?;
             }
             Ok(())
         })?;

@@ -158,6 +158,7 @@ const WRITES: [(&str, Write); 9] = [
     }),
     ("end_step", |started, repository| {
         repository.end_step(
+            &started.lease,
             &mut started.step.clone(),
             &completed(),
             Some(&StepState::default()),
@@ -540,7 +541,9 @@ fn an_instance_that_has_run_again_is_not_deleted() {
         let mut started = StartedJob::new(&repository);
         assert_eq!(seen()[0].status, None, "it runs");
         assert_eq!(repository.delete_instances(&seen()).unwrap(), 0);
-        repository.end_step(&mut started.step, ending, None).unwrap();
+        repository
+            .end_step(&started.lease, &mut started.step, ending, None)
+            .unwrap();
         assert!(
             repository
                 .end_job(&started.lease, &mut started.job, ending)

@@ -2,6 +2,7 @@
 
 #[cfg(test)]
 pub(super) mod fixture;
+pub(super) mod new_rows;
 mod open;
 pub(super) mod row_locks;
 #[cfg(test)]

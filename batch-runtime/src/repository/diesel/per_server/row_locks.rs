@@ -2,9 +2,9 @@
 
 use diesel::prelude::*;
 
-use super::Connection;
 use super::schema::{job_execution, job_instance, partition_ticket, step_execution};
-use crate::repository::diesel::backend::WantedTickets;
+use super::{Connection, Db};
+use crate::repository::diesel::backend::{Backend, TicketRow, WantedTickets};
 use crate::repository::diesel::session::RunQueryDsl;
 
 /// Implements `Backend::lock_instance`.
@@ -50,14 +50,19 @@ pub(in crate::repository::diesel) fn lock_step(connection: &mut Connection, step
 pub(in crate::repository::diesel) fn lock_tickets(
     connection: &mut Connection,
     wanted: &WantedTickets<'_>,
-) -> QueryResult<Vec<i64>> {
+) -> QueryResult<Vec<TicketRow>> {
     partition_ticket::table
         .filter(partition_ticket::queue_name.eq(wanted.queue))
-        .filter(partition_ticket::available_at.le(wanted.now))
+        .filter(partition_ticket::available_at.le(Db::now()))
         .filter(partition_ticket::fingerprint.ne_all(wanted.except))
         .order(partition_ticket::step_execution_id.asc())
         .limit(wanted.count)
-        .select(partition_ticket::step_execution_id)
+        .select((
+            partition_ticket::step_execution_id,
+            partition_ticket::job_execution_id,
+            partition_ticket::attempt,
+            partition_ticket::fingerprint,
+        ))
         .for_update()
         .skip_locked()
         .load(connection)

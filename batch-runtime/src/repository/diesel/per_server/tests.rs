@@ -127,7 +127,12 @@ fn the_partition_of_a_suspended_worker_is_reopened() {
     let row = coordinator
         .create_step(&lease, "one:1", &StepState::default())
         .unwrap();
-    assert!(worker.claim_partition(row.id).unwrap().is_some());
+    assert!(
+        worker
+            .claim_partition(row.job_execution_id, row.id, false)
+            .unwrap()
+            .is_some()
+    );
     let mut session = worker.pool.take().unwrap();
     let lock = format!(
         "BEGIN; UPDATE BATCH_STEP_EXECUTION SET VERSION = VERSION WHERE STEP_EXECUTION_ID = {}",

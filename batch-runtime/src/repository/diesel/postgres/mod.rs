@@ -1,6 +1,7 @@
 //! PostgreSQL: several writers at a time; row locks order those that conflict.
 
 mod chunk_rows;
+mod listener;
 mod schema;
 mod sessions;
 
@@ -19,14 +20,14 @@ use diesel::prelude::*;
 use diesel::result::Error as DieselError;
 use diesel::sql_types::BigInt;
 
-use super::backend::{Backend, ChunkRows, Sequence, UpdatedRows, WantedTickets};
+use super::backend::{Backend, ChunkRows, NewStep, Sequence, TicketRow, UpdatedRows, WantedTickets};
 use super::migrations::{MigrationFailed, Migrations};
 use super::pool::Pool;
 use super::session::{RunQueryDsl, Session};
-use crate::repository::RepositoryError;
 use crate::repository::owner::nonce_of;
+use crate::repository::{Channel, Listener, RepositoryError};
 use per_backend::layout;
-use per_server::{row_locks, session_name, unusable};
+use per_server::{new_rows, row_locks, session_name, unusable};
 use schema::job_execution;
 
 pub(super) use per_server::open;
@@ -49,6 +50,15 @@ impl PostgresDatabase {
             url: url.to_owned(),
             name: session_name(nonce),
         }
+    }
+}
+
+/// Returns the expression for the next value of a sequence.
+fn next_value(sequence: Sequence) -> &'static str {
+    match sequence {
+        Sequence::Instance => "nextval('batch_job_seq')",
+        Sequence::Execution => "nextval('batch_job_execution_seq')",
+        Sequence::Step => "nextval('batch_step_execution_seq')",
     }
 }
 
@@ -93,12 +103,23 @@ impl Backend for PostgresDatabase {
     }
 
     fn next_id(_pool: &Pool<Self>, connection: &mut Connection, sequence: Sequence) -> QueryResult<i64> {
-        let name = match sequence {
-            Sequence::Instance => "nextval('batch_job_seq')",
-            Sequence::Execution => "nextval('batch_job_execution_seq')",
-            Sequence::Step => "nextval('batch_step_execution_seq')",
-        };
-        diesel::select(sql::<BigInt>(name)).get_result(connection)
+        diesel::select(sql::<BigInt>(next_value(sequence))).get_result(connection)
+    }
+
+    fn next_ids(
+        _pool: &Pool<Self>,
+        connection: &mut Connection,
+        sequence: Sequence,
+        count: usize,
+    ) -> QueryResult<Vec<i64>> {
+        let values = format!("{} FROM generate_series(1, {count})", next_value(sequence));
+        let mut ids: Vec<i64> = diesel::select(sql::<BigInt>(&values)).load(connection)?;
+        ids.sort_unstable();
+        Ok(ids)
+    }
+
+    fn insert_steps(connection: &mut Connection, steps: &[NewStep<'_>]) -> QueryResult<()> {
+        new_rows::insert_steps(connection, steps)
     }
 
     fn now() -> SqlLiteral<BigInt> {
@@ -120,7 +141,7 @@ impl Backend for PostgresDatabase {
     fn lock_tickets(
         connection: &mut Session<Self::Connection>,
         wanted: &WantedTickets<'_>,
-    ) -> QueryResult<Vec<i64>> {
+    ) -> QueryResult<Vec<TicketRow>> {
         row_locks::lock_tickets(connection, wanted)
     }
 
@@ -132,6 +153,14 @@ impl Backend for PostgresDatabase {
             .first(connection)
             .optional()?;
         Ok(())
+    }
+
+    fn notify(connection: &mut Connection, channel: Channel, about: &str) -> QueryResult<()> {
+        listener::notify(connection, channel, about)
+    }
+
+    fn listen(&self, channel: Channel, about: &str) -> Result<Option<Box<dyn Listener>>, RepositoryError> {
+        listener::listen(self.connect()?, channel, about).map(Some)
     }
 
     fn end_sessions(connection: &mut Connection, owner: &str) -> QueryResult<()> {

@@ -25,7 +25,7 @@ use diesel::result::{DatabaseErrorKind, Error as DieselError};
 use diesel::sql_types::BigInt;
 
 use super::DieselRepository;
-use super::backend::{Backend, ChunkRows, Sequence, UpdatedRows, WantedTickets};
+use super::backend::{Backend, ChunkRows, NewStep, Sequence, TicketRow, UpdatedRows, WantedTickets};
 use super::migrations::{Failure, MigrationFailed, Migrations, Name, TABLES};
 use super::pool::Pool;
 use super::session::{RunQueryDsl, Session, SessionSettings};
@@ -34,7 +34,10 @@ use crate::repository::owner::Owner;
 use crate::repository::{Observations, RepositoryError};
 use file::DatabaseFile;
 use per_backend::layout;
-use schema::{batch_job_execution_seq, batch_job_seq, batch_step_execution_seq, partition_ticket};
+use per_backend::step_store::{counter_columns, new_step_columns};
+use schema::{
+    batch_job_execution_seq, batch_job_seq, batch_step_execution_seq, partition_ticket, step_execution,
+};
 use write_lock::{WriteLock, WriteQueue};
 
 /// The backend of `per_backend`.
@@ -199,6 +202,15 @@ impl Backend for SqliteDatabase {
         }
     }
 
+    fn insert_steps(connection: &mut Connection, steps: &[NewStep<'_>]) -> QueryResult<()> {
+        for step in steps {
+            diesel::insert_into(step_execution::table)
+                .values(new_step_columns!(step))
+                .execute(connection)?;
+        }
+        Ok(())
+    }
+
     fn now() -> SqlLiteral<BigInt> {
         sql::<BigInt>("CAST(unixepoch('subsec') * 1000 AS INTEGER)")
     }
@@ -221,14 +233,19 @@ impl Backend for SqliteDatabase {
         Ok(())
     }
 
-    fn lock_tickets(connection: &mut Connection, wanted: &WantedTickets<'_>) -> QueryResult<Vec<i64>> {
+    fn lock_tickets(connection: &mut Connection, wanted: &WantedTickets<'_>) -> QueryResult<Vec<TicketRow>> {
         partition_ticket::table
             .filter(partition_ticket::queue_name.eq(wanted.queue))
-            .filter(partition_ticket::available_at.le(wanted.now))
+            .filter(partition_ticket::available_at.le(Self::now()))
             .filter(partition_ticket::fingerprint.ne_all(wanted.except))
             .order(partition_ticket::step_execution_id.asc())
             .limit(wanted.count)
-            .select(partition_ticket::step_execution_id)
+            .select((
+                partition_ticket::step_execution_id,
+                partition_ticket::job_execution_id,
+                partition_ticket::attempt,
+                partition_ticket::fingerprint,
+            ))
             .load(connection)
     }
 

@@ -1,0 +1,21 @@
+//! Inserts of several rows by one statement.
+
+use diesel::prelude::*;
+
+use super::super::per_backend::step_store::{counter_columns, new_step_columns};
+use super::Connection;
+use super::schema::step_execution;
+use crate::repository::diesel::backend::NewStep;
+use crate::repository::diesel::session::RunQueryDsl;
+
+/// Implements `Backend::insert_steps`.
+pub(in crate::repository::diesel) fn insert_steps(
+    connection: &mut Connection,
+    steps: &[NewStep<'_>],
+) -> QueryResult<()> {
+    let rows: Vec<_> = steps.iter().map(|step| new_step_columns!(step)).collect();
+    diesel::insert_into(step_execution::table)
+        .values(rows)
+        .execute(connection)
+        .map(drop)
+}
