@@ -1,4 +1,5 @@
-//! The cost of a checkpoint on SQLite, beside the same statements written by hand with diesel (gate G7b).
+//! The cost of a checkpoint on SQLite, beside the same statements written by hand with diesel (gate G7b); and that of one on `memory:`,
+//! beside SQLite in memory.
 #![allow(clippy::unwrap_used, missing_docs, reason = "a benchmark")]
 
 use std::time::{Duration, Instant};
@@ -9,6 +10,8 @@ use diesel::connection::SimpleConnection;
 use diesel::prelude::*;
 
 const COMMITS: u64 = 5_000;
+/// Those on `memory:`, where one takes less than a microsecond.
+const COMMITS_IN_MEMORY: u64 = 1_000_000;
 const ROUNDS: usize = 5;
 
 table! {
@@ -29,12 +32,12 @@ table! {
     }
 }
 
-fn engine(url: &str) -> Duration {
+fn engine(url: &str, commits: u64) -> Duration {
     run(
         url,
         &[
             ("reader", "CommitReader"),
-            ("commits", &COMMITS.to_string()),
+            ("commits", &commits.to_string()),
             ("processor", "CommitProcessor"),
             ("writer", "CommitWriter"),
             ("commit.interval", "1"),
@@ -82,7 +85,29 @@ fn by_hand(file: &str, synchronous: &str) -> Duration {
     begin.elapsed()
 }
 
+fn micros(time: Duration, commits: u64) -> f64 {
+    time.as_secs_f64() * 1e6 / commits as f64
+}
+
+/// The whole engine, on repositories without a disk: reading the item, its checkpoint as JSON, the commit.
+fn in_memory() {
+    head("Cost per checkpoint in memory, commits of one item");
+    let mut programs: Vec<Program<'_>> = vec![
+        ("memory:", Box::new(|| engine("memory:", COMMITS_IN_MEMORY))),
+        (
+            "SQLite in memory",
+            Box::new(|| engine("sqlite://:memory:", COMMITS)),
+        ),
+    ];
+    let [memory, sqlite] = in_turn(ROUNDS, &mut programs).try_into().unwrap();
+    let (memory, sqlite) = (micros(memory, COMMITS_IN_MEMORY), micros(sqlite, COMMITS));
+    report("`memory:`, engine", memory, "us", Some(1.0));
+    report("SQLite in memory, engine", sqlite, "us", None);
+    report("`memory:` / SQLite in memory", memory / sqlite, "x", Some(0.2));
+}
+
 fn main() {
+    in_memory();
     head("Cost per checkpoint on SQLite, 5,000 commits of one item");
     for (synchronous, gate) in [("NORMAL", 2.0), ("FULL", 1.25)] {
         let folder = tempfile::tempdir().unwrap();
@@ -90,11 +115,11 @@ fn main() {
         let url = format!("sqlite://{file}?synchronous={}", synchronous.to_lowercase());
         BatchRuntime::builder().repository(&url).build().unwrap();
         let mut programs: Vec<Program<'_>> = vec![
-            ("engine", Box::new(|| engine(&url))),
+            ("engine", Box::new(|| engine(&url, COMMITS))),
             ("by hand", Box::new(|| by_hand(&file, synchronous))),
         ];
         let [ours, hand] = in_turn(ROUNDS, &mut programs).try_into().unwrap();
-        let micros = |time: Duration| time.as_secs_f64() * 1e6 / COMMITS as f64;
+        let micros = |time| micros(time, COMMITS);
         report(
             &format!("{synchronous}, statements by hand with diesel"),
             micros(hand),

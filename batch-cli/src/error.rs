@@ -2,6 +2,7 @@
 
 use std::error::Error;
 use std::io;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use batch_runtime::xml::JobXmlErrors;
@@ -55,9 +56,9 @@ pub(crate) enum CliError {
     NoInstance(JobInstanceId),
     #[error("cannot write a report to `{}`: expected a file name that ends with .html or .md", .0.display())]
     ReportFormat(PathBuf),
-    #[error("cannot serve metrics on port {port}: {source}")]
+    #[error("cannot serve metrics at {address}: {source}; choose another `metrics-port`")]
     Metrics {
-        port: u16,
+        address: SocketAddr,
         source: Box<dyn Error + Send + Sync>,
     },
 }

@@ -12,12 +12,14 @@ use crate::signals::Shutdown;
 use crate::tables::{print_steps, print_totals, seconds};
 
 /// The ways to resume an execution.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy)]
 pub(crate) enum Resume {
     /// By its id, or by the same `launch`, whose parameters identify the instance.
     ByLaunch,
     /// By its id only.
     ById,
+    /// Not at all: the repository ends with this process.
+    Never,
 }
 
 /// Follows an execution to its end. The job has run, so an error from here on is never reported as wrong usage.
@@ -28,6 +30,11 @@ pub(crate) fn follow(
     resume: Resume,
     mut shutdown: Shutdown,
 ) -> Outcome {
+    let resume = if session.is_in_memory() {
+        Resume::Never
+    } else {
+        resume
+    };
     let report = |error: JobOperatorError| errln!("error: {error}");
     let interval = session.settings.progress_interval;
     let code = match progress::watch(operator, execution, &[execution], interval, &mut shutdown) {
@@ -68,14 +75,15 @@ fn print_end(operator: &JobOperator, ended: &JobExecution, resume: Resume) -> Re
     let can_resume = matches!(ended.status, BatchStatus::Failed | BatchStatus::Stopped)
         && operator.definitions().is_restartable(&ended.job_name);
     if can_resume {
-        let launch = match resume {
-            Resume::ByLaunch => "the same `launch` again, or ",
-            Resume::ById => "",
+        let how = match resume {
+            Resume::ByLaunch => "to resume from the last checkpoint, run the same `launch` again, or ",
+            Resume::ById => "to resume from the last checkpoint, run ",
+            Resume::Never => {
+                errln!("it cannot be resumed, because the repository `memory:` ends with this process");
+                return Ok(());
+            }
         };
-        errln!(
-            "to resume from the last checkpoint, run {launch}`restart {}`",
-            ended.id
-        );
+        errln!("{how}`restart {}`", ended.id);
     }
     Ok(())
 }

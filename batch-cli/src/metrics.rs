@@ -1,8 +1,9 @@
-//! Serves metrics for Prometheus at `http://127.0.0.1:PORT/metrics` while a job runs, and the health of the process at `/health`.
+//! Serves metrics for Prometheus at `http://ADDRESS:PORT/metrics` while a job runs, and the health of the process at `/health`.
 
 use std::error::Error;
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::net::{AddrParseError, Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::str::FromStr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -20,10 +21,25 @@ const LONGEST: u64 = 8 * 1024;
 /// The interval at which the exporter drains its histograms.
 const UPKEEP: Duration = Duration::from_secs(5);
 
-/// Starts the metrics endpoint if a port is configured. Port 0 picks a free port, which is printed.
-pub(crate) fn serve(port: Option<u16>, health: &Health) -> Result<(), CliError> {
-    let Some(port) = port else { return Ok(()) };
-    let at = start(port, health.clone()).map_err(|source| CliError::Metrics { port, source })?;
+/// The address of the metrics endpoint: a port of the loopback address, or an IP address with a port.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Address(SocketAddr);
+
+impl FromStr for Address {
+    type Err = AddrParseError;
+
+    fn from_str(text: &str) -> Result<Self, AddrParseError> {
+        let of_port = text.parse().map(|port| (Ipv4Addr::LOCALHOST, port).into());
+        of_port.or_else(|_| text.parse()).map(Self)
+    }
+}
+
+/// Starts the metrics endpoint if an address is configured. Port 0 picks a free port, which is printed.
+pub(crate) fn serve(address: Option<Address>, health: &Health) -> Result<(), CliError> {
+    let Some(Address(address)) = address else {
+        return Ok(());
+    };
+    let at = start(address, health.clone()).map_err(|source| CliError::Metrics { address, source })?;
     errln!("metrics at http://{at}/metrics");
     Ok(())
 }
@@ -46,8 +62,8 @@ impl Health {
     }
 }
 
-fn start(port: u16, health: Health) -> Result<SocketAddr, Box<dyn Error + Send + Sync>> {
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port))?;
+fn start(address: SocketAddr, health: Health) -> Result<SocketAddr, Box<dyn Error + Send + Sync>> {
+    let listener = TcpListener::bind(address)?;
     let at = listener.local_addr()?;
     let handle = PrometheusBuilder::new().install_recorder()?;
     let upkeep = handle.clone();

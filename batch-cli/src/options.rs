@@ -30,7 +30,7 @@ pub(crate) struct Options {
     #[arg(long, global = true, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
 
-    /// Job repository: sqlite://PATH, sqlite://:memory:, postgres://... or mysql://... [default: sqlite://batch.db]
+    /// Job repository: sqlite://PATH, sqlite://:memory:, postgres://..., mysql://... or memory: [default: sqlite://batch.db]
     #[arg(long, global = true, value_name = "URL")]
     repository: Option<String>,
 
@@ -63,8 +63,9 @@ pub(crate) struct Options {
     #[arg(long, global = true, value_name = "FORMAT")]
     log_format: Option<String>,
 
-    /// Serves metrics for Prometheus at http://127.0.0.1:PORT/metrics while a job runs; 0 picks a free port [default: none]
-    #[arg(long, global = true, value_name = "PORT")]
+    /// Serves metrics for Prometheus at http://127.0.0.1:PORT/metrics while a job or worker runs, and its health at /health; 0 picks a
+    /// free port, and an address such as 0.0.0.0:9464 is reached from other hosts [default: none]
+    #[arg(long, global = true, value_name = "[ADDRESS:]PORT")]
     metrics_port: Option<String>,
 }
 

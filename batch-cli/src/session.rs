@@ -5,17 +5,18 @@ use std::cell::OnceCell;
 use std::process::ExitCode;
 
 use batch_runtime::operator::Definitions;
-use batch_runtime::repository::MigrationStatus;
+use batch_runtime::repository::{DatabaseKind, MigrationStatus};
 use batch_runtime::{BatchRuntime, BatchRuntimeBuilder, JobOperator};
 
 use crate::dispatch;
 use crate::error::CliError;
 use crate::metrics::Health;
+use crate::print::errln;
 use crate::settings::{Origin, Setting, Settings};
 use crate::signals::Shutdown;
 use crate::{exit_guard, metrics};
 
-const IN_MEMORY: &str = "sqlite://:memory:";
+const IN_MEMORY: &str = "memory:";
 
 /// Exit code of wrong usage and of a job that could not be started.
 pub(crate) const USAGE: u8 = 2;
@@ -109,6 +110,9 @@ impl Session {
 
     /// Opens the repository, which has to exist.
     pub(crate) fn open(&self) -> Result<JobOperator, CliError> {
+        if self.is_in_memory() {
+            errln!("note: the repository `memory:` is empty, because it holds only what this process runs");
+        }
         if self.exists()? {
             return self.create();
         }
@@ -122,6 +126,11 @@ impl Session {
             return Ok(self.runtime().repository(IN_MEMORY).build()?.job_operator());
         }
         self.open()
+    }
+
+    /// Returns whether the repository ends with this process.
+    pub(crate) fn is_in_memory(&self) -> bool {
+        self.settings.repository.database() == DatabaseKind::Memory
     }
 
     fn exists(&self) -> Result<bool, CliError> {

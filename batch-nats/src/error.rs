@@ -40,6 +40,19 @@ pub enum NatsError {
         /// The cause, and what to do.
         problem: String,
     },
+    /// The user may not publish what coordinators and workers publish.
+    #[error(
+        "the NATS server {server} does not let this user publish to `{subject}`; permit it to publish to `{prefix}.>`, `$JS.API.>` and \
+         `$JS.ACK.>`, and to subscribe to `{prefix}.stop` and `_INBOX.>`"
+    )]
+    Permission {
+        /// The subject.
+        subject: String,
+        /// The server.
+        server: String,
+        /// The first part of all subjects.
+        prefix: String,
+    },
     /// The threads of the connection cannot be started.
     #[error("cannot start the threads of the connection: {0}")]
     Threads(std::io::Error),

@@ -26,6 +26,7 @@ mod message;
 mod outbox;
 mod server;
 mod transport;
+mod violations;
 mod worker;
 
 pub use error::NatsError;

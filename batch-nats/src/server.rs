@@ -1,18 +1,22 @@
 //! The connection, and the streams that it needs.
 
-use std::future::Future;
+use std::fmt::Display;
+use std::future::{Future, ready};
 use std::time::Duration;
 
 use async_nats::jetstream::stream::{Config, DiscardPolicy, RetentionPolicy, StorageType};
 use async_nats::jetstream::{self, Context};
-use async_nats::{Client, ConnectErrorKind};
+use async_nats::{Client, ConnectErrorKind, HeaderMap, Request, RequestErrorKind, header};
 use batch_runtime::{JobExecutionId, StepExecutionId};
 use tokio::runtime::Runtime;
 use tokio::task::JoinHandle;
 
 use crate::address::Address;
 use crate::error::NatsError;
+use crate::violations::Violations;
 
+/// The queue whose subjects are checked.
+const DEFAULT_QUEUE: &str = "default";
 /// The time limit for the first connection, and for each response of the server.
 const TIMEOUT: Duration = Duration::from_secs(5);
 /// The age at which a report is removed: its coordinator has long found the end in the repository.
@@ -26,12 +30,21 @@ pub(crate) struct Server {
     pub(crate) client: Client,
     pub(crate) jetstream: Context,
     pub(crate) address: Address,
+    violations: Violations,
 }
 
 impl Server {
-    /// Connects, and creates the streams if they do not exist.
+    /// Connects, creates the streams if they do not exist, and checks that this user may publish to them.
     pub(crate) fn connect(address: Address) -> Result<Self, NatsError> {
-        let options = address.options()?.connection_timeout(TIMEOUT);
+        let violations = Violations::new();
+        let noting = violations.clone();
+        let options = address
+            .options()?
+            .connection_timeout(TIMEOUT)
+            .event_callback(move |event| {
+                noting.note(&event);
+                ready(())
+            });
         let mut threads = tokio::runtime::Builder::new_multi_thread();
         threads.worker_threads(1).thread_name("batch-nats").enable_all();
         let runtime = threads.build().map_err(NatsError::Threads)?;
@@ -51,9 +64,14 @@ impl Server {
             client,
             jetstream,
             address,
+            violations,
         };
         server.create(server.partitions())?;
         server.create(server.reports())?;
+        let ticket = server.subject_of_ticket(DEFAULT_QUEUE, StepExecutionId(0));
+        server.check_publish(ticket, server.stream_of_partitions())?;
+        let report = server.subject_of_reports(JobExecutionId(0));
+        server.check_publish(report, server.stream_of_reports())?;
         Ok(server)
     }
 
@@ -67,18 +85,64 @@ impl Server {
         self.runtime.spawn(future)
     }
 
+    /// Creates a stream, unless it exists.
     fn create(&self, config: Config) -> Result<(), NatsError> {
         let stream = config.name.clone();
-        let created = self.wait(self.jetstream.get_or_create_stream(config));
-        created.map(drop).map_err(|error| NatsError::Stream {
+        let created = self.answer(self.jetstream.get_or_create_stream(config));
+        let Err(problem) = created else { return Ok(()) };
+        // Another process, which may create streams, has done so meanwhile.
+        if self.answer(self.jetstream.get_stream(&stream)).is_ok() {
+            return Ok(());
+        }
+        Err(NatsError::Stream {
             stream,
             server: self.address.server.clone(),
             problem: format!(
-                "{error}; start the server with JetStream (`-js`), and permit this user to publish to `$JS.API.>` and `{}.>`, and to \
+                "{problem}; start the server with JetStream (`-js`), and permit this user to publish to `$JS.API.>` and `{}.>`, and to \
                  subscribe to `_INBOX.>`",
                 self.address.prefix
             ),
         })
+    }
+
+    /// Returns the answer to a request. The error is that of the request, or what the server does not permit.
+    fn answer<T, E: Display>(&self, request: impl Future<Output = Result<T, E>>) -> Result<T, String> {
+        let answer = self.wait(self.violations.or_result(request, |_| true));
+        answer?.map_err(|error| error.to_string())
+    }
+
+    /// Checks that this user may publish to a subject, by a message that the stream rejects, because it expects another stream.
+    fn check_publish(&self, subject: String, stream: String) -> Result<(), NatsError> {
+        let mut headers = HeaderMap::new();
+        headers.insert(header::NATS_EXPECTED_STREAM, "none");
+        let request = Request::new().headers(headers).timeout(Some(TIMEOUT));
+        let request = self.client.send_request(subject.clone(), request);
+        let quoted = format!("\"{subject}\"");
+        let answer = self
+            .violations
+            .or_result(request, |problem| problem.contains(&quoted));
+        let server = self.address.server.clone();
+        match self.wait(answer) {
+            Ok(Ok(_)) => Ok(()),
+            Ok(Err(error)) => {
+                let remedy = match error.kind() {
+                    RequestErrorKind::NoResponders => {
+                        "the stream has other subjects; delete it, or choose another `prefix`"
+                    }
+                    _ => "check that the stream has a leader, with `nats stream info`",
+                };
+                Err(NatsError::Stream {
+                    stream,
+                    server,
+                    problem: format!("no answer to a message to `{subject}`: {error}; {remedy}"),
+                })
+            }
+            Err(_) => Err(NatsError::Permission {
+                subject,
+                server,
+                prefix: self.address.prefix.clone(),
+            }),
+        }
     }
 
     /// The work queue: a message for each ticket, which a later one of the same partition replaces.

@@ -34,7 +34,8 @@ impl NatsTransport {
     /// | `replicas` | `1` | the number of servers that store the streams, when they are created |
     ///
     /// # Errors
-    /// If the address is wrong, or the server cannot be reached, rejects the user, or has no JetStream.
+    /// If the address is wrong, or the server cannot be reached, rejects the user, has no JetStream, or does not permit the user to publish
+    /// tickets and reports.
     pub fn connect(address: &str) -> Result<Self, NatsError> {
         Ok(Self(Arc::new(Server::connect(Address::parse(address)?)?)))
     }

@@ -15,6 +15,7 @@ use batch_runtime::partition::{
     CollectedPayload, DeclinedPartition, DispatchError, PartitionDelivery, PartitionSource, PartitionTicket,
 };
 use futures_util::{FutureExt, StreamExt};
+use tokio::time::timeout;
 
 use crate::message::{Piece, Report, cut};
 use crate::outbox::{Order, Outbox, Outgoing};
@@ -22,6 +23,8 @@ use crate::server::{Server, token};
 
 /// The most bytes of a message's text. JSON may write them with twice as many; a server accepts 1 MiB by default.
 const PIECE: usize = 400 * 1024;
+/// The time that the server may take to answer.
+const SILENCE: Duration = Duration::from_secs(5);
 /// The wait before a ticket that a worker has declined is delivered again.
 const DECLINED: Duration = Duration::from_secs(1);
 /// The number of tickets that all workers of a queue may hold. More than they have slots.
@@ -77,9 +80,10 @@ impl Source {
         self.outbox.send(&Order::default(), acknowledgement);
     }
 
-    /// Pulls the messages that are there, or else waits for one.
+    /// Pulls the messages that are there, or else waits for one. A server that is away may never end an answer.
     fn pull(&self, count: u32, wait: Duration) -> Result<Vec<Message>, DispatchError> {
         let cannot = || DispatchError::new("cannot take tickets from the NATS server");
+        let limit = wait + SILENCE;
         self.server.wait(async {
             let there = self
                 .consumer
@@ -89,7 +93,7 @@ impl Source {
                 .await;
             let mut there = there.map_err(|error| cannot().caused_by(error))?;
             let mut messages = Vec::new();
-            while let Some(message) = there.next().await {
+            while let Ok(Some(message)) = timeout(limit, there.next()).await {
                 messages.push(message.map_err(|error| cannot().caused_by(error))?);
             }
             if messages.is_empty() {
@@ -101,7 +105,7 @@ impl Source {
                     .messages()
                     .await;
                 let mut next = next.map_err(|error| cannot().caused_by(error))?;
-                while let Some(message) = next.next().await {
+                while let Ok(Some(message)) = timeout(limit, next.next()).await {
                     messages.push(message.map_err(|error| cannot().caused_by(error))?);
                 }
             }
@@ -226,7 +230,10 @@ impl PartitionDelivery for Delivery {
     }
 
     fn collected(&self, payload: &CollectedPayload) -> Result<(), DispatchError> {
-        let id = self.id(&payload.sequence.to_string());
+        let id = format!(
+            "{}-{}-{}",
+            payload.step_execution, payload.claim, payload.sequence
+        );
         self.report(id, &Report::Collected(payload.clone()))
     }
 
@@ -244,8 +251,8 @@ impl PartitionDelivery for Delivery {
         Ok(())
     }
 
-    fn hand_back(&self) -> Result<(), DispatchError> {
-        self.acknowledge(AckKind::Nak(None));
+    fn hand_back(&self, wait: Duration) -> Result<(), DispatchError> {
+        self.acknowledge(AckKind::Nak(Some(wait).filter(|wait| !wait.is_zero())));
         Ok(())
     }
 

@@ -18,8 +18,19 @@ impl<T: Serialize + DeserializeOwned + Send + 'static> Externalizable for T {}
 /// An artifact's checkpoint in its stored form, JSON text.
 ///
 /// Spec: REPO-69
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq)]
 pub struct CheckpointInfo(String);
+
+impl Clone for CheckpointInfo {
+    fn clone(&self) -> Self {
+        Self(self.0.clone())
+    }
+
+    /// Keeps the memory: a checkpoint replaces one of nearly the same length.
+    fn clone_from(&mut self, source: &Self) {
+        self.0.clone_from(&source.0);
+    }
+}
 
 impl CheckpointInfo {
     /// Encodes `value`.

@@ -153,6 +153,10 @@ impl BatchRuntimeBuilder {
     ///   commits survive a crash of the process but may be lost, the last ones first and whole, when the machine loses
     ///   power; the default is `full`. Feature `sqlite`, a default one.
     /// - `postgres://USER:PASSWORD@HOST:PORT/DATABASE`, with libpq's options after a `?`. Feature `postgres`.
+    /// - `memory:`, without a database, for jobs that need no restart by another process: it is empty when the runtime is built, lives
+    ///   as long as the runtime, and belongs to it alone. Not for production: when the process ends, nothing is left that could be
+    ///   resumed or looked up. Workers, writers that take the chunk transaction, and connections of artifacts need a database; see
+    ///   [`DatabaseKind::Memory`](crate::repository::DatabaseKind::Memory).
     /// - `mysql://USER:PASSWORD@HOST:PORT/DATABASE`, or `mariadb://...`, with `unix_socket`, `ssl_mode`, `ssl_ca`,
     ///   `ssl_cert` and `ssl_key` after a `?`. Feature `mysql`.
     ///
@@ -162,7 +166,7 @@ impl BatchRuntimeBuilder {
     /// digits and underscores. Several repositories can share a database, each with its own prefix or, on PostgreSQL,
     /// schema: `?options=-csearch_path%3Dbatch`.
     ///
-    /// Spec: REPO-04, REPO-06, REPO-84
+    /// Spec: REPO-04, REPO-06, REPO-84, MEM-01
     #[must_use]
     pub fn repository(mut self, url: impl Into<String>) -> Self {
         self.repository = url.into();
@@ -352,6 +356,11 @@ impl BatchRuntimeBuilder {
         definitions.log_problems();
         let repository = repository::open(&self.repository, self.clock, self.lease_time, &self.time_zone)?;
         let mut dispatchers = self.dispatchers;
+        if !repository.has_database()
+            && let Some(name) = dispatchers.remote()
+        {
+            return Err(BuildError::InMemory(name.to_owned()));
+        }
         let mut transports = dispatchers.transports.iter();
         if let Some((name, _)) = transports.find(|(_, transport)| transport.connects_hosts())
             && !repository.is_on_server()
@@ -428,6 +437,14 @@ pub enum BuildError {
          loopback address"
     )]
     SqliteForHosts(String),
+    /// A dispatcher gives work to other processes, but the repository is in the memory of this one.
+    ///
+    /// Spec: MEM-02
+    #[error(
+        "the dispatcher `{}` gives work to other processes, which cannot see the repository `memory:`; use `sqlite://PATH`, PostgreSQL or \
+         MySQL", .0.escape_debug()
+    )]
+    InMemory(String),
     /// [`dispatch`](BatchRuntimeBuilder::dispatch) names a dispatcher that the runtime does not have.
     #[error("unknown dispatcher `{}`; this runtime has {}", .name.escape_debug(), .known.join(", "))]
     UnknownDispatcher {

@@ -7,6 +7,7 @@
 //! submitted again by its coordinator.
 
 mod launches;
+mod suspects;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -29,6 +30,7 @@ use crate::repository::{RepositoryError, WorkerRow};
 use crate::runtime::BatchRuntime;
 use crate::status::BatchStatus;
 use crate::worker::launches::Launches;
+use crate::worker::suspects::{LATER, Suspects};
 
 /// The longest wait for a ticket, after which the slots and the registration are looked after.
 const WAIT: Duration = Duration::from_millis(250);
@@ -85,9 +87,9 @@ impl WorkerBuilder {
         self
     }
 
-    /// Sets how many partitions run at the same time. Default: the number of processors; at least 1.
+    /// Sets how many partitions run at the same time, at least 1. Default: the number of processors.
     pub fn slots(mut self, slots: u32) -> Self {
-        self.slots = slots.max(1);
+        self.slots = slots;
         self
     }
 
@@ -108,8 +110,11 @@ impl WorkerBuilder {
     /// Registers the worker and starts to take partitions.
     ///
     /// # Errors
-    /// If the transport is unknown or cannot be reached, or the repository fails.
+    /// If it has no slots, the transport is unknown or cannot be reached, or the repository fails.
     pub fn start(self) -> Result<Worker, WorkerError> {
+        if self.slots == 0 {
+            return Err(WorkerError::NoSlots);
+        }
         let shared = self.runtime.shared();
         let dispatchers = &shared.dispatchers;
         let name = match self
@@ -139,17 +144,7 @@ impl WorkerBuilder {
         let (ended, ends) = unbounded();
         let worker = Running {
             runtime: self.runtime.clone(),
-            row: WorkerRow {
-                name: shared.repository.owner_name().to_owned(),
-                queue: self.queue,
-                slots: self.slots,
-                version: env!("CARGO_PKG_VERSION").into(),
-                is_draining: false,
-                started: 0,
-                expires: 0,
-                is_alive: true,
-                partitions: Vec::new(),
-            },
+            row: registration(shared.repository.owner_name(), self.queue, self.slots),
             state: Arc::clone(&state),
             launches,
             source,
@@ -160,6 +155,7 @@ impl WorkerBuilder {
             progressed: Instant::now(),
             registered: None,
             extended: Instant::now(),
+            suspects: Suspects::default(),
         };
         shared.repository.register_worker(&worker.row)?;
         let thread = thread::Builder::new().name("batch-worker".into());
@@ -181,6 +177,12 @@ impl fmt::Debug for WorkerBuilder {
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum WorkerError {
+    /// It has no slots.
+    #[error(
+        "cannot start a worker with 0 slots: it would run no partition; set at least 1, or leave the number out for one slot for each \
+         processor"
+    )]
+    NoSlots,
     /// The runtime does not have the transport.
     #[error("unknown transport `{}`; this runtime has {}", .name.escape_debug(), .known.join(", "))]
     UnknownTransport {
@@ -249,6 +251,21 @@ impl fmt::Debug for Worker {
     }
 }
 
+/// Returns the registration of a worker that has not run anything.
+fn registration(name: &str, queue: String, slots: u32) -> WorkerRow {
+    WorkerRow {
+        name: name.to_owned(),
+        queue,
+        slots,
+        version: env!("CARGO_PKG_VERSION").into(),
+        is_draining: false,
+        started: 0,
+        expires: 0,
+        is_alive: true,
+        partitions: Vec::new(),
+    }
+}
+
 /// The part of a worker that its handle shares.
 #[derive(Default)]
 struct State {
@@ -292,6 +309,7 @@ struct Running {
     progressed: Instant,
     registered: Option<Instant>,
     extended: Instant,
+    suspects: Suspects,
 }
 
 /// A ticket that was taken.
@@ -356,6 +374,7 @@ impl Running {
     fn note_end(&mut self, ended: StepExecutionId) {
         self.progressed = Instant::now();
         self.state.slots().remove(&ended);
+        self.suspects.ended(ended);
     }
 
     /// Leaves the tickets that wait for a slot to other workers, if the partitions take longer than the last ones, or the worker drains.
@@ -364,8 +383,10 @@ impl Running {
             return;
         }
         while let Ok(waiting) = self.waiting.1.try_recv() {
-            self.state.slots().remove(&waiting.ticket().step_execution);
-            done(waiting.hand_back(), "hand a ticket back");
+            let id = waiting.ticket().step_execution;
+            self.state.slots().remove(&id);
+            self.suspects.ended(id);
+            done(waiting.hand_back(Duration::ZERO), "hand a ticket back");
         }
     }
 
@@ -436,6 +457,9 @@ impl Running {
         if self.state.slots().contains_key(&id) {
             return done(delivery.discard(), "discard a repeated ticket");
         }
+        if !self.suspects.admit(delivery.ticket()) {
+            return done(delivery.hand_back(LATER), "leave a partition to another worker");
+        }
         let slot = Slot {
             delivery: Arc::clone(&delivery),
             stop: None,
@@ -447,6 +471,7 @@ impl Running {
             tracing::error!(%error, "cannot start a thread for partitions");
             if self.threads == 0 {
                 self.state.slots().remove(&id);
+                self.suspects.ended(id);
                 let reason = format!("cannot start a thread: {error}");
                 return decline(&*delivery, &self.row.name, None, reason);
             }
@@ -499,7 +524,7 @@ fn run(runtime: &BatchRuntime, state: &State, delivery: &Arc<dyn PartitionDelive
         claimed.run(move |payload| done(sender.collected(&payload), "send a payload of the collector"));
     match ended {
         // It was handed back.
-        Ok(BatchStatus::Starting) => done(delivery.hand_back(), "hand a partition back"),
+        Ok(BatchStatus::Starting) => done(delivery.hand_back(Duration::ZERO), "hand a partition back"),
         Ok(_) => done(delivery.ended(), "report the end of a partition"),
         Err(error) => {
             tracing::error!(partition = %ticket.step_execution, %error, "the end of a partition is not recorded");

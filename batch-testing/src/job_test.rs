@@ -147,7 +147,8 @@ impl JobTest {
         self
     }
 
-    /// Sets the repository to one in memory: faster, but only this runtime sees it.
+    /// Sets the repository to a SQLite database in memory: faster, but only this runtime sees it. `repository("memory:")` is faster
+    /// still, for jobs that need no database.
     #[must_use]
     pub fn in_memory(self) -> Self {
         self.repository("sqlite://:memory:")

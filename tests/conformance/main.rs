@@ -8,6 +8,7 @@ mod artifacts;
 mod chunk_model;
 mod faults;
 mod get_runtime;
+mod in_memory;
 mod jakarta;
 mod jakarta_checks;
 mod jakarta_end;

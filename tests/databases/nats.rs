@@ -175,7 +175,12 @@ fn a_partition_may_take_longer_than_the_broker_waits() {
 fn a_broker_that_refuses_is_named_before_anything_starts() {
     let users = r#"authorization { users: [
         { user: "ann", password: "right" },
-        { user: "bob", password: "right", permissions: { publish: "other.>", subscribe: "other.>" } } ] }"#;
+        { user: "bob", password: "right", permissions: { publish: "other.>", subscribe: "other.>" } },
+        { user: "cleo", password: "right",
+          permissions: { publish: ["$JS.API.>", "batch.part.>"], subscribe: "_INBOX.>" } },
+        { user: "dora", password: "right",
+          permissions: { publish: { allow: ["$JS.API.>", "$JS.ACK.>", "payroll.>"], deny: "$JS.API.STREAM.CREATE.>" },
+                         subscribe: ["payroll.stop", "_INBOX.>"] } } ] }"#;
     let server = NatsServer::start(users);
     let at = server.url().strip_prefix("nats://").unwrap().to_owned();
     let refused = |address: String| {
@@ -199,6 +204,20 @@ fn a_broker_that_refuses_is_named_before_anything_starts() {
             ],
         ),
         (
+            format!("nats://cleo:right@{at}"),
+            [
+                "does not let this user publish to `batch.report.0`",
+                "permit it to publish to `batch.>`, `$JS.API.>` and `$JS.ACK.>`, and to subscribe to `batch.stop`",
+            ],
+        ),
+        (
+            format!("nats://dora:right@{at}?prefix=payroll"),
+            [
+                "cannot use the stream `PAYROLL_PARTITIONS`",
+                "permit this user to publish",
+            ],
+        ),
+        (
             "nats://127.0.0.1:1".to_owned(),
             [
                 "cannot connect to the NATS server nats://127.0.0.1:1",
@@ -215,15 +234,39 @@ fn a_broker_that_refuses_is_named_before_anything_starts() {
             assert!(said.contains(part), "{part:?} is missing in\n{said}");
         }
     }
-    let place = |folder: &Path| Place::new(Database::Postgres, folder);
-    let fleet = Fleet::new(
-        env!("CARGO_BIN_EXE_fleet"),
-        place,
-        format!("nats://ann:right@{at}"),
-    );
-    let _worker = fleet.worker(&[]);
-    fleet.run(0, &["launch", "fleet"]);
-    fleet.is_exact(200);
+    let fleet_of = |user: &str| {
+        let place = |folder: &Path| Place::new(Database::Postgres, folder);
+        let address = format!("nats://{user}:right@{at}?prefix=payroll");
+        Fleet::new(env!("CARGO_BIN_EXE_fleet"), place, address)
+    };
+    // Once the streams exist, dora needs no permission to create them.
+    for user in ["ann", "dora"] {
+        let fleet = fleet_of(user);
+        let _worker = fleet.worker(&[]);
+        fleet.run(0, &["launch", "fleet"]);
+        fleet.is_exact(200);
+    }
+    // The checks have left nothing behind.
+    let messages = messages_of(&at, &["BATCH_PARTITIONS", "BATCH_REPORTS"]);
+    assert_eq!(messages, [0, 0]);
+}
+
+/// Returns how many messages these streams have ever stored, as the user ann sees it.
+fn messages_of(server: &str, names: &[&str]) -> Vec<u64> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap();
+    runtime.block_on(async {
+        let ann = async_nats::ConnectOptions::with_user_and_password("ann".into(), "right".into());
+        let jetstream = jetstream::new(ann.connect(server).await.unwrap());
+        let mut stored = Vec::new();
+        for name in names {
+            let mut stream = jetstream.get_stream(name).await.unwrap();
+            stored.push(stream.info().await.unwrap().state.last_sequence);
+        }
+        stored
+    })
 }
 
 /// Eight workers, a coordinator and the broker are killed at random: 500 faults in the slow tier.

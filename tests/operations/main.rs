@@ -5,6 +5,7 @@
 mod command_line;
 mod examples;
 mod guide;
+mod in_memory;
 mod job_tools;
 #[cfg(target_os = "linux")]
 mod memory;

@@ -89,6 +89,44 @@ fn metrics_are_served_while_the_job_runs() {
     assert_eq!(job.ends().code(), Some(3));
 }
 
+/// A probe of another host cannot reach the loopback address, which is the default.
+#[test]
+fn metrics_are_served_at_the_address_that_is_given() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("counts.xml"), JOB).unwrap();
+    fs::write(folder.path().join("go"), "").unwrap();
+    let launch = |address: &str| {
+        let arguments = ["launch", "counts", "--metrics-port", address];
+        Operated::run(env!("CARGO_BIN_EXE_operated"), folder.path(), &arguments)
+    };
+    // An address of documentation, which no host has.
+    let mut job = launch("203.0.113.1:9464");
+    job.until("error: cannot serve metrics at 203.0.113.1:9464: ");
+    assert_eq!(job.ends().code(), Some(2));
+    for (given, served, is_reached) in [("0", "127.0.0.1", false), ("0.0.0.0:0", "0.0.0.0", true)] {
+        let mut job = launch(given);
+        let line = job.until("metrics at http://");
+        let (address, port) = line
+            .trim()
+            .trim_start_matches("metrics at http://")
+            .trim_end_matches("/metrics")
+            .split_once(':')
+            .unwrap();
+        assert_eq!(address, served);
+        let elsewhere = TcpStream::connect(format!("127.0.0.2:{port}"));
+        assert_eq!(elsewhere.is_ok(), is_reached, "{given}");
+        if is_reached {
+            assert_eq!(
+                get(&format!("127.0.0.2:{port}"), "GET /metrics").0,
+                "HTTP/1.1 200 OK"
+            );
+        }
+        job.until("waiting");
+        job.signal("TERM");
+        assert_eq!(job.ends().code(), Some(3));
+    }
+}
+
 /// Log lines name the job and step, in fields of stable names.
 #[test]
 fn log_lines_name_job_and_step() {

@@ -269,10 +269,11 @@ fn every_command_rejects_invalid_values() {
     let mistakes = [
         "error: batch.toml:6: unknown setting `repositry`; did you mean `repository`?",
         "error: batch.toml:2: unsupported repository `5`: expected `sqlite://PATH`, `sqlite://:memory:`, \
-         `postgres://USER@HOST/DATABASE` or `mysql://USER@HOST/DATABASE`",
+         `postgres://USER@HOST/DATABASE`, `mysql://USER@HOST/DATABASE` or `memory:`",
         "error: batch.toml:3: invalid value `0`: expected a whole number of seconds, at least 1",
         "error: batch.toml:5: invalid value `true`: expected off, error, warn, info, debug or trace",
-        "error: batch.toml:1: invalid value `99999`: expected a port from 0 to 65535",
+        "error: batch.toml:1: invalid value `99999`: expected a port from 0 to 65535, or an IP address with a port, such as \
+         `0.0.0.0:9464`",
     ];
     for verb in [
         &["config", "show"][..],
@@ -323,11 +324,19 @@ fn every_command_rejects_invalid_values() {
             "{err}"
         );
     }
-    let (_, err) = operated(2, folder.path(), &["config", "show", "--metrics-port", "http"]);
-    assert_eq!(
-        err,
-        "error: argument --metrics-port: invalid value `http`: expected a port from 0 to 65535\n"
-    );
+    for wrong in ["http", "0.0.0.0", "0.0.0.0:99999", "::9464"] {
+        let (_, err) = operated(2, folder.path(), &["config", "show", "--metrics-port", wrong]);
+        assert_eq!(
+            err,
+            format!(
+                "error: argument --metrics-port: invalid value `{wrong}`: expected a port from 0 to 65535, or an IP address with a port, \
+                 such as `0.0.0.0:9464`\n"
+            )
+        );
+    }
+    for right in ["0", "0.0.0.0:9464", "[::]:9464"] {
+        operated(0, folder.path(), &["config", "show", "--metrics-port", right]);
+    }
     // Empty values count as not set.
     let mut show = program(folder.path(), &["config", "show"]);
     show.env("BATCH_METRICS_PORT", "")

@@ -4,6 +4,8 @@ use std::fs;
 use std::io::{Read, Write};
 use std::net::TcpStream;
 
+use batch_runtime::BatchRuntime;
+use batch_runtime::worker::WorkerError;
 use batch_tests::database::{Database, Place};
 use batch_tests::fleet::{Fleet, until};
 use serde_json::Value;
@@ -74,16 +76,46 @@ fn workers_are_listed_and_report_their_health() {
     fleet.is_exact(50);
 }
 
-/// A worker that died stays in the list, and is shown as dead.
+/// A worker without slots would wait for ever.
+///
+/// Spec: DISP-13
+#[test]
+fn a_worker_without_slots_is_rejected() {
+    let fleet = fleet("repository");
+    let said = fleet.run(2, &["worker", "--slots", "0"]);
+    assert!(
+        said.contains("a worker without slots would run no partition; expected a whole number, at least 1"),
+        "{said}"
+    );
+    let runtime = BatchRuntime::builder()
+        .repository(fleet.place.url())
+        .build()
+        .unwrap();
+    let error = runtime.worker().slots(0).start().unwrap_err();
+    assert!(matches!(error, WorkerError::NoSlots), "{error}");
+    assert!(error.to_string().contains("set at least 1"), "{error}");
+    assert!(runtime.job_operator().workers().unwrap().is_empty());
+}
+
+/// A worker that died stays in the list. On its host it is shown as dead at once, elsewhere when its registration has expired.
 ///
 /// Spec: DISP-13
 #[test]
 fn a_dead_worker_is_shown_as_dead() {
-    let fleet = fleet("repository");
-    let mut worker = fleet.worker(&[]);
+    let patient = fleet("repository").variable("BATCH_LEASE_TIME", "600");
+    let mut worker = patient.worker(&[]);
+    assert!(patient.run(0, &["workers"]).contains("ready"));
     worker.kill();
+    for _ in 0..2 {
+        assert!(patient.run(0, &["workers"]).contains("dead"));
+    }
+    let of_other_host = fleet("repository");
+    let mut worker = of_other_host.worker(&[]);
+    let moved = "UPDATE BATCH_WORKER SET WORKER_NAME = 'elsewhere/1/0123456789abcdef/locked'";
+    worker.kill();
+    of_other_host.connect().execute(moved).unwrap();
     until("its registration expires", || {
-        fleet.run(0, &["workers"]).contains("dead").then_some(())
+        of_other_host.run(0, &["workers"]).contains("dead").then_some(())
     });
 }
 

@@ -2,7 +2,7 @@
 //!
 //! The table of the jobs has no key, so a record that is processed twice is a row too many.
 
-use crate::fleet::{Fleet, until};
+use crate::fleet::{Fleet, Process, until};
 pub use crate::launching::*;
 use crate::random::Random;
 
@@ -17,9 +17,9 @@ macro_rules! dispatcher_tests {
             $crate::dispatcher_tests! { @each $fleet;
                 workers_share_the_partitions, a_killed_worker_is_replaced, a_frozen_worker_is_fenced, a_repeated_ticket_is_claimed_once,
                 a_lost_ticket_is_submitted_again, a_job_is_stopped_in_flight, a_job_without_workers_is_stopped, a_failed_partition_stops_the_others,
-                a_poisonous_partition_fails, no_partitions_are_complete_at_once, many_partitions_need_two_workers,
+                a_poisonous_partition_fails, a_poisonous_partition_takes_no_others_along, no_partitions_are_complete_at_once, many_partitions_need_two_workers,
                 a_killed_coordinator_is_relaunched, another_version_is_left_to_others, a_drained_worker_hands_its_partitions_over,
-                flows_run_on_workers, a_launch_waits_for_a_worker, racing_launches_run_once, a_killed_worker_loses_no_launch,
+                flows_run_on_workers, a_killed_worker_of_a_flow_is_replaced, a_poisonous_flow_fails, a_launch_waits_for_a_worker, racing_launches_run_once, a_killed_worker_loses_no_launch,
                 a_drained_worker_hands_its_launches_over, launches_are_stopped, launches_of_another_version_wait,
             }
         }
@@ -167,23 +167,28 @@ pub fn a_failed_partition_stops_the_others(fleet: &Fleet) {
     fleet.is_exact(20_000);
 }
 
-/// A partition that kills its workers fails with the history of its deaths; the others are done.
-///
-/// Spec: DISP-07
-pub fn a_poisonous_partition_fails(fleet: &Fleet) {
-    let mut job = fleet.start(&[LOAD, &["-dies=1", "parts=2"]].concat());
-    let mut workers = vec![fleet.worker(&["--slots", "1"])];
+/// Runs a job whose partition kills its worker, with one worker after the other. Returns what the job has printed, and the last worker.
+fn dies_three_times(fleet: &Fleet, slots: &str, arguments: &[&str]) -> (String, Process) {
+    let mut job = fleet.start(arguments);
+    let mut worker = fleet.worker(&["--slots", slots]);
     let mut deaths = 0;
     let message = until("the partition has failed", || {
-        let last = workers.last_mut().unwrap();
-        if last.has_ended() {
+        if worker.has_ended() {
             deaths += 1;
             assert!(deaths <= 3, "{}", fleet.logs());
-            workers.push(fleet.worker(&["--slots", "1"]));
+            worker = fleet.worker(&["--slots", slots]);
         }
         job.has_ended().then(|| job.log())
     });
     assert_eq!(deaths, 3);
+    (message, worker)
+}
+
+/// A partition that kills its workers fails with the history of its deaths; the others are done.
+///
+/// Spec: DISP-07
+pub fn a_poisonous_partition_fails(fleet: &Fleet) {
+    let (message, _worker) = dies_three_times(fleet, "1", &[LOAD, &["-dies=1", "parts=2"]].concat());
     assert!(
         message.contains("3 workers died while they ran the partition: "),
         "{message}"
@@ -192,6 +197,20 @@ pub fn a_poisonous_partition_fails(fleet: &Fleet) {
     assert!(message.matches(" after 2 commits").count() >= 3, "{message}");
     fleet.run(0, &[LOAD, &["-dies=99", "parts=2"]].concat());
     fleet.is_exact(100);
+}
+
+/// Partitions that ran beside it when their worker died run again, but not beside it.
+///
+/// Spec: DISP-07
+pub fn a_poisonous_partition_takes_no_others_along(fleet: &Fleet) {
+    let slow = ["-dies=0", "-pace=10", "items=200"];
+    let (message, _worker) = dies_three_times(fleet, "4", &[LOAD, &slow].concat());
+    assert!(message.contains("in partition 1 of `load`"), "{message}");
+    let statuses = fleet.statuses();
+    let failed = statuses.iter().filter(|status| *status == "FAILED");
+    assert_eq!(failed.count(), 1, "{statuses:?}");
+    fleet.run(0, &[LOAD, &["-dies=99", "-pace=0", "items=200"]].concat());
+    fleet.is_exact(800);
 }
 
 /// Spec: PART-24
@@ -249,9 +268,10 @@ pub fn another_version_is_left_to_others(fleet: &Fleet) {
     fleet.is_exact(200);
 }
 
-/// SIGTERM: chunk steps stop at their next checkpoint, and another worker resumes them within the same job execution.
+/// SIGTERM: chunk steps stop at their next checkpoint, and another worker resumes them within the same job execution. The payloads of both
+/// workers reach the analyzer.
 ///
-/// Spec: DISP-11
+/// Spec: DISP-11, SUBJOB-09
 pub fn a_drained_worker_hands_its_partitions_over(fleet: &Fleet) {
     let mut first = fleet.worker(&["--slots", "4"]);
     let mut job = fleet.start(&[LOAD, &["items=5000", "-pace=1"]].concat());
@@ -263,7 +283,16 @@ pub fn a_drained_worker_hands_its_partitions_over(fleet: &Fleet) {
     let committed = fleet.number("SELECT COUNT(*) AS n FROM processed");
     assert!((1..20_000).contains(&committed), "{committed}");
     let _second = fleet.worker(&["--slots", "4"]);
-    job.ends(0);
+    let shown = job.ends(0);
+    // The collectors of the second worker count from the start of the step again.
+    let (analyzed, _) = shown.split_once(" items, 4 parts").unwrap();
+    let analyzed: i64 = analyzed
+        .rsplit(|c: char| !c.is_ascii_digit())
+        .next()
+        .unwrap()
+        .parse()
+        .unwrap();
+    assert!(analyzed >= 20_000, "payloads are lost: {analyzed}");
     fleet.is_exact(20_000);
     assert_eq!(fleet.number("SELECT COUNT(*) AS n FROM BATCH_JOB_EXECUTION"), 1);
 }
@@ -278,6 +307,41 @@ pub fn flows_run_on_workers(fleet: &Fleet) {
     let tells = "SELECT COUNT(*) AS n FROM BATCH_STEP_EXECUTION WHERE STEP_NAME LIKE 'each:%/tell' AND STATUS = 'COMPLETED'";
     assert_eq!(fleet.number(tells), 4);
     fleet.is_exact(200);
+}
+
+/// `kill -9` within the first step of a flow: another worker resumes it at its checkpoint, in the same job execution.
+///
+/// Spec: DISP-17, FPART-08
+pub fn a_killed_worker_of_a_flow_is_replaced(fleet: &Fleet) {
+    fleet.on_other_hosts();
+    let mut first = fleet.worker(&["--slots", "4"]);
+    fleet.hold();
+    let mut job = fleet.start(&["launch", "flow", "holds=2"]);
+    assert_eq!(fleet.is_held(), first.id());
+    first.kill();
+    fleet.release();
+    let _second = fleet.worker(&["--slots", "4"]);
+    let shown = job.ends(0);
+    assert!(shown.contains("logical transaction: COMMIT"), "{shown}");
+    let complete = "SELECT COUNT(*) AS n FROM BATCH_STEP_EXECUTION WHERE STEP_NAME LIKE 'each:%/%' AND STATUS = 'COMPLETED'";
+    assert_eq!(fleet.number(complete), 8);
+    assert_eq!(fleet.number("SELECT COUNT(*) AS n FROM BATCH_JOB_EXECUTION"), 1);
+    fleet.is_exact(200);
+}
+
+/// The steps within a partition that has failed have ended, too.
+///
+/// Spec: DISP-07, DISP-17
+pub fn a_poisonous_flow_fails(fleet: &Fleet) {
+    let (message, _worker) = dies_three_times(fleet, "1", &["launch", "flow", "-dies=1", "parts=2"]);
+    assert!(
+        message.contains("3 workers died while they ran the partition: "),
+        "{message}"
+    );
+    let open = "SELECT COUNT(*) AS n FROM BATCH_STEP_EXECUTION WHERE END_TIME IS NULL";
+    assert_eq!(fleet.number(open), 0);
+    fleet.run(0, &["launch", "flow", "-dies=99", "parts=2"]);
+    fleet.is_exact(100);
 }
 
 /// Kills and freezes workers and the coordinator at random, and whatever `disturb` kills, until the job has survived as many faults as

@@ -48,6 +48,8 @@ pub mod guide {
     pub struct Batchlets;
     #[doc = include_str!("../../docs/guide/composing.md")]
     pub struct Composing;
+    #[doc = include_str!("../../docs/guide/repositories.md")]
+    pub struct Repositories;
     #[doc = include_str!("../../docs/guide/transactions.md")]
     pub struct Transactions;
     #[doc = include_str!("../../docs/guide/skip-retry.md")]

@@ -32,11 +32,18 @@ pub fn said(log: &str) -> Vec<String> {
     logs.get_or_insert_default().remove(log).unwrap_or_default()
 }
 
+/// Set in a process whose stages have repositories in memory.
+pub const IN_MEMORY: &str = "BATCH_TESTS_IN_MEMORY";
+
+/// The message of a test that cannot run there.
+pub const NEEDS_DATABASE: &str = "this test needs a database";
+
 /// A runtime with a job path and a repository that rejects wrong rows.
 pub struct Stage {
     folder: tempfile::TempDir,
     log: String,
-    place: Place,
+    /// `None` if its repository is in memory.
+    place: Option<Place>,
     runtime: BatchRuntime,
 }
 
@@ -48,16 +55,22 @@ impl Stage {
 
     /// Creates a stage with an additional setting.
     pub fn configured(xml: &str, configure: impl FnOnce(BatchRuntimeBuilder) -> BatchRuntimeBuilder) -> Self {
-        Self::made(Database::Sqlite, xml, configure)
+        let in_memory = std::env::var_os(IN_MEMORY).is_some();
+        Self::made((!in_memory).then_some(Database::Sqlite), xml, configure)
     }
 
     /// Creates a stage whose repository is on this database.
     pub fn on(database: Database, xml: &str) -> Self {
-        Self::made(database, xml, |builder| builder)
+        Self::made(Some(database), xml, |builder| builder)
+    }
+
+    /// Creates a stage whose repository is in memory.
+    pub fn in_memory(xml: &str) -> Self {
+        Self::made(None, xml, |builder| builder)
     }
 
     fn made(
-        database: Database,
+        database: Option<Database>,
         xml: &str,
         configure: impl FnOnce(BatchRuntimeBuilder) -> BatchRuntimeBuilder,
     ) -> Self {
@@ -66,9 +79,11 @@ impl Stage {
         let log = format!("stage-{}", NUMBER.fetch_add(1, Ordering::Relaxed));
         fs::create_dir(folder.path().join("jobs")).expect("a folder");
         fs::write(folder.path().join("jobs/job.xml"), xml).expect("the job is written");
-        let place = Place::new(database, folder.path());
-        let runtime = build(folder.path(), &place, &log, configure);
-        place.connect().reject_wrong_rows();
+        let place = database.map(|database| Place::new(database, folder.path()));
+        let runtime = build(folder.path(), place.as_ref(), &log, configure);
+        if let Some(place) = &place {
+            place.connect().reject_wrong_rows();
+        }
         Self {
             folder,
             log,
@@ -84,6 +99,7 @@ impl Stage {
 
     /// Returns the repository's file.
     pub fn database(&self) -> PathBuf {
+        assert!(self.place.is_some(), "{NEEDS_DATABASE}");
         self.path().join("batch.db")
     }
 
@@ -94,7 +110,7 @@ impl Stage {
 
     /// Returns a further runtime on the same repository, as in another process.
     pub fn another_runtime(&self) -> BatchRuntime {
-        build(self.path(), &self.place, &self.log, |builder| builder)
+        build(self.path(), Some(self.place()), &self.log, |builder| builder)
     }
 
     /// Returns the operator.
@@ -196,12 +212,12 @@ impl Stage {
 
     /// Returns the folder of its repository.
     pub fn place(&self) -> &Place {
-        &self.place
+        self.place.as_ref().expect(NEEDS_DATABASE)
     }
 
     /// Returns the stage's database, of any kind, as a tool beside the runtime sees it.
     pub fn outside(&self) -> Outside {
-        self.place.connect()
+        self.place().connect()
     }
 
     /// Returns the stage's database file, as a tool beside the runtime sees it.
@@ -212,12 +228,12 @@ impl Stage {
 
 fn build(
     folder: &Path,
-    place: &Place,
+    place: Option<&Place>,
     log: &str,
     configure: impl FnOnce(BatchRuntimeBuilder) -> BatchRuntimeBuilder,
 ) -> BatchRuntime {
     let builder = BatchRuntime::builder()
-        .repository(place.url())
+        .repository(place.map_or("memory:", Place::url))
         .job_path(folder.join("jobs").display().to_string())
         .system_property("log", log)
         .system_property("folder", folder.display().to_string());

@@ -2,7 +2,9 @@
 
 use std::process::ExitCode;
 
-use batch_runtime::repository::{DatabaseKind, MigrationStatus, RepositoryUrl, SpringBatchVersion};
+use batch_runtime::repository::{
+    DatabaseKind, MigrationStatus, RepositoryError, RepositoryUrl, SpringBatchVersion,
+};
 use clap::{Args, Subcommand, ValueEnum};
 
 use crate::error::CliError;
@@ -81,6 +83,16 @@ impl From<Database> for DatabaseKind {
 impl Db {
     pub(crate) fn run(self, session: &Session) -> Outcome {
         let url = &session.settings.repository;
+        let needs_tables = !matches!(
+            self.action,
+            Action::ExportSchema {
+                database: Some(_),
+                ..
+            }
+        );
+        if session.is_in_memory() && needs_tables {
+            return Err(RepositoryError::InMemory { missing: "tables" }.into());
+        }
         match self.action {
             Action::Status => return print_status(url),
             Action::Migrate => {

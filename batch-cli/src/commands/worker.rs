@@ -22,12 +22,23 @@ pub(crate) struct Worker {
     /// Queue of the partitions, as the property `batch.dispatch.queue` names it
     #[arg(long, default_value = "default")]
     queue: String,
-    /// How many partitions run at the same time [default: the number of processors]
-    #[arg(long)]
+    /// How many partitions run at the same time, at least 1 [default: the number of processors]
+    #[arg(long, value_parser = slots)]
     slots: Option<u32>,
     /// How many jobs that were launched with --remote run at the same time [default: as many as slots]
     #[arg(long)]
     jobs: Option<u32>,
+}
+
+fn slots(text: &str) -> Result<u32, &'static str> {
+    match text.parse() {
+        Ok(0) => Err(
+            "a worker without slots would run no partition; expected a whole number, at least 1, or no `--slots` for one slot for each \
+             processor",
+        ),
+        Ok(slots) => Ok(slots),
+        Err(_) => Err("expected a whole number, at least 1"),
+    }
 }
 
 impl Worker {

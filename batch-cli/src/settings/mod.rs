@@ -19,6 +19,7 @@ use crate::dispatch;
 use tracing::level_filters::LevelFilter;
 
 use crate::error::CliError;
+use crate::metrics::Address;
 use crate::print::errln;
 
 /// The prefix of all environment variables.
@@ -145,7 +146,7 @@ pub(crate) struct Settings {
     pub(crate) progress_interval: Duration,
     pub(crate) crash_limit: u32,
     pub(crate) partition_threads: Option<NonZeroUsize>,
-    pub(crate) metrics_port: Option<u16>,
+    pub(crate) metrics_port: Option<Address>,
     pub(crate) log: LevelFilter,
     pub(crate) log_format: LogFormat,
     /// `None`: that of each job file.
@@ -199,7 +200,10 @@ impl Settings {
         let partition_threads = parser.optional(Setting::PartitionThreads, "a whole number, at least 1");
         let log = parser.log();
         let log_format = parser.log_format();
-        let metrics_port = parser.optional(Setting::MetricsPort, "a port from 0 to 65535");
+        let metrics_port = parser.optional(
+            Setting::MetricsPort,
+            "a port from 0 to 65535, or an IP address with a port, such as `0.0.0.0:9464`",
+        );
         let crash_limit = parser.value(Setting::CrashLimit, "a whole number", |text| text.parse().ok());
         let repository_time_zone =
             parser.result(Setting::RepositoryTimeZone, |text| text.parse::<TimeZone>());

@@ -67,9 +67,9 @@ pub enum PartitionEvent {
 pub struct CollectedPayload {
     /// The partition.
     pub step_execution: StepExecutionId,
-    /// The attempt of the ticket.
-    pub attempt: u32,
-    /// Counts the payloads of the attempt from 1.
+    /// Identifies the claim of the worker that runs the partition. Grows with each claim.
+    pub claim: i64,
+    /// Counts the payloads of the claim from 1.
     pub sequence: u64,
     /// The payload.
     pub data: CollectorData,

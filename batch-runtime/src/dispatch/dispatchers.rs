@@ -39,6 +39,17 @@ impl Dispatchers {
         Some(Arc::clone(transport) as Arc<dyn PartitionDispatcher>)
     }
 
+    /// Returns a dispatcher that was chosen or added, and that gives work to other processes. The transport `repository` is always
+    /// there.
+    pub(crate) fn remote(&self) -> Option<&str> {
+        let chosen = self.default.as_deref().filter(|name| *name != LOCAL);
+        let custom = self.custom.as_ref().map(|_| CUSTOM);
+        let mut added = self.transports.keys().map(String::as_str);
+        chosen
+            .or(custom)
+            .or_else(|| added.find(|name| *name != REPOSITORY))
+    }
+
     /// Returns the names.
     pub(crate) fn names(&self) -> Vec<&str> {
         let transports = self.transports.keys().map(String::as_str);

@@ -191,13 +191,13 @@ impl RepositoryDelivery {
         is_due
     }
 
-    fn report(&self, number: u64, report: &Report) -> Result<(), DispatchError> {
+    fn report(&self, (claim, number): (i64, u64), report: &Report) -> Result<(), DispatchError> {
         let cannot = || DispatchError::new("cannot report to the coordinator");
         let text = serde_json::to_string(report).map_err(|error| cannot().caused_by(error))?;
         let report = PartitionReport {
             step_execution: self.ticket.step_execution,
             job_execution: self.ticket.job_execution,
-            attempt: self.ticket.attempt,
+            claim,
             number,
             report: text,
         };
@@ -212,25 +212,27 @@ impl PartitionDelivery for RepositoryDelivery {
     }
 
     fn collected(&self, payload: &CollectedPayload) -> Result<(), DispatchError> {
-        self.report(payload.sequence, &Report::Collected(payload.clone()))
+        let key = (payload.claim, payload.sequence);
+        self.report(key, &Report::Collected(payload.clone()))
     }
 
     fn ended(&self) -> Result<(), DispatchError> {
-        self.report(PartitionReport::END, &Report::Ended)
+        self.report((0, PartitionReport::END), &Report::Ended)
     }
 
     fn decline(&self, reason: &DeclinedPartition, wait: Duration) -> Result<(), DispatchError> {
         let mut declined = self.declined.lock().unwrap_or_else(PoisonError::into_inner);
         declined.insert(self.ticket.fingerprint.clone(), Instant::now() + wait);
         drop(declined);
-        self.report(PartitionReport::DECLINED, &Report::Declined(reason.clone()))?;
-        self.hand_back()
+        let key = (0, PartitionReport::DECLINED);
+        self.report(key, &Report::Declined(reason.clone()))?;
+        self.hand_back(Duration::ZERO)
     }
 
-    fn hand_back(&self) -> Result<(), DispatchError> {
+    fn hand_back(&self, wait: Duration) -> Result<(), DispatchError> {
         let queued = self
             .repository
-            .defer_partition(&self.queue, &queued(&self.ticket), Duration::ZERO);
+            .defer_partition(&self.queue, &queued(&self.ticket), wait);
         queued.map_err(|error| DispatchError::new("cannot put the partition back").caused_by(error))
     }
 

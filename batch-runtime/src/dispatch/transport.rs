@@ -71,11 +71,12 @@ pub trait PartitionDelivery: Send + Sync {
     /// If it cannot be sent; the coordinator submits the partition again.
     fn decline(&self, reason: &DeclinedPartition, wait: Duration) -> Result<(), DispatchError>;
 
-    /// Leaves the ticket to other workers at once: this one drains, and the partition resumes from its checkpoint.
+    /// Leaves the ticket to any worker after `wait`: this one drains, and the partition resumes from its checkpoint, or it cannot run the
+    /// partition now.
     ///
     /// # Errors
     /// If it cannot be sent; the coordinator submits the partition again.
-    fn hand_back(&self) -> Result<(), DispatchError>;
+    fn hand_back(&self, wait: Duration) -> Result<(), DispatchError>;
 
     /// Ends the delivery without a report: another worker has claimed the partition, or it has ended.
     ///

@@ -9,6 +9,7 @@ use super::chunk::FaultRules;
 use super::limits::StepLimits;
 use crate::Dialect;
 use crate::plan::PartitionPlan;
+use crate::repository::InnerSteps;
 use crate::transition::Transitions;
 
 /// A job that is ready to run.
@@ -94,6 +95,8 @@ pub(crate) struct BoundPartition {
     pub(crate) queue: Option<String>,
     /// True for a chunk step.
     pub(crate) is_chunk: bool,
+    /// What becomes of the steps within when a worker has died.
+    pub(crate) inner: InnerSteps,
     pub(crate) binder: Arc<dyn BindPartition>,
 }
 

@@ -35,3 +35,5 @@ pub(crate) use states::States;
 pub(crate) use threads::{CollectorSink, Running};
 pub use threads::{PartitionProgress, Progress, StepProgress};
 pub(crate) use walk::Dispatch;
+
+pub(crate) use crate::repository::InnerSteps;

@@ -95,6 +95,13 @@ impl StepRunner<'_> {
             shared
                 .repository
                 .step_history(shared.running.lease.instance_id, &self.row(), self.walk.since)?;
+        if let Some(here) = history
+            .last
+            .clone()
+            .filter(|last| self.is_of_this_execution(last))
+        {
+            return self.resume_here(here, history);
+        }
         let completed = history
             .last
             .as_ref()
@@ -132,6 +139,32 @@ impl StepRunner<'_> {
         self.execute(execution, state, earlier)
     }
 
+    fn is_of_this_execution(&self, last: &StepExecution) -> bool {
+        last.job_execution_id == self.walk.shared.running.lease.execution_id
+    }
+
+    /// Continues a step that an earlier worker of the enclosing partition has started in this job execution: it runs on from its last
+    /// checkpoint, or ends as it did there. Spec: DISP-17
+    fn resume_here(&self, here: StepExecution, history: StepHistory) -> Result<ElementEnd, RepositoryError> {
+        match here.status {
+            BatchStatus::Completed => Ok(self.skip_completed(&here, &history)),
+            BatchStatus::Starting => match self.lost_checkpoint(&history) {
+                Some(refusal) => Ok(ElementEnd::failed(refusal)),
+                None => self.execute(here, history.state, history.before),
+            },
+            status if status.is_final() => Ok(ElementEnd {
+                outcome: match status {
+                    BatchStatus::Stopped => Outcome::Stopped,
+                    _ => Outcome::Failed(Failure::new(here.exit_message.clone())),
+                },
+                ..self.skip_completed(&here, &history)
+            }),
+            _ => Err(RepositoryError::Fenced {
+                action: "resume the step",
+            }),
+        }
+    }
+
     /// Runs a partition that this thread has claimed, after the executions with the counters `earlier`.
     ///
     /// # Errors
@@ -145,7 +178,7 @@ impl StepRunner<'_> {
         self.execute(execution, state, earlier)
     }
 
-    /// Skips the step: continues by its recorded exit status, and the transitions of the current Job XML.
+    /// Skips the step, which has ended: continues by its recorded exit status, and the transitions of the current Job XML.
     /// Spec: RESTART-05, RESTART-06, JSL-STEP-09
     fn skip_completed(&self, last: &StepExecution, history: &StepHistory) -> ElementEnd {
         let properties = self.step.properties.clone();

@@ -20,7 +20,7 @@ use crate::engine::{
     Bound, BoundBody, BoundChunk, BoundFlow, BoundJob, BoundListener, BoundSplit, BoundStep, BoundSubjobs,
     CheckpointInterval, Element, ElementBody, Elements, FaultRules, PartitionKey,
 };
-use crate::role::{Factory, Place, Role};
+use crate::role::{Factory, Place, Role, WriterInfo};
 use crate::status::BatchStatus;
 use crate::transition::{Termination, Transition, TransitionAction, Transitions};
 
@@ -47,6 +47,7 @@ impl Source {
                 job,
                 warnings: binder.warnings,
                 parameter_names: binder.parameter_names,
+                transactional_writer: binder.transactional_writer,
             }),
             _ => Err(binder.into_diagnostics().into()),
         }
@@ -69,6 +70,7 @@ pub(super) struct Binder<'a> {
     pub(super) diagnostics: Vec<Diagnostic>,
     pub(super) warnings: Vec<Diagnostic>,
     pub(super) parameter_names: BTreeSet<String>,
+    transactional_writer: Option<String>,
     pub(super) uses: PropertyUses,
     /// True if the partitions in the XML are checked one by one, as before the start of a job.
     pub(super) checks_partitions: bool,
@@ -95,6 +97,7 @@ impl<'a> Binder<'a> {
             diagnostics: Vec::new(),
             warnings: Vec::new(),
             parameter_names: BTreeSet::new(),
+            transactional_writer: None,
             uses: PropertyUses::default(),
             checks_partitions: false,
             path: Vec::new(),
@@ -259,6 +262,14 @@ impl Binder<'_> {
         }
     }
 
+    fn note_writer(&mut self, name: &Spanned<String>, info: WriterInfo) {
+        if info.transactional {
+            self.transactional_writer = Some(name.value.clone());
+        } else if !info.keeps_position {
+            self.warnings.push(unknown_position(name));
+        }
+    }
+
     fn chunk(
         &mut self,
         chunk: &Chunk,
@@ -297,9 +308,7 @@ impl Binder<'_> {
             return None;
         };
         let info = info();
-        if !info.transactional && !info.keeps_position {
-            self.warnings.push(unknown_position(&chunk.writer.name));
-        }
+        self.note_writer(&chunk.writer.name, info);
         let write_batch = if info.buffered {
             as_usize(chunk.chunk_size.get())
         } else {

@@ -48,4 +48,6 @@ pub(crate) struct BindOutcome {
     pub(crate) warnings: Vec<Diagnostic>,
     /// The names of job parameters that can have an effect.
     pub(crate) parameter_names: BTreeSet<String>,
+    /// A writer that takes the chunk transaction.
+    pub(crate) transactional_writer: Option<String>,
 }

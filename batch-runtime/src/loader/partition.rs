@@ -15,7 +15,7 @@ use super::runtime_properties::PartitionSettings;
 use super::{BindOutcome, ExternalValues};
 use crate::engine::{
     BindPartition, Bound, BoundBody, BoundFlow, BoundPartition, BoundStep, BoundSubjobs, Element,
-    ElementBody, Elements, PartitionBody, PartitionKey,
+    ElementBody, Elements, InnerSteps, PartitionBody, PartitionKey,
 };
 use crate::role::Role;
 use crate::transition::Transitions;
@@ -137,7 +137,13 @@ impl Binder<'_> {
         partition: &Partition,
         scope: Scope,
     ) -> Option<BoundFlow> {
-        let settings = self.partition_settings(&[]);
+        let settings = PartitionSettings {
+            inner: match flow.elements.iter().any(has_logical_tx) {
+                true => InnerSteps::Close,
+                false => InnerSteps::Reopen,
+            },
+            ..self.partition_settings(&[])
+        };
         let bound = self.partition(&flow.id.value, partition, settings, scope, |binder| {
             binder.elements(&flow.elements, scope);
         });
@@ -182,6 +188,7 @@ impl Binder<'_> {
             dispatcher: settings.dispatcher,
             queue: settings.queue,
             is_chunk: settings.is_chunk,
+            inner: settings.inner,
             binder: Arc::new(OfElement {
                 source: Arc::clone(self.source),
                 scope,
@@ -280,6 +287,13 @@ impl Binder<'_> {
             analyzer: all(analyzer)?,
         })
     }
+}
+
+/// Returns whether an element of a flow, which contains steps and decisions, has a logical transaction.
+fn has_logical_tx(element: &ExecutionElement) -> bool {
+    element
+        .partition()
+        .is_some_and(|partition| partition.logical_tx.is_some())
 }
 
 /// Returns the scope of a collector, which is called within a step. Spec: SUBJOB-03, SUBJOB-18

@@ -6,7 +6,7 @@ use batch_xml::model::{CheckpointPolicy, Chunk, Job, Property, Step};
 use batch_xml::{Diagnostic, Span};
 
 use super::bind::{Binder, ListenerAt};
-use crate::engine::{BoundChunk, Replan, StepLimits};
+use crate::engine::{BoundChunk, InnerSteps, Replan, StepLimits};
 use crate::exit_codes::{EXIT_CODES, ExitCodes};
 use crate::role::Role;
 
@@ -85,6 +85,7 @@ pub(super) struct PartitionSettings {
     pub(super) dispatcher: Option<String>,
     pub(super) queue: Option<String>,
     pub(super) is_chunk: bool,
+    pub(super) inner: InnerSteps,
 }
 
 impl Binder<'_> {
@@ -210,6 +211,7 @@ impl Binder<'_> {
             dispatcher: dispatcher.or_else(|| self.defaults.dispatcher.clone()),
             queue: queue.or_else(|| self.defaults.queue.clone()),
             is_chunk: false,
+            inner: InnerSteps::None,
         }
     }
 

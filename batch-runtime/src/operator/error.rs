@@ -150,6 +150,17 @@ pub enum StartError {
         /// The dispatchers of the runtime.
         known: Vec<String>,
     },
+    /// A writer takes the chunk transaction, but the repository has no database.
+    ///
+    /// Spec: MEM-03
+    #[error(
+        "its writer `{}` writes in the transaction of the checkpoint, but the repository `memory:` has no database; use \
+         `sqlite://:memory:`, or a writer without `tx: &mut ChunkTransaction`", .writer.escape_debug()
+    )]
+    NoChunkTransaction {
+        /// The name of the writer.
+        writer: String,
+    },
     /// Its partitions, or the job itself, cannot be given to workers.
     #[error(transparent)]
     Remote(RemoteProblem),

@@ -218,6 +218,11 @@ impl JobOperator {
             Secrets::read(effective.secrets()).map_err(|error| reject(StartError::Secret(error)))?;
         let definitions = &self.shared.definitions;
         let checked = definitions.bind(wanted, given, effective, secrets, reject)?;
+        if let Some(writer) = checked.bound.transactional_writer
+            && !self.shared.repository.has_database()
+        {
+            return Err(reject(StartError::NoChunkTransaction { writer }));
+        }
         let dispatch = self.dispatch(&checked.bound.job, wanted, effective, reject)?;
         Ok(Prepared {
             dispatch,

@@ -35,14 +35,16 @@ impl PartitionJob {
     }
 
     /// Returns the states of the elements for a claimed partition. Its plan was stored before its row, and is not replaced before it ends,
-    /// so states that were read when the row existed are valid for it.
+    /// so states that were read when the row existed are valid for it. An earlier worker of a flow may have stored others.
     pub(super) fn states_for(
         &self,
         repository: &dyn JobRepository,
         claimed: &ClaimedPartition,
     ) -> Result<Arc<States>, RepositoryError> {
         let mut known = self.states.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(valid) = known.as_ref().filter(|known| known.latest >= claimed.row.id) {
+        let is_first_claim = claimed.row.version <= 1;
+        let is_valid = |known: &&KnownStates| is_first_claim && known.latest >= claimed.row.id;
+        if let Some(valid) = known.as_ref().filter(is_valid) {
             return Ok(Arc::clone(&valid.states));
         }
         let latest = repository.latest_step(claimed.lease.execution_id)?;

@@ -173,12 +173,12 @@ impl PartitionRun {
         let Some(remote) = self.remote.take() else {
             return Err(RepositoryError::Fault);
         };
-        let (step_execution, attempt) = (self.ticket.step_execution, self.ticket.attempt);
+        let (step_execution, claim) = (self.ticket.step_execution, remote.claimed.row.version);
         let sent = AtomicU64::new(0);
         let sink: CollectorSink = Arc::new(move |data| {
             collected(CollectedPayload {
                 step_execution,
-                attempt,
+                claim,
                 sequence: sent.fetch_add(1, Ordering::Relaxed) + 1,
                 data,
             });

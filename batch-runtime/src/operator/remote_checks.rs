@@ -37,6 +37,12 @@ pub enum RemoteProblem {
         /// How far the clock of this host is ahead, in milliseconds.
         ahead: i64,
     },
+    /// The repository is in the memory of this process.
+    #[error(
+        "the repository `memory:` is in the memory of this process, so no other process can see its work; use `sqlite://PATH`, \
+         PostgreSQL or MySQL"
+    )]
+    InMemory,
     /// A worker on another host uses the same SQLite file.
     #[error(
         "the worker {worker} on another host uses this SQLite file, whose locks hold on one host only; use PostgreSQL or MySQL for \
@@ -52,14 +58,17 @@ pub enum RemoteProblem {
 }
 
 impl JobOperator {
-    /// Checks the name of a queue, the clocks and the hosts.
+    /// Checks that other processes can see the repository, the name of a queue, the clocks and the hosts.
     ///
-    /// Spec: DISP-16
+    /// Spec: DISP-16, MEM-02
     pub(crate) fn check_remote(&self, queue: &str) -> Result<(), RemoteProblem> {
         if queue.is_empty() || queue.chars().count() > LONGEST_NAME {
             return Err(RemoteProblem::QueueName(queue.to_owned()));
         }
         let repository = &self.shared.repository;
+        if !repository.has_database() {
+            return Err(RemoteProblem::InMemory);
+        }
         let ahead = repository.clock_ahead()?;
         if ahead.abs() > TOLERATED {
             return Err(RemoteProblem::Clock { ahead });

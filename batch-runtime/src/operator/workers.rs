@@ -20,7 +20,7 @@ pub struct WorkerInfo {
     pub started: Timestamp,
     /// True if it takes no more partitions.
     pub is_draining: bool,
-    /// False if its registration has expired: it has died, or cannot reach the repository.
+    /// False if its process on this host has ended, or its registration has expired: it has died, or cannot reach the repository.
     pub is_alive: bool,
     /// The partitions that it runs: the job execution and the row of the partition.
     pub partitions: Vec<(JobExecutionId, StepExecutionId)>,

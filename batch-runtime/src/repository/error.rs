@@ -66,6 +66,14 @@ pub enum RepositoryError {
          writer itself"
     )]
     TransactionEnded,
+    /// The repository is in the memory of this process.
+    ///
+    /// Spec: MEM-03
+    #[error("the repository `memory:` has no {missing}; use `sqlite://PATH`, PostgreSQL or MySQL")]
+    InMemory {
+        /// What it does not have.
+        missing: &'static str,
+    },
     /// A row contains data that no version of this runtime or of Spring Batch writes.
     #[error("{row} of the repository {problem}")]
     Corrupt {

@@ -8,9 +8,12 @@ mod context_json;
 mod database_kind;
 mod diesel;
 mod error;
+mod memory;
 mod observation;
 mod owner;
+mod process;
 mod records;
+mod rules;
 mod store;
 mod url;
 
@@ -22,19 +25,20 @@ pub(crate) use context_json::{
     StepState, StoredContext, TxState,
 };
 pub use database_kind::DatabaseKind;
+pub(crate) use diesel::Connector;
 pub use diesel::{ChunkTransaction, DatabaseConnection, RepositoryConnection};
-pub(crate) use diesel::{Connector, open};
 pub(crate) use error::ClaimError;
 pub use error::RepositoryError;
 pub(crate) use observation::{HolderState, LeaseKey, Observations};
 pub use records::ExecutionFilter;
 pub(crate) use records::{
-    AbandonOutcome, Claim, ClaimRequest, ClaimedPartition, DeathOutcome, Ending, LaunchPhase, LaunchRow,
-    Lease, PartitionReport, PartitionSight, PartitionState, QueuedPartition, Signals, StepHistory,
+    AbandonOutcome, Claim, ClaimRequest, ClaimedPartition, DeathOutcome, Ending, InnerSteps, LaunchPhase,
+    LaunchRow, Lease, PartitionReport, PartitionSight, PartitionState, QueuedPartition, Signals, StepHistory,
     StopOutcome, TakenLaunch, Target, WithdrawOutcome, WorkerRow,
 };
 pub(crate) use store::{
     ArchiveStore, Channel, JobRepository, JobStore, LaunchStore, Listener, OperatorStore, QueueStore,
     StepStore,
 };
+pub(crate) use url::open;
 pub use url::{MigrationStatus, RepositoryUrl, SpringBatchVersion};

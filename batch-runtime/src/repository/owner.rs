@@ -10,6 +10,8 @@ use std::io::{self, ErrorKind, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
+use super::process;
+
 /// Marks the name of an owner that holds a lock file.
 const LOCKED: &str = "locked";
 
@@ -55,7 +57,10 @@ impl Owner {
                 })
                 .ok()
         });
-        let mark = if lock.is_some() { LOCKED } else { "unlocked" };
+        let mark = match lock {
+            Some(_) => LOCKED.to_owned(),
+            None => process::own_mark().unwrap_or_else(|| "unlocked".into()),
+        };
         // OWNER is VARCHAR(250); a host name has at most 64 characters on Linux, 253 in the DNS.
         let shown: String = host.chars().take(150).collect();
         Self {
@@ -68,7 +73,7 @@ impl Owner {
         }
     }
 
-    /// Returns the name in the lease: `host/process/nonce/mark`.
+    /// Returns the name in the lease: `host/process/nonce/mark`. The mark says how others see whether the process is alive.
     pub(crate) fn name(&self) -> &str {
         &self.name
     }
@@ -84,6 +89,19 @@ impl Owner {
         match (self.lock_path_of(name), &self.directory) {
             (Some(path), Some(directory)) if is_directory(directory) => liveness(&path),
             _ => Liveness::Unknown,
+        }
+    }
+
+    /// Returns whether the process of the owner `name` has ended, by its lock, or else as this host shows its processes. For people:
+    /// without a lock, a lease is decided by its expiry only.
+    pub(crate) fn has_ended(&self, name: &str) -> bool {
+        match self.liveness(name) {
+            Liveness::Alive => false,
+            Liveness::Dead => true,
+            Liveness::Unknown => {
+                let parts: Vec<&str> = name.split('/').collect();
+                matches!(parts[..], [host, pid, _, mark] if host == self.host && process::has_ended(pid, mark))
+            }
         }
     }
 
@@ -330,6 +348,27 @@ mod tests {
         assert_eq!(other.liveness(&name), Liveness::Unknown);
     }
 
+    /// A name without a lock is checked on its own host only.
+    ///
+    /// Spec: DISP-13
+    #[test]
+    fn an_owner_has_ended_when_its_process_has() {
+        let folder = tempfile::tempdir().unwrap();
+        let owners = folder.path().join("owners");
+        let (one, other) = (owner(&owners), owner(&owners));
+        assert!(!other.has_ended(one.name()));
+        die(&one);
+        assert!(other.has_ended(one.name()));
+        let without_lock = Owner::new(None, 0);
+        assert!(!other.has_ended(without_lock.name()));
+        let Some(mark) = process::own_mark() else { return };
+        let (host, nonce) = (&other.host, &other.nonce);
+        // No process has so high an id.
+        let ended = format!("{host}/4294967295/{nonce}/{mark}");
+        assert!(other.has_ended(&ended));
+        assert!(!other.has_ended(&ended.replacen(host, "elsewhere", 1)));
+    }
+
     /// Spec: OP-35
     #[test]
     fn the_last_words_of_an_owner_are_found() {
@@ -405,7 +444,7 @@ mod tests {
         fs::write(foreign.join("00ff00ff00ff00ff.lock"), "").unwrap();
         std::os::unix::fs::symlink(&foreign, &owners).unwrap();
         let unlocked = owner(&owners);
-        assert!(unlocked.name().ends_with("/unlocked"));
+        assert!(!unlocked.name().ends_with("/locked"));
         unlocked.sweep(|| Some(Vec::new()));
         assert_eq!(files(&foreign), ["00ff00ff00ff00ff.lock"]);
     }

@@ -106,6 +106,17 @@ pub(crate) struct ClaimedPartition {
     pub(crate) lease: Lease,
 }
 
+/// What becomes of the open steps within a partition whose worker is dead.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum InnerSteps {
+    /// There are none: it is a partition of a step.
+    None,
+    /// They are reopened with the partition, and its next worker resumes them.
+    Reopen,
+    /// They end with the partition. A logical transaction within it has to be rolled back first, which only another job execution does.
+    Close,
+}
+
 /// The state of a partition whose worker may be dead.
 #[derive(Clone, Debug)]
 pub(crate) enum PartitionState {
@@ -241,14 +252,15 @@ pub(crate) struct QueuedPartition {
 pub(crate) struct PartitionReport {
     pub(crate) step_execution: StepExecutionId,
     pub(crate) job_execution: JobExecutionId,
-    pub(crate) attempt: u32,
-    /// Counts the reports of an attempt.
+    /// The claim of a payload; 0 for other reports.
+    pub(crate) claim: i64,
+    /// Counts the payloads of a claim from 1.
     pub(crate) number: u64,
     pub(crate) report: String,
 }
 
 impl PartitionReport {
-    /// The number of the report that a partition has ended.
+    /// The number of the report that a partition has ended, which follows all others.
     pub(crate) const END: u64 = i64::MAX as u64;
     /// The number of the report that a worker cannot run the partition. Those of payloads count from 1.
     pub(crate) const DECLINED: u64 = 0;
@@ -277,7 +289,7 @@ pub(crate) struct WorkerRow {
     /// When it was started, and when the registration expires, by the clock of the database in milliseconds.
     pub(crate) started: i64,
     pub(crate) expires: i64,
-    /// True if the registration has not expired.
+    /// True if the registration has not expired, and its process has not ended as far as this host sees.
     pub(crate) is_alive: bool,
     /// The partitions that it runs.
     pub(crate) partitions: Vec<(JobExecutionId, StepExecutionId)>,

@@ -2,9 +2,33 @@
 
 use std::fmt;
 use std::str::FromStr;
+use std::sync::Arc;
+use std::time::Duration;
 
-use super::diesel::{RepositoryConnection, check_url, connect, missing_migrations, named_as_in, shown_url};
-use super::{DatabaseKind, RepositoryError};
+use super::diesel::{
+    Connector, RepositoryConnection, check_url, connect, missing_migrations, named_as_in, open_database,
+    shown_url,
+};
+use super::{DatabaseKind, JobRepository, RepositoryError, memory};
+use crate::clock::Clock;
+use crate::time_zone::TimeZone;
+
+/// Opens the repository of `url`. On a database, brings its tables up to date; except on SQLite, its TIMESTAMP columns hold the
+/// wall-clock time of `zone`.
+///
+/// Spec: REPO-06, MEM-01
+pub(crate) fn open(
+    url: &str,
+    clock: Arc<dyn Clock>,
+    lease_time: Duration,
+    zone: &TimeZone,
+) -> Result<Arc<dyn JobRepository>, RepositoryError> {
+    let checked: RepositoryUrl = url.parse()?;
+    match checked.database() {
+        DatabaseKind::Memory => Ok(memory::create(clock, lease_time)),
+        _ => open_database(url, clock, lease_time, zone),
+    }
+}
 
 /// The URL of a repository, as [`BatchRuntimeBuilder::repository`](crate::BatchRuntimeBuilder::repository) takes it.
 ///
@@ -48,9 +72,12 @@ impl RepositoryUrl {
     /// Opens a connection to the database. Neither reads nor creates the repository's tables.
     ///
     /// # Errors
-    /// When the database cannot be opened; the message does not contain the password.
+    /// When the database cannot be opened; the message does not contain the password. When the repository is in memory.
     pub fn connect(&self) -> Result<RepositoryConnection, RepositoryError> {
-        connect(&self.0)
+        match self.database() {
+            DatabaseKind::Memory => Connector::without_database().connect(),
+            _ => connect(&self.0),
+        }
     }
 
     /// Reads which migrations the repository lacks. Changes nothing.
@@ -58,6 +85,9 @@ impl RepositoryUrl {
     /// # Errors
     /// When the database cannot be read, or its tables were made by a newer version.
     pub fn migration_status(&self) -> Result<MigrationStatus, RepositoryError> {
+        if self.database() == DatabaseKind::Memory {
+            return Ok(MigrationStatus::UpToDate);
+        }
         Ok(match missing_migrations(&self.0)? {
             None => MigrationStatus::Absent,
             Some(missing) if missing.is_empty() => MigrationStatus::UpToDate,
@@ -65,12 +95,14 @@ impl RepositoryUrl {
         })
     }
 
-    /// Returns the statements that create the tables on `database`, with the table prefix of this URL.
+    /// Returns the statements that create the tables on `database`, with the table prefix of this URL; none for
+    /// [`DatabaseKind::Memory`].
     pub fn schema(&self, database: DatabaseKind) -> String {
         let statements = match database {
             DatabaseKind::Sqlite => batch_migrations::SQLITE.schema,
             DatabaseKind::Postgresql => batch_migrations::POSTGRESQL.schema,
             DatabaseKind::Mysql => batch_migrations::MYSQL.schema,
+            DatabaseKind::Memory => "",
         };
         self.named(statements)
     }
@@ -82,6 +114,7 @@ impl RepositoryUrl {
             DatabaseKind::Sqlite => batch_migrations::SQLITE,
             DatabaseKind::Postgresql => batch_migrations::POSTGRESQL,
             DatabaseKind::Mysql => batch_migrations::MYSQL,
+            DatabaseKind::Memory => return String::new(),
         };
         let upgrades = scripts
             .upgrades

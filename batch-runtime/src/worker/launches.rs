@@ -1,6 +1,7 @@
 //! The launches that a worker runs: whole jobs, whose coordinator it is.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -9,6 +10,7 @@ use crate::ids::{JobExecutionId, LaunchId};
 use crate::operator::BegunLaunch;
 use crate::repository::{LaunchPhase, RepositoryError, TakenLaunch};
 use crate::runtime::BatchRuntime;
+use crate::status::BatchStatus;
 
 /// The interval of the looks for launches.
 const INTERVAL: Duration = Duration::from_secs(1);
@@ -33,6 +35,8 @@ pub(super) struct State {
     running: Mutex<BTreeMap<LaunchId, Begun>>,
     /// The fingerprints that this worker has declined, and until when it leaves them to others.
     declined: Mutex<BTreeMap<String, Instant>>,
+    /// Set when the worker drains: it does not wait for a repository that is away.
+    is_draining: AtomicBool,
 }
 
 #[derive(Clone, Copy, Default)]
@@ -104,26 +108,22 @@ impl Launches {
         let (runtime, state) = (self.runtime.clone(), Arc::clone(&self.state));
         let thread = thread::Builder::new().name(format!("batch-launch-{id}"));
         let spawned = thread.spawn(move || {
-            if let Err(error) = run(&runtime, &state, &taken) {
-                tracing::warn!(launch = %id, %error, "the state of the launch is not recorded");
-            }
+            run(&runtime, &state, &taken);
             state.running().remove(&id);
         });
         if let Err(error) = spawned {
             tracing::error!(%error, "cannot start a thread for a launch");
             self.state.running().remove(&id);
-            let reason = format!("cannot start a thread: {error}");
-            note(
-                self.runtime
-                    .shared()
-                    .repository
-                    .requeue_launch(id, LATER, &reason),
-            );
+            let left = Left::Queued(LATER, format!("cannot start a thread: {error}"));
+            if let Err(error) = record(&self.runtime, id, &left) {
+                tracing::warn!(%error, "cannot queue a launch again; it waits until the registration of this worker expires");
+            }
         }
     }
 
     /// Hands the launches of a draining worker over: others resume them at their last checkpoints.
     pub(super) fn hand_over(&self) {
+        self.state.is_draining.store(true, Ordering::Relaxed);
         let running = self.state.running().clone();
         let repository = &self.runtime.shared().repository;
         for (id, begun) in running {
@@ -146,39 +146,73 @@ impl Launches {
     }
 }
 
-/// Runs a launch to the end of its job.
-fn run(runtime: &BatchRuntime, state: &State, taken: &TakenLaunch) -> Result<(), RepositoryError> {
-    let operator = runtime.job_operator();
+/// What becomes of a launch whose worker does not run it any more.
+enum Left {
+    Queued(Duration, String),
+    Ended(LaunchPhase, Option<JobExecutionId>, String),
+    Gone,
+}
+
+/// Runs a launch to the end of its job, and records what becomes of it.
+fn run(runtime: &BatchRuntime, state: &State, taken: &TakenLaunch) {
+    let left = run_job(runtime, state, taken);
+    // No other worker takes the launch while this one is alive.
+    let mut is_reported = false;
+    while let Err(error) = record(runtime, taken.id, &left) {
+        if !is_reported {
+            tracing::warn!(launch = %taken.id, %error, "cannot record what becomes of the launch; trying again");
+        }
+        is_reported = true;
+        if state.is_draining.load(Ordering::Relaxed) {
+            return;
+        }
+        thread::sleep(INTERVAL);
+    }
+}
+
+fn record(runtime: &BatchRuntime, id: LaunchId, left: &Left) -> Result<(), RepositoryError> {
     let repository = &runtime.shared().repository;
+    match left {
+        Left::Queued(wait, reason) => repository.requeue_launch(id, *wait, reason).map(drop),
+        Left::Ended(phase, execution, reason) => repository.end_launch(id, *phase, *execution, reason),
+        Left::Gone => Ok(()),
+    }
+}
+
+fn run_job(runtime: &BatchRuntime, state: &State, taken: &TakenLaunch) -> Left {
+    let operator = runtime.job_operator();
     let id = taken.id;
     let execution = match operator.begin_launch(taken) {
         BegunLaunch::Running(execution) => execution,
         BegunLaunch::Declined(reason) => {
             state.leave_to_others(&taken.fingerprint);
-            let reason = format!("{}: {reason}", repository.owner_name());
-            return repository.requeue_launch(id, Duration::ZERO, &reason).map(drop);
+            let worker = runtime.shared().repository.owner_name();
+            return Left::Queued(Duration::ZERO, format!("{worker}: {reason}"));
         }
-        BegunLaunch::Later(reason) => return repository.requeue_launch(id, LATER, &reason).map(drop),
+        BegunLaunch::Later(reason) => return Left::Queued(LATER, reason),
         BegunLaunch::Complete(execution) => {
-            return repository.end_launch(id, LaunchPhase::Ended, Some(execution), "");
+            return Left::Ended(LaunchPhase::Ended, Some(execution), String::new());
         }
         BegunLaunch::Refused(reason) => {
             tracing::warn!(launch = %id, reason, "cannot run a launch");
-            return repository.end_launch(id, LaunchPhase::Refused, None, &reason);
+            return Left::Ended(LaunchPhase::Refused, None, reason);
         }
-        BegunLaunch::Gone => return Ok(()),
+        BegunLaunch::Gone => return Left::Gone,
     };
     if let Some(begun) = state.running().get_mut(&id) {
         begun.execution = Some(execution);
     }
     match operator.wait(execution) {
-        Ok(_) => repository.end_launch(id, LaunchPhase::Ended, Some(execution), ""),
-        Err(error) => repository.requeue_launch(id, LATER, &error.to_string()).map(drop),
-    }
-}
-
-fn note(requeued: Result<bool, RepositoryError>) {
-    if let Err(error) = requeued {
-        tracing::warn!(%error, "cannot queue a launch again; it waits until the registration of this worker expires");
+        Ok(ended) => {
+            if ended.status == BatchStatus::Failed {
+                tracing::error!(launch = %id, %execution, job = taken.job, message = ended.exit_message, "the job has failed");
+            }
+            let message = match ended.status {
+                BatchStatus::Failed => ended.exit_message,
+                _ => String::new(),
+            };
+            Left::Ended(LaunchPhase::Ended, Some(execution), message)
+        }
+        Err(error) => Left::Queued(LATER, error.to_string()),
     }
 }

@@ -12,11 +12,11 @@ CREATE TABLE IF NOT EXISTS BATCH_PARTITION_TICKET (
 -- What workers report to the coordinator, which deletes it: payloads of collectors, and ends.
 CREATE TABLE IF NOT EXISTS BATCH_PARTITION_REPORT (
     STEP_EXECUTION_ID BIGINT NOT NULL,
-    ATTEMPT BIGINT NOT NULL,
+    CLAIM BIGINT NOT NULL,
     REPORT_NUMBER BIGINT NOT NULL,
     JOB_EXECUTION_ID BIGINT NOT NULL,
     REPORT LONGTEXT NOT NULL,
-    PRIMARY KEY (STEP_EXECUTION_ID, ATTEMPT, REPORT_NUMBER)
+    PRIMARY KEY (STEP_EXECUTION_ID, CLAIM, REPORT_NUMBER)
 ) ENGINE=InnoDB CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
 -- The worker processes: the name is that of the owner of their leases.
 CREATE TABLE IF NOT EXISTS BATCH_WORKER (
@@ -28,8 +28,8 @@ CREATE TABLE IF NOT EXISTS BATCH_WORKER (
     STARTED_AT BIGINT NOT NULL,
     EXPIRES_AT BIGINT NOT NULL
 ) ENGINE=InnoDB CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
--- The launches for any worker: the id is from the sequence of job executions, so that no execution has the same. No foreign keys, as
--- above.
+-- The launches for any worker: the id is from the sequence of job executions, so that no execution has the same. IS_OPEN is 1 until a
+-- launch has ended, and NULL afterwards: an instance has one open launch at most. No foreign keys, as above.
 CREATE TABLE IF NOT EXISTS BATCH_LAUNCH (
     LAUNCH_ID BIGINT NOT NULL PRIMARY KEY,
     JOB_NAME VARCHAR(100) NOT NULL,
@@ -44,5 +44,7 @@ CREATE TABLE IF NOT EXISTS BATCH_LAUNCH (
     AVAILABLE_AT BIGINT NOT NULL,
     SUBMITTED_AT BIGINT NOT NULL,
     CHANGED_AT BIGINT NOT NULL,
+    IS_OPEN SMALLINT,
+    constraint LAUNCH_OPEN_UN unique (JOB_NAME, JOB_KEY, IS_OPEN),
     KEY BATCH_LAUNCH_IX (QUEUE_NAME, STATUS)
 ) ENGINE=InnoDB CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;

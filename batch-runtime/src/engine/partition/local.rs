@@ -71,7 +71,7 @@ impl PartitionChannel for LocalThreads<'_, '_> {
                     out.payloads += 1;
                     PartitionEvent::Collected(CollectedPayload {
                         step_execution: out.row,
-                        attempt: 1,
+                        claim: 1,
                         sequence: out.payloads,
                         data,
                     })

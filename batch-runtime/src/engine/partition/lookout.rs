@@ -14,6 +14,8 @@ const INTERVAL: Duration = Duration::from_secs(1);
 /// time.
 const RESUBMIT_AFTER: Duration = Duration::from_secs(15);
 const RESUBMIT_AT_MOST_AFTER: Duration = Duration::from_secs(600);
+/// The time for which the report of an ended partition may be under way.
+const REPORT_AFTER: Duration = Duration::from_secs(5);
 /// The time without any claim after which a warning says why.
 const WARN_AFTER: Duration = Duration::from_secs(20);
 
@@ -21,6 +23,8 @@ pub(super) struct Lookout {
     next: Instant,
     /// When the ticket of an unclaimed partition is submitted again, and the wait after that.
     resubmit: BTreeMap<StepExecutionId, (Instant, Duration)>,
+    /// When partitions were first seen to have ended.
+    ended: BTreeMap<StepExecutionId, Instant>,
     /// The last claim or end, or the first submission.
     last_progress: Instant,
     /// The last reason of each worker that has declined a partition.
@@ -33,6 +37,7 @@ impl Lookout {
         Self {
             next: now + INTERVAL,
             resubmit: BTreeMap::new(),
+            ended: BTreeMap::new(),
             last_progress: now,
             declined: BTreeMap::new(),
         }
@@ -50,6 +55,7 @@ impl Lookout {
         }
         self.next = now + INTERVAL;
         let ids: Vec<StepExecutionId> = out.keys().copied().collect();
+        self.ended.retain(|id, _| out.contains_key(id));
         match repository.sights(&ids) {
             Ok(sights) => {
                 let unclaimed = |sight: &PartitionSight| matches!(sight, PartitionSight::Unclaimed(_));
@@ -80,6 +86,17 @@ impl Lookout {
         *wait = (*wait * 2).min(RESUBMIT_AT_MOST_AFTER);
         *at = now + *wait;
         true
+    }
+
+    /// Returns whether the report of a partition that has ended will not arrive any more: its worker has died after it recorded the end, or
+    /// the transport has lost the report.
+    pub(super) fn is_report_lost(&mut self, id: StepExecutionId) -> bool {
+        let now = Instant::now();
+        let is_lost = now.duration_since(*self.ended.entry(id).or_insert(now)) >= REPORT_AFTER;
+        if is_lost {
+            self.ended.remove(&id);
+        }
+        is_lost
     }
 
     /// Makes the next look happen at once.

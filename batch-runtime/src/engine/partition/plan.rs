@@ -6,6 +6,7 @@ use crate::artifact::ContextScope;
 use crate::engine::bound::Bound;
 use crate::engine::call::{Failure, discard};
 use crate::engine::elements::{BoundPartition, Replan};
+use crate::engine::outcome::Outcome;
 use crate::engine::walk::Walk;
 use crate::execution::StepExecution;
 use crate::plan::PartitionPlan;
@@ -31,7 +32,9 @@ impl Walk<'_> {
         let earlier = stored.plan.as_ref().filter(|_| is_valid);
         if let Some(plan) = earlier {
             let is_same_kind = stored.algorithm.is_some() == algorithm.is_some();
-            let is_kept = algorithm.is_none() || partition.replan == Replan::No;
+            // Another worker resumes the partition around it.
+            let is_resumed = stored.planned == self.shared.running.lease.execution_id.0;
+            let is_kept = algorithm.is_none() || partition.replan == Replan::No || is_resumed;
             match changed(plan, partition, is_same_kind) {
                 Some(change) => return Ok(Err(cannot_reuse(&change))),
                 None if is_kept => return Ok(checked(plan.clone(), "the stored plan has")),
@@ -106,6 +109,23 @@ impl Walk<'_> {
             ))));
         }
         Ok(None)
+    }
+}
+
+impl Walk<'_> {
+    /// Adds a remark to the failure of partitions whose properties an algorithm has planned in an earlier execution. Spec: D-50
+    pub(super) fn explained(&self, key: &str, outcome: Outcome) -> Outcome {
+        let stored = self.state_of(key);
+        let is_kept =
+            stored.algorithm.is_some() && stored.planned != self.shared.running.lease.execution_id.0;
+        match outcome {
+            Outcome::Failed(failure) if is_kept => Outcome::Failed(failure.because(format_args!(
+                "the partitions have the properties that execution {} has planned; if these are the cause, restart with \
+                 `batch.partition.replan=properties` to plan them again",
+                stored.planned
+            ))),
+            outcome => outcome,
+        }
     }
 }
 

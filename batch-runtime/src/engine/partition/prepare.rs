@@ -24,11 +24,11 @@ impl PartitionedElement<'_> {
         let (repository, lease) = (shared.repository, &shared.running.lease);
         let name = format!("{}:{number}", self.key);
         let history = repository.step_history(lease.instance_id, &name, self.since)?;
-        if let Some(last) = history
-            .last
-            .as_ref()
-            .filter(|last| last.status == BatchStatus::Completed)
-        {
+        // The row of this job execution, if the worker of an enclosing partition has died and this one resumes it.
+        let last = history.last.as_ref();
+        let here = last.filter(|last| last.job_execution_id == lease.execution_id);
+        let has_ended_here = here.is_some_and(|last| last.status.is_final());
+        if let Some(last) = last.filter(|last| has_ended_here || last.status == BatchStatus::Completed) {
             let (outcome, exit_status) = self.ended(last, &history.state, None)?;
             return Ok(Preparation::Settled(outcome, exit_status));
         }
@@ -36,11 +36,14 @@ impl PartitionedElement<'_> {
             let outcome = Outcome::Failed(Failure::new(lost));
             return Ok(Preparation::Settled(outcome, BatchStatus::Failed.to_string()));
         }
-        let row = repository.create_step(lease, &name, &history.state)?;
-        let prepared = Prepared {
-            number,
-            earlier: history.counters(),
+        let (row, earlier) = match here.filter(|last| last.status == BatchStatus::Starting) {
+            Some(reopened) => (reopened.clone(), history.before),
+            None => {
+                let row = repository.create_step(lease, &name, &history.state)?;
+                (row, history.counters())
+            }
         };
+        let prepared = Prepared { number, earlier };
         lock(&self.prepared).insert(row.id, prepared);
         Ok(Preparation::Ready(row))
     }

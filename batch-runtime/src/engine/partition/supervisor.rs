@@ -20,7 +20,9 @@ use crate::engine::walk::Walk;
 use crate::error::error_chain;
 use crate::execution::StepExecution;
 use crate::ids::StepExecutionId;
-use crate::repository::{ElementState, Ending, PartitionSight, PartitionState, RepositoryError, StepState};
+use crate::repository::{
+    ElementState, Ending, InnerSteps, PartitionSight, PartitionState, RepositoryError, StepState,
+};
 use crate::status::BatchStatus;
 use crate::transition::Termination;
 
@@ -99,23 +101,6 @@ impl Walk<'_> {
     }
 }
 
-impl Walk<'_> {
-    /// Adds a remark to the failure of partitions whose properties an algorithm has planned in an earlier execution. Spec: D-50
-    fn explained(&self, key: &str, outcome: Outcome) -> Outcome {
-        let stored = self.state_of(key);
-        let is_kept =
-            stored.algorithm.is_some() && stored.planned != self.shared.running.lease.execution_id.0;
-        match outcome {
-            Outcome::Failed(failure) if is_kept => Outcome::Failed(failure.because(format_args!(
-                "the partitions have the properties that execution {} has planned; if these are the cause, restart with \
-                 `batch.partition.replan=properties` to plan them again",
-                stored.planned
-            ))),
-            outcome => outcome,
-        }
-    }
-}
-
 impl PartitionedElement<'_> {
     /// Runs the partitions that are not complete.
     fn run(&self, analysis: &mut Analysis<'_>) -> Result<SubjobOutcomes, RepositoryError> {
@@ -166,6 +151,9 @@ impl PartitionedElement<'_> {
         let repository = self.walk.shared.repository;
         let (mut row, state) = repository.step(row)?.ok_or(RepositoryError::Fault)?;
         if !row.status.is_final() {
+            if self.bound.inner != InnerSteps::None {
+                repository.close_inner_steps(&self.walk.shared.running.lease, &row)?;
+            }
             repository.end_step(&self.walk.shared.running.lease, &mut row, ending, None)?;
         }
         self.ended(&row, &state, None)
@@ -227,8 +215,8 @@ struct Supervisor<'s, 'a> {
     lost: BTreeSet<StepExecutionId>,
     /// The workers that have died of each partition, for its failure.
     deaths: BTreeMap<StepExecutionId, Vec<String>>,
-    /// The attempt and number of the last payload of each partition.
-    payloads: BTreeMap<StepExecutionId, (u32, u64)>,
+    /// The claim and number of the last payload of each partition.
+    payloads: BTreeMap<StepExecutionId, (i64, u64)>,
     /// The outcomes of partitions that do not run; they count once the others have ended.
     settled: Vec<(usize, Outcome, String)>,
     /// Only with workers in other processes.
@@ -266,8 +254,7 @@ impl<'s, 'a> Supervisor<'s, 'a> {
         let walk = self.element.walk;
         loop {
             self.submit_pending();
-            let siblings_stop = self.outcomes.stop_siblings(walk.shared.job.dialect);
-            if self.analysis.failure.is_some() || siblings_stop || walk.worker.stop_requested() {
+            if self.has_to_stop() {
                 self.stop();
             }
             if self.out.is_empty() {
@@ -299,6 +286,14 @@ impl<'s, 'a> Supervisor<'s, 'a> {
         }
     }
 
+    /// Returns whether no other partition may start, and those that run must stop.
+    fn has_to_stop(&self) -> bool {
+        let walk = self.element.walk;
+        self.analysis.failure.is_some()
+            || self.outcomes.stop_siblings(walk.shared.job.dialect)
+            || walk.worker.stop_requested()
+    }
+
     /// Submits partitions until the limit is reached: to workers many at a time, by few statements.
     fn submit_pending(&mut self) {
         let walk = self.element.walk;
@@ -312,12 +307,7 @@ impl<'s, 'a> Supervisor<'s, 'a> {
             Some(_) => TOGETHER.min(threads / 4).max(1),
             None => 1,
         };
-        while self.out.len() + together <= threads
-            && !self.pending.is_empty()
-            && self.analysis.failure.is_none()
-            && !self.outcomes.stop_siblings(walk.shared.job.dialect)
-            && !walk.worker.stop_requested()
-        {
+        while self.out.len() + together <= threads && !self.pending.is_empty() && !self.has_to_stop() {
             let numbers: Vec<u32> = self.pending.by_ref().take(together).collect();
             match self.element.prepare_all(&numbers) {
                 Ok(prepared) => self.submit_prepared(prepared),
@@ -439,9 +429,13 @@ impl<'s, 'a> Supervisor<'s, 'a> {
         }
     }
 
-    /// Passes a payload to the analyzer, unless it has been delivered before. Spec: SUBJOB-09, SUBJOB-11
+    /// Passes a payload to the analyzer, unless it has been delivered before, comes from a worker that has lost the partition since, or
+    /// belongs to another element. Spec: SUBJOB-09, SUBJOB-11
     fn collected(&mut self, payload: CollectedPayload) {
-        let key = (payload.attempt, payload.sequence);
+        if !self.out.contains_key(&payload.step_execution) {
+            return;
+        }
+        let key = (payload.claim, payload.sequence);
         let last = self.payloads.entry(payload.step_execution).or_default();
         if key > *last {
             *last = key;
@@ -451,11 +445,14 @@ impl<'s, 'a> Supervisor<'s, 'a> {
 
     /// Requests the partitions to stop, and ends those that no worker has claimed. Spec: PART-25, PART-28
     fn stop(&mut self) {
-        self.channel.stop();
-        if self.lookout.is_none() || self.stopping {
+        if self.stopping {
             return;
         }
         self.stopping = true;
+        self.channel.stop();
+        if self.lookout.is_none() {
+            return;
+        }
         let ids: Vec<StepExecutionId> = self.out.keys().copied().collect();
         if let Err(error) = self.element.walk.shared.repository.stop_partitions(&ids) {
             tracing::warn!(%error, "cannot request the partitions to stop; their job's status does");
@@ -471,9 +468,11 @@ impl<'s, 'a> Supervisor<'s, 'a> {
         let element = self.element;
         let Some(lookout) = &mut self.lookout else { return };
         let repository = element.walk.shared.repository;
+        // Its last payloads come before its report.
+        let awaits_report = self.analysis.is_present();
         for sight in lookout.look(repository, &self.out) {
             match sight {
-                PartitionSight::Ended(id) => self.handle(PartitionEvent::Ended(id)),
+                PartitionSight::Ended(id) => self.ended_without_report(id, awaits_report),
                 PartitionSight::LeaseLost(id) => drop(self.lost.insert(id)),
                 PartitionSight::Unclaimed(id) if self.stopping => self.end_unclaimed(id),
                 PartitionSight::Unclaimed(id) => self.submit_if_lost(id),
@@ -490,6 +489,14 @@ impl<'s, 'a> Supervisor<'s, 'a> {
             .and_then(|lookout| lookout.warning(element.id, fingerprint))
         {
             tracing::warn!("{warning}");
+        }
+    }
+
+    /// Notes the end of a partition whose report has not arrived, or waits for the report.
+    fn ended_without_report(&mut self, id: StepExecutionId, awaits_report: bool) {
+        let is_lost = |lookout: &mut Lookout| lookout.is_report_lost(id);
+        if !awaits_report || self.lookout.as_mut().is_some_and(is_lost) {
+            self.ended(&[id]);
         }
     }
 
@@ -517,7 +524,11 @@ impl<'s, 'a> Supervisor<'s, 'a> {
     fn reopen_lost(&mut self) {
         let shared = self.element.walk.shared;
         for id in self.lost.clone() {
-            let state = match shared.repository.reopen_partition(&shared.running.lease, id) {
+            let reopened =
+                shared
+                    .repository
+                    .reopen_partition(&shared.running.lease, id, self.element.bound.inner);
+            let state = match reopened {
                 Ok(PartitionState::Held) => continue,
                 Ok(state) => state,
                 Err(error) => {
@@ -545,8 +556,8 @@ impl<'s, 'a> Supervisor<'s, 'a> {
     }
 
     fn submit_again(&mut self, ticket: PartitionTicket, claims: i64) {
-        let walk = self.element.walk;
-        let limit = walk.shared.dispatch.map_or(0, |dispatch| dispatch.crash_limit);
+        let dispatch = self.element.walk.shared.dispatch;
+        let limit = dispatch.map_or(0, |dispatch| dispatch.crash_limit);
         let deaths = claims.max(i64::from(ticket.attempt));
         if limit > 0 && deaths >= i64::from(limit) {
             let died = self.deaths.remove(&ticket.step_execution).unwrap_or_default();
@@ -556,7 +567,7 @@ impl<'s, 'a> Supervisor<'s, 'a> {
             );
             return self.fail(ticket.step_execution, problem);
         }
-        if self.outcomes.stop_siblings(walk.shared.job.dialect) || walk.worker.stop_requested() {
+        if self.has_to_stop() {
             let ending = Ending::of(BatchStatus::Stopped, String::new());
             let id = ticket.step_execution;
             return self.note(id, self.element.end(id, &ending));

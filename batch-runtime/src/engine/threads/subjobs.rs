@@ -224,6 +224,11 @@ impl<'a> Analysis<'a> {
         })
     }
 
+    /// Returns whether the element has an analyzer.
+    pub(in crate::engine) fn is_present(&self) -> bool {
+        self.made.is_some()
+    }
+
     /// Spec: SUBJOB-09, LTX-15
     pub(in crate::engine) fn data(&mut self, data: CollectorData) {
         let mut data = Some(data);

@@ -4,7 +4,7 @@ use diesel::connection::{AnsiTransactionManager, SimpleConnection, TransactionMa
 use diesel::prelude::*;
 
 use super::backend::Backend;
-use super::connection::{DatabaseConnection, on_another_database};
+use super::connection::{DatabaseConnection, no_database, on_another_database};
 #[cfg(feature = "mysql")]
 use super::mysql::MysqlDatabase;
 use super::pool::{self, Pool};
@@ -33,11 +33,13 @@ enum On {
     Postgres(Chunk<PostgresDatabase>),
     #[cfg(feature = "mysql")]
     Mysql(Chunk<MysqlDatabase>),
+    /// The repository is in memory.
+    None,
 }
 
-/// Calls the transaction of the current database.
+/// Calls the transaction of the current database; the second expression is the result without one.
 macro_rules! on {
-    ($transaction:expr, $chunk:ident => $what:expr) => {
+    ($transaction:expr, $chunk:ident => $what:expr, $otherwise:expr) => {
         match &mut $transaction.on {
             #[cfg(feature = "sqlite")]
             On::Sqlite($chunk) => $what,
@@ -45,35 +47,41 @@ macro_rules! on {
             On::Postgres($chunk) => $what,
             #[cfg(feature = "mysql")]
             On::Mysql($chunk) => $what,
+            On::None => $otherwise,
         }
     };
 }
 
 impl ChunkTransaction {
+    /// Creates the transaction of a repository in memory: it changes nothing, and has no connection.
+    pub(crate) fn without_database() -> Self {
+        Self { on: On::None }
+    }
+
     /// Sets the savepoint for the next write.
     pub(crate) fn set_savepoint(&mut self) -> Result<(), RepositoryError> {
-        on!(self, chunk => chunk.set_savepoint())
+        on!(self, chunk => chunk.set_savepoint(), Ok(()))
     }
 
     /// Releases the savepoint after a successful write.
     pub(crate) fn release_savepoint(&mut self) -> Result<(), RepositoryError> {
-        on!(self, chunk => chunk.at_savepoint(RELEASE_SAVEPOINT))
+        on!(self, chunk => chunk.at_savepoint(RELEASE_SAVEPOINT), Ok(()))
     }
 
     /// Rolls back to the savepoint.
     pub(crate) fn undo_to_savepoint(&mut self) -> Result<(), RepositoryError> {
-        on!(self, chunk => chunk.at_savepoint(UNDO_TO_SAVEPOINT))
+        on!(self, chunk => chunk.at_savepoint(UNDO_TO_SAVEPOINT), Ok(()))
     }
 
     /// Returns whether the connection to the database was lost, and with it everything not committed. Only meaningful
     /// after an error.
     pub(crate) fn is_lost(&mut self) -> bool {
-        on!(self, chunk => chunk.is_lost())
+        on!(self, chunk => chunk.is_lost(), false)
     }
 
     /// Rolls everything back, and starts a new transaction for the same interval. Spec: CHUNK-RETRY-07, CHUNK-RETRY-08
     pub(crate) fn restart(&mut self) {
-        on!(self, chunk => chunk.restart());
+        on!(self, chunk => chunk.restart(), ());
     }
 }
 
@@ -82,7 +90,7 @@ impl ChunkTransaction {
     /// `sqlite`, `postgres` and `mysql`.
     ///
     /// # Errors
-    /// When the transaction cannot start.
+    /// When the transaction cannot start, or the repository is in memory.
     pub fn any(&mut self) -> QueryResult<DatabaseConnection<'_>> {
         match &mut self.on {
             #[cfg(feature = "sqlite")]
@@ -91,6 +99,7 @@ impl ChunkTransaction {
             On::Postgres(chunk) => chunk.for_writer().map(DatabaseConnection::Postgres),
             #[cfg(feature = "mysql")]
             On::Mysql(chunk) => chunk.for_writer().map(DatabaseConnection::Mysql),
+            On::None => Err(no_database()),
         }
     }
 }
@@ -104,6 +113,7 @@ macro_rules! transaction {
             pub fn $method(&mut self) -> QueryResult<&mut $connection> {
                 match &mut self.on {
                     On::$variant(chunk) => chunk.for_writer(),
+                    On::None => Err(no_database()),
                     #[allow(unreachable_patterns, reason = "there may be one database only")]
                     _ => Err(on_another_database($feature)),
                 }

@@ -3,6 +3,8 @@
 use diesel::prelude::*;
 use diesel::result::Error as DieselError;
 
+use crate::repository::RepositoryError;
+
 /// A connection to the database that holds the job repository.
 pub struct RepositoryConnection {
     on: On,
@@ -98,4 +100,12 @@ connection! {
 /// Returns the error for a connection of another database than the repository's.
 pub(super) fn on_another_database(asked_for: &str) -> DieselError {
     DieselError::QueryBuilderError(format!("the job repository is not on {asked_for}").into())
+}
+
+/// Returns the error for the connection of a chunk transaction of a repository in memory.
+pub(super) fn no_database() -> DieselError {
+    let problem = RepositoryError::InMemory {
+        missing: "database, so its chunk transaction has no connection",
+    };
+    DieselError::QueryBuilderError(Box::new(problem))
 }

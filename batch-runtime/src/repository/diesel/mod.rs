@@ -78,7 +78,7 @@ impl<D: Backend> DieselRepository<D> {
 /// time of `zone`.
 ///
 /// Spec: REPO-06
-pub(crate) fn open(
+pub(crate) fn open_database(
     url: &str,
     clock: Arc<dyn Clock>,
     lease_time: Duration,
@@ -130,7 +130,7 @@ fn settings(url: &str, database: DatabaseKind) -> Result<(String, SessionSetting
     let prefix = match database {
         DatabaseKind::Sqlite => prefix.in_upper_case(),
         DatabaseKind::Postgresql => prefix.in_lower_case(),
-        DatabaseKind::Mysql => prefix,
+        DatabaseKind::Mysql | DatabaseKind::Memory => prefix,
     };
     let defaults = SessionSettings::default();
     let settings = SessionSettings {

@@ -62,7 +62,25 @@ pub(crate) struct Connector {
     shared: Arc<dyn Connect>,
 }
 
+/// Stands for the database of a repository that has none.
+struct NoDatabase;
+
+impl Connect for NoDatabase {
+    fn connect(&self) -> Result<RepositoryConnection, RepositoryError> {
+        Err(RepositoryError::InMemory {
+            missing: "database that artifacts can connect to",
+        })
+    }
+}
+
 impl Connector {
+    /// Creates the connector of a repository in memory.
+    pub(crate) fn without_database() -> Self {
+        Self {
+            shared: Arc::new(NoDatabase),
+        }
+    }
+
     /// Opens a connection.
     pub(crate) fn connect(&self) -> Result<RepositoryConnection, RepositoryError> {
         self.shared.connect()
@@ -122,6 +140,16 @@ impl<D: Backend> Pool<D> {
         idle.push(connection);
     }
 
+    /// As `write_idempotent`, without waiting for an unreachable database: for polls, which their caller repeats.
+    pub(super) fn write_at_once<T, E: From<RepositoryError>>(
+        &self,
+        action: &'static str,
+        work: impl FnMut(&mut Session<D::Connection>, bool) -> Result<T, TransactionError<E>>,
+    ) -> Result<T, E> {
+        let _lock = self.write_lock_for(action, false)?;
+        self.transaction(Retries::ONE, D::BEGIN_WRITE, action, work)
+    }
+
     /// Waits for the right to write.
     pub(super) fn write_lock(&self) -> QueryResult<D::WriteLock> {
         self.shared.database.write_lock(false)
@@ -153,7 +181,10 @@ impl<D: Backend> Pool<D> {
                 Err(error) => DieselError::QueryBuilderError(Box::new(error)),
             };
             if !D::IS_REMOTE || !retries.pause(&error) {
-                self.shared.unreachable.store(true, Ordering::Relaxed);
+                // A poll that did not wait says nothing about how long the database is away.
+                if retries.is_patient {
+                    self.shared.unreachable.store(true, Ordering::Relaxed);
+                }
                 return Err(error);
             }
         }
@@ -331,6 +362,8 @@ pub(super) struct Retries {
     /// `None` is one more try, because the connection may have been idle for long.
     until: Option<Instant>,
     pause: Duration,
+    /// True if it waits as long as an execution waits for its database.
+    is_patient: bool,
 }
 
 /// The longest time, however long a lease is.
@@ -342,12 +375,14 @@ impl Retries {
     const ONE: Self = Self {
         until: None,
         pause: Duration::ZERO,
+        is_patient: false,
     };
 
     pub(super) fn within(patience: Duration) -> Self {
         Self {
             until: Some(Instant::now() + patience.min(MAX_PATIENCE)),
             pause: MIN_PAUSE,
+            is_patient: true,
         }
     }
 

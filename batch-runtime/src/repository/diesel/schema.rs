@@ -139,9 +139,9 @@ macro_rules! tables {
 
         diesel::table! {
             #[sql_name = $partition_report]
-            partition_report (step_execution_id, attempt, report_number) {
+            partition_report (step_execution_id, claim, report_number) {
                 step_execution_id -> BigInt,
-                attempt -> BigInt,
+                claim -> BigInt,
                 report_number -> BigInt,
                 job_execution_id -> BigInt,
                 report -> Text,
@@ -177,6 +177,7 @@ macro_rules! tables {
                 available_at -> BigInt,
                 submitted_at -> BigInt,
                 changed_at -> BigInt,
+                is_open -> Nullable<SmallInt>,
             }
         }
 

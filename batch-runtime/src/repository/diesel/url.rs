@@ -1,6 +1,7 @@
 //! Selects the database of a URL, and masks its password for display.
 
 use super::table_prefix::TablePrefix;
+use crate::repository::database_kind::MEMORY_URL;
 use crate::repository::{DatabaseKind, MAX_VARCHAR, RepositoryError};
 
 /// Returns the database of a URL, after checking that this build supports it and that the rest of the URL is valid.
@@ -11,7 +12,8 @@ pub(super) fn database_of(url: &str) -> Result<DatabaseKind, RepositoryError> {
     };
     let Some(database) = DatabaseKind::named_in(url) else {
         return Err(reject(
-            "expected `sqlite://PATH`, `sqlite://:memory:`, `postgres://USER@HOST/DATABASE` or `mysql://USER@HOST/DATABASE`"
+            "expected `sqlite://PATH`, `sqlite://:memory:`, `postgres://USER@HOST/DATABASE`, `mysql://USER@HOST/DATABASE` or \
+             `memory:`"
                 .into(),
         ));
     };
@@ -19,6 +21,12 @@ pub(super) fn database_of(url: &str) -> Result<DatabaseKind, RepositoryError> {
         DatabaseKind::Sqlite => (cfg!(feature = "sqlite"), "SQLite", "sqlite"),
         DatabaseKind::Postgresql => (cfg!(feature = "postgres"), "PostgreSQL", "postgres"),
         DatabaseKind::Mysql => (cfg!(feature = "mysql"), "MySQL and MariaDB", "mysql"),
+        DatabaseKind::Memory if url == MEMORY_URL => return Ok(database),
+        DatabaseKind::Memory => {
+            return Err(reject(format!(
+                "expected `{MEMORY_URL}`, without a path or options"
+            )));
+        }
     };
     if !is_supported {
         return Err(reject(format!(

@@ -7,7 +7,7 @@ use crate::execution::{JobExecution, StepCounters, StepExecution};
 use crate::ids::{JobExecutionId, JobInstanceId, StepExecutionId};
 use crate::repository::{
     ChunkTransaction, Claim, ClaimError, ClaimRequest, ClaimedPartition, Connector, ElementState, Ending,
-    Lease, PartitionState, RepositoryError, RestartPosition, Signals, StepHistory, StepState,
+    InnerSteps, Lease, PartitionState, RepositoryError, RestartPosition, Signals, StepHistory, StepState,
 };
 
 /// The operations of the runner of a job execution, and of the keeper of its lease.
@@ -79,6 +79,11 @@ pub(crate) trait JobStore: Send + Sync {
 
     /// Returns the source of connections for artifacts.
     fn connector(&self) -> Connector;
+
+    /// Returns whether there is a database that artifacts can use, and that other processes may see.
+    fn has_database(&self) -> bool {
+        true
+    }
 }
 
 /// The operations of the runner of a step or partition.
@@ -123,8 +128,18 @@ pub(crate) trait StepStore: Send + Sync {
     ///
     /// # Errors
     /// `Fenced` if `lease`, that of the job, is lost.
-    fn reopen_partition(&self, lease: &Lease, id: StepExecutionId)
-    -> Result<PartitionState, RepositoryError>;
+    fn reopen_partition(
+        &self,
+        lease: &Lease,
+        id: StepExecutionId,
+        inner: InnerSteps,
+    ) -> Result<PartitionState, RepositoryError>;
+
+    /// Ends the open steps within a partition of a flow that no worker runs any more.
+    ///
+    /// # Errors
+    /// `Fenced` if `lease`, that of the job, is lost.
+    fn close_inner_steps(&self, lease: &Lease, partition: &StepExecution) -> Result<(), RepositoryError>;
 
     /// Makes a partition that this worker has stopped STARTING again, so that another one can claim it. Not counted as a failed claim.
     fn hand_back_partition(&self, step: &mut StepExecution) -> Result<(), RepositoryError>;

@@ -17,6 +17,7 @@ use crate::ids::{JobExecutionId, JobInstanceId};
 use crate::repository::diesel::backend::{Backend, Sequence};
 use crate::repository::diesel::db_timestamp::DbTimestamp;
 use crate::repository::diesel::session::RunQueryDsl;
+use crate::repository::rules;
 use crate::repository::{
     ArchiveStore, ArchivedExecution, ArchivedInstance, ArchivedParameter, ArchivedStep, FORMAT,
     InstanceState, RepositoryError,
@@ -218,21 +219,16 @@ fn executions_of(connection: &mut Connection, instances: &[i64]) -> QueryResult<
         .load(connection)
 }
 
-/// Returns how the last execution of an instance ended; nothing if an execution is open or in an unknown status, or if there
-/// is none.
+/// Returns how the last execution of an instance ended.
 fn last_of(
     executions: &Executions,
     instance: i64,
 ) -> (Option<BatchStatus>, Option<DbTimestamp>, JobExecutionId) {
-    let mut of_instance = executions.iter().filter(|(of, ..)| *of == instance);
-    let known = |status: &Option<String>| BatchStatus::from_repository(status.as_deref().unwrap_or_default());
-    let all_ended = of_instance
-        .clone()
-        .all(|(_, _, status, _)| known(status).is_some_and(BatchStatus::is_final));
-    match of_instance.next_back() {
-        Some((_, id, status, ended)) if all_ended => (known(status), *ended, JobExecutionId(*id)),
-        _ => (None, None, JobExecutionId(0)),
-    }
+    let of_instance = executions.iter().filter(|(of, ..)| *of == instance);
+    rules::last_of(of_instance.map(|(_, id, status, ended)| {
+        let status = BatchStatus::from_repository(status.as_deref().unwrap_or_default());
+        (JobExecutionId(*id), status, *ended)
+    }))
 }
 
 /// Deletes instances in the order of the foreign keys.

@@ -19,6 +19,7 @@ use crate::repository::diesel::session::RunQueryDsl;
 use crate::repository::diesel::transaction_error::{
     TransactionError, concurrent_change, on_unique_violation,
 };
+use crate::repository::rules;
 use crate::repository::{
     Claim, ClaimError, ClaimRequest, JobState, Lease, RepositoryError, StoredContext, Target,
 };
@@ -212,14 +213,9 @@ impl Repository {
         lease: Option<&LeaseRow>,
     ) -> ClaimWork<()> {
         let previous = claimed.previous.as_ref();
-        let rejection = match self.running_execution(connection, claimed.instance, previous, lease)? {
-            Some(running) => Some(running),
-            None => rejection_of_ended_instance(connection, claimed.instance)?,
-        };
-        let rejection = rejection.or_else(|| {
-            let execution = previous.filter(|_| !request.restartable)?.id;
-            Some(ClaimError::NotRestartable { execution })
-        });
+        let running = self.running_execution(connection, claimed.instance, previous, lease)?;
+        let ended = || ended_executions(connection, claimed.instance);
+        let rejection = rules::rejection(running, ended, previous, request.restartable)?;
         rejection.map_or(Ok(()), |rejection| Err(TransactionError::Rejected(rejection)))
     }
 
@@ -277,17 +273,10 @@ impl Repository {
                 let owner = self.described_owner(connection, row)?;
                 Ok(Some(ClaimError::Running { execution, owner }))
             }
-            // A lease says nothing about other executions.
-            (lease, Some(open))
-                if !open.status.is_final() && lease.is_none_or(|row| row.job_execution_id != open.id.0) =>
-            {
-                let owner = "another program that keeps no lease, such as Spring Batch".into();
-                Ok(Some(ClaimError::Running {
-                    execution: open.id,
-                    owner,
-                }))
+            (lease, previous) => {
+                let lease_is_for = lease.map(|row| JobExecutionId(row.job_execution_id));
+                Ok(rules::running_without_lease(previous, lease_is_for))
             }
-            _ => Ok(None),
         }
     }
 }
@@ -303,11 +292,7 @@ fn instance_of(
     let instance = execution.instance_id.0;
     lock_existing_instance(connection, instance)?;
     let previous = last_execution(connection, instance)?;
-    // Recovery continues only executions that are still dead: an operator may have stopped this one meanwhile.
-    let is_dead = previous.as_ref().is_some_and(|last| {
-        last.id == id && matches!(last.status, BatchStatus::Starting | BatchStatus::Started)
-    });
-    if request.crash_limit.is_some() && !is_dead {
+    if !rules::may_continue(request, id, previous.as_ref()) {
         return Err(TransactionError::Rejected(ClaimError::TakenOver));
     }
     Ok(Claimed {
@@ -454,24 +439,20 @@ fn progress_of(connection: &mut Connection, instance: i64) -> QueryResult<i64> {
     Ok(commits.into_iter().flatten().sum::<i64>() + complete)
 }
 
-/// Returns the rejection if the instance is complete or abandoned.
-fn rejection_of_ended_instance(
+/// Returns the executions of an instance that are complete or abandoned.
+fn ended_executions(
     connection: &mut Connection,
     instance: i64,
-) -> QueryResult<Option<ClaimError>> {
+) -> QueryResult<Vec<(JobExecutionId, BatchStatus)>> {
     let final_statuses = [BatchStatus::Completed, BatchStatus::Abandoned].map(BatchStatus::as_str);
     let ended: Vec<(i64, Option<String>)> = job_execution::table
         .filter(job_execution::job_instance_id.eq(instance))
         .filter(job_execution::status.eq_any(final_statuses))
         .select((job_execution::job_execution_id, job_execution::status))
         .load(connection)?;
-    let with = |status: BatchStatus| {
-        let found = ended
-            .iter()
-            .find(|(_, of)| of.as_deref() == Some(status.as_str()));
-        found.map(|(id, _)| JobExecutionId(*id))
-    };
-    let complete = with(BatchStatus::Completed).map(|execution| ClaimError::Complete { execution });
-    let abandoned = || with(BatchStatus::Abandoned).map(|execution| ClaimError::Abandoned { execution });
-    Ok(complete.or_else(abandoned))
+    let known = |status: Option<String>| BatchStatus::from_repository(&status.unwrap_or_default());
+    let ended = ended.into_iter();
+    Ok(ended
+        .filter_map(|(id, status)| Some((JobExecutionId(id), known(status)?)))
+        .collect())
 }

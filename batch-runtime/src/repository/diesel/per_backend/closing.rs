@@ -3,7 +3,7 @@
 use diesel::prelude::*;
 
 use super::lease::{LeaseRow, RELEASED};
-use super::rows::{status_of, stored_message};
+use super::rows::status_of;
 use super::schema::{job_execution, partition_lease, step_execution};
 use super::{Connection, Db, Repository};
 use crate::ids::JobExecutionId;
@@ -12,10 +12,7 @@ use crate::repository::diesel::backend::Backend;
 use crate::repository::diesel::db_timestamp::DbTimestamp;
 use crate::repository::diesel::session::RunQueryDsl;
 use crate::repository::diesel::transaction_error::TransactionError;
-use crate::status::BatchStatus;
-
-/// Exit status of an execution whose process died.
-const CRASHED: &str = "CRASHED";
+use crate::repository::rules::{Closing, OPEN as OPEN_STATUSES, stored_message};
 
 /// Updates an execution or step execution that its owner cannot end any more.
 macro_rules! closed {
@@ -33,9 +30,9 @@ macro_rules! closed {
 
 /// The statuses of executions that have not ended.
 pub(super) const OPEN: [&str; 3] = [
-    BatchStatus::Starting.as_str(),
-    BatchStatus::Started.as_str(),
-    BatchStatus::Stopping.as_str(),
+    OPEN_STATUSES[0].as_str(),
+    OPEN_STATUSES[1].as_str(),
+    OPEN_STATUSES[2].as_str(),
 ];
 
 /// Id, creation, start, status, and the cause of the end if its process has recorded one.
@@ -77,17 +74,11 @@ impl Repository {
         self.close_open_steps(connection, instance, owner)?;
         let mut closed = Vec::new();
         for (id, created, started, status, recorded) in executions {
-            let mut closing = Closing::of(status.as_deref(), owner)
+            let closing = closing_of(status.as_deref(), owner)
                 .map_err(|error| TransactionError::Rejected(error.into()))?;
-            let recorded = recorded.filter(|cause| !cause.is_empty());
-            if let Some(exit) = noted.as_ref().or(recorded.as_ref()) {
-                closing.message += &format!(": {exit}");
-            }
-            if let Some(cause) = cause {
-                closing.message += &format!("; it cannot be resumed: {cause}");
-            }
+            let closing = closing.explained(noted.as_deref().or(recorded.as_deref()), cause);
             let ended = self.now().max(started.unwrap_or(created));
-            let message = stored_message(&closing.message, &self.settings);
+            let message = stored_message(&closing.message, self.settings.max_varchar);
             closed!(job_execution, id, ended, closing, message).execute(connection)?;
             closed.push(JobExecutionId(id));
         }
@@ -112,7 +103,7 @@ impl Repository {
             .load(connection)?;
         for (id, started, job_status) in steps {
             let closing =
-                Closing::of(job_status.as_deref(), owner).unwrap_or_else(|_| Closing::crashed(owner));
+                closing_of(job_status.as_deref(), owner).unwrap_or_else(|_| Closing::crashed(owner));
             self.close_step(connection, id, started, &closing)?;
         }
         Ok(())
@@ -155,42 +146,16 @@ impl Repository {
         started: DbTimestamp,
         closing: &Closing,
     ) -> QueryResult<usize> {
-        let message = stored_message(&closing.message, &self.settings);
+        let message = stored_message(&closing.message, self.settings.max_varchar);
         closed!(step_execution, id, self.now().max(started), closing, message).execute(connection)
     }
 }
 
-/// The end of an execution whose owner is dead.
-pub(super) struct Closing {
-    status: BatchStatus,
-    exit_code: &'static str,
-    message: String,
-}
-
-impl Closing {
-    fn of(status: Option<&str>, owner: &str) -> Result<Self, RepositoryError> {
-        let row = || "a job execution".to_owned();
-        let status = status_of(status.map(str::to_owned), row)?;
-        match status.after_crash().ok_or_else(|| RepositoryError::Corrupt {
-            row: row(),
-            problem: format!("no process runs it, but it has batch status {status}").into(),
-        })? {
-            status @ BatchStatus::Stopped => Ok(Self {
-                status,
-                exit_code: status.as_str(),
-                message: format!("its runtime was dead when the stop was recorded (owner {owner})"),
-            }),
-            _ => Ok(Self::crashed(owner)),
-        }
-    }
-
-    /// The end of an execution whose runtime died.
-    pub(super) fn crashed(owner: &str) -> Self {
-        let message = format!("the runtime that ran it did not record its end (owner {owner})");
-        Self {
-            status: BatchStatus::Failed,
-            exit_code: CRASHED,
-            message,
-        }
-    }
+fn closing_of(status: Option<&str>, owner: &str) -> Result<Closing, RepositoryError> {
+    let row = || "a job execution".to_owned();
+    let status = status_of(status.map(str::to_owned), row)?;
+    Closing::of(status, owner).ok_or_else(|| RepositoryError::Corrupt {
+        row: row(),
+        problem: format!("no process runs it, but it has batch status {status}").into(),
+    })
 }

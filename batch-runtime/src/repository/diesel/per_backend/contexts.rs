@@ -2,7 +2,7 @@
 
 use diesel::prelude::*;
 
-use super::schema::{job_context, step_context, step_execution};
+use super::schema::{job_context, step_context};
 use super::{Connection, Work, corrupt};
 use crate::ids::{JobExecutionId, StepExecutionId};
 use crate::repository::diesel::prepared_update::prepared_update;
@@ -86,30 +86,6 @@ pub(in crate::repository::diesel) fn update_context(
         step_context::serialized_context.eq(&context.serialized),
     );
     prepared_update(step_context::table, of_step, values).execute(connection)
-}
-
-/// Returns whether the latest executions of a step were run by another program and one of them has commits.
-pub(super) fn has_commits_of_other_program(
-    connection: &mut Connection,
-    executions: &[JobExecutionId],
-    step_name: &str,
-) -> Work<bool> {
-    let ids: Vec<i64> = executions.iter().map(|id| id.0).collect();
-    let latest_first: Vec<(i64, Option<i64>)> = step_execution::table
-        .filter(step_execution::step_name.eq(step_name))
-        .filter(step_execution::job_execution_id.eq_any(ids))
-        .order(step_execution::step_execution_id.desc())
-        .select((step_execution::step_execution_id, step_execution::commit_count))
-        .load(connection)?;
-    for (step, commits) in latest_first {
-        if !step_state_in(connection, StepExecutionId(step))?.of_other_program {
-            return Ok(false);
-        }
-        if commits > Some(0) {
-            return Ok(true);
-        }
-    }
-    Ok(false)
 }
 
 /// Returns the stored state of a job execution. Without its row, a rollback that is still owed would be forgotten.

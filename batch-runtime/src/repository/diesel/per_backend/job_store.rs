@@ -7,7 +7,6 @@ use diesel::prelude::*;
 
 use super::contexts::{job_state_in, save_job_state};
 use super::executions::{execution_ids, execution_in};
-use super::rows::stored_message;
 use super::schema::{instance_lease, job_execution, step_execution};
 use super::{Connection, Db, Repository, Work, fenced};
 use crate::execution::JobExecution;
@@ -15,6 +14,7 @@ use crate::ids::{JobExecutionId, JobInstanceId, StepExecutionId};
 use crate::repository::diesel::backend::Backend;
 use crate::repository::diesel::db_timestamp::DbTimestamp;
 use crate::repository::diesel::session::RunQueryDsl;
+use crate::repository::rules::stored_message;
 use crate::repository::{
     Claim, ClaimError, ClaimRequest, Connector, ElementState, Ending, JobState, JobStore, Lease,
     RepositoryError, RestartPosition, Signals,
@@ -68,7 +68,7 @@ impl JobStore for Repository {
         let now = execution
             .started
             .map_or(self.now(), |started| self.column(started).max(self.now()));
-        let message = stored_message(&ending.message, &self.settings);
+        let message = stored_message(&ending.message, self.settings.max_varchar);
         let is_ended = self.pool.write_idempotent(ACTION, |connection, in_doubt| {
             let row = job_execution::table
                 .find(execution.id.0)
@@ -191,7 +191,7 @@ impl JobStore for Repository {
                 diesel::update(job_execution::table.filter(job_execution::job_execution_id.eq_any(held)))
                     .set((
                         job_execution::version.eq(job_execution::version + 1),
-                        job_execution::exit_message.eq(stored_message(cause, &self.settings)),
+                        job_execution::exit_message.eq(stored_message(cause, self.settings.max_varchar)),
                         job_execution::last_updated.eq(self.now()),
                     ))
                     .execute(connection)?;

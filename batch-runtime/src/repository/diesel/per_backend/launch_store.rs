@@ -13,7 +13,9 @@ use crate::ids::{JobExecutionId, LaunchId};
 use crate::parameters::JobParameters;
 use crate::repository::diesel::backend::{Backend, Sequence};
 use crate::repository::diesel::session::RunQueryDsl;
-use crate::repository::diesel::transaction_error::{TransactionError, concurrent_change};
+use crate::repository::diesel::transaction_error::{
+    TransactionError, concurrent_change, on_unique_violation,
+};
 use crate::repository::{
     ArchivedParameter, ClaimError, ClaimRequest, LaunchPhase, LaunchRow, LaunchStore, RepositoryError,
     TakenLaunch, Target, WithdrawOutcome,
@@ -22,6 +24,10 @@ use crate::status::BatchStatus;
 
 /// Milliseconds for which a launch that has ended is kept.
 const KEPT_FOR: i64 = 7 * 24 * 60 * 60 * 1_000;
+
+/// The value of `is_open` until a launch has ended. At most one launch of an instance has it.
+const OPEN: Option<i16> = Some(1);
+const CLOSED: Option<i16> = None;
 
 /// The id of a launch, with the phase and the worker that it had when it was found.
 type Found = (i64, String, Option<String>);
@@ -74,8 +80,10 @@ impl LaunchStore for Repository {
                     launch::available_at.eq(0),
                     launch::submitted_at.eq(now),
                     launch::changed_at.eq(now),
+                    launch::is_open.eq(OPEN),
                 ))
-                .execute(connection)?;
+                .execute(connection)
+                .map_err(on_unique_violation)?;
             Ok(LaunchId(id))
         })
     }
@@ -86,7 +94,7 @@ impl LaunchStore for Repository {
         count: u32,
         except: &[String],
     ) -> Result<Vec<TakenLaunch>, RepositoryError> {
-        let found = self.pool.read("look for launches", |connection| {
+        let found = self.pool.read_at_once("look for launches", |connection| {
             let mut found = queued(connection, queue, count, except)?;
             found.extend(abandoned(connection, queue, except)?);
             Ok(found)
@@ -147,6 +155,7 @@ impl LaunchStore for Repository {
                     .filter(launch::status.eq(LaunchPhase::Taken.as_str()));
                 let ended = (
                     launch::status.eq(phase.as_str()),
+                    launch::is_open.eq(CLOSED),
                     launch::message.eq(message),
                     launch::changed_at.eq(now),
                 );
@@ -190,6 +199,7 @@ impl LaunchStore for Repository {
                 let unchanged = launch::table.find(id.0).filter(launch::status.eq(&phase));
                 let withdrawn = (
                     launch::status.eq(LaunchPhase::Withdrawn.as_str()),
+                    launch::is_open.eq(CLOSED),
                     launch::changed_at.eq(now),
                 );
                 match diesel::update(unchanged).set(withdrawn).execute(connection)? {
@@ -256,7 +266,7 @@ impl Repository {
 
     /// Takes a launch that was found, unless another worker was faster.
     fn take_launch(&self, (id, phase, worker): &Found) -> Result<Option<TakenLaunch>, RepositoryError> {
-        self.pool.write_idempotent("take a launch", |connection, _| {
+        self.pool.write_at_once("take a launch", |connection, _| {
             let now = database_now(connection)?;
             let row = launch::table.find(id).filter(launch::status.eq(phase));
             let taken = (
@@ -292,6 +302,7 @@ impl Repository {
                 diesel::update(launch::table.find(id))
                     .set((
                         launch::status.eq(LaunchPhase::Ended.as_str()),
+                        launch::is_open.eq(CLOSED),
                         launch::worker_name.eq(worker),
                     ))
                     .execute(connection)?;
@@ -331,29 +342,38 @@ fn database_now(connection: &mut Connection) -> QueryResult<i64> {
     diesel::select(Db::now()).get_result(connection)
 }
 
-/// Returns the launch of an instance that is queued, or that a worker has taken and whose execution has not ended.
+/// Returns the launch of an instance that is queued, or that a worker has taken and whose execution has not ended. Closes one whose
+/// execution has: its worker has not recorded that yet.
 fn open_launch<E: From<RepositoryError>>(
     connection: &mut Connection,
     job: &str,
     key: &str,
 ) -> Work<Option<(i64, LaunchPhase)>, E> {
-    let phases = [LaunchPhase::Queued, LaunchPhase::Taken].map(LaunchPhase::as_str);
-    let rows: Vec<(i64, String, Option<i64>)> = launch::table
+    let row: Option<(i64, String, Option<i64>)> = launch::table
         .filter(launch::job_name.eq(job))
         .filter(launch::job_key.eq(key))
-        .filter(launch::status.eq_any(phases))
-        .order(launch::launch_id.asc())
+        .filter(launch::is_open.eq(OPEN))
         .select((launch::launch_id, launch::status, launch::job_execution_id))
-        .load(connection)?;
-    for (id, phase, execution) in rows {
-        if phase == LaunchPhase::Queued.as_str() {
-            return Ok(Some((id, LaunchPhase::Queued)));
-        }
-        if status_of(connection, execution)?.is_none_or(|status| !status.is_final()) {
-            return Ok(Some((id, LaunchPhase::Taken)));
-        }
+        .first(connection)
+        .optional()?;
+    let Some((id, phase, execution)) = row else {
+        return Ok(None);
+    };
+    if phase == LaunchPhase::Queued.as_str() {
+        return Ok(Some((id, LaunchPhase::Queued)));
     }
-    Ok(None)
+    if status_of(connection, execution)?.is_none_or(|status| !status.is_final()) {
+        return Ok(Some((id, LaunchPhase::Taken)));
+    }
+    let taken = launch::table.find(id).filter(launch::status.eq(&phase));
+    let ended = (
+        launch::status.eq(LaunchPhase::Ended.as_str()),
+        launch::is_open.eq(CLOSED),
+    );
+    match diesel::update(taken).set(ended).execute(connection)? {
+        1 => Ok(None),
+        _ => Err(concurrent_change()),
+    }
 }
 
 /// Replaces a launch that is queued.

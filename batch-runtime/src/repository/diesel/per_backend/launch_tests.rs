@@ -1,5 +1,8 @@
 //! Launches that two workers want.
 
+use std::collections::BTreeSet;
+use std::sync::Barrier;
+use std::thread;
 use std::time::Duration;
 
 use super::super::fixture::Place;
@@ -109,4 +112,34 @@ fn a_launch_whose_job_has_ended_does_not_run_again() {
     // Launched again, it gets another id.
     let again = first.submit_launch(&request(None), QUEUE, "f").unwrap();
     assert_ne!(again, id);
+}
+
+/// Several schedulers launch the same instance at the same moment.
+///
+/// Spec: DISP-15
+#[test]
+fn an_instance_is_queued_once() {
+    let place = Place::new();
+    let schedulers: Vec<Repository> = (0..6).map(|_| observer(&place)).collect();
+    let first = &schedulers[0];
+    for _ in 0..10 {
+        let begin = Barrier::new(schedulers.len());
+        let ids: BTreeSet<LaunchId> = thread::scope(|scope| {
+            let submit = |scheduler| {
+                let begin = &begin;
+                scope.spawn(move || {
+                    begin.wait();
+                    Repository::submit_launch(scheduler, &request(None), QUEUE, "f").unwrap()
+                })
+            };
+            let threads: Vec<_> = schedulers.iter().map(submit).collect();
+            threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+        });
+        assert_eq!(ids.len(), 1, "{ids:?}");
+        let id = *ids.first().unwrap();
+        assert!(matches!(
+            first.withdraw_launch(id).unwrap(),
+            crate::repository::WithdrawOutcome::Withdrawn
+        ));
+    }
 }

@@ -6,7 +6,7 @@ use diesel::prelude::*;
 use diesel::sql_types::BigInt;
 
 use super::schema::instance_lease::dsl as lease;
-use super::schema::{instance_lease, partition_lease};
+use super::schema::{instance_lease, partition_lease, worker};
 use super::{Connection, Db, Repository, Work, fenced};
 use crate::ids::{JobInstanceId, StepExecutionId};
 use crate::repository::diesel::backend::Backend;
@@ -156,6 +156,13 @@ impl Repository {
                     .select(partition_lease::owner)
                     .load(connection)?;
                 owners.extend(workers);
+                // A registered worker without a partition is to be seen dead, too.
+                let now: i64 = diesel::select(Db::now()).get_result(connection)?;
+                let registered: Vec<String> = worker::table
+                    .filter(worker::expires_at.ge(now))
+                    .select(worker::worker_name)
+                    .load(connection)?;
+                owners.extend(registered);
                 Ok(owners)
             });
             owners.ok()

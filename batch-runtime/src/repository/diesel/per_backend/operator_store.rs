@@ -18,6 +18,7 @@ use crate::ids::{JobExecutionId, JobInstanceId, StepExecutionId};
 use crate::parameters::JobParameters;
 use crate::repository::diesel::backend::Backend;
 use crate::repository::diesel::session::RunQueryDsl;
+use crate::repository::rules;
 use crate::repository::{
     AbandonOutcome, ClaimError, DeathOutcome, ExecutionFilter, HolderState, OperatorStore, RepositoryError,
     StopOutcome, StoredContext,
@@ -107,7 +108,7 @@ impl OperatorStore for Repository {
                 .filter(job_execution::status.eq(BatchStatus::Completed.as_str()))
                 .count()
                 .get_result(connection)?;
-            if complete > 0 && execution.status != BatchStatus::Completed {
+            if rules::abandoned(execution.status, complete > 0) == AbandonOutcome::Complete {
                 return Ok(Some(AbandonOutcome::Complete));
             }
             diesel::update(job_execution::table.find(id.0))

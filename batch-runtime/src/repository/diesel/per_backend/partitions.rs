@@ -2,7 +2,6 @@
 
 use diesel::prelude::*;
 
-use super::closing::Closing;
 use super::contexts::step_state_in;
 use super::lease::RELEASED;
 use super::rows::StepRow;
@@ -15,7 +14,10 @@ use crate::repository::diesel::db_timestamp::DbTimestamp;
 use crate::repository::diesel::pool::unknown_outcome;
 use crate::repository::diesel::session::RunQueryDsl;
 use crate::repository::diesel::transaction_error::TransactionError;
-use crate::repository::{ClaimedPartition, HolderState, Lease, LeaseKey, PartitionState, StepState};
+use crate::repository::rules::Closing;
+use crate::repository::{
+    ClaimedPartition, HolderState, InnerSteps, Lease, LeaseKey, PartitionState, StepState,
+};
 use crate::status::BatchStatus;
 
 impl Repository {
@@ -107,7 +109,7 @@ impl Repository {
         &self,
         connection: &mut Connection,
         lease: &Lease,
-        id: StepExecutionId,
+        (id, inner): (StepExecutionId, InnerSteps),
         action: &'static str,
     ) -> Work<PartitionState> {
         self.ensure_held(connection, lease, action)?;
@@ -134,22 +136,20 @@ impl Repository {
         if self.holder(connection, key, &owner, expires_at)? != HolderState::Dead {
             return Ok(PartitionState::Held);
         }
-        // The steps of a flow have rows of their own, one for each name in a job execution: such a partition ends here, and a
-        // restart of the job resumes it.
-        let has_steps = self.close_steps_within(connection, &step, &owner)?;
-        let now = self.now();
-        let row = step_execution::table.find(id.0);
-        if has_steps {
-            self.close_step(connection, id.0, now, &Closing::crashed(&owner))?;
-        } else {
-            diesel::update(row)
-                .set((
-                    step_execution::version.eq(step.version + 1),
-                    step_execution::status.eq(BatchStatus::Starting.as_str()),
-                    step_execution::last_updated.eq(now),
-                ))
-                .execute(connection)?;
-        }
+        let ends = match inner {
+            InnerSteps::None => false,
+            InnerSteps::Reopen => {
+                for (inner, ..) in open_steps_within(connection, &step)?.1 {
+                    self.reopen_step(connection, inner)?;
+                }
+                false
+            }
+            InnerSteps::Close => self.close_steps_within(connection, &step, &owner)?,
+        };
+        match ends {
+            true => self.close_step(connection, id.0, self.now(), &Closing::crashed(&owner))?,
+            false => self.reopen_step(connection, id.0)?,
+        };
         let nobody = (
             partition_lease::owner.eq(RELEASED),
             partition_lease::expires_at.eq(0),
@@ -157,7 +157,7 @@ impl Repository {
         diesel::update(partition_lease::table.find(id.0))
             .set(nobody)
             .execute(connection)?;
-        Ok(match has_steps {
+        Ok(match ends {
             true => PartitionState::Settled,
             false => PartitionState::Reopened {
                 claims,
@@ -181,36 +181,58 @@ impl Repository {
         Ok(())
     }
 
+    /// Makes a step execution STARTING again. VERSION grows: what the dead worker may still write is rejected.
+    fn reopen_step(&self, connection: &mut Connection, id: i64) -> QueryResult<usize> {
+        diesel::update(step_execution::table.find(id))
+            .set((
+                step_execution::version.eq(step_execution::version + 1),
+                step_execution::status.eq(BatchStatus::Starting.as_str()),
+                step_execution::last_updated.eq(self.now()),
+            ))
+            .execute(connection)
+    }
+
     /// Closes the open steps that a dead worker has started in a partition of a flow. Returns whether it has started any.
-    fn close_steps_within(
+    pub(super) fn close_steps_within(
         &self,
         connection: &mut Connection,
         partition: &StepExecution,
         owner: &str,
     ) -> QueryResult<bool> {
-        let rows: Vec<(i64, String, Option<String>, DbTimestamp)> = step_execution::table
-            .filter(step_execution::job_execution_id.eq(partition.job_execution_id.0))
-            .select((
-                step_execution::step_execution_id,
-                step_execution::step_name,
-                step_execution::status,
-                step_execution::start_time,
-            ))
-            .load(connection)?;
-        let prefix = format!("{}/", partition.step_name);
-        let within: Vec<_> = rows
-            .iter()
-            .filter(|(_, name, ..)| name.starts_with(&prefix))
-            .collect();
-        let is_open = |status: &Option<String>| {
-            let status = BatchStatus::from_repository(status.as_deref().unwrap_or_default());
-            status.is_some_and(|status| !status.is_final())
-        };
-        for (id, _, _, started) in within.iter().filter(|(_, _, status, _)| is_open(status)) {
-            self.close_step(connection, *id, *started, &Closing::crashed(owner))?;
+        let (has_steps, open) = open_steps_within(connection, partition)?;
+        for (id, started) in open {
+            self.close_step(connection, id, started, &Closing::crashed(owner))?;
         }
-        Ok(!within.is_empty())
+        Ok(has_steps)
     }
+}
+
+/// Returns whether a partition of a flow has started steps, and those of them that have not ended.
+fn open_steps_within(
+    connection: &mut Connection,
+    partition: &StepExecution,
+) -> QueryResult<(bool, Vec<(i64, DbTimestamp)>)> {
+    let rows: Vec<(i64, String, Option<String>, DbTimestamp)> = step_execution::table
+        .filter(step_execution::job_execution_id.eq(partition.job_execution_id.0))
+        .select((
+            step_execution::step_execution_id,
+            step_execution::step_name,
+            step_execution::status,
+            step_execution::start_time,
+        ))
+        .load(connection)?;
+    let prefix = format!("{}/", partition.step_name);
+    let within: Vec<_> = rows
+        .into_iter()
+        .filter(|(_, name, ..)| name.starts_with(&prefix))
+        .collect();
+    let is_open = |status: &Option<String>| {
+        let status = BatchStatus::from_repository(status.as_deref().unwrap_or_default());
+        status.is_some_and(|status| !status.is_final())
+    };
+    let open = within.iter().filter(|(_, _, status, _)| is_open(status));
+    let open = open.map(|(id, _, _, started)| (*id, *started)).collect();
+    Ok((!within.is_empty(), open))
 }
 
 /// Returns the lease of an instance if it is held for this job execution.

@@ -12,7 +12,9 @@ use super::schema::{
 use super::{Connection, Db, Repository};
 use crate::ids::{JobExecutionId, StepExecutionId};
 use crate::repository::diesel::backend::{Backend, WantedTickets};
+use crate::repository::diesel::pool::unknown_outcome;
 use crate::repository::diesel::session::{RunQueryDsl, planned_anew};
+use crate::repository::diesel::transaction_error::TransactionError;
 use crate::repository::{
     Channel, HolderState, LeaseKey, Listener, PartitionReport, PartitionSight, QueueStore, QueuedPartition,
     RepositoryError, WorkerRow,
@@ -49,31 +51,35 @@ impl QueueStore for Repository {
         count: u32,
         except: &[String],
     ) -> Result<Vec<QueuedPartition>, RepositoryError> {
-        self.pool.write("take partitions", |connection| {
-            let wanted = WantedTickets {
-                queue,
-                count: i64::from(count),
-                except,
-            };
-            let rows = Db::lock_tickets(connection, &wanted)?;
-            if rows.is_empty() {
-                return Ok(Vec::new());
-            }
-            let ids: Vec<i64> = rows.iter().map(|(step, ..)| *step).collect();
-            let taken = partition_ticket::table
-                .filter(partition_ticket::step_execution_id.eq_any(&ids))
-                .filter(planned_anew());
-            diesel::delete(taken).execute(connection)?;
-            let partitions = rows
-                .into_iter()
-                .map(|(step, job, attempt, fingerprint)| QueuedPartition {
-                    step_execution: StepExecutionId(step),
-                    job_execution: JobExecutionId(job),
-                    attempt: u32::try_from(attempt).unwrap_or(u32::MAX),
-                    fingerprint,
-                });
-            Ok(partitions.collect())
-        })
+        self.pool
+            .write_at_once("take partitions", |connection, in_doubt| {
+                if in_doubt {
+                    return Err(TransactionError::Database(unknown_outcome()));
+                }
+                let wanted = WantedTickets {
+                    queue,
+                    count: i64::from(count),
+                    except,
+                };
+                let rows = Db::lock_tickets(connection, &wanted)?;
+                if rows.is_empty() {
+                    return Ok(Vec::new());
+                }
+                let ids: Vec<i64> = rows.iter().map(|(step, ..)| *step).collect();
+                let taken = partition_ticket::table
+                    .filter(partition_ticket::step_execution_id.eq_any(&ids))
+                    .filter(planned_anew());
+                diesel::delete(taken).execute(connection)?;
+                let partitions = rows
+                    .into_iter()
+                    .map(|(step, job, attempt, fingerprint)| QueuedPartition {
+                        step_execution: StepExecutionId(step),
+                        job_execution: JobExecutionId(job),
+                        attempt: u32::try_from(attempt).unwrap_or(u32::MAX),
+                        fingerprint,
+                    });
+                Ok(partitions.collect())
+            })
     }
 
     fn defer_partition(
@@ -140,7 +146,7 @@ impl QueueStore for Repository {
             .write_idempotent("report to the coordinator", |connection, in_doubt| {
                 let key = (
                     report.step_execution.0,
-                    i64::from(report.attempt),
+                    report.claim,
                     i64::try_from(report.number).unwrap_or(i64::MAX),
                 );
                 let stored = partition_report::table.find(key);
@@ -163,7 +169,7 @@ impl QueueStore for Repository {
                     .insert_into(partition_report::table)
                     .into_columns((
                         partition_report::step_execution_id,
-                        partition_report::attempt,
+                        partition_report::claim,
                         partition_report::report_number,
                         partition_report::job_execution_id,
                         partition_report::report,
@@ -177,7 +183,7 @@ impl QueueStore for Repository {
     }
 
     fn take_reports(&self, partitions: &[StepExecutionId]) -> Result<Vec<PartitionReport>, RepositoryError> {
-        let found = self.pool.read("look for reports", |connection| {
+        let found = self.pool.read_at_once("look for reports", |connection| {
             let mut found = Vec::new();
             for ids in chunks(partitions) {
                 found.extend(reports(connection, &ids)?);
@@ -193,7 +199,7 @@ impl QueueStore for Repository {
             .filter(is_end)
             .map(|report| report.step_execution)
             .collect();
-        self.pool.write_idempotent("take reports", |connection, _| {
+        self.pool.write_at_once("take reports", |connection, _| {
             // Nothing follows the end of a partition.
             for ids in chunks(&ended) {
                 let all = partition_report::table
@@ -207,18 +213,18 @@ impl QueueStore for Repository {
             {
                 let key = (
                     report.step_execution.0,
-                    i64::from(report.attempt),
+                    report.claim,
                     i64::try_from(report.number).unwrap_or(i64::MAX),
                 );
                 diesel::delete(partition_report::table.find(key)).execute(connection)?;
             }
-            Ok::<_, crate::repository::diesel::transaction_error::TransactionError<RepositoryError>>(())
+            Ok::<_, TransactionError<RepositoryError>>(())
         })?;
         Ok(found)
     }
 
     fn sights(&self, partitions: &[StepExecutionId]) -> Result<Vec<PartitionSight>, RepositoryError> {
-        self.pool.read("look after partitions", |connection| {
+        self.pool.read_at_once("look after partitions", |connection| {
             let mut sights = Vec::new();
             for ids in chunks(partitions) {
                 let rows: Vec<(i64, Option<String>)> = step_execution::table
@@ -262,32 +268,30 @@ impl QueueStore for Repository {
     }
 
     fn register_worker(&self, row: &WorkerRow) -> Result<(), RepositoryError> {
-        self.pool
-            .write_idempotent("register the worker", |connection, _| {
-                let now: i64 = diesel::select(Db::now()).get_result(connection)?;
-                let lease = i64::try_from(self.lease_time.as_millis()).unwrap_or(i64::MAX);
-                let values = (
-                    worker::queue_name.eq(&row.queue),
-                    worker::slots.eq(i64::from(row.slots)),
-                    worker::runtime_version.eq(&row.version),
-                    worker::status.eq(if row.is_draining { DRAINING } else { READY }),
-                    worker::expires_at.eq(now.saturating_add(lease)),
-                );
-                let name = self.owner.name();
-                let renewed = diesel::update(worker::table.find(name))
-                    .set(values)
+        self.pool.write_at_once("register the worker", |connection, _| {
+            let now: i64 = diesel::select(Db::now()).get_result(connection)?;
+            let lease = i64::try_from(self.lease_time.as_millis()).unwrap_or(i64::MAX);
+            let values = (
+                worker::queue_name.eq(&row.queue),
+                worker::slots.eq(i64::from(row.slots)),
+                worker::runtime_version.eq(&row.version),
+                worker::status.eq(if row.is_draining { DRAINING } else { READY }),
+                worker::expires_at.eq(now.saturating_add(lease)),
+            );
+            let name = self.owner.name();
+            let renewed = diesel::update(worker::table.find(name))
+                .set(values)
+                .execute(connection)?;
+            if renewed == 0 {
+                diesel::insert_into(worker::table)
+                    .values((worker::worker_name.eq(name), worker::started_at.eq(now), values))
                     .execute(connection)?;
-                if renewed == 0 {
-                    diesel::insert_into(worker::table)
-                        .values((worker::worker_name.eq(name), worker::started_at.eq(now), values))
-                        .execute(connection)?;
-                }
-                // Of workers that have died long ago.
-                let forgotten =
-                    worker::table.filter(worker::expires_at.lt(now.saturating_sub(FORGOTTEN_AFTER)));
-                diesel::delete(forgotten).execute(connection)?;
-                Ok(())
-            })
+            }
+            // Of workers that have died long ago.
+            let forgotten = worker::table.filter(worker::expires_at.lt(now.saturating_sub(FORGOTTEN_AFTER)));
+            diesel::delete(forgotten).execute(connection)?;
+            Ok(())
+        })
     }
 
     fn deregister_worker(&self) -> Result<(), RepositoryError> {
@@ -320,6 +324,7 @@ impl QueueStore for Repository {
                         held.map(|(_, job, step)| (JobExecutionId(*job), StepExecutionId(*step)));
                     WorkerRow {
                         partitions: partitions.collect(),
+                        is_alive: expires >= now && !self.owner.has_ended(&name),
                         name,
                         queue,
                         slots: u32::try_from(slots).unwrap_or(0),
@@ -327,7 +332,6 @@ impl QueueStore for Repository {
                         is_draining: status == DRAINING,
                         started,
                         expires,
-                        is_alive: expires >= now,
                     }
                 });
             Ok(workers.collect())
@@ -405,22 +409,20 @@ fn reports(connection: &mut Connection, ids: &[i64]) -> QueryResult<Vec<Partitio
     let rows: Vec<(i64, i64, i64, i64, String)> = partition_report::table
         .filter(partition_report::step_execution_id.eq_any(ids))
         .filter(planned_anew())
-        .order((
-            partition_report::step_execution_id.asc(),
-            partition_report::attempt.asc(),
-            partition_report::report_number.asc(),
-        ))
         .load(connection)?;
-    let reports = rows
-        .into_iter()
-        .map(|(step, attempt, number, job, report)| PartitionReport {
-            step_execution: StepExecutionId(step),
-            job_execution: JobExecutionId(job),
-            attempt: u32::try_from(attempt).unwrap_or(u32::MAX),
-            number: u64::try_from(number).unwrap_or(u64::MAX),
-            report,
-        });
-    Ok(reports.collect())
+    let report = |(step, claim, number, job, report)| PartitionReport {
+        step_execution: StepExecutionId(step),
+        job_execution: JobExecutionId(job),
+        claim,
+        number: u64::try_from(number).unwrap_or(u64::MAX),
+        report,
+    };
+    let mut reports: Vec<PartitionReport> = rows.into_iter().map(report).collect();
+    reports.sort_by_key(|report| {
+        let is_end = report.number == PartitionReport::END;
+        (report.step_execution, is_end, report.claim, report.number)
+    });
+    Ok(reports)
 }
 
 /// Returns the ids in pieces of a size that every database accepts.

@@ -12,17 +12,6 @@ use crate::repository::diesel::db_timestamp::DbTimestamp;
 use crate::repository::diesel::session::{RunQueryDsl, SessionSettings};
 use crate::status::BatchStatus;
 
-/// Returns a text as EXIT_MESSAGE stores it: truncated at a character boundary, without NUL, which not every database
-/// accepts.
-///
-/// Spec: REPO-76
-pub(super) fn stored_message(text: &str, settings: &SessionSettings) -> String {
-    text.chars()
-        .filter(|character| *character != '\0')
-        .take(settings.max_varchar)
-        .collect()
-}
-
 pub(super) fn status_of(
     text: Option<String>,
     row: impl FnOnce() -> String,

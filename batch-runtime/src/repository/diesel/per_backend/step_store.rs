@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 
 use diesel::prelude::*;
 
-use super::contexts::{has_commits_of_other_program, insert_step_context, step_state_in, update_context};
+use super::contexts::{insert_step_context, step_state_in, update_context};
 use super::executions::execution_ids;
 use super::partitions::step_in;
-use super::rows::{StepRow, stored_message};
+use super::rows::StepRow;
 use super::schema::{partition_lease, step_execution};
 use super::{Connection, Db, Repository, Work, corrupt, fenced, fenced_if_none, rejected};
 use crate::execution::{StepCounters, StepExecution};
@@ -19,9 +19,10 @@ use crate::repository::diesel::pool::unknown_outcome;
 use crate::repository::diesel::prepared_update::prepared_update;
 use crate::repository::diesel::session::RunQueryDsl;
 use crate::repository::diesel::transaction_error::TransactionError;
+use crate::repository::rules::{self, StepRun, stored_message};
 use crate::repository::{
-    ChunkTransaction, ClaimedPartition, Ending, Lease, PartitionState, RepositoryError, StepHistory,
-    StepState, StepStore,
+    ChunkTransaction, ClaimedPartition, Ending, InnerSteps, Lease, PartitionState, RepositoryError,
+    StepHistory, StepState, StepStore,
 };
 use crate::status::BatchStatus;
 
@@ -78,28 +79,10 @@ impl StepStore for Repository {
         self.pool.read("read the step's history", |connection| {
             let executions = execution_ids(connection, instance)?;
             let (last, all) = last_step(connection, &executions, since, step_name)?;
-            let starts = u32::try_from(all.len()).unwrap_or(u32::MAX);
-            let Some(last) = last else {
-                return Ok(StepHistory {
-                    starts,
-                    ..StepHistory::default()
-                });
-            };
-            let last = last.into_execution(connection.settings()).map_err(rejected)?;
-            let state = step_state_in(connection, last.id)?;
-            let committed_by_other_program =
-                state.of_other_program && has_commits_of_other_program(connection, &executions, step_name)?;
-            Ok(StepHistory {
-                last: Some(last),
-                before: match state.has_position() {
-                    true => counters_before(&all, since),
-                    false => StepCounters::default(),
-                },
-                commits: own_commits(connection, &all, since)?,
-                state,
-                committed_by_other_program,
-                starts,
-            })
+            let runs: Vec<StepRun> = all.into_iter().map(HistoryRow::into_run).collect();
+            let last = last.map(|last| last.into_execution(connection.settings()));
+            let last = last.transpose().map_err(rejected)?;
+            rules::step_history(last, &runs, since, |step| step_state_in(connection, step))
         })
     }
 
@@ -183,10 +166,21 @@ impl StepStore for Repository {
         &self,
         lease: &Lease,
         id: StepExecutionId,
+        inner: InnerSteps,
     ) -> Result<PartitionState, RepositoryError> {
         const ACTION: &str = "reopen the partition";
         self.pool.write_idempotent(ACTION, |connection, _| {
-            self.reopen_partition_in(connection, lease, id, ACTION)
+            self.reopen_partition_in(connection, lease, (id, inner), ACTION)
+        })
+    }
+
+    fn close_inner_steps(&self, lease: &Lease, partition: &StepExecution) -> Result<(), RepositoryError> {
+        const ACTION: &str = "end the steps of the partition";
+        self.pool.write_idempotent(ACTION, |connection, _| {
+            self.ensure_held(connection, lease, ACTION)?;
+            Ok(self
+                .close_steps_within(connection, partition, "unknown")
+                .map(drop)?)
         })
     }
 
@@ -316,7 +310,7 @@ impl StepStore for Repository {
     ) -> Result<(), RepositoryError> {
         const ACTION: &str = "record the end of the step execution";
         let now = self.now().max(self.column(step.started));
-        let message = stored_message(&ending.message, &self.settings);
+        let message = stored_message(&ending.message, self.settings.max_varchar);
         self.pool.write_idempotent(ACTION, |connection, in_doubt| {
             let values = (
                 step_execution::version.eq(step.version + 1),
@@ -450,6 +444,17 @@ struct HistoryRow {
     counters: CounterColumns,
 }
 
+impl HistoryRow {
+    fn into_run(self) -> StepRun {
+        StepRun {
+            step: StepExecutionId(self.step),
+            job: JobExecutionId(self.job),
+            is_complete: self.status.as_deref() == Some(BatchStatus::Completed.as_str()),
+            counters: self.counters.counters(),
+        }
+    }
+}
+
 #[derive(Queryable)]
 struct CounterColumns {
     reads: Option<i64>,
@@ -475,39 +480,6 @@ impl CounterColumns {
             write_skips: self.write_skips.unwrap_or(0),
         }
     }
-}
-
-/// Returns the executions since the step last completed, newest first.
-fn since_complete(all: &[HistoryRow], since: Option<i64>) -> impl Iterator<Item = &HistoryRow> {
-    all.iter().rev().take_while(move |row| {
-        let is_complete = row.status.as_deref() == Some(BatchStatus::Completed.as_str());
-        !is_complete && since.is_none_or(|since| row.job >= since)
-    })
-}
-
-/// Returns the number of chunks committed since the step last completed; 0 if another program committed the latest: its commits
-/// leave no checkpoint of this runtime.
-fn own_commits(connection: &mut Connection, all: &[HistoryRow], since: Option<i64>) -> Work<i64> {
-    let with_commits: Vec<_> = since_complete(all, since)
-        .filter(|row| row.counters.commits > Some(0))
-        .collect();
-    let Some(latest) = with_commits.first() else {
-        return Ok(0);
-    };
-    if step_state_in(connection, StepExecutionId(latest.step))?.of_other_program {
-        return Ok(0);
-    }
-    Ok(with_commits.iter().filter_map(|row| row.counters.commits).sum())
-}
-
-/// Returns the counters of the executions before the latest one, since the step last completed before it.
-fn counters_before(all: &[HistoryRow], since: Option<i64>) -> StepCounters {
-    let Some((_, before)) = all.split_last() else {
-        return StepCounters::default();
-    };
-    since_complete(before, since).fold(StepCounters::default(), |sum, row| {
-        sum.plus(row.counters.counters())
-    })
 }
 
 /// Writes the rows of a chunk and runs `renew`. In a build with `--cfg batch_failpoints`, the faults that the recovery

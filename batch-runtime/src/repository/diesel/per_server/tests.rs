@@ -15,7 +15,7 @@ use super::*;
 use crate::repository::diesel::pool::Pool;
 use crate::repository::diesel::session::SessionSettings;
 use crate::repository::diesel::transaction_error::TransactionError;
-use crate::repository::{PartitionState, RepositoryError, StepState, StepStore};
+use crate::repository::{InnerSteps, PartitionState, RepositoryError, StepState, StepStore};
 
 const LOCK: &str = "BEGIN; UPDATE seat SET taken = 1";
 const WRITE: &str = "UPDATE seat SET taken = 2";
@@ -80,6 +80,10 @@ fn only_the_first_transaction_waits_for_a_lost_server() {
         let all = attempts.load(Ordering::SeqCst);
         all - counted.swap(all, Ordering::SeqCst)
     };
+    // A poll does not wait, and leaves its patience to the next transaction.
+    let polled = pool.read_at_once("poll", |connection| Ok(connection.batch_execute("SELECT 1")?));
+    polled.unwrap_err();
+    assert_eq!(attempts.swap(0, Ordering::SeqCst), 2);
     assert!(fails() > 3);
     assert_eq!([fails(), fails()], [2, 2]);
     // It is back.
@@ -139,7 +143,9 @@ fn the_partition_of_a_suspended_worker_is_reopened() {
         row.id
     );
     session.batch_execute(&lock).unwrap();
-    let reopened = coordinator.reopen_partition(&lease, row.id).unwrap();
+    let reopened = coordinator
+        .reopen_partition(&lease, row.id, InnerSteps::None)
+        .unwrap();
     assert!(
         matches!(
             &reopened,

@@ -1,0 +1,189 @@
+//! Job executions: their start and end, their lease, the states of their elements.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use super::tables::{Context, Tables};
+use super::{MemoryRepository, fenced};
+use crate::execution::JobExecution;
+use crate::ids::{JobExecutionId, JobInstanceId, StepExecutionId};
+use crate::repository::rules::stored_message;
+use crate::repository::{
+    Claim, ClaimError, ClaimRequest, Connector, ElementState, Ending, JobState, JobStore, Lease, MAX_VARCHAR,
+    RepositoryError, RestartPosition, Signals,
+};
+use crate::status::BatchStatus;
+
+impl JobStore for MemoryRepository {
+    fn claim(&self, request: &ClaimRequest<'_>) -> Result<Claim, ClaimError> {
+        self.claim_instance(request)
+    }
+
+    fn begin_job(&self, lease: &Lease, execution: &mut JobExecution) -> Result<bool, RepositoryError> {
+        let mut tables = self.alone();
+        if is_changed(&tables, lease, execution, "record the start of the job execution")? {
+            return Ok(false);
+        }
+        let now = self.now();
+        execution.version += 1;
+        execution.status = BatchStatus::Started;
+        execution.started = Some(now);
+        if let Some(stored) = tables.executions.get_mut(&execution.id) {
+            stored.row = JobExecution {
+                last_updated: now,
+                ..execution.clone()
+            };
+        }
+        Ok(true)
+    }
+
+    fn end_job(
+        &self,
+        lease: &Lease,
+        execution: &mut JobExecution,
+        ending: &Ending,
+    ) -> Result<bool, RepositoryError> {
+        const ACTION: &str = "record the end of the job execution";
+        let mut tables = self.alone();
+        if is_changed(&tables, lease, execution, ACTION)? {
+            return Ok(false);
+        }
+        tables.ensure_held(lease, ACTION)?;
+        let context = match &ending.restart {
+            Some(restart) => Some(JobState {
+                restart: Some(restart.clone()),
+                ..tables.job_state(execution.id)?
+            }),
+            None => None,
+        };
+        tables.release(lease);
+        // The clock may have been set back meanwhile.
+        let now = execution
+            .started
+            .map_or(self.now(), |started| started.max(self.now()));
+        execution.version += 1;
+        execution.status = ending.status;
+        execution.exit_status.clone_from(&ending.exit_status);
+        execution.exit_message = stored_message(&ending.message, MAX_VARCHAR);
+        execution.ended = Some(now);
+        execution.last_updated = now;
+        if let Some(stored) = tables.executions.get_mut(&execution.id) {
+            stored.row.clone_from(execution);
+            stored.context = context.map(Context::State).or(stored.context.take());
+        }
+        Ok(true)
+    }
+
+    fn restart_position(&self, execution: &JobExecution) -> Result<Option<RestartPosition>, RepositoryError> {
+        let tables = self.shared();
+        let mut earlier = tables.executions_of(execution.instance_id).rev();
+        match earlier.find(|earlier| earlier.row.id < execution.id) {
+            Some(before) if before.row.status == BatchStatus::Stopped => {
+                Ok(tables.job_state(before.row.id)?.restart)
+            }
+            _ => Ok(None),
+        }
+    }
+
+    fn element_states(
+        &self,
+        instance: JobInstanceId,
+    ) -> Result<BTreeMap<String, ElementState>, RepositoryError> {
+        let tables = self.shared();
+        let mut states = BTreeMap::new();
+        for execution in tables.executions_of(instance) {
+            states.extend(tables.job_state(execution.row.id)?.elements);
+        }
+        Ok(states)
+    }
+
+    fn save_element_state(
+        &self,
+        lease: &Lease,
+        element: &str,
+        state: &ElementState,
+    ) -> Result<(), RepositoryError> {
+        let mut tables = self.alone();
+        tables.ensure_held(lease, "record the state of a parallel element")?;
+        let mut stored = tables.job_state(lease.execution_id)?;
+        stored.restart = None;
+        stored.elements.insert(element.to_owned(), state.clone());
+        if let Some(execution) = tables.executions.get_mut(&lease.execution_id) {
+            execution.context = Some(Context::State(stored));
+        }
+        Ok(())
+    }
+
+    fn renew_lease(&self, lease: &Lease) -> Result<bool, RepositoryError> {
+        Ok(self.shared().holds(lease))
+    }
+
+    fn release_lease(&self, lease: &Lease) -> Result<(), RepositoryError> {
+        self.alone().release(lease);
+        Ok(())
+    }
+
+    fn record_exit(&self, _cause: &str) -> Result<(), RepositoryError> {
+        // The repository ends with the process.
+        Ok(())
+    }
+
+    fn close(&self) {}
+
+    fn lease_time(&self) -> Duration {
+        self.lease_time
+    }
+
+    fn owner_name(&self) -> &str {
+        self.owner.name()
+    }
+
+    fn signals(
+        &self,
+        executions: &[JobExecutionId],
+        partitions: &[StepExecutionId],
+    ) -> Result<Signals, RepositoryError> {
+        let tables = self.shared();
+        let is_stopping = |status| status == BatchStatus::Stopping;
+        let of_execution = |id: &&JobExecutionId| {
+            let execution = tables.executions.get(*id);
+            execution.is_some_and(|execution| is_stopping(execution.row.status))
+        };
+        let of_partition =
+            |id: &&StepExecutionId| tables.step(**id).is_some_and(|step| is_stopping(step.row.status));
+        Ok(Signals {
+            executions: executions.iter().filter(of_execution).copied().collect(),
+            partitions: partitions.iter().filter(of_partition).copied().collect(),
+        })
+    }
+
+    fn connector(&self) -> Connector {
+        Connector::without_database()
+    }
+
+    fn has_database(&self) -> bool {
+        false
+    }
+}
+
+/// Returns whether a stop was requested, which the runner adopts: `execution` then shows it. Fails if another runner has the instance.
+/// Spec: REPO-17
+fn is_changed(
+    tables: &Tables,
+    lease: &Lease,
+    execution: &mut JobExecution,
+    action: &'static str,
+) -> Result<bool, RepositoryError> {
+    let current = tables
+        .executions
+        .get(&execution.id)
+        .ok_or_else(|| fenced(action))?;
+    if current.row.version == execution.version {
+        return Ok(false);
+    }
+    if current.row.status != BatchStatus::Stopping || !tables.holds(lease) {
+        return Err(fenced(action));
+    }
+    execution.clone_from(&current.row);
+    Ok(true)
+}

@@ -1,0 +1,72 @@
+//! The job repository in the memory of this process: the same rows and rules as on a database, without a database.
+//!
+//! `tables.rs` holds the rows. A lock on all tables is shared by operations that change one step execution only, such as a commit: each of
+//! these has its own lock. Any other change has the tables alone.
+//!
+//! Its only owner is this process, so a lease never expires: it is held until it is released.
+//!
+//! Spec: MEM-01
+
+mod archive_store;
+mod claim;
+mod job_store;
+mod operator_store;
+mod step_store;
+mod tables;
+#[cfg(all(test, feature = "sqlite"))]
+mod tests;
+mod workers;
+
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::time::Duration;
+
+use super::owner::Owner;
+use crate::clock::{Clock, Timestamp};
+use crate::repository::{JobRepository, RepositoryError};
+use tables::Tables;
+
+/// A repository in memory.
+struct MemoryRepository {
+    tables: RwLock<Tables>,
+    owner: Owner,
+    clock: Arc<dyn Clock>,
+    lease_time: Duration,
+}
+
+/// Creates an empty repository.
+pub(crate) fn create(clock: Arc<dyn Clock>, lease_time: Duration) -> Arc<dyn JobRepository> {
+    Arc::new(MemoryRepository {
+        tables: RwLock::default(),
+        owner: Owner::new(None, 0),
+        clock,
+        lease_time,
+    })
+}
+
+impl MemoryRepository {
+    /// Shares the tables with others that read them or change one step execution.
+    fn shared(&self) -> RwLockReadGuard<'_, Tables> {
+        self.tables.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Locks the tables.
+    fn alone(&self) -> RwLockWriteGuard<'_, Tables> {
+        self.tables.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn now(&self) -> Timestamp {
+        self.clock.now()
+    }
+}
+
+/// Returns the rejection of a write because the execution was closed. Spec: REPO-15
+fn fenced(action: &'static str) -> RepositoryError {
+    RepositoryError::Fenced { action }
+}
+
+fn corrupt(row: String, problem: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> RepositoryError {
+    RepositoryError::Corrupt {
+        row,
+        problem: problem.into(),
+    }
+}

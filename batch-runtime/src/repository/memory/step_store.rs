@@ -1,0 +1,269 @@
+//! Step executions: their start, chunks and end.
+
+use std::collections::BTreeSet;
+
+use super::tables::{Context, Tables};
+use super::{MemoryRepository, corrupt, fenced};
+use crate::clock::Timestamp;
+use crate::execution::{StepCounters, StepExecution};
+use crate::ids::{JobExecutionId, JobInstanceId, StepExecutionId};
+use crate::repository::rules::{self, StepRun, stored_message};
+use crate::repository::{
+    ChunkTransaction, ClaimedPartition, Ending, InnerSteps, Lease, MAX_VARCHAR, PartitionState,
+    RepositoryError, StepHistory, StepState, StepStore,
+};
+use crate::status::BatchStatus;
+
+impl StepStore for MemoryRepository {
+    fn step_history(
+        &self,
+        instance: JobInstanceId,
+        step_name: &str,
+        since: Option<i64>,
+    ) -> Result<StepHistory, RepositoryError> {
+        let tables = self.shared();
+        let all = tables.executions_of(instance);
+        let ids = all
+            .filter_map(|execution| execution.by_name.get(step_name))
+            .flatten();
+        let rows: Vec<StepExecution> = ids.filter_map(|id| Some(tables.step(*id)?.row.clone())).collect();
+        let run = |row: &StepExecution| StepRun {
+            step: row.id,
+            job: row.job_execution_id,
+            is_complete: row.status == BatchStatus::Completed,
+            counters: row.counters,
+        };
+        let runs: Vec<StepRun> = rows.iter().map(run).collect();
+        let is_recent = |row: &StepExecution| since.is_none_or(|since| row.job_execution_id.0 >= since);
+        let last = rows.into_iter().rev().find(is_recent);
+        rules::step_history(last, &runs, since, |step| tables.step_state(step))
+    }
+
+    fn create_step(
+        &self,
+        lease: &Lease,
+        name: &str,
+        state: &StepState,
+    ) -> Result<StepExecution, RepositoryError> {
+        let mut tables = self.alone();
+        tables.ensure_held(lease, "record the step execution")?;
+        ensure_new(&tables, lease, name)?;
+        let row = new_step(lease, name, self.now());
+        let id = tables.insert_step(row.clone(), Some(Context::State(as_stored(state))));
+        Ok(StepExecution { id, ..row })
+    }
+
+    fn begin_step(&self, step: &mut StepExecution) -> Result<(), RepositoryError> {
+        const ACTION: &str = "record the start of the step execution";
+        let now = self.now().max(step.started);
+        let tables = self.shared();
+        let mut stored = tables.step_at(step, ACTION)?;
+        step.version += 1;
+        step.status = BatchStatus::Started;
+        step.started = now;
+        stored.row.version = step.version;
+        stored.row.status = step.status;
+        stored.row.started = now;
+        stored.row.last_updated = now;
+        Ok(())
+    }
+
+    fn claim_step(&self, id: StepExecutionId) -> Result<Option<(StepExecution, StepState)>, RepositoryError> {
+        let Some((mut step, state)) = self.step(id)? else {
+            return Ok(None);
+        };
+        if step.status != BatchStatus::Starting {
+            return Ok(None);
+        }
+        match self.begin_step(&mut step) {
+            Ok(()) => Ok(Some((step, state))),
+            Err(RepositoryError::Fenced { .. }) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn claim_partition(
+        &self,
+        _execution: JobExecutionId,
+        _id: StepExecutionId,
+        _is_first: bool,
+    ) -> Result<Option<ClaimedPartition>, RepositoryError> {
+        Err(super::workers::no_workers())
+    }
+
+    fn reopen_partition(
+        &self,
+        _lease: &Lease,
+        _id: StepExecutionId,
+        _inner: InnerSteps,
+    ) -> Result<PartitionState, RepositoryError> {
+        Err(super::workers::no_workers())
+    }
+
+    /// A partition that has not run on a thread has no steps.
+    fn close_inner_steps(&self, _lease: &Lease, _partition: &StepExecution) -> Result<(), RepositoryError> {
+        Ok(())
+    }
+
+    fn hand_back_partition(&self, _step: &mut StepExecution) -> Result<(), RepositoryError> {
+        Err(super::workers::no_workers())
+    }
+
+    fn stop_partitions(&self, _partitions: &[StepExecutionId]) -> Result<(), RepositoryError> {
+        Err(super::workers::no_workers())
+    }
+
+    fn create_partitions(
+        &self,
+        lease: &Lease,
+        names: &[String],
+    ) -> Result<Vec<StepExecution>, RepositoryError> {
+        let mut tables = self.alone();
+        tables.ensure_held(lease, "record partitions")?;
+        for name in names {
+            ensure_new(&tables, lease, name)?;
+        }
+        let now = self.now();
+        let create = |name: &String| {
+            let row = new_step(lease, name, now);
+            let id = tables.insert_step(row.clone(), Some(Context::State(StepState::default())));
+            StepExecution { id, ..row }
+        };
+        Ok(names.iter().map(create).collect())
+    }
+
+    fn names_with_history(
+        &self,
+        instance: JobInstanceId,
+        names: &[String],
+    ) -> Result<BTreeSet<String>, RepositoryError> {
+        let tables = self.shared();
+        let all = tables.executions_of(instance);
+        let is_known = |name: &&String| all.clone().any(|one| one.by_name.contains_key(*name));
+        Ok(names.iter().filter(is_known).cloned().collect())
+    }
+
+    fn steps(&self, ids: &[StepExecutionId]) -> Result<Vec<(StepExecution, StepState)>, RepositoryError> {
+        let tables = self.shared();
+        let ids: BTreeSet<StepExecutionId> = ids.iter().copied().collect();
+        let found = ids.into_iter().filter_map(|id| tables.step(id));
+        found.map(|step| Ok((step.row.clone(), step.state()?))).collect()
+    }
+
+    fn latest_step(&self, execution: JobExecutionId) -> Result<Option<StepExecutionId>, RepositoryError> {
+        let tables = self.shared();
+        let execution = tables.executions.get(&execution);
+        Ok(execution.and_then(|execution| execution.steps.last().copied()))
+    }
+
+    fn step(&self, id: StepExecutionId) -> Result<Option<(StepExecution, StepState)>, RepositoryError> {
+        let tables = self.shared();
+        let Some(step) = tables.step(id) else {
+            return Ok(None);
+        };
+        Ok(Some((step.row.clone(), step.state()?)))
+    }
+
+    fn begin_chunk(&self) -> ChunkTransaction {
+        ChunkTransaction::without_database()
+    }
+
+    fn commit_chunk(
+        &self,
+        _tx: &mut ChunkTransaction,
+        step: &mut StepExecution,
+        counters: StepCounters,
+        state: &StepState,
+        renew: Option<&Lease>,
+    ) -> Result<(), RepositoryError> {
+        const ACTION: &str = "record the checkpoint";
+        let now = self.now();
+        let tables = self.shared();
+        let mut stored = tables.step_at(step, ACTION)?;
+        if let Some(lease) = renew {
+            tables.ensure_held(lease, ACTION)?;
+        }
+        overwrite(stored.state_mut()?, state);
+        step.version += 1;
+        step.counters = counters;
+        step.last_updated = now;
+        stored.row.version = step.version;
+        stored.row.counters = counters;
+        stored.row.last_updated = now;
+        Ok(())
+    }
+
+    fn end_step(
+        &self,
+        _lease: &Lease,
+        step: &mut StepExecution,
+        ending: &Ending,
+        state: Option<&StepState>,
+    ) -> Result<(), RepositoryError> {
+        let now = self.now().max(step.started);
+        let tables = self.shared();
+        let mut stored = tables.step_at(step, "record the end of the step execution")?;
+        if let Some(state) = state {
+            overwrite(stored.state_mut()?, state);
+        }
+        step.version += 1;
+        step.status = ending.status;
+        step.exit_status.clone_from(&ending.exit_status);
+        step.exit_message = stored_message(&ending.message, MAX_VARCHAR);
+        step.ended = Some(now);
+        step.last_updated = now;
+        stored.row = StepExecution {
+            user_data: None,
+            ..step.clone()
+        };
+        Ok(())
+    }
+}
+
+fn new_step(lease: &Lease, name: &str, now: Timestamp) -> StepExecution {
+    StepExecution {
+        id: StepExecutionId(0),
+        job_execution_id: lease.execution_id,
+        step_name: name.to_owned(),
+        started: now,
+        ended: None,
+        last_updated: now,
+        status: BatchStatus::Starting,
+        exit_status: "EXECUTING".into(),
+        exit_message: String::new(),
+        counters: StepCounters::default(),
+        user_data: None,
+        version: 0,
+    }
+}
+
+/// Fails if the job execution has an execution of this step. Spec: REPO-53
+fn ensure_new(tables: &Tables, lease: &Lease, name: &str) -> Result<(), RepositoryError> {
+    let execution = tables.executions.get(&lease.execution_id);
+    let execution = execution.ok_or_else(|| fenced("record the step execution"))?;
+    match execution.by_name.get(name).and_then(|ids| ids.first()) {
+        Some(known) => Err(corrupt(
+            format!("step execution {known}"),
+            format!("is already the one of step `{name}` in this job execution"),
+        )),
+        None => Ok(()),
+    }
+}
+
+/// Returns the state as it is read again: this runtime ran the step last.
+fn as_stored(state: &StepState) -> StepState {
+    StepState {
+        of_other_program: false,
+        ..state.clone()
+    }
+}
+
+/// As `as_stored`, into the memory of the state that is replaced.
+fn overwrite(stored: &mut StepState, state: &StepState) {
+    stored.reader.clone_from(&state.reader);
+    stored.writer.clone_from(&state.writer);
+    stored.user_data.clone_from(&state.user_data);
+    stored.termination.clone_from(&state.termination);
+    stored.other_entries.clone_from(&state.other_entries);
+    stored.of_other_program = false;
+}

@@ -1,0 +1,438 @@
+//! The repository in memory beside one on SQLite: random operations, and the same answers.
+
+use std::fmt::Debug;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{Arc, RwLock};
+use std::time::Duration;
+
+use crossbeam::channel::bounded;
+
+use super::{MemoryRepository, Owner};
+use crate::checkpoint::CheckpointInfo;
+use crate::clock::{Clock, Timestamp};
+use crate::execution::{JobExecution, StepCounters, StepExecution};
+use crate::ids::{JobExecutionId, JobInstanceId, StepExecutionId};
+use crate::parameters::JobParameters;
+use crate::repository::{
+    ArchivedInstance, ClaimError, ClaimRequest, DeathOutcome, ElementBefore, ElementKind, ElementState,
+    Ending, ExecutionFilter, JobRepository, JobStore, Lease, RepositoryError, RestartPosition, StepState,
+    StepStore, StoredContext, Target, open,
+};
+use crate::status::BatchStatus;
+use crate::time_zone::TimeZone;
+
+const RUNS: u64 = 25;
+const OPERATIONS: u64 = 400;
+/// The operations between two comparisons of everything that is stored.
+const BETWEEN_DUMPS: u64 = 20;
+
+struct TestClock(AtomicI64);
+
+impl Clock for TestClock {
+    fn now(&self) -> Timestamp {
+        Timestamp(self.0.load(Ordering::Relaxed))
+    }
+}
+
+/// A generator of numbers that are the same in each run of the test.
+#[derive(Clone)]
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, limit: u64) -> u64 {
+        self.0 = self
+            .0
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % limit
+    }
+
+    fn one_of<T: Copy>(&mut self, all: &[T]) -> T {
+        all[usize::try_from(self.below(all.len() as u64)).unwrap()]
+    }
+
+    fn is_rare(&mut self) -> bool {
+        self.below(6) == 0
+    }
+}
+
+/// A runner of an execution, which may have lost its lease.
+struct Runner {
+    lease: Lease,
+    execution: JobExecution,
+    steps: Vec<StepExecution>,
+}
+
+/// One of the two repositories, with its runners.
+struct Side {
+    repository: Arc<dyn JobRepository>,
+    runners: Vec<Runner>,
+}
+
+const FINAL: [BatchStatus; 3] = [BatchStatus::Completed, BatchStatus::Failed, BatchStatus::Stopped];
+const JOBS: [&str; 2] = ["one", "other"];
+const STEPS: [&str; 3] = ["load", "sort", "load/sort"];
+
+fn shown<T: Debug>(result: Result<T, RepositoryError>) -> String {
+    match result {
+        Ok(value) => format!("{value:?}"),
+        Err(error) => format!("error: {error}"),
+    }
+}
+
+fn state(random: &mut Random) -> StepState {
+    let value = random.below(1_000);
+    let some = |random: &mut Random| (!random.is_rare()).then(|| CheckpointInfo::encode(&value).unwrap());
+    StepState {
+        reader: some(random),
+        writer: some(random),
+        user_data: some(random),
+        of_other_program: random.is_rare(),
+        ..StepState::default()
+    }
+}
+
+fn ending(random: &mut Random) -> Ending {
+    let status = random.one_of(&FINAL);
+    let message = [String::new(), "a\0b".into(), "ü".repeat(3_000)][random.below(3) as usize].clone();
+    let mut ending = Ending::of(status, message);
+    ending.restart = (status == BatchStatus::Stopped).then(|| RestartPosition {
+        element: "sort".into(),
+        after: Some(ElementBefore {
+            id: "load".into(),
+            kind: ElementKind::Step,
+            batch_status: "COMPLETED".into(),
+            exit_status: "COMPLETED".into(),
+        }),
+    });
+    ending
+}
+
+impl Side {
+    fn new(url: &str, clock: &Arc<TestClock>) -> Self {
+        let lease = Duration::from_secs(3_600);
+        let clock: Arc<dyn Clock> = Arc::<TestClock>::clone(clock);
+        Self {
+            repository: open(url, clock, lease, &TimeZone::UTC).unwrap(),
+            runners: Vec::new(),
+        }
+    }
+
+    fn operate(&mut self, random: &mut Random) -> String {
+        match random.below(9) {
+            0 => self.claim(random),
+            1 | 2 => self.run_job(random),
+            3..=5 => self.run_step(random),
+            6 => self.request(random),
+            7 => self.ask(random),
+            _ => self.archive(random),
+        }
+    }
+
+    fn claim(&mut self, random: &mut Random) -> String {
+        let id = JobExecutionId(random.below(self.runners.len() as u64 + 2) as i64);
+        let key = format!("{:032}", random.below(5));
+        let target = match random.below(4) {
+            0 => Target::New,
+            1 => Target::InstanceOf(id),
+            _ => Target::Identified(key),
+        };
+        let job = self
+            .repository
+            .job_execution(id)
+            .unwrap()
+            .map(|execution| execution.job_name);
+        let claim = self.repository.claim(&ClaimRequest {
+            job_name: job.as_deref().unwrap_or_else(|| random.one_of(&JOBS)),
+            target,
+            parameters: JobParameters::new().with("day", random.below(2).to_string()),
+            restartable: !random.is_rare(),
+            location: "job.xml",
+            crash_limit: random.one_of(&[None, Some(0), Some(3)]),
+            launch: None,
+        });
+        match claim {
+            Ok(claim) => {
+                let text = format!("{claim:?}");
+                self.runners.push(Runner {
+                    lease: claim.lease,
+                    execution: claim.execution,
+                    steps: Vec::new(),
+                });
+                text
+            }
+            // The owner has another name there.
+            Err(ClaimError::Running { execution, .. }) => format!("running {execution}"),
+            Err(ClaimError::Repository(error)) => error.to_string(),
+            Err(other) => format!("{other:?}"),
+        }
+    }
+
+    /// Returns one of the latest runners.
+    fn runner(&mut self, random: &mut Random) -> Option<&mut Runner> {
+        let back = random.below(3) as usize;
+        self.runners.iter_mut().rev().nth(back)
+    }
+
+    fn run_job(&mut self, random: &mut Random) -> String {
+        let repository = Arc::clone(&self.repository);
+        let Some(Runner { lease, execution, .. }) = self.runner(random) else {
+            return String::new();
+        };
+        let (number, ending) = (random.below(12), ending(random));
+        let element = ElementState {
+            planned: number as i64,
+            ..ElementState::default()
+        };
+        let result = match number {
+            0..=3 => shown(repository.begin_job(lease, execution)),
+            4..=7 => shown(repository.end_job(lease, execution, &ending)),
+            8 => shown(repository.renew_lease(lease)),
+            9 if random.is_rare() => shown(repository.release_lease(lease)),
+            10 => shown(repository.restart_position(execution)),
+            _ => shown(repository.save_element_state(lease, random.one_of(&STEPS), &element)),
+        };
+        format!("{result} {execution:?}")
+    }
+
+    fn run_step(&mut self, random: &mut Random) -> String {
+        let repository = Arc::clone(&self.repository);
+        let Some(Runner { lease, steps, .. }) = self.runner(random) else {
+            return String::new();
+        };
+        let (number, state, ending) = (random.below(9), state(random), ending(random));
+        if number == 0 || steps.is_empty() {
+            let created = repository.create_step(lease, random.one_of(&STEPS), &state);
+            steps.extend(created.as_ref().ok().cloned());
+            return shown(created);
+        }
+        if number == 1 {
+            let names = ["load:1".to_owned(), format!("load:{}", random.below(9) + 2)];
+            let created = repository.create_partitions(lease, &names);
+            steps.extend(created.as_ref().ok().cloned().into_iter().flatten());
+            return shown(created);
+        }
+        let position = random.below(steps.len() as u64) as usize;
+        let step = &mut steps[position];
+        let counters = step.counters.plus(StepCounters {
+            reads: 3,
+            writes: 2,
+            commits: 1,
+            ..StepCounters::default()
+        });
+        let renew = random.is_rare().then_some(&*lease);
+        let result = match number {
+            2 => shown(repository.begin_step(step)),
+            3 => match repository.claim_step(step.id) {
+                Ok(Some((claimed, state))) => {
+                    *step = claimed;
+                    format!("{state:?}")
+                }
+                other => shown(other),
+            },
+            4 => shown(repository.end_step(lease, step, &ending, renew.is_none().then_some(&state))),
+            _ => {
+                let mut tx = repository.begin_chunk();
+                shown(repository.commit_chunk(&mut tx, step, counters, &state, renew))
+            }
+        };
+        format!("{result} {step:?}")
+    }
+
+    fn request(&mut self, random: &mut Random) -> String {
+        let repository = &self.repository;
+        let newest = repository
+            .find_executions(&ExecutionFilter::default())
+            .unwrap()
+            .first()
+            .map_or(0, |newest| newest.id.0);
+        let id = JobExecutionId(newest - random.below(5) as i64);
+        match random.below(4) {
+            0 => shown(repository.request_stop(id)),
+            1 if random.below(2) == 0 => shown(repository.abandon(id))
+                .split(" {")
+                .next()
+                .unwrap()
+                .to_owned(),
+            2 => match repository.declare_dead(id) {
+                Ok(Some(DeathOutcome::Running { .. })) => "running".into(),
+                other => shown(other),
+            },
+            _ => shown(repository.holder_state(id)),
+        }
+    }
+
+    fn ask(&mut self, random: &mut Random) -> String {
+        let repository = &self.repository;
+        let instance = JobInstanceId(random.below(12) as i64);
+        let (job, name) = (random.one_of(&JOBS), random.one_of(&STEPS));
+        let since = random.is_rare().then(|| random.below(20) as i64);
+        let (from, count) = (random.below(4) as i64, random.below(4) as i64);
+        let filter = ExecutionFilter {
+            job: random.is_rare().then(|| job.to_owned()),
+            statuses: vec![random.one_of(&BatchStatus::ALL), BatchStatus::Completed],
+            since: random.is_rare().then(|| Timestamp(1_000 + from)),
+            until: random.is_rare().then(|| Timestamp(1_200 + from)),
+            limit: random.is_rare().then_some(2),
+        };
+        let ids: Vec<StepExecutionId> = (from..from + count).map(StepExecutionId).collect();
+        let executions: Vec<JobExecutionId> = (from..from + 30).map(JobExecutionId).collect();
+        [
+            shown(repository.step_history(instance, name, since)),
+            shown(repository.find_executions(&filter)),
+            shown(repository.instances(job, from, count)),
+            shown(repository.steps(&ids)),
+            shown(repository.signals(&executions, &ids)),
+            shown(repository.names_with_history(instance, &STEPS.map(str::to_owned))),
+        ]
+        .join("\n")
+    }
+
+    fn archive(&mut self, random: &mut Random) -> String {
+        let repository = &self.repository;
+        let instance = JobInstanceId(random.below(12) as i64);
+        if random.is_rare() && random.is_rare() {
+            let mut states = repository.instance_states(None, instance, 3).unwrap();
+            for state in states.iter_mut().filter(|_| random.below(2) == 0) {
+                // It has run again since.
+                state.last.0 -= 1;
+            }
+            return shown(repository.delete_instances(&states));
+        }
+        let Some(mut archived) = repository.export_instance(instance).unwrap() else {
+            return String::new();
+        };
+        archived.job_key = format!("{:032}", random.below(20));
+        archived.job = random.one_of(&JOBS).to_owned();
+        damage(&mut archived, random);
+        let imported = repository.import_instance(&archived);
+        format!(
+            "{} {}",
+            shown(imported),
+            shown(repository.same_instance(&archived))
+        )
+    }
+
+    /// Returns everything that is stored.
+    fn dump(&self) -> String {
+        let repository = &self.repository;
+        let executions = repository.find_executions(&ExecutionFilter::default()).unwrap();
+        let mut lines = vec![format!("{:?}", repository.job_names().unwrap())];
+        for job in JOBS {
+            lines.push(shown(repository.running_executions(job)));
+            lines.push(shown(repository.instance_count(job)));
+        }
+        for execution in executions {
+            let id = execution.id;
+            lines.push(format!("{execution:?}"));
+            lines.push(shown(repository.parameters(id)));
+            lines.push(shown(repository.step_executions(id)));
+            lines.push(shown(repository.user_data(id)));
+            lines.push(shown(repository.latest_step(id)));
+        }
+        for state in repository.instance_states(None, JobInstanceId(0), 100).unwrap() {
+            let id = state.instance.id;
+            lines.push(format!("{state:?}"));
+            lines.push(shown(repository.original_parameters(id)));
+            lines.push(shown(repository.element_states(id)));
+            lines.push(shown(repository.export_instance(id)));
+        }
+        lines.join("\n")
+    }
+}
+
+/// Changes an instance as if another program had exported it.
+fn damage(archived: &mut ArchivedInstance, random: &mut Random) {
+    let context = |text: &str| StoredContext {
+        short: text.to_owned(),
+        serialized: None,
+    };
+    let damaged = [
+        None,
+        Some(context("no JSON")),
+        Some(context(
+            r#"{"@class":"java.util.HashMap","batch.stepType":"a","note":"b"}"#,
+        )),
+    ];
+    for execution in &mut archived.executions {
+        if random.below(2) == 0 {
+            execution.context = damaged[random.below(3) as usize].clone();
+        }
+        if random.is_rare() {
+            execution.status = random.one_of(&BatchStatus::ALL);
+        }
+        for step in &mut execution.steps {
+            if random.below(2) == 0 {
+                step.context = damaged[random.below(3) as usize].clone();
+            }
+        }
+    }
+}
+
+/// Spec: MEM-01
+#[test]
+fn it_answers_as_one_on_sqlite() {
+    for seed in 0..RUNS {
+        let clock = Arc::new(TestClock(AtomicI64::new(1_000)));
+        let mut sqlite = Side::new("sqlite://:memory:", &clock);
+        let mut memory = Side::new("memory:", &clock);
+        let mut random = Random(seed);
+        for number in 0..OPERATIONS {
+            let mut same = random.clone();
+            let expected = sqlite.operate(&mut random);
+            let actual = memory.operate(&mut same);
+            assert_eq!(actual, expected, "seed {seed}, operation {number}");
+            if number % BETWEEN_DUMPS == 0 {
+                assert_eq!(
+                    memory.dump(),
+                    sqlite.dump(),
+                    "seed {seed}, after operation {number}"
+                );
+            }
+            clock.0.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+}
+
+/// The deadline of a thread that must not wait.
+const DEADLINE: Duration = Duration::from_secs(60);
+
+/// While one thread writes a step and another reads.
+///
+/// Spec: MEM-06
+#[test]
+fn commits_of_different_steps_do_not_wait_for_each_other() {
+    let repository = Arc::new(MemoryRepository {
+        tables: RwLock::default(),
+        owner: Owner::new(None, 0),
+        clock: Arc::new(TestClock(AtomicI64::new(1))),
+        lease_time: DEADLINE,
+    });
+    let claim = repository.claim(&ClaimRequest {
+        job_name: "job",
+        target: Target::New,
+        parameters: JobParameters::new(),
+        restartable: true,
+        location: "job.xml",
+        crash_limit: None,
+        launch: None,
+    });
+    let lease = claim.unwrap().lease;
+    let create = |name: &str| {
+        repository
+            .create_step(&lease, name, &StepState::default())
+            .unwrap()
+    };
+    let (other, mut step) = (create("one"), create("other"));
+    let tables = repository.shared();
+    let _written = tables.step(other.id).unwrap();
+    let (ended, end) = bounded(1);
+    let of_thread = Arc::clone(&repository);
+    std::thread::spawn(move || {
+        let mut tx = of_thread.begin_chunk();
+        let (counters, state) = (StepCounters::default(), StepState::default());
+        let committed = of_thread.commit_chunk(&mut tx, &mut step, counters, &state, Some(&lease));
+        ended.send((committed.is_ok(), step.version)).unwrap();
+    });
+    assert_eq!(end.recv_timeout(DEADLINE), Ok((true, 1)));
+}

@@ -1,0 +1,232 @@
+//! The rules that every repository follows, whatever stores its rows: which instances may run, how the executions of a dead owner are
+//! closed, and what the next execution of a step continues.
+
+use crate::execution::{JobExecution, StepCounters, StepExecution};
+use crate::ids::{JobExecutionId, StepExecutionId};
+use crate::repository::{AbandonOutcome, ClaimError, ClaimRequest, StepHistory, StepState};
+use crate::status::BatchStatus;
+
+/// Exit status of an execution whose process died.
+const CRASHED: &str = "CRASHED";
+
+/// The statuses of executions that have not ended.
+pub(crate) const OPEN: [BatchStatus; 3] =
+    [BatchStatus::Starting, BatchStatus::Started, BatchStatus::Stopping];
+
+/// Returns a text as EXIT_MESSAGE stores it: truncated at a character boundary, without NUL, which not every database
+/// accepts.
+///
+/// Spec: REPO-76
+pub(crate) fn stored_message(text: &str, max: usize) -> String {
+    text.chars()
+        .filter(|character| *character != '\0')
+        .take(max)
+        .collect()
+}
+
+/// Returns the rejection if the newest execution of an instance is open, and is not the one that the lease is for: a lease says
+/// nothing about other executions, so a program that keeps no lease runs it.
+pub(crate) fn running_without_lease(
+    newest: Option<&JobExecution>,
+    lease_is_for: Option<JobExecutionId>,
+) -> Option<ClaimError> {
+    let open = newest.filter(|newest| !newest.status.is_final() && lease_is_for != Some(newest.id))?;
+    Some(ClaimError::Running {
+        execution: open.id,
+        owner: "another program that keeps no lease, such as Spring Batch".into(),
+    })
+}
+
+/// Returns the reason why an instance may not run: one of its executions is `running`, is complete or abandoned, or its job is not
+/// restartable.
+pub(crate) fn rejection<E>(
+    running: Option<ClaimError>,
+    executions: impl FnOnce() -> Result<Vec<(JobExecutionId, BatchStatus)>, E>,
+    newest: Option<&JobExecution>,
+    restartable: bool,
+) -> Result<Option<ClaimError>, E> {
+    if running.is_some() {
+        return Ok(running);
+    }
+    let executions = executions()?;
+    let with = |wanted: BatchStatus| executions.iter().find(|(_, status)| *status == wanted);
+    if let Some((execution, _)) = with(BatchStatus::Completed) {
+        return Ok(Some(ClaimError::Complete {
+            execution: *execution,
+        }));
+    }
+    if let Some((execution, _)) = with(BatchStatus::Abandoned) {
+        return Ok(Some(ClaimError::Abandoned {
+            execution: *execution,
+        }));
+    }
+    let earlier = newest.filter(|_| !restartable);
+    Ok(earlier.map(|earlier| ClaimError::NotRestartable {
+        execution: earlier.id,
+    }))
+}
+
+/// Returns whether the request may continue this execution. Recovery continues only executions that are still dead: an operator may
+/// have stopped this one meanwhile.
+pub(crate) fn may_continue(
+    request: &ClaimRequest<'_>,
+    id: JobExecutionId,
+    newest: Option<&JobExecution>,
+) -> bool {
+    let is_dead = newest.is_some_and(|newest| {
+        newest.id == id && matches!(newest.status, BatchStatus::Starting | BatchStatus::Started)
+    });
+    request.crash_limit.is_none() || is_dead
+}
+
+/// Returns the outcome of abandoning an execution in this status, of an instance that does not run.
+pub(crate) fn abandoned(status: BatchStatus, is_complete: bool) -> AbandonOutcome {
+    if is_complete && status != BatchStatus::Completed {
+        AbandonOutcome::Complete
+    } else {
+        AbandonOutcome::Abandoned
+    }
+}
+
+/// Returns how the last execution of an instance ended; nothing if an execution is open or in an unknown status, or if there
+/// is none. The executions are in the order of their ids.
+pub(crate) fn last_of<T: Copy>(
+    executions: impl Iterator<Item = (JobExecutionId, Option<BatchStatus>, Option<T>)>,
+) -> (Option<BatchStatus>, Option<T>, JobExecutionId) {
+    let mut last = (None, None, JobExecutionId(0));
+    for (id, status, ended) in executions {
+        if !status.is_some_and(BatchStatus::is_final) {
+            return (None, None, JobExecutionId(0));
+        }
+        last = (status, ended, id);
+    }
+    last
+}
+
+/// The end of an execution whose owner is dead.
+pub(crate) struct Closing {
+    pub(crate) status: BatchStatus,
+    pub(crate) exit_code: &'static str,
+    pub(crate) message: String,
+}
+
+impl Closing {
+    /// Returns the end of an execution in this status; `None` if it had ended before.
+    pub(crate) fn of(status: BatchStatus, owner: &str) -> Option<Self> {
+        match status.after_crash()? {
+            status @ BatchStatus::Stopped => Some(Self {
+                status,
+                exit_code: status.as_str(),
+                message: format!("its runtime was dead when the stop was recorded (owner {owner})"),
+            }),
+            _ => Some(Self::crashed(owner)),
+        }
+    }
+
+    /// The end of an execution whose runtime died.
+    pub(crate) fn crashed(owner: &str) -> Self {
+        let message = format!("the runtime that ran it did not record its end (owner {owner})");
+        Self {
+            status: BatchStatus::Failed,
+            exit_code: CRASHED,
+            message,
+        }
+    }
+
+    /// Adds the cause of death, and why the execution cannot be resumed.
+    pub(crate) fn explained(mut self, exit: Option<&str>, cause: Option<&str>) -> Self {
+        if let Some(exit) = exit.filter(|exit| !exit.is_empty()) {
+            self.message += &format!(": {exit}");
+        }
+        if let Some(cause) = cause {
+            self.message += &format!("; it cannot be resumed: {cause}");
+        }
+        self
+    }
+}
+
+/// An execution of a step, as the history of the step counts it.
+pub(crate) struct StepRun {
+    pub(crate) step: StepExecutionId,
+    pub(crate) job: JobExecutionId,
+    pub(crate) is_complete: bool,
+    pub(crate) counters: StepCounters,
+}
+
+/// Returns the history of a step: `last` is its latest execution in job executions from `since` on, `runs` are all its executions,
+/// oldest first.
+pub(crate) fn step_history<E>(
+    last: Option<StepExecution>,
+    runs: &[StepRun],
+    since: Option<i64>,
+    mut state_of: impl FnMut(StepExecutionId) -> Result<StepState, E>,
+) -> Result<StepHistory, E> {
+    let starts = u32::try_from(runs.len()).unwrap_or(u32::MAX);
+    let Some(last) = last else {
+        return Ok(StepHistory {
+            starts,
+            ..StepHistory::default()
+        });
+    };
+    let state = state_of(last.id)?;
+    Ok(StepHistory {
+        last: Some(last),
+        before: match state.has_position() {
+            true => counters_before(runs, since),
+            false => StepCounters::default(),
+        },
+        commits: own_commits(runs, since, &mut state_of)?,
+        committed_by_other_program: state.of_other_program && has_commits_of_other_program(runs, state_of)?,
+        state,
+        starts,
+    })
+}
+
+/// Returns the executions since the step last completed, newest first.
+fn since_complete(runs: &[StepRun], since: Option<i64>) -> impl Iterator<Item = &StepRun> {
+    runs.iter()
+        .rev()
+        .take_while(move |run| !run.is_complete && since.is_none_or(|since| run.job.0 >= since))
+}
+
+/// Returns the number of chunks committed since the step last completed; 0 if another program committed the latest: its commits
+/// leave no checkpoint of this runtime.
+fn own_commits<E>(
+    runs: &[StepRun],
+    since: Option<i64>,
+    state_of: &mut impl FnMut(StepExecutionId) -> Result<StepState, E>,
+) -> Result<i64, E> {
+    let mut with_commits = since_complete(runs, since).filter(|run| run.counters.commits > 0);
+    let Some(latest) = with_commits.next() else {
+        return Ok(0);
+    };
+    if state_of(latest.step)?.of_other_program {
+        return Ok(0);
+    }
+    let earlier: i64 = with_commits.map(|run| run.counters.commits).sum();
+    Ok(latest.counters.commits + earlier)
+}
+
+/// Returns the counters of the executions before the latest one, since the step last completed before it.
+fn counters_before(runs: &[StepRun], since: Option<i64>) -> StepCounters {
+    let Some((_, before)) = runs.split_last() else {
+        return StepCounters::default();
+    };
+    since_complete(before, since).fold(StepCounters::default(), |sum, run| sum.plus(run.counters))
+}
+
+/// Returns whether the latest executions of a step were run by another program and one of them has commits.
+fn has_commits_of_other_program<E>(
+    runs: &[StepRun],
+    mut state_of: impl FnMut(StepExecutionId) -> Result<StepState, E>,
+) -> Result<bool, E> {
+    for run in runs.iter().rev() {
+        if !state_of(run.step)?.of_other_program {
+            return Ok(false);
+        }
+        if run.counters.commits > 0 {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
