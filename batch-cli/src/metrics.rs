@@ -1,15 +1,17 @@
-//! Serves metrics for Prometheus at `http://ADDRESS:PORT/metrics` while a job runs, and the health of the process at `/health`.
+//! Serves metrics for Prometheus at `http://ADDRESS:PORT/metrics` while a job runs, and the health of the process at `/health` and
+//! `/health/live`.
 
 use std::error::Error;
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{Read, Write};
 use std::net::{AddrParseError, Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::str::FromStr;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use batch_runtime::worker::WorkerHealth;
 use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle};
+use serde_json::json;
 
 use crate::error::CliError;
 use crate::print::errln;
@@ -17,7 +19,9 @@ use crate::print::errln;
 /// The time limit of a client to send its request, and to read the response.
 const TIMEOUT: Duration = Duration::from_secs(5);
 /// Maximum length of a request, in bytes; the rest is ignored.
-const LONGEST: u64 = 8 * 1024;
+const LONGEST: usize = 8 * 1024;
+/// Clients that are served at the same time; more are disconnected.
+const MOST_CLIENTS: usize = 32;
 /// The interval at which the exporter drains its histograms.
 const UPKEEP: Duration = Duration::from_secs(5);
 
@@ -44,22 +48,40 @@ pub(crate) fn serve(address: Option<Address>, health: &Health) -> Result<(), Cli
     Ok(())
 }
 
-/// The health of the process: it is up, or it drains.
+/// The health of the process: it is up unless it is a worker that drains or is stuck.
 #[derive(Clone, Default)]
-pub(crate) struct Health(Arc<AtomicBool>);
+pub(crate) struct Health(Arc<Mutex<Option<WorkerHealth>>>);
 
 impl Health {
-    /// Reports from now on that the process takes no more work.
-    pub(crate) fn set_draining(&self) {
-        self.0.store(true, Ordering::Relaxed);
+    /// Sets the health of the worker.
+    pub(crate) fn set(&self, health: WorkerHealth) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(health);
     }
 
-    fn response(&self) -> (&'static str, String) {
-        match self.0.load(Ordering::Relaxed) {
-            false => ("200 OK", "{\"status\":\"up\"}\n".into()),
-            true => ("503 Service Unavailable", "{\"status\":\"draining\"}\n".into()),
-        }
+    /// Returns the status line, and the health as JSON.
+    fn response(&self, probe: Probe) -> (&'static str, String) {
+        let health = self.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let (is_well, body) = match health {
+            Some(WorkerHealth::Draining) => (probe == Probe::Alive, json!({"status": "draining"})),
+            Some(WorkerHealth::Stuck { reason }) => (false, json!({"status": "stuck", "reason": reason})),
+            _ => (true, json!({"status": "up"})),
+        };
+        let status = if is_well {
+            "200 OK"
+        } else {
+            "503 Service Unavailable"
+        };
+        (status, format!("{body}\n"))
     }
+}
+
+/// What is asked of the health.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Probe {
+    /// Whether it takes work.
+    Ready,
+    /// Whether it is worth keeping: a process that is not should be replaced.
+    Alive,
 }
 
 fn start(address: SocketAddr, health: Health) -> Result<SocketAddr, Box<dyn Error + Send + Sync>> {
@@ -83,32 +105,36 @@ fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> std::io::Result<()
     thread::Builder::new().name(name.into()).spawn(work).map(drop)
 }
 
-/// Responds to one client after the other; Prometheus is the only regular one.
+/// Responds to each client on a thread of its own, so that a slow one delays no probe of the health.
 fn respond_to_all(listener: &TcpListener, handle: &PrometheusHandle, health: &Health) {
+    let connected = Arc::new(());
     for client in listener.incoming() {
-        // A client that disconnects needs no response.
-        let _ = client.and_then(|client| respond(&client, handle, health));
+        let (Ok(client), true) = (client, Arc::strong_count(&connected) <= MOST_CLIENTS) else {
+            continue;
+        };
+        let (handle, health, connected) = (handle.clone(), health.clone(), Arc::clone(&connected));
+        let spawned = spawn("batch-metrics-client", move || {
+            // A client that disconnects needs no response.
+            let _ = respond(&client, &handle, &health);
+            drop(connected);
+        });
+        if let Err(error) = spawned {
+            tracing::warn!(%error, "cannot start a thread for a client of the metrics");
+        }
     }
 }
 
 fn respond(mut client: &TcpStream, handle: &PrometheusHandle, health: &Health) -> std::io::Result<()> {
-    client.set_read_timeout(Some(TIMEOUT))?;
     client.set_write_timeout(Some(TIMEOUT))?;
-    let mut lines = BufReader::new(client.take(LONGEST));
-    let mut request = String::new();
-    lines.read_line(&mut request)?;
-    let mut header = String::new();
-    // A client whose request is not read to its end would see a broken connection.
-    while lines.read_line(&mut header)? > 2 {
-        header.clear();
-    }
+    let request = read_request(client)?;
     let mut words = request.split_whitespace();
     let (status, body) = match (words.next(), words.next()) {
         (Some("GET"), Some("/metrics")) => ("200 OK", handle.render()),
-        (Some("GET"), Some("/health")) => health.response(),
+        (Some("GET"), Some("/health")) => health.response(Probe::Ready),
+        (Some("GET"), Some("/health/live")) => health.response(Probe::Alive),
         (Some("GET"), _) => (
             "404 Not Found",
-            String::from("not found: the metrics are at /metrics, the health at /health\n"),
+            String::from("not found: the metrics are at /metrics, the health at /health and /health/live\n"),
         ),
         _ => (
             "405 Method Not Allowed",
@@ -121,4 +147,21 @@ fn respond(mut client: &TcpStream, handle: &PrometheusHandle, health: &Health) -
         "HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{body}",
         body.len()
     )
+}
+
+/// Reads the head of a request to its end, since a client that could not send all of it would see a broken connection.
+fn read_request(mut client: &TcpStream) -> std::io::Result<String> {
+    let deadline = Instant::now() + TIMEOUT;
+    let (mut request, mut piece) = (Vec::new(), [0; 1024]);
+    loop {
+        // The time for all of it, however slowly its bytes arrive.
+        let left = deadline.saturating_duration_since(Instant::now());
+        client.set_read_timeout(Some(left.max(Duration::from_millis(1))))?;
+        let read = client.read(&mut piece)?;
+        request.extend_from_slice(&piece[..read]);
+        let is_whole = request.windows(4).any(|end| end == b"\r\n\r\n");
+        if is_whole || read == 0 || request.len() >= LONGEST || left.is_zero() {
+            return Ok(String::from_utf8_lossy(&request).into_owned());
+        }
+    }
 }

@@ -16,7 +16,7 @@ use crate::artifact::BatchArtifactLoader;
 use crate::clock::{Clock, SystemClock};
 use crate::dispatch::{
     CUSTOM, Dispatchers, PartitionDispatcher, PartitionTicket, PartitionTransport, REPOSITORY,
-    RepositoryTransport,
+    RepositoryTransport, choices,
 };
 use crate::engine::Running;
 use crate::job_path::JobPath;
@@ -446,7 +446,7 @@ pub enum BuildError {
     )]
     InMemory(String),
     /// [`dispatch`](BatchRuntimeBuilder::dispatch) names a dispatcher that the runtime does not have.
-    #[error("unknown dispatcher `{}`; this runtime has {}", .name.escape_debug(), .known.join(", "))]
+    #[error("unknown dispatcher `{}`; {}", .name.escape_debug(), choices(.name, .known))]
     UnknownDispatcher {
         /// The name.
         name: String,
@@ -477,6 +477,7 @@ fn keep(runtime: &Weak<Shared>, ended: &Receiver<()>) {
                     if !execution.workers.stop_requested() {
                         tracing::error!(execution = %id, %error, "lost the lease; stopping");
                     }
+                    execution.distrust(&error);
                     request_stop(execution);
                 } else {
                     tracing::warn!(execution = %id, %error, "cannot renew the lease; trying again");

@@ -6,6 +6,7 @@
 //! repository decides who runs a partition, so nothing here is lost with the process: a partition whose worker dies is
 //! submitted again by its coordinator.
 
+mod health;
 mod launches;
 mod suspects;
 
@@ -21,7 +22,7 @@ use thiserror::Error;
 
 use crate::dispatch::{
     DEFAULT_QUEUE, DeclinedPartition, DispatchError, LOCAL, PartitionDelivery, PartitionSource,
-    PartitionTicket, REPOSITORY,
+    PartitionTicket, REPOSITORY, choices,
 };
 use crate::error::error_chain;
 use crate::ids::{JobExecutionId, StepExecutionId};
@@ -29,6 +30,7 @@ use crate::operator::{ClaimPartitionError, PartitionStop, RemoteProblem};
 use crate::repository::{RepositoryError, WorkerRow};
 use crate::runtime::BatchRuntime;
 use crate::status::BatchStatus;
+pub use crate::worker::health::WorkerHealth;
 use crate::worker::launches::Launches;
 use crate::worker::suspects::{LATER, Suspects};
 
@@ -134,7 +136,7 @@ impl WorkerBuilder {
             })?;
         self.runtime.job_operator().check_remote(&self.queue)?;
         let source = transport.connect_worker(&self.queue)?;
-        let state = Arc::new(State::default());
+        let state = Arc::new(State::new());
         let launches = Launches::new(
             self.runtime.clone(),
             self.queue.clone(),
@@ -160,7 +162,11 @@ impl WorkerBuilder {
         shared.repository.register_worker(&worker.row)?;
         let thread = thread::Builder::new().name("batch-worker".into());
         let thread = thread.spawn(move || worker.run()).map_err(WorkerError::Thread)?;
-        Ok(Worker { state, thread })
+        Ok(Worker {
+            state,
+            thread,
+            lease_time: shared.repository.lease_time(),
+        })
     }
 }
 
@@ -184,7 +190,7 @@ pub enum WorkerError {
     )]
     NoSlots,
     /// The runtime does not have the transport.
-    #[error("unknown transport `{}`; this runtime has {}", .name.escape_debug(), .known.join(", "))]
+    #[error("unknown transport `{}`; {}", .name.escape_debug(), choices(.name, .known))]
     UnknownTransport {
         /// The name.
         name: String,
@@ -209,6 +215,7 @@ pub enum WorkerError {
 pub struct Worker {
     state: Arc<State>,
     thread: JoinHandle<()>,
+    lease_time: Duration,
 }
 
 impl Worker {
@@ -267,8 +274,9 @@ fn registration(name: &str, queue: String, slots: u32) -> WorkerRow {
 }
 
 /// The part of a worker that its handle shares.
-#[derive(Default)]
 struct State {
+    /// When its thread last began something.
+    beat: Mutex<Instant>,
     draining: AtomicBool,
     /// Whether the last partition has ended quickly.
     are_quick: AtomicBool,
@@ -277,6 +285,16 @@ struct State {
 }
 
 impl State {
+    fn new() -> Self {
+        Self {
+            beat: Mutex::new(Instant::now()),
+            draining: AtomicBool::new(false),
+            are_quick: AtomicBool::new(false),
+            slots: Mutex::default(),
+            launches: Arc::default(),
+        }
+    }
+
     fn slots(&self) -> MutexGuard<'_, BTreeMap<StepExecutionId, Slot>> {
         self.slots.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -318,12 +336,17 @@ type Ticketed = Arc<dyn PartitionDelivery>;
 impl Running {
     fn run(mut self) {
         loop {
-            self.register();
-            self.extend();
-            self.hand_back();
-            self.stop_requested();
-            self.note_ends();
-            self.hand_back_waiting();
+            for look_after in [
+                Self::register,
+                Self::extend,
+                Self::hand_back,
+                Self::stop_requested,
+                Self::note_ends,
+                Self::hand_back_waiting,
+            ] {
+                self.state.beat();
+                look_after(&mut self);
+            }
             let running = self.state.slots().len();
             if self.state.is_draining() && running == 0 && self.launches.is_empty() {
                 break;
@@ -331,6 +354,7 @@ impl Running {
             if !self.state.is_draining() {
                 self.launches.take();
             }
+            self.state.beat();
             let running = u32::try_from(running).unwrap_or(u32::MAX);
             let free = (self.row.slots + self.ahead()).saturating_sub(running);
             // Not one ticket for each partition that ends, if they end quickly.
@@ -429,7 +453,7 @@ impl Running {
     }
 
     /// Requests the partitions and jobs of a draining worker to stop at their next checkpoint.
-    fn hand_back(&self) {
+    fn hand_back(&mut self) {
         if self.state.is_draining() {
             self.launches.hand_over();
             let slots = self.state.slots();

@@ -2,8 +2,9 @@
 
 use std::fs;
 use std::path::Path;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Condvar, Mutex};
 use std::thread;
+use std::time::Duration;
 
 use batch_runtime::execution::JobExecution;
 use batch_runtime::prelude::*;
@@ -69,6 +70,46 @@ impl Nothing {
     }
     #[cancel]
     fn cancel(&self) {}
+}
+
+/// Runs until it is requested to stop, and then until the test lets it end.
+#[derive(BatchArtifact)]
+struct Held {}
+
+static CANCELLED: Event = Event::new();
+static RELEASED: Event = Event::new();
+
+#[batchlet("Held")]
+impl Held {
+    #[process]
+    fn process(&self) -> String {
+        RELEASED.wait();
+        "COMPLETED".into()
+    }
+    #[cancel]
+    fn cancel(&self) {
+        CANCELLED.set();
+    }
+}
+
+/// Something that happens once.
+struct Event(Mutex<bool>, Condvar);
+
+impl Event {
+    const fn new() -> Self {
+        Self(Mutex::new(false), Condvar::new())
+    }
+    fn set(&self) {
+        *self.0.lock().unwrap() = true;
+        self.1.notify_all();
+    }
+    fn wait(&self) {
+        let limit = Duration::from_secs(60);
+        let waited = self
+            .1
+            .wait_timeout_while(self.0.lock().unwrap(), limit, |happened| !*happened);
+        assert!(*waited.unwrap().0, "it did not happen");
+    }
 }
 
 /// Three checkpoints in a step that may skip every exception, and a batchlet.
@@ -328,6 +369,44 @@ fn a_transaction_waits(place: &Place) -> bool {
         }
     };
     place.connect().number(waiting) > 0
+}
+
+/// A job whose lease cannot be renewed stops, and fails with the reason: nobody has requested it to stop.
+///
+/// Spec: OP-35, STATUS-08
+#[test]
+fn a_lease_that_cannot_be_renewed_fails_the_job() {
+    let kind = KINDS[0];
+    let folder = tempfile::tempdir().unwrap();
+    let place = Place::existing(kind.1, shared(kind.0).new_database());
+    let xml = r#"<job id="held"><step id="hold"><batchlet ref="Held"/></step></job>"#;
+    fs::write(folder.path().join("held.xml"), xml).unwrap();
+    let operator = BatchRuntime::builder()
+        .repository(place.url())
+        .job_path(folder.path().display().to_string())
+        .lease_time(Duration::from_secs(1))
+        .build()
+        .unwrap()
+        .job_operator();
+    let execution = operator.launch("held", [("run", "1")]).unwrap();
+    let mut outside = place.connect();
+    outside
+        .execute("ALTER TABLE BATCH_JOB_INSTANCE_LEASE RENAME TO AWAY")
+        .unwrap();
+    CANCELLED.wait();
+    outside
+        .execute("ALTER TABLE AWAY RENAME TO BATCH_JOB_INSTANCE_LEASE")
+        .unwrap();
+    RELEASED.set();
+    let ended = operator.wait(execution).unwrap();
+    assert_eq!(ended.status, BatchStatus::Failed);
+    let steps = operator.step_executions(execution).unwrap();
+    for message in [&ended.exit_message, &steps[0].exit_message] {
+        assert!(
+            message.contains("the lease could not be renewed in 1s"),
+            "{message}"
+        );
+    }
 }
 
 /// On PostgreSQL a checkpoint takes four round trips, besides those of the writer.

@@ -7,7 +7,7 @@ use std::net::TcpStream;
 use batch_runtime::BatchRuntime;
 use batch_runtime::worker::WorkerError;
 use batch_tests::database::{Database, Place};
-use batch_tests::fleet::{Fleet, until};
+use batch_tests::fleet::{Fleet, Process, until};
 use serde_json::Value;
 
 fn fleet(dispatch: &str) -> Fleet {
@@ -15,16 +15,26 @@ fn fleet(dispatch: &str) -> Fleet {
     Fleet::new(env!("CARGO_BIN_EXE_fleet"), place, dispatch)
 }
 
-/// Returns the status line and the body.
-fn health(address: &str) -> (String, String) {
-    let mut stream = TcpStream::connect(address).unwrap();
-    stream
-        .write_all(b"GET /health HTTP/1.1\r\nHost: test\r\n\r\n")
-        .unwrap();
-    let mut response = String::new();
-    stream.read_to_string(&mut response).unwrap();
-    let (head, body) = response.split_once("\r\n\r\n").unwrap();
-    (head.lines().next().unwrap().to_owned(), body.trim().to_owned())
+/// Returns the status codes of `/health` and `/health/live`, and the body of both.
+fn health(address: &str) -> ([u16; 2], String) {
+    let [ready, live] = ["/health", "/health/live"].map(|path| {
+        let mut stream = TcpStream::connect(address).unwrap();
+        write!(stream, "GET {path} HTTP/1.1\r\nHost: test\r\n\r\n").unwrap();
+        let mut response = String::new();
+        stream.read_to_string(&mut response).unwrap();
+        let (head, body) = response.split_once("\r\n\r\n").unwrap();
+        let code = head.split(' ').nth(1).unwrap().parse().unwrap();
+        (code, body.trim().to_owned())
+    });
+    assert_eq!(ready.1, live.1);
+    ([ready.0, live.0], ready.1)
+}
+
+/// Returns the address at which a worker reports its health.
+fn address_of(worker: &mut Process) -> String {
+    let log = worker.log();
+    let (_, at) = log.split_once("metrics at http://").unwrap();
+    at.split('/').next().unwrap().to_owned()
 }
 
 /// Spec: DISP-11, DISP-13
@@ -34,10 +44,9 @@ fn workers_are_listed_and_report_their_health() {
     assert!(fleet.run(0, &["workers"]).contains("no worker is registered"));
     fleet.hold();
     let mut worker = fleet.worker(&["--queue", "printers", "--slots", "3", "--metrics-port", "0"]);
-    let log = worker.log();
-    let (_, at) = log.split_once("metrics at http://").unwrap();
-    let address = at.split('/').next().unwrap();
-    assert_eq!(health(address).1, r#"{"status":"up"}"#);
+    let address = address_of(&mut worker);
+    let up = ([200, 200], r#"{"status":"up"}"#.to_owned());
+    assert_eq!(health(&address), up);
 
     let mut job = fleet.start(&[
         "launch",
@@ -60,11 +69,10 @@ fn workers_are_listed_and_report_their_health() {
 
     worker.signal("TERM");
     worker.says("draining");
-    let (status, body) = health(address);
-    assert_eq!(
-        (status.as_str(), body.as_str()),
-        ("HTTP/1.1 503 Service Unavailable", r#"{"status":"draining"}"#)
-    );
+    let draining = ([503, 200], r#"{"status":"draining"}"#.to_owned());
+    until("its health is that it drains", || {
+        (health(&address) == draining).then_some(())
+    });
     until("it is shown as draining", || {
         fleet.run(0, &["workers"]).contains("draining").then_some(())
     });
@@ -74,6 +82,38 @@ fn workers_are_listed_and_report_their_health() {
     let _next = fleet.worker(&["--queue", "printers"]);
     job.ends(0);
     fleet.is_exact(50);
+}
+
+/// A partition that does not stop for a lease time is reported, so that the process can be replaced. Clients that send nothing delay no
+/// probe.
+///
+/// Spec: DISP-18
+#[test]
+fn a_partition_that_does_not_stop_is_reported() {
+    let fleet = fleet("repository").variable("BATCH_LEASE_TIME", "1");
+    fleet.hold();
+    let mut worker = fleet.worker(&["--metrics-port", "0"]);
+    let address = address_of(&mut worker);
+    let _silent: Vec<TcpStream> = (0..8).map(|_| TcpStream::connect(&address).unwrap()).collect();
+    let mut job = fleet.start(&["launch", "fleet", "parts=1", "holds=0"]);
+    fleet.is_held();
+    let up = ([200, 200], r#"{"status":"up"}"#.to_owned());
+    assert_eq!(health(&address), up);
+    fleet.run(0, &["stop", "1"]);
+    let reason = until("its health is that it is stuck", || {
+        let (codes, body) = health(&address);
+        (codes == [503, 503]).then_some(body)
+    });
+    assert!(
+        reason.starts_with(r#"{"reason":"step execution 2 was requested to stop "#)
+            && reason.contains(r#""status":"stuck""#),
+        "{reason}"
+    );
+    fleet.release();
+    job.ends(3);
+    until("its health is that it is up", || {
+        (health(&address) == up).then_some(())
+    });
 }
 
 /// A worker without slots would wait for ever.
@@ -125,7 +165,7 @@ fn an_unknown_dispatcher_is_rejected_before_anything_starts() {
     let wrong = fleet("repositry");
     let said = wrong.run(2, &["launch", "fleet"]);
     assert!(
-        said.contains("unknown dispatcher `repositry`; this runtime has local, repository"),
+        said.contains("unknown dispatcher `repositry`; did you mean `repository`?"),
         "{said}"
     );
     let fleet = fleet("local");

@@ -15,7 +15,7 @@ macro_rules! dispatcher_tests {
             use batch_tests::dispatching as cases;
 
             $crate::dispatcher_tests! { @each $fleet;
-                workers_share_the_partitions, a_killed_worker_is_replaced, a_frozen_worker_is_fenced, a_repeated_ticket_is_claimed_once,
+                workers_share_the_partitions, each_analyzer_has_its_own_payloads, a_killed_worker_is_replaced, a_frozen_worker_is_fenced, a_repeated_ticket_is_claimed_once,
                 a_lost_ticket_is_submitted_again, a_job_is_stopped_in_flight, a_job_without_workers_is_stopped, a_failed_partition_stops_the_others,
                 a_poisonous_partition_fails, a_poisonous_partition_takes_no_others_along, no_partitions_are_complete_at_once, many_partitions_need_two_workers,
                 a_killed_coordinator_is_relaunched, another_version_is_left_to_others, a_drained_worker_hands_its_partitions_over,
@@ -50,6 +50,19 @@ pub fn workers_share_the_partitions(fleet: &Fleet) {
     let shown = job.ends(0);
     assert!(shown.contains("400 items, 8 parts"), "{shown}");
     fleet.is_exact(400);
+}
+
+/// The collectors of two steps that run at the same time report to the analyzers of their own steps.
+///
+/// Spec: DISP-01, SUBJOB-03, SUBJOB-10
+pub fn each_analyzer_has_its_own_payloads(fleet: &Fleet) {
+    let _workers = [fleet.worker(&["--slots", "4"]), fleet.worker(&["--slots", "4"])];
+    fleet.start(&["launch", "twins"]).ends(0);
+    let ends = fleet
+        .connect()
+        .rows("SELECT EXIT_CODE AS text FROM BATCH_STEP_EXECUTION WHERE STEP_NAME IN ('large', 'small') ORDER BY STEP_NAME");
+    assert_eq!(ends, ["250 items, 5 parts", "100 items, 2 parts"]);
+    fleet.is_exact(350);
 }
 
 /// `kill -9`: another worker resumes the partitions when the lease has expired.

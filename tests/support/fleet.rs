@@ -50,6 +50,27 @@ const FLOW: &str = r#"<job id="flow">
 </job>
 "#;
 
+/// Two partitioned steps at the same time, of 2 and 5 partitions.
+const TWINS: &str = r#"<job id="twins">
+  <split id="both">
+    <flow id="first">
+      <step id="small">
+        <properties><property name="parts" value="2"/><property name="run" value="1"/></properties>
+        <chunk reader="Numbers" writer="Rows" processor="Same" commit-interval="10"/>
+        <partition><algorithm ref="PlanParts"/><collector ref="Progress"/><analyzer ref="Total"/></partition>
+      </step>
+    </flow>
+    <flow id="second">
+      <step id="large">
+        <properties><property name="parts" value="5"/><property name="run" value="2"/></properties>
+        <chunk reader="Numbers" writer="Rows" processor="Same" commit-interval="10"/>
+        <partition><algorithm ref="PlanParts"/><collector ref="Progress"/><analyzer ref="Total"/></partition>
+      </step>
+    </flow>
+  </split>
+</job>
+"#;
+
 const TINY: &str = r#"<job id="tiny">
   <properties><property name="parts" value="500"/></properties>
   <step id="all">
@@ -134,7 +155,7 @@ impl Fleet {
     /// Creates the folder, the tables and the jobs. `program` is the path of `fleet`.
     pub fn new(program: &str, place: impl FnOnce(&Path) -> Place, dispatch: impl Into<String>) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        for (name, text) in [("load", JOB), ("flow", FLOW), ("tiny", TINY)] {
+        for (name, text) in [("load", JOB), ("flow", FLOW), ("tiny", TINY), ("twins", TWINS)] {
             fs::create_dir_all(folder.path().join("jobs")).unwrap();
             fs::write(folder.path().join("jobs").join(format!("{name}.xml")), text).unwrap();
         }

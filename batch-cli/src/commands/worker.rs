@@ -60,10 +60,11 @@ impl Worker {
         );
         while !worker.has_ended() {
             thread::sleep(POLL);
+            health.set(worker.health());
             if shutdown.starts() {
                 errln!("draining: partitions stop at their next checkpoint, for other workers to resume");
-                health.set_draining();
                 worker.drain();
+                health.set(worker.health());
             }
             if shutdown.is_overdue() {
                 let (partitions, jobs) = (worker.partitions().len(), worker.executions().len());

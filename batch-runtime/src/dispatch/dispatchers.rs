@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use batch_xml::suggest::nearest;
+
 use super::{PartitionDispatcher, PartitionTransport};
 
 /// Runs partitions on threads of the process that runs their job.
@@ -55,5 +57,16 @@ impl Dispatchers {
         let transports = self.transports.keys().map(String::as_str);
         let custom = self.custom.as_ref().map(|_| CUSTOM);
         [LOCAL].into_iter().chain(transports).chain(custom).collect()
+    }
+}
+
+/// Returns what to do about an unknown name: the one that was probably meant, or those that there are.
+pub(crate) fn choices(name: &str, known: &[String]) -> String {
+    match nearest(name, known.iter().map(String::as_str)) {
+        Some(nearest) => format!("did you mean `{nearest}`?"),
+        None => format!(
+            "this runtime has {}; the address of a server, such as `nats://HOST`, in the setting `dispatch` adds its transport",
+            known.join(", ")
+        ),
     }
 }

@@ -11,7 +11,7 @@ mod transport;
 pub use dispatcher::{
     CollectedPayload, DispatchError, PartitionChannel, PartitionDispatcher, PartitionEvent,
 };
-pub(crate) use dispatchers::{CUSTOM, DEFAULT_QUEUE, Dispatchers, LOCAL, REPOSITORY};
+pub(crate) use dispatchers::{CUSTOM, DEFAULT_QUEUE, Dispatchers, LOCAL, REPOSITORY, choices};
 pub(crate) use repository::RepositoryTransport;
 pub use ticket::PartitionTicket;
 pub use transport::{DeclinedPartition, PartitionDelivery, PartitionSource, PartitionTransport};

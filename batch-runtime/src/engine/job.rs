@@ -167,6 +167,10 @@ impl JobRunner {
             (Outcome::Stopped, Some(limit)) if self.running.is_overdue() => Outcome::Failed(Failure::new(
                 format!("job `{}` exceeded its timeout of {limit:?}", self.job.id),
             )),
+            (Outcome::Stopped, _) => self
+                .running
+                .distrusted()
+                .map_or(Outcome::Stopped, Outcome::Failed),
             (outcome, _) => outcome,
         };
         Ok(JobEnd {

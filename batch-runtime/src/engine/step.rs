@@ -426,7 +426,7 @@ impl StepRunner<'_> {
         }
     }
 
-    /// Turns a stop because of an exceeded limit into a failure, unless the step has ended by itself.
+    /// Turns a stop because of an exceeded limit or a lease that may be lost into a failure, unless the step has ended by itself.
     ///
     /// # Errors
     /// If the step is fenced.
@@ -435,11 +435,16 @@ impl StepRunner<'_> {
         ran: Result<BodyEnd, Interrupt>,
     ) -> Result<Result<BodyEnd, Failure>, RepositoryError> {
         let overdue = self.walk.worker.clear_limits();
-        match (overdue, ran) {
-            (_, Err(Interrupt::Fenced(error))) => Err(error),
-            (_, Err(Interrupt::Failed(failure))) => Ok(Err(failure)),
-            (Some(message), Ok(BodyEnd::Stopped { .. })) => Ok(Err(Failure::new(message))),
-            (_, Ok(end)) => Ok(Ok(end)),
+        let cause = || {
+            overdue
+                .map(Failure::new)
+                .or_else(|| self.walk.shared.running.distrusted())
+        };
+        match ran {
+            Err(Interrupt::Fenced(error)) => Err(error),
+            Err(Interrupt::Failed(failure)) => Ok(Err(failure)),
+            Ok(end @ BodyEnd::Stopped { .. }) => Ok(cause().map_or(Ok(end), Err)),
+            Ok(end) => Ok(Ok(end)),
         }
     }
 

@@ -4,6 +4,7 @@ use batch_xml::JobXmlErrors;
 use thiserror::Error;
 
 use super::{ArchiveError, RemoteProblem};
+use crate::dispatch::choices;
 use crate::ids::{JobExecutionId, JobInstanceId, LaunchId};
 use crate::parameters::ParameterError;
 use crate::repository::RepositoryError;
@@ -143,7 +144,7 @@ pub enum StartError {
     #[error("several files have this name: {}", .0.join(", "))]
     DuplicateFile(Vec<String>),
     /// `batch.dispatch` names a dispatcher that the runtime does not have.
-    #[error("`batch.dispatch` names the dispatcher `{}`; this runtime has {}", .name.escape_debug(), .known.join(", "))]
+    #[error("`batch.dispatch` names the dispatcher `{}`; {}", .name.escape_debug(), choices(.name, .known))]
     UnknownDispatcher {
         /// The name.
         name: String,

@@ -4,6 +4,7 @@ use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 use std::time::Instant;
 
 use md5::{Digest, Md5};
@@ -92,7 +93,6 @@ impl JobOperator {
         let running = Arc::new(Running::new(claimed.lease, shared.repository.lease_time(), asked));
         shared.partitions().push(Arc::clone(&running));
         let mut run = PartitionRun {
-            can_hand_back: false,
             is_recorded: false,
             remote: None,
             ticket: ticket.clone(),
@@ -109,7 +109,9 @@ impl JobOperator {
             is_first: job.is_first,
             partition_threads: shared.limits.partition_threads,
         };
-        run.can_hand_back = remote.can_hand_back();
+        if remote.can_hand_back() {
+            run.running.allow_handing_back();
+        }
         run.remote = Some(remote);
         Ok(run)
     }
@@ -141,7 +143,6 @@ pub struct PartitionRun {
     remote: Option<RemotePartition>,
     ticket: PartitionTicket,
     running: Arc<Running>,
-    can_hand_back: bool,
     /// True once the end is recorded: nobody asks for the lease any more.
     is_recorded: bool,
     shared: Arc<Shared>,
@@ -157,7 +158,6 @@ impl PartitionRun {
     pub fn stop_handle(&self) -> PartitionStop {
         PartitionStop {
             running: Arc::clone(&self.running),
-            can_hand_back: self.can_hand_back,
         }
     }
 
@@ -219,7 +219,6 @@ impl fmt::Debug for PartitionRun {
 #[derive(Clone)]
 pub struct PartitionStop {
     running: Arc<Running>,
-    can_hand_back: bool,
 }
 
 impl PartitionStop {
@@ -231,9 +230,12 @@ impl PartitionStop {
     /// Requests a chunk step to stop at its next item and to become STARTING again, so that another worker resumes it. Has no effect on
     /// batchlets and on partitions of flows, which run to their end. [`PartitionRun::run`] returns STARTING if it was handed back.
     pub fn hand_back(&self) {
-        if self.can_hand_back {
-            self.running.hand_back();
-        }
+        self.running.hand_back();
+    }
+
+    /// Returns for how long the partition has not obeyed a request to stop; `None` without one. Handing it back is no such request.
+    pub(crate) fn stopping_for(&self) -> Option<Duration> {
+        self.running.stopping_for()
     }
 }
 

@@ -1,12 +1,12 @@
 //! Finds the submitted partitions that need their coordinator: whose worker has died, whose ticket or report was lost, or which no
 //! worker can run. The transport's events are hints; the repository says what is true.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
 use crate::dispatch::{DeclinedPartition, PartitionTicket};
 use crate::ids::StepExecutionId;
-use crate::repository::{JobRepository, PartitionSight};
+use crate::repository::{JobRepository, PartitionSight, WorkerRow};
 
 /// The interval of the looks at the repository.
 const INTERVAL: Duration = Duration::from_secs(1);
@@ -109,15 +109,23 @@ impl Lookout {
     }
 
     /// Returns a warning, once in a while, if no worker runs any of the partitions.
-    pub(super) fn warning(&mut self, element: &str, fingerprint: &str) -> Option<String> {
+    pub(super) fn warning(
+        &mut self,
+        element: &str,
+        queue: &str,
+        fingerprint: &str,
+        repository: &dyn JobRepository,
+    ) -> Option<String> {
         if self.last_progress.elapsed() < WARN_AFTER {
             return None;
         }
         self.last_progress = Instant::now();
         let seconds = WARN_AFTER.as_secs();
         if self.declined.is_empty() {
+            let workers = repository.workers().unwrap_or_default();
             return Some(format!(
-                "no worker has claimed a partition of `{element}` for {seconds} s; start workers of this job for its queue"
+                "no worker has claimed a partition of `{element}` for {seconds} s; {}",
+                remedy(queue, &workers)
             ));
         }
         let reasons = self
@@ -133,5 +141,60 @@ impl Lookout {
              workers with the same Job XML and system properties",
             reasons.join("; ")
         ))
+    }
+}
+
+/// Returns what to do if no worker has said anything about the partitions in a queue.
+fn remedy(queue: &str, workers: &[WorkerRow]) -> String {
+    let mut alive = workers.iter().filter(|worker| worker.is_alive);
+    if alive.clone().any(|worker| worker.queue == queue) {
+        return format!("the workers of its queue `{queue}` have no free slot; start more workers");
+    }
+    let start = format!("start workers of this job for its queue: `worker --queue {queue}`");
+    match alive.next() {
+        None => format!("no worker is registered; {start}"),
+        Some(worker) => {
+            let queues: BTreeSet<&str> = alive
+                .map(|worker| worker.queue.as_str())
+                .chain([worker.queue.as_str()])
+                .collect();
+            let queues: Vec<&str> = queues.into_iter().collect();
+            format!(
+                "all workers take from other queues: {}; {start}",
+                queues.join(", ")
+            )
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Spec: DISP-16
+    #[test]
+    fn the_warning_knows_the_workers_of_other_queues() {
+        let worker = |queue: &str, is_alive| WorkerRow {
+            name: "host/1/a/locked".into(),
+            queue: queue.into(),
+            slots: 1,
+            version: String::new(),
+            is_draining: false,
+            started: 0,
+            expires: 0,
+            is_alive,
+            partitions: Vec::new(),
+        };
+        let dead = worker("nightly", false);
+        assert!(remedy("nightly", &[dead.clone()]).starts_with("no worker is registered; start workers"));
+        let others = [
+            worker("print", true),
+            worker("eu", true),
+            worker("print", true),
+            dead,
+        ];
+        let expected = "all workers take from other queues: eu, print; start workers of this job for its queue: `worker --queue nightly`";
+        assert_eq!(remedy("nightly", &others), expected);
+        assert!(remedy("print", &others).contains("no free slot"));
     }
 }

@@ -486,7 +486,7 @@ impl<'s, 'a> Supervisor<'s, 'a> {
         if let Some(warning) = self
             .lookout
             .as_mut()
-            .and_then(|lookout| lookout.warning(element.id, fingerprint))
+            .and_then(|lookout| lookout.warning(element.id, element.queue(), fingerprint, repository))
         {
             tracing::warn!("{warning}");
         }

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use super::worker::lock;
 use super::workers::Workers;
 use crate::context_gate;
+use crate::engine::call::Failure;
 use crate::execution::StepCounters;
 use crate::repository::{JobRepository, Lease, RepositoryError};
 
@@ -77,8 +78,12 @@ pub(crate) struct Running {
     overdue: AtomicBool,
     /// True once its runner is about to release the lease.
     releasing: AtomicBool,
+    /// True if it is a partition that another worker can resume at its last checkpoint.
+    can_hand_back: AtomicBool,
     /// True if a partition is handed back to other workers when it has stopped.
     handing_back: AtomicBool,
+    /// Why the lease may have been lost.
+    distrusted: OnceLock<String>,
     /// True once partitions were sent to other processes.
     dispatched: AtomicBool,
     renewed: Mutex<Instant>,
@@ -98,7 +103,9 @@ impl Running {
             deadline: Mutex::default(),
             overdue: AtomicBool::new(false),
             releasing: AtomicBool::new(false),
+            can_hand_back: AtomicBool::new(false),
             handing_back: AtomicBool::new(false),
+            distrusted: OnceLock::new(),
             dispatched: AtomicBool::new(false),
             renewed: Mutex::new(claimed),
             progress: Mutex::default(),
@@ -123,11 +130,40 @@ impl Running {
         *lock(&self.deadline) = Instant::now().checked_add(limit);
     }
 
-    /// Requests a partition to stop at its next item, for another worker to resume it.
+    /// Lets other workers resume the partition.
+    pub(crate) fn allow_handing_back(&self) {
+        self.can_hand_back.store(true, Ordering::Relaxed);
+    }
+
+    /// Requests a partition to stop at its next item, for another worker to resume it. Has no effect if none could.
     pub(crate) fn hand_back(&self) {
-        if !self.handing_back.swap(true, Ordering::Relaxed) {
+        if self.can_hand_back.load(Ordering::Relaxed) && !self.handing_back.swap(true, Ordering::Relaxed) {
             self.workers.request_stop();
         }
+    }
+
+    /// Notes that the lease may be lost: a partition is handed back, and anything else fails with this cause once it has stopped.
+    pub(crate) fn distrust(&self, error: &RepositoryError) {
+        let _ = self.distrusted.set(format!(
+            "the lease could not be renewed in {:?}, so that another process may run this: {error}",
+            self.lease_time
+        ));
+        self.hand_back();
+    }
+
+    /// Returns why it has to fail, if its lease may have been lost.
+    pub(crate) fn distrusted(&self) -> Option<Failure> {
+        let cause = self.distrusted.get().filter(|_| !self.is_handing_back())?;
+        Some(Failure::new(cause.clone()))
+    }
+
+    /// Returns for how long it has not obeyed a request to stop, or `None` without one.
+    pub(crate) fn stopping_for(&self) -> Option<Duration> {
+        let requested = self
+            .workers
+            .stop_requested_at()
+            .filter(|_| !self.is_handing_back());
+        requested.map(|requested| requested.elapsed())
     }
 
     /// Returns whether a partition that has stopped is left to another worker.

@@ -2,6 +2,9 @@
 //!
 //! Spec: OP-13, PART-28, SPLIT-18
 
+use std::sync::OnceLock;
+use std::time::Instant;
+
 use super::worker::{Worker, lock};
 use crate::sync::{Arc, AtomicBool, Mutex, Ordering};
 
@@ -9,6 +12,7 @@ use crate::sync::{Arc, AtomicBool, Mutex, Ordering};
 #[derive(Default)]
 pub(crate) struct Workers {
     stop: AtomicBool,
+    requested: OnceLock<Instant>,
     active: Mutex<Vec<Arc<Worker>>>,
 }
 
@@ -17,8 +21,14 @@ impl Workers {
         self.stop.load(Ordering::Relaxed)
     }
 
+    /// Returns when a stop was first requested.
+    pub(crate) fn stop_requested_at(&self) -> Option<Instant> {
+        self.requested.get().copied()
+    }
+
     /// Requests every thread to stop, including those that start later.
     pub(crate) fn request_stop(&self) {
+        self.requested.get_or_init(Instant::now);
         self.stop.store(true, Ordering::Relaxed);
         for worker in self.active() {
             worker.request_stop();
