@@ -99,7 +99,7 @@ fn a_partition_that_does_not_stop_is_reported() {
     fleet.is_held();
     let up = ([200, 200], r#"{"status":"up"}"#.to_owned());
     assert_eq!(health(&address), up);
-    fleet.run(0, &["stop", "1"]);
+    fleet.run(1, &["stop", "1"]);
     let reason = until("its health is that it is stuck", || {
         let (codes, body) = health(&address);
         (codes == [503, 503]).then_some(body)
