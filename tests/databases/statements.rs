@@ -135,6 +135,7 @@ fn a_chunk_costs_few_statements_and_a_launch_a_constant_number() {
     set_default_instrumentation(recorder).unwrap();
     for database in Database::ALL {
         check(database);
+        check_transactions(database);
     }
 }
 
@@ -163,6 +164,67 @@ fn check(database: Database) {
             statements_of(&stage, 5, run).len(),
             first,
             "{database:?}, run {run}"
+        );
+    }
+}
+
+/// A job of steps, and one of partitions that run one after the other.
+fn few_or_many(count: usize) -> [String; 2] {
+    let step = |number| {
+        let next = if number < count {
+            format!(" next='step{}'", number + 1)
+        } else {
+            String::new()
+        };
+        format!("<step id='step{number}'{next}><batchlet ref='CountedNothing'/></step>")
+    };
+    let steps: String = (1..=count).map(step).collect();
+    [
+        format!("<job id='steps{count}'>{steps}</job>"),
+        format!(
+            "<job id='partitions{count}'>
+               <step id='all'>
+                 <properties><property name='batch.partition.threads' value='1'/></properties>
+                 <batchlet ref='CountedNothing'/>
+                 <partition instances='{count}'/>
+               </step>
+             </job>"
+        ),
+    ]
+}
+
+#[derive(BatchArtifact)]
+struct CountedNothing {}
+
+#[batchlet]
+impl CountedNothing {
+    #[process]
+    fn process(&self) -> String {
+        "COMPLETED".into()
+    }
+    #[cancel]
+    fn cancel(&self) {}
+}
+
+/// A step and a partition have one transaction at the begin and one at the end, and none that only reads.
+///
+/// Spec: D-102
+fn check_transactions(database: Database) {
+    for (few, many) in few_or_many(1).into_iter().zip(few_or_many(11)) {
+        let transactions = [few, many].map(|xml| {
+            let stage = Stage::on(database, &xml);
+            let job = xml.split('\'').nth(1).unwrap();
+            COUNTED.lock().unwrap().0 = stage.place().address().to_owned();
+            COUNTED.lock().unwrap().1.clear();
+            stage.launch(job, [("run", "1")]);
+            let statements = std::mem::take(&mut COUNTED.lock().unwrap().1);
+            let commits = statements.iter().filter(|statement| *statement == "COMMIT");
+            commits.count()
+        });
+        assert_eq!(
+            transactions[1] - transactions[0],
+            20,
+            "{database:?}: {transactions:?}"
         );
     }
 }

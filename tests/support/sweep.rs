@@ -561,8 +561,8 @@ const NEVER: [(&str, &str); 11] = [
         "a VERSION that is not the number of updates",
         "SELECT 'job' AS text FROM BATCH_JOB_EXECUTION E WHERE VERSION + 1 <>
             (SELECT COUNT(*) FROM audit A WHERE A.kind = 'job' AND A.id = E.JOB_EXECUTION_ID)
-         UNION ALL SELECT STEP_NAME FROM BATCH_STEP_EXECUTION S WHERE VERSION + 1 <>
-            (SELECT COUNT(*) FROM audit A WHERE A.kind = 'step' AND A.id = S.STEP_EXECUTION_ID)",
+         UNION ALL SELECT STEP_NAME FROM BATCH_STEP_EXECUTION S WHERE VERSION <>
+            (SELECT COUNT(*) - 1 + MIN(version) FROM audit A WHERE A.kind = 'step' AND A.id = S.STEP_EXECUTION_ID)",
     ),
     (
         "a row that was refused",

@@ -28,6 +28,8 @@ pub(crate) struct JobRunner {
     pub(crate) execution: JobExecution,
     pub(crate) repository: Arc<dyn JobRepository>,
     pub(crate) running: Arc<Running>,
+    /// Whether the instance has no earlier execution.
+    pub(crate) is_first: bool,
     /// The most partitions of an element that run at the same time, unless the job or step sets it.
     pub(crate) partition_threads: usize,
     /// Sends partitions to other processes.
@@ -131,6 +133,7 @@ impl JobRunner {
             listeners,
             outside: contexts,
             states: &states,
+            is_first: self.is_first,
             partition_threads: self.partition_threads,
             dispatch: self.dispatch.as_ref(),
         };

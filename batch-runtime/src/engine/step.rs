@@ -20,7 +20,9 @@ use crate::artifact::ContextScope;
 use crate::context::StepContext;
 use crate::error::BatchError;
 use crate::execution::{StepCounters, StepExecution};
-use crate::repository::{Ending, OtherEntries, RepositoryError, StepHistory, StepState};
+use crate::repository::{
+    ElementState, Ending, NewStepExecution, OtherEntries, RepositoryError, StepHistory, StepState,
+};
 use crate::secret::Secrets;
 use crate::status::BatchStatus;
 use crate::transition::{Follow, Transitions};
@@ -69,6 +71,19 @@ impl<'c> StepResult<'c> {
     }
 }
 
+/// What becomes of a step, by its history.
+enum Decision<'h> {
+    /// It continues where the last execution has stopped, or begins.
+    Start,
+    /// It is complete, and runs from the beginning again. Spec: JSL-STEP-10, JSL-CHUNK-28
+    Repeat,
+    /// It is complete.
+    Skip(&'h StepExecution),
+    /// It has begun in this job execution.
+    Continue(&'h StepExecution),
+    Refuse(Failure),
+}
+
 /// Runs one step.
 pub(super) struct StepRunner<'w> {
     pub(super) id: &'w str,
@@ -91,52 +106,71 @@ impl StepRunner<'_> {
     /// When the repository cannot record the step.
     pub(super) fn run(&self) -> Result<ElementEnd, RepositoryError> {
         let shared = self.walk.shared;
-        let history =
-            shared
-                .repository
-                .step_history(shared.running.lease.instance_id, &self.row(), self.walk.since)?;
-        if let Some(here) = history
-            .last
-            .clone()
-            .filter(|last| self.is_of_this_execution(last))
-        {
-            return self.resume_here(here, history);
+        let row = self.row();
+        let new = NewStepExecution {
+            name: &row,
+            status: BatchStatus::Started,
+            since: self.walk.since,
+            is_first: shared.is_first,
+        };
+        let (repository, lease) = (shared.repository, &shared.running.lease);
+        let kept = self.walk.state_of(&row);
+        let (history, inserted) =
+            repository.insert_step(lease, &new, &|history| match self.decide(history, &kept) {
+                Decision::Start => Some(self.state_of_start(history.state.clone())),
+                _ => None,
+            })?;
+        if let Some((execution, state)) = inserted {
+            return self.execute(&mut execution.clone(), state, history.counters());
         }
-        let completed = history
-            .last
-            .as_ref()
-            .filter(|last| last.status == BatchStatus::Completed);
+        match self.decide(&history, &kept) {
+            Decision::Skip(last) => Ok(self.skip_completed(last, &history)),
+            Decision::Continue(here) => self.resume_here(here.clone(), history),
+            Decision::Refuse(failure) => Ok(ElementEnd::failed(failure)),
+            // It was inserted.
+            Decision::Start => Err(RepositoryError::Fault),
+            Decision::Repeat => {
+                // The partitions of its earlier runs do not count. Before the row: if the process dies in between, nothing has run.
+                if self.is_partitioned() {
+                    self.walk.reset(self.id)?;
+                }
+                let from_start = |_: &StepHistory| Some(self.state_of_start(StepState::default()));
+                let (_, inserted) = repository.insert_step(lease, &new, &from_start)?;
+                let (mut execution, state) = inserted.ok_or(RepositoryError::Fault)?;
+                self.execute(&mut execution, state, StepCounters::default())
+            }
+        }
+    }
+
+    /// Decides by the history whether the step runs. `kept` is the stored state of the element.
+    fn decide<'h>(&self, history: &'h StepHistory, kept: &ElementState) -> Decision<'h> {
+        let last = history.last.as_ref();
+        if let Some(here) = last.filter(|last| self.is_of_this_execution(last)) {
+            return Decision::Continue(here);
+        }
+        let completed = last.filter(|last| last.status == BatchStatus::Completed);
         if let Some(last) = completed.filter(|_| !self.step.allow_start_if_complete) {
-            return Ok(self.skip_completed(last, &history));
+            return Decision::Skip(last);
         }
         let refusal = self
-            .start_limit_reached(&history)
-            .or_else(|| self.partitioned_differently(&history))
-            .or_else(|| self.started_by_other_program(&history))
-            .or_else(|| self.lost_checkpoint(&history));
-        if let Some(refusal) = refusal {
-            return Ok(ElementEnd::failed(refusal));
+            .start_limit_reached(history)
+            .or_else(|| self.partitioned_differently(history, kept))
+            .or_else(|| self.started_by_other_program(history))
+            .or_else(|| self.lost_checkpoint(history));
+        match refusal {
+            Some(failure) => Decision::Refuse(failure),
+            None if completed.is_some() => Decision::Repeat,
+            None => Decision::Start,
         }
-        // A completed step that may run again runs from the beginning. Spec: JSL-STEP-10, JSL-CHUNK-28
-        let from_start = completed.is_some();
-        if from_start && self.is_partitioned() {
-            self.walk.reset(self.id)?;
-        }
-        let (mut state, earlier) = match from_start {
-            true => (StepState::default(), StepCounters::default()),
-            false => {
-                let earlier = history.counters();
-                (history.state, earlier)
-            }
-        };
+    }
+
+    /// Returns the state that an execution begins with, after one that has left `state`.
+    fn state_of_start(&self, mut state: StepState) -> StepState {
         if !matches!(self.step.body, BoundBody::Batchlet(_)) {
             // Entries of another program about its items are outdated once items are processed here.
             state.other_entries.clear();
         }
-        let execution = shared
-            .repository
-            .create_step(&shared.running.lease, &self.row(), &state)?;
-        self.execute(execution, state, earlier)
+        state
     }
 
     fn is_of_this_execution(&self, last: &StepExecution) -> bool {
@@ -150,7 +184,7 @@ impl StepRunner<'_> {
             BatchStatus::Completed => Ok(self.skip_completed(&here, &history)),
             BatchStatus::Starting => match self.lost_checkpoint(&history) {
                 Some(refusal) => Ok(ElementEnd::failed(refusal)),
-                None => self.execute(here, history.state, history.before),
+                None => self.execute(&mut here.clone(), history.state, history.before),
             },
             status if status.is_final() => Ok(ElementEnd {
                 outcome: match status {
@@ -171,7 +205,7 @@ impl StepRunner<'_> {
     /// See `run`.
     pub(super) fn run_claimed(
         &self,
-        execution: StepExecution,
+        execution: &mut StepExecution,
         state: StepState,
         earlier: StepCounters,
     ) -> Result<ElementEnd, RepositoryError> {
@@ -212,8 +246,7 @@ impl StepRunner<'_> {
 
     /// Rejects a step whose partition was added to or removed from the Job XML since it ran: its progress is stored
     /// under other names, so committed work would be repeated.
-    fn partitioned_differently(&self, history: &StepHistory) -> Option<Failure> {
-        let kept = self.walk.state_of(&self.row());
+    fn partitioned_differently(&self, history: &StepHistory, kept: &ElementState) -> Option<Failure> {
         let was_partitioned =
             kept.plan.is_some() && self.walk.since.is_none_or(|since| kept.planned >= since);
         let was_whole = history.state.reader.is_some() || history.state.writer.is_some();
@@ -272,12 +305,12 @@ impl StepRunner<'_> {
     /// Runs the step execution from its row to its end: prepare, before, body, after, settle, record.
     fn execute(
         &self,
-        mut execution: StepExecution,
+        execution: &mut StepExecution,
         state: StepState,
         earlier: StepCounters,
     ) -> Result<ElementEnd, RepositoryError> {
         let shared = self.walk.shared;
-        let _span = step_span(&execution).entered();
+        let _span = step_span(execution).entered();
         let observed = Observed::step(&shared.job.id, self.id);
         let read = u64::try_from(earlier.reads + earlier.read_skips).unwrap_or(0);
         let place = shared.running.publish_step(&execution.step_name, read);
@@ -295,10 +328,10 @@ impl StepRunner<'_> {
             ..self.walk.contexts.clone()
         };
         let other_entries = state.other_entries.clone();
-        let (mut listeners, body) = self.prepare(&mut execution, &contexts, &context, place)?;
+        let (mut listeners, body) = self.prepare(execution, &contexts, &context, place)?;
         let body = body.and_then(|body| self.before(&mut listeners, &contexts, body));
         let ran = body.map_err(Interrupt::from).and_then(|body| {
-            let run = || self.run_body(body, &mut execution, state, &mut listeners, &contexts);
+            let run = || self.run_body(body, execution, state, &mut listeners, &contexts);
             catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|payload| {
                 let panic = BatchError::from_panic(payload);
                 Err(Failure::panicked_outside(self.id, &self.secrets(), panic).into())
@@ -309,7 +342,7 @@ impl StepRunner<'_> {
         let mut result = StepResult::of(ran, &context);
         self.after(listeners, &contexts, &mut result);
         let (ending, follow, failure) = self.settle(result, &context);
-        self.record(&mut execution, &ending, &context, other_entries)?;
+        self.record(execution, &ending, &context, other_entries)?;
         shared.running.publish_end(place, execution.counters);
         observed.end_step(ending.status, &ending.exit_status, execution.counters);
         context.set_batch_status(ending.status);
@@ -327,7 +360,7 @@ impl StepRunner<'_> {
         })
     }
 
-    /// Creates the artifacts before the step counts as started, and starts it.
+    /// Creates the artifacts before the step's context counts as started. Spec: D-102
     fn prepare<'b>(
         &'b self,
         execution: &mut StepExecution,
@@ -347,7 +380,8 @@ impl StepRunner<'_> {
         };
         let made = StepListeners::make(&self.step.listeners, contexts)
             .and_then(|listeners| Ok((listeners, self.make_body(contexts, env)?)));
-        if !self.is_partition {
+        // One that a dead worker of the enclosing partition has begun.
+        if execution.status == BatchStatus::Starting {
             shared.repository.begin_step(execution)?;
         }
         context.set_batch_status(BatchStatus::Started);

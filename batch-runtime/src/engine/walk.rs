@@ -30,6 +30,8 @@ pub(crate) struct Shared<'a> {
     pub(crate) outside: &'a ContextScope,
     /// The stored states of parallel elements.
     pub(crate) states: &'a States,
+    /// Whether nothing of the job instance has run before: no step has a history.
+    pub(crate) is_first: bool,
     /// The most partitions of an element that run at the same time, unless the job or step sets it.
     pub(crate) partition_threads: usize,
     /// Sends partitions to other processes; `None` runs them on threads of this one.

@@ -360,6 +360,7 @@ impl JobOperator {
         let runner = JobRunner {
             job: prepared.job,
             dispatch: prepared.dispatch,
+            is_first: claim.is_first,
             execution: claim.execution.clone(),
             repository,
             running: Arc::clone(&running),

@@ -8,6 +8,8 @@ mod context_json;
 mod database_kind;
 mod diesel;
 mod error;
+#[cfg(test)]
+mod insert_step;
 mod memory;
 mod observation;
 mod owner;
@@ -29,12 +31,14 @@ pub(crate) use diesel::Connector;
 pub use diesel::{ChunkTransaction, DatabaseConnection, RepositoryConnection};
 pub(crate) use error::ClaimError;
 pub use error::RepositoryError;
+#[cfg(test)]
+pub(crate) use insert_step::InsertStep;
 pub(crate) use observation::{HolderState, LeaseKey, Observations};
 pub use records::ExecutionFilter;
 pub(crate) use records::{
-    AbandonOutcome, Claim, ClaimRequest, ClaimedPartition, DeathOutcome, Ending, InnerSteps, LaunchPhase,
-    LaunchRow, Lease, PartitionReport, PartitionSight, PartitionState, QueuedPartition, Signals, StepHistory,
-    StopOutcome, TakenLaunch, Target, WithdrawOutcome, WorkerRow,
+    AbandonOutcome, Claim, ClaimRequest, ClaimedPartition, DeathOutcome, Ending, InnerSteps, Inserted,
+    LaunchPhase, LaunchRow, Lease, NewStepExecution, PartitionReport, PartitionSight, PartitionState,
+    QueuedPartition, Signals, StepHistory, StopOutcome, TakenLaunch, Target, WithdrawOutcome, WorkerRow,
 };
 pub(crate) use store::{
     ArchiveStore, Channel, JobRepository, JobStore, LaunchStore, Listener, OperatorStore, QueueStore,

@@ -143,6 +143,8 @@ pub(crate) struct Claim {
     pub(crate) lease: Lease,
     /// The executions of the instance that this claim has closed because their owner is dead.
     pub(crate) taken_over: Vec<JobExecutionId>,
+    /// Whether the instance has no earlier execution.
+    pub(crate) is_first: bool,
 }
 
 /// The end of an execution.
@@ -219,6 +221,22 @@ impl StepHistory {
         })
     }
 }
+
+/// A step execution to insert.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct NewStepExecution<'a> {
+    /// The step's name in the repository.
+    pub(crate) name: &'a str,
+    /// STARTED, or STARTING for a partition that a worker has to claim.
+    pub(crate) status: BatchStatus,
+    /// Earlier job executions do not count, except in the number of starts.
+    pub(crate) since: Option<i64>,
+    /// Whether nothing of the instance has run before, so that there is no history to read.
+    pub(crate) is_first: bool,
+}
+
+/// The history of a step before it was inserted, and its execution with its state if it was.
+pub(crate) type Inserted = (StepHistory, Option<(StepExecution, StepState)>);
 
 /// The outcome of a stop request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

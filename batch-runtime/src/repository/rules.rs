@@ -1,6 +1,7 @@
 //! The rules that every repository follows, whatever stores its rows: which instances may run, how the executions of a dead owner are
 //! closed, and what the next execution of a step continues.
 
+use crate::clock::Timestamp;
 use crate::execution::{JobExecution, StepCounters, StepExecution};
 use crate::ids::{JobExecutionId, StepExecutionId};
 use crate::repository::{AbandonOutcome, ClaimError, ClaimRequest, StepHistory, StepState};
@@ -22,6 +23,38 @@ pub(crate) fn stored_message(text: &str, max: usize) -> String {
         .filter(|character| *character != '\0')
         .take(max)
         .collect()
+}
+
+/// Returns the row of a step execution that is inserted. Spring Batch writes the version 1 with STARTED, too.
+pub(crate) fn new_step(
+    id: i64,
+    execution: JobExecutionId,
+    name: &str,
+    status: BatchStatus,
+    now: Timestamp,
+) -> StepExecution {
+    StepExecution {
+        id: StepExecutionId(id),
+        job_execution_id: execution,
+        step_name: name.to_owned(),
+        started: now,
+        ended: None,
+        last_updated: now,
+        status,
+        exit_status: EXECUTING.into(),
+        exit_message: String::new(),
+        counters: StepCounters::default(),
+        user_data: None,
+        version: new_step_version(status),
+    }
+}
+
+/// The exit status of a step that has not ended.
+pub(crate) const EXECUTING: &str = "EXECUTING";
+
+/// Returns the version of a new row: a claim makes STARTING STARTED, and adds 1.
+pub(crate) fn new_step_version(status: BatchStatus) -> i64 {
+    i64::from(status == BatchStatus::Started)
 }
 
 /// Returns the rejection if the newest execution of an instance is open, and is not the one that the lease is for: a lease says

@@ -1,4 +1,5 @@
-//! The state shared by the threads of an execution, `batch-runtime/src/engine/threads` and `context_gate.rs`, under many schedules.
+//! The state shared by the threads of an execution, `batch-runtime/src/engine/threads` and `context_gate.rs`, and the wait of
+//! commits for the disk, `group_sync.rs`, under many schedules.
 //!
 //! The engine takes its locks and flags from `sync.rs`; here they are those of shuttle, which runs a test under many
 //! schedules and finds deadlocks. Each property is also checked with a fault planted in a lock or flag, which it must
@@ -11,6 +12,8 @@
 #[path = "../../../batch-runtime/src/context_gate.rs"]
 mod context_gate;
 mod engine;
+#[path = "../../../batch-runtime/src/repository/diesel/sqlite/group_sync.rs"]
+mod group_sync;
 mod properties;
 mod sync;
 
@@ -64,6 +67,12 @@ mod kept {
         properties::gate();
     }
 
+    /// Spec: REPO-62
+    #[test]
+    fn a_commit_that_was_reported_is_on_the_disk() {
+        properties::synced();
+    }
+
     #[test]
     fn siblings_of_a_failed_partition_are_stopped_once() {
         properties::siblings();
@@ -111,6 +120,11 @@ mod found {
     #[test]
     fn a_gate_that_does_not_open() {
         finds(Fault::LostWakeup, properties::gate);
+    }
+
+    #[test]
+    fn a_commit_that_waits_for_ever() {
+        finds(Fault::LostWakeup, properties::synced);
     }
 
     #[test]

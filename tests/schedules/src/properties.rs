@@ -6,6 +6,7 @@ use shuttle::thread;
 
 use crate::context_gate::ContextGate;
 use crate::engine::threads::{Worker, Workers};
+use crate::group_sync::GroupSync;
 use crate::role::Batchlet;
 
 /// A batchlet that checks when it is cancelled.
@@ -202,6 +203,43 @@ pub(crate) fn gate() {
                 assert_eq!(committed, chunk, "the next chunk is in the context");
                 gate.open();
                 reader.join().unwrap();
+            }
+        },
+        crate::ORDERS,
+    );
+}
+
+/// Threads write and wait for the disk; each returns only when what it has written is there.
+pub(crate) fn synced() {
+    shuttle::check_random(
+        || {
+            let written = Arc::new(AtomicUsize::new(0));
+            let on_disk = Arc::new(AtomicUsize::new(0));
+            let sync = {
+                let (written, on_disk) = (Arc::clone(&written), Arc::clone(&on_disk));
+                move || {
+                    let seen = written.load(Ordering::SeqCst);
+                    thread::yield_now();
+                    on_disk.fetch_max(seen, Ordering::SeqCst);
+                    Ok(())
+                }
+            };
+            let group = Arc::new(GroupSync::new(sync));
+            let writers: Vec<_> = (0..3)
+                .map(|_| {
+                    let (group, written, on_disk) = (group.clone(), written.clone(), on_disk.clone());
+                    thread::spawn(move || {
+                        let mine = written.fetch_add(1, Ordering::SeqCst) + 1;
+                        group.wait().unwrap();
+                        assert!(
+                            on_disk.load(Ordering::SeqCst) >= mine,
+                            "it was reported too early"
+                        );
+                    })
+                })
+                .collect();
+            for writer in writers {
+                writer.join().unwrap();
             }
         },
         crate::ORDERS,

@@ -4,14 +4,17 @@ use std::time::Duration;
 
 use super::PartitionedElement;
 use crate::dispatch::{CollectedPayload, DispatchError, PartitionChannel, PartitionEvent, PartitionTicket};
-use crate::engine::outcome::Outcome;
 use crate::engine::threads::{Report, SubjobThreads, lock};
 use crate::ids::StepExecutionId;
+use crate::repository::Ending;
+use crate::status::BatchStatus;
 
 pub(super) struct LocalThreads<'t, 'scope> {
     element: &'scope PartitionedElement<'scope>,
     threads: SubjobThreads<'t, 'scope>,
     out: Vec<Out>,
+    /// Those whose threads could not be started.
+    not_begun: Vec<StepExecutionId>,
 }
 
 /// A partition that runs.
@@ -31,39 +34,57 @@ impl<'t, 'scope> LocalThreads<'t, 'scope> {
             element,
             threads,
             out: Vec::new(),
+            not_begun: Vec::new(),
         }
     }
 
-    fn begin(&mut self, row: StepExecutionId) -> Result<(), DispatchError> {
+    /// Starts the thread of a partition. If that fails, so does the partition.
+    fn begin(&mut self, row: StepExecutionId) {
         let element = self.element;
-        let prepared = element
-            .prepared(row)
-            .ok_or_else(|| DispatchError::new("the partition was not prepared"))?;
+        let Some(prepared) = lock(&element.prepared).remove(&row) else {
+            return self.has_not_begun(row, "the partition was not prepared");
+        };
         let number = prepared.number as usize;
         let name = format!("batch-{}:{number}", element.id);
         let started = self.threads.begin(number, name, move |worker, sink| {
-            element.run_here(worker, sink, row, prepared)
+            element.run_here(worker, sink, prepared)
         });
-        started.map_err(|error| DispatchError::new("cannot start a thread").caused_by(error))?;
-        self.out.push(Out {
-            number,
-            row,
-            payloads: 0,
-        });
-        Ok(())
+        match started {
+            Ok(()) => self.out.push(Out {
+                number,
+                row,
+                payloads: 0,
+            }),
+            Err(error) => self.has_not_begun(row, &format!("cannot start a thread: {error}")),
+        }
+    }
+
+    fn has_not_begun(&mut self, row: StepExecutionId, problem: &str) {
+        let ending = Ending::of(BatchStatus::Failed, problem.to_owned());
+        let ended = self.element.end(row, &ending);
+        lock(&self.element.ended_here).insert(row, ended);
+        self.not_begun.push(row);
     }
 }
 
 impl PartitionChannel for LocalThreads<'_, '_> {
     fn submit(&mut self, tickets: &[PartitionTicket]) -> Result<(), DispatchError> {
-        tickets
-            .iter()
-            .try_for_each(|ticket| self.begin(ticket.step_execution))
+        for ticket in tickets {
+            self.begin(ticket.step_execution);
+        }
+        Ok(())
     }
 
-    /// Waits without a limit: a thread always reports its end, and stop requests reach it directly.
-    fn receive(&mut self, _wait: Duration) -> Result<Option<PartitionEvent>, DispatchError> {
-        Ok(match self.threads.next() {
+    /// Waits without a limit, unless `wait` is zero: a thread always reports its end, and stop requests reach it directly.
+    fn receive(&mut self, wait: Duration) -> Result<Option<PartitionEvent>, DispatchError> {
+        if let Some(row) = self.not_begun.pop() {
+            return Ok(Some(PartitionEvent::Ended(row)));
+        }
+        let report = match wait.is_zero() {
+            true => self.threads.try_next(),
+            false => self.threads.next(),
+        };
+        Ok(match report {
             None => None,
             Some(Report::Data(number, data)) => {
                 let out = self.out.iter_mut().find(|out| out.number == number);
@@ -81,11 +102,9 @@ impl PartitionChannel for LocalThreads<'_, '_> {
                 let position = self.out.iter().position(|out| out.number == end.position);
                 position.map(|position| {
                     let row = self.out.swap_remove(position).row;
-                    let ended = end.result.map(|ended| match ended.outcome {
-                        Outcome::Failed(failure) => Some(failure),
-                        _ => None,
-                    });
-                    lock(&self.element.ended_here).insert(row, ended);
+                    if let Err(error) = end.result {
+                        lock(&self.element.ended_here).insert(row, Err(error));
+                    }
                     PartitionEvent::Ended(row)
                 })
             }

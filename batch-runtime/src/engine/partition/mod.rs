@@ -15,6 +15,7 @@ mod run;
 mod supervisor;
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::sync::Mutex;
 
 pub(crate) use remote::RemotePartition;
@@ -22,13 +23,14 @@ pub(super) use run::contexts_of_subjob;
 
 use super::call::Failure;
 use super::elements::BoundPartition;
+use super::outcome::Outcome;
 use super::threads::lock;
 use super::walk::Walk;
 use crate::artifact::ContextScope;
-use crate::execution::StepCounters;
+use crate::execution::{StepCounters, StepExecution};
 use crate::ids::StepExecutionId;
 use crate::plan::PartitionPlan;
-use crate::repository::RepositoryError;
+use crate::repository::{RepositoryError, StepState};
 
 /// A partitioned element, with the environment of its partitions.
 pub(super) struct PartitionedElement<'p> {
@@ -43,19 +45,23 @@ pub(super) struct PartitionedElement<'p> {
     pub(super) since: Option<i64>,
     /// The contexts of the element.
     pub(super) contexts: &'p ContextScope,
-    /// The partitions that were prepared, by their rows.
+    /// The numbers of the partitions that were prepared, by their rows.
+    numbers: Mutex<BTreeMap<StepExecutionId, u32>>,
+    /// Those that this process runs, until they begin.
     prepared: Mutex<BTreeMap<StepExecutionId, Prepared>>,
-    /// The failures of partitions that ran in this process, which their rows do not contain.
-    ended_here: Mutex<BTreeMap<StepExecutionId, Result<LocalFailure, RepositoryError>>>,
+    /// The ends of partitions that ran in this process.
+    ended_here: Mutex<BTreeMap<StepExecutionId, Ended>>,
 }
 
-/// The failure of a partition that ran in this process, with the artifact's error.
-type LocalFailure = Option<Failure>;
+/// The end of a partition, with its exit status.
+type Ended = Result<(Outcome, String), RepositoryError>;
 
 /// A partition whose row exists.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 struct Prepared {
     number: u32,
+    row: StepExecution,
+    state: StepState,
     /// The counters of its earlier executions.
     earlier: StepCounters,
 }
@@ -75,6 +81,7 @@ impl<'p> PartitionedElement<'p> {
             plan,
             since: walk.state_of(key).since.max(walk.since),
             contexts,
+            numbers: Mutex::default(),
             prepared: Mutex::default(),
             ended_here: Mutex::default(),
         }
@@ -85,7 +92,13 @@ impl<'p> PartitionedElement<'p> {
         u32::try_from(self.plan.sub_job_count()).unwrap_or(0)
     }
 
-    fn prepared(&self, row: StepExecutionId) -> Option<Prepared> {
-        lock(&self.prepared).get(&row).copied()
+    /// Returns the number of a partition, or 0 if it is unknown.
+    fn number_of(&self, row: StepExecutionId) -> u32 {
+        lock(&self.numbers).get(&row).copied().unwrap_or(0)
+    }
+
+    /// Returns a failure that says which partition has failed.
+    fn failed(&self, number: impl fmt::Display, failure: Failure) -> Outcome {
+        Outcome::Failed(failure.because(format_args!("in partition {number} of `{}`", self.id)))
     }
 }

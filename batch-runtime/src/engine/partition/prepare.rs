@@ -1,11 +1,13 @@
 //! The rows of partitions, before they are submitted.
 
+use std::collections::BTreeSet;
+
 use super::{PartitionedElement, Prepared};
 use crate::engine::call::Failure;
 use crate::engine::outcome::Outcome;
 use crate::engine::threads::lock;
 use crate::execution::{StepCounters, StepExecution};
-use crate::repository::RepositoryError;
+use crate::repository::{NewStepExecution, RepositoryError, StepHistory, StepState};
 use crate::status::BatchStatus;
 
 /// The result of preparing a partition.
@@ -17,64 +19,116 @@ pub(super) enum Preparation {
 }
 
 impl PartitionedElement<'_> {
-    /// Reads the history of a partition, and creates its row unless it is complete.
+    /// Reads the history of a partition, and inserts its row unless it is complete.
     /// Spec: PART-29, PART-32, FPART-11
-    pub(super) fn prepare(&self, number: u32) -> Result<Preparation, RepositoryError> {
+    fn prepare(&self, number: u32, is_here: bool) -> Result<Preparation, RepositoryError> {
         let shared = self.walk.shared;
         let (repository, lease) = (shared.repository, &shared.running.lease);
         let name = format!("{}:{number}", self.key);
-        let history = repository.step_history(lease.instance_id, &name, self.since)?;
-        // The row of this job execution, if the worker of an enclosing partition has died and this one resumes it.
-        let last = history.last.as_ref();
-        let here = last.filter(|last| last.job_execution_id == lease.execution_id);
-        let has_ended_here = here.is_some_and(|last| last.status.is_final());
-        if let Some(last) = last.filter(|last| has_ended_here || last.status == BatchStatus::Completed) {
-            let (outcome, exit_status) = self.ended(last, &history.state, None)?;
-            return Ok(Preparation::Settled(outcome, exit_status));
+        let new = NewStepExecution {
+            name: &name,
+            status: status_of_new(is_here),
+            since: self.since,
+            is_first: shared.is_first,
+        };
+        let begins = |history: &StepHistory| {
+            let is_new = history.last.as_ref().is_none_or(|last| {
+                last.job_execution_id != lease.execution_id && last.status != BatchStatus::Completed
+            });
+            (is_new && history.lost_checkpoint().is_none()).then(|| history.state.clone())
+        };
+        let (history, inserted) = repository.insert_step(lease, &new, &begins)?;
+        if let Some((row, state)) = inserted {
+            return Ok(self.ready(number, row, is_here.then_some((state, history.counters()))));
         }
         if let Some(lost) = history.lost_checkpoint() {
             let outcome = Outcome::Failed(Failure::new(lost));
             return Ok(Preparation::Settled(outcome, BatchStatus::Failed.to_string()));
         }
-        let (row, earlier) = match here.filter(|last| last.status == BatchStatus::Starting) {
-            Some(reopened) => (reopened.clone(), history.before),
-            None => {
-                let row = repository.create_step(lease, &name, &history.state)?;
-                (row, history.counters())
+        // Complete, or the row of this job execution: the worker of an enclosing partition has died, and this one resumes it.
+        let StepHistory {
+            last, state, before, ..
+        } = history;
+        let mut last = last.ok_or(RepositoryError::Fault)?;
+        match last.status {
+            BatchStatus::Starting => {
+                if is_here {
+                    repository.begin_step(&mut last)?;
+                }
+                Ok(self.ready(number, last, is_here.then_some((state, before))))
             }
-        };
-        let prepared = Prepared { number, earlier };
-        lock(&self.prepared).insert(row.id, prepared);
-        Ok(Preparation::Ready(row))
+            status if status.is_final() => {
+                let (outcome, exit_status) = self.ended(&last, &state)?;
+                Ok(Preparation::Settled(outcome, exit_status))
+            }
+            _ => Err(RepositoryError::Fenced {
+                action: "resume the partition",
+            }),
+        }
     }
 
-    /// Prepares partitions, those that have never run by few statements.
-    pub(super) fn prepare_all(&self, numbers: &[u32]) -> Result<Vec<(u32, Preparation)>, RepositoryError> {
+    /// Notes a partition whose row exists; with its state and earlier counters if this process runs it.
+    fn ready(
+        &self,
+        number: u32,
+        row: StepExecution,
+        begun: Option<(StepState, StepCounters)>,
+    ) -> Preparation {
+        lock(&self.numbers).insert(row.id, number);
+        if let Some((state, earlier)) = begun {
+            let prepared = Prepared {
+                number,
+                row: row.clone(),
+                state,
+                earlier,
+            };
+            lock(&self.prepared).insert(row.id, prepared);
+        }
+        Preparation::Ready(row)
+    }
+
+    /// Prepares partitions, those that have never run by few statements. Those that threads of this process run begin with their rows, so
+    /// that they need not be claimed.
+    pub(super) fn prepare_all(
+        &self,
+        numbers: &[u32],
+        is_here: bool,
+    ) -> Result<Vec<(u32, Preparation)>, RepositoryError> {
         if let [number] = numbers {
-            return Ok(vec![(*number, self.prepare(*number)?)]);
+            return Ok(vec![(*number, self.prepare(*number, is_here)?)]);
         }
         let shared = self.walk.shared;
         let (repository, lease) = (shared.repository, &shared.running.lease);
         let name = |number: &u32| format!("{}:{number}", self.key);
         let names: Vec<String> = numbers.iter().map(name).collect();
-        let known = repository.names_with_history(lease.instance_id, &names)?;
+        let known = match shared.is_first {
+            true => BTreeSet::new(),
+            false => repository.names_with_history(lease.instance_id, &names)?,
+        };
         let new: Vec<String> = names.into_iter().filter(|name| !known.contains(name)).collect();
-        let mut rows = repository.create_partitions(lease, &new)?.into_iter();
+        let mut rows = match new.is_empty() {
+            true => Vec::new(),
+            false => repository.create_partitions(lease, &new, status_of_new(is_here))?,
+        }
+        .into_iter();
         let mut prepared = Vec::new();
         for number in numbers {
             let preparation = if known.contains(&name(number)) {
-                self.prepare(*number)?
+                self.prepare(*number, is_here)?
             } else {
                 let row = rows.next().ok_or(RepositoryError::Fault)?;
-                let is_new = Prepared {
-                    number: *number,
-                    earlier: StepCounters::default(),
-                };
-                lock(&self.prepared).insert(row.id, is_new);
-                Preparation::Ready(row)
+                self.ready(*number, row, is_here.then(Default::default))
             };
             prepared.push((*number, preparation));
         }
         Ok(prepared)
+    }
+}
+
+/// Returns the status of the row of a partition: one for a worker waits for its claim. Spec: PART-32
+fn status_of_new(is_here: bool) -> BatchStatus {
+    match is_here {
+        true => BatchStatus::Started,
+        false => BatchStatus::Starting,
     }
 }

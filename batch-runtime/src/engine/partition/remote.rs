@@ -77,6 +77,8 @@ impl RemotePartition {
             listeners: &listeners,
             outside: &contexts,
             states: &self.states,
+            // A worker that has died may have begun the partition.
+            is_first: self.is_first && self.claimed.row.version <= 1,
             partition_threads: self.partition_threads,
             dispatch: None,
         };
@@ -159,7 +161,7 @@ impl RemotePartition {
         number: u32,
         sink: &CollectorSink,
     ) -> Result<BatchStatus, RepositoryError> {
-        let (row, state) = (self.claimed.row.clone(), self.claimed.state.clone());
+        let (mut row, state) = (self.claimed.row.clone(), self.claimed.state.clone());
         let instance = self.claimed.lease.instance_id;
         let before = match self.is_first {
             true => StepCounters::default(),
@@ -170,7 +172,7 @@ impl RemotePartition {
                     .before
             }
         };
-        let ended = element.run_claimed(&element.walk.worker, sink, number, (row, state, before))?;
+        let ended = element.run_claimed(&element.walk.worker, sink, number, (&mut row, state, before))?;
         Ok(ended.outcome.status())
     }
 

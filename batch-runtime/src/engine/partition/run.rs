@@ -14,32 +14,37 @@ use crate::engine::elements::{ElementBody, PartitionBody, PartitionKey};
 use crate::engine::ending;
 use crate::engine::outcome::{ElementEnd, Last, Outcome};
 use crate::engine::step::StepRunner;
-use crate::engine::threads::{Collecting, CollectorSink, Worker};
+use crate::engine::threads::{Collecting, CollectorSink, Worker, lock};
 use crate::engine::walk::Walk;
 
 use crate::execution::{StepCounters, StepExecution};
-use crate::ids::StepExecutionId;
 use crate::repository::{Ending, RepositoryError, StepState};
 use crate::status::BatchStatus;
 
 impl PartitionedElement<'_> {
-    /// Claims a partition for a thread of this process and runs it.
+    /// Runs a partition, whose row says that it has begun, on a thread of this process.
     ///
     /// # Errors
-    /// If the repository rejects a write, or another worker has claimed the partition.
+    /// If the repository rejects a write.
     pub(super) fn run_here(
         &self,
         worker: &Arc<Worker>,
         sink: &CollectorSink,
-        row: StepExecutionId,
-        Prepared { number, earlier }: Prepared,
+        prepared: Prepared,
     ) -> Result<ElementEnd, RepositoryError> {
-        let Some((row, state)) = self.walk.shared.repository.claim_step(row)? else {
-            return Err(RepositoryError::Fenced {
-                action: "claim the partition",
-            });
+        let Prepared {
+            number,
+            mut row,
+            state,
+            earlier,
+        } = prepared;
+        let ended = self.run_claimed(worker, sink, number, (&mut row, state, earlier))?;
+        let outcome = match ended.outcome.clone() {
+            Outcome::Failed(failure) => self.failed(number, failure),
+            outcome => outcome,
         };
-        self.run_claimed(worker, sink, number, (row, state, earlier))
+        lock(&self.ended_here).insert(row.id, Ok((outcome, row.exit_status)));
+        Ok(ended)
     }
 
     /// Runs a claimed partition and records its end.
@@ -51,12 +56,12 @@ impl PartitionedElement<'_> {
         worker: &Arc<Worker>,
         sink: &CollectorSink,
         number: u32,
-        (mut row, state, earlier): (StepExecution, StepState, StepCounters),
+        (row, state, earlier): (&mut StepExecution, StepState, StepCounters),
     ) -> Result<ElementEnd, RepositoryError> {
         let path = self.path_to(number);
         let PartitionBody { element, collector } = match self.bound.binder.bind(&path) {
             Ok(body) => body,
-            Err(problem) => return self.cannot_bind(&mut row, problem),
+            Err(problem) => return self.cannot_bind(row, problem),
         };
         let prefix = match &element.body {
             ElementBody::Flow(_) => format!("{}:{number}/", self.key),
@@ -82,7 +87,7 @@ impl PartitionedElement<'_> {
             .run_claimed(row, state, earlier),
             ElementBody::Flow(flow) => {
                 let ended = walk.flow_once(&element, &flow.elements)?;
-                self.record(&mut row, ended)
+                self.record(row, ended)
             }
             ElementBody::Split(_) | ElementBody::Decision(_) => Err(RepositoryError::Fault),
         }

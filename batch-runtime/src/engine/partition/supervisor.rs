@@ -8,7 +8,7 @@ use std::time::Duration;
 use super::local::LocalThreads;
 use super::lookout::Lookout;
 use super::prepare::Preparation;
-use super::{LocalFailure, PartitionedElement};
+use super::{Ended, PartitionedElement};
 use crate::artifact::ContextScope;
 use crate::checkpoint::CheckpointInfo;
 use crate::dispatch::{CollectedPayload, DEFAULT_QUEUE, PartitionChannel, PartitionEvent, PartitionTicket};
@@ -147,7 +147,7 @@ impl PartitionedElement<'_> {
     }
 
     /// Ends a partition that no worker runs.
-    fn end(&self, row: StepExecutionId, ending: &Ending) -> Result<(Outcome, String), RepositoryError> {
+    pub(super) fn end(&self, row: StepExecutionId, ending: &Ending) -> Ended {
         let repository = self.walk.shared.repository;
         let (mut row, state) = repository.step(row)?.ok_or(RepositoryError::Fault)?;
         if !row.status.is_final() {
@@ -156,16 +156,7 @@ impl PartitionedElement<'_> {
             }
             repository.end_step(&self.walk.shared.running.lease, &mut row, ending, None)?;
         }
-        self.ended(&row, &state, None)
-    }
-
-    /// Returns the end of a partition according to its row. Spec: PART-26, FPART-09
-    fn result(&self, row: &StepExecution, state: &StepState) -> Result<(Outcome, String), RepositoryError> {
-        let failure = lock(&self.ended_here).remove(&row.id).unwrap_or(Ok(None))?;
-        match row.status.is_final() {
-            true => self.ended(row, state, failure),
-            false => Err(RepositoryError::Fault),
-        }
+        self.ended(&row, &state)
     }
 
     /// Claims a partition so that no worker can. Returns `false` if a worker has claimed it.
@@ -173,12 +164,8 @@ impl PartitionedElement<'_> {
         matches!(self.walk.shared.repository.claim_step(row), Ok(Some(_)))
     }
 
-    pub(super) fn ended(
-        &self,
-        row: &StepExecution,
-        state: &StepState,
-        failure: LocalFailure,
-    ) -> Result<(Outcome, String), RepositoryError> {
+    /// Returns the end of a partition according to its row. Spec: PART-26, FPART-09
+    pub(super) fn ended(&self, row: &StepExecution, state: &StepState) -> Ended {
         let termination = state
             .termination
             .as_ref()
@@ -192,9 +179,8 @@ impl PartitionedElement<'_> {
             (None, BatchStatus::Completed) => Outcome::Completed,
             (None, BatchStatus::Stopped) => Outcome::Stopped,
             (None, _) => {
-                let failure = failure.unwrap_or_else(|| Failure::new(row.exit_message.clone()));
                 let number = row.step_name.rsplit(':').next().unwrap_or_default();
-                Outcome::Failed(failure.because(format_args!("in partition {number} of `{}`", self.id)))
+                self.failed(number, Failure::new(row.exit_message.clone()))
             }
         };
         Ok((outcome, row.exit_status.clone()))
@@ -294,7 +280,7 @@ impl<'s, 'a> Supervisor<'s, 'a> {
             || walk.worker.stop_requested()
     }
 
-    /// Submits partitions until the limit is reached: to workers many at a time, by few statements.
+    /// Submits partitions until the limit is reached: many at a time, by few statements.
     fn submit_pending(&mut self) {
         let walk = self.element.walk;
         let element = self.element;
@@ -303,13 +289,15 @@ impl<'s, 'a> Supervisor<'s, 'a> {
             Some(_) => REMOTE_PARTITIONS,
             None => walk.shared.partition_threads,
         });
-        let together = match self.lookout {
-            Some(_) => TOGETHER.min(threads / 4).max(1),
-            None => 1,
+        let is_here = self.lookout.is_none();
+        let least = match is_here {
+            true => 1,
+            false => TOGETHER.min(threads / 4).max(1),
         };
-        while self.out.len() + together <= threads && !self.pending.is_empty() && !self.has_to_stop() {
+        while self.out.len() + least <= threads && !self.pending.is_empty() && !self.has_to_stop() {
+            let together = (threads - self.out.len()).min(TOGETHER);
             let numbers: Vec<u32> = self.pending.by_ref().take(together).collect();
-            match self.element.prepare_all(&numbers) {
+            match self.element.prepare_all(&numbers, is_here) {
                 Ok(prepared) => self.submit_prepared(prepared),
                 Err(error) => self.outcomes.broken = Some(error),
             }
@@ -378,16 +366,18 @@ impl<'s, 'a> Supervisor<'s, 'a> {
         }
     }
 
-    /// Handles an event and, if the partitions run on workers, those that have arrived with it.
+    /// Handles an event and those that have arrived with it.
     fn handle_arrived(&mut self, event: PartitionEvent) {
         let mut next = Some(event);
-        let mut ended = Vec::new();
+        let (mut ended, mut handled) = (Vec::new(), 0);
         while let Some(event) = next.take() {
             match event {
-                PartitionEvent::Ended(id) => ended.push(id),
+                PartitionEvent::Ended(id) if self.lookout.is_some() => ended.push(id),
+                // In the order in which the threads have reported.
                 other => self.handle(other),
             }
-            if self.lookout.is_some() && ended.len() < TOGETHER {
+            handled += 1;
+            if handled < TOGETHER {
                 next = self.channel.receive(Duration::ZERO).ok().flatten();
             }
         }
@@ -396,11 +386,8 @@ impl<'s, 'a> Supervisor<'s, 'a> {
 
     /// Notes the ends of partitions, as their rows or this process say.
     fn ended(&mut self, ids: &[StepExecutionId]) {
-        let ids: Vec<StepExecutionId> = ids
-            .iter()
-            .copied()
-            .filter(|id| self.out.contains_key(id))
-            .collect();
+        let mut ids = ids.to_vec();
+        ids.retain(|id| self.out.contains_key(id) && !self.note_end_here(*id));
         if ids.is_empty() {
             return;
         }
@@ -416,17 +403,26 @@ impl<'s, 'a> Supervisor<'s, 'a> {
             let id = row.id;
             unknown.remove(&id);
             // A worker that returns without an end could not record it: it is fenced, or its database is out of reach.
-            if self.lookout.is_some() && !row.status.is_final() {
+            if !row.status.is_final() {
                 self.lost.insert(id);
             } else if self.out.remove(&id).is_some() {
                 self.lost.remove(&id);
-                self.note(id, self.element.result(&row, &state));
+                self.note(id, self.element.ended(&row, &state));
             }
         }
         for id in unknown {
             self.out.remove(&id);
             self.note(id, Err(RepositoryError::Fault));
         }
+    }
+
+    /// Notes the end of a partition that ran in this process. Returns `false` if it ran elsewhere.
+    fn note_end_here(&mut self, id: StepExecutionId) -> bool {
+        let ended = lock(&self.element.ended_here).remove(&id);
+        let Some(ended) = ended else { return false };
+        self.out.remove(&id);
+        self.note(id, ended);
+        true
     }
 
     /// Passes a payload to the analyzer, unless it has been delivered before, comes from a worker that has lost the partition since, or
@@ -586,12 +582,12 @@ impl<'s, 'a> Supervisor<'s, 'a> {
     }
 
     /// Counts the end of a partition. Spec: SUBJOB-10
-    fn note(&mut self, id: StepExecutionId, ended: Result<(Outcome, String), RepositoryError>) {
+    fn note(&mut self, id: StepExecutionId, ended: Ended) {
         self.count_ended();
         match ended {
             Ok((outcome, exit_status)) => {
                 self.analysis.ended(outcome.status(), &exit_status);
-                let number = self.element.prepared(id).map_or(0, |prepared| prepared.number);
+                let number = self.element.number_of(id);
                 self.outcomes.insert(number as usize, outcome, Some(exit_status));
             }
             Err(error) => {

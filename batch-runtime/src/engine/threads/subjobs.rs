@@ -110,12 +110,23 @@ impl<'c, 'scope> SubjobThreads<'c, 'scope> {
             return None;
         }
         let report = self.reports.recv().ok()?;
-        if let Report::Ended(end) = &report {
+        self.received(&report);
+        Some(report)
+    }
+
+    /// Returns the next report, if there is one.
+    pub(in crate::engine) fn try_next(&mut self) -> Option<Report> {
+        let report = self.reports.try_recv().ok()?;
+        self.received(&report);
+        Some(report)
+    }
+
+    fn received(&mut self, report: &Report) {
+        if let Report::Ended(end) = report {
             let worker = Arc::clone(&end.worker);
             self.active.retain(|other| !Arc::ptr_eq(other, &worker));
             self.over(&worker);
         }
-        Some(report)
     }
 
     fn over(&self, worker: &Arc<Worker>) {

@@ -15,6 +15,7 @@ use super::session::Session;
 use crate::execution::StepCounters;
 use crate::ids::StepExecutionId;
 use crate::repository::{Channel, Listener, RepositoryError, StoredContext};
+use crate::status::BatchStatus;
 
 /// The tickets that a worker wants.
 pub(in crate::repository::diesel) struct WantedTickets<'a> {
@@ -54,14 +55,21 @@ pub(super) trait Backend: Send + Sync + Sized + 'static {
     /// Opens a connection, ready for use.
     fn connect(&self) -> Result<Self::Connection, RepositoryError>;
 
+    /// Opens a connection of the pool, which calls `make_durable` after its commits.
+    fn connect_for_pool(&self) -> Result<Self::Connection, RepositoryError> {
+        self.connect()
+    }
+
     /// Waits for the right to write; with `priority`, ahead of all others that wait in this process.
     fn write_lock(&self, priority: bool) -> QueryResult<Self::WriteLock>;
 
-    /// Returns the statement that begins a transaction which a loss of power may undo until the next write, and the
-    /// statement to execute after its commit. By default it is not relaxed: a server may crash while this process lives and
-    /// expects the step to be recorded.
-    fn begin_relaxed(&self) -> (&'static str, Option<&'static str>) {
-        (Self::BEGIN_WRITE, None)
+    /// Waits until what was committed survives a loss of power. Called after the right to write is released. By default it does already: a
+    /// server waits within the commit.
+    ///
+    /// # Errors
+    /// If the disk reports an error: what was committed may be lost.
+    fn make_durable(&self) -> std::io::Result<()> {
+        Ok(())
     }
 
     /// Returns whether the database ends with its last connection.
@@ -174,6 +182,7 @@ pub(super) struct NewStep<'a> {
     pub(super) id: i64,
     pub(super) name: &'a str,
     pub(super) job_execution: i64,
+    pub(super) status: BatchStatus,
     pub(super) now: DbTimestamp,
 }
 

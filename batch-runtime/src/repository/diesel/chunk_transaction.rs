@@ -193,7 +193,7 @@ pub(super) struct Chunk<D: Backend> {
 /// Fields are dropped in order: closing the connection rolls back, before another thread may write.
 struct Open<D: Backend> {
     connection: Session<D::Connection>,
-    _lock: D::WriteLock,
+    lock: D::WriteLock,
 }
 
 const SET_SAVEPOINT: &str = "SAVEPOINT batch_write";
@@ -239,10 +239,7 @@ impl<D: Backend> Chunk<D> {
         let lock = self.pool.write_lock()?;
         // Opened late: the pooled connection that was returned last has the newest pages cached.
         let connection = self.pool.begin(begin)?;
-        Ok(Open {
-            connection,
-            _lock: lock,
-        })
+        Ok(Open { connection, lock })
     }
 
     /// Returns the connection for the repository's own statements, after the writer. Checks by its first savepoint
@@ -309,8 +306,10 @@ impl<D: Backend> Chunk<D> {
             self.lost = pool::is_lost::<D>(&mut open.connection);
             return Err(pool::database_error(action, source));
         }
-        self.pool.put_back(open.connection);
-        Ok(())
+        let Open { connection, lock } = open;
+        drop(lock);
+        self.pool.put_back(connection);
+        self.pool.make_durable(action)
     }
 }
 

@@ -131,7 +131,7 @@ impl<D: Backend> Pool<D> {
     }
 
     fn connect(&self) -> Result<Session<D::Connection>, RepositoryError> {
-        let connection = self.shared.database.connect()?;
+        let connection = self.shared.database.connect_for_pool()?;
         Ok(Session::new(connection, self.shared.settings.clone()))
     }
 
@@ -146,8 +146,7 @@ impl<D: Backend> Pool<D> {
         action: &'static str,
         work: impl FnMut(&mut Session<D::Connection>, bool) -> Result<T, TransactionError<E>>,
     ) -> Result<T, E> {
-        let _lock = self.write_lock_for(action, false)?;
-        self.transaction(Retries::ONE, D::BEGIN_WRITE, action, work)
+        self.durable((Retries::ONE, false), action, work)
     }
 
     /// Waits for the right to write.
@@ -209,10 +208,8 @@ impl<D: Backend> Pool<D> {
         action: &'static str,
         mut work: impl FnMut(&mut Session<D::Connection>) -> Result<T, TransactionError<E>>,
     ) -> Result<T, E> {
-        let _lock = self.write_lock_for(action, false)?;
-        self.transaction(
-            self.retries(),
-            D::BEGIN_WRITE,
+        self.durable(
+            (self.retries(), false),
             action,
             |connection, in_doubt| match in_doubt {
                 false => work(connection),
@@ -228,8 +225,7 @@ impl<D: Backend> Pool<D> {
         action: &'static str,
         work: impl FnMut(&mut Session<D::Connection>, bool) -> Result<T, TransactionError<E>>,
     ) -> Result<T, E> {
-        let _lock = self.write_lock_for(action, false)?;
-        self.transaction(self.retries(), D::BEGIN_WRITE, action, work)
+        self.durable((self.retries(), false), action, work)
     }
 
     /// As `write_idempotent`, ahead of all others that wait in this process and without waiting for an unreachable database:
@@ -239,8 +235,7 @@ impl<D: Backend> Pool<D> {
         action: &'static str,
         work: impl FnMut(&mut Session<D::Connection>, bool) -> Result<T, TransactionError<E>>,
     ) -> Result<T, E> {
-        let _lock = self.write_lock_for(action, true)?;
-        self.transaction(Retries::ONE, D::BEGIN_WRITE, action, work)
+        self.durable((Retries::ONE, true), action, work)
     }
 
     fn write_lock_for<E: From<RepositoryError>>(
@@ -260,15 +255,29 @@ impl<D: Backend> Pool<D> {
         action: &'static str,
         work: impl FnMut(&mut Session<D::Connection>, bool) -> Result<T, TransactionError<E>>,
     ) -> Result<T, E> {
-        let failed = |source: DieselError| database_error::<E>(action, source);
         let _lock = self.write_lock_for(action, false)?;
-        let (begin, after_commit) = self.shared.database.begin_relaxed();
-        let (value, mut connection) = self.in_transaction(self.retries(), begin, action, work)?;
-        if let Some(statement) = after_commit {
-            connection.batch_execute(statement).map_err(failed)?;
-        }
-        self.put_back(connection);
+        self.transaction(self.retries(), D::BEGIN_WRITE, action, work)
+    }
+
+    /// Runs `work` in a transaction that writes, and waits until it survives a loss of power.
+    fn durable<T, E: From<RepositoryError>>(
+        &self,
+        (retries, priority): (Retries, bool),
+        action: &'static str,
+        work: impl FnMut(&mut Session<D::Connection>, bool) -> Result<T, TransactionError<E>>,
+    ) -> Result<T, E> {
+        let lock = self.write_lock_for(action, priority)?;
+        let value = self.transaction(retries, D::BEGIN_WRITE, action, work)?;
+        drop(lock);
+        self.make_durable(action)?;
         Ok(value)
+    }
+
+    /// Waits until what was committed survives a loss of power.
+    pub(super) fn make_durable<E: From<RepositoryError>>(&self, action: &'static str) -> Result<(), E> {
+        let failed =
+            |error: std::io::Error| database_error(action, DieselError::QueryBuilderError(Box::new(error)));
+        self.shared.database.make_durable().map_err(failed)
     }
 
     /// Runs queries on one state of the database.

@@ -105,6 +105,7 @@ impl MemoryRepository {
             configuration_location: Some(request.location.to_owned()),
         };
         let context = Some(Context::State(claimed.context));
+        let is_first = tables.newest(claimed.instance).is_none();
         let id = tables.insert_execution(row.clone(), claimed.parameters, context);
         let mut fence = 1;
         if let Some(instance) = tables.instances.get_mut(&claimed.instance) {
@@ -124,6 +125,7 @@ impl MemoryRepository {
                 partition: None,
             },
             taken_over: claimed.taken_over,
+            is_first,
         }
     }
 }

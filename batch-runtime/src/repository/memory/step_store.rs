@@ -4,13 +4,12 @@ use std::collections::BTreeSet;
 
 use super::tables::{Context, Tables};
 use super::{MemoryRepository, corrupt, fenced};
-use crate::clock::Timestamp;
 use crate::execution::{StepCounters, StepExecution};
 use crate::ids::{JobExecutionId, JobInstanceId, StepExecutionId};
 use crate::repository::rules::{self, StepRun, stored_message};
 use crate::repository::{
-    ChunkTransaction, ClaimedPartition, Ending, InnerSteps, Lease, MAX_VARCHAR, PartitionState,
-    RepositoryError, StepHistory, StepState, StepStore,
+    ChunkTransaction, ClaimedPartition, Ending, InnerSteps, Inserted, Lease, MAX_VARCHAR, NewStepExecution,
+    PartitionState, RepositoryError, StepHistory, StepState, StepStore,
 };
 use crate::status::BatchStatus;
 
@@ -39,18 +38,26 @@ impl StepStore for MemoryRepository {
         rules::step_history(last, &runs, since, |step| tables.step_state(step))
     }
 
-    fn create_step(
+    fn insert_step(
         &self,
         lease: &Lease,
-        name: &str,
-        state: &StepState,
-    ) -> Result<StepExecution, RepositoryError> {
+        new: &NewStepExecution<'_>,
+        decide: &dyn Fn(&StepHistory) -> Option<StepState>,
+    ) -> Result<Inserted, RepositoryError> {
+        // Only the lease holder inserts steps.
+        let history = match new.is_first {
+            true => StepHistory::default(),
+            false => self.step_history(lease.instance_id, new.name, new.since)?,
+        };
+        let Some(state) = decide(&history) else {
+            return Ok((history, None));
+        };
         let mut tables = self.alone();
         tables.ensure_held(lease, "record the step execution")?;
-        ensure_new(&tables, lease, name)?;
-        let row = new_step(lease, name, self.now());
-        let id = tables.insert_step(row.clone(), Some(Context::State(as_stored(state))));
-        Ok(StepExecution { id, ..row })
+        ensure_new(&tables, lease, new.name)?;
+        let row = rules::new_step(0, lease.execution_id, new.name, new.status, self.now());
+        let id = tables.insert_step(row.clone(), Some(Context::State(as_stored(&state))));
+        Ok((history, Some((StepExecution { id, ..row }, state))))
     }
 
     fn begin_step(&self, step: &mut StepExecution) -> Result<(), RepositoryError> {
@@ -117,6 +124,7 @@ impl StepStore for MemoryRepository {
         &self,
         lease: &Lease,
         names: &[String],
+        status: BatchStatus,
     ) -> Result<Vec<StepExecution>, RepositoryError> {
         let mut tables = self.alone();
         tables.ensure_held(lease, "record partitions")?;
@@ -125,7 +133,7 @@ impl StepStore for MemoryRepository {
         }
         let now = self.now();
         let create = |name: &String| {
-            let row = new_step(lease, name, now);
+            let row = rules::new_step(0, lease.execution_id, name, status, now);
             let id = tables.insert_step(row.clone(), Some(Context::State(StepState::default())));
             StepExecution { id, ..row }
         };
@@ -217,23 +225,6 @@ impl StepStore for MemoryRepository {
             ..step.clone()
         };
         Ok(())
-    }
-}
-
-fn new_step(lease: &Lease, name: &str, now: Timestamp) -> StepExecution {
-    StepExecution {
-        id: StepExecutionId(0),
-        job_execution_id: lease.execution_id,
-        step_name: name.to_owned(),
-        started: now,
-        ended: None,
-        last_updated: now,
-        status: BatchStatus::Starting,
-        exit_status: "EXECUTING".into(),
-        exit_message: String::new(),
-        counters: StepCounters::default(),
-        user_data: None,
-        version: 0,
     }
 }
 

@@ -15,8 +15,8 @@ use crate::ids::{JobExecutionId, JobInstanceId, StepExecutionId};
 use crate::parameters::JobParameters;
 use crate::repository::{
     ArchivedInstance, ClaimError, ClaimRequest, DeathOutcome, ElementBefore, ElementKind, ElementState,
-    Ending, ExecutionFilter, JobRepository, JobStore, Lease, RepositoryError, RestartPosition, StepState,
-    StepStore, StoredContext, Target, open,
+    Ending, ExecutionFilter, InsertStep, JobRepository, JobStore, Lease, RepositoryError, RestartPosition,
+    StepState, StepStore, StoredContext, Target, open,
 };
 use crate::status::BatchStatus;
 use crate::time_zone::TimeZone;
@@ -202,13 +202,14 @@ impl Side {
         };
         let (number, state, ending) = (random.below(9), state(random), ending(random));
         if number == 0 || steps.is_empty() {
-            let created = repository.create_step(lease, random.one_of(&STEPS), &state);
+            let status = random.one_of(&[BatchStatus::Starting, BatchStatus::Started]);
+            let created = repository.insert_with_status(lease, random.one_of(&STEPS), &state, status);
             steps.extend(created.as_ref().ok().cloned());
             return shown(created);
         }
         if number == 1 {
             let names = ["load:1".to_owned(), format!("load:{}", random.below(9) + 2)];
-            let created = repository.create_partitions(lease, &names);
+            let created = repository.create_partitions(lease, &names, BatchStatus::Starting);
             steps.extend(created.as_ref().ok().cloned().into_iter().flatten());
             return shown(created);
         }

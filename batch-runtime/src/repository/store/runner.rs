@@ -7,8 +7,10 @@ use crate::execution::{JobExecution, StepCounters, StepExecution};
 use crate::ids::{JobExecutionId, JobInstanceId, StepExecutionId};
 use crate::repository::{
     ChunkTransaction, Claim, ClaimError, ClaimRequest, ClaimedPartition, Connector, ElementState, Ending,
-    InnerSteps, Lease, PartitionState, RepositoryError, RestartPosition, Signals, StepHistory, StepState,
+    InnerSteps, Inserted, Lease, NewStepExecution, PartitionState, RepositoryError, RestartPosition, Signals,
+    StepHistory, StepState,
 };
+use crate::status::BatchStatus;
 
 /// The operations of the runner of a job execution, and of the keeper of its lease.
 pub(crate) trait JobStore: Send + Sync {
@@ -97,14 +99,15 @@ pub(crate) trait StepStore: Send + Sync {
         since: Option<i64>,
     ) -> Result<StepHistory, RepositoryError>;
 
-    /// Inserts a step execution, STARTING, with its context. A crash of the process afterwards counts as a start of the
-    /// step; after a loss of power the row may be missing.
-    fn create_step(
+    /// Reads the history of a step and, if `decide` returns a state for it, inserts its execution with that state as its context, in one
+    /// transaction. `decide` may be called again, must not use the repository, and returns nothing for a step that this job execution has
+    /// already. A crash of the process afterwards counts as a start of the step; after a loss of power the row may be missing.
+    fn insert_step(
         &self,
         lease: &Lease,
-        name: &str,
-        state: &StepState,
-    ) -> Result<StepExecution, RepositoryError>;
+        new: &NewStepExecution<'_>,
+        decide: &dyn Fn(&StepHistory) -> Option<StepState>,
+    ) -> Result<Inserted, RepositoryError>;
 
     /// Changes STARTING to STARTED.
     fn begin_step(&self, step: &mut StepExecution) -> Result<(), RepositoryError>;
@@ -147,11 +150,12 @@ pub(crate) trait StepStore: Send + Sync {
     /// Requests the partitions that workers have claimed to stop: STARTED becomes STOPPING.
     fn stop_partitions(&self, partitions: &[StepExecutionId]) -> Result<(), RepositoryError>;
 
-    /// As `create_step` for many partitions that have never run, by few statements.
+    /// Inserts the executions of many partitions that have never run, by few statements.
     fn create_partitions(
         &self,
         lease: &Lease,
         names: &[String],
+        status: BatchStatus,
     ) -> Result<Vec<StepExecution>, RepositoryError>;
 
     /// Returns those of the names that have step executions of the instance.

@@ -151,6 +151,8 @@ impl Repository {
             },
             execution,
             taken_over: Vec::new(),
+            // Reads the histories, of which nothing is known here.
+            is_first: false,
         }))
     }
 
@@ -202,6 +204,7 @@ impl Repository {
             execution,
             lease,
             taken_over,
+            is_first: claimed.previous.is_none(),
         }))
     }
 

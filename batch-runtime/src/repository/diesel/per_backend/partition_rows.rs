@@ -13,7 +13,9 @@ use crate::execution::StepExecution;
 use crate::ids::{JobInstanceId, StepExecutionId};
 use crate::repository::diesel::backend::{Backend, NewStep, Sequence};
 use crate::repository::diesel::session::{RunQueryDsl, planned_anew};
+use crate::repository::rules;
 use crate::repository::{Lease, RepositoryError, StepState, StoredContext};
+use crate::status::BatchStatus;
 
 impl Repository {
     /// Implements `StepStore::create_partitions`.
@@ -21,6 +23,7 @@ impl Repository {
         &self,
         lease: &Lease,
         names: &[String],
+        status: BatchStatus,
     ) -> Result<Vec<StepExecution>, RepositoryError> {
         const ACTION: &str = "record partitions";
         let now = self.now();
@@ -56,12 +59,16 @@ impl Repository {
                     id: *id,
                     name,
                     job_execution: lease.execution_id.0,
+                    status,
                     now,
                 })
                 .collect();
             Db::insert_steps(connection, &steps)?;
             insert_contexts(connection, &ids, &context)?;
-            rows(connection, &ids)
+            let row = |step: &NewStep<'_>| {
+                rules::new_step(step.id, lease.execution_id, step.name, status, self.time(now))
+            };
+            Ok(steps.iter().map(row).collect())
         })
     }
 

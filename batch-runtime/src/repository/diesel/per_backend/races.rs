@@ -8,7 +8,9 @@ use super::super::fixture::Place;
 use super::tests::{StartedJob, claim, number, observer, open, zombie};
 use super::*;
 use crate::ids::JobInstanceId;
-use crate::repository::{ArchiveStore, Ending, JobStore, OperatorStore, StepState, StepStore, StopOutcome};
+use crate::repository::{
+    ArchiveStore, Ending, InsertStep, JobStore, OperatorStore, StepState, StepStore, StopOutcome,
+};
 use crate::status::BatchStatus;
 
 const ROUNDS: usize = 20;

@@ -21,8 +21,8 @@ use crate::repository::diesel::session::RunQueryDsl;
 use crate::repository::diesel::transaction_error::TransactionError;
 use crate::repository::rules::{self, StepRun, stored_message};
 use crate::repository::{
-    ChunkTransaction, ClaimedPartition, Ending, InnerSteps, Lease, PartitionState, RepositoryError,
-    StepHistory, StepState, StepStore,
+    ChunkTransaction, ClaimedPartition, Ending, InnerSteps, Inserted, Lease, NewStepExecution,
+    PartitionState, RepositoryError, StepHistory, StepState, StepStore,
 };
 use crate::status::BatchStatus;
 
@@ -54,13 +54,13 @@ macro_rules! new_step_columns {
         let step: &$crate::repository::diesel::backend::NewStep<'_> = $step;
         (
             step_execution::step_execution_id.eq(step.id),
-            step_execution::version.eq(0),
+            step_execution::version.eq($crate::repository::rules::new_step_version(step.status)),
             step_execution::step_name.eq(step.name),
             step_execution::job_execution_id.eq(step.job_execution),
             step_execution::start_time.eq(step.now),
-            step_execution::status.eq($crate::status::BatchStatus::Starting.as_str()),
+            step_execution::status.eq(step.status.as_str()),
             counter_columns!($crate::execution::StepCounters::default()),
-            step_execution::exit_code.eq("EXECUTING"),
+            step_execution::exit_code.eq($crate::repository::rules::EXECUTING),
             step_execution::exit_message.eq(""),
             step_execution::last_updated.eq(step.now),
         )
@@ -77,58 +77,61 @@ impl StepStore for Repository {
         since: Option<i64>,
     ) -> Result<StepHistory, RepositoryError> {
         self.pool.read("read the step's history", |connection| {
-            let executions = execution_ids(connection, instance)?;
-            let (last, all) = last_step(connection, &executions, since, step_name)?;
-            let runs: Vec<StepRun> = all.into_iter().map(HistoryRow::into_run).collect();
-            let last = last.map(|last| last.into_execution(connection.settings()));
-            let last = last.transpose().map_err(rejected)?;
-            rules::step_history(last, &runs, since, |step| step_state_in(connection, step))
+            history_in(connection, instance, step_name, since)
         })
     }
 
-    fn create_step(
+    fn insert_step(
         &self,
         lease: &Lease,
-        name: &str,
-        state: &StepState,
-    ) -> Result<StepExecution, RepositoryError> {
+        new: &NewStepExecution<'_>,
+        decide: &dyn Fn(&StepHistory) -> Option<StepState>,
+    ) -> Result<Inserted, RepositoryError> {
         const ACTION: &str = "record the step execution";
         let now = self.now();
+        // What an attempt of unknown outcome has inserted, and the history before.
+        let mut attempted: Option<(StepHistory, StepState)> = None;
         self.pool.write_relaxed(ACTION, |connection, in_doubt| {
             if in_doubt {
                 // Waits for the end of the earlier attempt.
                 Db::lock_executions(connection, lease.instance_id.0)?;
+                if let Some((before, state)) = &attempted
+                    && let Some(inserted) = inserted_step(connection, lease.execution_id, new.name)?
+                {
+                    let inserted = inserted.into_execution(connection.settings()).map_err(rejected)?;
+                    self.ensure_held(connection, lease, ACTION)?;
+                    return Ok((before.clone(), Some((inserted, state.clone()))));
+                }
             }
             // Before the lock, because only the lease holder inserts steps.
-            if let Some(inserted) = inserted_step(connection, lease.execution_id, name)? {
-                let inserted = inserted.into_execution(connection.settings()).map_err(rejected)?;
-                self.ensure_held(connection, lease, ACTION)?;
-                return match in_doubt {
-                    true => Ok(inserted),
-                    // An index cannot hold this rule: a step of Spring Batch may run several times. Spec: REPO-53
-                    false => Err(corrupt(
-                        format!("step execution {}", inserted.id),
-                        format!("is already the one of step `{name}` in this job execution"),
-                    )),
-                };
-            }
+            let history = match new.is_first {
+                true => StepHistory::default(),
+                false => history_in(connection, lease.instance_id, new.name, new.since)?,
+            };
+            let Some(state) = decide(&history) else {
+                return Ok((history, None));
+            };
             // An insert has no VERSION to compare, so the lease itself is checked.
             Db::share_execution(connection, lease.execution_id.0)?;
             self.ensure_held(connection, lease, ACTION)?;
+            ensure_new(&history, lease)?;
             let id = Db::next_id(&self.pool, connection, Sequence::Step)?;
-            let step = NewStep {
-                id,
-                name,
-                job_execution: lease.execution_id.0,
-                now,
-            };
-            Db::insert_steps(connection, &[step])?;
+            let (name, status) = (new.name, new.status);
+            let job_execution = lease.execution_id.0;
+            Db::insert_steps(
+                connection,
+                &[NewStep {
+                    id,
+                    name,
+                    job_execution,
+                    status,
+                    now,
+                }],
+            )?;
             insert_step_context(connection, id, &state.encode(self.settings.max_varchar))?;
-            let row = step_execution::table
-                .find(id)
-                .select(StepRow::as_select())
-                .first(connection)?;
-            row.into_execution(connection.settings()).map_err(rejected)
+            let row = rules::new_step(id, lease.execution_id, name, status, self.time(now));
+            attempted = Some((history.clone(), state.clone()));
+            Ok((history, Some((row, state))))
         })
     }
 
@@ -232,8 +235,9 @@ impl StepStore for Repository {
         &self,
         lease: &Lease,
         names: &[String],
+        status: BatchStatus,
     ) -> Result<Vec<StepExecution>, RepositoryError> {
-        self.create_partition_rows(lease, names)
+        self.create_partition_rows(lease, names, status)
     }
 
     fn names_with_history(
@@ -384,6 +388,35 @@ impl Repository {
                 Ok(is_as_written(connection, step, step.status, now)?)
             })
     }
+}
+
+/// Fails if the job execution has an execution of the step. An index cannot hold this rule: a step of Spring Batch may run several times.
+/// Spec: REPO-53
+fn ensure_new(history: &StepHistory, lease: &Lease) -> Work<()> {
+    match &history.last {
+        Some(last) if last.job_execution_id == lease.execution_id => Err(corrupt(
+            format!("step execution {}", last.id),
+            format!(
+                "is already the one of step `{}` in this job execution",
+                last.step_name
+            ),
+        )),
+        _ => Ok(()),
+    }
+}
+
+fn history_in(
+    connection: &mut Connection,
+    instance: JobInstanceId,
+    name: &str,
+    since: Option<i64>,
+) -> Work<StepHistory> {
+    let executions = execution_ids(connection, instance)?;
+    let (last, all) = last_step(connection, &executions, since, name)?;
+    let runs: Vec<StepRun> = all.into_iter().map(HistoryRow::into_run).collect();
+    let last = last.map(|last| last.into_execution(connection.settings()));
+    let last = last.transpose().map_err(rejected)?;
+    rules::step_history(last, &runs, since, |step| step_state_in(connection, step))
 }
 
 /// Returns the condition for the row of `step` at its current version.

@@ -17,8 +17,8 @@ use crate::parameters::JobParameters;
 use crate::repository::diesel::session::RunQueryDsl;
 use crate::repository::owner::Owner;
 use crate::repository::{
-    ArchiveStore, Claim, ClaimError, ClaimRequest, ElementState, Ending, JobStore, Lease, Observations,
-    OperatorStore, StepState, StepStore, StopOutcome, Target,
+    ArchiveStore, Claim, ClaimError, ClaimRequest, ElementState, Ending, InsertStep, JobStore, Lease,
+    Observations, OperatorStore, StepState, StepStore, StopOutcome, Target,
 };
 use crate::status::BatchStatus;
 

@@ -19,6 +19,8 @@ pub(super) struct DatabaseFile {
     mode: u32,
     /// The device and the inode of the file that was opened first.
     identity: OnceLock<(u64, u64)>,
+    /// The write-ahead log, which is beside the file itself even if the path is a symbolic link.
+    log: OnceLock<PathBuf>,
 }
 
 impl DatabaseFile {
@@ -27,6 +29,7 @@ impl DatabaseFile {
             path,
             mode,
             identity: OnceLock::new(),
+            log: OnceLock::new(),
         }
     }
 
@@ -52,6 +55,23 @@ impl DatabaseFile {
         match options.write(true).create_new(true).open(&self.path) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
             created => created.map(drop),
+        }
+    }
+
+    /// Waits until the write-ahead log is on the disk.
+    pub(super) fn sync_log(&self) -> io::Result<()> {
+        let log = self.log.get_or_init(|| {
+            let file = self.path.canonicalize().unwrap_or_else(|_| self.path.clone());
+            let mut log = file.into_os_string();
+            log.push("-wal");
+            log.into()
+        });
+        // Opened each time: a log is a new file after a moment without connections.
+        match File::open(log) {
+            Ok(log) => log.sync_data(),
+            // The last connection has moved its content to the database, and has synced that.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            Err(error) => Err(error),
         }
     }
 

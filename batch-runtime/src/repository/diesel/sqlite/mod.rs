@@ -1,6 +1,7 @@
 //! SQLite: a file, or a database in memory, with one writer at a time.
 
 mod file;
+mod group_sync;
 mod schema;
 mod write_lock;
 
@@ -12,6 +13,7 @@ mod per_backend;
 #[cfg(test)]
 mod fixture;
 
+use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -33,6 +35,7 @@ use crate::clock::Clock;
 use crate::repository::owner::Owner;
 use crate::repository::{Observations, RepositoryError};
 use file::DatabaseFile;
+use group_sync::GroupSync;
 use per_backend::layout;
 use per_backend::step_store::{counter_columns, new_step_columns};
 use schema::{
@@ -69,8 +72,9 @@ pub(super) fn open(
     if !applied {
         Db::migrate(&mut connection).map_err(|MigrationFailed(error)| unusable(error))?;
     }
+    database.sync_in_group(&mut connection)?;
     // The path of the owners' lock files depends on the file, which exists now.
-    let mode = database.file.as_ref().map_or(file::MODE, DatabaseFile::mode);
+    let mode = database.file.as_ref().map_or(file::MODE, |file| file.mode());
     let owner = Owner::new(database.owners_directory(), mode);
     let pool = Pool::new(database, settings.clone(), lease_time)?;
     pool.put_back(connection);
@@ -155,14 +159,14 @@ impl Backend for SqliteDatabase {
         }))
     }
 
-    fn begin_relaxed(&self) -> (&'static str, Option<&'static str>) {
-        match self.synchronous {
-            "FULL" => (
-                "PRAGMA synchronous = NORMAL; BEGIN IMMEDIATE",
-                Some("PRAGMA synchronous = FULL"),
-            ),
-            _ => (Self::BEGIN_WRITE, None),
-        }
+    fn make_durable(&self) -> io::Result<()> {
+        self.group_sync.as_ref().map_or(Ok(()), |group| group.wait())
+    }
+
+    fn connect_for_pool(&self) -> Result<SqliteConnection, RepositoryError> {
+        let mut connection = self.connect()?;
+        self.sync_in_group(&mut connection)?;
+        Ok(connection)
     }
 
     fn connect(&self) -> Result<SqliteConnection, RepositoryError> {
@@ -258,10 +262,14 @@ impl Backend for SqliteDatabase {
 pub(super) struct SqliteDatabase {
     url: String,
     target: String,
-    file: Option<DatabaseFile>,
+    file: Option<Arc<DatabaseFile>>,
     synchronous: &'static str,
+    /// Waits for the disk after the commits of the pool, if they have to survive a loss of power.
+    group_sync: Option<GroupSync<SyncFile>>,
     write_queue: Arc<WriteQueue>,
 }
+
+type SyncFile = Box<dyn Fn() -> io::Result<()> + Send + Sync>;
 
 impl SqliteDatabase {
     /// Parses `sqlite://PATH` or `sqlite://:memory:`, optionally with `?synchronous=full|normal&file_mode=MODE`.
@@ -304,18 +312,21 @@ impl SqliteDatabase {
             path => {
                 // Absolute, because the program may change its working directory.
                 let file = std::path::absolute(path).map_err(|error| reject(error.to_string()))?;
-                let file = DatabaseFile::new(file, mode);
+                let file = Arc::new(DatabaseFile::new(file, mode));
                 let target = file
                     .uri()
                     .ok_or_else(|| reject("the path is not valid UTF-8".into()))?;
                 (target, Some(file))
             }
         };
+        let synced = file.clone().filter(|_| synchronous == "FULL");
+        let sync = |file: Arc<DatabaseFile>| -> SyncFile { Box::new(move || file.sync_log()) };
         Ok(Self {
             url: url.to_owned(),
             target,
             file,
             synchronous,
+            group_sync: synced.map(|file| GroupSync::new(sync(file))),
             write_queue: Arc::default(),
         })
     }
@@ -334,7 +345,7 @@ impl SqliteDatabase {
 
     /// Returns a hint to add to SQLite's message if it cannot open a file.
     fn hint(&self) -> &'static str {
-        let Some(file) = self.file.as_ref().map(DatabaseFile::path) else {
+        let Some(file) = self.file.as_ref().map(|file| file.path()) else {
             return "";
         };
         if file.is_dir() {
@@ -367,6 +378,16 @@ impl SqliteDatabase {
 
     fn use_write_ahead_log(&self, connection: &mut SqliteConnection) -> Result<(), RepositoryError> {
         use_write_ahead_log(connection).map_err(|error| self.unusable(Box::new(error)))
+    }
+
+    /// Lets the connection commit without a wait for the disk: the pool waits after the commit.
+    fn sync_in_group(&self, connection: &mut SqliteConnection) -> Result<(), RepositoryError> {
+        match self.group_sync {
+            Some(_) => connection
+                .batch_execute("PRAGMA synchronous = NORMAL")
+                .map_err(|error| self.unusable(Box::new(error))),
+            None => Ok(()),
+        }
     }
 
     fn unusable(&self, source: Box<dyn std::error::Error + Send + Sync>) -> RepositoryError {
