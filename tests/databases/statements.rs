@@ -18,11 +18,17 @@ struct Counted {
     prepared_again: Vec<String>,
 }
 
-static COUNTED: Mutex<Counted> = Mutex::new(Counted {
-    database: String::new(),
-    statements: Vec::new(),
-    prepared_again: Vec::new(),
-});
+impl Counted {
+    const fn new() -> Self {
+        Self {
+            database: String::new(),
+            statements: Vec::new(),
+            prepared_again: Vec::new(),
+        }
+    }
+}
+
+static COUNTED: Mutex<Counted> = Mutex::new(Counted::new());
 
 /// The tests of this file, one after the other.
 static ONE: Mutex<()> = Mutex::new(());
@@ -129,6 +135,14 @@ impl CountedNowhere {
     fn checkpoint(&mut self) {}
 }
 
+/// Counts the statements of another database from now on.
+fn count_statements_of(stage: &Stage) {
+    *COUNTED.lock().unwrap() = Counted {
+        database: stage.place().address().to_owned(),
+        ..Counted::new()
+    };
+}
+
 /// Returns the statements of one whole job.
 fn statements_of(stage: &Stage, limit: u32, run: u32) -> Vec<String> {
     COUNTED.lock().unwrap().statements.clear();
@@ -182,7 +196,7 @@ fn a_chunk_costs_few_statements_and_a_launch_a_constant_number() {
 
 fn check(database: Database) {
     let stage = Stage::on(database, JOB);
-    COUNTED.lock().unwrap().database = stage.place().address().to_owned();
+    count_statements_of(&stage);
     statements_of(&stage, 5, 0);
     let short = statements_of(&stage, 5, 1);
     let long = statements_of(&stage, 1_005, 2);
@@ -259,7 +273,7 @@ fn a_connection_prepares_a_statement_once() {
     set_default_instrumentation(recorder).unwrap();
     for database in Database::ALL {
         let stage = Stage::on(database, KINDS);
-        COUNTED.lock().unwrap().database = stage.place().address().to_owned();
+        count_statements_of(&stage);
         let few = prepared_again(&stage, "local", "4", 0);
         let more = prepared_again(&stage, "local", "16", 10);
         let worker = stage.another_runtime().worker().slots(1).start().unwrap();

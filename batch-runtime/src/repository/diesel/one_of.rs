@@ -160,3 +160,50 @@ macro_rules! padded {
 padded!(diesel::sqlite::Sqlite);
 #[cfg(feature = "mysql")]
 padded!(diesel::mysql::Mysql);
+
+#[cfg(all(test, feature = "sqlite"))]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicU32, Ordering};
+
+    use diesel::connection::{InstrumentationEvent, SimpleConnection};
+    use diesel::prelude::{Connection, ExpressionMethods, QueryDsl, SqliteConnection};
+
+    use super::{none_of, one_of};
+    use crate::repository::diesel::session::{RunQueryDsl, Session, SessionSettings};
+
+    diesel::table! { line (id) { id -> BigInt, } }
+
+    /// Lists select what they contain; those of 0 to 8 values have five texts, each prepared once.
+    #[test]
+    fn lists_are_prepared_once_for_each_power_of_two() {
+        let mut connection = SqliteConnection::establish(":memory:").unwrap();
+        connection
+            .batch_execute(
+                "CREATE TABLE line (id); INSERT INTO line VALUES (1), (2), (3), (4), (5), (6), (7), (8), (9)",
+            )
+            .unwrap();
+        let prepared = Arc::new(AtomicU32::new(0));
+        let count = Arc::clone(&prepared);
+        connection.set_instrumentation(move |event: InstrumentationEvent<'_>| {
+            if matches!(event, InstrumentationEvent::CacheQuery { .. }) {
+                count.fetch_add(1, Ordering::Relaxed);
+            }
+        });
+        let mut session = Session::new(connection, SessionSettings::default());
+        for length in [0, 1, 2, 3, 4, 5, 6, 7, 8, 3, 0] {
+            let lines = line::table.order(line::id).select(line::id);
+            let of: Vec<i64> = lines
+                .filter(one_of(line::id, 1..=length))
+                .load(&mut session)
+                .unwrap();
+            assert_eq!(of, (1..=length).collect::<Vec<_>>());
+            let others: Vec<i64> = lines
+                .filter(none_of(line::id, 1..=length))
+                .load(&mut session)
+                .unwrap();
+            assert_eq!(others, (length + 1..=9).collect::<Vec<_>>());
+        }
+        assert_eq!(prepared.load(Ordering::Relaxed), 2 * 5);
+    }
+}
