@@ -1,19 +1,45 @@
-//! The statement budget: the statements of the repository per chunk and per launch.
+//! The statement budget: the statements of the repository per chunk and per launch, each prepared once for a connection.
 
-use std::sync::Mutex;
+use std::collections::HashSet;
+use std::sync::{Mutex, PoisonError};
 
+use batch_runtime::BatchStatus;
 use batch_runtime::prelude::*;
 use batch_tests::database::Database;
 use batch_tests::stage::Stage;
 use diesel::connection::{Instrumentation, InstrumentationEvent, set_default_instrumentation};
 
-/// The database whose statements are counted, by its address, and the statements so far.
-static COUNTED: Mutex<(String, Vec<String>)> = Mutex::new((String::new(), Vec::new()));
+/// The statements of one database.
+struct Counted {
+    /// The address of the database.
+    database: String,
+    statements: Vec<String>,
+    /// Those that a connection has prepared before.
+    prepared_again: Vec<String>,
+}
+
+impl Counted {
+    const fn new() -> Self {
+        Self {
+            database: String::new(),
+            statements: Vec::new(),
+            prepared_again: Vec::new(),
+        }
+    }
+}
+
+static COUNTED: Mutex<Counted> = Mutex::new(Counted::new());
+
+/// The tests of this file, one after the other.
+static ONE: Mutex<()> = Mutex::new(());
 
 /// One for each connection of the process.
 #[derive(Default)]
 struct Recorder {
     url: String,
+    prepared: HashSet<String>,
+    /// Those of `prepared` that the connection keeps.
+    kept: HashSet<String>,
 }
 
 impl Instrumentation for Recorder {
@@ -21,12 +47,25 @@ impl Instrumentation for Recorder {
         match event {
             InstrumentationEvent::StartEstablishConnection { url, .. } => url.clone_into(&mut self.url),
             InstrumentationEvent::StartQuery { query, .. } => {
-                let (database, statements) = &mut *COUNTED.lock().unwrap();
-                // The keeper's statements are timed, independent of the job.
-                let is_keeper = std::thread::current().name() == Some("batch-keeper");
-                if is_address_of(database, &self.url) && !is_keeper {
-                    statements.push(query.to_string());
+                let counted = &mut *COUNTED.lock().unwrap();
+                if is_address_of(&counted.database, &self.url) {
+                    let query = query.to_string();
+                    let text = query.split(" -- binds:").next().unwrap();
+                    if !is_transaction(text)
+                        && !self.kept.contains(text)
+                        && !self.prepared.insert(text.to_owned())
+                    {
+                        counted.prepared_again.push(text.to_owned());
+                    }
+                    // The keeper's statements are timed, independent of the job.
+                    if std::thread::current().name() != Some("batch-keeper") {
+                        counted.statements.push(query);
+                    }
                 }
+            }
+            // Follows the start of the query that is prepared.
+            InstrumentationEvent::CacheQuery { sql, .. } => {
+                self.kept.insert(sql.to_owned());
             }
             _ => {}
         }
@@ -96,18 +135,26 @@ impl CountedNowhere {
     fn checkpoint(&mut self) {}
 }
 
+/// Counts the statements of another database from now on.
+fn count_statements_of(stage: &Stage) {
+    *COUNTED.lock().unwrap() = Counted {
+        database: stage.place().address().to_owned(),
+        ..Counted::new()
+    };
+}
+
 /// Returns the statements of one whole job.
 fn statements_of(stage: &Stage, limit: u32, run: u32) -> Vec<String> {
-    COUNTED.lock().unwrap().1.clear();
+    COUNTED.lock().unwrap().statements.clear();
     let (limit, run) = (limit.to_string(), run.to_string());
     stage.launch("count", [("limit", limit.as_str()), ("run", run.as_str())]);
-    let mut statements = std::mem::take(&mut COUNTED.lock().unwrap().1);
+    let mut statements = std::mem::take(&mut COUNTED.lock().unwrap().statements);
     // One more connection, if the keeper uses the other one at that moment.
     statements.retain(|statement| {
         ![
             "PRAGMA busy_timeout",
             "PRAGMA journal_mode",
-            "SET lock_timeout",
+            "SELECT set_config(",
             "SET SESSION ",
         ]
         .iter()
@@ -116,13 +163,21 @@ fn statements_of(stage: &Stage, limit: u32, run: u32) -> Vec<String> {
     statements
 }
 
+/// Returns whether a statement begins or ends a transaction. Databases do not prepare these.
+fn is_transaction(statement: &str) -> bool {
+    let words = [
+        "BEGIN",
+        "START TRANSACTION",
+        "SET TRANSACTION",
+        "COMMIT",
+        "PRAGMA synchronous",
+    ];
+    words.iter().any(|word| statement.starts_with(word))
+}
+
 fn metadata(statements: &[String]) -> usize {
-    let words = ["BEGIN", "START TRANSACTION", "SET TRANSACTION", "COMMIT"];
-    let transaction = |statement: &&String| words.iter().any(|word| statement.starts_with(word));
-    statements
-        .iter()
-        .filter(|statement| !transaction(statement))
-        .count()
+    let repository = |statement: &&String| !is_transaction(statement);
+    statements.iter().filter(repository).count()
 }
 
 /// Two metadata statements per chunk, one on PostgreSQL (three are allowed), in one transaction; the number per launch
@@ -131,17 +186,17 @@ fn metadata(statements: &[String]) -> usize {
 /// Spec: REPO-62, CHUNK-LOOP-12
 #[test]
 fn a_chunk_costs_few_statements_and_a_launch_a_constant_number() {
+    let _one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
     // Connections are recorded from their creation.
     set_default_instrumentation(recorder).unwrap();
     for database in Database::ALL {
         check(database);
-        check_transactions(database);
     }
 }
 
 fn check(database: Database) {
     let stage = Stage::on(database, JOB);
-    COUNTED.lock().unwrap().0 = stage.place().address().to_owned();
+    count_statements_of(&stage);
     statements_of(&stage, 5, 0);
     let short = statements_of(&stage, 5, 1);
     let long = statements_of(&stage, 1_005, 2);
@@ -193,6 +248,16 @@ fn few_or_many(count: usize) -> [String; 2] {
     ]
 }
 
+const KINDS: &str = r#"<job id="kinds">
+  <step id="chunks" next="batchlet"><chunk reader="CountedNumbers" processor="CountedSame" writer="CountedNowhere" commit-interval="10"/></step>
+  <step id="batchlet" next="partitions"><batchlet ref="CountedNothing"/></step>
+  <step id="partitions">
+    <properties><property name="batch.dispatch" value="${dispatch}"/></properties>
+    <chunk reader="CountedNumbers" processor="CountedSame" writer="CountedNowhere" commit-interval="10"/>
+    <partition instances="${partitions}"/>
+  </step>
+</job>"#;
+
 #[derive(BatchArtifact)]
 struct CountedNothing {}
 
@@ -200,7 +265,7 @@ struct CountedNothing {}
 impl CountedNothing {
     #[process]
     fn process(&self) -> String {
-        "COMPLETED".into()
+        "DONE".to_owned()
     }
     #[cancel]
     fn cancel(&self) {}
@@ -209,22 +274,78 @@ impl CountedNothing {
 /// A step and a partition have one transaction at the begin and one at the end, and none that only reads.
 ///
 /// Spec: D-102
-fn check_transactions(database: Database) {
-    for (few, many) in few_or_many(1).into_iter().zip(few_or_many(11)) {
-        let transactions = [few, many].map(|xml| {
-            let stage = Stage::on(database, &xml);
-            let job = xml.split('\'').nth(1).unwrap();
-            COUNTED.lock().unwrap().0 = stage.place().address().to_owned();
-            COUNTED.lock().unwrap().1.clear();
-            stage.launch(job, [("run", "1")]);
-            let statements = std::mem::take(&mut COUNTED.lock().unwrap().1);
-            let commits = statements.iter().filter(|statement| *statement == "COMMIT");
-            commits.count()
-        });
-        assert_eq!(
-            transactions[1] - transactions[0],
-            20,
-            "{database:?}: {transactions:?}"
-        );
+#[test]
+fn a_step_has_one_transaction_at_its_begin_and_one_at_its_end() {
+    let _one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
+    set_default_instrumentation(recorder).unwrap();
+    for database in Database::ALL {
+        for (few, many) in few_or_many(1).into_iter().zip(few_or_many(11)) {
+            let transactions = [few, many].map(|xml| transactions_of(database, &xml));
+            assert_eq!(
+                transactions[1] - transactions[0],
+                20,
+                "{database:?}: {transactions:?}"
+            );
+        }
     }
+}
+
+fn transactions_of(database: Database, xml: &str) -> usize {
+    let stage = Stage::on(database, xml);
+    let job = xml.split('\'').nth(1).unwrap();
+    count_statements_of(&stage);
+    stage.launch(job, [("run", "1")]);
+    let statements = std::mem::take(&mut COUNTED.lock().unwrap().statements);
+    statements
+        .iter()
+        .filter(|statement| *statement == "COMMIT")
+        .count()
+}
+
+/// Launches the job several times, and returns the statements that a connection has prepared more than once.
+fn prepared_again(stage: &Stage, dispatch: &str, partitions: &str, first: u32) -> Vec<String> {
+    for run in first..first + 3 {
+        let run = run.to_string();
+        let values = [
+            ("dispatch", dispatch),
+            ("partitions", partitions),
+            ("run", run.as_str()),
+            ("limit", "105"),
+        ];
+        let execution = stage.launch("kinds", values);
+        let ended = stage.operator().job_execution(execution).unwrap().unwrap();
+        assert_eq!(ended.status, BatchStatus::Completed, "{}", ended.exit_message);
+    }
+    std::mem::take(&mut COUNTED.lock().unwrap().prepared_again)
+}
+
+/// A connection prepares a statement once, whatever the number of chunks, steps, partitions and launches. The exception on servers
+/// are statements about many partitions at once.
+///
+/// Spec: CHUNK-LOOP-12, REPO-62
+#[test]
+fn a_connection_prepares_a_statement_once() {
+    let _one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
+    set_default_instrumentation(recorder).unwrap();
+    for database in Database::ALL {
+        let stage = Stage::on(database, KINDS);
+        count_statements_of(&stage);
+        let few = prepared_again(&stage, "local", "4", 0);
+        let more = prepared_again(&stage, "local", "16", 10);
+        let worker = stage.another_runtime().worker().slots(1).start().unwrap();
+        let remote = prepared_again(&stage, "repository", "8", 20);
+        worker.drain();
+        worker.wait();
+        let again: Vec<String> = [few, more, remote].concat();
+        let again: Vec<&String> = again
+            .iter()
+            .filter(|statement| !is_about_many(statement))
+            .collect();
+        assert!(again.is_empty(), "{database:?}: {again:#?}");
+    }
+}
+
+/// Returns whether a statement reads or writes many rows: by a list of any length on PostgreSQL, or with several rows of values.
+fn is_about_many(statement: &str) -> bool {
+    statement.contains(" = ANY($") || statement.contains("), (")
 }

@@ -3,12 +3,11 @@
 //! its migrations, its scheme in `url.rs` and its variants in `connection.rs` and `chunk_transaction.rs`.
 
 use diesel::connection::{AnsiTransactionManager, Connection};
-use diesel::expression::SqlLiteral;
 use diesel::result::{Error as DieselError, QueryResult};
-use diesel::sql_types::BigInt;
 
 use super::connection::RepositoryConnection;
 use super::db_timestamp::DbTimestamp;
+use super::fixed_sql::{FixedSql, FixedText, fixed_sql};
 use super::migrations::{MigrationFailed, Migrations};
 use super::pool::Pool;
 use super::session::Session;
@@ -38,6 +37,9 @@ pub(super) trait Backend: Send + Sync + Sized + 'static {
 
     /// The right to write, on a database that has one writer at a time.
     type WriteLock: Send;
+
+    /// The text of `now`.
+    type Clock: FixedText;
 
     /// Starts a transaction that writes. Each statement sees what was committed before the statement.
     const BEGIN_WRITE: &'static str;
@@ -109,7 +111,9 @@ pub(super) trait Backend: Send + Sync + Sized + 'static {
     fn insert_steps(connection: &mut Session<Self::Connection>, steps: &[NewStep<'_>]) -> QueryResult<()>;
 
     /// Returns the expression for the database's clock, in milliseconds since 1970: hosts share it.
-    fn now() -> SqlLiteral<BigInt>;
+    fn now() -> FixedSql<Self::Clock> {
+        fixed_sql()
+    }
 
     /// Locks an instance until the end of the transaction, so that launches, restarts and stops of it happen one after the
     /// other. Returns `false` if it has been deleted. Locks are always taken in the order instance, executions, steps and

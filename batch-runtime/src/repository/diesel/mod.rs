@@ -12,19 +12,21 @@ mod backend;
 mod chunk_transaction;
 mod connection;
 mod db_timestamp;
+mod fixed_sql;
 mod migrations;
 #[cfg(feature = "mysql")]
 mod mysql;
+mod one_of;
 mod pool;
 #[cfg(feature = "postgres")]
 mod postgres;
-mod prepared_update;
 mod schema;
 mod session;
 #[cfg(feature = "sqlite")]
 mod sqlite;
 mod table_prefix;
 mod transaction_error;
+mod update;
 mod url;
 
 use std::sync::Arc;

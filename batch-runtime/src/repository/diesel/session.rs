@@ -7,12 +7,9 @@ use std::ops::{Deref, DerefMut};
 
 use diesel::backend::Backend;
 use diesel::connection::{Connection, DefaultLoadingMode, LoadConnection};
-use diesel::dsl::sql;
-use diesel::expression::SqlLiteral;
 use diesel::query_builder::{AsQuery, AstPass, Query, QueryBuilder, QueryFragment, QueryId};
 use diesel::query_dsl::methods::{ExecuteDsl, LimitDsl, LoadQuery};
 use diesel::result::QueryResult;
-use diesel::sql_types::Bool;
 
 use super::db_timestamp::DbTimestamp;
 use super::table_prefix::TablePrefix;
@@ -126,12 +123,6 @@ pub(super) trait RunQueryDsl<C>: Sized {
 }
 
 impl<Q: QueryId, C> RunQueryDsl<C> for Q {}
-
-/// A condition that is always true, with which the database plans a statement each time. PostgreSQL keeps the plan of a prepared statement, and
-/// that of many ids for a table that is still small would read the whole table, until the next `ANALYZE`.
-pub(super) fn planned_anew() -> SqlLiteral<Bool> {
-    sql("1 = 1")
-}
 
 /// A query whose tables have the prefix of the session.
 ///

@@ -15,12 +15,12 @@ mod fixture;
 
 use diesel::connection::{Connection as _, SimpleConnection};
 use diesel::dsl::sql;
-use diesel::expression::SqlLiteral;
 use diesel::prelude::*;
 use diesel::result::Error as DieselError;
 use diesel::sql_types::BigInt;
 
 use super::backend::{Backend, ChunkRows, NewStep, Sequence, TicketRow, UpdatedRows, WantedTickets};
+use super::fixed_sql::{FixedText, fixed_queries, fixed_query, fixed_sql};
 use super::migrations::{MigrationFailed, Migrations};
 use super::pool::Pool;
 use super::session::{RunQueryDsl, Session};
@@ -58,9 +58,29 @@ impl MysqlDatabase {
     }
 }
 
+pub(super) struct DatabaseClock;
+
+impl FixedText for DatabaseClock {
+    const TEXT: &'static str = "CAST(UNIX_TIMESTAMP(NOW(6)) * 1000 AS SIGNED)";
+}
+
+struct LastId;
+
+impl FixedText for LastId {
+    const TEXT: &'static str = "CAST(LAST_INSERT_ID() AS SIGNED)";
+}
+
+fixed_queries! {
+    NextInstances: "UPDATE BATCH_JOB_SEQ SET ID = LAST_INSERT_ID(ID + ", ") LIMIT 1";
+    NextExecutions: "UPDATE BATCH_JOB_EXECUTION_SEQ SET ID = LAST_INSERT_ID(ID + ", ") LIMIT 1";
+    NextSteps: "UPDATE BATCH_STEP_EXECUTION_SEQ SET ID = LAST_INSERT_ID(ID + ", ") LIMIT 1";
+    SharedExecution: "SELECT JOB_EXECUTION_ID FROM BATCH_JOB_EXECUTION WHERE JOB_EXECUTION_ID = ", " LOCK IN SHARE MODE";
+}
+
 impl Backend for MysqlDatabase {
     type Connection = MysqlConnection;
     type WriteLock = ();
+    type Clock = DatabaseClock;
 
     const BEGIN_WRITE: &'static str = "START TRANSACTION";
     const BEGIN_READ: &'static str = "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ;
@@ -117,28 +137,21 @@ impl Backend for MysqlDatabase {
         sequence: Sequence,
         count: usize,
     ) -> QueryResult<Vec<i64>> {
-        let table = match sequence {
-            Sequence::Instance => "BATCH_JOB_SEQ",
-            Sequence::Execution => "BATCH_JOB_EXECUTION_SEQ",
-            Sequence::Step => "BATCH_STEP_EXECUTION_SEQ",
-        };
-        let allocate = format!("UPDATE {table} SET ID = LAST_INSERT_ID(ID + {count}) LIMIT 1");
+        let count = i64::try_from(count).unwrap_or(0);
         let last: Result<i64, RepositoryError> = pool.write_idempotent("allocate an id", |connection, _| {
-            diesel::sql_query(&allocate).execute(connection)?;
-            let id = sql::<BigInt>("CAST(LAST_INSERT_ID() AS SIGNED)");
-            Ok(diesel::select(id).get_result(connection)?)
+            match sequence {
+                Sequence::Instance => fixed_query::<NextInstances>(count).execute(connection)?,
+                Sequence::Execution => fixed_query::<NextExecutions>(count).execute(connection)?,
+                Sequence::Step => fixed_query::<NextSteps>(count).execute(connection)?,
+            };
+            Ok(diesel::select(fixed_sql::<LastId>()).get_result(connection)?)
         });
         let last = last.map_err(|error| DieselError::QueryBuilderError(Box::new(error)))?;
-        let count = i64::try_from(count).unwrap_or(0);
         Ok((last - count + 1..=last).collect())
     }
 
     fn insert_steps(connection: &mut Connection, steps: &[NewStep<'_>]) -> QueryResult<()> {
         new_rows::insert_steps(connection, steps)
-    }
-
-    fn now() -> SqlLiteral<BigInt> {
-        sql::<BigInt>("CAST(UNIX_TIMESTAMP(NOW(6)) * 1000 AS SIGNED)")
     }
 
     fn lock_instance(connection: &mut Connection, instance: i64) -> QueryResult<bool> {
@@ -162,10 +175,8 @@ impl Backend for MysqlDatabase {
 
     /// MariaDB does not support the `FOR SHARE` of diesel.
     fn share_execution(connection: &mut Connection, execution: i64) -> QueryResult<()> {
-        let row =
-            "SELECT JOB_EXECUTION_ID FROM BATCH_JOB_EXECUTION WHERE JOB_EXECUTION_ID = ? LOCK IN SHARE MODE";
-        let row = diesel::sql_query(row).bind::<BigInt, _>(execution);
-        row.execute(connection).map(drop)
+        let _: Vec<i64> = fixed_query::<SharedExecution>(execution).load(connection)?;
+        Ok(())
     }
 
     fn end_sessions(connection: &mut Connection, owner: &str) -> QueryResult<()> {
@@ -177,6 +188,6 @@ impl Backend for MysqlDatabase {
     }
 
     fn update_chunk_rows(connection: &mut Connection, rows: &ChunkRows<'_>) -> QueryResult<UpdatedRows> {
-        chunk_rows::update(connection, rows)
+        chunk_rows::write(connection, rows)
     }
 }

@@ -8,11 +8,11 @@ use super::per_backend::contexts::update_context;
 use super::per_backend::step_store::counter_columns;
 use super::schema::step_execution;
 use crate::repository::diesel::backend::{ChunkRows, UpdatedRows};
-use crate::repository::diesel::prepared_update::prepared_update;
 use crate::repository::diesel::session::RunQueryDsl;
+use crate::repository::diesel::update::update;
 
 /// Implements `Backend::update_chunk_rows`.
-pub(super) fn update(connection: &mut Connection, rows: &ChunkRows<'_>) -> QueryResult<UpdatedRows> {
+pub(super) fn write(connection: &mut Connection, rows: &ChunkRows<'_>) -> QueryResult<UpdatedRows> {
     let of_version = step_execution::step_execution_id
         .eq(rows.step.0)
         .and(step_execution::version.eq(rows.version));
@@ -21,7 +21,9 @@ pub(super) fn update(connection: &mut Connection, rows: &ChunkRows<'_>) -> Query
         counter_columns!(rows.counters),
         step_execution::last_updated.eq(rows.now),
     );
-    let steps = prepared_update(step_execution::table, of_version, values).execute(connection)?;
+    let steps = update(step_execution::table.filter(of_version))
+        .set(values)
+        .execute(connection)?;
     let contexts = match steps {
         0 => 0,
         _ => update_context(connection, rows.step, rows.context)?,

@@ -15,6 +15,7 @@ use crate::execution::JobExecution;
 use crate::ids::{JobExecutionId, StepExecutionId};
 use crate::parameters::JobParameters;
 use crate::repository::diesel::backend::{Backend, Sequence};
+use crate::repository::diesel::one_of::{one_of, one_of_many};
 use crate::repository::diesel::session::RunQueryDsl;
 use crate::repository::diesel::transaction_error::{
     TransactionError, concurrent_change, on_unique_violation,
@@ -336,14 +337,14 @@ const STEPS: usize = 500;
 /// Checks that rows and contexts of steps can be read.
 fn check_steps(connection: &mut Connection, steps: &[i64]) -> Work<()> {
     let rows: Vec<StepRow> = step_execution::table
-        .filter(step_execution::step_execution_id.eq_any(steps))
+        .filter(one_of_many(step_execution::step_execution_id, steps))
         .select(StepRow::as_select())
         .load(connection)?;
     for row in rows {
         row.into_execution(connection.settings()).map_err(rejected)?;
     }
     let contexts: Vec<(i64, String, Option<String>)> = step_context::table
-        .filter(step_context::step_execution_id.eq_any(steps))
+        .filter(one_of_many(step_context::step_execution_id, steps))
         .select((
             step_context::step_execution_id,
             step_context::short_context,
@@ -450,7 +451,7 @@ fn ended_executions(
     let final_statuses = [BatchStatus::Completed, BatchStatus::Abandoned].map(BatchStatus::as_str);
     let ended: Vec<(i64, Option<String>)> = job_execution::table
         .filter(job_execution::job_instance_id.eq(instance))
-        .filter(job_execution::status.eq_any(final_statuses))
+        .filter(one_of(job_execution::status, final_statuses))
         .select((job_execution::job_execution_id, job_execution::status))
         .load(connection)?;
     let known = |status: Option<String>| BatchStatus::from_repository(&status.unwrap_or_default());

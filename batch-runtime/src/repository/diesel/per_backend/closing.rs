@@ -10,14 +10,16 @@ use crate::ids::JobExecutionId;
 use crate::repository::RepositoryError;
 use crate::repository::diesel::backend::Backend;
 use crate::repository::diesel::db_timestamp::DbTimestamp;
+use crate::repository::diesel::one_of::one_of;
 use crate::repository::diesel::session::RunQueryDsl;
 use crate::repository::diesel::transaction_error::TransactionError;
+use crate::repository::diesel::update::update;
 use crate::repository::rules::{Closing, OPEN as OPEN_STATUSES, stored_message};
 
 /// Updates an execution or step execution that its owner cannot end any more.
 macro_rules! closed {
     ($table:ident, $id:expr, $ended:expr, $closing:expr, $message:expr) => {
-        diesel::update($table::table.find($id)).set((
+        update($table::table.find($id)).set((
             $table::version.eq($table::version + 1),
             $table::status.eq($closing.status.as_str()),
             $table::exit_code.eq($closing.exit_code),
@@ -62,7 +64,7 @@ impl Repository {
         let noted = self.owner.note_of(owner);
         let executions: Vec<OpenExecution> = job_execution::table
             .filter(job_execution::job_instance_id.eq(instance))
-            .filter(job_execution::status.eq_any(OPEN))
+            .filter(one_of(job_execution::status, OPEN))
             .select((
                 job_execution::job_execution_id,
                 job_execution::create_time,
@@ -83,7 +85,7 @@ impl Repository {
             closed.push(JobExecutionId(id));
         }
         let ids = closed.iter().map(|id| id.0);
-        let workers = partition_lease::table.filter(partition_lease::job_execution_id.eq_any(ids));
+        let workers = partition_lease::table.filter(one_of(partition_lease::job_execution_id, ids));
         diesel::delete(workers).execute(connection)?;
         Ok(closed)
     }
@@ -93,7 +95,7 @@ impl Repository {
         let steps: Vec<(i64, DbTimestamp, Option<String>)> = step_execution::table
             .inner_join(job_execution::table)
             .filter(job_execution::job_instance_id.eq(instance))
-            .filter(step_execution::status.eq_any(OPEN))
+            .filter(one_of(step_execution::status, OPEN))
             .select((
                 step_execution::step_execution_id,
                 step_execution::start_time,

@@ -5,8 +5,8 @@ use diesel::prelude::*;
 use super::schema::{job_context, step_context};
 use super::{Connection, Work, corrupt};
 use crate::ids::{JobExecutionId, StepExecutionId};
-use crate::repository::diesel::prepared_update::prepared_update;
 use crate::repository::diesel::session::RunQueryDsl;
+use crate::repository::diesel::update::update;
 use crate::repository::{JobState, StepState, StoredContext};
 
 /// Reads the context of a step execution.
@@ -85,7 +85,9 @@ pub(in crate::repository::diesel) fn update_context(
         step_context::short_context.eq(&context.short),
         step_context::serialized_context.eq(&context.serialized),
     );
-    prepared_update(step_context::table, of_step, values).execute(connection)
+    update(step_context::table.filter(of_step))
+        .set(values)
+        .execute(connection)
 }
 
 /// Returns the stored state of a job execution. Without its row, a rollback that is still owed would be forgotten.
@@ -116,7 +118,7 @@ pub(super) fn save_job_state(
     let row = || format!("the context of job execution {execution}");
     let max_short = connection.settings().max_varchar;
     let context = state.encode(max_short).map_err(|error| corrupt(row(), error))?;
-    let changed = diesel::update(job_context::table.find(execution.0))
+    let changed = update(job_context::table.find(execution.0))
         .set((
             job_context::short_context.eq(context.short),
             job_context::serialized_context.eq(context.serialized),

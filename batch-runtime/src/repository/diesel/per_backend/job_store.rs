@@ -13,7 +13,9 @@ use crate::execution::JobExecution;
 use crate::ids::{JobExecutionId, JobInstanceId, StepExecutionId};
 use crate::repository::diesel::backend::Backend;
 use crate::repository::diesel::db_timestamp::DbTimestamp;
+use crate::repository::diesel::one_of::one_of;
 use crate::repository::diesel::session::RunQueryDsl;
+use crate::repository::diesel::update::update;
 use crate::repository::rules::stored_message;
 use crate::repository::{
     Claim, ClaimError, ClaimRequest, Connector, ElementState, Ending, JobState, JobStore, Lease,
@@ -33,7 +35,7 @@ impl JobStore for Repository {
             let row = job_execution::table
                 .find(execution.id.0)
                 .filter(job_execution::version.eq(execution.version));
-            let changed = diesel::update(row)
+            let changed = update(row)
                 .set((
                     job_execution::version.eq(execution.version + 1),
                     job_execution::status.eq(started.as_str()),
@@ -73,7 +75,7 @@ impl JobStore for Repository {
             let row = job_execution::table
                 .find(execution.id.0)
                 .filter(job_execution::version.eq(execution.version));
-            let changed = diesel::update(row)
+            let changed = update(row)
                 .set((
                     job_execution::version.eq(execution.version + 1),
                     job_execution::status.eq(ending.status.as_str()),
@@ -188,7 +190,7 @@ impl JobStore for Repository {
                     .filter(instance_lease::owner.eq(self.owner.name()))
                     .select(instance_lease::job_execution_id)
                     .load(connection)?;
-                diesel::update(job_execution::table.filter(job_execution::job_execution_id.eq_any(held)))
+                update(job_execution::table.filter(one_of(job_execution::job_execution_id, held)))
                     .set((
                         job_execution::version.eq(job_execution::version + 1),
                         job_execution::exit_message.eq(stored_message(cause, self.settings.max_varchar)),
@@ -220,7 +222,7 @@ impl JobStore for Repository {
             let stopping = BatchStatus::Stopping.as_str();
             let ids = executions.iter().map(|id| id.0);
             let executions: Vec<i64> = job_execution::table
-                .filter(job_execution::job_execution_id.eq_any(ids))
+                .filter(one_of(job_execution::job_execution_id, ids))
                 .filter(job_execution::status.eq(stopping))
                 .select(job_execution::job_execution_id)
                 .load(connection)?;
@@ -231,7 +233,7 @@ impl JobStore for Repository {
             if !partitions.is_empty() {
                 let ids = partitions.iter().map(|id| id.0);
                 let partitions: Vec<i64> = step_execution::table
-                    .filter(step_execution::step_execution_id.eq_any(ids))
+                    .filter(one_of(step_execution::step_execution_id, ids))
                     .filter(step_execution::status.eq(stopping))
                     .select(step_execution::step_execution_id)
                     .load(connection)?;

@@ -12,10 +12,12 @@ use super::{Connection, Db, Repository, Work};
 use crate::ids::{JobExecutionId, LaunchId};
 use crate::parameters::JobParameters;
 use crate::repository::diesel::backend::{Backend, Sequence};
+use crate::repository::diesel::one_of::none_of;
 use crate::repository::diesel::session::RunQueryDsl;
 use crate::repository::diesel::transaction_error::{
     TransactionError, concurrent_change, on_unique_violation,
 };
+use crate::repository::diesel::update::update;
 use crate::repository::{
     ArchivedParameter, ClaimError, ClaimRequest, LaunchPhase, LaunchRow, LaunchStore, RepositoryError,
     TakenLaunch, Target, WithdrawOutcome,
@@ -126,7 +128,7 @@ impl LaunchStore for Repository {
                     return Ok(false);
                 }
                 let wait = i64::try_from(wait.as_millis()).unwrap_or(i64::MAX);
-                diesel::update(launch::table.find(id.0))
+                update(launch::table.find(id.0))
                     .set((
                         launch::status.eq(LaunchPhase::Queued.as_str()),
                         launch::worker_name.eq(None::<String>),
@@ -160,10 +162,10 @@ impl LaunchStore for Repository {
                     launch::changed_at.eq(now),
                 );
                 match execution {
-                    Some(execution) => diesel::update(own)
+                    Some(execution) => update(own)
                         .set((ended, launch::job_execution_id.eq(execution.0)))
                         .execute(connection)?,
-                    None => diesel::update(own).set(ended).execute(connection)?,
+                    None => update(own).set(ended).execute(connection)?,
                 };
                 Ok(())
             })
@@ -202,7 +204,7 @@ impl LaunchStore for Repository {
                     launch::is_open.eq(CLOSED),
                     launch::changed_at.eq(now),
                 );
-                match diesel::update(unchanged).set(withdrawn).execute(connection)? {
+                match update(unchanged).set(withdrawn).execute(connection)? {
                     // A drained worker has handed it over, and it has not stopped yet.
                     1 => Ok(running.map_or(WithdrawOutcome::Withdrawn, WithdrawOutcome::Runs)),
                     _ => Err(concurrent_change()),
@@ -275,10 +277,10 @@ impl Repository {
                 launch::changed_at.eq(now),
             );
             let changed = match worker {
-                Some(worker) => diesel::update(row.filter(launch::worker_name.eq(worker)))
+                Some(worker) => update(row.filter(launch::worker_name.eq(worker)))
                     .set(taken)
                     .execute(connection)?,
-                None => diesel::update(row.filter(launch::worker_name.is_null()))
+                None => update(row.filter(launch::worker_name.is_null()))
                     .set(taken)
                     .execute(connection)?,
             };
@@ -299,7 +301,7 @@ impl Repository {
             let was_drained = phase == LaunchPhase::Queued.as_str();
             let status = status_of(connection, execution)?.filter(|status| status.is_final());
             if status.is_some_and(|status| !was_drained || status != BatchStatus::Stopped) {
-                diesel::update(launch::table.find(id))
+                update(launch::table.find(id))
                     .set((
                         launch::status.eq(LaunchPhase::Ended.as_str()),
                         launch::is_open.eq(CLOSED),
@@ -328,7 +330,7 @@ impl Repository {
             .find(id.0)
             .filter(launch::worker_name.eq(self.owner.name()))
             .filter(launch::status.eq(LaunchPhase::Taken.as_str()));
-        let bound = diesel::update(own)
+        let bound = update(own)
             .set(launch::job_execution_id.eq(execution))
             .execute(connection)?;
         match bound {
@@ -370,7 +372,7 @@ fn open_launch<E: From<RepositoryError>>(
         launch::status.eq(LaunchPhase::Ended.as_str()),
         launch::is_open.eq(CLOSED),
     );
-    match diesel::update(taken).set(ended).execute(connection)? {
+    match update(taken).set(ended).execute(connection)? {
         1 => Ok(None),
         _ => Err(concurrent_change()),
     }
@@ -384,7 +386,7 @@ fn put(
     queue: &str,
     fingerprint: &str,
 ) -> QueryResult<()> {
-    diesel::update(launch::table.find(id))
+    update(launch::table.find(id))
         .set((
             launch::queue_name.eq(queue),
             launch::fingerprint.eq(fingerprint),
@@ -402,7 +404,7 @@ fn put(
 fn forget_old(connection: &mut Connection, now: i64) -> QueryResult<()> {
     let phases = [LaunchPhase::Queued, LaunchPhase::Taken].map(LaunchPhase::as_str);
     let old = launch::table
-        .filter(launch::status.ne_all(phases))
+        .filter(none_of(launch::status, phases))
         .filter(launch::changed_at.lt(now.saturating_sub(KEPT_FOR)));
     diesel::delete(old).execute(connection).map(drop)
 }
@@ -419,7 +421,7 @@ fn queued(
         .filter(launch::queue_name.eq(queue))
         .filter(launch::status.eq(LaunchPhase::Queued.as_str()))
         .filter(launch::available_at.le(now))
-        .filter(launch::fingerprint.ne_all(except))
+        .filter(none_of(launch::fingerprint, except))
         .order(launch::launch_id.asc())
         .limit(i64::from(count))
         .select((launch::launch_id, launch::status, launch::worker_name))
@@ -431,7 +433,7 @@ fn abandoned(connection: &mut Connection, queue: &str, except: &[String]) -> Que
     let taken: Vec<Found> = launch::table
         .filter(launch::queue_name.eq(queue))
         .filter(launch::status.eq(LaunchPhase::Taken.as_str()))
-        .filter(launch::fingerprint.ne_all(except))
+        .filter(none_of(launch::fingerprint, except))
         .order(launch::launch_id.asc())
         .select((launch::launch_id, launch::status, launch::worker_name))
         .load(connection)?;

@@ -2,18 +2,20 @@
 //!
 //! Spec: OP-35
 
+use diesel::helper_types::Add;
 use diesel::prelude::*;
-use diesel::sql_types::BigInt;
 
 use super::schema::instance_lease::dsl as lease;
 use super::schema::{instance_lease, partition_lease, worker};
 use super::{Connection, Db, Repository, Work, fenced};
 use crate::ids::{JobInstanceId, StepExecutionId};
 use crate::repository::diesel::backend::Backend;
+use crate::repository::diesel::fixed_sql::FixedSql;
 use crate::repository::diesel::session::RunQueryDsl;
 use crate::repository::diesel::transaction_error::{
     TransactionError, concurrent_change, on_unique_violation,
 };
+use crate::repository::diesel::update::update;
 use crate::repository::owner::Liveness;
 use crate::repository::{HolderState, Lease, LeaseKey};
 
@@ -78,7 +80,7 @@ pub(super) fn lease_of(connection: &mut Connection, instance: i64) -> QueryResul
 }
 
 impl Repository {
-    pub(super) fn expiry(&self) -> diesel::helper_types::Add<diesel::expression::SqlLiteral<BigInt>, i64> {
+    pub(super) fn expiry(&self) -> Add<FixedSql<<Db as Backend>::Clock>, i64> {
         Db::now() + i64::try_from(self.lease_time.as_millis()).unwrap_or(i64::MAX / 2)
     }
 
@@ -210,7 +212,7 @@ impl Repository {
                 .map_err(on_unique_violation)?;
             return Ok(fence);
         };
-        let changed = diesel::update(previous.unchanged(instance))
+        let changed = update(previous.unchanged(instance))
             .set(values)
             .execute(connection)?;
         conflict_if_none(changed)?;
@@ -221,10 +223,10 @@ impl Repository {
     pub(super) fn renew_lease_in(&self, connection: &mut Connection, held: &Lease) -> QueryResult<bool> {
         let expires_at = self.expiry();
         let changed = match held.partition {
-            None => diesel::update(self.held_row(held))
+            None => update(self.held_row(held))
                 .set(lease::expires_at.eq(expires_at))
                 .execute(connection)?,
-            Some(partition) => diesel::update(self.held_partition(partition))
+            Some(partition) => update(self.held_partition(partition))
                 .set(partition_lease::expires_at.eq(expires_at))
                 .execute(connection)?,
         };
@@ -244,16 +246,14 @@ impl Repository {
                     lease::expires_at.eq(0),
                     lease::takeovers.eq(0),
                 );
-                diesel::update(self.held_row(held))
-                    .set(nobody)
-                    .execute(connection)?
+                update(self.held_row(held)).set(nobody).execute(connection)?
             }
             Some(partition) => {
                 let nobody = (
                     partition_lease::owner.eq(RELEASED),
                     partition_lease::expires_at.eq(0),
                 );
-                diesel::update(self.held_partition(partition))
+                update(self.held_partition(partition))
                     .set(nobody)
                     .execute(connection)?
             }
@@ -299,7 +299,7 @@ impl Repository {
             lease::takeovers.eq(crashes),
             lease::last_checkpoint_version.eq(progress),
         );
-        let changed = diesel::update(previous.unchanged(instance))
+        let changed = update(previous.unchanged(instance))
             .set(nobody)
             .execute(connection)?;
         conflict_if_none(changed)

@@ -18,6 +18,7 @@ use crate::ids::{JobExecutionId, JobInstanceId, StepExecutionId};
 use crate::parameters::JobParameters;
 use crate::repository::diesel::backend::Backend;
 use crate::repository::diesel::session::RunQueryDsl;
+use crate::repository::diesel::update::update;
 use crate::repository::rules;
 use crate::repository::{
     AbandonOutcome, ClaimError, DeathOutcome, ExecutionFilter, HolderState, OperatorStore, RepositoryError,
@@ -64,7 +65,7 @@ impl OperatorStore for Repository {
                 };
                 if execution.status != stopping {
                     let now = self.now();
-                    diesel::update(job_execution::table.find(id.0))
+                    update(job_execution::table.find(id.0))
                         .set((
                             job_execution::version.eq(execution.version + 1),
                             job_execution::status.eq(stopping.as_str()),
@@ -111,7 +112,7 @@ impl OperatorStore for Repository {
             if rules::abandoned(execution.status, complete > 0) == AbandonOutcome::Complete {
                 return Ok(Some(AbandonOutcome::Complete));
             }
-            diesel::update(job_execution::table.find(id.0))
+            update(job_execution::table.find(id.0))
                 .set((
                     job_execution::version.eq(job_execution::version + 1),
                     job_execution::status.eq(BatchStatus::Abandoned.as_str()),

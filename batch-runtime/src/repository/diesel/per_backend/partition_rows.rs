@@ -12,7 +12,8 @@ use super::{Connection, Db, Repository, Work, corrupt, rejected};
 use crate::execution::StepExecution;
 use crate::ids::{JobInstanceId, StepExecutionId};
 use crate::repository::diesel::backend::{Backend, NewStep, Sequence};
-use crate::repository::diesel::session::{RunQueryDsl, planned_anew};
+use crate::repository::diesel::one_of::one_of_many;
+use crate::repository::diesel::session::RunQueryDsl;
 use crate::repository::rules;
 use crate::repository::{Lease, RepositoryError, StepState, StoredContext};
 use crate::status::BatchStatus;
@@ -81,9 +82,8 @@ impl Repository {
         self.pool.read("look for earlier partitions", |connection| {
             let executions = execution_ids(connection, instance)?.into_iter().map(|id| id.0);
             let found: Vec<String> = step_execution::table
-                .filter(step_execution::job_execution_id.eq_any(executions))
-                .filter(step_execution::step_name.eq_any(names))
-                .filter(planned_anew())
+                .filter(one_of_many(step_execution::job_execution_id, executions))
+                .filter(one_of_many(step_execution::step_name, names))
                 .select(step_execution::step_name)
                 .distinct()
                 .load(connection)?;
@@ -100,8 +100,7 @@ impl Repository {
         self.pool.read("read step executions", |connection| {
             let steps = rows(connection, &ids)?;
             let contexts: Vec<(i64, String, Option<String>)> = step_context::table
-                .filter(step_context::step_execution_id.eq_any(&ids))
-                .filter(planned_anew())
+                .filter(one_of_many(step_context::step_execution_id, &ids))
                 .select((
                     step_context::step_execution_id,
                     step_context::short_context,
@@ -129,8 +128,7 @@ impl Repository {
 fn inserted(connection: &mut Connection, lease: &Lease, names: &[String]) -> Work<Vec<StepExecution>> {
     let found: Vec<i64> = step_execution::table
         .filter(step_execution::job_execution_id.eq(lease.execution_id.0))
-        .filter(step_execution::step_name.eq_any(names))
-        .filter(planned_anew())
+        .filter(one_of_many(step_execution::step_name, names))
         .select(step_execution::step_execution_id)
         .load(connection)?;
     match found.is_empty() {
@@ -143,8 +141,7 @@ fn inserted(connection: &mut Connection, lease: &Lease, names: &[String]) -> Wor
 fn insert_contexts(connection: &mut Connection, ids: &[i64], context: &StoredContext) -> QueryResult<()> {
     use diesel::sql_types::{Nullable, Text};
     step_execution::table
-        .filter(step_execution::step_execution_id.eq_any(ids))
-        .filter(planned_anew())
+        .filter(one_of_many(step_execution::step_execution_id, ids))
         .select((
             step_execution::step_execution_id,
             context.short.as_str().into_sql::<Text>(),
@@ -163,8 +160,7 @@ fn insert_contexts(connection: &mut Connection, ids: &[i64], context: &StoredCon
 /// Returns step executions, by id.
 fn rows(connection: &mut Connection, ids: &[i64]) -> Work<Vec<StepExecution>> {
     let rows: Vec<StepRow> = step_execution::table
-        .filter(step_execution::step_execution_id.eq_any(ids))
-        .filter(planned_anew())
+        .filter(one_of_many(step_execution::step_execution_id, ids))
         .order(step_execution::step_execution_id.asc())
         .select(StepRow::as_select())
         .load(connection)?;

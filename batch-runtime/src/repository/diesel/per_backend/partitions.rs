@@ -14,6 +14,7 @@ use crate::repository::diesel::db_timestamp::DbTimestamp;
 use crate::repository::diesel::pool::unknown_outcome;
 use crate::repository::diesel::session::RunQueryDsl;
 use crate::repository::diesel::transaction_error::TransactionError;
+use crate::repository::diesel::update::update;
 use crate::repository::rules::Closing;
 use crate::repository::{
     ClaimedPartition, HolderState, InnerSteps, Lease, LeaseKey, PartitionState, StepState,
@@ -46,7 +47,7 @@ impl Repository {
         let unchanged = step_execution::table
             .find(id.0)
             .filter(step_execution::version.eq(step.version));
-        let claimed = diesel::update(unchanged)
+        let claimed = update(unchanged)
             .set((
                 step_execution::version.eq(step.version + 1),
                 step_execution::status.eq(BatchStatus::Started.as_str()),
@@ -87,7 +88,7 @@ impl Repository {
         // A row that was never changed was never claimed.
         let again = match step.version {
             0 => 0,
-            _ => diesel::update(partition_lease::table.find(id))
+            _ => update(partition_lease::table.find(id))
                 .set((holder(), partition_lease::claims.eq(partition_lease::claims + 1)))
                 .execute(connection)?,
         };
@@ -154,7 +155,7 @@ impl Repository {
             partition_lease::owner.eq(RELEASED),
             partition_lease::expires_at.eq(0),
         );
-        diesel::update(partition_lease::table.find(id.0))
+        update(partition_lease::table.find(id.0))
             .set(nobody)
             .execute(connection)?;
         Ok(match ends {
@@ -183,7 +184,7 @@ impl Repository {
 
     /// Makes a step execution STARTING again. VERSION grows: what the dead worker may still write is rejected.
     fn reopen_step(&self, connection: &mut Connection, id: i64) -> QueryResult<usize> {
-        diesel::update(step_execution::table.find(id))
+        update(step_execution::table.find(id))
             .set((
                 step_execution::version.eq(step_execution::version + 1),
                 step_execution::status.eq(BatchStatus::Starting.as_str()),

@@ -12,9 +12,11 @@ use super::schema::{
 use super::{Connection, Db, Repository};
 use crate::ids::{JobExecutionId, StepExecutionId};
 use crate::repository::diesel::backend::{Backend, WantedTickets};
+use crate::repository::diesel::one_of::one_of_many;
 use crate::repository::diesel::pool::unknown_outcome;
-use crate::repository::diesel::session::{RunQueryDsl, planned_anew};
+use crate::repository::diesel::session::RunQueryDsl;
 use crate::repository::diesel::transaction_error::TransactionError;
+use crate::repository::diesel::update::update;
 use crate::repository::{
     Channel, HolderState, LeaseKey, Listener, PartitionReport, PartitionSight, QueueStore, QueuedPartition,
     RepositoryError, WorkerRow,
@@ -66,9 +68,8 @@ impl QueueStore for Repository {
                     return Ok(Vec::new());
                 }
                 let ids: Vec<i64> = rows.iter().map(|(step, ..)| *step).collect();
-                let taken = partition_ticket::table
-                    .filter(partition_ticket::step_execution_id.eq_any(&ids))
-                    .filter(planned_anew());
+                let taken =
+                    partition_ticket::table.filter(one_of_many(partition_ticket::step_execution_id, &ids));
                 diesel::delete(taken).execute(connection)?;
                 let partitions = rows
                     .into_iter()
@@ -119,9 +120,8 @@ impl QueueStore for Repository {
         self.pool
             .write_idempotent("withdraw partitions", |connection, _| {
                 for ids in chunks(partitions) {
-                    let queued = partition_ticket::table
-                        .filter(partition_ticket::step_execution_id.eq_any(ids))
-                        .filter(planned_anew());
+                    let queued =
+                        partition_ticket::table.filter(one_of_many(partition_ticket::step_execution_id, ids));
                     diesel::delete(queued).execute(connection)?;
                 }
                 Ok(())
@@ -202,9 +202,8 @@ impl QueueStore for Repository {
         self.pool.write_at_once("take reports", |connection, _| {
             // Nothing follows the end of a partition.
             for ids in chunks(&ended) {
-                let all = partition_report::table
-                    .filter(partition_report::step_execution_id.eq_any(ids))
-                    .filter(planned_anew());
+                let all =
+                    partition_report::table.filter(one_of_many(partition_report::step_execution_id, ids));
                 diesel::delete(all).execute(connection)?;
             }
             for report in found
@@ -228,13 +227,11 @@ impl QueueStore for Repository {
             let mut sights = Vec::new();
             for ids in chunks(partitions) {
                 let rows: Vec<(i64, Option<String>)> = step_execution::table
-                    .filter(step_execution::step_execution_id.eq_any(&ids))
-                    .filter(planned_anew())
+                    .filter(one_of_many(step_execution::step_execution_id, &ids))
                     .select((step_execution::step_execution_id, step_execution::status))
                     .load(connection)?;
                 let leases: Vec<(i64, String, i64)> = partition_lease::table
-                    .filter(partition_lease::step_execution_id.eq_any(&ids))
-                    .filter(planned_anew())
+                    .filter(one_of_many(partition_lease::step_execution_id, &ids))
                     .filter(partition_lease::owner.ne(RELEASED))
                     .select((
                         partition_lease::step_execution_id,
@@ -279,9 +276,7 @@ impl QueueStore for Repository {
                 worker::expires_at.eq(now.saturating_add(lease)),
             );
             let name = self.owner.name();
-            let renewed = diesel::update(worker::table.find(name))
-                .set(values)
-                .execute(connection)?;
+            let renewed = update(worker::table.find(name)).set(values).execute(connection)?;
             if renewed == 0 {
                 diesel::insert_into(worker::table)
                     .values((worker::worker_name.eq(name), worker::started_at.eq(now), values))
@@ -377,13 +372,10 @@ fn put(connection: &mut Connection, queue: &str, partitions: &[QueuedPartition])
         .iter()
         .map(|partition| partition.step_execution.0)
         .collect();
-    let replaced = partition_ticket::table
-        .filter(partition_ticket::step_execution_id.eq_any(&ids))
-        .filter(planned_anew());
+    let replaced = partition_ticket::table.filter(one_of_many(partition_ticket::step_execution_id, &ids));
     diesel::delete(replaced).execute(connection)?;
     step_execution::table
-        .filter(step_execution::step_execution_id.eq_any(&ids))
-        .filter(planned_anew())
+        .filter(one_of_many(step_execution::step_execution_id, &ids))
         .select((
             step_execution::step_execution_id,
             step_execution::job_execution_id,
@@ -407,8 +399,7 @@ fn put(connection: &mut Connection, queue: &str, partitions: &[QueuedPartition])
 
 fn reports(connection: &mut Connection, ids: &[i64]) -> QueryResult<Vec<PartitionReport>> {
     let rows: Vec<(i64, i64, i64, i64, String)> = partition_report::table
-        .filter(partition_report::step_execution_id.eq_any(ids))
-        .filter(planned_anew())
+        .filter(one_of_many(partition_report::step_execution_id, ids))
         .load(connection)?;
     let report = |(step, claim, number, job, report)| PartitionReport {
         step_execution: StepExecutionId(step),

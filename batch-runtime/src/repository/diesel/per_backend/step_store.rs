@@ -5,10 +5,9 @@ use std::collections::BTreeSet;
 use diesel::prelude::*;
 
 use super::contexts::{insert_step_context, step_state_in, update_context};
-use super::executions::execution_ids;
 use super::partitions::step_in;
 use super::rows::StepRow;
-use super::schema::{partition_lease, step_execution};
+use super::schema::{job_execution, partition_lease, step_execution};
 use super::{Connection, Db, Repository, Work, corrupt, fenced, fenced_if_none, rejected};
 use crate::execution::{StepCounters, StepExecution};
 use crate::ids::{JobExecutionId, JobInstanceId, StepExecutionId};
@@ -16,9 +15,9 @@ use crate::repository::diesel::backend::{Backend, ChunkRows, NewStep, Sequence};
 use crate::repository::diesel::chunk_transaction::Chunk;
 use crate::repository::diesel::db_timestamp::DbTimestamp;
 use crate::repository::diesel::pool::unknown_outcome;
-use crate::repository::diesel::prepared_update::prepared_update;
 use crate::repository::diesel::session::RunQueryDsl;
 use crate::repository::diesel::transaction_error::TransactionError;
+use crate::repository::diesel::update::update;
 use crate::repository::rules::{self, StepRun, stored_message};
 use crate::repository::{
     ChunkTransaction, ClaimedPartition, Ending, InnerSteps, Inserted, Lease, NewStepExecution,
@@ -192,7 +191,7 @@ impl StepStore for Repository {
         let (id, version) = (step.id, step.version);
         self.pool.write_idempotent(ACTION, |connection, in_doubt| {
             let row = step_execution::table.find(id.0);
-            let changed = diesel::update(row.filter(step_execution::version.eq(version)))
+            let changed = update(row.filter(step_execution::version.eq(version)))
                 .set((
                     step_execution::version.eq(version + 1),
                     step_execution::status.eq(BatchStatus::Starting.as_str()),
@@ -206,7 +205,7 @@ impl StepStore for Repository {
                 return Ok(());
             }
             fenced_if_none(changed, ACTION)?;
-            diesel::update(partition_lease::table.find(id.0))
+            update(partition_lease::table.find(id.0))
                 .set(partition_lease::claims.eq(partition_lease::claims - 1))
                 .execute(connection)?;
             Ok(())
@@ -223,7 +222,7 @@ impl StepStore for Repository {
                     let claimed = step_execution::table
                         .find(partition.0)
                         .filter(step_execution::status.eq(BatchStatus::Started.as_str()));
-                    diesel::update(claimed)
+                    update(claimed)
                         .set(step_execution::status.eq(BatchStatus::Stopping.as_str()))
                         .execute(connection)?;
                 }
@@ -325,8 +324,9 @@ impl StepStore for Repository {
                 step_execution::end_time.eq(now),
                 step_execution::last_updated.eq(now),
             );
-            let changed =
-                prepared_update(step_execution::table, at_version(step), values).execute(connection)?;
+            let changed = update(step_execution::table.filter(at_version(step)))
+                .set(values)
+                .execute(connection)?;
             if in_doubt && changed == 0 && is_as_written(connection, step, ending.status, now)? {
                 return Ok(());
             }
@@ -366,8 +366,9 @@ impl Repository {
                 step_execution::start_time.eq(now),
                 step_execution::last_updated.eq(now),
             );
-            let changed =
-                prepared_update(step_execution::table, at_version(step), values).execute(connection)?;
+            let changed = update(step_execution::table.filter(at_version(step)))
+                .set(values)
+                .execute(connection)?;
             if in_doubt && changed == 0 && is_as_written(connection, step, started, now)? {
                 return Ok(());
             }
@@ -411,8 +412,7 @@ fn history_in(
     name: &str,
     since: Option<i64>,
 ) -> Work<StepHistory> {
-    let executions = execution_ids(connection, instance)?;
-    let (last, all) = last_step(connection, &executions, since, name)?;
+    let (last, all) = last_step(connection, instance, since, name)?;
     let runs: Vec<StepRun> = all.into_iter().map(HistoryRow::into_run).collect();
     let last = last.map(|last| last.into_execution(connection.settings()));
     let last = last.transpose().map_err(rejected)?;
@@ -431,14 +431,16 @@ fn at_version(step: &StepExecution) -> _ {
 /// Returns the latest execution of a step in job executions from `since` on, and the counts of all its executions.
 fn last_step(
     connection: &mut Connection,
-    executions: &[JobExecutionId],
+    instance: JobInstanceId,
     since: Option<i64>,
     name: &str,
 ) -> QueryResult<(Option<StepRow>, Vec<HistoryRow>)> {
-    let ids: Vec<i64> = executions.iter().map(|id| id.0).collect();
+    let executions = job_execution::table
+        .filter(job_execution::job_instance_id.eq(instance.0))
+        .select(job_execution::job_execution_id);
     let of_instance = step_execution::step_name
         .eq(name)
-        .and(step_execution::job_execution_id.eq_any(ids));
+        .and(step_execution::job_execution_id.eq_any(executions));
     let last = step_execution::table
         .filter(of_instance.clone())
         .filter(step_execution::job_execution_id.ge(since.unwrap_or(i64::MIN)))

@@ -13,9 +13,18 @@ pub(in crate::repository::diesel) fn insert_steps(
     connection: &mut Connection,
     steps: &[NewStep<'_>],
 ) -> QueryResult<()> {
-    let rows: Vec<_> = steps.iter().map(|step| new_step_columns!(step)).collect();
-    diesel::insert_into(step_execution::table)
-        .values(rows)
-        .execute(connection)
-        .map(drop)
+    let inserted = match steps {
+        // The text of several rows depends on their number, so diesel prepares it at each execution.
+        [step] => diesel::insert_into(step_execution::table)
+            .values(new_step_columns!(step))
+            .execute(connection)?,
+        steps => {
+            let rows: Vec<_> = steps.iter().map(|step| new_step_columns!(step)).collect();
+            diesel::insert_into(step_execution::table)
+                .values(rows)
+                .execute(connection)?
+        }
+    };
+    debug_assert_eq!(inserted, steps.len());
+    Ok(())
 }

@@ -5,6 +5,7 @@ use diesel::prelude::*;
 use super::schema::{job_execution, job_instance, partition_ticket, step_execution};
 use super::{Connection, Db};
 use crate::repository::diesel::backend::{Backend, TicketRow, WantedTickets};
+use crate::repository::diesel::one_of::none_of;
 use crate::repository::diesel::session::RunQueryDsl;
 
 /// Implements `Backend::lock_instance`.
@@ -54,7 +55,7 @@ pub(in crate::repository::diesel) fn lock_tickets(
     partition_ticket::table
         .filter(partition_ticket::queue_name.eq(wanted.queue))
         .filter(partition_ticket::available_at.le(Db::now()))
-        .filter(partition_ticket::fingerprint.ne_all(wanted.except))
+        .filter(none_of(partition_ticket::fingerprint, wanted.except))
         .order(partition_ticket::step_execution_id.asc())
         .limit(wanted.count)
         .select((

@@ -11,7 +11,7 @@ use crate::repository::diesel::backend::{ChunkRows, UpdatedRows};
 use crate::repository::diesel::db_timestamp::DbTimestamp;
 
 /// Implements `Backend::update_chunk_rows`.
-pub(super) fn update(connection: &mut Connection, rows: &ChunkRows<'_>) -> QueryResult<UpdatedRows> {
+pub(super) fn write(connection: &mut Connection, rows: &ChunkRows<'_>) -> QueryResult<UpdatedRows> {
     let counters = rows.counters;
     let update = UpdateChunkRows {
         step: rows.step.0,

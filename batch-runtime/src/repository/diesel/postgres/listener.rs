@@ -8,6 +8,12 @@ use super::Connection;
 use crate::repository::diesel::pool::database_error;
 use crate::repository::{Channel, Listener, RepositoryError};
 
+#[diesel::declare_sql_function]
+extern "SQL" {
+    /// Its result is of type `void`, which nobody reads.
+    fn pg_notify(channel: Text, payload: Text) -> Text;
+}
+
 /// A connection that listens to one channel.
 struct PostgresListener {
     connection: PgConnection,
@@ -24,9 +30,7 @@ fn name(channel: Channel) -> &'static str {
 
 /// Implements `Backend::notify`.
 pub(super) fn notify(connection: &mut Connection, channel: Channel, about: &str) -> QueryResult<()> {
-    diesel::sql_query("SELECT pg_notify($1, $2)")
-        .bind::<Text, _>(name(channel))
-        .bind::<Text, _>(about)
+    diesel::select(pg_notify(name(channel), about))
         .execute(&mut **connection)
         .map(drop)
 }

@@ -14,13 +14,11 @@ mod per_server;
 mod fixture;
 
 use diesel::connection::{AnsiTransactionManager, Connection as _, SimpleConnection, TransactionManager};
-use diesel::dsl::sql;
-use diesel::expression::SqlLiteral;
 use diesel::prelude::*;
 use diesel::result::Error as DieselError;
-use diesel::sql_types::BigInt;
 
 use super::backend::{Backend, ChunkRows, NewStep, Sequence, TicketRow, UpdatedRows, WantedTickets};
+use super::fixed_sql::{FixedText, fixed_queries, fixed_query};
 use super::migrations::{MigrationFailed, Migrations};
 use super::pool::Pool;
 use super::session::{RunQueryDsl, Session};
@@ -53,18 +51,22 @@ impl PostgresDatabase {
     }
 }
 
-/// Returns the expression for the next value of a sequence.
-fn next_value(sequence: Sequence) -> &'static str {
-    match sequence {
-        Sequence::Instance => "nextval('batch_job_seq')",
-        Sequence::Execution => "nextval('batch_job_execution_seq')",
-        Sequence::Step => "nextval('batch_step_execution_seq')",
-    }
+pub(super) struct DatabaseClock;
+
+impl FixedText for DatabaseClock {
+    const TEXT: &'static str = "CAST(extract(epoch FROM clock_timestamp()) * 1000 AS BIGINT)";
+}
+
+fixed_queries! {
+    NextInstances: "SELECT nextval('batch_job_seq') FROM generate_series(1, ", ")";
+    NextExecutions: "SELECT nextval('batch_job_execution_seq') FROM generate_series(1, ", ")";
+    NextSteps: "SELECT nextval('batch_step_execution_seq') FROM generate_series(1, ", ")";
 }
 
 impl Backend for PostgresDatabase {
     type Connection = PgConnection;
     type WriteLock = ();
+    type Clock = DatabaseClock;
 
     const BEGIN_WRITE: &'static str = "BEGIN ISOLATION LEVEL READ COMMITTED";
     const BEGIN_READ: &'static str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
@@ -102,8 +104,9 @@ impl Backend for PostgresDatabase {
         Ok(Transaction::commit_transaction(&mut **connection)?)
     }
 
-    fn next_id(_pool: &Pool<Self>, connection: &mut Connection, sequence: Sequence) -> QueryResult<i64> {
-        diesel::select(sql::<BigInt>(next_value(sequence))).get_result(connection)
+    fn next_id(pool: &Pool<Self>, connection: &mut Connection, sequence: Sequence) -> QueryResult<i64> {
+        let ids = Self::next_ids(pool, connection, sequence, 1)?;
+        ids.into_iter().next().ok_or(DieselError::NotFound)
     }
 
     fn next_ids(
@@ -112,18 +115,18 @@ impl Backend for PostgresDatabase {
         sequence: Sequence,
         count: usize,
     ) -> QueryResult<Vec<i64>> {
-        let values = format!("{} FROM generate_series(1, {count})", next_value(sequence));
-        let mut ids: Vec<i64> = diesel::select(sql::<BigInt>(&values)).load(connection)?;
+        let count = i64::try_from(count).unwrap_or(i64::MAX);
+        let mut ids: Vec<i64> = match sequence {
+            Sequence::Instance => fixed_query::<NextInstances>(count).load(connection)?,
+            Sequence::Execution => fixed_query::<NextExecutions>(count).load(connection)?,
+            Sequence::Step => fixed_query::<NextSteps>(count).load(connection)?,
+        };
         ids.sort_unstable();
         Ok(ids)
     }
 
     fn insert_steps(connection: &mut Connection, steps: &[NewStep<'_>]) -> QueryResult<()> {
         new_rows::insert_steps(connection, steps)
-    }
-
-    fn now() -> SqlLiteral<BigInt> {
-        sql::<BigInt>("CAST(extract(epoch FROM clock_timestamp()) * 1000 AS BIGINT)")
     }
 
     fn lock_instance(connection: &mut Connection, instance: i64) -> QueryResult<bool> {
@@ -172,6 +175,6 @@ impl Backend for PostgresDatabase {
     }
 
     fn update_chunk_rows(connection: &mut Connection, rows: &ChunkRows<'_>) -> QueryResult<UpdatedRows> {
-        chunk_rows::update(connection, rows)
+        chunk_rows::write(connection, rows)
     }
 }

@@ -20,15 +20,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use diesel::connection::{AnsiTransactionManager, Connection as _, SimpleConnection, TransactionManager};
-use diesel::dsl::sql;
-use diesel::expression::SqlLiteral;
 use diesel::prelude::*;
 use diesel::result::{DatabaseErrorKind, Error as DieselError};
-use diesel::sql_types::BigInt;
 
 use super::DieselRepository;
 use super::backend::{Backend, ChunkRows, NewStep, Sequence, TicketRow, UpdatedRows, WantedTickets};
+use super::fixed_sql::FixedText;
 use super::migrations::{Failure, MigrationFailed, Migrations, Name, TABLES};
+use super::one_of::none_of;
 use super::pool::Pool;
 use super::session::{RunQueryDsl, Session, SessionSettings};
 use crate::clock::Clock;
@@ -132,9 +131,16 @@ macro_rules! next_id {
     }};
 }
 
+pub(super) struct DatabaseClock;
+
+impl FixedText for DatabaseClock {
+    const TEXT: &'static str = "CAST(unixepoch('subsec') * 1000 AS INTEGER)";
+}
+
 impl Backend for SqliteDatabase {
     type Connection = SqliteConnection;
     type WriteLock = WriteLock;
+    type Clock = DatabaseClock;
 
     /// Takes SQLite's write lock at once, so that a transaction never fails half-way because another one wrote first.
     const BEGIN_WRITE: &'static str = "BEGIN IMMEDIATE";
@@ -215,10 +221,6 @@ impl Backend for SqliteDatabase {
         Ok(())
     }
 
-    fn now() -> SqlLiteral<BigInt> {
-        sql::<BigInt>("CAST(unixepoch('subsec') * 1000 AS INTEGER)")
-    }
-
     // A transaction that writes holds the database from its beginning, so there is nothing to lock.
 
     fn lock_instance(_connection: &mut Connection, _instance: i64) -> QueryResult<bool> {
@@ -241,7 +243,7 @@ impl Backend for SqliteDatabase {
         partition_ticket::table
             .filter(partition_ticket::queue_name.eq(wanted.queue))
             .filter(partition_ticket::available_at.le(Self::now()))
-            .filter(partition_ticket::fingerprint.ne_all(wanted.except))
+            .filter(none_of(partition_ticket::fingerprint, wanted.except))
             .order(partition_ticket::step_execution_id.asc())
             .limit(wanted.count)
             .select((
@@ -254,7 +256,7 @@ impl Backend for SqliteDatabase {
     }
 
     fn update_chunk_rows(connection: &mut Connection, rows: &ChunkRows<'_>) -> QueryResult<UpdatedRows> {
-        chunk_rows::update(connection, rows)
+        chunk_rows::write(connection, rows)
     }
 }
 

@@ -3,46 +3,58 @@
 
 use diesel::backend::Backend;
 use diesel::prelude::*;
-use diesel::query_builder::{AsChangeset, AstPass, QueryFragment, QueryId};
+use diesel::query_builder::{AsChangeset, AstPass, IntoUpdateTarget, QueryFragment, QueryId, UpdateTarget};
 
-/// Returns the statement that sets columns of the rows for which `condition` is true. Every element of `values` must be an
-/// assignment, not an `Option` of one: the text must not depend on the values.
-pub(super) fn prepared_update<T, C, S>(table: T, condition: C, values: S) -> PreparedUpdate<T, C, S>
-where
-    T: Table,
-    S: AsChangeset<Target = T>,
-{
-    PreparedUpdate {
-        table,
-        condition,
-        values: values.as_changeset(),
+/// Begins the statement that updates the rows of `target`; replaces diesel's function of the same name.
+pub(super) fn update<T: IntoUpdateTarget>(target: T) -> Target<T::Table, T::WhereClause> {
+    let UpdateTarget { table, where_clause } = target.into_update_target();
+    Target { table, where_clause }
+}
+
+/// The rows that an UPDATE statement is for.
+#[must_use = "nothing is updated without `set`"]
+pub(super) struct Target<T, W> {
+    table: T,
+    where_clause: W,
+}
+
+impl<T: Table, W> Target<T, W> {
+    /// Returns the statement. Every element of `values` must be an assignment, not an `Option` of one: the text must not depend on
+    /// the values.
+    pub(super) fn set<S: AsChangeset<Target = T>>(self, values: S) -> Update<T, W, S> {
+        Update {
+            table: self.table,
+            where_clause: self.where_clause,
+            values: values.as_changeset(),
+        }
     }
 }
 
 /// An UPDATE statement.
-pub(super) struct PreparedUpdate<T, C, S: AsChangeset> {
+#[must_use = "nothing is updated without `execute`"]
+pub(super) struct Update<T, W, S: AsChangeset> {
     table: T,
-    condition: C,
+    where_clause: W,
     values: S::Changeset,
 }
 
-impl<T, C, S> QueryId for PreparedUpdate<T, C, S>
+impl<T, W, S> QueryId for Update<T, W, S>
 where
     T: QueryId,
-    C: QueryId,
+    W: QueryId,
     S: AsChangeset + QueryId,
 {
-    type QueryId = (T::QueryId, C::QueryId, S::QueryId);
+    type QueryId = (Target<T::QueryId, W::QueryId>, S::QueryId);
 
     const HAS_STATIC_QUERY_ID: bool =
-        T::HAS_STATIC_QUERY_ID && C::HAS_STATIC_QUERY_ID && S::HAS_STATIC_QUERY_ID;
+        T::HAS_STATIC_QUERY_ID && W::HAS_STATIC_QUERY_ID && S::HAS_STATIC_QUERY_ID;
 }
 
-impl<T, C, S, DB> QueryFragment<DB> for PreparedUpdate<T, C, S>
+impl<T, W, S, DB> QueryFragment<DB> for Update<T, W, S>
 where
     DB: Backend,
     T: QueryFragment<DB>,
-    C: QueryFragment<DB>,
+    W: QueryFragment<DB>,
     S: AsChangeset,
     S::Changeset: QueryFragment<DB>,
 {
@@ -51,8 +63,7 @@ where
         self.table.walk_ast(pass.reborrow())?;
         pass.push_sql(" SET ");
         self.values.walk_ast(pass.reborrow())?;
-        pass.push_sql(" WHERE ");
-        self.condition.walk_ast(pass)
+        self.where_clause.walk_ast(pass)
     }
 }
 
@@ -63,9 +74,9 @@ mod tests {
 
     use diesel::connection::{InstrumentationEvent, SimpleConnection};
 
-    use super::prepared_update;
+    use super::update;
     use crate::repository::diesel::session::{RunQueryDsl, Session, SessionSettings};
-    use diesel::prelude::{Connection, ExpressionMethods, SqliteConnection};
+    use diesel::prelude::{Connection, ExpressionMethods, QueryDsl, SqliteConnection};
 
     diesel::table! { line (id) { id -> BigInt, text -> Nullable<Text>, } }
 
@@ -85,7 +96,7 @@ mod tests {
         });
         let mut session = Session::new(connection, SessionSettings::default());
         for (id, text, changed) in [(1, Some("c"), 1), (2, None, 1), (3, Some("d"), 0)] {
-            let statement = prepared_update(line::table, line::id.eq(id), line::text.eq(text));
+            let statement = update(line::table.find(id)).set(line::text.eq(text));
             assert_eq!(statement.execute(&mut session).unwrap(), changed);
         }
         assert_eq!(prepared.load(Ordering::Relaxed), 1);
