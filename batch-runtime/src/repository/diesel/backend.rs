@@ -107,7 +107,7 @@ pub(super) trait Backend: Send + Sync + Sized + 'static {
             .collect()
     }
 
-    /// Inserts step executions in status STARTING.
+    /// Inserts step executions.
     fn insert_steps(connection: &mut Session<Self::Connection>, steps: &[NewStep<'_>]) -> QueryResult<()>;
 
     /// Returns the expression for the database's clock, in milliseconds since 1970: hosts share it.
