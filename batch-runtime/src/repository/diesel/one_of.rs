@@ -167,7 +167,7 @@ mod tests {
     use std::sync::atomic::{AtomicU32, Ordering};
 
     use diesel::connection::{InstrumentationEvent, SimpleConnection};
-    use diesel::prelude::{Connection, ExpressionMethods, QueryDsl, SqliteConnection};
+    use diesel::prelude::{Connection, QueryDsl, SqliteConnection};
 
     use super::{none_of, one_of};
     use crate::repository::diesel::session::{RunQueryDsl, Session, SessionSettings};
