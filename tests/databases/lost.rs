@@ -78,11 +78,14 @@ struct Held {}
 
 static CANCELLED: Event = Event::new();
 static RELEASED: Event = Event::new();
+/// Set when the batchlet runs.
+static HELD: Event = Event::new();
 
 #[batchlet("Held")]
 impl Held {
     #[process]
     fn process(&self) -> String {
+        HELD.set();
         RELEASED.wait();
         "COMPLETED".into()
     }
@@ -389,6 +392,8 @@ fn a_lease_that_cannot_be_renewed_fails_the_job() {
         .unwrap()
         .job_operator();
     let execution = operator.launch("held", [("run", "1")]).unwrap();
+    // The start of a step needs the lease.
+    HELD.wait();
     let mut outside = place.connect();
     outside
         .execute("ALTER TABLE BATCH_JOB_INSTANCE_LEASE RENAME TO AWAY")

@@ -442,7 +442,7 @@ fn last_step(
         .eq(name)
         .and(step_execution::job_execution_id.eq_any(executions));
     let last = step_execution::table
-        .filter(of_instance.clone())
+        .filter(of_instance)
         .filter(step_execution::job_execution_id.ge(since.unwrap_or(i64::MIN)))
         .order(step_execution::step_execution_id.desc())
         .select(StepRow::as_select())
