@@ -30,11 +30,19 @@ impl Rows {
         let header = csv.headers().unwrap().clone();
         if let Some((byte, line)) = from.filter(|(byte, _)| *byte > 0) {
             let mut position = Position::new();
-            position.set_byte(byte.try_into().unwrap()).set_line(line.try_into().unwrap());
+            position
+                .set_byte(byte.try_into().unwrap())
+                .set_line(line.try_into().unwrap());
             csv.seek(position).unwrap();
         }
         let (row, chunk) = (StringRecord::new(), Vec::with_capacity(CHUNK));
-        Self { csv, header, row, chunk, fail_at: task.fail_at() }
+        Self {
+            csv,
+            header,
+            row,
+            chunk,
+            fail_at: task.fail_at(),
+        }
     }
 
     /// Reads the next chunk. A row at which the job fails ends the process.
@@ -52,29 +60,46 @@ impl Rows {
 
     fn position(&self) -> (i64, i64) {
         let position = self.csv.position();
-        (position.byte().try_into().unwrap(), position.line().try_into().unwrap())
+        (
+            position.byte().try_into().unwrap(),
+            position.line().try_into().unwrap(),
+        )
     }
 }
 
 fn sqlite(task: &Task) -> Connection {
     let connection = Connection::open(task.value("file")).unwrap();
-    connection.execute_batch("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL").unwrap();
+    connection
+        .execute_batch("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL")
+        .unwrap();
     connection
 }
 
 fn csv_to_csv(task: &Task) -> u64 {
     let connection = sqlite(task);
     let mut rows = Rows::open(task, None);
-    let file = OpenOptions::new().create(true).write(true).truncate(true).open(task.output()).unwrap();
+    let file = OpenOptions::new()
+        .create(true)
+        .write(true)
+        .truncate(true)
+        .open(task.output())
+        .unwrap();
     let mut output = csv::Writer::from_writer(BufWriter::new(file));
     let mut written = 0;
     while rows.next() {
-        rows.chunk.iter().for_each(|person| output.serialize(person).unwrap());
+        rows.chunk
+            .iter()
+            .for_each(|person| output.serialize(person).unwrap());
         output.flush().unwrap();
         written += rows.chunk.len() as u64;
         let (byte, line) = rows.position();
         let mut update = connection.prepare_cached(CHECKPOINT).unwrap();
-        assert_eq!(update.execute(params![0, byte, line, written.cast_signed()]).unwrap(), 1);
+        assert_eq!(
+            update
+                .execute(params![0, byte, line, written.cast_signed()])
+                .unwrap(),
+            1
+        );
     }
     let mut file = output.into_inner().unwrap().into_inner().unwrap();
     file.seek(SeekFrom::End(0)).unwrap();
@@ -88,14 +113,21 @@ fn csv_to_sqlite(task: &Task) -> u64 {
     let mut written = 0;
     while rows.next() {
         let tx = connection.transaction().unwrap();
-        let mut insert = tx.prepare_cached("INSERT INTO person VALUES (?, ?, ?, ?, ?, ?)").unwrap();
+        let mut insert = tx
+            .prepare_cached("INSERT INTO person VALUES (?, ?, ?, ?, ?, ?)")
+            .unwrap();
         for p in &rows.chunk {
-            insert.execute(params![p.id, p.first, p.last, p.email, p.amount, p.date]).unwrap();
+            insert
+                .execute(params![p.id, p.first, p.last, p.email, p.amount, p.date])
+                .unwrap();
         }
         drop(insert);
         written += rows.chunk.len() as u64;
         let (byte, line) = rows.position();
-        let changed = tx.prepare_cached(CHECKPOINT).unwrap().execute(params![0, byte, line, written.cast_signed()]);
+        let changed =
+            tx.prepare_cached(CHECKPOINT)
+                .unwrap()
+                .execute(params![0, byte, line, written.cast_signed()]);
         assert_eq!(changed.unwrap(), 1);
         tx.commit().unwrap();
     }
@@ -113,19 +145,30 @@ struct Statements {
 
 impl Statements {
     fn new(client: &mut Client) -> Self {
-        let (insert, checkpoint) = (client.prepare(INSERT).unwrap(), client.prepare(CHECKPOINT).unwrap());
+        let (insert, checkpoint) = (
+            client.prepare(INSERT).unwrap(),
+            client.prepare(CHECKPOINT).unwrap(),
+        );
         Self { insert, checkpoint }
     }
 }
 
-fn insert(tx: &mut Transaction<'_>, statements: &Statements, people: &[Person]) -> Result<(), postgres::Error> {
+fn insert(
+    tx: &mut Transaction<'_>,
+    statements: &Statements,
+    people: &[Person],
+) -> Result<(), postgres::Error> {
     fn column<'a, T>(people: &'a [Person], of: impl Fn(&'a Person) -> T) -> Vec<T> {
         people.iter().map(of).collect()
     }
     let (ids, amounts) = (column(people, |p| p.id), column(people, |p| p.amount));
     let texts: [fn(&Person) -> &str; 4] = [|p| &p.first, |p| &p.last, |p| &p.email, |p| &p.date];
     let [first, last, email, date] = texts.map(|of| column(people, of));
-    tx.execute(&statements.insert, &[&ids, &first, &last, &email, &amounts, &date]).map(drop)
+    tx.execute(
+        &statements.insert,
+        &[&ids, &first, &last, &email, &amounts, &date],
+    )
+    .map(drop)
 }
 
 /// Inserts the rows that the database accepts, by halving a list that it rejects; returns how many.
@@ -146,7 +189,9 @@ fn insert_good(tx: &mut Transaction<'_>, statements: &Statements, people: &[Pers
 fn csv_to_postgres(task: &Task) -> u64 {
     let mut client = postgres(task);
     let statements = Statements::new(&mut client);
-    let at = client.query_one("SELECT byte, line, written FROM checkpoint WHERE part = 0", &[]).unwrap();
+    let at = client
+        .query_one("SELECT byte, line, written FROM checkpoint WHERE part = 0", &[])
+        .unwrap();
     let mut rows = Rows::open(task, Some((at.get(0), at.get(1))));
     let before = at.get::<_, i64>(2).cast_unsigned();
     let mut written = before;
@@ -159,7 +204,11 @@ fn csv_to_postgres(task: &Task) -> u64 {
             written += rows.chunk.len() as u64;
         }
         let (byte, line) = rows.position();
-        tx.execute(&statements.checkpoint, &[&0_i64, &byte, &line, &written.cast_signed()]).unwrap();
+        tx.execute(
+            &statements.checkpoint,
+            &[&0_i64, &byte, &line, &written.cast_signed()],
+        )
+        .unwrap();
         tx.commit().unwrap();
     }
     written - before
@@ -168,8 +217,12 @@ fn csv_to_postgres(task: &Task) -> u64 {
 /// One row of a run, made and ended, as a job without work needs.
 fn cold(task: &Task) -> u64 {
     let mut client = postgres(task);
-    client.execute("INSERT INTO checkpoint VALUES (1, 0, 0, 0)", &[]).unwrap();
-    client.execute(CHECKPOINT, &[&1_i64, &1_i64, &1_i64, &0_i64]).unwrap();
+    client
+        .execute("INSERT INTO checkpoint VALUES (1, 0, 0, 0)", &[])
+        .unwrap();
+    client
+        .execute(CHECKPOINT, &[&1_i64, &1_i64, &1_i64, &0_i64])
+        .unwrap();
     0
 }
 
@@ -188,10 +241,13 @@ fn partitions(task: &Task) -> u64 {
                     }
                     let ids = (part - 1) * ITEMS..part * ITEMS;
                     let people: Vec<_> = ids.map(|id| Person::number(id).processed()).collect();
-                    client.execute("INSERT INTO checkpoint VALUES ($1, 0, 0, 0)", &[&part]).unwrap();
+                    client
+                        .execute("INSERT INTO checkpoint VALUES ($1, 0, 0, 0)", &[&part])
+                        .unwrap();
                     let mut tx = client.transaction().unwrap();
                     insert(&mut tx, &statements, &people).unwrap();
-                    tx.execute(&statements.checkpoint, &[&part, &ITEMS, &ITEMS, &ITEMS]).unwrap();
+                    tx.execute(&statements.checkpoint, &[&part, &ITEMS, &ITEMS, &ITEMS])
+                        .unwrap();
                     tx.commit().unwrap();
                 }
             });

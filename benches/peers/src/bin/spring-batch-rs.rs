@@ -22,7 +22,9 @@ impl ItemProcessor<Person, Person> for Process {
 }
 
 fn run(task: &Task, writer: &impl ItemWriter<Person>) {
-    let reader = CsvItemReaderBuilder::<Person>::new().has_headers(true).from_path(task.input());
+    let reader = CsvItemReaderBuilder::<Person>::new()
+        .has_headers(true)
+        .from_path(task.input());
     let step = StepBuilder::new("rows")
         .chunk(CHUNK.try_into().unwrap())
         .reader(&reader)
@@ -47,7 +49,9 @@ fn table() -> RdbcItemWriterBuilder<Person> {
 async fn job(task: &Task) {
     match task.verb.as_str() {
         "csv-csv" => {
-            let writer = CsvItemWriterBuilder::<Person>::new().has_headers(true).from_path(task.output());
+            let writer = CsvItemWriterBuilder::<Person>::new()
+                .has_headers(true)
+                .from_path(task.output());
             run(task, &writer);
         }
         "csv-sqlite" => {
@@ -55,7 +59,11 @@ async fn job(task: &Task) {
                 .filename(task.value("file"))
                 .journal_mode(SqliteJournalMode::Wal)
                 .synchronous(SqliteSynchronous::Full);
-            let pool = SqlitePoolOptions::new().max_connections(1).connect_with(options).await.unwrap();
+            let pool = SqlitePoolOptions::new()
+                .max_connections(1)
+                .connect_with(options)
+                .await
+                .unwrap();
             run(task, &table().sqlite(&pool).build_sqlite());
             pool.close().await;
         }
@@ -71,7 +79,11 @@ async fn job(task: &Task) {
 fn main() {
     let task = Task::of_process();
     let begin = Instant::now();
-    let tokio = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+    let tokio = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .unwrap();
     tokio.block_on(async { job(&task).await });
     let time = begin.elapsed();
     report(&task, task.value("expected").parse().unwrap(), time);

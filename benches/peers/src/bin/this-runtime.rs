@@ -86,7 +86,9 @@ impl PartReader {
 }
 
 fn repository(task: &Task) -> String {
-    if task.verb.ends_with("postgres") || !["csv-csv", "csv-sqlite", "prepare-sqlite"].contains(&task.verb.as_str()) {
+    if task.verb.ends_with("postgres")
+        || !["csv-csv", "csv-sqlite", "prepare-sqlite"].contains(&task.verb.as_str())
+    {
         task.postgres()
     } else {
         format!("sqlite://{}?synchronous=full", task.value("file"))
@@ -138,7 +140,9 @@ fn main() {
         // The only execution of a database of its own.
         operator.restart(JobExecutionId(1), ()).unwrap()
     } else {
-        operator.start(job, parameters(&task, pipeline)).unwrap_or_else(|error| panic!("{error}"))
+        operator
+            .start(job, parameters(&task, pipeline))
+            .unwrap_or_else(|error| panic!("{error}"))
     };
     let ended = operator.wait(execution).unwrap();
     let time = begin.elapsed();
@@ -149,6 +153,10 @@ fn main() {
     assert_eq!(ended.status, BatchStatus::Completed, "{}", ended.exit_message);
     let steps = operator.step_executions(execution).unwrap();
     // The row of a partitioned step has the sum of its partitions.
-    let written = steps.iter().filter(|step| !step.is_of_partition()).map(|step| step.counters.writes).sum::<i64>();
+    let written = steps
+        .iter()
+        .filter(|step| !step.is_of_partition())
+        .map(|step| step.counters.writes)
+        .sum::<i64>();
     report(&task, written.try_into().unwrap(), time);
 }

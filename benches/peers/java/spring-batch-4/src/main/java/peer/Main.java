@@ -16,6 +16,7 @@ import org.springframework.batch.core.repository.JobRepository;
 import org.springframework.batch.core.repository.support.JobRepositoryFactoryBean;
 import org.springframework.batch.core.step.builder.StepBuilder;
 import org.springframework.batch.item.ExecutionContext;
+import org.springframework.batch.item.ItemProcessor;
 import org.springframework.batch.item.ItemWriter;
 import org.springframework.batch.item.database.JdbcBatchItemWriter;
 import org.springframework.batch.item.file.FlatFileItemReader;
@@ -130,7 +131,7 @@ public final class Main {
         return builder("rows")
                 .<Person, Person>chunk(CHUNK)
                 .reader(reader())
-                .processor(this::process)
+                .processor((ItemProcessor<Person, Person>) this::process)
                 .writer(verb.equals("csv-csv") ? file() : table())
                 .build();
     }
@@ -139,7 +140,7 @@ public final class Main {
         return builder("rows")
                 .<Person, Person>chunk(CHUNK)
                 .reader(reader())
-                .processor(this::process)
+                .processor((ItemProcessor<Person, Person>) this::process)
                 .writer(table())
                 .faultTolerant()
                 .skip(DataAccessException.class)
@@ -158,7 +159,7 @@ public final class Main {
         handler.setStep(builder("part")
                 .<Person, Person>chunk(CHUNK)
                 .reader(new PartReader())
-                .processor(this::process)
+                .processor((ItemProcessor<Person, Person>) this::process)
                 .writer(table())
                 .build());
         handler.afterPropertiesSet();
