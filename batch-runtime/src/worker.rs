@@ -30,6 +30,7 @@ use crate::operator::{ClaimPartitionError, PartitionStop, RemoteProblem};
 use crate::repository::{RepositoryError, WorkerRow};
 use crate::runtime::BatchRuntime;
 use crate::status::BatchStatus;
+use crate::worker::health::Heartbeat;
 pub use crate::worker::health::WorkerHealth;
 use crate::worker::launches::Launches;
 use crate::worker::suspects::{LATER, Suspects};
@@ -225,6 +226,24 @@ impl Worker {
         self.state.draining.store(true, Ordering::Relaxed);
     }
 
+    /// Returns the health of the worker. It is stuck if, for a lease time, its thread has done nothing, or a partition that was requested to
+    /// stop still runs. A batchlet may take as long as it needs, also while the worker drains.
+    ///
+    /// Spec: DISP-18
+    pub fn health(&self) -> WorkerHealth {
+        let state = &self.state;
+        match (self.has_ended(), state.is_draining()) {
+            (true, true) => WorkerHealth::Draining,
+            (true, false) => WorkerHealth::stuck("its thread has panicked"),
+            (false, is_draining) => WorkerHealth::of(
+                state.heartbeat.silent(),
+                state.stopping(),
+                is_draining,
+                self.lease_time,
+            ),
+        }
+    }
+
     /// Returns the tickets of the partitions that run.
     pub fn partitions(&self) -> Vec<PartitionTicket> {
         let slots = self.state.slots();
@@ -275,8 +294,7 @@ fn registration(name: &str, queue: String, slots: u32) -> WorkerRow {
 
 /// The part of a worker that its handle shares.
 struct State {
-    /// When its thread last began something.
-    beat: Mutex<Instant>,
+    heartbeat: Heartbeat,
     draining: AtomicBool,
     /// Whether the last partition has ended quickly.
     are_quick: AtomicBool,
@@ -287,7 +305,7 @@ struct State {
 impl State {
     fn new() -> Self {
         Self {
-            beat: Mutex::new(Instant::now()),
+            heartbeat: Heartbeat::new(),
             draining: AtomicBool::new(false),
             are_quick: AtomicBool::new(false),
             slots: Mutex::default(),
@@ -297,6 +315,15 @@ impl State {
 
     fn slots(&self) -> MutexGuard<'_, BTreeMap<StepExecutionId, Slot>> {
         self.slots.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns the partition that has not obeyed a request to stop for longest.
+    fn stopping(&self) -> Option<(StepExecutionId, Duration)> {
+        let slots = self.slots();
+        let stopping = slots
+            .iter()
+            .filter_map(|(id, slot)| Some((*id, slot.stop.as_ref()?.stopping_for()?)));
+        stopping.max_by_key(|(_, time)| *time)
     }
 
     fn is_draining(&self) -> bool {
@@ -344,7 +371,7 @@ impl Running {
                 Self::note_ends,
                 Self::hand_back_waiting,
             ] {
-                self.state.beat();
+                self.state.heartbeat.beat();
                 look_after(&mut self);
             }
             let running = self.state.slots().len();
@@ -354,7 +381,7 @@ impl Running {
             if !self.state.is_draining() {
                 self.launches.take();
             }
-            self.state.beat();
+            self.state.heartbeat.beat();
             let running = u32::try_from(running).unwrap_or(u32::MAX);
             let free = (self.row.slots + self.ahead()).saturating_sub(running);
             // Not one ticket for each partition that ends, if they end quickly.

@@ -1,11 +1,11 @@
 //! The health of a worker.
 
-use std::sync::{MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use super::{State, Worker};
+use crate::ids::StepExecutionId;
 
-/// The health of a [`Worker`]; see [`Worker::health`].
+/// The health of a [`Worker`](super::Worker); see [`Worker::health`](super::Worker::health).
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum WorkerHealth {
@@ -20,57 +20,55 @@ pub enum WorkerHealth {
     },
 }
 
-impl Worker {
-    /// Returns the health of the worker. It is stuck if, for a lease time, its thread has done nothing, or a partition that was requested to
-    /// stop still runs. A batchlet may take as long as it needs, also while the worker drains.
-    ///
-    /// Spec: DISP-18
-    pub fn health(&self) -> WorkerHealth {
-        match (self.has_ended(), self.state.is_draining()) {
-            (true, true) => WorkerHealth::Draining,
-            (true, false) => stuck("its thread has panicked"),
-            (false, _) => self.state.health(self.lease_time),
+impl WorkerHealth {
+    pub(super) fn stuck(reason: impl Into<String>) -> Self {
+        Self::Stuck {
+            reason: reason.into(),
         }
     }
-}
 
-impl State {
-    /// Notes that the worker's thread is alive.
-    pub(super) fn beat(&self) {
-        *self.last_beat() = Instant::now();
-    }
-
-    fn last_beat(&self) -> MutexGuard<'_, Instant> {
-        self.beat.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn health(&self, limit: Duration) -> WorkerHealth {
-        let silent = self.last_beat().elapsed();
+    /// Returns that it is stuck if, for longer than `limit`, its thread has done nothing or a partition has not obeyed a request to stop.
+    pub(super) fn of(
+        silent: Duration,
+        stopping: Option<(StepExecutionId, Duration)>,
+        is_draining: bool,
+        limit: Duration,
+    ) -> Self {
         if silent > limit {
-            return stuck(format!("its thread has done nothing for {} s", silent.as_secs()));
+            return Self::stuck(format!("its thread has done nothing for {} s", silent.as_secs()));
         }
-        let slots = self.slots();
-        let stopping = slots
-            .iter()
-            .filter_map(|(id, slot)| Some((id, slot.stop.as_ref()?.stopping_for()?)));
-        if let Some((id, time)) = stopping.max_by_key(|(_, time)| *time)
-            && time > limit
-        {
-            return stuck(format!(
-                "step execution {id} was requested to stop {} s ago, and still runs",
-                time.as_secs()
+        if let Some((id, time)) = stopping.filter(|(_, time)| *time > limit) {
+            let seconds = time.as_secs();
+            return Self::stuck(format!(
+                "step execution {id} was requested to stop {seconds} s ago, and still runs"
             ));
         }
-        match self.is_draining() {
-            true => WorkerHealth::Draining,
-            false => WorkerHealth::Ready,
+        match is_draining {
+            true => Self::Draining,
+            false => Self::Ready,
         }
     }
 }
 
-fn stuck(reason: impl Into<String>) -> WorkerHealth {
-    WorkerHealth::Stuck {
-        reason: reason.into(),
+/// When a thread last began something.
+pub(super) struct Heartbeat(Mutex<Instant>);
+
+impl Heartbeat {
+    pub(super) fn new() -> Self {
+        Self(Mutex::new(Instant::now()))
+    }
+
+    pub(super) fn beat(&self) {
+        *self.last() = Instant::now();
+    }
+
+    /// Returns for how long it has begun nothing.
+    pub(super) fn silent(&self) -> Duration {
+        self.last().elapsed()
+    }
+
+    fn last(&self) -> MutexGuard<'_, Instant> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -81,12 +79,16 @@ mod tests {
     /// Spec: DISP-18
     #[test]
     fn a_silent_thread_is_stuck() {
-        let state = State::new();
         let limit = Duration::from_secs(30);
-        assert_eq!(state.health(limit), WorkerHealth::Ready);
-        *state.last_beat() = Instant::now().checked_sub(2 * limit).unwrap();
-        assert_eq!(state.health(limit), stuck("its thread has done nothing for 60 s"));
-        state.beat();
-        assert_eq!(state.health(limit), WorkerHealth::Ready);
+        let health = |silent: Duration| WorkerHealth::of(silent, None, false, limit);
+        let heartbeat = Heartbeat::new();
+        assert_eq!(health(heartbeat.silent()), WorkerHealth::Ready);
+        *heartbeat.last() = Instant::now().checked_sub(2 * limit).unwrap();
+        assert_eq!(
+            health(heartbeat.silent()),
+            WorkerHealth::stuck("its thread has done nothing for 60 s")
+        );
+        heartbeat.beat();
+        assert_eq!(health(heartbeat.silent()), WorkerHealth::Ready);
     }
 }

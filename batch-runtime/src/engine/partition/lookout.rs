@@ -186,7 +186,10 @@ mod tests {
             partitions: Vec::new(),
         };
         let dead = worker("nightly", false);
-        assert!(remedy("nightly", &[dead.clone()]).starts_with("no worker is registered; start workers"));
+        assert!(
+            remedy("nightly", std::slice::from_ref(&dead))
+                .starts_with("no worker is registered; start workers")
+        );
         let others = [
             worker("print", true),
             worker("eu", true),

@@ -31,7 +31,7 @@ impl<S: Fn() -> io::Result<()>> GroupSync<S> {
         Self {
             sync,
             state: Mutex::default(),
-            ended: Condvar::new(),
+            ended: Condvar::default(),
         }
     }
 
@@ -46,7 +46,8 @@ impl<S: Fn() -> io::Result<()>> GroupSync<S> {
         while state.synced < mine {
             if state.is_syncing {
                 // That sync may have begun before this thread wrote.
-                state = self.ended.wait(state).unwrap_or_else(PoisonError::into_inner);
+                let ended = self.ended.wait_while(state, |state| state.is_syncing);
+                state = ended.unwrap_or_else(PoisonError::into_inner);
                 continue;
             }
             let all = state.requested;
