@@ -271,7 +271,8 @@ impl CountedNothing {
     fn cancel(&self) {}
 }
 
-/// A step and a partition have one transaction at the begin and one at the end, and none that only reads.
+/// A step and a partition have one transaction at the begin and one at the end, and none that only reads. On MySQL the id comes from a
+/// transaction of its own, as in Spring Batch.
 ///
 /// Spec: D-102
 #[test]
@@ -281,11 +282,9 @@ fn a_step_has_one_transaction_at_its_begin_and_one_at_its_end() {
     for database in Database::ALL {
         for (few, many) in few_or_many(1).into_iter().zip(few_or_many(11)) {
             let transactions = [few, many].map(|xml| transactions_of(database, &xml));
-            assert_eq!(
-                transactions[1] - transactions[0],
-                20,
-                "{database:?}: {transactions:?}"
-            );
+            let each = if database == Database::Mariadb { 3 } else { 2 };
+            let more = transactions[1] - transactions[0];
+            assert_eq!(more, 10 * each, "{database:?}: {transactions:?}");
         }
     }
 }
