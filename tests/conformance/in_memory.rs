@@ -95,7 +95,7 @@ fn a_writer_that_takes_the_chunk_transaction_is_rejected_at_the_start() {
 
 /// Spec: MEM-03
 #[test]
-fn nobody_connects_to_it() {
+fn no_program_connects_to_it() {
     let stage = Stage::in_memory(&job(r#"<step id="one"><batchlet ref="Task"/></step>"#));
     let expected = "the repository `memory:` has no database that artifacts can connect to; use `sqlite://PATH`, PostgreSQL or MySQL";
     let error = stage.operator().connect().err().unwrap();

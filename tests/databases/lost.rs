@@ -374,7 +374,7 @@ fn a_transaction_waits(place: &Place) -> bool {
     place.connect().number(waiting) > 0
 }
 
-/// A job whose lease cannot be renewed stops, and fails with the reason: nobody has requested it to stop.
+/// A job whose lease cannot be renewed stops, and fails with the reason: it was not requested to stop.
 ///
 /// Spec: OP-35, STATUS-08
 #[test]

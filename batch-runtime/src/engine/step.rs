@@ -79,7 +79,7 @@ enum Decision<'h> {
     Repeat,
     /// It is complete.
     Skip(&'h StepExecution),
-    /// It has begun in this job execution.
+    /// It was started in this job execution.
     Continue(&'h StepExecution),
     Refuse(Failure),
 }
@@ -380,7 +380,7 @@ impl StepRunner<'_> {
         };
         let made = StepListeners::make(&self.step.listeners, contexts)
             .and_then(|listeners| Ok((listeners, self.make_body(contexts, env)?)));
-        // One that a dead worker of the enclosing partition has begun.
+        // One that a dead worker of the enclosing partition has started.
         if execution.status == BatchStatus::Starting {
             shared.repository.begin_step(execution)?;
         }

@@ -50,7 +50,7 @@ impl WorkerHealth {
     }
 }
 
-/// When a thread last began something.
+/// When a thread last did something.
 pub(super) struct Heartbeat(Mutex<Instant>);
 
 impl Heartbeat {
@@ -62,7 +62,7 @@ impl Heartbeat {
         *self.last() = Instant::now();
     }
 
-    /// Returns for how long it has begun nothing.
+    /// Returns for how long it has done nothing.
     pub(super) fn silent(&self) -> Duration {
         self.last().elapsed()
     }

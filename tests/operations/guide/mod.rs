@@ -157,7 +157,7 @@ fn shell(command: &str, folder: &Path, programs: &Path) -> Output {
 }
 
 /// Runs a command that is killed after a time, the first one in its folder. Where the job ends before, it is killed sooner, and where it
-/// has not begun, later: machines differ, and so does what runs beside the tests.
+/// has not started, later: machines differ, and so does what runs beside the tests.
 fn is_killed(command: &str, folder: &Path, programs: &Path) {
     let (timeout, rest) = command.split_once("KILL ").unwrap();
     let (seconds, rest) = rest.split_once(' ').unwrap();
@@ -176,7 +176,7 @@ fn is_killed(command: &str, folder: &Path, programs: &Path) {
         fs::remove_dir_all(folder).unwrap();
         fs::create_dir(folder).unwrap();
     }
-    panic!("at {seconds} s, it has ended or not begun: {command}");
+    panic!("at {seconds} s, it has ended or not started: {command}");
 }
 
 /// Each command in the README has the effect that it describes. The two that build are those that build the tests; the

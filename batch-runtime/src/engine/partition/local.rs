@@ -14,7 +14,7 @@ pub(super) struct LocalThreads<'t, 'scope> {
     threads: SubjobThreads<'t, 'scope>,
     out: Vec<Out>,
     /// Those whose threads could not be started.
-    not_begun: Vec<StepExecutionId>,
+    not_started: Vec<StepExecutionId>,
 }
 
 /// A partition that runs.
@@ -34,7 +34,7 @@ impl<'t, 'scope> LocalThreads<'t, 'scope> {
             element,
             threads,
             out: Vec::new(),
-            not_begun: Vec::new(),
+            not_started: Vec::new(),
         }
     }
 
@@ -42,7 +42,7 @@ impl<'t, 'scope> LocalThreads<'t, 'scope> {
     fn begin(&mut self, row: StepExecutionId) {
         let element = self.element;
         let Some(prepared) = lock(&element.prepared).remove(&row) else {
-            return self.has_not_begun(row, "the partition was not prepared");
+            return self.could_not_start(row, "the partition was not prepared");
         };
         let number = prepared.number as usize;
         let name = format!("batch-{}:{number}", element.id);
@@ -55,15 +55,15 @@ impl<'t, 'scope> LocalThreads<'t, 'scope> {
                 row,
                 payloads: 0,
             }),
-            Err(error) => self.has_not_begun(row, &format!("cannot start a thread: {error}")),
+            Err(error) => self.could_not_start(row, &format!("cannot start a thread: {error}")),
         }
     }
 
-    fn has_not_begun(&mut self, row: StepExecutionId, problem: &str) {
+    fn could_not_start(&mut self, row: StepExecutionId, problem: &str) {
         let ending = Ending::of(BatchStatus::Failed, problem.to_owned());
         let ended = self.element.end(row, &ending);
         lock(&self.element.ended_here).insert(row, ended);
-        self.not_begun.push(row);
+        self.not_started.push(row);
     }
 }
 
@@ -77,7 +77,7 @@ impl PartitionChannel for LocalThreads<'_, '_> {
 
     /// Waits without a limit, unless `wait` is zero: a thread always reports its end, and stop requests reach it directly.
     fn receive(&mut self, wait: Duration) -> Result<Option<PartitionEvent>, DispatchError> {
-        if let Some(row) = self.not_begun.pop() {
+        if let Some(row) = self.not_started.pop() {
             return Ok(Some(PartitionEvent::Ended(row)));
         }
         let report = match wait.is_zero() {

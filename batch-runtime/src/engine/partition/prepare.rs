@@ -68,14 +68,9 @@ impl PartitionedElement<'_> {
     }
 
     /// Notes a partition whose row exists; with its state and earlier counters if this process runs it.
-    fn ready(
-        &self,
-        number: u32,
-        row: StepExecution,
-        begun: Option<(StepState, StepCounters)>,
-    ) -> Preparation {
+    fn ready(&self, number: u32, row: StepExecution, here: Option<(StepState, StepCounters)>) -> Preparation {
         lock(&self.numbers).insert(row.id, number);
-        if let Some((state, earlier)) = begun {
+        if let Some((state, earlier)) = here {
             let prepared = Prepared {
                 number,
                 row: row.clone(),
@@ -87,7 +82,7 @@ impl PartitionedElement<'_> {
         Preparation::Ready(row)
     }
 
-    /// Prepares partitions, those that have never run by few statements. Those that threads of this process run begin with their rows, so
+    /// Prepares partitions, those that have never run by few statements. Those that threads of this process run start with their rows, so
     /// that they need not be claimed.
     pub(super) fn prepare_all(
         &self,

@@ -77,7 +77,7 @@ impl RemotePartition {
             listeners: &listeners,
             outside: &contexts,
             states: &self.states,
-            // A worker that has died may have begun the partition.
+            // A worker that has died may have started the partition.
             is_first: self.is_first && self.claimed.row.version <= 1,
             partition_threads: self.partition_threads,
             dispatch: None,

@@ -22,7 +22,7 @@ use crate::repository::{Ending, RepositoryError, StepState};
 use crate::status::BatchStatus;
 
 impl PartitionedElement<'_> {
-    /// Runs a partition, whose row says that it has begun, on a thread of this process.
+    /// Runs a partition, whose row is STARTED, on a thread of this process.
     ///
     /// # Errors
     /// If the repository rejects a write.

@@ -241,20 +241,20 @@ impl Repository {
     pub(super) fn release_lease_in(&self, connection: &mut Connection, held: &Lease) -> QueryResult<bool> {
         let changed = match held.partition {
             None => {
-                let nobody = (
+                let free = (
                     lease::owner.eq(RELEASED),
                     lease::expires_at.eq(0),
                     lease::takeovers.eq(0),
                 );
-                update(self.held_row(held)).set(nobody).execute(connection)?
+                update(self.held_row(held)).set(free).execute(connection)?
             }
             Some(partition) => {
-                let nobody = (
+                let free = (
                     partition_lease::owner.eq(RELEASED),
                     partition_lease::expires_at.eq(0),
                 );
                 update(self.held_partition(partition))
-                    .set(nobody)
+                    .set(free)
                     .execute(connection)?
             }
         };
@@ -292,7 +292,7 @@ impl Repository {
         counted: Option<(i64, i64)>,
     ) -> Result<(), TransactionError<E>> {
         let (crashes, progress) = counted.unwrap_or((previous.takeovers, previous.last_checkpoint_version));
-        let nobody = (
+        let free = (
             lease::owner.eq(RELEASED),
             lease::expires_at.eq(0),
             lease::fence.eq(previous.fence + 1),
@@ -300,7 +300,7 @@ impl Repository {
             lease::last_checkpoint_version.eq(progress),
         );
         let changed = update(previous.unchanged(instance))
-            .set(nobody)
+            .set(free)
             .execute(connection)?;
         conflict_if_none(changed)
     }

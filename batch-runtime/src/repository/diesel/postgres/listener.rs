@@ -10,7 +10,7 @@ use crate::repository::{Channel, Listener, RepositoryError};
 
 #[diesel::declare_sql_function]
 extern "SQL" {
-    /// Its result is of type `void`, which nobody reads.
+    /// Its result is of type `void`, and is not read.
     fn pg_notify(channel: Text, payload: Text) -> Text;
 }
 

@@ -1,7 +1,7 @@
 //! The wait for the disk, which the commits of all threads of a process share.
 //!
 //! SQLite itself would wait within each commit, while it holds the database. So the connections of the pool commit without waiting
-//! (`synchronous = NORMAL`), release the database, and then wait here: whoever comes first syncs the write-ahead log for all commits that are
+//! (`synchronous = NORMAL`), release the database, and then wait here: the first one syncs the write-ahead log for all commits that are
 //! in it by then, and the others wait for the next sync. A commit is reported only when it survives a loss of power, as with `synchronous =
 //! FULL`.
 
@@ -45,7 +45,7 @@ impl<S: Fn() -> io::Result<()>> GroupSync<S> {
         let mine = state.requested;
         while state.synced < mine {
             if state.is_syncing {
-                // That sync may have begun before this thread wrote.
+                // That sync may have started before this thread wrote.
                 let ended = self.ended.wait_while(state, |state| state.is_syncing);
                 state = ended.unwrap_or_else(PoisonError::into_inner);
                 continue;
