@@ -117,7 +117,7 @@ fn signatures(row: &Method) -> Vec<TokenStream> {
         Shape::Compensation => quote!(fn compensates() -> bool),
         Shape::Collect => quote!(fn payload_type() -> #runtime::ItemType),
         Shape::Analyze => quote!(fn payload_type() -> ::core::option::Option<#runtime::ItemType>),
-        Shape::Read => quote!(fn item_type() -> #runtime::ItemType),
+        Shape::Read => quote!(fn info() -> #runtime::ReaderInfo),
         Shape::Process => quote!(fn item_types() -> #runtime::ProcessorItems),
         Shape::Write => quote!(fn info() -> #runtime::WriterInfo),
         _ => return vec![method_signature(row)],
@@ -237,7 +237,7 @@ fn adapters(method: &ArtifactMethod, artifact: &Artifact) -> Vec<TokenStream> {
         Shape::Decide => vec![decide(method)],
         Shape::Collect => collect(method),
         Shape::Analyze => analyze(method),
-        Shape::Read => read(method),
+        Shape::Read => read(method, artifact),
         Shape::Process => process(method),
         Shape::Write => write(method, artifact),
     };
@@ -451,10 +451,11 @@ fn analyze(method: &ArtifactMethod) -> Vec<TokenStream> {
     ]
 }
 
-fn read(method: &ArtifactMethod) -> Vec<TokenStream> {
+fn read(method: &ArtifactMethod, artifact: &Artifact) -> Vec<TokenStream> {
     let runtime = runtime();
     let call = converted(method, quote!(ReadReturn), "into_read", quote!(self));
     let item = associated(method, quote!(ReadReturn), "Item");
+    let rewindable = artifact.rewindable;
     // rustc reports items that are not `Send` at the result type as well.
     let fill = spanned(result_type(method), |open, _| {
         let closure = quote_spanned!(open=> || #call);
@@ -462,7 +463,12 @@ fn read(method: &ArtifactMethod) -> Vec<TokenStream> {
     });
     vec![
         quote!(fill.#fill),
-        quote!(#runtime::ItemType::of_reader::<#item>()),
+        quote! {
+            #runtime::ReaderInfo {
+                items: #runtime::ItemType::of_reader::<#item>(),
+                rewindable: #rewindable,
+            }
+        },
     ]
 }
 
@@ -517,7 +523,7 @@ fn write(method: &ArtifactMethod, artifact: &Artifact) -> Vec<TokenStream> {
     };
     let runtime = runtime();
     let (buffered, transactional) = (artifact.buffered, transaction.is_some());
-    let keeps_position = keeps_position(artifact);
+    let (keeps_position, rewindable) = (keeps_position(artifact), artifact.rewindable);
     let (tx, arguments) = match transaction {
         // Spanned as the written type, where rustc reports a type that differs.
         Some(ty) => {
@@ -541,6 +547,7 @@ fn write(method: &ArtifactMethod, artifact: &Artifact) -> Vec<TokenStream> {
                 buffered: #buffered,
                 transactional: #transactional,
                 keeps_position: #keeps_position,
+                rewindable: #rewindable,
             }
         },
     ]

@@ -1,4 +1,4 @@
-//! The arguments of an artifact attribute, checked: the name, `class`, `buffered` and `pipelined`.
+//! The arguments of an artifact attribute, checked: the name, `class`, `buffered`, `pipelined` and `rewindable`.
 
 use proc_macro2::TokenStream;
 use quote::ToTokens;
@@ -28,6 +28,8 @@ pub(crate) struct Settings {
     pub(crate) buffered: bool,
     /// False if no step with the artifact may be pipelined.
     pub(crate) pipelined: bool,
+    /// True if the artifact can be opened at any of its checkpoints, not only at the last one.
+    pub(crate) rewindable: bool,
 }
 
 /// The names under which a concrete type is registered.
@@ -61,6 +63,7 @@ pub(crate) fn settings(role: &Role, target: Target, arguments: &[Argument], erro
         class: None,
         buffered: true,
         pipelined: true,
+        rewindable: false,
     };
     let mut seen: Vec<String> = Vec::new();
     for argument in arguments {
@@ -87,11 +90,11 @@ pub(crate) fn settings(role: &Role, target: Target, arguments: &[Argument], erro
             (Argument::Named { value, .. }, "buffered") if role.buffered && target != Target::Alias => {
                 settings.buffered = flag(&key, value, errors);
             }
-            (Argument::Named { .. }, "buffered") if role.buffered => errors.error(
-                place,
-                "`buffered` cannot be set on a type alias",
-                &[&"set it on the impl block that holds the writer's methods"],
-            ),
+            (Argument::Named { value, .. }, "rewindable") if role.rewindable && target != Target::Alias => {
+                settings.rewindable = flag(&key, value, errors);
+            }
+            (Argument::Named { .. }, "buffered") if role.buffered => of_methods(&key, place, errors),
+            (Argument::Named { .. }, "rewindable") if role.rewindable => of_methods(&key, place, errors),
             (Argument::Named { .. }, "buffered") => errors.error(
                 place,
                 format!(
@@ -114,7 +117,16 @@ pub(crate) fn settings(role: &Role, target: Target, arguments: &[Argument], erro
     settings
 }
 
-/// Returns the value of a flag whose default is `true`.
+/// Reports a flag on an alias that describes the methods.
+fn of_methods(flag: &str, place: TokenStream, errors: &mut Errors) {
+    errors.error(
+        place,
+        format!("`{flag}` cannot be set on a type alias"),
+        &[&"set it on the impl block that holds the methods"],
+    );
+}
+
+/// Returns the value of a flag.
 fn flag(name: &str, value: &Expr, errors: &mut Errors) -> bool {
     if let Some(Lit::Bool(flag)) = literal(value) {
         return flag.value;
@@ -140,7 +152,11 @@ fn registers_nothing(role: &Role, key: &str, place: TokenStream, errors: &mut Er
 }
 
 fn argument_remedy(role: &Role, unknown: &str) -> String {
-    let flags = [("buffered", role.buffered), ("pipelined", role.pipelined)];
+    let flags = [
+        ("buffered", role.buffered),
+        ("pipelined", role.pipelined),
+        ("rewindable", role.rewindable),
+    ];
     let flags: Vec<&str> = flags
         .iter()
         .filter(|(_, has)| *has)

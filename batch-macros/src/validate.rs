@@ -22,6 +22,7 @@ pub(crate) struct Artifact {
     /// `None` for a generic impl block.
     pub(crate) registration: Option<Registration>,
     pub(crate) buffered: bool,
+    pub(crate) rewindable: bool,
     pub(crate) methods: Vec<ArtifactMethod>,
 }
 
@@ -60,6 +61,7 @@ pub(crate) fn artifact(
     }
     errors.is_empty().then(|| Artifact {
         buffered: settings.buffered,
+        rewindable: settings.rewindable,
         registration: (target == Target::Block).then(|| settings.registration(&segment.ident)),
         methods,
     })

@@ -19,6 +19,8 @@ mod lost;
 mod nats;
 mod open_transactions;
 mod opening;
+#[cfg(all(feature = "servers", target_os = "linux"))]
+mod power;
 mod prefix;
 mod purge;
 mod queries;

@@ -16,6 +16,8 @@ pub mod operated;
 pub mod order;
 pub mod own_process;
 pub mod partitions;
+#[cfg(target_os = "linux")]
+pub mod power;
 pub mod process;
 pub mod proxy;
 pub mod random;

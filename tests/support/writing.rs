@@ -23,6 +23,7 @@ pub const WAITING: &str = "waiting";
 pub const PEAK: &str = "WRITING_PEAK";
 
 /// A step: its name, its processor and writer, and the properties of the writer.
+#[derive(Clone, Copy)]
 pub struct Step(
     pub &'static str,
     pub &'static str,

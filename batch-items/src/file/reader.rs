@@ -30,7 +30,7 @@ where
     item: PhantomData<fn() -> T>,
 }
 
-#[item_reader]
+#[item_reader(rewindable = true)]
 impl<F, T> FileItemReader<F, T>
 where
     F: Format + BatchArtifact,

@@ -23,7 +23,7 @@ pub struct FileItemWriter<E, T, F = ()> {
     item: PhantomData<fn(T)>,
 }
 
-#[item_writer]
+#[item_writer(rewindable = true)]
 impl<E, T, F> FileItemWriter<E, T, F>
 where
     E: Encode<T> + BatchArtifact,

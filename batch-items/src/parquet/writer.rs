@@ -74,7 +74,7 @@ pub struct ParquetItemWriter<T> {
     item: PhantomData<fn(T)>,
 }
 
-#[item_writer]
+#[item_writer(rewindable = true)]
 impl<T: Serialize + DeserializeOwned + Send + 'static> ParquetItemWriter<T> {
     /// Opens the file, at the checkpoint.
     #[open]

@@ -139,7 +139,7 @@ impl Error for QueryError {
     }
 }
 
-#[item_reader]
+#[item_reader(rewindable = true)]
 impl<T: FromRow> QueryItemReader<T> {
     /// Connects to the database, and positions at the checkpoint.
     #[open]

@@ -13,7 +13,7 @@
 macro_rules! role_table {
     ($callback:ident) => { $callback! {
         /// Reads items one by one.
-        item_reader ItemReader { fact: Some(("item_type", "ItemType")), pipelined: true, ..ROLE } [
+        item_reader ItemReader { fact: Some(("info", "ReaderInfo")), pipelined: true, rewindable: true, ..ROLE } [
             /// Positions the reader or writer at `checkpoint`, the value that `#[get_checkpoint_info]` returned for the
             /// last committed checkpoint; at the start for `None`. Required, also in [`macro@item_writer`].
             open("fn open(&mut self, checkpoint: Option<C>) -> Result<(), E>") { ..OPEN }
@@ -48,7 +48,7 @@ macro_rules! role_table {
         ]
 
         /// Writes lists of results, never an empty one.
-        item_writer ItemWriter { fact: Some(("info", "WriterInfo")), buffered: true, pipelined: true, ..ROLE } [
+        item_writer ItemWriter { fact: Some(("info", "WriterInfo")), buffered: true, pipelined: true, rewindable: true, ..ROLE } [
             open("fn open(&mut self, checkpoint: Option<C>) -> Result<(), E>") { ..OPEN }
             /// Writes a list, never an empty one. With the second parameter it writes in the transaction that commits
             /// the checkpoint, exactly once. Required.
@@ -324,6 +324,7 @@ const ROLE: Role = Role {
     methods: &[],
     buffered: false,
     pipelined: false,
+    rewindable: false,
     fact: None,
     places: None,
 };

@@ -105,7 +105,7 @@ impl ArtifactRegistration {
     /// Returns the sink of a chunk that has this reader and no processor.
     pub(crate) fn pass_through(&self) -> Option<ItemSink> {
         match self.factory {
-            Factory::ItemReader(_, item) => item().pass_through(),
+            Factory::ItemReader(_, info) => info().items.pass_through(),
             _ => None,
         }
     }

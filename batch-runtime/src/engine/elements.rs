@@ -251,6 +251,8 @@ pub(crate) struct BoundChunk {
     pub(crate) transactional: bool,
     /// True if the writer's checkpoint is not `()`.
     pub(crate) writer_keeps_position: bool,
+    /// True if the step can resume exactly at any of its checkpoints, not only at the last one. Spec: D-103
+    pub(crate) rewindable: bool,
     /// True if processed items are kept to write them again after a rollback. Spec: D-12
     pub(crate) buffer_reads: bool,
     pub(crate) faults: FaultRules,

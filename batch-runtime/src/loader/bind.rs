@@ -229,6 +229,7 @@ impl Binder<'_> {
                 self.chunk(chunk, scope, retry_input, processors)
                     .map(|mut bound| {
                         bound.pipelined = self.is_pipelined(pipeline, step, chunk, &bound, &listeners);
+                        bound.rewindable &= !acts_on_commits(&listeners);
                         BoundBody::Chunk(Box::new(bound))
                     })
             }
@@ -304,7 +305,9 @@ impl Binder<'_> {
         if has_processor && processor.is_none() {
             return None;
         }
-        let Factory::ItemWriter(_, info) = writer.registration.factory else {
+        let (Factory::ItemReader(_, input), Factory::ItemWriter(_, info)) =
+            (reader.registration.factory, writer.registration.factory)
+        else {
             return None;
         };
         let info = info();
@@ -324,6 +327,7 @@ impl Binder<'_> {
             write_batch,
             transactional: info.transactional,
             writer_keeps_position: info.keeps_position,
+            rewindable: input().rewindable && info.rewindable && !info.transactional,
             buffer_reads: chunk.buffer_reads,
             faults,
         })
@@ -455,6 +459,12 @@ fn unknown_position(writer: &Spanned<String>) -> Diagnostic {
             "write through `tx: &mut ChunkTransaction` in `#[write_items]`; or flush in `#[get_checkpoint_info]`, return the \
              position, and truncate to it in `#[open]`",
         )
+}
+
+/// Returns whether a listener may do something that must not happen before the commit, which so has to be durable. Spec: D-103
+fn acts_on_commits(listeners: &[ListenerAt]) -> bool {
+    let mut roles = listeners.iter().flat_map(|(listener, _)| &listener.roles);
+    roles.any(|bound| bound.registration.role() == Role::CheckpointListener)
 }
 
 /// The roles of listeners that are bound at a place. Spec: PART-31

@@ -24,7 +24,7 @@ impl Binder<'_> {
         chunk: &Chunk,
     ) {
         let reader = match with_factory(reader) {
-            Some((reader, Factory::ItemReader(_, item))) => Some((reader, item())),
+            Some((reader, Factory::ItemReader(_, info))) => Some((reader, info().items)),
             _ => None,
         };
         let written = match &chunk.processor {
@@ -128,7 +128,7 @@ fn with_factory(bound: Option<&Bound>) -> Option<(&Bound, Factory)> {
 /// Returns the type of a reader's or processor's items.
 fn item_type(registration: &ArtifactRegistration) -> Option<ItemType> {
     match registration.factory {
-        Factory::ItemReader(_, item) => Some(item()),
+        Factory::ItemReader(_, info) => Some(info().items),
         Factory::ItemProcessor(_, items) => Some(items().output),
         _ => None,
     }

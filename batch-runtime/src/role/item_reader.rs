@@ -7,7 +7,9 @@ use crate::error::BatchError;
 /// Makes a type an item reader, the source of the items of a chunk step. Section 5.1.1.1 of the draft.
 ///
 /// The arguments are those of [every artifact attribute](crate#artifact-attributes), and `pipelined = false` if the reader depends on
-/// what the writer of its step writes: a step with it reads each chunk after the commit of the one before.
+/// what the writer of its step writes: a step with it reads each chunk after the commit of the one before. `rewindable = true` on the
+/// impl block says that the reader can be opened at any of its checkpoints, not only at the last one, because reading changes
+/// nothing: see [`item_writer`](macro@crate::item_writer).
 ///
 /// | method | required | |
 /// |---|---|---|
@@ -48,9 +50,18 @@ use crate::error::BatchError;
 /// }
 /// ```
 ///
-/// Spec: READ-01 to READ-10
+/// Spec: READ-01 to READ-10, D-103
 #[doc(inline)]
 pub use batch_macros::item_reader;
+
+/// A reader's items, and where it can be opened.
+#[derive(Clone, Copy, Debug)]
+pub struct ReaderInfo {
+    /// The type of the items.
+    pub items: ItemType,
+    /// `rewindable = true`: it can be opened at any of its checkpoints. Spec: D-103
+    pub rewindable: bool,
+}
 
 /// An item reader. Spec: READ-01
 #[diagnostic::on_unimplemented(
@@ -77,8 +88,8 @@ pub trait ItemReader: Send {
     /// `#[read_item]`, in a loop. Returns the first error of reader or processor. Spec: READ-06
     fn fill(&mut self, fill: &mut Fill<'_>) -> Result<FillEnd, FillError>;
 
-    /// Returns the type of the items.
-    fn item_type() -> ItemType
+    /// Returns the type of the items, and where the reader can be opened.
+    fn info() -> ReaderInfo
     where
         Self: Sized;
 }

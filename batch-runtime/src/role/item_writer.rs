@@ -11,6 +11,11 @@ use crate::repository::ChunkTransaction;
 /// The arguments are those of [every artifact attribute](crate#artifact-attributes); `buffered = false` on the impl block for one
 /// item per call; and `pipelined = false` if a step with the writer must read each chunk after the commit of the one before.
 ///
+/// `rewindable = true` on the impl block says that the writer can be opened at any checkpoint that it has returned, not only at the
+/// last one, and then removes or overwrites what it has written after it. If the reader is rewindable, too, the step may resume at
+/// an earlier checkpoint after a loss of power, so its commits on SQLite do not wait for the disk, except for the last one,
+/// before `#[finish]`. With checkpoint listeners or a collector, which may act on a commit, all of them wait.
+///
 /// | method | required | |
 /// |---|---|---|
 /// | [`open`](macro@crate::open) | yes | positions at the checkpoint; at the start for `None` |
@@ -41,7 +46,7 @@ use crate::repository::ChunkTransaction;
 /// }
 /// ```
 ///
-/// Spec: WRITE-01 to WRITE-09, D-10, D-96
+/// Spec: WRITE-01 to WRITE-09, D-10, D-96, D-103
 #[doc(inline)]
 pub use batch_macros::item_writer;
 
@@ -56,6 +61,8 @@ pub struct WriterInfo {
     pub transactional: bool,
     /// True if the checkpoint is not `()`: the writer can continue where its output ended.
     pub keeps_position: bool,
+    /// `rewindable = true`: it can be opened at any of its checkpoints. Spec: D-103
+    pub rewindable: bool,
 }
 
 /// An item writer. Spec: WRITE-01

@@ -29,6 +29,7 @@ mod table;
 
 pub use decider::StepsBefore;
 pub use item_processor::ProcessorItems;
+pub use item_reader::ReaderInfo;
 pub use item_writer::WriterInfo;
 pub use table::{Factory, ListenerRole, Make, Role};
 pub(crate) use table::{ListenerObject, Place, RoleSet};

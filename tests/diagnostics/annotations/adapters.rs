@@ -140,10 +140,10 @@ fn reader_and_processor() {
     );
     reader.close().unwrap();
 
-    assert_eq!(<Count as ItemReader>::item_type().name(), "u64");
+    assert_eq!(<Count as ItemReader>::info().items.name(), "u64");
     assert_eq!(
         <Even as ItemProcessor>::item_types().input,
-        <Count as ItemReader>::item_type()
+        <Count as ItemReader>::info().items
     );
     assert_eq!(
         <Even as ItemProcessor>::item_types().output,

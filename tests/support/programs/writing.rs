@@ -54,7 +54,7 @@ struct Rows {
     wrong_from: Option<i64>,
 }
 
-#[item_reader("Rows")]
+#[item_reader("Rows", rewindable = true)]
 impl Rows {
     #[open]
     fn open(&mut self, checkpoint: Option<i64>) {

@@ -180,6 +180,10 @@ impl ChunkRunner<'_> {
         };
         if end == IntervalEnd::CheckpointDue {
             self.read_ahead(interval)?;
+            // The last one is durable before the writer completes its output.
+            if self.chunk.rewindable && self.env.collecting.is_none() {
+                interval.tx.relax();
+            }
         }
         let begin = Instant::now();
         let written = self.write(interval).and_then(|()| self.checkpoint(interval));

@@ -79,6 +79,12 @@ impl ChunkTransaction {
         on!(self, chunk => chunk.is_lost(), false)
     }
 
+    /// Lets the commit be lost with the power, if the database can commit faster then. Whatever is committed later survives only with it.
+    /// Spec: D-103
+    pub(crate) fn relax(&mut self) {
+        on!(self, chunk => chunk.relaxed = true, ());
+    }
+
     /// Rolls everything back, and starts a new transaction for the same interval. Spec: CHUNK-RETRY-07, CHUNK-RETRY-08
     pub(crate) fn restart(&mut self) {
         on!(self, chunk => chunk.restart(), ());
@@ -188,6 +194,8 @@ pub(super) struct Chunk<D: Backend> {
     guarded: bool,
     /// Whether the connection was lost in the commit, or could not be opened.
     lost: bool,
+    /// Whether the commit need not survive a loss of power.
+    relaxed: bool,
 }
 
 /// Fields are dropped in order: closing the connection rolls back, before another thread may write.
@@ -210,6 +218,7 @@ impl<D: Backend> Chunk<D> {
             open: None,
             guarded: false,
             lost: false,
+            relaxed: false,
         }
     }
 
@@ -309,7 +318,10 @@ impl<D: Backend> Chunk<D> {
         let Open { connection, lock } = open;
         drop(lock);
         self.pool.put_back(connection);
-        self.pool.make_durable(action)
+        match self.relaxed {
+            true => Ok(()),
+            false => self.pool.make_durable(action),
+        }
     }
 }
 
