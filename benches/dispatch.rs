@@ -132,7 +132,7 @@ fn work(repository: &str, dispatch: &str) {
         .slots(slots)
         .start()
         .unwrap();
-    worker.wait();
+    worker.wait().unwrap();
 }
 
 /// A repository, and what carries the partitions.

@@ -91,6 +91,12 @@ impl Cli {
         self.with_default(Setting::RepositoryTimeZone, zone.to_string())
     }
 
+    /// Sets where partitions run, see [`BatchRuntimeBuilder::dispatch`], or the address of a server. The setting `dispatch` overrides it.
+    #[must_use]
+    pub fn dispatch(self, dispatcher: impl Into<String>) -> Self {
+        self.with_default(Setting::Dispatch, dispatcher.into())
+    }
+
     /// Sets a system property. `-D` overrides it.
     #[must_use]
     pub fn system_property(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {

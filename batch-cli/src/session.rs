@@ -143,13 +143,19 @@ impl Session {
         self.listen_as(&Health::default())
     }
 
-    /// As `listen`, with the health of the process.
-    pub(crate) fn listen_as(&self, health: &Health) -> Result<Shutdown, CliError> {
+    /// Connects to the server that carries partitions, if the settings name one: jobs may name its transport.
+    pub(crate) fn connect_dispatch(&self) -> Result<(), CliError> {
         let (dispatch, _) = self.settings.get(Setting::Dispatch);
         if dispatch::is_address(dispatch) {
             let connected = dispatch::connect(self.runtime.clone(), dispatch)?;
             self.connected.get_or_init(|| connected);
         }
+        Ok(())
+    }
+
+    /// As `listen`, with the health of the process.
+    pub(crate) fn listen_as(&self, health: &Health) -> Result<Shutdown, CliError> {
+        self.connect_dispatch()?;
         metrics::serve(self.settings.metrics_port, health)?;
         exit_guard::arm();
         Ok(Shutdown::listen(self.settings.shutdown_timeout))

@@ -459,6 +459,7 @@ pub enum BuildError {
 fn keep(runtime: &Weak<Shared>, ended: &Receiver<()>) {
     while ended.recv_timeout(STOP_POLL) == Err(RecvTimeoutError::Timeout) {
         let Some(shared) = runtime.upgrade() else { return };
+        shared.release_again();
         let mut running: Vec<Arc<Running>> = shared.running().values().cloned().collect();
         running.extend(shared.partitions().iter().cloned());
         running.retain(|execution| !execution.has_ended());

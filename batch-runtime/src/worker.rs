@@ -67,7 +67,7 @@ impl BatchRuntime {
     /// let runtime = BatchRuntime::builder().repository("postgres://batch@db/batch").build()?;
     /// let worker = runtime.worker().slots(8).start()?;
     /// // On SIGTERM: worker.drain();
-    /// worker.wait();
+    /// worker.wait()?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn worker(&self) -> WorkerBuilder {
@@ -113,7 +113,9 @@ impl WorkerBuilder {
     /// Registers the worker and starts to take partitions.
     ///
     /// # Errors
-    /// If it has no slots, the transport is unknown or cannot be reached, or the repository fails.
+    /// If it has no slots, the name of the queue is invalid, the transport is unknown or cannot be reached, the clock of this host differs
+    /// from that of the database by more than 10 s, the repository is `memory:` or a SQLite file that another host uses, the
+    /// runtime has a worker already, or the repository fails.
     pub fn start(self) -> Result<Worker, WorkerError> {
         if self.slots == 0 {
             return Err(WorkerError::NoSlots);
@@ -136,6 +138,7 @@ impl WorkerBuilder {
                 known: dispatchers.transports.keys().cloned().collect(),
             })?;
         self.runtime.job_operator().check_remote(&self.queue)?;
+        let only = OnlyWorker::of(&self.runtime)?;
         let source = transport.connect_worker(&self.queue)?;
         let state = Arc::new(State::new());
         let launches = Launches::new(
@@ -162,7 +165,11 @@ impl WorkerBuilder {
         };
         shared.repository.register_worker(&worker.row)?;
         let thread = thread::Builder::new().name("batch-worker".into());
-        let thread = thread.spawn(move || worker.run()).map_err(WorkerError::Thread)?;
+        let run = move || {
+            let _only = only;
+            worker.run();
+        };
+        let thread = thread.spawn(run).map_err(WorkerError::Thread)?;
         Ok(Worker {
             state,
             thread,
@@ -180,7 +187,7 @@ impl fmt::Debug for WorkerBuilder {
     }
 }
 
-/// An error of [`WorkerBuilder::start`].
+/// An error of [`WorkerBuilder::start`] or [`Worker::wait`].
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum WorkerError {
@@ -198,6 +205,12 @@ pub enum WorkerError {
         /// The transports of the runtime.
         known: Vec<String>,
     },
+    /// The runtime has a worker already. A worker is registered by the name of its runtime.
+    #[error("this runtime runs a worker already; build a second `BatchRuntime` for another queue")]
+    AlreadyStarted,
+    /// The thread of the worker has panicked. The log has the message.
+    #[error("the worker has ended unexpectedly: its thread has panicked; see the log")]
+    Panicked,
     /// The queue, the clock or the host is wrong.
     #[error("cannot start the worker: {0}")]
     Remote(#[from] RemoteProblem),
@@ -212,7 +225,7 @@ pub enum WorkerError {
     Thread(std::io::Error),
 }
 
-/// A worker that takes partitions. Dropped, it continues until the process ends or its runtime's last user is gone.
+/// A worker that takes partitions. Dropping it does not stop the worker.
 pub struct Worker {
     state: Arc<State>,
     thread: JoinHandle<()>,
@@ -264,16 +277,35 @@ impl Worker {
     }
 
     /// Waits until the worker has ended, which it does after [`drain`](Self::drain).
-    pub fn wait(self) {
-        if self.thread.join().is_err() {
-            tracing::error!("the thread of the worker has panicked");
-        }
+    ///
+    /// # Errors
+    /// `Panicked`, if it has ended otherwise.
+    pub fn wait(self) -> Result<(), WorkerError> {
+        self.thread.join().map_err(|_| WorkerError::Panicked)
     }
 }
 
 impl fmt::Debug for Worker {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Worker")
+    }
+}
+
+/// The right of a runtime to its only worker, until it is dropped.
+struct OnlyWorker(BatchRuntime);
+
+impl OnlyWorker {
+    fn of(runtime: &BatchRuntime) -> Result<Self, WorkerError> {
+        match runtime.shared().has_worker.swap(true, Ordering::AcqRel) {
+            false => Ok(Self(runtime.clone())),
+            true => Err(WorkerError::AlreadyStarted),
+        }
+    }
+}
+
+impl Drop for OnlyWorker {
+    fn drop(&mut self) {
+        self.0.shared().has_worker.store(false, Ordering::Release);
     }
 }
 
@@ -504,9 +536,23 @@ impl Running {
     fn begin(&mut self, delivery: Box<dyn PartitionDelivery>) {
         let delivery: Arc<dyn PartitionDelivery> = Arc::from(delivery);
         let id = delivery.ticket().step_execution;
-        // A ticket that was delivered twice.
-        if self.state.slots().contains_key(&id) {
-            return done(delivery.discard(), "discard a repeated ticket");
+        self.note_ends();
+        let running = self
+            .state
+            .slots()
+            .get(&id)
+            .map(|slot| slot.delivery.ticket().attempt);
+        match running {
+            None => {}
+            // The coordinator has submitted the partition again, while it still ends here.
+            Some(attempt) if attempt < delivery.ticket().attempt => {
+                return done(delivery.hand_back(LATER), "hand a ticket back");
+            }
+            Some(_) if self.state.is_draining() => {
+                return done(delivery.hand_back(LATER), "hand a ticket back");
+            }
+            // A ticket that was delivered twice.
+            Some(_) => return done(delivery.discard(), "discard a repeated ticket"),
         }
         if !self.suspects.admit(delivery.ticket()) {
             return done(delivery.hand_back(LATER), "leave a partition to another worker");
@@ -557,15 +603,13 @@ fn run(runtime: &BatchRuntime, state: &State, delivery: &Arc<dyn PartitionDelive
     let claimed = match runtime.claim_partition(ticket) {
         Ok(claimed) => claimed,
         Err(ClaimPartitionError::Taken(_)) => return done(delivery.discard(), "discard a ticket"),
-        Err(ClaimPartitionError::OtherVersion { here, .. }) => {
-            return decline(
-                &**delivery,
-                worker,
-                Some(here),
-                "another version of the job".into(),
-            );
+        Err(error) => {
+            let here = match &error {
+                ClaimPartitionError::OtherVersion { here, .. } => Some(here.clone()),
+                _ => None,
+            };
+            return decline(&**delivery, worker, here, error_chain(&error));
         }
-        Err(error) => return decline(&**delivery, worker, None, error_chain(&error)),
     };
     if let Some(slot) = state.slots().get_mut(&ticket.step_execution) {
         slot.stop = Some(claimed.stop_handle());
@@ -578,7 +622,7 @@ fn run(runtime: &BatchRuntime, state: &State, delivery: &Arc<dyn PartitionDelive
         Ok(BatchStatus::Starting) => done(delivery.hand_back(Duration::ZERO), "hand a partition back"),
         Ok(_) => done(delivery.ended(), "report the end of a partition"),
         Err(error) => {
-            tracing::error!(partition = %ticket.step_execution, %error, "the end of a partition is not recorded");
+            tracing::error!(partition = %ticket.step_execution, %error, "the end of a partition is not recorded; its coordinator submits it again");
             done(delivery.discard(), "discard a ticket");
         }
     }

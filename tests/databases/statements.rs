@@ -334,7 +334,7 @@ fn a_connection_prepares_a_statement_once() {
         let worker = stage.another_runtime().worker().slots(1).start().unwrap();
         let remote = prepared_again(&stage, "repository", "8", 20);
         worker.drain();
-        worker.wait();
+        worker.wait().unwrap();
         let again: Vec<String> = [few, more, remote].concat();
         let again: Vec<&String> = again
             .iter()

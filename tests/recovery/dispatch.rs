@@ -46,16 +46,25 @@ fn a_misspelt_queue_is_refused() {
 #[test]
 fn a_sqlite_file_is_for_one_host() {
     let fleet = fleet();
+    let rejected = || {
+        for arguments in [
+            &["worker"][..],
+            &["launch", "fleet"],
+            &["launch", "--remote", "fleet"],
+        ] {
+            let rejected = fleet.run(2, arguments);
+            assert!(rejected.contains("use PostgreSQL or MySQL"), "{rejected}");
+            assert!(rejected.contains("elsewhere/7/a/locked"), "{rejected}");
+        }
+    };
     let elsewhere = "INSERT INTO BATCH_WORKER VALUES ('elsewhere/7/a/locked', 'default', 1, '1', 'READY', 0, 9000000000000)";
     fleet.connect().execute(elsewhere).unwrap();
-    for arguments in [
-        &["worker"][..],
-        &["launch", "fleet"],
-        &["launch", "--remote", "fleet"],
-    ] {
-        let refused = fleet.run(2, arguments);
-        assert!(refused.contains("use PostgreSQL or MySQL"), "{refused}");
-    }
+    rejected();
+    // A coordinator.
+    let elsewhere = "INSERT INTO BATCH_JOB_INSTANCE_LEASE VALUES (77, 77, 'elsewhere/7/a/locked', 1, 9000000000000, 0, 0)";
+    fleet.connect().execute("DELETE FROM BATCH_WORKER").unwrap();
+    fleet.connect().execute(elsewhere).unwrap();
+    rejected();
     assert_eq!(executions(&fleet), 0);
 }
 
@@ -116,7 +125,7 @@ fn a_wrong_clock_is_refused() {
             Ok(worker) => {
                 assert_eq!(expected, "");
                 worker.drain();
-                worker.wait();
+                worker.wait().unwrap();
             }
             Err(error) => {
                 let error = error.to_string();

@@ -94,6 +94,24 @@ pub fn a_drained_worker_hands_its_launches_over(fleet: &Fleet) {
     fleet.is_exact(20_000);
 }
 
+/// A worker that takes a launch while the job still stops in the drained one waits for that, and then resumes the job.
+///
+/// Spec: DISP-15, DISP-11
+pub fn a_launch_waits_until_a_drained_worker_has_stopped_it(fleet: &Fleet) {
+    let mut first = fleet.worker(&["--slots", "1"]);
+    fleet.hold();
+    let id = launch(fleet, &["parts=1", "holds=0"]);
+    assert_eq!(fleet.is_held(), first.id());
+    let _second = fleet.worker(&[]);
+    first.signal("TERM");
+    becomes(fleet, &id, "is running");
+    fleet.release();
+    first.ends(0);
+    becomes(fleet, &id, "COMPLETED");
+    fleet.is_exact(50);
+    assert_eq!(executions(fleet), 2);
+}
+
 /// A launch is stopped by its id, before and after a worker has taken it.
 ///
 /// Spec: DISP-15, DISP-06

@@ -4,6 +4,7 @@ use std::process::ExitCode;
 
 use clap::Args;
 
+use crate::commands::launches::{has_worker, no_worker};
 use crate::follow::{Resume, follow};
 use crate::parameters::Parameters;
 use crate::print::{errln, outln};
@@ -36,10 +37,14 @@ impl Launch {
     pub(crate) fn run(self, session: &Session) -> Outcome {
         let parameters = self.parameters.into_parameters()?;
         if self.remote {
+            session.connect_dispatch()?;
             let operator = session.create()?;
             let launch = operator.launch_remote(&self.job, parameters, &self.queue)?;
             outln!("{launch}");
             errln!("queued for workers; `launches` shows what becomes of it");
+            if !has_worker(&operator.workers()?, &self.queue) {
+                errln!("note: {}", no_worker(&self.queue));
+            }
             return Ok(ExitCode::SUCCESS);
         }
         let shutdown = session.listen()?;

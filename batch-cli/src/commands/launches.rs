@@ -1,8 +1,8 @@
-//! `launches`: lists the launches for workers.
+//! `launches`: lists the remote launches.
 
 use std::process::ExitCode;
 
-use batch_runtime::operator::{LaunchInfo, LaunchStatus};
+use batch_runtime::operator::{LaunchInfo, LaunchStatus, WorkerInfo};
 use batch_runtime::{JobOperatorError, LaunchId};
 use clap::Args;
 use serde_json::{Value, json as value};
@@ -12,7 +12,7 @@ use crate::print::outln;
 use crate::session::{Outcome, Session};
 use crate::tables::Table;
 
-/// Lists the launches for workers, those that have ended for a week
+/// Lists remote launches; ended ones are kept for a week
 #[derive(Args, Debug)]
 pub(crate) struct Launches {
     /// Lists only this launch
@@ -24,7 +24,8 @@ pub(crate) struct Launches {
 
 impl Launches {
     pub(crate) fn run(self, session: &Session) -> Outcome {
-        let mut launches = session.open()?.launches()?;
+        let operator = session.open()?;
+        let mut launches = operator.launches()?;
         if let Some(id) = self.launch {
             launches.retain(|launch| launch.id == id);
             if launches.is_empty() {
@@ -36,7 +37,7 @@ impl Launches {
             return Ok(ExitCode::SUCCESS);
         }
         if launches.is_empty() {
-            outln!("no launch for workers");
+            outln!("no remote launches");
             return Ok(ExitCode::SUCCESS);
         }
         let mut table = Table::new(&[
@@ -63,8 +64,31 @@ impl Launches {
         for launch in launches.iter().filter(|launch| !launch.message.is_empty()) {
             outln!("launch {}: {}", launch.id, launch.message.escape_debug());
         }
+        let workers = operator.workers()?;
+        let is_queued = |launch: &&LaunchInfo| launch.status == LaunchStatus::Queued;
+        for launch in launches
+            .iter()
+            .filter(is_queued)
+            .filter(|launch| launch.message.is_empty())
+        {
+            if !has_worker(&workers, &launch.queue) {
+                outln!("launch {}: {}", launch.id, no_worker(&launch.queue));
+            }
+        }
         Ok(ExitCode::SUCCESS)
     }
+}
+
+/// Returns whether a worker takes launches from a queue.
+pub(crate) fn has_worker(workers: &[WorkerInfo], queue: &str) -> bool {
+    workers
+        .iter()
+        .any(|worker| worker.is_alive && !worker.is_draining && worker.queue == queue)
+}
+
+pub(crate) fn no_worker(queue: &str) -> String {
+    let queue = queue.escape_debug();
+    format!("no worker takes from the queue `{queue}`; start one with `worker --queue {queue}`")
 }
 
 fn status(launch: &LaunchInfo) -> String {
@@ -74,6 +98,7 @@ fn status(launch: &LaunchInfo) -> String {
         LaunchStatus::Ended(status) => status.to_string(),
         LaunchStatus::Refused => "refused".into(),
         LaunchStatus::Withdrawn => "withdrawn".into(),
+        LaunchStatus::Purged => "purged".into(),
         _ => "unknown".into(),
     }
 }

@@ -69,12 +69,14 @@ impl Worker {
             if shutdown.is_overdue() {
                 let (partitions, jobs) = (worker.partitions().len(), worker.executions().len());
                 errln!(
-                    "error: {partitions} partitions and {jobs} jobs still run; other workers resume them when their leases have expired"
+                    "error: the worker has not drained in {} s: {partitions} partitions and {jobs} jobs still run; other workers resume them \
+                     when their leases expire (set a longer `shutdown-timeout` to wait longer)",
+                    session.settings.shutdown_timeout.as_secs()
                 );
                 return Ok(ExitCode::FAILURE);
             }
         }
-        worker.wait();
+        worker.wait()?;
         Ok(ExitCode::SUCCESS)
     }
 }

@@ -111,10 +111,10 @@ pub enum JobOperatorError {
         reason: String,
     },
     /// No such launch.
-    #[error("unknown launch {0}")]
+    #[error("unknown launch {0}; `launches` lists them, ended ones for a week")]
     NoSuchLaunch(LaunchId),
     /// The launch has ended, so it cannot be stopped.
-    #[error("launch {0} has ended")]
+    #[error("cannot stop launch {0}: it has ended")]
     LaunchNotRunning(LaunchId),
     /// A callback cannot be registered.
     #[error("cannot register the callback: {0}")]

@@ -412,9 +412,7 @@ fn run_to_end(runner: JobRunner, shared: &Shared) -> std::result::Result<(), Str
     result.map(drop).map_err(|error| {
         tracing::error!(execution = %id, %error, "cannot record the end of the execution");
         // So the next launch need not wait until the lease expires.
-        if let Err(error) = shared.repository.release_lease(running.release()) {
-            tracing::warn!(execution = %id, %error, "cannot release the lease");
-        }
+        shared.release_lease(running.release());
         error.to_string()
     })
 }

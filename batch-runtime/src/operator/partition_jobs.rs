@@ -73,6 +73,8 @@ impl PartitionJobs {
 
     pub(super) fn keep(&self, execution: JobExecutionId, job: &PartitionJob) {
         let mut jobs = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        // Slots that started together may have resolved it, too.
+        jobs.retain(|(of, _)| *of != execution);
         jobs.push_back((execution, job.clone()));
         if jobs.len() > KEPT_JOBS {
             jobs.pop_front();

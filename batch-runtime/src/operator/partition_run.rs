@@ -197,14 +197,11 @@ impl PartitionRun {
 
 impl Drop for PartitionRun {
     fn drop(&mut self) {
-        let partitions = &mut self.shared.partitions();
-        partitions.retain(|other| !Arc::ptr_eq(other, &self.running));
+        let is_other = |other: &Arc<Running>| !Arc::ptr_eq(other, &self.running);
+        self.shared.partitions().retain(is_other);
         let lease = self.running.release();
-        if self.is_recorded {
-            return;
-        }
-        if let Err(error) = self.shared.repository.release_lease(lease) {
-            tracing::warn!(%error, "cannot release the lease of a partition; it expires");
+        if !self.is_recorded {
+            self.shared.release_lease(lease);
         }
     }
 }

@@ -43,14 +43,14 @@ pub enum RemoteProblem {
          PostgreSQL or MySQL"
     )]
     InMemory,
-    /// A worker on another host uses the same SQLite file.
+    /// A process on another host uses the same SQLite file.
     #[error(
-        "the worker {worker} on another host uses this SQLite file, whose locks hold on one host only; use PostgreSQL or MySQL for \
+        "the process {owner} on another host uses this SQLite file, whose locks hold on one host only; use PostgreSQL or MySQL for \
          several hosts"
     )]
     SqliteOfOtherHost {
-        /// The name of the worker.
-        worker: String,
+        /// The name of the process: a worker, or the owner of a job execution.
+        owner: String,
     },
     /// The repository failed.
     #[error(transparent)]
@@ -73,17 +73,17 @@ impl JobOperator {
         if ahead.abs() > TOLERATED {
             return Err(RemoteProblem::Clock { ahead });
         }
+        if repository.is_on_server() {
+            return Ok(());
+        }
         let host = |name: &str| name.split('/').next().unwrap_or_default().to_owned();
         let here = host(repository.owner_name());
-        let workers = repository.workers()?;
-        let mut elsewhere = workers
-            .into_iter()
-            .filter(|worker| worker.is_alive && host(&worker.name) != here);
-        match elsewhere.next() {
-            Some(worker) if !repository.is_on_server() => {
-                Err(RemoteProblem::SqliteOfOtherHost { worker: worker.name })
-            }
-            _ => Ok(()),
+        let workers = repository.workers()?.into_iter().filter(|worker| worker.is_alive);
+        let mut owners = repository.owners()?;
+        owners.extend(workers.map(|worker| worker.name));
+        match owners.into_iter().find(|owner| host(owner) != here) {
+            Some(owner) => Err(RemoteProblem::SqliteOfOtherHost { owner }),
+            None => Ok(()),
         }
     }
 

@@ -45,6 +45,8 @@ pub enum LaunchStatus {
     Refused,
     /// It was stopped before a worker ran it.
     Withdrawn,
+    /// Its job execution has ended and was purged.
+    Purged,
 }
 
 /// How a worker has begun a launch.
@@ -159,7 +161,11 @@ impl JobOperator {
             }) => BegunLaunch::Gone,
             Err(
                 error @ (JobOperatorError::Repository(_)
-                | JobOperatorError::JobExecutionAlreadyRunning { .. }),
+                | JobOperatorError::JobExecutionAlreadyRunning { .. }
+                | JobOperatorError::JobStart {
+                    cause: StartError::Thread(_),
+                    ..
+                }),
             ) => BegunLaunch::Later(error_chain(&error)),
             Err(error) => BegunLaunch::Refused(error_chain(&error)),
         }
@@ -177,8 +183,7 @@ impl LaunchInfo {
             }
             (LaunchPhase::Taken, _) if !row.is_worker_alive => LaunchStatus::Queued,
             (LaunchPhase::Taken, _) => LaunchStatus::Running,
-            // Its job execution was purged.
-            (LaunchPhase::Ended, _) => LaunchStatus::Ended(BatchStatus::Completed),
+            (LaunchPhase::Ended, _) => LaunchStatus::Purged,
         };
         Self {
             id: row.id,

@@ -1,6 +1,7 @@
 //! The state that operators, runners and the keeper of a runtime share.
 
 use std::collections::HashMap;
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -11,7 +12,7 @@ use super::{Callbacks, Definitions};
 use crate::dispatch::Dispatchers;
 use crate::engine::Running;
 use crate::ids::JobExecutionId;
-use crate::repository::JobRepository;
+use crate::repository::{JobRepository, Lease};
 
 /// The state of one runtime.
 pub(crate) struct Shared {
@@ -24,6 +25,10 @@ pub(crate) struct Shared {
     pub(super) partition_jobs: PartitionJobs,
     /// The partitions that this process runs for coordinators in others.
     partitions: Mutex<Vec<Arc<Running>>>,
+    /// Whether a worker of this runtime runs.
+    pub(crate) has_worker: AtomicBool,
+    /// The leases that nothing runs under any more, and that could not be released.
+    unreleased: Mutex<Vec<Lease>>,
     // Dropping it ends the keeper.
     _keeper: Sender<()>,
 }
@@ -58,6 +63,8 @@ impl Shared {
             partition_jobs: PartitionJobs::default(),
             running: Mutex::default(),
             partitions: Mutex::default(),
+            has_worker: AtomicBool::new(false),
+            unreleased: Mutex::default(),
             _keeper: keeper,
         }
     }
@@ -70,5 +77,25 @@ impl Shared {
     /// Returns the partitions that this process runs for coordinators in others.
     pub(crate) fn partitions(&self) -> MutexGuard<'_, Vec<Arc<Running>>> {
         self.partitions.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Releases a lease that nothing runs under any more. If that fails, the keeper tries again: on the host of a living owner a lease
+    /// does not expire.
+    pub(crate) fn release_lease(&self, lease: &Lease) {
+        if let Err(error) = self.repository.release_lease(lease) {
+            tracing::warn!(execution = %lease.execution_id, %error, "cannot release a lease; trying again");
+            self.unreleased().push(lease.clone());
+        }
+    }
+
+    /// Releases the leases that could not be released before.
+    pub(crate) fn release_again(&self) {
+        let mut left = std::mem::take(&mut *self.unreleased());
+        left.retain(|lease| self.repository.release_lease(lease).is_err());
+        self.unreleased().append(&mut left);
+    }
+
+    fn unreleased(&self) -> MutexGuard<'_, Vec<Lease>> {
+        self.unreleased.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -114,7 +114,7 @@ impl Launches {
         if let Err(error) = spawned {
             tracing::error!(%error, "cannot start a thread for a launch");
             self.state.running().remove(&id);
-            let left = Left::Queued(LATER, format!("cannot start a thread: {error}"));
+            let left = Left::Queued(LATER, format!("cannot start a thread: {error}"), None);
             if let Err(error) = record(&self.runtime, id, &left) {
                 tracing::warn!(%error, "cannot queue a launch again; it waits until the registration of this worker expires");
             }
@@ -131,7 +131,7 @@ impl Launches {
                 continue;
             };
             // Before the stop: if this process dies in between, another worker resumes the job all the same.
-            match repository.requeue_launch(id, Duration::ZERO, "its worker was drained") {
+            match repository.requeue_launch(id, Duration::ZERO, "its worker was drained", true) {
                 Ok(_) => {
                     if let Some(begun) = self.state.running().get_mut(&id) {
                         begun.is_handed_over = true;
@@ -148,7 +148,8 @@ impl Launches {
 
 /// What becomes of a launch whose worker does not run it any more.
 enum Left {
-    Queued(Duration, String),
+    /// With the job execution that this worker has run.
+    Queued(Duration, String, Option<JobExecutionId>),
     Ended(LaunchPhase, Option<JobExecutionId>, String),
     Gone,
 }
@@ -173,7 +174,14 @@ fn run(runtime: &BatchRuntime, state: &State, taken: &TakenLaunch) {
 fn record(runtime: &BatchRuntime, id: LaunchId, left: &Left) -> Result<(), RepositoryError> {
     let repository = &runtime.shared().repository;
     match left {
-        Left::Queued(wait, reason) => repository.requeue_launch(id, *wait, reason).map(drop),
+        Left::Queued(wait, reason, None) => repository.requeue_launch(id, *wait, reason, false).map(drop),
+        Left::Queued(wait, reason, Some(execution)) => {
+            match repository.requeue_launch(id, *wait, reason, true)? {
+                true => Ok(()),
+                // It was requested to stop, and ends with that.
+                false => repository.end_launch(id, LaunchPhase::Ended, Some(*execution), reason),
+            }
+        }
         Left::Ended(phase, execution, reason) => repository.end_launch(id, *phase, *execution, reason),
         Left::Gone => Ok(()),
     }
@@ -187,9 +195,9 @@ fn run_job(runtime: &BatchRuntime, state: &State, taken: &TakenLaunch) -> Left {
         BegunLaunch::Declined(reason) => {
             state.leave_to_others(&taken.fingerprint);
             let worker = runtime.shared().repository.owner_name();
-            return Left::Queued(Duration::ZERO, format!("{worker}: {reason}"));
+            return Left::Queued(Duration::ZERO, format!("{worker}: {reason}"), None);
         }
-        BegunLaunch::Later(reason) => return Left::Queued(LATER, reason),
+        BegunLaunch::Later(reason) => return Left::Queued(LATER, reason, None),
         BegunLaunch::Complete(execution) => {
             return Left::Ended(LaunchPhase::Ended, Some(execution), String::new());
         }
@@ -213,6 +221,6 @@ fn run_job(runtime: &BatchRuntime, state: &State, taken: &TakenLaunch) -> Left {
             };
             Left::Ended(LaunchPhase::Ended, Some(execution), message)
         }
-        Err(error) => Left::Queued(LATER, error.to_string()),
+        Err(error) => Left::Queued(LATER, error.to_string(), Some(execution)),
     }
 }

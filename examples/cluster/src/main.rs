@@ -66,5 +66,6 @@ impl AddInterest {
 fn main() -> ExitCode {
     Cli::new()
         .job_path(concat!(env!("CARGO_MANIFEST_DIR"), "/jobs"))
+        .dispatch("repository")
         .main()
 }

@@ -61,6 +61,7 @@ impl Lookout {
                 let unclaimed = |sight: &PartitionSight| matches!(sight, PartitionSight::Unclaimed(_));
                 if sights.iter().filter(|sight| unclaimed(sight)).count() < ids.len() {
                     self.last_progress = now;
+                    self.declined.clear();
                 }
                 self.resubmit
                     .retain(|id, _| sights.contains(&PartitionSight::Unclaimed(*id)));
@@ -122,7 +123,8 @@ impl Lookout {
         self.last_progress = Instant::now();
         let seconds = WARN_AFTER.as_secs();
         if self.declined.is_empty() {
-            let workers = repository.workers().unwrap_or_default();
+            // Without an answer nothing is known about them.
+            let workers = repository.workers().ok()?;
             return Some(format!(
                 "no worker has claimed a partition of `{element}` for {seconds} s; {}",
                 remedy(queue, &workers)
@@ -135,20 +137,33 @@ impl Lookout {
                 Some(other) => format!("{} has the fingerprint {other}", declined.worker),
                 None => format!("{}: {}", declined.worker, declined.reason),
             });
-        let reasons: Vec<String> = reasons.collect();
+        let reasons = reasons.collect::<Vec<_>>().join("; ");
+        let is_other = self
+            .declined
+            .values()
+            .any(|declined| declined.fingerprint.is_some());
+        let (here, remedy) = match is_other {
+            true => (
+                format!(": its job has the fingerprint {fingerprint}"),
+                "; start workers with the same Job XML and system properties",
+            ),
+            false => (String::new(), ""),
+        };
         Some(format!(
-            "no worker has claimed a partition of `{element}` for {seconds} s: its job has the fingerprint {fingerprint}; {}; start \
-             workers with the same Job XML and system properties",
-            reasons.join("; ")
+            "no worker has claimed a partition of `{element}` for {seconds} s{here}; {reasons}{remedy}"
         ))
     }
 }
 
-/// Returns what to do if no worker has said anything about the partitions in a queue.
+/// Returns what to do if no worker has declined a partition in a queue.
 fn remedy(queue: &str, workers: &[WorkerRow]) -> String {
-    let mut alive = workers.iter().filter(|worker| worker.is_alive);
+    let mut alive = workers
+        .iter()
+        .filter(|worker| worker.is_alive && !worker.is_draining);
     if alive.clone().any(|worker| worker.queue == queue) {
-        return format!("the workers of its queue `{queue}` have no free slot; start more workers");
+        return format!(
+            "the workers of its queue `{queue}` have no free slot, or another `dispatch` than this process; start more workers"
+        );
     }
     let start = format!("start workers of this job for its queue: `worker --queue {queue}`");
     match alive.next() {

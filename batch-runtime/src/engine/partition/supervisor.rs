@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeInclusive;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::local::LocalThreads;
 use super::lookout::Lookout;
@@ -21,7 +21,7 @@ use crate::error::error_chain;
 use crate::execution::StepExecution;
 use crate::ids::StepExecutionId;
 use crate::repository::{
-    ElementState, Ending, InnerSteps, PartitionSight, PartitionState, RepositoryError, StepState,
+    ElementState, Ending, InnerSteps, PartitionSight, RepositoryError, StepState,
 };
 use crate::status::BatchStatus;
 use crate::transition::Termination;
@@ -188,19 +188,19 @@ impl PartitionedElement<'_> {
 }
 
 /// Submits the partitions of an element to a channel and waits for them.
-struct Supervisor<'s, 'a> {
-    element: &'s PartitionedElement<'s>,
+pub(super) struct Supervisor<'s, 'a> {
+    pub(super) element: &'s PartitionedElement<'s>,
     channel: &'s mut dyn PartitionChannel,
     analysis: &'s mut Analysis<'a>,
-    outcomes: &'s mut SubjobOutcomes,
+    pub(super) outcomes: &'s mut SubjobOutcomes,
     /// The partitions that have not been submitted.
     pending: RangeInclusive<u32>,
     /// The submitted partitions that have not ended.
-    out: BTreeMap<StepExecutionId, PartitionTicket>,
-    /// Those of them whose worker may be dead.
-    lost: BTreeSet<StepExecutionId>,
+    pub(super) out: BTreeMap<StepExecutionId, PartitionTicket>,
+    /// Those of them whose worker may be dead, and when to find out next.
+    pub(super) lost: BTreeMap<StepExecutionId, Instant>,
     /// The workers that have died of each partition, for its failure.
-    deaths: BTreeMap<StepExecutionId, Vec<String>>,
+    pub(super) deaths: BTreeMap<StepExecutionId, Vec<String>>,
     /// The claim and number of the last payload of each partition.
     payloads: BTreeMap<StepExecutionId, (i64, u64)>,
     /// The outcomes of partitions that do not run; they count once the others have ended.
@@ -226,7 +226,7 @@ impl<'s, 'a> Supervisor<'s, 'a> {
             analysis,
             outcomes,
             out: BTreeMap::new(),
-            lost: BTreeSet::new(),
+            lost: BTreeMap::new(),
             deaths: BTreeMap::new(),
             payloads: BTreeMap::new(),
             settled: Vec::new(),
@@ -256,7 +256,8 @@ impl<'s, 'a> Supervisor<'s, 'a> {
                         "the channel to the workers of the partitions is broken"
                     );
                     self.outcomes.broken.get_or_insert(RepositoryError::Fault);
-                    self.lost.extend(self.out.keys());
+                    let now = Instant::now();
+                    self.lost.extend(self.out.keys().map(|id| (*id, now)));
                     walk.worker.pause(WAIT);
                 }
             }
@@ -273,7 +274,7 @@ impl<'s, 'a> Supervisor<'s, 'a> {
     }
 
     /// Returns whether no other partition may start, and those that run must stop.
-    fn has_to_stop(&self) -> bool {
+    pub(super) fn has_to_stop(&self) -> bool {
         let walk = self.element.walk;
         self.analysis.failure.is_some()
             || self.outcomes.stop_siblings(walk.shared.job.dialect)
@@ -332,7 +333,7 @@ impl<'s, 'a> Supervisor<'s, 'a> {
         self.submit(tickets);
     }
 
-    fn submit(&mut self, tickets: Vec<PartitionTicket>) {
+    pub(super) fn submit(&mut self, tickets: Vec<PartitionTicket>) {
         let submitted = self.channel.submit(&tickets);
         for ticket in tickets {
             let id = ticket.step_execution;
@@ -352,15 +353,15 @@ impl<'s, 'a> Supervisor<'s, 'a> {
     fn handle(&mut self, event: PartitionEvent) {
         match event {
             PartitionEvent::Collected(payload) => self.collected(payload),
-            PartitionEvent::Declined(_, reason) => {
-                if let Some(lookout) = &mut self.lookout {
+            PartitionEvent::Declined(id, reason) => {
+                if let Some(lookout) = self.lookout.as_mut().filter(|_| self.out.contains_key(&id)) {
                     lookout.declined(reason);
                 }
             }
             PartitionEvent::Ended(id) => self.ended(&[id]),
             PartitionEvent::Lost(id) => {
                 if self.out.contains_key(&id) {
-                    self.lost.insert(id);
+                    self.is_lost(id);
                 }
             }
         }
@@ -404,7 +405,7 @@ impl<'s, 'a> Supervisor<'s, 'a> {
             unknown.remove(&id);
             // A worker that returns without an end could not record it: it is fenced, or its database is out of reach.
             if !row.status.is_final() {
-                self.lost.insert(id);
+                self.is_lost(id);
             } else if self.out.remove(&id).is_some() {
                 self.lost.remove(&id);
                 self.note(id, self.element.ended(&row, &state));
@@ -469,7 +470,7 @@ impl<'s, 'a> Supervisor<'s, 'a> {
         for sight in lookout.look(repository, &self.out) {
             match sight {
                 PartitionSight::Ended(id) => self.ended_without_report(id, awaits_report),
-                PartitionSight::LeaseLost(id) => drop(self.lost.insert(id)),
+                PartitionSight::LeaseLost(id) => self.is_lost(id),
                 PartitionSight::Unclaimed(id) if self.stopping => self.end_unclaimed(id),
                 PartitionSight::Unclaimed(id) => self.submit_if_lost(id),
             }
@@ -516,73 +517,14 @@ impl<'s, 'a> Supervisor<'s, 'a> {
         }
     }
 
-    /// Reopens the partitions whose worker is dead, and submits them again.
-    fn reopen_lost(&mut self) {
-        let shared = self.element.walk.shared;
-        for id in self.lost.clone() {
-            let reopened =
-                shared
-                    .repository
-                    .reopen_partition(&shared.running.lease, id, self.element.bound.inner);
-            let state = match reopened {
-                Ok(PartitionState::Held) => continue,
-                Ok(state) => state,
-                Err(error) => {
-                    self.outcomes.broken.get_or_insert(error);
-                    PartitionState::Settled
-                }
-            };
-            self.lost.remove(&id);
-            let Some(ticket) = self.out.remove(&id) else {
-                continue;
-            };
-            match state {
-                PartitionState::Reopened { claims, died } => {
-                    let deaths = self.deaths.entry(id).or_default();
-                    deaths.extend(died.map(|(worker, commits)| format!("{worker} after {commits} commits")));
-                    self.submit_again(ticket, claims);
-                }
-                PartitionState::Settled | PartitionState::Held => {
-                    let problem =
-                        "its worker has died, and no other worker has claimed the partition".to_owned();
-                    self.fail(id, problem);
-                }
-            }
-        }
-    }
-
-    fn submit_again(&mut self, ticket: PartitionTicket, claims: i64) {
-        let dispatch = self.element.walk.shared.dispatch;
-        let limit = dispatch.map_or(0, |dispatch| dispatch.crash_limit);
-        let deaths = claims.max(i64::from(ticket.attempt));
-        if limit > 0 && deaths >= i64::from(limit) {
-            let died = self.deaths.remove(&ticket.step_execution).unwrap_or_default();
-            let problem = format!(
-                "{deaths} workers died while they ran the partition: {}",
-                died.join(", ")
-            );
-            return self.fail(ticket.step_execution, problem);
-        }
-        if self.has_to_stop() {
-            let ending = Ending::of(BatchStatus::Stopped, String::new());
-            let id = ticket.step_execution;
-            return self.note(id, self.element.end(id, &ending));
-        }
-        tracing::warn!(step_execution = %ticket.step_execution, "the worker of a partition is dead; submitting it again");
-        self.submit(vec![PartitionTicket {
-            attempt: ticket.attempt + 1,
-            ..ticket
-        }]);
-    }
-
     /// Ends a partition as FAILED.
-    fn fail(&mut self, id: StepExecutionId, problem: String) {
+    pub(super) fn fail(&mut self, id: StepExecutionId, problem: String) {
         let ending = Ending::of(BatchStatus::Failed, problem);
         self.note(id, self.element.end(id, &ending));
     }
 
     /// Counts the end of a partition. Spec: SUBJOB-10
-    fn note(&mut self, id: StepExecutionId, ended: Ended) {
+    pub(super) fn note(&mut self, id: StepExecutionId, ended: Ended) {
         self.count_ended();
         match ended {
             Ok((outcome, exit_status)) => {

@@ -78,6 +78,10 @@ impl QueueStore for MemoryRepository {
     fn workers(&self) -> Result<Vec<WorkerRow>, RepositoryError> {
         Ok(Vec::new())
     }
+
+    fn owners(&self) -> Result<Vec<String>, RepositoryError> {
+        Ok(Vec::new())
+    }
 }
 
 impl LaunchStore for MemoryRepository {
@@ -89,7 +93,7 @@ impl LaunchStore for MemoryRepository {
         Err(no_workers())
     }
 
-    fn requeue_launch(&self, _: LaunchId, _: Duration, _: &str) -> Result<bool, RepositoryError> {
+    fn requeue_launch(&self, _: LaunchId, _: Duration, _: &str, _: bool) -> Result<bool, RepositoryError> {
         Ok(false)
     }
 

@@ -1,4 +1,4 @@
-//! The operations on launches for workers.
+//! The operations on remote launches.
 
 use std::time::Duration;
 
@@ -6,8 +6,8 @@ use crate::ids::{JobExecutionId, LaunchId};
 use crate::repository::records::{ClaimRequest, LaunchPhase, LaunchRow, TakenLaunch, WithdrawOutcome};
 use crate::repository::{ClaimError, RepositoryError};
 
-/// The launches for workers, one row each. A launch belongs to the worker that has taken it until the registration of that worker expires;
-/// whoever runs the instance is decided by its lease.
+/// The remote launches, one row each. A launch belongs to the worker that has taken it until the registration of that worker expires; the
+/// lease of the instance decides which process runs it.
 pub(crate) trait LaunchStore: Send + Sync {
     /// Queues the launch of an instance, unless the instance cannot run now. If it is queued already, replaces that launch; if a worker
     /// runs it, returns it.
@@ -27,13 +27,14 @@ pub(crate) trait LaunchStore: Send + Sync {
         except: &[String],
     ) -> Result<Vec<TakenLaunch>, RepositoryError>;
 
-    /// Queues a launch of this worker again, for any worker after `wait`. Returns `false` if it is not this worker's any more, or if its job
-    /// execution is requested to stop.
+    /// Queues a launch of this worker again, for any worker after `wait`. Returns `false` if it is not this worker's any more; with
+    /// `unless_stopping`, also if its job execution is requested to stop.
     fn requeue_launch(
         &self,
         launch: LaunchId,
         wait: Duration,
         message: &str,
+        unless_stopping: bool,
     ) -> Result<bool, RepositoryError>;
 
     /// Records how a launch of this worker ended. Has no effect if it is not this worker's any more.

@@ -79,4 +79,7 @@ pub(crate) trait QueueStore: Send + Sync {
 
     /// Returns the registered workers, with the partitions that they run.
     fn workers(&self) -> Result<Vec<WorkerRow>, RepositoryError>;
+
+    /// Returns the owners of job executions whose leases have not expired.
+    fn owners(&self) -> Result<Vec<String>, RepositoryError>;
 }

@@ -103,20 +103,34 @@ impl LaunchStore for Repository {
         })?;
         let mut taken = Vec::new();
         for one in found.into_iter().take(count as usize) {
-            taken.extend(self.take_launch(&one)?);
+            match self.take_launch(&one) {
+                Ok(one) => taken.extend(one),
+                // Those before it belong to this worker already.
+                Err(error) if taken.is_empty() => return Err(error),
+                Err(error) => {
+                    tracing::warn!(%error, "cannot take more launches; trying again");
+                    break;
+                }
+            }
         }
         Ok(taken)
     }
 
-    fn requeue_launch(&self, id: LaunchId, wait: Duration, message: &str) -> Result<bool, RepositoryError> {
+    fn requeue_launch(
+        &self,
+        id: LaunchId,
+        wait: Duration,
+        message: &str,
+        unless_stopping: bool,
+    ) -> Result<bool, RepositoryError> {
         self.pool
             .write_idempotent("queue the launch again", |connection, in_doubt| {
                 let now = database_now(connection)?;
                 let own = launch::table
                     .find(id.0)
-                    .filter(launch::worker_name.eq(self.owner.name()));
+                    .filter(launch::worker_name.eq(self.owner.name()))
+                    .filter(launch::status.eq(LaunchPhase::Taken.as_str()));
                 let execution: Option<Option<i64>> = own
-                    .filter(launch::status.eq(LaunchPhase::Taken.as_str()))
                     .select(launch::job_execution_id)
                     .first(connection)
                     .optional()?;
@@ -124,11 +138,11 @@ impl LaunchStore for Repository {
                     // The first attempt may have been committed.
                     return Ok(in_doubt);
                 };
-                if status_of(connection, execution)? == Some(BatchStatus::Stopping) {
+                if unless_stopping && status_of(connection, execution)? == Some(BatchStatus::Stopping) {
                     return Ok(false);
                 }
                 let wait = i64::try_from(wait.as_millis()).unwrap_or(i64::MAX);
-                update(launch::table.find(id.0))
+                let changed = update(own)
                     .set((
                         launch::status.eq(LaunchPhase::Queued.as_str()),
                         launch::worker_name.eq(None::<String>),
@@ -137,7 +151,7 @@ impl LaunchStore for Repository {
                         launch::changed_at.eq(now),
                     ))
                     .execute(connection)?;
-                Ok(true)
+                Ok(changed > 0)
             })
     }
 
@@ -268,7 +282,7 @@ impl Repository {
 
     /// Takes a launch that was found, unless another worker was faster.
     fn take_launch(&self, (id, phase, worker): &Found) -> Result<Option<TakenLaunch>, RepositoryError> {
-        self.pool.write_at_once("take a launch", |connection, _| {
+        self.pool.write_at_once("take a launch", |connection, in_doubt| {
             let now = database_now(connection)?;
             let row = launch::table.find(id).filter(launch::status.eq(phase));
             let taken = (
@@ -284,7 +298,8 @@ impl Repository {
                     .set(taken)
                     .execute(connection)?,
             };
-            if changed == 0 {
+            // The first attempt may have been committed.
+            if changed == 0 && !(in_doubt && self.has_taken(connection, *id)?) {
                 return Ok(None);
             }
             let (job, parameters, fingerprint, execution): (String, String, String, Option<i64>) =
@@ -306,9 +321,16 @@ impl Repository {
                         launch::status.eq(LaunchPhase::Ended.as_str()),
                         launch::is_open.eq(CLOSED),
                         launch::worker_name.eq(worker),
+                        launch::message.eq(""),
                     ))
                     .execute(connection)?;
                 return Ok(None);
+            }
+            if execution.is_some() && was_drained {
+                // Its end is that of a hand-over: if this worker dies, too, the launch has not ended with it.
+                update(launch::table.find(id))
+                    .set(launch::job_execution_id.eq(None::<i64>))
+                    .execute(connection)?;
             }
             Ok(Some(TakenLaunch {
                 id: LaunchId(*id),
@@ -317,6 +339,15 @@ impl Repository {
                 fingerprint,
             }))
         })
+    }
+
+    fn has_taken(&self, connection: &mut Connection, id: i64) -> QueryResult<bool> {
+        let own = launch::table
+            .find(id)
+            .filter(launch::worker_name.eq(self.owner.name()))
+            .filter(launch::status.eq(LaunchPhase::Taken.as_str()))
+            .select(launch::launch_id);
+        Ok(own.first::<i64>(connection).optional()?.is_some())
     }
 
     /// Records the job execution of a launch, in the transaction that creates it. Rejects it if the launch is not this worker's any more.

@@ -7,7 +7,8 @@ use diesel::sql_types::{BigInt, Text};
 
 use super::lease::RELEASED;
 use super::schema::{
-    job_execution, partition_lease, partition_report, partition_ticket, step_execution, worker,
+    instance_lease, job_execution, partition_lease, partition_report, partition_ticket, step_execution,
+    worker,
 };
 use super::{Connection, Db, Repository};
 use crate::ids::{JobExecutionId, StepExecutionId};
@@ -295,6 +296,17 @@ impl QueueStore for Repository {
                 diesel::delete(worker::table.find(self.owner.name())).execute(connection)?;
                 Ok(())
             })
+    }
+
+    fn owners(&self) -> Result<Vec<String>, RepositoryError> {
+        self.pool.read("list the owners of executions", |connection| {
+            let now: i64 = diesel::select(Db::now()).get_result(connection)?;
+            let held = instance_lease::table
+                .filter(instance_lease::owner.ne(RELEASED))
+                .filter(instance_lease::expires_at.ge(now))
+                .select(instance_lease::owner);
+            Ok(held.load(connection)?)
+        })
     }
 
     fn workers(&self) -> Result<Vec<WorkerRow>, RepositoryError> {
