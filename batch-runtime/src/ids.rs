@@ -36,6 +36,6 @@ ids! {
     JobExecutionId;
     /// Id of a step execution, unique in its repository.
     StepExecutionId;
-    /// Id of a launch for workers. No job execution of its repository has the same.
+    /// Id of a remote launch. No job execution of its repository has the same.
     LaunchId;
 }

@@ -25,7 +25,8 @@
 
 pub use crate::artifact::CollectorData;
 pub use crate::dispatch::{
-    CollectedPayload, DeclinedPartition, DispatchError, PartitionChannel, PartitionDelivery,
-    PartitionDispatcher, PartitionEvent, PartitionSource, PartitionTicket, PartitionTransport,
+    CollectedPayload, DeclinedFingerprints, DeclinedPartition, DispatchError, PartitionChannel,
+    PartitionDelivery, PartitionDispatcher, PartitionEvent, PartitionSource, PartitionTicket,
+    PartitionTransport,
 };
 pub use crate::operator::{ClaimPartitionError, PartitionRun, PartitionStop};

@@ -489,7 +489,7 @@ impl Running {
         }
     }
 
-    /// Tells the transport that the partitions still run.
+    /// Reports to the transport that the partitions still run.
     fn extend(&mut self) {
         if self.extended.elapsed() < EXTEND {
             return;

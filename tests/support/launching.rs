@@ -1,4 +1,4 @@
-//! What launches for workers have to survive, whatever carries the partitions of their jobs.
+//! Tests of remote launches, whatever carries the partitions of their jobs.
 
 use crate::fleet::{Fleet, until};
 

@@ -10,7 +10,7 @@ use crate::session::{Outcome, Session, exit_code};
 /// Requests a running execution, in whatever process, to stop after the current item, and waits up to 5 seconds
 #[derive(Args, Debug)]
 pub(crate) struct Stop {
-    /// Id of the execution, or of a launch for workers
+    /// Id of the execution, or of a remote launch
     #[arg(value_parser = execution_id)]
     execution: JobExecutionId,
 }
@@ -37,7 +37,7 @@ impl Stop {
     }
 }
 
-/// Stops a launch for workers: no execution has the same id.
+/// Stops a remote launch: no execution has the same id.
 fn stop_launch(operator: &JobOperator, id: JobExecutionId, unknown: JobOperatorError) -> Outcome {
     match operator.stop_launch(LaunchId(id.0)) {
         Err(JobOperatorError::NoSuchLaunch(_)) => Err(unknown.into()),

@@ -1,13 +1,15 @@
 //! The interface between the engine and a dispatcher of partitions to worker processes. Public as
 //! [`partition`](crate::partition).
 
-mod alarm;
+mod declined;
 mod dispatcher;
 mod dispatchers;
+mod poller;
 mod repository;
 mod ticket;
 mod transport;
 
+pub use declined::DeclinedFingerprints;
 pub use dispatcher::{
     CollectedPayload, DispatchError, PartitionChannel, PartitionDispatcher, PartitionEvent,
 };

@@ -1,15 +1,16 @@
 //! The transport that needs nothing but the repository: workers take tickets from a table, and report in another one.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
-use super::alarm::{AWAKE_FOR, Alarm};
+use super::poller::{BUSY_FOR, QueuePoller};
 use super::{
-    CollectedPayload, DeclinedPartition, DispatchError, PartitionChannel, PartitionDelivery,
-    PartitionDispatcher, PartitionEvent, PartitionSource, PartitionTicket, PartitionTransport,
+    CollectedPayload, DeclinedFingerprints, DeclinedPartition, DispatchError, PartitionChannel,
+    PartitionDelivery, PartitionDispatcher, PartitionEvent, PartitionSource, PartitionTicket,
+    PartitionTransport,
 };
 use crate::ids::{JobExecutionId, StepExecutionId};
 use crate::repository::{Channel, JobRepository, PartitionReport, QueuedPartition, RepositoryError};
@@ -24,7 +25,7 @@ impl PartitionDispatcher for RepositoryTransport {
             queue: queue.to_owned(),
             out: BTreeSet::new(),
             events: Vec::new(),
-            alarm: Alarm::new(&self.0, Channel::Reports, &job.to_string()),
+            poller: QueuePoller::new(&self.0, Channel::Reports, &job.to_string()),
         }))
     }
 }
@@ -34,8 +35,8 @@ impl PartitionTransport for RepositoryTransport {
         Ok(Box::new(RepositorySource {
             repository: Arc::clone(&self.0),
             queue: queue.to_owned(),
-            declined: Arc::default(),
-            alarm: Alarm::new(&self.0, Channel::Tickets, queue),
+            declined: DeclinedFingerprints::default(),
+            poller: QueuePoller::new(&self.0, Channel::Tickets, queue),
             woken: Arc::default(),
         }))
     }
@@ -57,7 +58,7 @@ struct RepositoryChannel {
     out: BTreeSet<StepExecutionId>,
     /// Events that are to be returned, the next one last.
     events: Vec<PartitionEvent>,
-    alarm: Alarm,
+    poller: QueuePoller,
 }
 
 impl PartitionChannel for RepositoryChannel {
@@ -67,7 +68,7 @@ impl PartitionChannel for RepositoryChannel {
         submitted.map_err(|error| DispatchError::new("cannot queue partitions").caused_by(error))?;
         self.out
             .extend(tickets.iter().map(|ticket| ticket.step_execution));
-        self.alarm.was_in_vain(false);
+        self.poller.polled(true);
         Ok(())
     }
 
@@ -88,8 +89,8 @@ impl PartitionChannel for RepositoryChannel {
                 Ok(reports) => self.events = reports.into_iter().rev().filter_map(event).collect(),
                 Err(error) => tracing::warn!(%error, "cannot read the reports of workers; trying again"),
             }
-            self.alarm.was_in_vain(self.events.is_empty());
-            if self.events.is_empty() && !self.alarm.wait(until) {
+            self.poller.polled(!self.events.is_empty());
+            if self.events.is_empty() && !self.poller.wait(until) {
                 return Ok(None);
             }
         }
@@ -120,14 +121,11 @@ fn event(report: PartitionReport) -> Option<PartitionEvent> {
     }
 }
 
-/// The fingerprints that this worker has declined, and until when it leaves them to others.
-type Declined = Arc<Mutex<BTreeMap<String, Instant>>>;
-
 struct RepositorySource {
     repository: Arc<dyn JobRepository>,
     queue: String,
-    declined: Declined,
-    alarm: Alarm,
+    declined: DeclinedFingerprints,
+    poller: QueuePoller,
     woken: Woken,
 }
 
@@ -138,43 +136,34 @@ impl PartitionSource for RepositorySource {
     fn take(&mut self, count: u32, wait: Duration) -> Result<Vec<Box<dyn PartitionDelivery>>, DispatchError> {
         let until = Instant::now() + wait;
         loop {
-            let except = self.left_to_others();
+            let except = self.declined.current();
             let taken = self.repository.take_partitions(&self.queue, count, &except);
             let taken =
                 taken.map_err(|error| DispatchError::new("cannot take partitions").caused_by(error))?;
-            self.alarm.was_in_vain(taken.is_empty());
+            self.poller.polled(!taken.is_empty());
             if !taken.is_empty() {
                 let delivery = |partition: QueuedPartition| -> Box<dyn PartitionDelivery> {
                     Box::new(RepositoryDelivery {
                         repository: Arc::clone(&self.repository),
                         queue: self.queue.clone(),
-                        declined: Arc::clone(&self.declined),
+                        declined: self.declined.clone(),
                         woken: Arc::clone(&self.woken),
                         ticket: ticket(partition),
                     })
                 };
                 return Ok(taken.into_iter().map(delivery).collect());
             }
-            if !self.alarm.wait(until) {
+            if !self.poller.wait(until) {
                 return Ok(Vec::new());
             }
         }
     }
 }
 
-impl RepositorySource {
-    fn left_to_others(&self) -> Vec<String> {
-        let mut declined = self.declined.lock().unwrap_or_else(PoisonError::into_inner);
-        let now = Instant::now();
-        declined.retain(|_, until| *until > now);
-        declined.keys().cloned().collect()
-    }
-}
-
 struct RepositoryDelivery {
     repository: Arc<dyn JobRepository>,
     queue: String,
-    declined: Declined,
+    declined: DeclinedFingerprints,
     woken: Woken,
     ticket: PartitionTicket,
 }
@@ -184,7 +173,7 @@ impl RepositoryDelivery {
     /// commits transactions that wake one after the other.
     fn wakes(&self) -> bool {
         let mut woken = self.woken.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_due = woken.is_none_or(|woken| woken.elapsed() > AWAKE_FOR);
+        let is_due = woken.is_none_or(|woken| woken.elapsed() > BUSY_FOR);
         if is_due {
             *woken = Some(Instant::now());
         }
@@ -221,9 +210,7 @@ impl PartitionDelivery for RepositoryDelivery {
     }
 
     fn decline(&self, reason: &DeclinedPartition, wait: Duration) -> Result<(), DispatchError> {
-        let mut declined = self.declined.lock().unwrap_or_else(PoisonError::into_inner);
-        declined.insert(self.ticket.fingerprint.clone(), Instant::now() + wait);
-        drop(declined);
+        self.declined.add(&self.ticket.fingerprint, wait);
         let key = (0, PartitionReport::DECLINED);
         self.report(key, &Report::Declined(reason.clone()))?;
         self.hand_back(Duration::ZERO)

@@ -55,7 +55,7 @@ pub enum ClaimPartitionError {
 }
 
 impl JobOperator {
-    /// See [`BatchRuntime::claim_partition`](crate::BatchRuntime::claim_partition).
+    /// Implements [`BatchRuntime::claim_partition`](crate::BatchRuntime::claim_partition).
     pub(crate) fn claim_partition(
         &self,
         ticket: &PartitionTicket,
@@ -143,7 +143,7 @@ pub struct PartitionRun {
     remote: Option<RemotePartition>,
     ticket: PartitionTicket,
     running: Arc<Running>,
-    /// True once the end is recorded: nobody asks for the lease any more.
+    /// True once the end is recorded, with which the lease was released.
     is_recorded: bool,
     shared: Arc<Shared>,
 }

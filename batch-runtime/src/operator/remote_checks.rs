@@ -1,4 +1,4 @@
-//! What would go wrong with work in other processes, found before anything starts.
+//! Checks of work for other processes, before anything starts.
 
 use batch_xml::suggest::nearest;
 use thiserror::Error;
@@ -87,7 +87,7 @@ impl JobOperator {
         }
     }
 
-    /// As `check_remote`, and rejects a misspelt name of a queue that work is given to.
+    /// Checks as `check_remote` does, and rejects a misspelt name of a queue that work is given to.
     pub(crate) fn check_queue(&self, queue: &str) -> Result<(), RemoteProblem> {
         self.check_remote(queue)?;
         let workers = self.shared.repository.workers()?;

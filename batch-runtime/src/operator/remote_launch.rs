@@ -1,4 +1,4 @@
-//! Launches for workers: queued in the repository, and run by whichever worker takes them.
+//! Remote launches: queued in the repository, and run by whichever worker takes them.
 
 use super::definitions::{Wanted, rejecting};
 use super::{JobOperator, JobOperatorError, Result, StartError};
@@ -9,7 +9,7 @@ use crate::parameters::JobParameters;
 use crate::repository::{LaunchPhase, LaunchRow, TakenLaunch, WithdrawOutcome};
 use crate::status::BatchStatus;
 
-/// A launch for workers.
+/// A remote launch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LaunchInfo {
@@ -19,7 +19,7 @@ pub struct LaunchInfo {
     pub job: String,
     /// The queue whose workers may run it.
     pub queue: String,
-    /// What has become of it.
+    /// Its status.
     pub status: LaunchStatus,
     /// Its latest job execution. It has several if workers have died or were drained.
     pub execution: Option<JobExecutionId>,
@@ -31,7 +31,7 @@ pub struct LaunchInfo {
     pub message: String,
 }
 
-/// What has become of a launch for workers.
+/// The status of a remote launch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum LaunchStatus {
@@ -49,7 +49,7 @@ pub enum LaunchStatus {
     Purged,
 }
 
-/// How a worker has begun a launch.
+/// The result of starting a launch.
 pub(crate) enum BegunLaunch {
     /// It runs.
     Running(JobExecutionId),
@@ -96,7 +96,7 @@ impl JobOperator {
         submitted.map_err(|error| self.rejection(job, error, &rejecting(job)))
     }
 
-    /// Returns the launches for workers, by id; those that have ended for a week.
+    /// Returns the remote launches, by id; ended ones are kept for a week.
     ///
     /// # Errors
     /// When the repository fails.

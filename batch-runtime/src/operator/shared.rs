@@ -84,7 +84,7 @@ impl Shared {
     pub(crate) fn release_lease(&self, lease: &Lease) {
         if let Err(error) = self.repository.release_lease(lease) {
             tracing::warn!(execution = %lease.execution_id, %error, "cannot release a lease; trying again");
-            self.unreleased().push(lease.clone());
+            self.unreleased().push(*lease);
         }
     }
 

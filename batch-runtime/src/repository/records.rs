@@ -128,7 +128,7 @@ pub(crate) enum PartitionState {
     Reopened {
         /// The number of claims so far.
         claims: i64,
-        /// The worker that died, and the number of chunks that it and those before it have committed; `None` if nobody has claimed the
+        /// The worker that died, and the number of chunks that it and those before it have committed; `None` if no worker has claimed the
         /// partition.
         died: Option<(String, i64)>,
     },

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use crate::dispatch::DeclinedFingerprints;
 use crate::ids::{JobExecutionId, LaunchId};
 use crate::operator::BegunLaunch;
 use crate::repository::{LaunchPhase, RepositoryError, TakenLaunch};
@@ -29,12 +30,11 @@ pub(super) struct Launches {
     looked: Option<Instant>,
 }
 
-/// What runs, and what is left to other workers. Shared with the threads of the launches.
+/// The running launches, and the declined fingerprints. Shared with the threads of the launches.
 #[derive(Default)]
 pub(super) struct State {
     running: Mutex<BTreeMap<LaunchId, Begun>>,
-    /// The fingerprints that this worker has declined, and until when it leaves them to others.
-    declined: Mutex<BTreeMap<String, Instant>>,
+    declined: DeclinedFingerprints,
     /// Set when the worker drains: it does not wait for a repository that is away.
     is_draining: AtomicBool,
 }
@@ -56,18 +56,6 @@ impl State {
             .values()
             .filter_map(|begun| begun.execution)
             .collect()
-    }
-
-    fn left_to_others(&self) -> Vec<String> {
-        let mut declined = self.declined.lock().unwrap_or_else(PoisonError::into_inner);
-        let now = Instant::now();
-        declined.retain(|_, until| *until > now);
-        declined.keys().cloned().collect()
-    }
-
-    fn leave_to_others(&self, fingerprint: &str) {
-        let mut declined = self.declined.lock().unwrap_or_else(PoisonError::into_inner);
-        declined.insert(fingerprint.to_owned(), Instant::now() + DECLINED_FOR);
     }
 }
 
@@ -95,7 +83,7 @@ impl Launches {
         }
         self.looked = Some(Instant::now());
         let repository = &self.runtime.shared().repository;
-        let except = self.state.left_to_others();
+        let except = self.state.declined.current();
         match repository.take_launches(&self.queue, self.most - running, &except) {
             Ok(taken) => taken.into_iter().for_each(|taken| self.begin(taken)),
             Err(error) => tracing::warn!(%error, "cannot take launches; trying again"),
@@ -146,7 +134,7 @@ impl Launches {
     }
 }
 
-/// What becomes of a launch whose worker does not run it any more.
+/// The result of a launch for its row.
 enum Left {
     /// With the job execution that this worker has run.
     Queued(Duration, String, Option<JobExecutionId>),
@@ -193,7 +181,7 @@ fn run_job(runtime: &BatchRuntime, state: &State, taken: &TakenLaunch) -> Left {
     let execution = match operator.begin_launch(taken) {
         BegunLaunch::Running(execution) => execution,
         BegunLaunch::Declined(reason) => {
-            state.leave_to_others(&taken.fingerprint);
+            state.declined.add(&taken.fingerprint, DECLINED_FOR);
             let worker = runtime.shared().repository.owner_name();
             return Left::Queued(Duration::ZERO, format!("{worker}: {reason}"), None);
         }

@@ -20,9 +20,7 @@ use crate::engine::walk::Walk;
 use crate::error::error_chain;
 use crate::execution::StepExecution;
 use crate::ids::StepExecutionId;
-use crate::repository::{
-    ElementState, Ending, InnerSteps, PartitionSight, RepositoryError, StepState,
-};
+use crate::repository::{ElementState, Ending, InnerSteps, PartitionSight, RepositoryError, StepState};
 use crate::status::BatchStatus;
 use crate::transition::Termination;
 

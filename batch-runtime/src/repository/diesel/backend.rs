@@ -141,7 +141,7 @@ pub(super) trait Backend: Send + Sync + Sized + 'static {
         Ok(())
     }
 
-    /// Listens to a channel, with a connection of its own. By default the database wakes nobody.
+    /// Listens to a channel, with a connection of its own. By default the database notifies no process.
     fn listen(&self, channel: Channel, about: &str) -> Result<Option<Box<dyn Listener>>, RepositoryError> {
         let _ = (channel, about);
         Ok(None)

@@ -46,7 +46,7 @@ pub(crate) trait QueueStore: Send + Sync {
         wait: Duration,
     ) -> Result<(), RepositoryError>;
 
-    /// Removes the tickets of partitions that nobody has taken.
+    /// Removes the tickets of partitions that no worker has taken.
     fn withdraw_partitions(&self, partitions: &[StepExecutionId]) -> Result<(), RepositoryError>;
 
     /// Removes the tickets and reports of a job execution that has ended.
@@ -62,7 +62,7 @@ pub(crate) trait QueueStore: Send + Sync {
     /// Returns how submitted partitions look to their coordinator: those that are not being run by a worker that is alive.
     fn sights(&self, partitions: &[StepExecutionId]) -> Result<Vec<PartitionSight>, RepositoryError>;
 
-    /// Returns a listener; `None` if the database wakes nobody.
+    /// Returns a listener; `None` if the database notifies no process.
     fn listen(&self, channel: Channel, about: &str) -> Result<Option<Box<dyn Listener>>, RepositoryError>;
 
     /// Returns how far the clock of this host is ahead of that of the database, in milliseconds.

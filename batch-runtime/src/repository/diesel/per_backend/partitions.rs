@@ -59,7 +59,7 @@ impl Repository {
             return Ok(None);
         }
         self.take_partition_lease(connection, &step)?;
-        // Nobody has stored a state.
+        // No state is stored.
         let is_new = is_first && step.version == 0;
         step.version += 1;
         step.status = BatchStatus::Started;
@@ -151,12 +151,12 @@ impl Repository {
             true => self.close_step(connection, id.0, self.now(), &Closing::crashed(&owner))?,
             false => self.reopen_step(connection, id.0)?,
         };
-        let nobody = (
+        let released = (
             partition_lease::owner.eq(RELEASED),
             partition_lease::expires_at.eq(0),
         );
         update(partition_lease::table.find(id.0))
-            .set(nobody)
+            .set(released)
             .execute(connection)?;
         Ok(match ends {
             true => PartitionState::Settled,
