@@ -8,6 +8,8 @@ pub(crate) enum Fault {
     SplitCommit,
     /// A checkpoint is written regardless of the VERSION of the row and the lease holder.
     NoFence,
+    /// The reader's checkpoint is taken after the next chunk was read ahead.
+    LateCheckpoint,
 }
 
 /// Returns whether `fault` is enabled.
@@ -15,6 +17,7 @@ pub(crate) fn is_on(fault: Fault) -> bool {
     let name = match fault {
         Fault::SplitCommit => "split-commit",
         Fault::NoFence => "no-fence",
+        Fault::LateCheckpoint => "late-checkpoint",
     };
     std::env::var("BATCH_FAILPOINTS").is_ok_and(|value| value == name)
 }

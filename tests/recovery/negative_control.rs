@@ -9,7 +9,7 @@ use batch_tests::random::Random;
 #[cfg(unix)]
 use batch_tests::suspended::taken_over_at;
 #[cfg(unix)]
-use batch_tests::sweep::{CHUNKS, Fault, PARTITIONS, Raised, Shape, Sweep};
+use batch_tests::sweep::{CHUNKS, Fault, PARTITIONS, PLAIN_PIPELINE, Raised, Shape, Sweep};
 
 /// The negative control of the kill loop: with the data committed apart from the checkpoint it finds wrong rows.
 #[test]
@@ -67,6 +67,19 @@ fn the_sweep_finds_a_checkpoint_outside_the_chunk_transaction() {
         sweep_with_a_split_commit(CHUNKS, fault, Raised::InCommit);
         sweep_with_a_split_commit(PARTITIONS, fault, Raised::InStatement);
     }
+}
+
+/// In a pipeline the checkpoint is that of the chunk that is written, not of the one that is read ahead, and the data of a chunk
+/// is not written before the commit of the one before.
+#[test]
+#[cfg(unix)]
+fn the_sweep_finds_a_checkpoint_of_the_chunk_that_is_read_ahead() {
+    sweep_with_a_split_commit(PLAIN_PIPELINE, Fault::Kill, Raised::InStatement);
+    let sweep = Sweep::new(env!("CARGO_BIN_EXE_sweeping"), PLAIN_PIPELINE)
+        .with("BATCH_FAILPOINTS", "late-checkpoint");
+    let found = sweep.strike_everywhere(Fault::Kill, Raised::InStatement);
+    let problem = found.expect_err("a checkpoint that is a chunk too late");
+    assert!(problem.contains("the rows: "), "{problem}");
 }
 
 /// Without the fence a process that was taken over continues to write, which the database's rules reject.

@@ -8,7 +8,8 @@ use std::thread;
 use batch_tests::sqlite;
 use batch_tests::suspended::{launch_until_it_waits, taken_over_at};
 use batch_tests::sweep::{
-    BATCHLET, CHUNKS, FILES, Fault, PARTITIONS, PIPELINE, REFUSALS, Raised, Shape, Sweep, UNDISTURBED,
+    BATCHLET, CHUNKS, FILES, Fault, PARTITIONS, PIPELINE, PLAIN_PIPELINE, REFUSALS, Raised, Shape, Sweep,
+    UNDISTURBED,
 };
 use diesel::connection::SimpleConnection;
 
@@ -47,6 +48,15 @@ fn a_death_at_any_event_leaves_each_item_in_its_file_once() {
 #[test]
 fn a_death_at_any_event_of_a_pipeline_leaves_each_item_in_its_file_once() {
     strike_files(PIPELINE);
+}
+
+/// The same with one processor, to a table.
+///
+/// Spec: OP-35, CHUNK-LOOP-12, CHUNK-LOOP-16, RESTART-07, REPO-62, D-100
+#[test]
+fn a_fault_at_any_event_of_a_plain_pipeline_is_recovered_by_a_launch() {
+    strike(PLAIN_PIPELINE, Fault::Kill, Raised::InStatement, 100);
+    strike(PLAIN_PIPELINE, Fault::Once, Raised::InCommit, 30);
 }
 
 fn strike_files(shape: Shape) {

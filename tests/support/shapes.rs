@@ -85,6 +85,21 @@ pub const PIPELINE: Shape = Shape {
     ..FILES
 };
 
+/// The chunks to a table, by one processor, in a pipeline.
+pub const PLAIN_PIPELINE: Shape = Shape {
+    xml: r#"<job id="job">
+  <step id="load" next="close">
+    <properties><property name="batch.chunk.pipeline" value="true"/></properties>
+    <chunk reader="Numbers" processor="Wanted" writer="Rows" commit-interval="4" skip-limit="9">
+      <properties><property name="to" value="12"/></properties>
+      <skippable-exception-classes><include class="test.Unwanted"/></skippable-exception-classes>
+    </chunk>
+  </step>
+  <step id="close"><batchlet ref="Done"/></step>
+</job>"#,
+    ..CHUNKS
+};
+
 /// A batchlet only.
 pub const BATCHLET: Shape = Shape {
     xml: r#"<job id="job"><step id="close"><batchlet ref="Done"/></step></job>"#,

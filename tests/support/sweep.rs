@@ -13,7 +13,7 @@ use diesel::connection::SimpleConnection;
 use crate::database::Outside;
 use crate::order::Order as Calls;
 use crate::shapes::as_by_one_processor;
-pub use crate::shapes::{BATCHLET, CHUNKS, FILES, PARTITIONS, PIPELINE, Shape};
+pub use crate::shapes::{BATCHLET, CHUNKS, FILES, PARTITIONS, PIPELINE, PLAIN_PIPELINE, Shape};
 use crate::{process, sqlite};
 
 /// The program's message when the fault has struck.

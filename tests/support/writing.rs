@@ -212,8 +212,10 @@ impl Writing {
         let mut command = Command::new(self.program);
         command
             .args(["launch", "job", &format!("run={run}")])
-            // Every other run reads the next chunk while one is written.
+            // Every other run reads the next chunk while one is written, and of these and of the others every other processes items on two
+            // threads.
             .arg(format!("-batch.chunk.pipeline={}", run % 2 == 1))
+            .arg(format!("-batch.chunk.processors={}", 1 + run / 2 % 2))
             .current_dir(self.path())
             .env_remove("BATCH_FAILPOINTS")
             .env_remove(EVENTS)

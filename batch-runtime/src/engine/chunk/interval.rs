@@ -228,6 +228,10 @@ impl ChunkRunner<'_> {
             return Ok(());
         }
         interval.position = Some(self.reader_position()?);
+        #[cfg(batch_failpoints)]
+        if crate::failpoints::is_on(crate::failpoints::Fault::LateCheckpoint) {
+            interval.position = None;
+        }
         let request = FillRequest {
             max_reads: self.most_reads(0),
             full_at: self.chunk.write_batch,
