@@ -47,6 +47,10 @@ pub(crate) struct Options {
     #[arg(short = 'D', global = true, value_name = "NAME=VALUE", value_parser = pair)]
     system: Vec<(String, String)>,
 
+    /// Where partitions run: local, repository, or an address such as nats://HOST [default: local]
+    #[arg(long, global = true, value_name = "DISPATCHER")]
+    dispatch: Option<String>,
+
     /// Time that a job has to stop after SIGTERM or Ctrl-C [default: 30]
     #[arg(long, global = true, value_name = "SECONDS")]
     shutdown_timeout: Option<String>,
@@ -77,6 +81,7 @@ impl Options {
             (Setting::Repository, self.repository),
             (Setting::RepositoryTimeZone, self.repository_time_zone),
             (Setting::JobPath, self.job_path),
+            (Setting::Dispatch, self.dispatch),
             (Setting::ShutdownTimeout, self.shutdown_timeout),
             (Setting::ProgressInterval, self.progress_interval),
             (Setting::Log, self.log),

@@ -354,6 +354,8 @@ impl BatchRuntimeBuilder {
         let definitions = definitions(self.job_path, self.dialect, self.system, self.sources)
             .map_err(BuildError::BatchXml)?;
         definitions.log_problems();
+        // Before the repository, which opening may create.
+        check_dispatcher(&self.dispatchers)?;
         let repository = repository::open(&self.repository, self.clock, self.lease_time, &self.time_zone)?;
         let mut dispatchers = self.dispatchers;
         if !repository.has_database()
@@ -371,14 +373,6 @@ impl BatchRuntimeBuilder {
         dispatchers
             .transports
             .insert(REPOSITORY.into(), Arc::new(of_repository));
-        if let Some(name) = dispatchers.default.as_deref()
-            && !dispatchers.names().contains(&name)
-        {
-            return Err(BuildError::UnknownDispatcher {
-                name: name.to_owned(),
-                known: dispatchers.names().into_iter().map(str::to_owned).collect(),
-            });
-        }
         let (keeper, ended) = bounded(0);
         let shared = Arc::new(Shared::new(
             repository,
@@ -453,6 +447,18 @@ pub enum BuildError {
         /// The dispatchers of the runtime.
         known: Vec<String>,
     },
+}
+
+/// Checks that the default dispatcher is one of the runtime.
+fn check_dispatcher(dispatchers: &Dispatchers) -> Result<(), BuildError> {
+    let known = || dispatchers.names().into_iter().chain([REPOSITORY]);
+    match dispatchers.default.as_deref() {
+        Some(name) if known().all(|known| known != name) => Err(BuildError::UnknownDispatcher {
+            name: name.to_owned(),
+            known: known().map(str::to_owned).collect(),
+        }),
+        _ => Ok(()),
+    }
 }
 
 /// Renews the leases of the executions that run here, and passes on the stop requests of other processes.

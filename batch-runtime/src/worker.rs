@@ -621,6 +621,11 @@ fn run(runtime: &BatchRuntime, state: &State, delivery: &Arc<dyn PartitionDelive
         // It was handed back.
         Ok(BatchStatus::Starting) => done(delivery.hand_back(Duration::ZERO), "hand a partition back"),
         Ok(_) => done(delivery.ended(), "report the end of a partition"),
+        // Another worker or coordinator has taken it over.
+        Err(error @ RepositoryError::Fenced { .. }) => {
+            tracing::warn!(partition = %ticket.step_execution, %error, "a partition was taken over");
+            done(delivery.discard(), "discard a ticket");
+        }
         Err(error) => {
             tracing::error!(partition = %ticket.step_execution, %error, "the end of a partition is not recorded; its coordinator submits it again");
             done(delivery.discard(), "discard a ticket");

@@ -16,7 +16,7 @@ macro_rules! dispatcher_tests {
 
             $crate::dispatcher_tests! { @each $fleet;
                 workers_share_the_partitions, each_analyzer_has_its_own_payloads, a_killed_worker_is_replaced, a_frozen_worker_is_fenced, a_repeated_ticket_is_claimed_once,
-                a_lost_ticket_is_submitted_again, a_job_is_stopped_in_flight, a_job_without_workers_is_stopped, a_failed_partition_stops_the_others,
+                a_lost_ticket_is_submitted_again, a_job_is_stopped_in_flight, a_stopped_job_starts_no_partitions, a_job_without_workers_is_stopped, a_failed_partition_stops_the_others,
                 a_poisonous_partition_fails, a_poisonous_partition_takes_no_others_along, no_partitions_are_complete_at_once, many_partitions_need_two_workers,
                 a_killed_coordinator_is_relaunched, another_version_is_left_to_others, a_drained_worker_hands_its_partitions_over,
                 flows_run_on_workers, a_killed_worker_of_a_flow_is_replaced, a_poisonous_flow_fails, a_launch_waits_for_a_worker, racing_launches_run_once, a_killed_worker_loses_no_launch,
@@ -150,6 +150,21 @@ pub fn a_job_is_stopped_in_flight(fleet: &Fleet) {
     assert!(stopped < 20_000, "{stopped}");
     fleet.run(0, &[LOAD, &["-pace=0", "items=5000"]].concat());
     fleet.is_exact(20_000);
+}
+
+/// A worker that has a free slot when the job is stopped claims no other partition of it.
+///
+/// Spec: DISP-06, PART-28
+pub fn a_stopped_job_starts_no_partitions(fleet: &Fleet) {
+    let _worker = fleet.worker(&["--slots", "1"]);
+    let mut job = fleet.start(&[LOAD, &["-pace=20", "items=5000"]].concat());
+    until("a partition has committed", || {
+        (fleet.number("SELECT COUNT(*) AS n FROM processed") > 0).then_some(())
+    });
+    fleet.run(0, &["stop", "1"]);
+    job.ends(3);
+    assert_eq!(fleet.number("SELECT COUNT(DISTINCT part) AS n FROM processed"), 1);
+    assert_eq!(fleet.statuses(), ["STOPPED"; 4]);
 }
 
 /// Partitions that no worker has claimed end with the job.

@@ -62,7 +62,7 @@ impl Launches {
         }
         table.print();
         for launch in launches.iter().filter(|launch| !launch.message.is_empty()) {
-            outln!("launch {}: {}", launch.id, launch.message.escape_debug());
+            outln!("launch {}: {}", launch.id, launch.message);
         }
         let workers = operator.workers()?;
         let is_queued = |launch: &&LaunchInfo| launch.status == LaunchStatus::Queued;

@@ -54,10 +54,11 @@ impl Worker {
             worker = worker.jobs(jobs);
         }
         let worker = worker.start()?;
-        outln!(
-            "worker for queue `{}`; waiting for partitions and launches",
-            self.queue
-        );
+        let work = match self.jobs {
+            Some(0) => "partitions",
+            _ => "partitions and remote launches",
+        };
+        outln!("worker for queue `{}`; waiting for {work}", self.queue);
         while !worker.has_ended() {
             thread::sleep(POLL);
             health.set(worker.health());

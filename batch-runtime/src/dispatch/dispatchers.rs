@@ -64,6 +64,10 @@ impl Dispatchers {
 pub(crate) fn choices(name: &str, known: &[String]) -> String {
     match nearest(name, known.iter().map(String::as_str)) {
         Some(nearest) => format!("did you mean `{nearest}`?"),
+        None if name.contains(':') => format!(
+            "expected an address such as `nats://HOST` or `tls://HOST`, or one of {}",
+            known.join(", ")
+        ),
         None => format!(
             "this runtime has {}; the address of a server, such as `nats://HOST`, in the setting `dispatch` adds its transport",
             known.join(", ")

@@ -58,7 +58,7 @@ impl JobRunner {
     /// Runs the execution to its end, and returns it as recorded. After an error the end could not be recorded, and
     /// the next start finds the owner dead or its lease expired.
     pub(crate) fn run(self) -> Result<JobExecution, RepositoryError> {
-        let _span = job_span(&self.execution).entered();
+        let _span = job_span(&self.execution.job_name, &self.running.lease).entered();
         let observed = Observed::job(&self.job.id);
         let (repository, running) = (Arc::clone(&self.repository), Arc::clone(&self.running));
         let ended = self.run_observed()?;

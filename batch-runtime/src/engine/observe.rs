@@ -9,6 +9,7 @@ use metrics::{Counter, Gauge, Histogram, counter, gauge, histogram};
 use tracing::Span;
 
 use crate::execution::{JobExecution, StepCounters, StepExecution};
+use crate::repository::Lease;
 use crate::status::BatchStatus;
 
 /// A running job or step, or a partition of a step.
@@ -81,12 +82,12 @@ impl Drop for Observed {
 }
 
 /// Returns the span for the threads of a job. Enabled at every level, so that warnings show their origin.
-pub(super) fn job_span(execution: &JobExecution) -> Span {
+pub(super) fn job_span(job: &str, lease: &Lease) -> Span {
     tracing::error_span!(
         "job",
-        job = execution.job_name,
-        instance = execution.instance_id.0,
-        execution = execution.id.0
+        job,
+        instance = lease.instance_id.0,
+        execution = lease.execution_id.0
     )
 }
 

@@ -198,7 +198,14 @@ fn run_job(runtime: &BatchRuntime, state: &State, taken: &TakenLaunch) -> Left {
     if let Some(begun) = state.running().get_mut(&id) {
         begun.execution = Some(execution);
     }
+    let running = runtime.shared().running().get(&execution).cloned();
+    let is_lost = || running.is_some_and(|running| running.distrusted().is_some());
     match operator.wait(execution) {
+        // The database was away for longer than the lease. No scheduler repeats the launch.
+        Ok(ended) if ended.status == BatchStatus::Failed && is_lost() => {
+            tracing::warn!(launch = %id, %execution, job = taken.job, message = ended.exit_message, "queueing the launch again");
+            Left::Queued(Duration::ZERO, ended.exit_message, None)
+        }
         Ok(ended) => {
             if ended.status == BatchStatus::Failed {
                 tracing::error!(launch = %id, %execution, job = taken.job, message = ended.exit_message, "the job has failed");

@@ -10,6 +10,7 @@ use crate::engine::elements::{
     BoundBody, BoundJob, BoundPartition, Element, ElementBody, Elements, PartitionBody,
 };
 use crate::engine::listeners::JobListeners;
+use crate::engine::observe::job_span;
 use crate::engine::states::States;
 use crate::engine::threads::{CollectorSink, Running};
 use crate::engine::walk::{Shared, Walk};
@@ -54,6 +55,7 @@ impl RemotePartition {
     /// If the repository rejects a write; the end is not recorded then.
     pub(crate) fn run(self, sink: &CollectorSink) -> Result<BatchStatus, RepositoryError> {
         let lease = self.running.lease;
+        let _span = job_span(&self.job.id, &lease).entered();
         let job = JobContext::new(
             &self.job.id,
             lease.instance_id,

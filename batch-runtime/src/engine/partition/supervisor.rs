@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use super::local::LocalThreads;
 use super::lookout::Lookout;
 use super::prepare::Preparation;
+use super::reopen::Deaths;
 use super::{Ended, PartitionedElement};
 use crate::artifact::ContextScope;
 use crate::checkpoint::CheckpointInfo;
@@ -197,8 +198,8 @@ pub(super) struct Supervisor<'s, 'a> {
     pub(super) out: BTreeMap<StepExecutionId, PartitionTicket>,
     /// Those of them whose worker may be dead, and when to find out next.
     pub(super) lost: BTreeMap<StepExecutionId, Instant>,
-    /// The workers that have died of each partition, for its failure.
-    pub(super) deaths: BTreeMap<StepExecutionId, Vec<String>>,
+    /// The deaths of their workers.
+    pub(super) deaths: BTreeMap<StepExecutionId, Deaths>,
     /// The claim and number of the last payload of each partition.
     payloads: BTreeMap<StepExecutionId, (i64, u64)>,
     /// The outcomes of partitions that do not run; they count once the others have ended.

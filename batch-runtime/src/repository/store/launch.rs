@@ -27,14 +27,14 @@ pub(crate) trait LaunchStore: Send + Sync {
         except: &[String],
     ) -> Result<Vec<TakenLaunch>, RepositoryError>;
 
-    /// Queues a launch of this worker again, for any worker after `wait`. Returns `false` if it is not this worker's any more; with
-    /// `unless_stopping`, also if its job execution is requested to stop.
+    /// Queues a launch of this worker again, for any worker after `wait`. Returns `false` if it is not this worker's any more; if its job
+    /// execution still runs here, also if that is requested to stop.
     fn requeue_launch(
         &self,
         launch: LaunchId,
         wait: Duration,
         message: &str,
-        unless_stopping: bool,
+        is_running: bool,
     ) -> Result<bool, RepositoryError>;
 
     /// Records how a launch of this worker ended. Has no effect if it is not this worker's any more.

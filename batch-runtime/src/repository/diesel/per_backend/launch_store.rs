@@ -98,7 +98,7 @@ impl LaunchStore for Repository {
     ) -> Result<Vec<TakenLaunch>, RepositoryError> {
         let found = self.pool.read_at_once("look for launches", |connection| {
             let mut found = queued(connection, queue, count, except)?;
-            found.extend(abandoned(connection, queue, except)?);
+            found.extend(self.abandoned(connection, queue, except)?);
             Ok(found)
         })?;
         let mut taken = Vec::new();
@@ -121,7 +121,7 @@ impl LaunchStore for Repository {
         id: LaunchId,
         wait: Duration,
         message: &str,
-        unless_stopping: bool,
+        is_running: bool,
     ) -> Result<bool, RepositoryError> {
         self.pool
             .write_idempotent("queue the launch again", |connection, in_doubt| {
@@ -138,7 +138,7 @@ impl LaunchStore for Repository {
                     // The first attempt may have been committed.
                     return Ok(in_doubt);
                 };
-                if unless_stopping && status_of(connection, execution)? == Some(BatchStatus::Stopping) {
+                if is_running && status_of(connection, execution)? == Some(BatchStatus::Stopping) {
                     return Ok(false);
                 }
                 let wait = i64::try_from(wait.as_millis()).unwrap_or(i64::MAX);
@@ -146,6 +146,7 @@ impl LaunchStore for Repository {
                     .set((
                         launch::status.eq(LaunchPhase::Queued.as_str()),
                         launch::worker_name.eq(None::<String>),
+                        launch::job_execution_id.eq(execution.filter(|_| is_running)),
                         launch::message.eq(message),
                         launch::available_at.eq(now.saturating_add(wait)),
                         launch::changed_at.eq(now),
@@ -228,7 +229,7 @@ impl LaunchStore for Repository {
 
     fn launches(&self) -> Result<Vec<LaunchRow>, RepositoryError> {
         self.pool.read("list the launches", |connection| {
-            let alive = living_workers(connection)?;
+            let alive = self.living_workers(connection)?;
             let rows: Vec<Listed> = launch::table
                 .order(launch::launch_id.asc())
                 .select(Listed::as_select())
@@ -341,6 +342,39 @@ impl Repository {
         })
     }
 
+    /// Returns the launches of a queue whose workers are dead.
+    fn abandoned(
+        &self,
+        connection: &mut Connection,
+        queue: &str,
+        except: &[String],
+    ) -> QueryResult<Vec<Found>> {
+        let taken: Vec<Found> = launch::table
+            .filter(launch::queue_name.eq(queue))
+            .filter(launch::status.eq(LaunchPhase::Taken.as_str()))
+            .filter(none_of(launch::fingerprint, except))
+            .order(launch::launch_id.asc())
+            .select((launch::launch_id, launch::status, launch::worker_name))
+            .load(connection)?;
+        if taken.is_empty() {
+            return Ok(taken);
+        }
+        let alive = self.living_workers(connection)?;
+        let is_dead = |(_, _, worker): &Found| !worker.as_ref().is_some_and(|worker| alive.contains(worker));
+        Ok(taken.into_iter().filter(is_dead).collect())
+    }
+
+    fn living_workers(&self, connection: &mut Connection) -> QueryResult<Vec<String>> {
+        let now = database_now(connection)?;
+        let mut workers: Vec<String> = worker::table
+            .filter(worker::expires_at.ge(now))
+            .select(worker::worker_name)
+            .load(connection)?;
+        // On this host a process shows at once that it has ended.
+        workers.retain(|worker| !self.owner.has_ended(worker));
+        Ok(workers)
+    }
+
     fn has_taken(&self, connection: &mut Connection, id: i64) -> QueryResult<bool> {
         let own = launch::table
             .find(id)
@@ -362,7 +396,11 @@ impl Repository {
             .filter(launch::worker_name.eq(self.owner.name()))
             .filter(launch::status.eq(LaunchPhase::Taken.as_str()));
         let bound = update(own)
-            .set(launch::job_execution_id.eq(execution))
+            .set((
+                launch::job_execution_id.eq(execution),
+                // Why it did not run before.
+                launch::message.eq(""),
+            ))
             .execute(connection)?;
         match bound {
             1 => Ok(()),
@@ -456,31 +494,6 @@ fn queued(
         .order(launch::launch_id.asc())
         .limit(i64::from(count))
         .select((launch::launch_id, launch::status, launch::worker_name))
-        .load(connection)
-}
-
-/// Returns the launches of a queue whose workers are dead.
-fn abandoned(connection: &mut Connection, queue: &str, except: &[String]) -> QueryResult<Vec<Found>> {
-    let taken: Vec<Found> = launch::table
-        .filter(launch::queue_name.eq(queue))
-        .filter(launch::status.eq(LaunchPhase::Taken.as_str()))
-        .filter(none_of(launch::fingerprint, except))
-        .order(launch::launch_id.asc())
-        .select((launch::launch_id, launch::status, launch::worker_name))
-        .load(connection)?;
-    if taken.is_empty() {
-        return Ok(taken);
-    }
-    let alive = living_workers(connection)?;
-    let is_dead = |(_, _, worker): &Found| !worker.as_ref().is_some_and(|worker| alive.contains(worker));
-    Ok(taken.into_iter().filter(is_dead).collect())
-}
-
-fn living_workers(connection: &mut Connection) -> QueryResult<Vec<String>> {
-    let now = database_now(connection)?;
-    worker::table
-        .filter(worker::expires_at.ge(now))
-        .select(worker::worker_name)
         .load(connection)
 }
 

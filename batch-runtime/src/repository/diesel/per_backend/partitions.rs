@@ -43,6 +43,9 @@ impl Repository {
         let Some(job) = lease_of_execution(connection, execution)? else {
             return Ok(None);
         };
+        if is_stopping(connection, execution)? {
+            return Ok(None);
+        }
         let now = self.now().max(self.column(step.started));
         let unchanged = step_execution::table
             .find(id.0)
@@ -254,6 +257,17 @@ fn lease_of_execution(connection: &mut Connection, execution: JobExecutionId) ->
         fence,
         partition: None,
     }))
+}
+
+/// Returns whether a job execution is requested to stop: its coordinator ends what no worker has claimed.
+fn is_stopping(connection: &mut Connection, execution: JobExecutionId) -> QueryResult<bool> {
+    let status: Option<String> = job_execution::table
+        .find(execution.0)
+        .select(job_execution::status)
+        .first::<Option<String>>(connection)
+        .optional()?
+        .flatten();
+    Ok(status.is_some_and(|status| status == BatchStatus::Stopping.as_str()))
 }
 
 /// Returns owner, expiry and number of claims of the lease of a partition.
