@@ -8,6 +8,7 @@
 
 mod health;
 mod launches;
+mod partition;
 mod suspects;
 
 use std::collections::BTreeMap;
@@ -21,18 +22,18 @@ use crossbeam::channel::{Receiver, Sender, unbounded};
 use thiserror::Error;
 
 use crate::dispatch::{
-    DEFAULT_QUEUE, DeclinedPartition, DispatchError, LOCAL, PartitionDelivery, PartitionSource,
-    PartitionTicket, REPOSITORY, choices,
+    DEFAULT_QUEUE, DispatchError, LOCAL, PartitionDelivery, PartitionSource, PartitionTicket, REPOSITORY,
+    choices,
 };
 use crate::error::error_chain;
 use crate::ids::{JobExecutionId, StepExecutionId};
-use crate::operator::{ClaimPartitionError, PartitionStop, RemoteProblem};
+use crate::operator::{PartitionStop, RemoteProblem};
 use crate::repository::{RepositoryError, WorkerRow};
 use crate::runtime::BatchRuntime;
-use crate::status::BatchStatus;
 use crate::worker::health::Heartbeat;
 pub use crate::worker::health::WorkerHealth;
 use crate::worker::launches::Launches;
+use crate::worker::partition::{decline, done, run};
 use crate::worker::suspects::{LATER, Suspects};
 
 /// The longest wait for a ticket, after which the slots and the registration are looked after.
@@ -41,8 +42,6 @@ const WAIT: Duration = Duration::from_millis(250);
 const EXTEND: Duration = Duration::from_secs(5);
 /// Partitions that end within this time are quick.
 const QUICK: Duration = Duration::from_millis(100);
-/// The wait before a partition that this worker has declined is offered to it again.
-const DECLINED_FOR: Duration = Duration::from_secs(10);
 /// The wait after an error of the transport.
 const PAUSE: Duration = Duration::from_secs(1);
 
@@ -333,7 +332,7 @@ impl State {
 
 /// A partition that is being claimed or runs.
 struct Slot {
-    delivery: Arc<dyn PartitionDelivery>,
+    delivery: SharedDelivery,
     /// Once it is claimed.
     stop: Option<PartitionStop>,
 }
@@ -346,7 +345,7 @@ struct Running {
     launches: Launches,
     source: Box<dyn PartitionSource>,
     /// The tickets for the threads of the slots, which take them themselves.
-    waiting: (Sender<Ticketed>, Receiver<Ticketed>),
+    waiting: (Sender<SharedDelivery>, Receiver<SharedDelivery>),
     threads: u32,
     ended: Sender<StepExecutionId>,
     ends: Receiver<StepExecutionId>,
@@ -357,8 +356,8 @@ struct Running {
     suspects: Suspects,
 }
 
-/// A ticket that was taken.
-type Ticketed = Arc<dyn PartitionDelivery>;
+/// A taken ticket, of a slot and its thread.
+type SharedDelivery = Arc<dyn PartitionDelivery>;
 
 impl Running {
     fn run(mut self) {
@@ -502,7 +501,7 @@ impl Running {
     }
 
     fn begin(&mut self, delivery: Box<dyn PartitionDelivery>) {
-        let delivery: Arc<dyn PartitionDelivery> = Arc::from(delivery);
+        let delivery: SharedDelivery = Arc::from(delivery);
         let id = delivery.ticket().step_execution;
         // A ticket that was delivered twice.
         if self.state.slots().contains_key(&id) {
@@ -548,55 +547,5 @@ impl Running {
             }
         });
         started.map(drop).inspect_err(|_| self.threads -= 1)
-    }
-}
-
-/// Claims and runs a partition.
-fn run(runtime: &BatchRuntime, state: &State, delivery: &Arc<dyn PartitionDelivery>, worker: &str) {
-    let ticket = delivery.ticket();
-    let claimed = match runtime.claim_partition(ticket) {
-        Ok(claimed) => claimed,
-        Err(ClaimPartitionError::Taken(_)) => return done(delivery.discard(), "discard a ticket"),
-        Err(ClaimPartitionError::OtherVersion { here, .. }) => {
-            return decline(
-                &**delivery,
-                worker,
-                Some(here),
-                "another version of the job".into(),
-            );
-        }
-        Err(error) => return decline(&**delivery, worker, None, error_chain(&error)),
-    };
-    if let Some(slot) = state.slots().get_mut(&ticket.step_execution) {
-        slot.stop = Some(claimed.stop_handle());
-    }
-    let sender = Arc::clone(delivery);
-    let ended =
-        claimed.run(move |payload| done(sender.collected(&payload), "send a payload of the collector"));
-    match ended {
-        // It was handed back.
-        Ok(BatchStatus::Starting) => done(delivery.hand_back(Duration::ZERO), "hand a partition back"),
-        Ok(_) => done(delivery.ended(), "report the end of a partition"),
-        Err(error) => {
-            tracing::error!(partition = %ticket.step_execution, %error, "the end of a partition is not recorded");
-            done(delivery.discard(), "discard a ticket");
-        }
-    }
-}
-
-fn decline(delivery: &dyn PartitionDelivery, worker: &str, fingerprint: Option<String>, reason: String) {
-    tracing::warn!(partition = %delivery.ticket().step_execution, reason, "cannot run a partition; leaving it to other workers");
-    let reason = DeclinedPartition {
-        worker: worker.to_owned(),
-        fingerprint,
-        reason,
-    };
-    done(delivery.decline(&reason, DECLINED_FOR), "decline a partition");
-}
-
-/// Logs an error of the transport: the coordinator finds out by itself.
-fn done(result: Result<(), DispatchError>, action: &str) {
-    if let Err(error) = result {
-        tracing::warn!(error = error_chain(&error), "cannot {action}");
     }
 }
