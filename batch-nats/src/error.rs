@@ -9,9 +9,11 @@ use thiserror::Error;
 #[non_exhaustive]
 pub enum NatsError {
     /// The address is not a URL of a NATS server, or has an option with a wrong value.
-    #[error("the address of the NATS server is wrong: {problem}")]
+    #[error(
+        "invalid address of the NATS server: {problem}; expected nats://[USER:PASSWORD@]HOST[:PORT][?OPTION=VALUE]"
+    )]
     Address {
-        /// What is wrong.
+        /// The mistake. Never has a password.
         problem: String,
     },
     /// A file that the address names cannot be read.
