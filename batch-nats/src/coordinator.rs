@@ -5,15 +5,12 @@ use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::time::{Duration, Instant};
 
-use async_nats::jetstream::consumer::DeliverPolicy;
-use async_nats::jetstream::consumer::pull::{Ordered, OrderedConfig};
 use async_nats::jetstream::message::PublishMessage;
 use batch_runtime::partition::{DispatchError, PartitionChannel, PartitionEvent, PartitionTicket};
 use batch_runtime::{JobExecutionId, StepExecutionId};
-use futures_util::StreamExt;
-use tokio::time::timeout;
 
 use crate::message::{Piece, Report};
+use crate::reports::Reports;
 use crate::server::Server;
 
 /// The wait before tickets that the server has not acknowledged are published again.
@@ -22,7 +19,6 @@ const PAUSE: Duration = Duration::from_secs(1);
 /// The channel of one element.
 pub(crate) struct Channel {
     server: Arc<Server>,
-    job: JobExecutionId,
     queue: String,
     /// The submitted partitions that have not ended.
     out: BTreeMap<StepExecutionId, PartitionTicket>,
@@ -30,9 +26,7 @@ pub(crate) struct Channel {
     /// Receives the tickets that the server has not acknowledged.
     failed: (Sender<PartitionTicket>, Receiver<PartitionTicket>),
     publish_again: Instant,
-    reports: Option<Ordered>,
-    /// The number of the last message of the reports.
-    last: Option<u64>,
+    reports: Reports,
     /// Reports of which not all pieces have arrived.
     pieces: BTreeMap<String, BTreeMap<usize, String>>,
 }
@@ -43,45 +37,19 @@ impl Channel {
         job: JobExecutionId,
         queue: &str,
     ) -> Result<Self, DispatchError> {
-        let mut channel = Self {
+        let checked = server.check_queue(queue);
+        checked.map_err(|error| {
+            DispatchError::new(format!("cannot use the queue `{queue}`")).caused_by(error)
+        })?;
+        Ok(Self {
             server: Arc::clone(server),
-            job,
             queue: queue.to_owned(),
             out: BTreeMap::new(),
             published: 0,
             failed: mpsc::channel(),
             publish_again: Instant::now(),
-            reports: None,
-            last: None,
+            reports: Reports::open(server, job)?,
             pieces: BTreeMap::new(),
-        };
-        channel.reports = Some(channel.subscribe()?);
-        Ok(channel)
-    }
-
-    /// Subscribes to the reports of this job execution that are not known yet. Those before the channel was opened belong to others.
-    fn subscribe(&self) -> Result<Ordered, DispatchError> {
-        let config = OrderedConfig {
-            filter_subject: self.server.subject_of_reports(self.job),
-            deliver_policy: match self.last {
-                Some(last) => DeliverPolicy::ByStartSequence {
-                    start_sequence: last + 1,
-                },
-                None => DeliverPolicy::New,
-            },
-            ..OrderedConfig::default()
-        };
-        let stream = self.server.stream_of_reports();
-        let cannot = || DispatchError::new("cannot subscribe to the reports of workers");
-        self.server.wait(async {
-            let stream = self.server.jetstream.get_stream(stream).await;
-            let stream = stream.map_err(|error| cannot().caused_by(error))?;
-            let consumer = stream.create_consumer(config).await;
-            let consumer = consumer.map_err(|error| cannot().caused_by(error))?;
-            consumer
-                .messages()
-                .await
-                .map_err(|error| cannot().caused_by(error))
         })
     }
 
@@ -104,7 +72,7 @@ impl Channel {
             };
             if let Err(error) = acknowledged {
                 tracing::warn!(partition = %id, %error, "the NATS server has not acknowledged a ticket; publishing it again");
-                // The channel is gone if nobody waits for the partition any more.
+                // The channel is gone once its element has ended.
                 let _ = failed.send(ticket);
             }
         });
@@ -124,37 +92,6 @@ impl Channel {
             }
         }
         Ok(())
-    }
-
-    /// Waits for the next message; `None` on timeout, or if the server is away.
-    fn next(&mut self, until: Instant) -> Option<Vec<u8>> {
-        let left = until.saturating_duration_since(Instant::now());
-        if self.reports.is_none() {
-            self.reports = self.subscribe().ok();
-        }
-        let Some(reports) = &mut self.reports else {
-            std::thread::sleep(left);
-            return None;
-        };
-        let next = self
-            .server
-            .wait(async { timeout(left, reports.next()).await })
-            .ok()?;
-        match next {
-            Some(Ok(message)) => {
-                self.last = message.info().ok().map(|info| info.stream_sequence).or(self.last);
-                Some(message.payload.to_vec())
-            }
-            Some(Err(error)) => {
-                tracing::warn!(%error, "the reports of workers are interrupted; subscribing again");
-                self.reports = None;
-                None
-            }
-            None => {
-                self.reports = None;
-                None
-            }
-        }
     }
 
     /// Returns the event of a message, once all its pieces have arrived.
@@ -198,7 +135,8 @@ impl PartitionChannel for Channel {
         let until = Instant::now() + wait;
         loop {
             self.publish_failed_again()?;
-            let message = self.next(until);
+            let left = until.saturating_duration_since(Instant::now());
+            let message = self.reports.next(left);
             if let Some(event) = message.and_then(|message| self.event(&message)) {
                 return Ok(Some(event));
             }

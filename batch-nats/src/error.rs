@@ -42,12 +42,14 @@ pub enum NatsError {
         /// The cause, and what to do.
         problem: String,
     },
-    /// The user may not publish what coordinators and workers publish.
+    /// The user may not publish or subscribe to what coordinators and workers need.
     #[error(
-        "the NATS server {server} does not let this user publish to `{subject}`; permit it to publish to `{prefix}.>`, `$JS.API.>` and \
+        "the NATS server {server} does not let this user {action} `{subject}`; permit it to publish to `{prefix}.>`, `$JS.API.>` and \
          `$JS.ACK.>`, and to subscribe to `{prefix}.stop` and `_INBOX.>`"
     )]
     Permission {
+        /// `publish to` or `subscribe to`.
+        action: &'static str,
         /// The subject.
         subject: String,
         /// The server.

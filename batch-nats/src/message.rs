@@ -1,4 +1,4 @@
-//! What travels between coordinators and workers.
+//! Messages between coordinators and workers.
 
 use batch_runtime::StepExecutionId;
 use batch_runtime::partition::{CollectedPayload, DeclinedPartition};

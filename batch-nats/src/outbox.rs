@@ -1,7 +1,9 @@
-//! What a worker sends. The messages of one partition go out in their order; those of different partitions do not wait for each other, and
-//! no partition waits for the server.
+//! The messages that a worker sends, in order per partition. Those of different partitions do not wait for each other.
+//!
+//! During an outage, payloads wait here, and then the partitions that send more of them. What can be lost does not wait: the thread of the
+//! worker must not.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use async_nats::HeaderMap;
@@ -15,7 +17,7 @@ use tokio::time::{sleep, timeout};
 
 use crate::server::Server;
 
-/// The number of messages that wait for the server before partitions wait, too.
+/// The number of messages that wait for the server before partitions with payloads wait, too.
 const WAITING: u32 = 1_000;
 /// The wait after a report that the server has not acknowledged, and the most tries.
 const PAUSE: Duration = Duration::from_millis(500);
@@ -28,9 +30,15 @@ pub(crate) struct Outbox {
     permits: Arc<Semaphore>,
 }
 
-/// The order of the messages of one partition: the last one that was sent.
+/// The last messages of one partition.
 #[derive(Default)]
-pub(crate) struct Order(Mutex<Option<JoinHandle<()>>>);
+pub(crate) struct Order {
+    last: Sending,
+    extension: Sending,
+}
+
+/// A message that is being sent, or was.
+type Sending = Mutex<Option<JoinHandle<()>>>;
 
 /// A message.
 pub(crate) enum Outgoing {
@@ -52,19 +60,25 @@ impl Outbox {
         }
     }
 
-    /// Sends a message after the others of its partition. Waits only if too many messages wait for the server.
+    /// Sends a message after the others of its partition. If too many messages wait for the server, a payload waits until there are fewer,
+    /// and any other message is dropped: the server delivers a ticket again that is not acknowledged, and coordinators find the ends of
+    /// partitions in the repository.
     pub(crate) fn send(&self, order: &Order, message: Outgoing) {
         let permits = || Arc::clone(&self.permits);
         let permit = match permits().try_acquire_owned() {
             Ok(permit) => permit,
-            Err(_) => match self.server.wait(permits().acquire_owned()) {
+            Err(_) if message.is_needed() => match self.server.wait(permits().acquire_owned()) {
                 Ok(permit) => permit,
-                // Nobody closes it.
+                // The semaphore is never closed.
                 Err(_) => return,
             },
+            Err(_) => {
+                tracing::debug!("too many messages wait for the NATS server; dropping an acknowledgement");
+                return;
+            }
         };
         let jetstream = self.server.jetstream.clone();
-        let mut last = order.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut last = lock(&order.last);
         let before = last.take();
         *last = Some(self.server.spawn(async move {
             if let Some(before) = before {
@@ -73,6 +87,14 @@ impl Outbox {
             message.send(&jetstream).await;
             drop(permit);
         }));
+    }
+
+    /// Sends that a partition still runs, unless the last time waits for the server. Does not wait for the reports of the partition.
+    pub(crate) fn extend(&self, order: &Order, ticket: Message) {
+        let mut extension = lock(&order.extension);
+        if extension.as_ref().is_none_or(JoinHandle::is_finished) {
+            *extension = Some(self.server.spawn(acknowledge(ticket, AckKind::Progress)));
+        }
     }
 
     /// Waits until all messages are sent.
@@ -91,6 +113,10 @@ impl Outbox {
 }
 
 impl Outgoing {
+    fn is_needed(&self) -> bool {
+        matches!(self, Self::Report { is_needed: true, .. })
+    }
+
     async fn send(self, jetstream: &Context) {
         match self {
             Self::Report {
@@ -102,12 +128,14 @@ impl Outgoing {
             Self::Report {
                 subject, id, text, ..
             } => hint(jetstream, subject, &id, text).await,
-            Self::Acknowledge(message, kind) => {
-                if let Err(error) = message.ack_with(kind).await {
-                    tracing::debug!(%error, "a ticket is not acknowledged; it will be delivered again");
-                }
-            }
+            Self::Acknowledge(ticket, kind) => acknowledge(*ticket, kind).await,
         }
+    }
+}
+
+async fn acknowledge(ticket: Message, kind: AckKind) {
+    if let Err(error) = ticket.ack_with(kind).await {
+        tracing::debug!(%error, "a ticket is not acknowledged; it will be delivered again");
     }
 }
 
@@ -142,4 +170,41 @@ async fn report(jetstream: &Context, subject: &str, id: &str, text: Bytes) {
         report = id,
         "the NATS server has not accepted a report for a long time; it is lost"
     );
+}
+
+fn lock(sending: &Sending) -> MutexGuard<'_, Option<JoinHandle<()>>> {
+    sending.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::worker::tests::message;
+
+    /// The thread of a worker acknowledges and extends tickets.
+    #[test]
+    fn an_outage_stops_payloads_only() {
+        let server = Arc::new(Server::away());
+        let outbox = Outbox::new(&server);
+        let order = Order::default();
+        let report = |is_needed| Outgoing::Report {
+            subject: "batch.report.1".into(),
+            id: "1".into(),
+            text: Bytes::new(),
+            is_needed,
+        };
+        for _ in 0..WAITING {
+            outbox.send(&order, report(true));
+        }
+        let ticket = message(&server);
+        outbox.send(
+            &order,
+            Outgoing::Acknowledge(Box::new(ticket.clone()), AckKind::Ack),
+        );
+        outbox.send(&order, report(false));
+        for _ in 0..WAITING {
+            outbox.extend(&order, ticket.clone());
+        }
+        assert_eq!(outbox.permits.available_permits(), 0);
+    }
 }
