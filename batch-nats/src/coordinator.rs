@@ -1,17 +1,18 @@
 //! The side of coordinators: publishes tickets, and receives the reports of workers.
 
 use std::collections::BTreeMap;
+use std::future::IntoFuture;
 use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::time::{Duration, Instant};
 
-use async_nats::jetstream::message::PublishMessage;
 use batch_runtime::partition::{DispatchError, PartitionChannel, PartitionEvent, PartitionTicket};
 use batch_runtime::{JobExecutionId, StepExecutionId};
+use tokio::time::timeout_at;
 
 use crate::message::{Piece, Report};
 use crate::reports::Reports;
-use crate::server::Server;
+use crate::server::{Server, TIMEOUT};
 
 /// The wait before tickets that the server has not acknowledged are published again.
 const PAUSE: Duration = Duration::from_secs(1);
@@ -22,7 +23,6 @@ pub(crate) struct Channel {
     queue: String,
     /// The submitted partitions that have not ended.
     out: BTreeMap<StepExecutionId, PartitionTicket>,
-    published: u64,
     /// Receives the tickets that the server has not acknowledged.
     failed: (Sender<PartitionTicket>, Receiver<PartitionTicket>),
     publish_again: Instant,
@@ -45,7 +45,6 @@ impl Channel {
             server: Arc::clone(server),
             queue: queue.to_owned(),
             out: BTreeMap::new(),
-            published: 0,
             failed: mpsc::channel(),
             publish_again: Instant::now(),
             reports: Reports::open(server, job)?,
@@ -53,45 +52,60 @@ impl Channel {
         })
     }
 
-    /// Publishes a ticket. If the server does not acknowledge it, it is published again later.
-    fn publish(&mut self, ticket: PartitionTicket) -> Result<(), DispatchError> {
-        let text = serde_json::to_vec(&ticket);
-        let text = text.map_err(|error| DispatchError::new("cannot write the ticket").caused_by(error))?;
-        self.published += 1;
-        let (id, attempt, number) = (ticket.step_execution, ticket.attempt, self.published);
-        let message = PublishMessage::build()
-            .payload(text.into())
-            .message_id(format!("{id}-{attempt}-{number}"));
-        let subject = self.server.subject_of_ticket(&self.queue, id);
+    /// Publishes tickets. Those that the server does not acknowledge are published again later.
+    fn publish(&self, tickets: Vec<PartitionTicket>) -> Result<(), DispatchError> {
+        let message = |ticket: PartitionTicket| {
+            let subject = self.server.subject_of_ticket(&self.queue, ticket.step_execution);
+            Ok((serde_json::to_vec(&ticket)?, subject, ticket))
+        };
+        let messages: Result<Vec<_>, serde_json::Error> = tickets.into_iter().map(message).collect();
+        let messages =
+            messages.map_err(|error| DispatchError::new("cannot write the tickets").caused_by(error))?;
         let (jetstream, failed) = (self.server.jetstream.clone(), self.failed.0.clone());
         self.server.spawn(async move {
-            let sent = jetstream.send_publish(subject, message).await;
-            let acknowledged = match sent {
-                Ok(acknowledgement) => acknowledgement.await.map(drop),
-                Err(error) => Err(error),
-            };
-            if let Err(error) = acknowledged {
-                tracing::warn!(partition = %id, %error, "the NATS server has not acknowledged a ticket; publishing it again");
-                // The channel is gone once its element has ended.
-                let _ = failed.send(ticket);
+            // All are sent before the first acknowledgement is awaited.
+            let mut sent = Vec::with_capacity(messages.len());
+            for (text, subject, ticket) in messages {
+                sent.push((ticket, jetstream.publish(subject, text.into()).await));
+            }
+            let until = tokio::time::Instant::now() + TIMEOUT;
+            let mut lost = 0;
+            for (ticket, sent) in sent {
+                let acknowledged = match sent {
+                    Ok(acknowledgement) => timeout_at(until, acknowledgement.into_future()).await,
+                    Err(error) => Ok(Err(error)),
+                };
+                if !matches!(acknowledged, Ok(Ok(_))) {
+                    lost += 1;
+                    // The channel is gone once its element has ended.
+                    let _ = failed.send(ticket);
+                }
+            }
+            if lost > 0 {
+                tracing::warn!(
+                    tickets = lost,
+                    "the NATS server has not acknowledged tickets; publishing them again"
+                );
             }
         });
         Ok(())
     }
 
     fn publish_failed_again(&mut self) -> Result<(), DispatchError> {
-        if Instant::now() < self.publish_again {
+        // In an outage the client would keep each copy, and send all of them at its end.
+        if Instant::now() < self.publish_again || !self.server.is_connected() {
             return Ok(());
         }
         self.publish_again = Instant::now() + PAUSE;
-        let failed: Vec<PartitionTicket> = self.failed.1.try_iter().collect();
-        for ticket in failed {
-            // It may have been submitted again meanwhile, or have ended.
-            if self.out.get(&ticket.step_execution) == Some(&ticket) {
-                self.publish(ticket)?;
-            }
+        let failed = self.failed.1.try_iter();
+        // They may have been submitted again meanwhile, or have ended.
+        let failed: Vec<_> = failed
+            .filter(|ticket| self.out.get(&ticket.step_execution) == Some(ticket))
+            .collect();
+        match failed.is_empty() {
+            true => Ok(()),
+            false => self.publish(failed),
         }
-        Ok(())
     }
 
     /// Returns the event of a message, once all its pieces have arrived.
@@ -126,9 +140,8 @@ impl PartitionChannel for Channel {
     fn submit(&mut self, tickets: &[PartitionTicket]) -> Result<(), DispatchError> {
         for ticket in tickets {
             self.out.insert(ticket.step_execution, ticket.clone());
-            self.publish(ticket.clone())?;
         }
-        Ok(())
+        self.publish(tickets.to_vec())
     }
 
     fn receive(&mut self, wait: Duration) -> Result<Option<PartitionEvent>, DispatchError> {

@@ -6,8 +6,6 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use async_nats::HeaderMap;
-use async_nats::header;
 use async_nats::jetstream::message::PublishMessage;
 use async_nats::jetstream::{AckKind, Context, Message};
 use bytes::Bytes;
@@ -125,9 +123,7 @@ impl Outgoing {
                 text,
                 is_needed: true,
             } => report(jetstream, &subject, &id, text).await,
-            Self::Report {
-                subject, id, text, ..
-            } => hint(jetstream, subject, &id, text).await,
+            Self::Report { subject, text, .. } => hint(jetstream, subject, text).await,
             Self::Acknowledge(ticket, kind) => acknowledge(*ticket, kind).await,
         }
     }
@@ -139,15 +135,9 @@ async fn acknowledge(ticket: Message, kind: AckKind) {
     }
 }
 
-/// Sends a message to the stream without waiting until it is stored.
-async fn hint(jetstream: &Context, subject: String, id: &str, text: Bytes) {
-    let mut headers = HeaderMap::new();
-    headers.insert(header::NATS_MESSAGE_ID, id);
-    let sent = jetstream
-        .client()
-        .publish_with_headers(subject, headers, text)
-        .await;
-    if let Err(error) = sent {
+/// Sends a message to the stream without waiting until it is stored. A second one does no harm, so it has no id, which the server would keep.
+async fn hint(jetstream: &Context, subject: String, text: Bytes) {
+    if let Err(error) = jetstream.client().publish(subject, text).await {
         tracing::debug!(%error, "a coordinator finds the end of a partition in the repository");
     }
 }

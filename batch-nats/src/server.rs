@@ -4,6 +4,7 @@ use std::fmt::Display;
 use std::future::{Future, ready};
 use std::time::Duration;
 
+use async_nats::connection::State;
 use async_nats::jetstream::stream::{Config, DiscardPolicy, RetentionPolicy, StorageType};
 use async_nats::jetstream::{self, Context};
 use async_nats::{Client, ConnectErrorKind, ConnectOptions};
@@ -92,6 +93,11 @@ impl Server {
     pub(crate) fn check_queue(&self, queue: &str) -> Result<(), NatsError> {
         let ticket = self.subject_of_ticket(queue, StepExecutionId(0));
         self.check_publish(ticket, self.stream_of_partitions())
+    }
+
+    /// Returns whether the server can be reached. If not, the client keeps messages for it.
+    pub(crate) fn is_connected(&self) -> bool {
+        self.client.connection_state() == State::Connected
     }
 
     /// Runs a future of the client to its end on the calling thread.

@@ -6,7 +6,6 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use async_nats::Subscriber;
-use async_nats::connection::State;
 use async_nats::jetstream::consumer::AckPolicy;
 use async_nats::jetstream::consumer::Consumer;
 use async_nats::jetstream::consumer::pull::Config;
@@ -89,7 +88,7 @@ impl Source {
 
     /// Pulls the messages that are there, or else waits for one. While the server is away, there are none: requests would wait for it.
     fn pull(&self, count: u32, wait: Duration) -> Result<Vec<Message>, DispatchError> {
-        if self.server.client.connection_state() != State::Connected {
+        if !self.server.is_connected() {
             thread::sleep(wait);
             return Ok(Vec::new());
         }

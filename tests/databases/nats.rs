@@ -156,7 +156,7 @@ fn partitions_are_submitted_to_a_broker_that_is_away() {
     fleet.is_held();
     server.crash();
     fleet.release();
-    job.says("has not acknowledged a ticket");
+    job.says("has not acknowledged tickets");
     server.restart();
     job.ends(0);
     fleet.is_exact(200);
