@@ -1,6 +1,6 @@
 //! The side of coordinators: publishes tickets, and receives the reports of workers.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::future::IntoFuture;
 use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, Sender};
@@ -29,6 +29,8 @@ pub(crate) struct Channel {
     reports: Reports,
     /// Reports of which not all pieces have arrived.
     pieces: BTreeMap<String, BTreeMap<usize, String>>,
+    /// The events that have arrived and are to be returned.
+    events: VecDeque<PartitionEvent>,
 }
 
 impl Channel {
@@ -49,6 +51,7 @@ impl Channel {
             publish_again: Instant::now(),
             reports: Reports::open(server, job)?,
             pieces: BTreeMap::new(),
+            events: VecDeque::new(),
         })
     }
 
@@ -108,8 +111,8 @@ impl Channel {
         }
     }
 
-    /// Returns the event of a message, once all its pieces have arrived.
-    fn event(&mut self, message: &[u8]) -> Option<PartitionEvent> {
+    /// Adds the events of a message, once all its pieces have arrived.
+    fn arrived(&mut self, message: &[u8]) -> Option<()> {
         let piece: Piece = readable(serde_json::from_slice(message))?;
         let pieces = self.pieces.entry(piece.report.clone()).or_default();
         pieces.insert(piece.number, piece.text);
@@ -119,13 +122,11 @@ impl Channel {
         let pieces = self.pieces.remove(&piece.report)?;
         let text: String = pieces.into_values().collect();
         match readable(serde_json::from_str(&text))? {
-            Report::Collected(payload) => Some(PartitionEvent::Collected(payload)),
-            Report::Declined(id, reason) => Some(PartitionEvent::Declined(id, reason)),
-            Report::Ended(id) => {
-                self.out.remove(&id);
-                Some(PartitionEvent::Ended(id))
-            }
+            Report::Collected(payload) => self.events.push_back(PartitionEvent::Collected(payload)),
+            Report::Declined(id, reason) => self.events.push_back(PartitionEvent::Declined(id, reason)),
+            Report::Ended(ids) => self.events.extend(ids.into_iter().map(PartitionEvent::Ended)),
         }
+        Some(())
     }
 }
 
@@ -147,14 +148,20 @@ impl PartitionChannel for Channel {
     fn receive(&mut self, wait: Duration) -> Result<Option<PartitionEvent>, DispatchError> {
         let until = Instant::now() + wait;
         loop {
-            self.publish_failed_again()?;
-            let left = until.saturating_duration_since(Instant::now());
-            let message = self.reports.next(left);
-            if let Some(event) = message.and_then(|message| self.event(&message)) {
+            if let Some(event) = self.events.pop_front() {
+                if let PartitionEvent::Ended(id) = &event {
+                    self.out.remove(id);
+                }
                 return Ok(Some(event));
             }
-            if Instant::now() >= until {
-                return Ok(None);
+            self.publish_failed_again()?;
+            let left = until.saturating_duration_since(Instant::now());
+            match self.reports.next(left) {
+                Some(message) => {
+                    self.arrived(&message);
+                }
+                None if Instant::now() >= until => return Ok(None),
+                None => {}
             }
         }
     }

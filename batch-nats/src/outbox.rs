@@ -3,20 +3,26 @@
 //! During an outage, payloads wait here, and then the partitions that send more of them. What can be lost does not wait: the thread of the
 //! worker must not.
 
+use std::collections::BTreeMap;
+use std::mem;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use async_nats::jetstream::message::PublishMessage;
 use async_nats::jetstream::{AckKind, Context, Message};
+use batch_runtime::StepExecutionId;
 use bytes::Bytes;
 use tokio::sync::Semaphore;
 use tokio::task::JoinHandle;
 use tokio::time::{sleep, timeout};
 
+use crate::message::{Report, pieces};
 use crate::server::Server;
 
 /// The number of messages that wait for the server before partitions with payloads wait, too.
 const WAITING: u32 = 1_000;
+/// The least time between two messages with ends of partitions.
+const ENDS_TOGETHER: Duration = Duration::from_millis(5);
 /// The wait after a report that the server has not acknowledged, and the most tries.
 const PAUSE: Duration = Duration::from_millis(500);
 const TRIES: u32 = 240;
@@ -26,6 +32,21 @@ const LAST_MESSAGES: Duration = Duration::from_secs(10);
 pub(crate) struct Outbox {
     server: Arc<Server>,
     permits: Arc<Semaphore>,
+    ends: Arc<Mutex<Ends>>,
+}
+
+/// The end of a partition: a report, and the acknowledgement of the ticket.
+pub(crate) struct End {
+    pub(crate) subject: String,
+    pub(crate) partition: StepExecutionId,
+    pub(crate) ticket: Message,
+}
+
+/// The ends that are sent together.
+#[derive(Default)]
+struct Ends {
+    waiting: Vec<End>,
+    sent: Option<Instant>,
 }
 
 /// The last messages of one partition.
@@ -48,6 +69,7 @@ pub(crate) enum Outgoing {
         is_needed: bool,
     },
     Acknowledge(Box<Message>, AckKind),
+    Ends(Vec<End>),
 }
 
 impl Outbox {
@@ -55,6 +77,7 @@ impl Outbox {
         Self {
             server: Arc::clone(server),
             permits: Arc::new(Semaphore::new(WAITING as usize)),
+            ends: Arc::default(),
         }
     }
 
@@ -85,6 +108,35 @@ impl Outbox {
             message.send(&jetstream).await;
             drop(permit);
         }));
+    }
+
+    /// Sends the end of a partition: at once, or together with others, if many partitions end. Each message costs the server a write.
+    pub(crate) fn end(&self, order: &Order, end: End) {
+        let has_payloads = lock(&order.last).as_ref().is_some_and(|last| !last.is_finished());
+        if has_payloads {
+            return self.send(order, Outgoing::Ends(vec![end]));
+        }
+        let mut ends = lock(&self.ends);
+        if ends.waiting.is_empty() {
+            let Ok(permit) = Arc::clone(&self.permits).try_acquire_owned() else {
+                return tracing::debug!("too many messages wait for the NATS server; dropping an end");
+            };
+            let pause = ends.sent.map_or(Duration::ZERO, |sent| {
+                ENDS_TOGETHER.saturating_sub(sent.elapsed())
+            });
+            let (ends, jetstream) = (Arc::clone(&self.ends), self.server.jetstream.clone());
+            self.server.spawn(async move {
+                sleep(pause).await;
+                let together = {
+                    let mut ends = lock(&ends);
+                    ends.sent = Some(Instant::now());
+                    mem::take(&mut ends.waiting)
+                };
+                Outgoing::Ends(together).send(&jetstream).await;
+                drop(permit);
+            });
+        }
+        ends.waiting.push(end);
     }
 
     /// Sends that a partition still runs, unless the last time waits for the server. Does not wait for the reports of the partition.
@@ -125,7 +177,30 @@ impl Outgoing {
             } => report(jetstream, &subject, &id, text).await,
             Self::Report { subject, text, .. } => hint(jetstream, subject, text).await,
             Self::Acknowledge(ticket, kind) => acknowledge(*ticket, kind).await,
+            Self::Ends(ends) => send_ends(jetstream, ends).await,
         }
+    }
+}
+
+/// Sends a report for each job execution, and then the acknowledgements.
+async fn send_ends(jetstream: &Context, ends: Vec<End>) {
+    let mut partitions: BTreeMap<&str, Vec<StepExecutionId>> = BTreeMap::new();
+    for end in &ends {
+        partitions.entry(&end.subject).or_default().push(end.partition);
+    }
+    for (subject, partitions) in partitions {
+        let id = format!("{}-ended", partitions[0]);
+        match pieces(&id, &Report::Ended(partitions)) {
+            Ok(pieces) => {
+                for text in pieces {
+                    hint(jetstream, subject.to_owned(), text).await;
+                }
+            }
+            Err(error) => tracing::error!(%error, "cannot write the report"),
+        }
+    }
+    for end in ends {
+        acknowledge(end.ticket, AckKind::Ack).await;
     }
 }
 
@@ -162,8 +237,8 @@ async fn report(jetstream: &Context, subject: &str, id: &str, text: Bytes) {
     );
 }
 
-fn lock(sending: &Sending) -> MutexGuard<'_, Option<JoinHandle<()>>> {
-    sending.lock().unwrap_or_else(PoisonError::into_inner)
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]
@@ -195,6 +270,13 @@ mod tests {
         for _ in 0..WAITING {
             outbox.extend(&order, ticket.clone());
         }
+        let end = End {
+            subject: "batch.report.1".into(),
+            partition: StepExecutionId(1),
+            ticket,
+        };
+        outbox.end(&Order::default(), end);
+        assert_eq!(lock(&outbox.ends).waiting.len(), 0);
         assert_eq!(outbox.permits.available_permits(), 0);
     }
 }

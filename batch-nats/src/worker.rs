@@ -17,13 +17,11 @@ use batch_runtime::partition::{
 use futures_util::{FutureExt, StreamExt};
 use tokio::time::timeout;
 
-use crate::message::{Piece, Report, cut};
-use crate::outbox::{Order, Outbox, Outgoing};
+use crate::message::{Report, pieces};
+use crate::outbox::{End, Order, Outbox, Outgoing};
 use crate::permissions::try_pull;
 use crate::server::{Server, token};
 
-/// The most bytes of a message's text. JSON may write them with twice as many; a server accepts 1 MiB by default.
-const PIECE: usize = 400 * 1024;
 /// The time that the server may take to answer.
 const SILENCE: Duration = Duration::from_secs(5);
 /// The wait before a ticket that a worker has declined is delivered again.
@@ -193,36 +191,20 @@ struct Delivery {
 }
 
 impl Delivery {
-    fn report(&self, id: String, report: &Report) -> Result<(), DispatchError> {
-        let text = serde_json::to_string(report);
-        let text = text.map_err(|error| DispatchError::new("cannot write the report").caused_by(error))?;
-        let pieces = cut(&text, PIECE);
-        let count = pieces.len();
-        for (number, piece) in pieces.into_iter().enumerate() {
-            let piece = Piece {
-                report: id.clone(),
-                number,
-                count,
-                text: piece.to_owned(),
+    fn report(&self, id: &str, report: &Report) -> Result<(), DispatchError> {
+        let pieces = pieces(id, report);
+        let pieces =
+            pieces.map_err(|error| DispatchError::new("cannot write the report").caused_by(error))?;
+        for (number, text) in pieces.into_iter().enumerate() {
+            let report = Outgoing::Report {
+                subject: self.server.subject_of_reports(self.ticket.job_execution),
+                id: format!("{id}-{number}"),
+                text,
+                is_needed: matches!(report, Report::Collected(_)),
             };
-            let piece = serde_json::to_vec(&piece);
-            let piece =
-                piece.map_err(|error| DispatchError::new("cannot write the report").caused_by(error))?;
-            self.outbox.send(
-                &self.order,
-                Outgoing::Report {
-                    subject: self.server.subject_of_reports(self.ticket.job_execution),
-                    id: format!("{id}-{number}"),
-                    text: piece.into(),
-                    is_needed: matches!(report, Report::Collected(_)),
-                },
-            );
+            self.outbox.send(&self.order, report);
         }
         Ok(())
-    }
-
-    fn id(&self, what: &str) -> String {
-        format!("{}-{}-{what}", self.ticket.step_execution, self.ticket.attempt)
     }
 
     fn acknowledge(&self, kind: AckKind) {
@@ -247,19 +229,23 @@ impl PartitionDelivery for Delivery {
             "{}-{}-{}",
             payload.step_execution, payload.claim, payload.sequence
         );
-        self.report(id, &Report::Collected(payload.clone()))
+        self.report(&id, &Report::Collected(payload.clone()))
     }
 
     fn ended(&self) -> Result<(), DispatchError> {
-        self.report(self.id("ended"), &Report::Ended(self.ticket.step_execution))?;
-        self.acknowledge(AckKind::Ack);
+        let end = End {
+            subject: self.server.subject_of_reports(self.ticket.job_execution),
+            partition: self.ticket.step_execution,
+            ticket: self.message.clone(),
+        };
+        self.outbox.end(&self.order, end);
         Ok(())
     }
 
     fn decline(&self, reason: &DeclinedPartition, wait: Duration) -> Result<(), DispatchError> {
         lock(&self.declined).insert(self.ticket.fingerprint.clone(), Instant::now() + wait);
-        let id = self.id(&format!("declined-{}", reason.worker));
-        self.report(id, &Report::Declined(self.ticket.step_execution, reason.clone()))?;
+        let id = format!("{}-declined-{}", self.ticket.step_execution, reason.worker);
+        self.report(&id, &Report::Declined(self.ticket.step_execution, reason.clone()))?;
         self.acknowledge(AckKind::Nak(Some(DECLINED)));
         Ok(())
     }

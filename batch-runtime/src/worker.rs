@@ -13,7 +13,7 @@ mod suspects;
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
@@ -40,8 +40,10 @@ use crate::worker::suspects::{LATER, Suspects};
 const WAIT: Duration = Duration::from_millis(250);
 /// The interval at which the transport learns that partitions still run.
 const EXTEND: Duration = Duration::from_secs(5);
-/// Partitions that end within this time are quick.
+/// Partitions that end within this time are quick: a ticket for each slot is taken ahead.
 const QUICK: Duration = Duration::from_millis(100);
+/// Taking a ticket costs about as much as partitions that end within this time: several are taken together.
+const TINY: Duration = Duration::from_millis(10);
 /// The wait after an error of the transport.
 const PAUSE: Duration = Duration::from_secs(1);
 
@@ -295,8 +297,8 @@ fn registration(name: &str, queue: String, slots: u32) -> WorkerRow {
 struct State {
     heartbeat: Heartbeat,
     draining: AtomicBool,
-    /// Whether the last partition has ended quickly.
-    are_quick: AtomicBool,
+    /// The number of tickets that are taken for each slot beside those that run, by the time of the last partition.
+    ahead: AtomicU32,
     slots: Mutex<BTreeMap<StepExecutionId, Slot>>,
     launches: Arc<launches::State>,
 }
@@ -306,7 +308,7 @@ impl State {
         Self {
             heartbeat: Heartbeat::new(),
             draining: AtomicBool::new(false),
-            are_quick: AtomicBool::new(false),
+            ahead: AtomicU32::new(0),
             slots: Mutex::default(),
             launches: Arc::default(),
         }
@@ -382,7 +384,7 @@ impl Running {
             }
             self.state.heartbeat.beat();
             let running = u32::try_from(running).unwrap_or(u32::MAX);
-            let free = (self.row.slots + self.ahead()).saturating_sub(running);
+            let free = self.row.slots.saturating_add(self.ahead()).saturating_sub(running);
             // Not one ticket for each partition that ends, if they end quickly.
             if running > self.row.slots || free == 0 || self.state.is_draining() {
                 if let Ok(ended) = self.ends.recv_timeout(WAIT) {
@@ -409,10 +411,9 @@ impl Running {
     /// Returns how many tickets are taken beside those that run: none, unless partitions end so quickly that each would have to wait for
     /// its ticket.
     fn ahead(&self) -> u32 {
-        match self.state.are_quick.load(Ordering::Relaxed) {
-            true => self.row.slots,
-            false => 0,
-        }
+        self.row
+            .slots
+            .saturating_mul(self.state.ahead.load(Ordering::Relaxed))
     }
 
     fn note_ends(&mut self) {
@@ -542,10 +543,19 @@ impl Running {
             for delivery in waiting {
                 let begin = Instant::now();
                 run(&runtime, &state, &delivery, &name);
-                state.are_quick.store(begin.elapsed() < QUICK, Ordering::Relaxed);
+                state.ahead.store(ahead(begin.elapsed()), Ordering::Relaxed);
                 let _ = ended.send(delivery.ticket().step_execution);
             }
         });
         started.map(drop).inspect_err(|_| self.threads -= 1)
+    }
+}
+
+/// Returns how many tickets to take ahead for each slot, if partitions take this long.
+fn ahead(time: Duration) -> u32 {
+    match time {
+        time if time < TINY => 3,
+        time if time < QUICK => 1,
+        _ => 0,
     }
 }
