@@ -46,6 +46,7 @@ impl Server {
             RequestErrorKind::NoResponders => {
                 "the stream has other subjects: choose another `prefix`, or delete the stream if no other program uses it"
             }
+            _ if !self.is_connected() => "the server is away: start it",
             _ => "check that the stream has a leader, with `nats stream info`",
         };
         Err(NatsError::Stream {

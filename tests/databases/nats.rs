@@ -196,6 +196,26 @@ fn a_partition_may_take_longer_than_the_broker_waits() {
     fleet.is_exact(50);
 }
 
+/// Tickets expire, and `ack-wait` takes effect for a queue that exists.
+///
+/// Spec: DISP-14
+#[test]
+fn options_change_an_existing_queue() {
+    let server = NatsServer::shared();
+    let (address, prefix) = address(server);
+    let tickets = Tickets::new(server, prefix);
+    for (options, seconds) in [("", 30), ("&ack-wait=15", 15)] {
+        let fleet = fleet_at(format!("{address}{options}"));
+        let _worker = fleet.worker(&[]);
+        let read = tickets.with(async |_, stream| {
+            let consumer = stream.consumer_info("worker_default").await.unwrap();
+            (stream.cached_info().config.max_age, consumer.config.ack_wait)
+        });
+        let week = Duration::from_secs(7 * 24 * 60 * 60);
+        assert_eq!(read, Some((week, Duration::from_secs(seconds))));
+    }
+}
+
 /// A process whose user lacks a permission starts nothing.
 ///
 /// Spec: DISP-12, DISP-14
