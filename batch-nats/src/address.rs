@@ -1,6 +1,7 @@
 //! The address of a server, as a URL with options.
 
 use std::net::IpAddr;
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -12,8 +13,12 @@ use crate::error::NatsError;
 /// The names of the options, for messages.
 const OPTIONS: &str = "credentials, nkey, ca, certificate, key, prefix, ack-wait, replicas";
 
-/// The time after which a ticket is delivered to another worker if the first one has not said that it still runs.
+/// The time after which a ticket is delivered to another worker if the first one has not reported that it still runs.
 const ACK_WAIT: Duration = Duration::from_secs(30);
+/// The least of it. Workers report every 5 s, and a report may be late.
+const MIN_ACK_WAIT: u32 = 15;
+/// The most servers that JetStream stores a stream on.
+const MAX_REPLICAS: u32 = 5;
 
 /// The parts of a URL.
 pub(crate) struct Address {
@@ -38,7 +43,8 @@ impl Address {
     /// Reads `nats://USER:PASSWORD@HOST:PORT?option=value`.
     pub(crate) fn parse(text: &str) -> Result<Self, NatsError> {
         let wrong = |problem: String| NatsError::Address { problem };
-        let url = Url::parse(text).map_err(|error| wrong(error.to_string()))?;
+        let url = Url::parse(text).ok().filter(|_| text.contains("://"));
+        let url = url.ok_or_else(|| wrong("it is not a URL".into()))?;
         if !["nats", "tls"].contains(&url.scheme()) {
             return Err(wrong(format!("`{}` is not `nats` or `tls`", url.scheme())));
         }
@@ -75,8 +81,8 @@ impl Address {
 
     /// Sets an option. The error is a problem of its name or value.
     fn set(&mut self, name: &str, value: &str) -> Result<(), String> {
-        let number = |expected: &str| {
-            let number = value.parse().ok().filter(|number: &u32| *number > 0);
+        let number = |valid: RangeInclusive<u32>, expected: &str| {
+            let number = value.parse().ok().filter(|number| valid.contains(number));
             number.ok_or_else(|| format!("`{name}` is `{value}`; expected {expected}"))
         };
         match name {
@@ -87,12 +93,17 @@ impl Address {
             "key" => self.client_key = Some(value.into()),
             "prefix" => {
                 self.prefix = prefix(value).ok_or_else(|| {
-                    format!("the prefix `{value}` has other characters than letters, digits, `-` and `_`")
+                    format!("the prefix `{value}` has other characters than a to z, digits, `-` and `_`")
                 })?;
             }
-            "ack-wait" => self.ack_wait = Duration::from_secs(number("seconds, from 1")?.into()),
-            "replicas" => self.replicas = number("a number from 1 to 5")? as usize,
-            _ => return Err(format!("unknown option `{name}`; the options are {OPTIONS}")),
+            "ack-wait" => {
+                let seconds = number(MIN_ACK_WAIT..=u32::MAX, "seconds, at least 15")?;
+                self.ack_wait = Duration::from_secs(seconds.into());
+            }
+            "replicas" => self.replicas = number(1..=MAX_REPLICAS, "a number from 1 to 5")? as usize,
+            _ if is_word(name) => return Err(format!("unknown option `{name}`; the options are {OPTIONS}")),
+            // A password with `?` ends up here.
+            _ => return Err(format!("unknown option; the options are {OPTIONS}")),
         }
         Ok(())
     }
@@ -133,9 +144,15 @@ fn read(path: &PathBuf) -> Result<String, NatsError> {
     })
 }
 
+/// Returns a valid prefix. The names of streams have it in upper case, so it has none: two prefixes must not share a stream.
 fn prefix(text: &str) -> Option<String> {
-    let is_plain = |character: char| character.is_ascii_alphanumeric() || "-_".contains(character);
+    let is_plain = |character: char| matches!(character, 'a'..='z' | '0'..='9' | '-' | '_');
     (!text.is_empty() && text.chars().all(is_plain)).then(|| text.to_owned())
+}
+
+fn is_word(text: &str) -> bool {
+    text.chars()
+        .all(|character| character.is_ascii_alphabetic() || "-_".contains(character))
 }
 
 fn decoded(text: &str) -> String {
@@ -160,12 +177,12 @@ mod tests {
     #[test]
     fn parts_are_read() {
         let address =
-            Address::parse("nats://ann:p%40ss@broker?prefix=payroll&ack-wait=5&replicas=3").unwrap();
+            Address::parse("nats://ann:p%40ss@broker?prefix=payroll&ack-wait=15&replicas=3").unwrap();
         assert_eq!(address.server, "nats://broker:4222");
         assert_eq!(address.user, Some(("ann".into(), "p@ss".into())));
         assert_eq!(
             (address.prefix.as_str(), address.ack_wait),
-            ("payroll", Duration::from_secs(5))
+            ("payroll", Duration::from_secs(15))
         );
         assert_eq!(address.replicas, 3);
         let address = Address::parse("tls://s3cret@[::1]:99").unwrap();
@@ -176,13 +193,35 @@ mod tests {
     #[test]
     fn mistakes_are_named() {
         for (text, problem) in [
-            ("broker", "relative URL without a base"),
+            (
+                "broker",
+                "invalid address of the NATS server: it is not a URL; expected nats://[USER:PASSWORD@]HOST[:PORT][?OPTION=VALUE]",
+            ),
+            ("secret@broker", "it is not a URL"),
+            ("ann:secret@broker:4222", "it is not a URL"),
+            ("nats://ann:secret@broker:port", "it is not a URL"),
             ("http://broker", "`http` is not `nats` or `tls`"),
+            ("nats://ann:12?secret@broker", "unknown option; the options are"),
             (
                 "nats://broker?prefix=a.b",
-                "the prefix `a.b` has other characters",
+                "the prefix `a.b` has other characters than a to z",
             ),
-            ("nats://broker?ack-wait=0", "`ack-wait` is `0`"),
+            (
+                "nats://broker?prefix=Batch",
+                "the prefix `Batch` has other characters than a to z",
+            ),
+            (
+                "nats://broker?ack-wait=14",
+                "`ack-wait` is `14`; expected seconds, at least 15",
+            ),
+            (
+                "nats://broker?replicas=0",
+                "`replicas` is `0`; expected a number from 1 to 5",
+            ),
+            (
+                "nats://broker?replicas=6",
+                "`replicas` is `6`; expected a number from 1 to 5",
+            ),
             (
                 "nats://broker?key=a.pem",
                 "`certificate` and `key` are given together",
@@ -194,6 +233,7 @@ mod tests {
         ] {
             let error = Address::parse(text).err().unwrap().to_string();
             assert!(error.contains(problem), "{error}");
+            assert!(!error.contains("secret"), "{error}");
         }
     }
 

@@ -1,20 +1,18 @@
 //! The side of coordinators: publishes tickets, and receives the reports of workers.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
+use std::future::IntoFuture;
 use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::time::{Duration, Instant};
 
-use async_nats::jetstream::consumer::DeliverPolicy;
-use async_nats::jetstream::consumer::pull::{Ordered, OrderedConfig};
-use async_nats::jetstream::message::PublishMessage;
 use batch_runtime::partition::{DispatchError, PartitionChannel, PartitionEvent, PartitionTicket};
 use batch_runtime::{JobExecutionId, StepExecutionId};
-use futures_util::StreamExt;
-use tokio::time::timeout;
+use tokio::time::timeout_at;
 
 use crate::message::{Piece, Report};
-use crate::server::Server;
+use crate::reports::Reports;
+use crate::server::{Server, TIMEOUT};
 
 /// The wait before tickets that the server has not acknowledged are published again.
 const PAUSE: Duration = Duration::from_secs(1);
@@ -22,19 +20,17 @@ const PAUSE: Duration = Duration::from_secs(1);
 /// The channel of one element.
 pub(crate) struct Channel {
     server: Arc<Server>,
-    job: JobExecutionId,
     queue: String,
     /// The submitted partitions that have not ended.
     out: BTreeMap<StepExecutionId, PartitionTicket>,
-    published: u64,
     /// Receives the tickets that the server has not acknowledged.
     failed: (Sender<PartitionTicket>, Receiver<PartitionTicket>),
     publish_again: Instant,
-    reports: Option<Ordered>,
-    /// The number of the last message of the reports.
-    last: Option<u64>,
+    reports: Reports,
     /// Reports of which not all pieces have arrived.
     pieces: BTreeMap<String, BTreeMap<usize, String>>,
+    /// The events that have arrived and are to be returned.
+    events: VecDeque<PartitionEvent>,
 }
 
 impl Channel {
@@ -43,122 +39,80 @@ impl Channel {
         job: JobExecutionId,
         queue: &str,
     ) -> Result<Self, DispatchError> {
-        let mut channel = Self {
+        let checked = server.check_queue(queue);
+        checked.map_err(|error| {
+            DispatchError::new(format!("cannot use the queue `{queue}`")).caused_by(error)
+        })?;
+        Ok(Self {
             server: Arc::clone(server),
-            job,
             queue: queue.to_owned(),
             out: BTreeMap::new(),
-            published: 0,
             failed: mpsc::channel(),
             publish_again: Instant::now(),
-            reports: None,
-            last: None,
+            reports: Reports::open(server, job)?,
             pieces: BTreeMap::new(),
-        };
-        channel.reports = Some(channel.subscribe()?);
-        Ok(channel)
-    }
-
-    /// Subscribes to the reports of this job execution that are not known yet. Those before the channel was opened belong to others.
-    fn subscribe(&self) -> Result<Ordered, DispatchError> {
-        let config = OrderedConfig {
-            filter_subject: self.server.subject_of_reports(self.job),
-            deliver_policy: match self.last {
-                Some(last) => DeliverPolicy::ByStartSequence {
-                    start_sequence: last + 1,
-                },
-                None => DeliverPolicy::New,
-            },
-            ..OrderedConfig::default()
-        };
-        let stream = self.server.stream_of_reports();
-        let cannot = || DispatchError::new("cannot subscribe to the reports of workers");
-        self.server.wait(async {
-            let stream = self.server.jetstream.get_stream(stream).await;
-            let stream = stream.map_err(|error| cannot().caused_by(error))?;
-            let consumer = stream.create_consumer(config).await;
-            let consumer = consumer.map_err(|error| cannot().caused_by(error))?;
-            consumer
-                .messages()
-                .await
-                .map_err(|error| cannot().caused_by(error))
+            events: VecDeque::new(),
         })
     }
 
-    /// Publishes a ticket. If the server does not acknowledge it, it is published again later.
-    fn publish(&mut self, ticket: PartitionTicket) -> Result<(), DispatchError> {
-        let text = serde_json::to_vec(&ticket);
-        let text = text.map_err(|error| DispatchError::new("cannot write the ticket").caused_by(error))?;
-        self.published += 1;
-        let (id, attempt, number) = (ticket.step_execution, ticket.attempt, self.published);
-        let message = PublishMessage::build()
-            .payload(text.into())
-            .message_id(format!("{id}-{attempt}-{number}"));
-        let subject = self.server.subject_of_ticket(&self.queue, id);
+    /// Publishes tickets. Those that the server does not acknowledge are published again later.
+    fn publish(&self, tickets: Vec<PartitionTicket>) -> Result<(), DispatchError> {
+        let message = |ticket: PartitionTicket| {
+            let subject = self.server.subject_of_ticket(&self.queue, ticket.step_execution);
+            Ok((serde_json::to_vec(&ticket)?, subject, ticket))
+        };
+        let messages: Result<Vec<_>, serde_json::Error> = tickets.into_iter().map(message).collect();
+        let messages =
+            messages.map_err(|error| DispatchError::new("cannot write the tickets").caused_by(error))?;
         let (jetstream, failed) = (self.server.jetstream.clone(), self.failed.0.clone());
         self.server.spawn(async move {
-            let sent = jetstream.send_publish(subject, message).await;
-            let acknowledged = match sent {
-                Ok(acknowledgement) => acknowledgement.await.map(drop),
-                Err(error) => Err(error),
-            };
-            if let Err(error) = acknowledged {
-                tracing::warn!(partition = %id, %error, "the NATS server has not acknowledged a ticket; publishing it again");
-                // The channel is gone if nobody waits for the partition any more.
-                let _ = failed.send(ticket);
+            // All are sent before the first acknowledgement is awaited.
+            let mut sent = Vec::with_capacity(messages.len());
+            for (text, subject, ticket) in messages {
+                sent.push((ticket, jetstream.publish(subject, text.into()).await));
+            }
+            let until = tokio::time::Instant::now() + TIMEOUT;
+            let mut lost = 0;
+            for (ticket, sent) in sent {
+                let acknowledged = match sent {
+                    Ok(acknowledgement) => timeout_at(until, acknowledgement.into_future()).await,
+                    Err(error) => Ok(Err(error)),
+                };
+                if !matches!(acknowledged, Ok(Ok(_))) {
+                    lost += 1;
+                    // The channel is gone once its element has ended.
+                    let _ = failed.send(ticket);
+                }
+            }
+            if lost > 0 {
+                tracing::warn!(
+                    tickets = lost,
+                    "the NATS server has not acknowledged tickets; publishing them again"
+                );
             }
         });
         Ok(())
     }
 
     fn publish_failed_again(&mut self) -> Result<(), DispatchError> {
-        if Instant::now() < self.publish_again {
+        // In an outage the client would keep each copy, and send all of them at its end.
+        if Instant::now() < self.publish_again || !self.server.is_connected() {
             return Ok(());
         }
         self.publish_again = Instant::now() + PAUSE;
-        let failed: Vec<PartitionTicket> = self.failed.1.try_iter().collect();
-        for ticket in failed {
-            // It may have been submitted again meanwhile, or have ended.
-            if self.out.get(&ticket.step_execution) == Some(&ticket) {
-                self.publish(ticket)?;
-            }
-        }
-        Ok(())
-    }
-
-    /// Waits for the next message; `None` on timeout, or if the server is away.
-    fn next(&mut self, until: Instant) -> Option<Vec<u8>> {
-        let left = until.saturating_duration_since(Instant::now());
-        if self.reports.is_none() {
-            self.reports = self.subscribe().ok();
-        }
-        let Some(reports) = &mut self.reports else {
-            std::thread::sleep(left);
-            return None;
-        };
-        let next = self
-            .server
-            .wait(async { timeout(left, reports.next()).await })
-            .ok()?;
-        match next {
-            Some(Ok(message)) => {
-                self.last = message.info().ok().map(|info| info.stream_sequence).or(self.last);
-                Some(message.payload.to_vec())
-            }
-            Some(Err(error)) => {
-                tracing::warn!(%error, "the reports of workers are interrupted; subscribing again");
-                self.reports = None;
-                None
-            }
-            None => {
-                self.reports = None;
-                None
-            }
+        let failed = self.failed.1.try_iter();
+        // They may have been submitted again meanwhile, or have ended.
+        let failed: Vec<_> = failed
+            .filter(|ticket| self.out.get(&ticket.step_execution) == Some(ticket))
+            .collect();
+        match failed.is_empty() {
+            true => Ok(()),
+            false => self.publish(failed),
         }
     }
 
-    /// Returns the event of a message, once all its pieces have arrived.
-    fn event(&mut self, message: &[u8]) -> Option<PartitionEvent> {
+    /// Adds the events of a message, once all its pieces have arrived.
+    fn arrived(&mut self, message: &[u8]) -> Option<()> {
         let piece: Piece = readable(serde_json::from_slice(message))?;
         let pieces = self.pieces.entry(piece.report.clone()).or_default();
         pieces.insert(piece.number, piece.text);
@@ -168,13 +122,11 @@ impl Channel {
         let pieces = self.pieces.remove(&piece.report)?;
         let text: String = pieces.into_values().collect();
         match readable(serde_json::from_str(&text))? {
-            Report::Collected(payload) => Some(PartitionEvent::Collected(payload)),
-            Report::Declined(id, reason) => Some(PartitionEvent::Declined(id, reason)),
-            Report::Ended(id) => {
-                self.out.remove(&id);
-                Some(PartitionEvent::Ended(id))
-            }
+            Report::Collected(payload) => self.events.push_back(PartitionEvent::Collected(payload)),
+            Report::Declined(id, reason) => self.events.push_back(PartitionEvent::Declined(id, reason)),
+            Report::Ended(ids) => self.events.extend(ids.into_iter().map(PartitionEvent::Ended)),
         }
+        Some(())
     }
 }
 
@@ -189,21 +141,27 @@ impl PartitionChannel for Channel {
     fn submit(&mut self, tickets: &[PartitionTicket]) -> Result<(), DispatchError> {
         for ticket in tickets {
             self.out.insert(ticket.step_execution, ticket.clone());
-            self.publish(ticket.clone())?;
         }
-        Ok(())
+        self.publish(tickets.to_vec())
     }
 
     fn receive(&mut self, wait: Duration) -> Result<Option<PartitionEvent>, DispatchError> {
         let until = Instant::now() + wait;
         loop {
-            self.publish_failed_again()?;
-            let message = self.next(until);
-            if let Some(event) = message.and_then(|message| self.event(&message)) {
+            if let Some(event) = self.events.pop_front() {
+                if let PartitionEvent::Ended(id) = &event {
+                    self.out.remove(id);
+                }
                 return Ok(Some(event));
             }
-            if Instant::now() >= until {
-                return Ok(None);
+            self.publish_failed_again()?;
+            let left = until.saturating_duration_since(Instant::now());
+            match self.reports.next(left) {
+                Some(message) => {
+                    self.arrived(&message);
+                }
+                None if Instant::now() >= until => return Ok(None),
+                None => {}
             }
         }
     }

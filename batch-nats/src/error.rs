@@ -9,9 +9,11 @@ use thiserror::Error;
 #[non_exhaustive]
 pub enum NatsError {
     /// The address is not a URL of a NATS server, or has an option with a wrong value.
-    #[error("the address of the NATS server is wrong: {problem}")]
+    #[error(
+        "invalid address of the NATS server: {problem}; expected nats://[USER:PASSWORD@]HOST[:PORT][?OPTION=VALUE]"
+    )]
     Address {
-        /// What is wrong.
+        /// The mistake. Never has a password.
         problem: String,
     },
     /// A file that the address names cannot be read.
@@ -40,12 +42,14 @@ pub enum NatsError {
         /// The cause, and what to do.
         problem: String,
     },
-    /// The user may not publish what coordinators and workers publish.
+    /// The user may not publish or subscribe to what coordinators and workers need.
     #[error(
-        "the NATS server {server} does not let this user publish to `{subject}`; permit it to publish to `{prefix}.>`, `$JS.API.>` and \
+        "the NATS server {server} does not let this user {action} `{subject}`; permit it to publish to `{prefix}.>`, `$JS.API.>` and \
          `$JS.ACK.>`, and to subscribe to `{prefix}.stop` and `_INBOX.>`"
     )]
     Permission {
+        /// `publish to` or `subscribe to`.
+        action: &'static str,
         /// The subject.
         subject: String,
         /// The server.

@@ -16,7 +16,7 @@
 //! has ended; NATS carries tickets to workers and the payloads of collectors back. What it loses costs time, and no record.
 //!
 //! On the server there are two streams, which the first program creates: `BATCH_PARTITIONS`, a work queue with a durable consumer for each
-//! queue of workers, and `BATCH_REPORTS`, whose messages expire after a day. With a [prefix](NatsTransport::connect) they have other names,
+//! queue of workers, whose tickets expire after 7 days, and `BATCH_REPORTS`, whose messages expire after a day. With a [prefix](NatsTransport::connect) they have other names,
 //! so that several repositories can share a server.
 
 mod address;
@@ -24,6 +24,8 @@ mod coordinator;
 mod error;
 mod message;
 mod outbox;
+mod permissions;
+mod reports;
 mod server;
 mod transport;
 mod violations;

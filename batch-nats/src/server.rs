@@ -4,9 +4,10 @@ use std::fmt::Display;
 use std::future::{Future, ready};
 use std::time::Duration;
 
+use async_nats::connection::State;
 use async_nats::jetstream::stream::{Config, DiscardPolicy, RetentionPolicy, StorageType};
 use async_nats::jetstream::{self, Context};
-use async_nats::{Client, ConnectErrorKind, HeaderMap, Request, RequestErrorKind, header};
+use async_nats::{Client, ConnectErrorKind, ConnectOptions};
 use batch_runtime::{JobExecutionId, StepExecutionId};
 use tokio::runtime::Runtime;
 use tokio::task::JoinHandle;
@@ -15,10 +16,12 @@ use crate::address::Address;
 use crate::error::NatsError;
 use crate::violations::Violations;
 
-/// The queue whose subjects are checked.
+/// The queue that is checked by every process; that of an element is checked when its channel opens.
 const DEFAULT_QUEUE: &str = "default";
 /// The time limit for the first connection, and for each response of the server.
-const TIMEOUT: Duration = Duration::from_secs(5);
+pub(crate) const TIMEOUT: Duration = Duration::from_secs(5);
+/// The age at which a ticket is removed. Its job has ended without it, or submits it again.
+const TICKETS_EXPIRE_AFTER: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 /// The age at which a report is removed: its coordinator has long found the end in the repository.
 const REPORTS_EXPIRE_AFTER: Duration = Duration::from_secs(24 * 60 * 60);
 /// The time for which the server recognizes a message that was published twice.
@@ -30,21 +33,31 @@ pub(crate) struct Server {
     pub(crate) client: Client,
     pub(crate) jetstream: Context,
     pub(crate) address: Address,
-    violations: Violations,
+    pub(crate) violations: Violations,
 }
 
 impl Server {
-    /// Connects, creates the streams if they do not exist, and checks that this user may publish to them.
+    /// Connects, creates the streams if they do not exist, and checks that this user may do what coordinators and workers do.
     pub(crate) fn connect(address: Address) -> Result<Self, NatsError> {
+        let options = address.options()?.connection_timeout(TIMEOUT);
+        let server = Self::start(address, options)?;
+        server.create(server.partitions())?;
+        server.create(server.reports())?;
+        server.check_queue(DEFAULT_QUEUE)?;
+        let report = server.subject_of_reports(JobExecutionId(0));
+        server.check_publish(report, server.stream_of_reports())?;
+        server.check_acknowledge()?;
+        server.subscribe_to_stops()?;
+        Ok(server)
+    }
+
+    fn start(address: Address, options: ConnectOptions) -> Result<Self, NatsError> {
         let violations = Violations::new();
         let noting = violations.clone();
-        let options = address
-            .options()?
-            .connection_timeout(TIMEOUT)
-            .event_callback(move |event| {
-                noting.note(&event);
-                ready(())
-            });
+        let options = options.event_callback(move |event| {
+            noting.note(&event);
+            ready(())
+        });
         let mut threads = tokio::runtime::Builder::new_multi_thread();
         threads.worker_threads(1).thread_name("batch-nats").enable_all();
         let runtime = threads.build().map_err(NatsError::Threads)?;
@@ -59,20 +72,32 @@ impl Server {
             .timeout(TIMEOUT)
             .build(client.clone());
         drop(entered);
-        let server = Self {
+        Ok(Self {
             runtime,
             client,
             jetstream,
             address,
             violations,
-        };
-        server.create(server.partitions())?;
-        server.create(server.reports())?;
-        let ticket = server.subject_of_ticket(DEFAULT_QUEUE, StepExecutionId(0));
-        server.check_publish(ticket, server.stream_of_partitions())?;
-        let report = server.subject_of_reports(JobExecutionId(0));
-        server.check_publish(report, server.stream_of_reports())?;
-        Ok(server)
+        })
+    }
+
+    /// Returns a connection to a server that is away.
+    #[cfg(test)]
+    pub(crate) fn away() -> Self {
+        let address = Address::parse("nats://127.0.0.1:1").unwrap_or_else(|error| panic!("{error}"));
+        let options = ConnectOptions::new().retry_on_initial_connect();
+        Self::start(address, options).unwrap_or_else(|error| panic!("{error}"))
+    }
+
+    /// Checks that this user may publish tickets to a queue.
+    pub(crate) fn check_queue(&self, queue: &str) -> Result<(), NatsError> {
+        let ticket = self.subject_of_ticket(queue, StepExecutionId(0));
+        self.check_publish(ticket, self.stream_of_partitions())
+    }
+
+    /// Returns whether the server can be reached. If not, the client keeps messages for it.
+    pub(crate) fn is_connected(&self) -> bool {
+        self.client.connection_state() == State::Connected
     }
 
     /// Runs a future of the client to its end on the calling thread.
@@ -81,7 +106,10 @@ impl Server {
     }
 
     /// Runs a future beside the calling thread.
-    pub(crate) fn spawn(&self, future: impl Future<Output = ()> + Send + 'static) -> JoinHandle<()> {
+    pub(crate) fn spawn<T: Send + 'static>(
+        &self,
+        future: impl Future<Output = T> + Send + 'static,
+    ) -> JoinHandle<T> {
         self.runtime.spawn(future)
     }
 
@@ -111,40 +139,6 @@ impl Server {
         answer?.map_err(|error| error.to_string())
     }
 
-    /// Checks that this user may publish to a subject, by a message that the stream rejects, because it expects another stream.
-    fn check_publish(&self, subject: String, stream: String) -> Result<(), NatsError> {
-        let mut headers = HeaderMap::new();
-        headers.insert(header::NATS_EXPECTED_STREAM, "none");
-        let request = Request::new().headers(headers).timeout(Some(TIMEOUT));
-        let request = self.client.send_request(subject.clone(), request);
-        let quoted = format!("\"{subject}\"");
-        let answer = self
-            .violations
-            .or_result(request, |problem| problem.contains(&quoted));
-        let server = self.address.server.clone();
-        match self.wait(answer) {
-            Ok(Ok(_)) => Ok(()),
-            Ok(Err(error)) => {
-                let remedy = match error.kind() {
-                    RequestErrorKind::NoResponders => {
-                        "the stream has other subjects; delete it, or choose another `prefix`"
-                    }
-                    _ => "check that the stream has a leader, with `nats stream info`",
-                };
-                Err(NatsError::Stream {
-                    stream,
-                    server,
-                    problem: format!("no answer to a message to `{subject}`: {error}; {remedy}"),
-                })
-            }
-            Err(_) => Err(NatsError::Permission {
-                subject,
-                server,
-                prefix: self.address.prefix.clone(),
-            }),
-        }
-    }
-
     /// The work queue: a message for each ticket, which a later one of the same partition replaces.
     fn partitions(&self) -> Config {
         Config {
@@ -153,6 +147,7 @@ impl Server {
             retention: RetentionPolicy::WorkQueue,
             max_messages_per_subject: 1,
             discard: DiscardPolicy::Old,
+            max_age: TICKETS_EXPIRE_AFTER,
             storage: StorageType::File,
             num_replicas: self.address.replicas,
             duplicate_window: DUPLICATE_WINDOW,

@@ -29,13 +29,13 @@ impl NatsTransport {
     /// | `nkey` | | path of a file with the seed of an nkey |
     /// | `ca` | those of the system | path of a PEM file with root certificates |
     /// | `certificate`, `key` | | paths of PEM files with the certificate of the client and its key |
-    /// | `prefix` | `batch` | the first part of all names: programs with different repositories need different ones |
-    /// | `ack-wait` | `30` | seconds after which a ticket is delivered to another worker if the first one is silent |
-    /// | `replicas` | `1` | the number of servers that store the streams, when they are created |
+    /// | `prefix` | `batch` | the first part of all names, in lower case: programs with different repositories need different ones |
+    /// | `ack-wait` | `30` | seconds, at least 15, after which a ticket is delivered to another worker if the first one is silent; the last worker to connect sets it for its queue |
+    /// | `replicas` | `1` | the number of servers that store the streams, 1 to 5, when they are created |
     ///
     /// # Errors
-    /// If the address is wrong, or the server cannot be reached, rejects the user, has no JetStream, or does not permit the user to publish
-    /// tickets and reports.
+    /// If the address is invalid, or the server cannot be reached, rejects the user, has no JetStream, or does not permit the user to publish
+    /// tickets and reports, to acknowledge tickets, and to send and receive stop requests.
     pub fn connect(address: &str) -> Result<Self, NatsError> {
         Ok(Self(Arc::new(Server::connect(Address::parse(address)?)?)))
     }

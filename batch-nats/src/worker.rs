@@ -17,12 +17,11 @@ use batch_runtime::partition::{
 use futures_util::{FutureExt, StreamExt};
 use tokio::time::timeout;
 
-use crate::message::{Piece, Report, cut};
-use crate::outbox::{Order, Outbox, Outgoing};
+use crate::message::{Report, pieces};
+use crate::outbox::{End, Order, Outbox, Outgoing};
+use crate::permissions::try_pull;
 use crate::server::{Server, token};
 
-/// The most bytes of a message's text. JSON may write them with twice as many; a server accepts 1 MiB by default.
-const PIECE: usize = 400 * 1024;
 /// The time that the server may take to answer.
 const SILENCE: Duration = Duration::from_secs(5);
 /// The wait before a ticket that a worker has declined is delivered again.
@@ -44,27 +43,32 @@ pub(crate) struct Source {
 
 impl Source {
     pub(crate) fn connect(server: &Arc<Server>, queue: &str) -> Result<Self, DispatchError> {
+        let name = format!("worker_{}", token(queue));
         let config = Config {
-            durable_name: Some(format!("worker_{}", token(queue))),
+            durable_name: Some(name.clone()),
             filter_subject: format!("{}.*", server.subject_of_queue(queue)),
             ack_policy: AckPolicy::Explicit,
             ack_wait: server.address.ack_wait,
             max_ack_pending: MAX_TICKETS_HELD,
             ..Config::default()
         };
-        let cannot = |what: &str| DispatchError::new(format!("cannot {what} on the NATS server"));
-        let (consumer, stops) = server.wait(async {
-            let name = config.durable_name.clone().unwrap_or_default();
-            let stream = server.jetstream.get_stream(server.stream_of_partitions()).await;
-            let stream = stream.map_err(|error| cannot("open the stream of tickets").caused_by(error))?;
-            let consumer = stream.get_or_create_consumer(&name, config).await;
-            let consumer = consumer.map_err(|error| {
-                cannot(&format!("use the consumer `{name}` of the queue")).caused_by(error)
-            })?;
-            let stops = server.client.subscribe(server.subject_of_stops()).await;
-            let stops = stops.map_err(|error| cannot("subscribe to stop requests").caused_by(error))?;
-            Ok::<_, DispatchError>((consumer, stops))
-        })?;
+        let cannot = |error: async_nats::Error| {
+            let cannot = format!("cannot use the consumer `{name}` of the queue on the NATS server");
+            DispatchError::new(cannot).caused_by(error)
+        };
+        let stream = server.stream_of_partitions();
+        // It exists if the queue had a worker before, and gets the options of this one.
+        let consumer = async {
+            let consumer = server.jetstream.create_consumer_on_stream(config, &stream);
+            let consumer = consumer.await?;
+            try_pull(&server.client, &stream, &name).await;
+            Ok(consumer)
+        };
+        let consumer = server.wait(server.permitted(consumer, &stream));
+        let consumer = consumer.map_err(|error| cannot(error.into()))?.map_err(cannot)?;
+        let stops = server.subscribe_to_stops();
+        let stops = stops
+            .map_err(|error| DispatchError::new("cannot subscribe to stop requests").caused_by(error))?;
         Ok(Self {
             server: Arc::clone(server),
             consumer,
@@ -80,37 +84,44 @@ impl Source {
         self.outbox.send(&Order::default(), acknowledgement);
     }
 
-    /// Pulls the messages that are there, or else waits for one. A server that is away may never end an answer.
+    /// Pulls the messages that are there, or else waits for one. While the server is away, there are none: requests would wait for it.
     fn pull(&self, count: u32, wait: Duration) -> Result<Vec<Message>, DispatchError> {
-        let cannot = || DispatchError::new("cannot take tickets from the NATS server");
-        let limit = wait + SILENCE;
-        self.server.wait(async {
-            let there = self
-                .consumer
-                .fetch()
-                .max_messages(count as usize)
-                .messages()
-                .await;
-            let mut there = there.map_err(|error| cannot().caused_by(error))?;
-            let mut messages = Vec::new();
-            while let Ok(Some(message)) = timeout(limit, there.next()).await {
-                messages.push(message.map_err(|error| cannot().caused_by(error))?);
+        if !self.server.is_connected() {
+            thread::sleep(wait);
+            return Ok(Vec::new());
+        }
+        let mut messages = Vec::new();
+        let pulled = self.server.wait(async {
+            // The server may go away meanwhile, and never answer.
+            timeout(wait + SILENCE, self.pull_into(&mut messages, count, wait)).await
+        });
+        match pulled {
+            Ok(Err(error)) if messages.is_empty() => {
+                Err(DispatchError::new("cannot take tickets from the NATS server").caused_by(error))
             }
-            if messages.is_empty() {
-                let next = self
-                    .consumer
-                    .batch()
-                    .max_messages(1)
-                    .expires(wait)
-                    .messages()
-                    .await;
-                let mut next = next.map_err(|error| cannot().caused_by(error))?;
-                while let Ok(Some(message)) = timeout(limit, next.next()).await {
-                    messages.push(message.map_err(|error| cannot().caused_by(error))?);
-                }
+            _ => Ok(messages),
+        }
+    }
+
+    async fn pull_into(
+        &self,
+        messages: &mut Vec<Message>,
+        count: u32,
+        wait: Duration,
+    ) -> Result<(), async_nats::Error> {
+        let there = self.consumer.fetch().max_messages(count as usize);
+        let mut there = there.messages().await?;
+        while let Some(message) = there.next().await {
+            messages.push(message?);
+        }
+        if messages.is_empty() {
+            let next = self.consumer.batch().max_messages(1).expires(wait);
+            let mut next = next.messages().await?;
+            while let Some(message) = next.next().await {
+                messages.push(message?);
             }
-            Ok(messages)
-        })
+        }
+        Ok(())
     }
 }
 
@@ -180,36 +191,20 @@ struct Delivery {
 }
 
 impl Delivery {
-    fn report(&self, id: String, report: &Report) -> Result<(), DispatchError> {
-        let text = serde_json::to_string(report);
-        let text = text.map_err(|error| DispatchError::new("cannot write the report").caused_by(error))?;
-        let pieces = cut(&text, PIECE);
-        let count = pieces.len();
-        for (number, piece) in pieces.into_iter().enumerate() {
-            let piece = Piece {
-                report: id.clone(),
-                number,
-                count,
-                text: piece.to_owned(),
+    fn report(&self, id: &str, report: &Report) -> Result<(), DispatchError> {
+        let pieces = pieces(id, report);
+        let pieces =
+            pieces.map_err(|error| DispatchError::new("cannot write the report").caused_by(error))?;
+        for (number, text) in pieces.into_iter().enumerate() {
+            let report = Outgoing::Report {
+                subject: self.server.subject_of_reports(self.ticket.job_execution),
+                id: format!("{id}-{number}"),
+                text,
+                is_needed: matches!(report, Report::Collected(_)),
             };
-            let piece = serde_json::to_vec(&piece);
-            let piece =
-                piece.map_err(|error| DispatchError::new("cannot write the report").caused_by(error))?;
-            self.outbox.send(
-                &self.order,
-                Outgoing::Report {
-                    subject: self.server.subject_of_reports(self.ticket.job_execution),
-                    id: format!("{id}-{number}"),
-                    text: piece.into(),
-                    is_needed: matches!(report, Report::Collected(_)),
-                },
-            );
+            self.outbox.send(&self.order, report);
         }
         Ok(())
-    }
-
-    fn id(&self, what: &str) -> String {
-        format!("{}-{}-{what}", self.ticket.step_execution, self.ticket.attempt)
     }
 
     fn acknowledge(&self, kind: AckKind) {
@@ -225,7 +220,7 @@ impl PartitionDelivery for Delivery {
     }
 
     fn extend(&self) -> Result<(), DispatchError> {
-        self.acknowledge(AckKind::Progress);
+        self.outbox.extend(&self.order, self.message.clone());
         Ok(())
     }
 
@@ -234,19 +229,23 @@ impl PartitionDelivery for Delivery {
             "{}-{}-{}",
             payload.step_execution, payload.claim, payload.sequence
         );
-        self.report(id, &Report::Collected(payload.clone()))
+        self.report(&id, &Report::Collected(payload.clone()))
     }
 
     fn ended(&self) -> Result<(), DispatchError> {
-        self.report(self.id("ended"), &Report::Ended(self.ticket.step_execution))?;
-        self.acknowledge(AckKind::Ack);
+        let end = End {
+            subject: self.server.subject_of_reports(self.ticket.job_execution),
+            partition: self.ticket.step_execution,
+            ticket: self.message.clone(),
+        };
+        self.outbox.end(&self.order, end);
         Ok(())
     }
 
     fn decline(&self, reason: &DeclinedPartition, wait: Duration) -> Result<(), DispatchError> {
         lock(&self.declined).insert(self.ticket.fingerprint.clone(), Instant::now() + wait);
-        let id = self.id(&format!("declined-{}", reason.worker));
-        self.report(id, &Report::Declined(self.ticket.step_execution, reason.clone()))?;
+        let id = format!("{}-declined-{}", self.ticket.step_execution, reason.worker);
+        self.report(&id, &Report::Declined(self.ticket.step_execution, reason.clone()))?;
         self.acknowledge(AckKind::Nak(Some(DECLINED)));
         Ok(())
     }
@@ -264,4 +263,53 @@ impl PartitionDelivery for Delivery {
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test may panic")]
+pub(crate) mod tests {
+    use super::*;
+
+    /// Returns a message of the server.
+    pub(crate) fn message(server: &Server) -> Message {
+        Message {
+            message: async_nats::Message {
+                subject: "batch.part.default.1".into(),
+                reply: Some("$JS.ACK.BATCH_PARTITIONS.worker_default.1.1.1.0.0".into()),
+                payload: Vec::new().into(),
+                headers: None,
+                status: None,
+                description: None,
+                length: 0,
+            },
+            context: server.jetstream.clone(),
+        }
+    }
+
+    /// A client of a server that is away keeps 2,048 commands, and then blocks.
+    #[test]
+    fn an_outage_does_not_block_the_worker() {
+        let server = Arc::new(Server::away());
+        let stops = server.wait(server.client.subscribe("batch.stop")).unwrap();
+        let none = serde_json::json!({ "consumer_seq": 0, "stream_seq": 0 });
+        let info = serde_json::json!({
+            "stream_name": "BATCH_PARTITIONS", "name": "worker_default", "created": "2026-01-01T00:00:00Z",
+            "config": { "deliver_policy": "all", "ack_policy": "explicit", "replay_policy": "instant" },
+            "delivered": none, "ack_floor": none, "num_ack_pending": 0, "num_redelivered": 0, "num_waiting": 0, "num_pending": 0,
+        });
+        let info = serde_json::from_value(info).unwrap();
+        let mut source = Source {
+            consumer: Consumer::new(Config::default(), info, server.jetstream.clone()),
+            stops,
+            declined: Arc::default(),
+            outbox: Arc::new(Outbox::new(&server)),
+            server,
+        };
+        let publish = || source.server.client.publish("batch.stop", "[]".into());
+        while publish().now_or_never().is_some() {}
+        assert_eq!(source.take(1, Duration::ZERO).unwrap().len(), 0);
+        assert_eq!(source.stop_requests(), []);
+        // It is not drained: that waits for the server.
+        std::mem::forget(source);
+    }
 }

@@ -6,224 +6,44 @@
 //! repository decides who runs a partition, so nothing here is lost with the process: a partition whose worker dies is
 //! submitted again by its coordinator.
 
+mod builder;
 mod health;
 mod launches;
+mod partition;
 mod suspects;
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use crossbeam::channel::{Receiver, Sender, unbounded};
-use thiserror::Error;
 
-use crate::dispatch::{
-    DEFAULT_QUEUE, DeclinedPartition, DispatchError, LOCAL, PartitionDelivery, PartitionSource,
-    PartitionTicket, REPOSITORY, choices,
-};
+use crate::dispatch::{PartitionDelivery, PartitionSource, PartitionTicket};
 use crate::error::error_chain;
 use crate::ids::{JobExecutionId, StepExecutionId};
-use crate::operator::{ClaimPartitionError, PartitionStop, RemoteProblem};
-use crate::repository::{RepositoryError, WorkerRow};
+use crate::operator::PartitionStop;
+use crate::repository::WorkerRow;
 use crate::runtime::BatchRuntime;
-use crate::status::BatchStatus;
+pub use crate::worker::builder::{WorkerBuilder, WorkerError};
 use crate::worker::health::Heartbeat;
 pub use crate::worker::health::WorkerHealth;
 use crate::worker::launches::Launches;
+use crate::worker::partition::{decline, done, run};
 use crate::worker::suspects::{LATER, Suspects};
 
 /// The longest wait for a ticket, after which the slots and the registration are looked after.
 const WAIT: Duration = Duration::from_millis(250);
 /// The interval at which the transport learns that partitions still run.
 const EXTEND: Duration = Duration::from_secs(5);
-/// Partitions that end within this time are quick.
+/// Partitions that end within this time are quick: a ticket for each slot is taken ahead.
 const QUICK: Duration = Duration::from_millis(100);
-/// The wait before a partition that this worker has declined is offered to it again.
-const DECLINED_FOR: Duration = Duration::from_secs(10);
+/// Taking a ticket costs about as much as partitions that end within this time: several are taken together.
+const TINY: Duration = Duration::from_millis(10);
 /// The wait after an error of the transport.
 const PAUSE: Duration = Duration::from_secs(1);
-
-/// Configures a worker. Created by [`BatchRuntime::worker`].
-#[derive(Clone)]
-#[must_use]
-pub struct WorkerBuilder {
-    runtime: BatchRuntime,
-    queue: String,
-    slots: u32,
-    jobs: Option<u32>,
-    transport: Option<String>,
-}
-
-impl BatchRuntime {
-    /// Returns the configuration of a worker of this process: it runs partitions of jobs whose coordinators are other processes with
-    /// the same repository. It needs the artifacts, the Job XML and the system properties of the coordinators.
-    ///
-    /// ```no_run
-    /// use batch_runtime::BatchRuntime;
-    ///
-    /// let runtime = BatchRuntime::builder().repository("postgres://batch@db/batch").build()?;
-    /// let worker = runtime.worker().slots(8).start()?;
-    /// // On SIGTERM: worker.drain();
-    /// worker.wait()?;
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn worker(&self) -> WorkerBuilder {
-        let slots = thread::available_parallelism().map_or(1, |processors| processors.get());
-        WorkerBuilder {
-            runtime: self.clone(),
-            queue: DEFAULT_QUEUE.into(),
-            slots: u32::try_from(slots).unwrap_or(1),
-            jobs: None,
-            transport: None,
-        }
-    }
-}
-
-impl WorkerBuilder {
-    /// Sets the queue from which it takes partitions and launches. Default: `default`. The property `batch.dispatch.queue` of a step or job chooses
-    /// the queue of its partitions.
-    pub fn queue(mut self, name: impl Into<String>) -> Self {
-        self.queue = name.into();
-        self
-    }
-
-    /// Sets how many partitions run at the same time, at least 1. Default: the number of processors.
-    pub fn slots(mut self, slots: u32) -> Self {
-        self.slots = slots;
-        self
-    }
-
-    /// Sets how many [launches](crate::JobOperator::launch_remote) run at the same time, beside the partitions: their coordinators mostly
-    /// wait. Default: as many as slots. With 0 it runs no launches.
-    pub fn jobs(mut self, jobs: u32) -> Self {
-        self.jobs = Some(jobs);
-        self
-    }
-
-    /// Sets the transport that it takes partitions from. Default: the runtime's
-    /// [`dispatch`](crate::BatchRuntimeBuilder::dispatch), or `repository` if that is `local`.
-    pub fn transport(mut self, name: impl Into<String>) -> Self {
-        self.transport = Some(name.into());
-        self
-    }
-
-    /// Registers the worker and starts to take partitions.
-    ///
-    /// # Errors
-    /// If it has no slots, the name of the queue is invalid, the transport is unknown or cannot be reached, the clock of this host differs
-    /// from that of the database by more than 10 s, the repository is `memory:` or a SQLite file that another host uses, the
-    /// runtime has a worker already, or the repository fails.
-    pub fn start(self) -> Result<Worker, WorkerError> {
-        if self.slots == 0 {
-            return Err(WorkerError::NoSlots);
-        }
-        let shared = self.runtime.shared();
-        let dispatchers = &shared.dispatchers;
-        let name = match self
-            .transport
-            .as_deref()
-            .unwrap_or_else(|| dispatchers.name(None))
-        {
-            LOCAL if self.transport.is_none() => REPOSITORY,
-            name => name,
-        };
-        let transport = dispatchers
-            .transports
-            .get(name)
-            .ok_or_else(|| WorkerError::UnknownTransport {
-                name: name.to_owned(),
-                known: dispatchers.transports.keys().cloned().collect(),
-            })?;
-        self.runtime.job_operator().check_remote(&self.queue)?;
-        let only = OnlyWorker::of(&self.runtime)?;
-        let source = transport.connect_worker(&self.queue)?;
-        let state = Arc::new(State::new());
-        let launches = Launches::new(
-            self.runtime.clone(),
-            self.queue.clone(),
-            self.jobs.unwrap_or(self.slots),
-            Arc::clone(&state.launches),
-        );
-        let (ended, ends) = unbounded();
-        let worker = Running {
-            runtime: self.runtime.clone(),
-            row: registration(shared.repository.owner_name(), self.queue, self.slots),
-            state: Arc::clone(&state),
-            launches,
-            source,
-            waiting: unbounded(),
-            threads: 0,
-            ended,
-            ends,
-            progressed: Instant::now(),
-            registered: None,
-            extended: Instant::now(),
-            suspects: Suspects::default(),
-        };
-        shared.repository.register_worker(&worker.row)?;
-        let thread = thread::Builder::new().name("batch-worker".into());
-        let run = move || {
-            let _only = only;
-            worker.run();
-        };
-        let thread = thread.spawn(run).map_err(WorkerError::Thread)?;
-        Ok(Worker {
-            state,
-            thread,
-            lease_time: shared.repository.lease_time(),
-        })
-    }
-}
-
-impl fmt::Debug for WorkerBuilder {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("WorkerBuilder")
-            .field("queue", &self.queue)
-            .field("slots", &self.slots)
-            .finish_non_exhaustive()
-    }
-}
-
-/// An error of [`WorkerBuilder::start`] or [`Worker::wait`].
-#[derive(Debug, Error)]
-#[non_exhaustive]
-pub enum WorkerError {
-    /// It has no slots.
-    #[error(
-        "cannot start a worker with 0 slots: it would run no partition; set at least 1, or leave the number out for one slot for each \
-         processor"
-    )]
-    NoSlots,
-    /// The runtime does not have the transport.
-    #[error("unknown transport `{}`; {}", .name.escape_debug(), choices(.name, .known))]
-    UnknownTransport {
-        /// The name.
-        name: String,
-        /// The transports of the runtime.
-        known: Vec<String>,
-    },
-    /// The runtime has a worker already. A worker is registered by the name of its runtime.
-    #[error("this runtime runs a worker already; build a second `BatchRuntime` for another queue")]
-    AlreadyStarted,
-    /// The thread of the worker has panicked. The log has the message.
-    #[error("the worker has ended unexpectedly: its thread has panicked; see the log")]
-    Panicked,
-    /// The queue, the clock or the host is wrong.
-    #[error("cannot start the worker: {0}")]
-    Remote(#[from] RemoteProblem),
-    /// The transport cannot be reached, or rejects this program.
-    #[error("cannot connect the worker: {}", error_chain(.0))]
-    Transport(#[from] DispatchError),
-    /// The repository failed.
-    #[error(transparent)]
-    Repository(#[from] RepositoryError),
-    /// The thread cannot be started.
-    #[error("cannot start the thread of the worker: {0}")]
-    Thread(std::io::Error),
-}
 
 /// A worker that takes partitions. Dropping it does not stop the worker.
 pub struct Worker {
@@ -291,45 +111,12 @@ impl fmt::Debug for Worker {
     }
 }
 
-/// The right of a runtime to its only worker, until it is dropped.
-struct OnlyWorker(BatchRuntime);
-
-impl OnlyWorker {
-    fn of(runtime: &BatchRuntime) -> Result<Self, WorkerError> {
-        match runtime.shared().has_worker.swap(true, Ordering::AcqRel) {
-            false => Ok(Self(runtime.clone())),
-            true => Err(WorkerError::AlreadyStarted),
-        }
-    }
-}
-
-impl Drop for OnlyWorker {
-    fn drop(&mut self) {
-        self.0.shared().has_worker.store(false, Ordering::Release);
-    }
-}
-
-/// Returns the registration of a worker that has not run anything.
-fn registration(name: &str, queue: String, slots: u32) -> WorkerRow {
-    WorkerRow {
-        name: name.to_owned(),
-        queue,
-        slots,
-        version: env!("CARGO_PKG_VERSION").into(),
-        is_draining: false,
-        started: 0,
-        expires: 0,
-        is_alive: true,
-        partitions: Vec::new(),
-    }
-}
-
 /// The part of a worker that its handle shares.
 struct State {
     heartbeat: Heartbeat,
     draining: AtomicBool,
-    /// Whether the last partition has ended quickly.
-    are_quick: AtomicBool,
+    /// The number of tickets that are taken for each slot beside those that run, by the time of the last partition.
+    ahead: AtomicU32,
     slots: Mutex<BTreeMap<StepExecutionId, Slot>>,
     launches: Arc<launches::State>,
 }
@@ -339,7 +126,7 @@ impl State {
         Self {
             heartbeat: Heartbeat::new(),
             draining: AtomicBool::new(false),
-            are_quick: AtomicBool::new(false),
+            ahead: AtomicU32::new(0),
             slots: Mutex::default(),
             launches: Arc::default(),
         }
@@ -365,7 +152,7 @@ impl State {
 
 /// A partition that is being claimed or runs.
 struct Slot {
-    delivery: Arc<dyn PartitionDelivery>,
+    delivery: SharedDelivery,
     /// Once it is claimed.
     stop: Option<PartitionStop>,
 }
@@ -378,7 +165,7 @@ struct Running {
     launches: Launches,
     source: Box<dyn PartitionSource>,
     /// The tickets for the threads of the slots, which take them themselves.
-    waiting: (Sender<Ticketed>, Receiver<Ticketed>),
+    waiting: (Sender<SharedDelivery>, Receiver<SharedDelivery>),
     threads: u32,
     ended: Sender<StepExecutionId>,
     ends: Receiver<StepExecutionId>,
@@ -389,10 +176,35 @@ struct Running {
     suspects: Suspects,
 }
 
-/// A ticket that was taken.
-type Ticketed = Arc<dyn PartitionDelivery>;
+/// A taken ticket, of a slot and its thread.
+type SharedDelivery = Arc<dyn PartitionDelivery>;
 
 impl Running {
+    fn new(
+        runtime: BatchRuntime,
+        row: WorkerRow,
+        state: Arc<State>,
+        launches: Launches,
+        source: Box<dyn PartitionSource>,
+    ) -> Self {
+        let (ended, ends) = unbounded();
+        Self {
+            runtime,
+            row,
+            state,
+            launches,
+            source,
+            waiting: unbounded(),
+            threads: 0,
+            ended,
+            ends,
+            progressed: Instant::now(),
+            registered: None,
+            extended: Instant::now(),
+            suspects: Suspects::default(),
+        }
+    }
+
     fn run(mut self) {
         loop {
             for look_after in [
@@ -415,7 +227,11 @@ impl Running {
             }
             self.state.heartbeat.beat();
             let running = u32::try_from(running).unwrap_or(u32::MAX);
-            let free = (self.row.slots + self.ahead()).saturating_sub(running);
+            let free = self
+                .row
+                .slots
+                .saturating_add(self.ahead())
+                .saturating_sub(running);
             // Not one ticket for each partition that ends, if they end quickly.
             if running > self.row.slots || free == 0 || self.state.is_draining() {
                 if let Ok(ended) = self.ends.recv_timeout(WAIT) {
@@ -442,10 +258,9 @@ impl Running {
     /// Returns how many tickets are taken beside those that run: none, unless partitions end so quickly that each would have to wait for
     /// its ticket.
     fn ahead(&self) -> u32 {
-        match self.state.are_quick.load(Ordering::Relaxed) {
-            true => self.row.slots,
-            false => 0,
-        }
+        self.row
+            .slots
+            .saturating_mul(self.state.ahead.load(Ordering::Relaxed))
     }
 
     fn note_ends(&mut self) {
@@ -534,7 +349,7 @@ impl Running {
     }
 
     fn begin(&mut self, delivery: Box<dyn PartitionDelivery>) {
-        let delivery: Arc<dyn PartitionDelivery> = Arc::from(delivery);
+        let delivery: SharedDelivery = Arc::from(delivery);
         let id = delivery.ticket().step_execution;
         self.note_ends();
         let running = self
@@ -589,7 +404,7 @@ impl Running {
             for delivery in waiting {
                 let begin = Instant::now();
                 run(&runtime, &state, &delivery, &name);
-                state.are_quick.store(begin.elapsed() < QUICK, Ordering::Relaxed);
+                state.ahead.store(ahead(begin.elapsed()), Ordering::Relaxed);
                 let _ = ended.send(delivery.ticket().step_execution);
             }
         });
@@ -597,55 +412,11 @@ impl Running {
     }
 }
 
-/// Claims and runs a partition.
-fn run(runtime: &BatchRuntime, state: &State, delivery: &Arc<dyn PartitionDelivery>, worker: &str) {
-    let ticket = delivery.ticket();
-    let claimed = match runtime.claim_partition(ticket) {
-        Ok(claimed) => claimed,
-        Err(ClaimPartitionError::Taken(_)) => return done(delivery.discard(), "discard a ticket"),
-        Err(error) => {
-            let here = match &error {
-                ClaimPartitionError::OtherVersion { here, .. } => Some(here.clone()),
-                _ => None,
-            };
-            return decline(&**delivery, worker, here, error_chain(&error));
-        }
-    };
-    if let Some(slot) = state.slots().get_mut(&ticket.step_execution) {
-        slot.stop = Some(claimed.stop_handle());
-    }
-    let sender = Arc::clone(delivery);
-    let ended =
-        claimed.run(move |payload| done(sender.collected(&payload), "send a payload of the collector"));
-    match ended {
-        // It was handed back.
-        Ok(BatchStatus::Starting) => done(delivery.hand_back(Duration::ZERO), "hand a partition back"),
-        Ok(_) => done(delivery.ended(), "report the end of a partition"),
-        // Another worker or coordinator has taken it over.
-        Err(error @ RepositoryError::Fenced { .. }) => {
-            tracing::warn!(partition = %ticket.step_execution, %error, "a partition was taken over");
-            done(delivery.discard(), "discard a ticket");
-        }
-        Err(error) => {
-            tracing::error!(partition = %ticket.step_execution, %error, "the end of a partition is not recorded; its coordinator submits it again");
-            done(delivery.discard(), "discard a ticket");
-        }
-    }
-}
-
-fn decline(delivery: &dyn PartitionDelivery, worker: &str, fingerprint: Option<String>, reason: String) {
-    tracing::warn!(partition = %delivery.ticket().step_execution, reason, "cannot run a partition; leaving it to other workers");
-    let reason = DeclinedPartition {
-        worker: worker.to_owned(),
-        fingerprint,
-        reason,
-    };
-    done(delivery.decline(&reason, DECLINED_FOR), "decline a partition");
-}
-
-/// Logs an error of the transport: the coordinator finds out by itself.
-fn done(result: Result<(), DispatchError>, action: &str) {
-    if let Err(error) = result {
-        tracing::warn!(error = error_chain(&error), "cannot {action}");
+/// Returns how many tickets to take ahead for each slot, if partitions take this long.
+fn ahead(time: Duration) -> u32 {
+    match time {
+        time if time < TINY => 3,
+        time if time < QUICK => 1,
+        _ => 0,
     }
 }

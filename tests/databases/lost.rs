@@ -74,24 +74,60 @@ impl Nothing {
 
 /// Runs until it is requested to stop, and then until the test lets it end.
 #[derive(BatchArtifact)]
-struct Held {}
+struct Held {
+    /// The index of its events.
+    #[batch_property(name = "hold")]
+    hold: usize,
+}
 
-static CANCELLED: Event = Event::new();
-static RELEASED: Event = Event::new();
-/// Set when the batchlet runs.
-static HELD: Event = Event::new();
+/// What happens to a batchlet.
+struct Hold {
+    /// It runs.
+    held: Event,
+    cancelled: Event,
+    /// It may end.
+    released: Event,
+}
+
+/// One for each test.
+static HOLDS: [Hold; 2] = [const { Hold::new() }; 2];
+
+impl Hold {
+    const fn new() -> Self {
+        Self {
+            held: Event::new(),
+            cancelled: Event::new(),
+            released: Event::new(),
+        }
+    }
+
+    /// Takes the table of the leases away until the batchlet is cancelled, and lets it end.
+    fn lose_lease(&self, place: &Place) {
+        // The start of a step needs the lease.
+        self.held.wait();
+        let mut outside = place.connect();
+        outside
+            .execute("ALTER TABLE BATCH_JOB_INSTANCE_LEASE RENAME TO AWAY")
+            .unwrap();
+        self.cancelled.wait();
+        outside
+            .execute("ALTER TABLE AWAY RENAME TO BATCH_JOB_INSTANCE_LEASE")
+            .unwrap();
+        self.released.set();
+    }
+}
 
 #[batchlet("Held")]
 impl Held {
     #[process]
     fn process(&self) -> String {
-        HELD.set();
-        RELEASED.wait();
+        HOLDS[self.hold].held.set();
+        HOLDS[self.hold].released.wait();
         "COMPLETED".into()
     }
     #[cancel]
     fn cancel(&self) {
-        CANCELLED.set();
+        HOLDS[self.hold].cancelled.set();
     }
 }
 
@@ -379,30 +415,10 @@ fn a_transaction_waits(place: &Place) -> bool {
 /// Spec: OP-35, STATUS-08
 #[test]
 fn a_lease_that_cannot_be_renewed_fails_the_job() {
-    let kind = KINDS[0];
-    let folder = tempfile::tempdir().unwrap();
-    let place = Place::existing(kind.1, shared(kind.0).new_database());
-    let xml = r#"<job id="held"><step id="hold"><batchlet ref="Held"/></step></job>"#;
-    fs::write(folder.path().join("held.xml"), xml).unwrap();
-    let operator = BatchRuntime::builder()
-        .repository(place.url())
-        .job_path(folder.path().display().to_string())
-        .lease_time(Duration::from_secs(1))
-        .build()
-        .unwrap()
-        .job_operator();
-    let execution = operator.launch("held", [("run", "1")]).unwrap();
-    // The start of a step needs the lease.
-    HELD.wait();
-    let mut outside = place.connect();
-    outside
-        .execute("ALTER TABLE BATCH_JOB_INSTANCE_LEASE RENAME TO AWAY")
-        .unwrap();
-    CANCELLED.wait();
-    outside
-        .execute("ALTER TABLE AWAY RENAME TO BATCH_JOB_INSTANCE_LEASE")
-        .unwrap();
-    RELEASED.set();
+    let (place, runtime, _folder) = with_a_short_lease();
+    let operator = runtime.job_operator();
+    let execution = operator.launch("held", [("hold", "0")]).unwrap();
+    HOLDS[0].lose_lease(&place);
     let ended = operator.wait(execution).unwrap();
     assert_eq!(ended.status, BatchStatus::Failed);
     let steps = operator.step_executions(execution).unwrap();
@@ -412,6 +428,56 @@ fn a_lease_that_cannot_be_renewed_fails_the_job() {
             "{message}"
         );
     }
+}
+
+/// No scheduler repeats a remote launch: a worker does, when the database is back.
+///
+/// Spec: DISP-15
+#[test]
+fn a_remote_launch_whose_lease_was_lost_runs_again() {
+    let (place, runtime, _folder) = with_a_short_lease();
+    let operator = runtime.job_operator();
+    let worker = runtime.worker().slots(1).start().unwrap();
+    let launch = operator
+        .launch_remote("held", [("hold", "1")], "default")
+        .unwrap();
+    HOLDS[1].lose_lease(&place);
+    let status = || {
+        operator
+            .launches()
+            .unwrap()
+            .into_iter()
+            .find(|found| found.id == launch)
+            .unwrap()
+            .status
+    };
+    until("the job is complete", || {
+        (status() == LaunchStatus::Ended(BatchStatus::Completed)).then_some(())
+    });
+    let count = |status: &str| {
+        place.connect().number(&format!(
+            "SELECT COUNT(*) FROM BATCH_JOB_EXECUTION WHERE STATUS = '{status}'"
+        ))
+    };
+    assert_eq!((count("FAILED"), count("COMPLETED")), (1, 1));
+    worker.drain();
+    worker.wait().unwrap();
+}
+
+/// Returns a database of PostgreSQL, and a runtime on it whose leases are short, with the job `held`.
+fn with_a_short_lease() -> (Place, BatchRuntime, tempfile::TempDir) {
+    let kind = KINDS[0];
+    let folder = tempfile::tempdir().unwrap();
+    let place = Place::existing(kind.1, shared(kind.0).new_database());
+    let xml = r#"<job id="held"><step id="hold"><batchlet ref="Held"/></step></job>"#;
+    fs::write(folder.path().join("held.xml"), xml).unwrap();
+    let runtime = BatchRuntime::builder()
+        .repository(place.url())
+        .job_path(folder.path().display().to_string())
+        .lease_time(Duration::from_secs(1))
+        .build()
+        .unwrap();
+    (place, runtime, folder)
 }
 
 /// On PostgreSQL a checkpoint takes four round trips, besides those of the writer.

@@ -5,6 +5,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
+use async_nats::jetstream::consumer::{AckPolicy, pull};
 use async_nats::jetstream::{self, stream::Stream};
 use batch_test_servers::NatsServer;
 use batch_tests::database::{Database, Place};
@@ -12,20 +13,20 @@ use batch_tests::fleet::{Fleet, Queue, until};
 use batch_tests::{dispatcher_tests, dispatching, slow};
 
 /// Returns an address that no other test uses on the server.
-fn address(server: &NatsServer, options: &str) -> (String, String) {
+fn address(server: &NatsServer) -> (String, String) {
     static NUMBER: AtomicU32 = AtomicU32::new(0);
     let prefix = format!("test{}", NUMBER.fetch_add(1, Ordering::Relaxed));
-    (format!("{}?prefix={prefix}{options}", server.url()), prefix)
+    (format!("{}?prefix={prefix}", server.url()), prefix)
 }
 
-fn fleet_on(server: &NatsServer, options: &str) -> Fleet {
-    let (address, prefix) = address(server, options);
+fn fleet_on(server: &NatsServer) -> Fleet {
+    let (address, prefix) = address(server);
+    fleet_at(address).with_queue(Tickets::new(server, prefix))
+}
+
+fn fleet_at(address: String) -> Fleet {
     let place = |folder: &Path| Place::new(Database::Postgres, folder);
-    Fleet::new(env!("CARGO_BIN_EXE_fleet"), place, address).with_queue(Tickets {
-        url: server.url().to_owned(),
-        prefix,
-        kept: Mutex::default(),
-    })
+    Fleet::new(env!("CARGO_BIN_EXE_fleet"), place, address)
 }
 
 /// The work queue of a fleet.
@@ -36,6 +37,14 @@ struct Tickets {
 }
 
 impl Tickets {
+    fn new(server: &NatsServer, prefix: String) -> Self {
+        Self {
+            url: server.url().to_owned(),
+            prefix,
+            kept: Mutex::default(),
+        }
+    }
+
     fn with<T>(&self, act: impl AsyncFnOnce(jetstream::Context, Stream) -> T) -> Option<T> {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
@@ -102,7 +111,7 @@ impl Queue for Tickets {
     }
 }
 
-dispatcher_tests!(nats, fleet_on(NatsServer::shared(), ""));
+dispatcher_tests!(nats, fleet_on(NatsServer::shared()));
 
 /// The broker dies in the middle of a run, and comes back: reports and tickets that were on their way arrive late, or again.
 ///
@@ -110,8 +119,9 @@ dispatcher_tests!(nats, fleet_on(NatsServer::shared(), ""));
 #[test]
 fn a_killed_broker_costs_time_only() {
     let mut server = NatsServer::start("");
-    let fleet = fleet_on(&server, "");
-    let _workers = [fleet.worker(&[]), fleet.worker(&[])];
+    let fleet = fleet_on(&server);
+    let logging = ["--log", "info"];
+    let mut workers = [fleet.worker(&logging), fleet.worker(&logging)];
     let mut job = fleet.start(&["launch", "fleet", "parts=6", "items=3000", "-pace=1"]);
     for part in [2, 4] {
         let begun = format!("SELECT COUNT(DISTINCT part) AS n FROM processed WHERE part < {part}");
@@ -127,6 +137,10 @@ fn a_killed_broker_costs_time_only() {
     }
     job.ends(0);
     fleet.is_exact(18_000);
+    for worker in &mut workers {
+        worker.says("disconnected from the NATS server; reconnecting");
+        worker.says("connected to the NATS server again");
+    }
 }
 
 /// Tickets that are submitted while the broker is away are published when it is back.
@@ -135,14 +149,14 @@ fn a_killed_broker_costs_time_only() {
 #[test]
 fn partitions_are_submitted_to_a_broker_that_is_away() {
     let mut server = NatsServer::start("");
-    let fleet = fleet_on(&server, "");
+    let fleet = fleet_on(&server);
     let _worker = fleet.worker(&[]);
     fleet.hold();
     let mut job = fleet.start(&["launch", "fleet", "holds=0", "batch.partition.threads=1"]);
     fleet.is_held();
     server.crash();
     fleet.release();
-    job.says("has not acknowledged a ticket");
+    job.says("has not acknowledged tickets");
     server.restart();
     job.ends(0);
     fleet.is_exact(200);
@@ -153,12 +167,26 @@ fn partitions_are_submitted_to_a_broker_that_is_away() {
 /// Spec: DISP-04, DISP-14
 #[test]
 fn a_partition_may_take_longer_than_the_broker_waits() {
-    let fleet = fleet_on(NatsServer::shared(), "&ack-wait=1");
+    let server = NatsServer::shared();
+    let (address, prefix) = address(server);
+    let tickets = Tickets::new(server, prefix.clone());
+    let fleet = fleet_at(address).with_queue(Tickets::new(server, prefix.clone()));
     let first = fleet.worker(&["--slots", "1"]);
     fleet.hold();
     let mut job = fleet.start(&["launch", "fleet", "parts=1", "holds=0"]);
     assert_eq!(fleet.is_held(), first.id());
     let _second = fleet.worker(&[]);
+    // Less than the workers accept, which extend tickets every 5 s.
+    let impatient = pull::Config {
+        durable_name: Some("worker_default".into()),
+        filter_subject: format!("{prefix}.part.default.*"),
+        ack_policy: AckPolicy::Explicit,
+        ack_wait: Duration::from_secs(1),
+        max_ack_pending: 100_000,
+        ..pull::Config::default()
+    };
+    let changed = tickets.with(async |_, stream| stream.create_consumer(impatient).await);
+    changed.unwrap().unwrap();
     // It has acknowledged the ticket, because the partition is claimed.
     until("the ticket is delivered again", || {
         (fleet.waiting() == 0).then_some(())
@@ -168,7 +196,27 @@ fn a_partition_may_take_longer_than_the_broker_waits() {
     fleet.is_exact(50);
 }
 
-/// Whoever is not permitted to use the broker starts nothing.
+/// Tickets expire, and `ack-wait` takes effect for a queue that exists.
+///
+/// Spec: DISP-14
+#[test]
+fn options_change_an_existing_queue() {
+    let server = NatsServer::shared();
+    let (address, prefix) = address(server);
+    let tickets = Tickets::new(server, prefix);
+    for (options, seconds) in [("", 30), ("&ack-wait=15", 15)] {
+        let fleet = fleet_at(format!("{address}{options}"));
+        let _worker = fleet.worker(&[]);
+        let read = tickets.with(async |_, stream| {
+            let consumer = stream.consumer_info("worker_default").await.unwrap();
+            (stream.cached_info().config.max_age, consumer.config.ack_wait)
+        });
+        let week = Duration::from_secs(7 * 24 * 60 * 60);
+        assert_eq!(read, Some((week, Duration::from_secs(seconds))));
+    }
+}
+
+/// A process whose user lacks a permission starts nothing.
 ///
 /// Spec: DISP-12, DISP-14
 #[test]
@@ -183,14 +231,6 @@ fn a_broker_that_refuses_is_named_before_anything_starts() {
                          subscribe: ["payroll.stop", "_INBOX.>"] } } ] }"#;
     let server = NatsServer::start(users);
     let at = server.url().strip_prefix("nats://").unwrap().to_owned();
-    let refused = |address: String| {
-        let place = |folder: &Path| Place::new(Database::Postgres, folder);
-        let fleet = Fleet::new(env!("CARGO_BIN_EXE_fleet"), place, address);
-        let said = fleet.run(2, &["launch", "fleet"]);
-        assert_eq!(fleet.number("SELECT COUNT(*) AS n FROM BATCH_JOB_EXECUTION"), 0);
-        assert!(!said.contains("mistaken"), "the password is printed: {said}");
-        said
-    };
     for (address, parts) in [
         (
             format!("nats://ann:mistaken@{at}"),
@@ -229,19 +269,11 @@ fn a_broker_that_refuses_is_named_before_anything_starts() {
             ["unknown option `prefx`", "the options are credentials"],
         ),
     ] {
-        let said = refused(address);
-        for part in parts {
-            assert!(said.contains(part), "{part:?} is missing in\n{said}");
-        }
+        is_refused(address, &["launch", "fleet"], &parts);
     }
-    let fleet_of = |user: &str| {
-        let place = |folder: &Path| Place::new(Database::Postgres, folder);
-        let address = format!("nats://{user}:right@{at}?prefix=payroll");
-        Fleet::new(env!("CARGO_BIN_EXE_fleet"), place, address)
-    };
     // Once the streams exist, dora needs no permission to create them.
     for user in ["ann", "dora"] {
-        let fleet = fleet_of(user);
+        let fleet = fleet_at(format!("nats://{user}:right@{at}?prefix=payroll"));
         let _worker = fleet.worker(&[]);
         fleet.run(0, &["launch", "fleet"]);
         fleet.is_exact(200);
@@ -249,6 +281,66 @@ fn a_broker_that_refuses_is_named_before_anything_starts() {
     // The checks have left nothing behind.
     let messages = messages_of(&at, &["BATCH_PARTITIONS", "BATCH_REPORTS"]);
     assert_eq!(messages, [0, 0]);
+}
+
+/// Runs a command that has to name a problem, and to start nothing.
+fn is_refused(address: String, command: &[&str], parts: &[&str]) {
+    let fleet = fleet_at(address);
+    let said = fleet.run(2, command);
+    assert_eq!(fleet.number("SELECT COUNT(*) AS n FROM BATCH_JOB_EXECUTION"), 0);
+    assert!(!said.contains("mistaken"), "the password is printed: {said}");
+    for part in parts {
+        assert!(said.contains(part), "{part:?} is missing in\n{said}");
+    }
+}
+
+/// The permissions that only workers use, those of stop requests, and those of queues other than `default`.
+///
+/// Spec: DISP-12, DISP-14
+#[test]
+fn each_missing_permission_is_named_at_the_start() {
+    let users = r#"authorization { users: [
+        { user: "ann", password: "right" },
+        { user: "ack", password: "right", permissions: { publish: { deny: "$JS.ACK.>" } } },
+        { user: "consumers", password: "right", permissions: { publish: { deny: "$JS.API.CONSUMER.CREATE.>" } } },
+        { user: "pull", password: "right", permissions: { publish: { deny: "$JS.API.CONSUMER.MSG.NEXT.>" } } },
+        { user: "stop", password: "right", permissions: { publish: { deny: "batch.stop" } } },
+        { user: "stopped", password: "right", permissions: { subscribe: { deny: "batch.stop" } } },
+        { user: "queue", password: "right", permissions: { publish: { deny: "batch.part.printers.>" } } } ] }"#;
+    let server = NatsServer::start(users);
+    let at = server.url().strip_prefix("nats://").unwrap().to_owned();
+    for (user, command, forbidden) in [
+        (
+            "ack",
+            ["launch", "fleet"].as_slice(),
+            "publish to `$JS.ACK.BATCH_PARTITIONS.",
+        ),
+        ("stop", &["launch", "fleet"], "publish to `batch.stop`"),
+        ("stopped", &["launch", "fleet"], "subscribe to `batch.stop`"),
+        (
+            "consumers",
+            &["worker"],
+            "publish to `$JS.API.CONSUMER.CREATE.BATCH_PARTITIONS.worker_default.",
+        ),
+        (
+            "pull",
+            &["worker"],
+            "publish to `$JS.API.CONSUMER.MSG.NEXT.BATCH_PARTITIONS.worker_default`",
+        ),
+    ] {
+        let forbidden = format!("does not let this user {forbidden}");
+        let parts = [&forbidden, "permit it to publish to `batch.>`"];
+        is_refused(format!("nats://{user}:right@{at}"), command, &parts);
+    }
+    // Only the step knows its queue.
+    let fleet = fleet_at(format!("nats://queue:right@{at}"));
+    let job = r#"<job id="printed"><step id="print">
+        <properties><property name="batch.dispatch.queue" value="printers"/><property name="parts" value="2"/></properties>
+        <batchlet ref="Tiny"/><partition><algorithm ref="PlanParts"/></partition></step></job>"#;
+    std::fs::write(fleet.path().join("jobs/printed.xml"), job).unwrap();
+    let said = fleet.run(1, &["launch", "printed"]);
+    let forbidden = "does not let this user publish to `batch.part.printers.0`";
+    assert!(said.contains(forbidden), "{said}");
 }
 
 /// Returns how many messages these streams have ever stored, as the user ann sees it.
@@ -275,7 +367,7 @@ fn messages_of(server: &str, names: &[&str]) -> Vec<u64> {
 #[test]
 fn chaos_with_a_broker_loses_and_doubles_nothing() {
     let mut server = NatsServer::start("");
-    let fleet = fleet_on(&server, "").variable("BATCH_CRASH_LIMIT", "0");
+    let fleet = fleet_on(&server).variable("BATCH_CRASH_LIMIT", "0");
     dispatching::chaos(&fleet, slow::times(12, 500), |random| {
         server.crash();
         let back = Instant::now() + Duration::from_millis(random.below(1_500));

@@ -16,7 +16,7 @@ macro_rules! dispatcher_tests {
 
             $crate::dispatcher_tests! { @each $fleet;
                 workers_share_the_partitions, each_analyzer_has_its_own_payloads, a_killed_worker_is_replaced, a_frozen_worker_is_fenced, a_repeated_ticket_is_claimed_once,
-                a_lost_ticket_is_submitted_again, a_job_is_stopped_in_flight, a_stopped_job_starts_no_partitions, a_job_without_workers_is_stopped, a_failed_partition_stops_the_others,
+                a_ticket_of_an_ended_execution_is_discarded, a_lost_ticket_is_submitted_again, a_job_is_stopped_in_flight, a_stopped_job_starts_no_partitions, a_job_without_workers_is_stopped, a_failed_partition_stops_the_others,
                 a_poisonous_partition_fails, a_poisonous_partition_takes_no_others_along, no_partitions_are_complete_at_once, many_partitions_need_two_workers,
                 a_killed_coordinator_is_relaunched, another_version_is_left_to_others, a_drained_worker_hands_its_partitions_over,
                 flows_run_on_workers, a_killed_worker_of_a_flow_is_replaced, a_poisonous_flow_fails, a_launch_waits_for_a_worker, racing_launches_run_once, a_killed_worker_loses_no_launch,
@@ -121,7 +121,27 @@ pub fn a_repeated_ticket_is_claimed_once(fleet: &Fleet) {
     fleet.is_exact(200);
 }
 
-/// The coordinator submits a partition again that nobody claims.
+/// A worker discards the tickets of an execution that has ended, also if the job has another version since, and of one that was purged.
+///
+/// Spec: DISP-04
+pub fn a_ticket_of_an_ended_execution_is_discarded(fleet: &Fleet) {
+    let mut job = fleet.start(LOAD);
+    fleet.keep_tickets(4);
+    let mut older = fleet.worker(&[]);
+    job.ends(0);
+    older.signal("TERM");
+    older.ends(0);
+    let mut newer = fleet.worker_in(&fleet.other_jobs(), &[]);
+    fleet.repeat_tickets();
+    fleet.is_exact(200);
+    fleet.run(0, &["purge", "--keep", "0"]);
+    fleet.repeat_tickets();
+    newer.says("discarded a ticket of the unknown job execution 1");
+    let log = newer.log();
+    assert!(!log.contains("leaving it to other workers"), "{log}");
+}
+
+/// The coordinator submits a partition again that no worker claims.
 ///
 /// Spec: DISP-05
 pub fn a_lost_ticket_is_submitted_again(fleet: &Fleet) {

@@ -73,6 +73,7 @@ impl JobOperator {
                     JobOperatorError::Repository(error) => error.into(),
                     other => cannot(other),
                 })?;
+                let job = job.ok_or(ClaimPartitionError::Taken(ticket.step_execution))?;
                 shared.partition_jobs.keep(execution, &job);
                 job
             }
@@ -116,11 +117,15 @@ impl JobOperator {
         Ok(run)
     }
 
-    /// Resolves and binds the job of an execution that another process coordinates.
-    fn job_of_partitions(&self, execution: JobExecutionId) -> super::Result<PartitionJob> {
+    /// Resolves and binds the job of an execution that another process coordinates. Returns `None` if the execution has ended: its
+    /// definition may have changed since, and does not matter.
+    fn job_of_partitions(&self, execution: JobExecutionId) -> super::Result<Option<PartitionJob>> {
         let shared = &self.shared;
         let found = shared.repository.job_execution(execution)?;
         let found = found.ok_or(JobOperatorError::NoSuchJobExecution(execution))?;
+        if found.status.is_final() {
+            return Ok(None);
+        }
         let wanted = Wanted::of(&found);
         let parameters = shared.repository.parameters(execution)?.without_run_id();
         let fingerprint = fingerprint(&shared.definitions, wanted, &parameters)?;
@@ -133,7 +138,7 @@ impl JobOperator {
             .bound;
         let executions = shared.repository.job_executions(found.instance_id)?;
         let is_first = executions.len() == 1;
-        Ok(PartitionJob::new(fingerprint, bound.job, is_first))
+        Ok(Some(PartitionJob::new(fingerprint, bound.job, is_first)))
     }
 }
 
