@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
 use batch_xml::JobXmlErrors;
-use crossbeam::channel::{Receiver, RecvTimeoutError, bounded};
+use crossbeam::channel::bounded;
 use thiserror::Error;
 
 use crate::Dialect;
@@ -18,8 +18,8 @@ use crate::dispatch::{
     CUSTOM, Dispatchers, PartitionDispatcher, PartitionTicket, PartitionTransport, REPOSITORY,
     RepositoryTransport, choices,
 };
-use crate::engine::Running;
 use crate::job_path::JobPath;
+use crate::keeper::keep;
 use crate::loader::{ArtifactSources, Artifacts};
 use crate::operator::{
     CheckReport, ClaimPartitionError, Definitions, JobOperator, Limits, PartitionRun, Shared,
@@ -28,9 +28,6 @@ use crate::parameters::JobParameters;
 use crate::repository::{self, RepositoryError};
 use crate::system_properties;
 use crate::time_zone::TimeZone;
-
-/// The interval at which the keeper polls for stop requests of other processes.
-const STOP_POLL: Duration = Duration::from_millis(500);
 
 /// A batch runtime: one repository, one job path, and the artifacts of all linked crates.
 ///
@@ -458,70 +455,5 @@ fn check_dispatcher(dispatchers: &Dispatchers) -> Result<(), BuildError> {
             known: known().map(str::to_owned).collect(),
         }),
         _ => Ok(()),
-    }
-}
-
-/// Renews the leases of the executions that run here, and passes on the stop requests of other processes.
-fn keep(runtime: &Weak<Shared>, ended: &Receiver<()>) {
-    while ended.recv_timeout(STOP_POLL) == Err(RecvTimeoutError::Timeout) {
-        let Some(shared) = runtime.upgrade() else { return };
-        shared.release_again();
-        let mut running: Vec<Arc<Running>> = shared.running().values().cloned().collect();
-        running.extend(shared.partitions().iter().cloned());
-        running.retain(|execution| !execution.has_ended());
-        if running.is_empty() {
-            continue;
-        }
-        for execution in running.iter().filter(|execution| execution.has_overdue()) {
-            on_own_thread(execution, Running::enforce_limits);
-        }
-        let repository = shared.repository.as_ref();
-        for execution in running.iter().filter(|execution| execution.renewal_due()) {
-            let id = execution.lease.execution_id;
-            if let Err(error) = execution.renew(repository) {
-                // The lease was taken over, or the database has been unreachable for so long that it may have been.
-                if matches!(error, RepositoryError::Fenced { .. }) || execution.is_untrusted() {
-                    if !execution.workers.stop_requested() {
-                        tracing::error!(execution = %id, %error, "lost the lease; stopping");
-                    }
-                    execution.distrust(&error);
-                    request_stop(execution);
-                } else {
-                    tracing::warn!(execution = %id, %error, "cannot renew the lease; trying again");
-                }
-            }
-        }
-        let leases = running.iter().map(|execution| &execution.lease);
-        let executions: Vec<_> = leases.clone().map(|lease| lease.execution_id).collect();
-        let partitions: Vec<_> = leases.filter_map(|lease| lease.partition).collect();
-        match repository.signals(&executions, &partitions) {
-            Ok(signals) => {
-                let is_stopped = |execution: &&Arc<Running>| {
-                    let lease = &execution.lease;
-                    let partition = lease.partition;
-                    signals.executions.contains(&lease.execution_id)
-                        || partition.is_some_and(|partition| signals.partitions.contains(&partition))
-                };
-                running.iter().filter(is_stopped).for_each(request_stop);
-            }
-            Err(error) => tracing::warn!(%error, "cannot read stop requests; trying again"),
-        }
-    }
-}
-
-fn request_stop(execution: &Arc<Running>) {
-    if !execution.workers.stop_requested() {
-        on_own_thread(execution, |running| running.workers.request_stop());
-    }
-}
-
-/// Runs on a thread of its own: a batchlet's `#[cancel]` may take long, and leases have to be renewed.
-fn on_own_thread(execution: &Arc<Running>, work: fn(&Running)) {
-    let execution = Arc::clone(execution);
-    let spawned = thread::Builder::new()
-        .name("batch-stop".into())
-        .spawn(move || work(&execution));
-    if let Err(error) = spawned {
-        tracing::error!(%error, "cannot start a thread for a stop request; trying again");
     }
 }

@@ -25,6 +25,7 @@ use crate::dispatch::{PartitionDelivery, PartitionSource, PartitionTicket};
 use crate::error::error_chain;
 use crate::ids::{JobExecutionId, StepExecutionId};
 use crate::operator::PartitionStop;
+use crate::outage::Outage;
 use crate::repository::WorkerRow;
 use crate::runtime::BatchRuntime;
 pub use crate::worker::builder::{WorkerBuilder, WorkerError};
@@ -42,6 +43,8 @@ const EXTEND: Duration = Duration::from_secs(5);
 const QUICK: Duration = Duration::from_millis(100);
 /// Taking a ticket costs about as much as partitions that end within this time: several are taken together.
 const TINY: Duration = Duration::from_millis(10);
+/// What fails if the transport does.
+const TAKE: &str = "take partitions";
 /// The wait after an error of the transport.
 const PAUSE: Duration = Duration::from_secs(1);
 
@@ -174,6 +177,8 @@ struct Running {
     registered: Option<Instant>,
     extended: Instant,
     suspects: Suspects,
+    takes: Outage,
+    registrations: Outage,
 }
 
 /// A taken ticket, of a slot and its thread.
@@ -202,6 +207,8 @@ impl Running {
             registered: None,
             extended: Instant::now(),
             suspects: Suspects::default(),
+            takes: Outage::default(),
+            registrations: Outage::default(),
         }
     }
 
@@ -240,12 +247,12 @@ impl Running {
                 continue;
             }
             match self.source.take(free, WAIT) {
-                Ok(deliveries) => deliveries.into_iter().for_each(|delivery| self.begin(delivery)),
+                Ok(deliveries) => {
+                    self.takes.ended(TAKE);
+                    deliveries.into_iter().for_each(|delivery| self.begin(delivery));
+                }
                 Err(error) => {
-                    tracing::warn!(
-                        error = error_chain(&error),
-                        "cannot take partitions; trying again"
-                    );
+                    self.takes.failed(TAKE, &error_chain(&error));
                     thread::sleep(PAUSE);
                 }
             }
@@ -298,9 +305,10 @@ impl Running {
             return;
         }
         self.row.is_draining = self.state.is_draining();
-        match repository.register_worker(&self.row) {
-            Ok(()) => self.registered = Some(Instant::now()),
-            Err(error) => tracing::warn!(%error, "cannot renew the registration of the worker; trying again"),
+        let registered = repository.register_worker(&self.row);
+        let action = "renew the registration of the worker";
+        if self.registrations.observe(action, registered).is_some() {
+            self.registered = Some(Instant::now());
         }
     }
 

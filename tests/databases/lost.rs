@@ -7,10 +7,12 @@ use std::thread;
 use std::time::Duration;
 
 use batch_runtime::execution::JobExecution;
+use batch_runtime::operator::LaunchStatus;
 use batch_runtime::prelude::*;
 use batch_runtime::{BatchRuntime, BatchStatus, JobOperator};
 use batch_test_servers::{Kind, Server, shared};
 use batch_tests::database::{Database, Place};
+use batch_tests::fleet::until;
 use batch_tests::proxy::{Cut, Proxy};
 
 use batch_tests::database::execute;

@@ -13,6 +13,7 @@ use super::{
     PartitionTransport,
 };
 use crate::ids::{JobExecutionId, StepExecutionId};
+use crate::outage::Outage;
 use crate::repository::{Channel, JobRepository, PartitionReport, QueuedPartition, RepositoryError};
 
 /// The transport `repository`.
@@ -26,6 +27,7 @@ impl PartitionDispatcher for RepositoryTransport {
             out: BTreeSet::new(),
             events: Vec::new(),
             poller: QueuePoller::new(&self.0, Channel::Reports, &job.to_string()),
+            outage: Outage::default(),
         }))
     }
 }
@@ -59,6 +61,7 @@ struct RepositoryChannel {
     /// Events that are to be returned, the next one last.
     events: Vec<PartitionEvent>,
     poller: QueuePoller,
+    outage: Outage,
 }
 
 impl PartitionChannel for RepositoryChannel {
@@ -85,10 +88,10 @@ impl PartitionChannel for RepositoryChannel {
                 return Ok(None);
             }
             // Without the database nothing else works either: the job's own lease decides.
-            match self.repository.take_reports(&self.waiting()) {
-                Ok(reports) => self.events = reports.into_iter().rev().filter_map(event).collect(),
-                Err(error) => tracing::warn!(%error, "cannot read the reports of workers; trying again"),
-            }
+            let reports = self.repository.take_reports(&self.waiting());
+            let reports = self.outage.observe("read the reports of workers", reports);
+            let reports = reports.unwrap_or_default().into_iter();
+            self.events = reports.rev().filter_map(event).collect();
             self.poller.polled(!self.events.is_empty());
             if self.events.is_empty() && !self.poller.wait(until) {
                 return Ok(None);

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use crate::dispatch::DeclinedFingerprints;
 use crate::ids::{JobExecutionId, LaunchId};
 use crate::operator::BegunLaunch;
+use crate::outage::Outage;
 use crate::repository::{LaunchPhase, RepositoryError, TakenLaunch};
 use crate::runtime::BatchRuntime;
 use crate::status::BatchStatus;
@@ -28,6 +29,7 @@ pub(super) struct Launches {
     most: u32,
     state: Arc<State>,
     looked: Option<Instant>,
+    outage: Outage,
 }
 
 /// The running launches, and the declined fingerprints. Shared with the threads of the launches.
@@ -67,6 +69,7 @@ impl Launches {
             most,
             state,
             looked: None,
+            outage: Outage::default(),
         }
     }
 
@@ -84,10 +87,12 @@ impl Launches {
         self.looked = Some(Instant::now());
         let repository = &self.runtime.shared().repository;
         let except = self.state.declined.current();
-        match repository.take_launches(&self.queue, self.most - running, &except) {
-            Ok(taken) => taken.into_iter().for_each(|taken| self.begin(taken)),
-            Err(error) => tracing::warn!(%error, "cannot take launches; trying again"),
-        }
+        let taken = repository.take_launches(&self.queue, self.most - running, &except);
+        let taken = self.outage.observe("take launches", taken);
+        taken
+            .unwrap_or_default()
+            .into_iter()
+            .for_each(|taken| self.begin(taken));
     }
 
     fn begin(&self, taken: TakenLaunch) {

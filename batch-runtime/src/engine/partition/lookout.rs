@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use crate::dispatch::{DeclinedPartition, PartitionTicket};
 use crate::ids::StepExecutionId;
+use crate::outage::Outage;
 use crate::repository::{JobRepository, PartitionSight, WorkerRow};
 
 /// The interval of the looks at the repository.
@@ -29,6 +30,7 @@ pub(super) struct Lookout {
     last_progress: Instant,
     /// The last reason of each worker that has declined a partition.
     declined: BTreeMap<String, DeclinedPartition>,
+    outage: Outage,
 }
 
 impl Lookout {
@@ -40,6 +42,7 @@ impl Lookout {
             ended: BTreeMap::new(),
             last_progress: now,
             declined: BTreeMap::new(),
+            outage: Outage::default(),
         }
     }
 
@@ -56,22 +59,18 @@ impl Lookout {
         self.next = now + INTERVAL;
         let ids: Vec<StepExecutionId> = out.keys().copied().collect();
         self.ended.retain(|id, _| out.contains_key(id));
-        match repository.sights(&ids) {
-            Ok(sights) => {
-                let unclaimed = |sight: &PartitionSight| matches!(sight, PartitionSight::Unclaimed(_));
-                if sights.iter().filter(|sight| unclaimed(sight)).count() < ids.len() {
-                    self.last_progress = now;
-                    self.declined.clear();
-                }
-                self.resubmit
-                    .retain(|id, _| sights.contains(&PartitionSight::Unclaimed(*id)));
-                sights
-            }
-            Err(error) => {
-                tracing::warn!(%error, "cannot look after the partitions; trying again");
-                Vec::new()
-            }
+        let sights = self
+            .outage
+            .observe("look after the partitions", repository.sights(&ids));
+        let Some(sights) = sights else { return Vec::new() };
+        let unclaimed = |sight: &PartitionSight| matches!(sight, PartitionSight::Unclaimed(_));
+        if sights.iter().filter(|sight| unclaimed(sight)).count() < ids.len() {
+            self.last_progress = now;
+            self.declined.clear();
         }
+        self.resubmit
+            .retain(|id, _| sights.contains(&PartitionSight::Unclaimed(*id)));
+        sights
     }
 
     /// Returns whether to submit the ticket of an unclaimed partition again.
