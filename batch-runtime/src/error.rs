@@ -71,6 +71,18 @@ impl BatchError {
         self.0.type_name
     }
 
+    /// Returns whether the error, or one of its sources, is a [`ConnectionLost`].
+    pub fn is_connection_lost(&self) -> bool {
+        let mut next: Option<&(dyn Error + 'static)> = Some(self.as_error());
+        while let Some(error) = next {
+            if error.is::<ConnectionLost>() {
+                return true;
+            }
+            next = error.source();
+        }
+        false
+    }
+
     /// Returns whether the artifact panicked instead of returning an error.
     ///
     /// Spec: CHUNK-EXC-03
@@ -104,6 +116,29 @@ impl BatchError {
         error_chain(self.as_error())
     }
 }
+
+/// The error of a reader whose connection was lost: no item is bad. The step opens its reader and writer at the last checkpoint again,
+/// like after the loss of the connection to its repository, at most three times in a row without a commit. No skip or retry counts it.
+/// It may be the source of another error.
+///
+/// Spec: OP-36, D-104
+#[derive(Debug)]
+pub struct ConnectionLost(Box<dyn Error + Send + Sync>);
+
+impl ConnectionLost {
+    /// Creates it from the error of the connection.
+    pub fn new(source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
+        Self(source.into())
+    }
+}
+
+impl fmt::Display for ConnectionLost {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "the connection was lost: {}", self.0)
+    }
+}
+
+impl Error for ConnectionLost {}
 
 thread_local! {
     /// The place of the thread's last panic, if recorded.

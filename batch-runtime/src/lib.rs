@@ -182,7 +182,7 @@ pub use artifact::{
 pub use batch_xml as xml;
 pub use batch_xml::Dialect;
 pub use checkpoint::Externalizable;
-pub use error::BatchError;
+pub use error::{BatchError, ConnectionLost};
 pub use ids::{JobExecutionId, JobInstanceId, LaunchId, StepExecutionId};
 #[doc(inline)]
 pub use operator::{JobOperator, JobOperatorError};

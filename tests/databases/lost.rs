@@ -2,10 +2,12 @@
 
 use std::fs;
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 use std::thread;
 use std::time::Duration;
 
+use batch_items::Record;
 use batch_runtime::execution::JobExecution;
 use batch_runtime::operator::LaunchStatus;
 use batch_runtime::prelude::*;
@@ -16,6 +18,7 @@ use batch_tests::fleet::until;
 use batch_tests::proxy::{Cut, Proxy};
 
 use batch_tests::database::execute;
+use diesel::connection::SimpleConnection;
 
 const KINDS: [(Kind, Database); 2] = [
     (Kind::Postgres, Database::Postgres),
@@ -430,6 +433,75 @@ fn a_lease_that_cannot_be_renewed_fails_the_job() {
             "{message}"
         );
     }
+}
+
+/// Copies a record, and ends all sessions of the server once, in the middle.
+#[derive(BatchArtifact)]
+struct EndsSessions {
+    #[batch_context]
+    job: JobContext,
+    copied: u32,
+}
+
+static SESSIONS_ENDED: AtomicBool = AtomicBool::new(false);
+
+#[item_processor("EndsSessions")]
+impl EndsSessions {
+    #[process_item]
+    fn process(&mut self, record: &Record) -> Result<Option<Record>, BatchError> {
+        self.copied += 1;
+        if self.copied == 55 && !SESSIONS_ENDED.swap(true, Ordering::SeqCst) {
+            let others = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity \
+                          WHERE datname = current_database() AND pid <> pg_backend_pid()";
+            self.job.connect()?.postgres()?.batch_execute(others)?;
+        }
+        Ok(Some(record.clone()))
+    }
+}
+
+/// The query reader has a connection of its own. If that is lost, the step resumes from its last checkpoint; no rule for items counts it.
+///
+/// Spec: D-104, OP-36
+#[test]
+fn a_reader_whose_connection_was_lost_resumes() {
+    let kind = KINDS[0];
+    let folder = tempfile::tempdir().unwrap();
+    let place = Place::existing(kind.1, shared(kind.0).new_database());
+    let xml = r#"<job id="copy"><step id="copy">
+      <chunk reader="queryRecordReader" processor="EndsSessions" writer="recordTableWriter" commit-interval="10" skip-limit="0">
+        <properties>
+          <property name="query" value="SELECT id FROM source" target="reader"/>
+          <property name="key" value="id" target="reader"/>
+          <property name="page.size" value="20" target="reader"/>
+          <property name="table" value="target" target="writer"/>
+        </properties>
+        <skippable-exception-classes><include class="*"/></skippable-exception-classes>
+      </chunk>
+    </step></job>"#;
+    fs::write(folder.path().join("copy.xml"), xml).unwrap();
+    let operator = BatchRuntime::builder()
+        .repository(place.url())
+        .job_path(folder.path().display().to_string())
+        .build()
+        .unwrap()
+        .job_operator();
+    let mut outside = place.connect();
+    outside
+        .execute("CREATE TABLE source AS SELECT generate_series(1, 200) AS id")
+        .unwrap();
+    outside
+        .execute("CREATE TABLE target (id INTEGER NOT NULL)")
+        .unwrap();
+    let execution = operator.launch("copy", [("run", "1")]).unwrap();
+    let ended = operator.wait(execution).unwrap();
+    assert_eq!(ended.status, BatchStatus::Completed, "{}", ended.exit_message);
+    assert!(SESSIONS_ENDED.load(Ordering::SeqCst));
+    let mut outside = place.connect();
+    let [rows, ids] = ["COUNT(*)", "COUNT(DISTINCT id)"]
+        .map(|count| outside.number(&format!("SELECT {count} FROM target")));
+    assert_eq!((rows, ids), (200, 200));
+    let step = &operator.step_executions(execution).unwrap()[0];
+    assert_eq!((step.counters.read_skips, step.counters.rollbacks), (0, 1));
 }
 
 /// No scheduler repeats a remote launch: a worker does, when the database is back.

@@ -96,7 +96,7 @@ fn status(launch: &LaunchInfo) -> String {
         LaunchStatus::Queued => "queued".into(),
         LaunchStatus::Running => "running".into(),
         LaunchStatus::Ended(status) => status.to_string(),
-        LaunchStatus::Refused => "refused".into(),
+        LaunchStatus::Rejected => "rejected".into(),
         LaunchStatus::Withdrawn => "withdrawn".into(),
         LaunchStatus::Purged => "purged".into(),
         _ => "unknown".into(),

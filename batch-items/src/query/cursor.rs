@@ -5,11 +5,10 @@ use std::sync::mpsc::{Receiver, sync_channel};
 use std::thread;
 
 use batch_runtime::repository::RepositoryConnection;
-use diesel::result::Error;
 
 use super::database::stream;
 use super::page::Statement;
-use super::reader::QueryError;
+use super::reader::{QueryError, failed_query};
 use super::row::FromRow;
 
 /// A query that runs on a thread of its own, because its rows borrow the connection. It is at most two blocks of rows ahead.
@@ -21,7 +20,7 @@ pub(super) struct Cursor<T> {
 
 enum Block<T> {
     Rows(Vec<T>),
-    Failed(Error),
+    Failed(QueryError),
     End,
 }
 
@@ -53,7 +52,7 @@ impl<T: FromRow> Cursor<T> {
                 sender.send(Block::Rows(full)).is_ok()
             });
             let end = match streamed.err().or(failed) {
-                Some(error) => Block::Failed(error),
+                Some(error) => Block::Failed(failed_query(&mut connection, error)),
                 None => Block::End,
             };
             // A reader that was closed receives nothing.
@@ -80,7 +79,7 @@ impl<T: FromRow> Cursor<T> {
                 Ok(Block::End) => self.blocks = None,
                 Ok(Block::Failed(error)) => {
                     self.blocks = None;
-                    return Err(QueryError::new("run the query", error));
+                    return Err(error);
                 }
                 Err(_) => return fail("its thread has panicked"),
             }

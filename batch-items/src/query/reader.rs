@@ -5,6 +5,7 @@ use std::error::Error;
 use std::fmt;
 use std::num::NonZeroU32;
 
+use batch_runtime::ConnectionLost;
 use batch_runtime::prelude::*;
 use batch_runtime::repository::RepositoryConnection;
 use serde::{Deserialize, Serialize};
@@ -127,6 +128,17 @@ impl QueryError {
     }
 }
 
+/// Returns the error of a query that has failed on a connection.
+pub(super) fn failed_query(
+    connection: &mut RepositoryConnection,
+    error: diesel::result::Error,
+) -> QueryError {
+    match connection.is_lost() {
+        true => QueryError::new("run the query", ConnectionLost::new(error)),
+        false => QueryError::new("run the query", error),
+    }
+}
+
 impl fmt::Display for QueryError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "cannot {}: {}", self.action, self.cause)
@@ -237,8 +249,8 @@ impl<T: FromRow> Pages<T> {
     /// Reads the next page.
     fn load(&mut self, key: &[String], size: u32) -> Result<(), QueryError> {
         let statement = self.query.page(key, self.last.as_deref(), size, &self.syntax);
-        let rows: Vec<Keyed<T>> =
-            load(&mut self.connection, statement).map_err(|error| QueryError::new("run the query", error))?;
+        let rows: Vec<Keyed<T>> = load(&mut self.connection, statement)
+            .map_err(|error| failed_query(&mut self.connection, error))?;
         self.ended = rows.len() < size as usize;
         let mut before = self.last.as_ref();
         for row in &rows {

@@ -40,7 +40,7 @@ pub use explain::{
 pub use partition_run::{ClaimPartitionError, PartitionRun, PartitionStop};
 pub use recover::{Recovered, Recovery};
 pub use remote_checks::RemoteProblem;
-pub(crate) use remote_launch::BegunLaunch;
+pub(crate) use remote_launch::LaunchStart;
 pub use remote_launch::{LaunchInfo, LaunchStatus};
 pub(crate) use shared::{Limits, Shared};
 pub use workers::WorkerInfo;

@@ -42,7 +42,7 @@ pub enum LaunchStatus {
     /// Its job execution has ended with this status.
     Ended(BatchStatus),
     /// No worker can run it; the message says why.
-    Refused,
+    Rejected,
     /// It was stopped before a worker ran it.
     Withdrawn,
     /// Its job execution has ended and was purged.
@@ -50,7 +50,7 @@ pub enum LaunchStatus {
 }
 
 /// The result of starting a launch.
-pub(crate) enum BegunLaunch {
+pub(crate) enum LaunchStart {
     /// It runs.
     Running(JobExecutionId),
     /// This worker cannot run it, but another one may be able to.
@@ -60,9 +60,9 @@ pub(crate) enum BegunLaunch {
     /// The instance is complete.
     Complete(JobExecutionId),
     /// No worker can run it.
-    Refused(String),
+    Rejected(String),
     /// It is not this worker's any more.
-    Gone,
+    TakenOver,
 }
 
 impl JobOperator {
@@ -122,11 +122,11 @@ impl JobOperator {
     }
 
     /// Runs a launch that this worker has taken, and returns while it runs.
-    pub(crate) fn begin_launch(&self, taken: &TakenLaunch) -> BegunLaunch {
+    pub(crate) fn start_launch(&self, taken: &TakenLaunch) -> LaunchStart {
         let parameters = match &taken.parameters {
             Ok(parameters) => parameters,
             Err(problem) => {
-                return BegunLaunch::Refused(format!(
+                return LaunchStart::Rejected(format!(
                     "its parameters in BATCH_LAUNCH cannot be read: {problem}"
                 ));
             }
@@ -139,11 +139,11 @@ impl JobOperator {
             });
         let (prepared, mut wish, here) = match prepared {
             Ok(prepared) => prepared,
-            Err(JobOperatorError::Repository(error)) => return BegunLaunch::Later(error_chain(&error)),
-            Err(error) => return BegunLaunch::Declined(error_chain(&error)),
+            Err(JobOperatorError::Repository(error)) => return LaunchStart::Later(error_chain(&error)),
+            Err(error) => return LaunchStart::Declined(error_chain(&error)),
         };
         if here != taken.fingerprint {
-            return BegunLaunch::Declined(format!(
+            return LaunchStart::Declined(format!(
                 "the job has the fingerprint {here} there, and {} where it was launched; start workers with the same Job XML and \
                  system properties, or launch it again",
                 taken.fingerprint
@@ -151,14 +151,14 @@ impl JobOperator {
         }
         wish.launch = Some(taken.id);
         match self.claim_and_run(prepared, wish, &rejecting(&taken.job)) {
-            Ok(execution) => BegunLaunch::Running(execution),
+            Ok(execution) => LaunchStart::Running(execution),
             Err(JobOperatorError::JobInstanceAlreadyComplete { execution, .. }) => {
-                BegunLaunch::Complete(execution)
+                LaunchStart::Complete(execution)
             }
             Err(JobOperatorError::JobStart {
                 cause: StartError::TakenOver,
                 ..
-            }) => BegunLaunch::Gone,
+            }) => LaunchStart::TakenOver,
             Err(
                 error @ (JobOperatorError::Repository(_)
                 | JobOperatorError::JobExecutionAlreadyRunning { .. }
@@ -166,8 +166,8 @@ impl JobOperator {
                     cause: StartError::Thread(_),
                     ..
                 }),
-            ) => BegunLaunch::Later(error_chain(&error)),
-            Err(error) => BegunLaunch::Refused(error_chain(&error)),
+            ) => LaunchStart::Later(error_chain(&error)),
+            Err(error) => LaunchStart::Rejected(error_chain(&error)),
         }
     }
 }
@@ -176,7 +176,7 @@ impl LaunchInfo {
     fn of(row: LaunchRow) -> Self {
         let status = match (row.phase, row.execution) {
             (LaunchPhase::Queued, _) => LaunchStatus::Queued,
-            (LaunchPhase::Refused, _) => LaunchStatus::Refused,
+            (LaunchPhase::Rejected, _) => LaunchStatus::Rejected,
             (LaunchPhase::Withdrawn, _) => LaunchStatus::Withdrawn,
             (LaunchPhase::Taken | LaunchPhase::Ended, Some((_, status))) if status.is_final() => {
                 LaunchStatus::Ended(status)

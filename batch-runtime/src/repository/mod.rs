@@ -37,7 +37,7 @@ pub(crate) use observation::{HolderState, LeaseKey, Observations};
 pub use records::ExecutionFilter;
 pub(crate) use records::{
     AbandonOutcome, Claim, ClaimRequest, ClaimedPartition, DeathOutcome, Ending, InnerSteps, Inserted,
-    LaunchPhase, LaunchRow, Lease, NewStepExecution, PartitionReport, PartitionSight, PartitionState,
+    LaunchPhase, LaunchRow, Lease, NewStepExecution, PartitionFinding, PartitionReport, PartitionState,
     QueuedPartition, Signals, StepHistory, StopOutcome, TakenLaunch, Target, WithdrawOutcome, WorkerRow,
 };
 pub(crate) use store::{

@@ -286,7 +286,7 @@ impl PartitionReport {
 
 /// A submitted partition that no living worker runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum PartitionSight {
+pub(crate) enum PartitionFinding {
     /// No worker has claimed it.
     Unclaimed(StepExecutionId),
     /// The lease of its worker has expired, or the worker is dead.
@@ -323,7 +323,7 @@ pub(crate) enum LaunchPhase {
     /// Its job execution has ended.
     Ended,
     /// No worker can run it.
-    Refused,
+    Rejected,
     /// An operator has withdrawn it.
     Withdrawn,
 }
@@ -333,7 +333,7 @@ impl LaunchPhase {
         (Self::Queued, "QUEUED"),
         (Self::Taken, "TAKEN"),
         (Self::Ended, "ENDED"),
-        (Self::Refused, "REFUSED"),
+        (Self::Rejected, "REJECTED"),
         (Self::Withdrawn, "WITHDRAWN"),
     ];
 

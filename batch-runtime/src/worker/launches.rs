@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use crate::dispatch::DeclinedFingerprints;
 use crate::ids::{JobExecutionId, LaunchId};
-use crate::operator::BegunLaunch;
+use crate::operator::LaunchStart;
 use crate::outage::Outage;
 use crate::repository::{LaunchPhase, RepositoryError, TakenLaunch};
 use crate::runtime::BatchRuntime;
@@ -35,20 +35,20 @@ pub(super) struct Launches {
 /// The running launches, and the declined fingerprints. Shared with the threads of the launches.
 #[derive(Default)]
 pub(super) struct State {
-    running: Mutex<BTreeMap<LaunchId, Begun>>,
+    running: Mutex<BTreeMap<LaunchId, RunningLaunch>>,
     declined: DeclinedFingerprints,
     /// Set when the worker drains: it does not wait for a repository that is away.
     is_draining: AtomicBool,
 }
 
 #[derive(Clone, Copy, Default)]
-struct Begun {
+struct RunningLaunch {
     execution: Option<JobExecutionId>,
     is_handed_over: bool,
 }
 
 impl State {
-    fn running(&self) -> MutexGuard<'_, BTreeMap<LaunchId, Begun>> {
+    fn running(&self) -> MutexGuard<'_, BTreeMap<LaunchId, RunningLaunch>> {
         self.running.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -56,7 +56,7 @@ impl State {
     pub(super) fn executions(&self) -> Vec<JobExecutionId> {
         self.running()
             .values()
-            .filter_map(|begun| begun.execution)
+            .filter_map(|running_launch| running_launch.execution)
             .collect()
     }
 }
@@ -97,7 +97,7 @@ impl Launches {
 
     fn begin(&self, taken: TakenLaunch) {
         let id = taken.id;
-        self.state.running().insert(id, Begun::default());
+        self.state.running().insert(id, RunningLaunch::default());
         let (runtime, state) = (self.runtime.clone(), Arc::clone(&self.state));
         let thread = thread::Builder::new().name(format!("batch-launch-{id}"));
         let spawned = thread.spawn(move || {
@@ -107,7 +107,7 @@ impl Launches {
         if let Err(error) = spawned {
             tracing::error!(%error, "cannot start a thread for a launch");
             self.state.running().remove(&id);
-            let left = Left::Queued(LATER, format!("cannot start a thread: {error}"), None);
+            let left = LaunchResult::Queued(LATER, format!("cannot start a thread: {error}"), None);
             if let Err(error) = record(&self.runtime, id, &left) {
                 tracing::warn!(%error, "cannot queue a launch again; it waits until the registration of this worker expires");
             }
@@ -119,15 +119,18 @@ impl Launches {
         self.state.is_draining.store(true, Ordering::Relaxed);
         let running = self.state.running().clone();
         let repository = &self.runtime.shared().repository;
-        for (id, begun) in running {
-            let Some(execution) = begun.execution.filter(|_| !begun.is_handed_over) else {
+        for (id, running_launch) in running {
+            let Some(execution) = running_launch
+                .execution
+                .filter(|_| !running_launch.is_handed_over)
+            else {
                 continue;
             };
             // Before the stop: if this process dies in between, another worker resumes the job all the same.
             match repository.requeue_launch(id, Duration::ZERO, "its worker was drained", true) {
                 Ok(_) => {
-                    if let Some(begun) = self.state.running().get_mut(&id) {
-                        begun.is_handed_over = true;
+                    if let Some(running_launch) = self.state.running().get_mut(&id) {
+                        running_launch.is_handed_over = true;
                     }
                     self.runtime.job_operator().request_stop(execution);
                 }
@@ -140,11 +143,11 @@ impl Launches {
 }
 
 /// The result of a launch for its row.
-enum Left {
+enum LaunchResult {
     /// With the job execution that this worker has run.
     Queued(Duration, String, Option<JobExecutionId>),
     Ended(LaunchPhase, Option<JobExecutionId>, String),
-    Gone,
+    TakenOver,
 }
 
 /// Runs a launch to the end of its job, and records what becomes of it.
@@ -164,44 +167,48 @@ fn run(runtime: &BatchRuntime, state: &State, taken: &TakenLaunch) {
     }
 }
 
-fn record(runtime: &BatchRuntime, id: LaunchId, left: &Left) -> Result<(), RepositoryError> {
+fn record(runtime: &BatchRuntime, id: LaunchId, left: &LaunchResult) -> Result<(), RepositoryError> {
     let repository = &runtime.shared().repository;
     match left {
-        Left::Queued(wait, reason, None) => repository.requeue_launch(id, *wait, reason, false).map(drop),
-        Left::Queued(wait, reason, Some(execution)) => {
+        LaunchResult::Queued(wait, reason, None) => {
+            repository.requeue_launch(id, *wait, reason, false).map(drop)
+        }
+        LaunchResult::Queued(wait, reason, Some(execution)) => {
             match repository.requeue_launch(id, *wait, reason, true)? {
                 true => Ok(()),
                 // It was requested to stop, and ends with that.
                 false => repository.end_launch(id, LaunchPhase::Ended, Some(*execution), reason),
             }
         }
-        Left::Ended(phase, execution, reason) => repository.end_launch(id, *phase, *execution, reason),
-        Left::Gone => Ok(()),
+        LaunchResult::Ended(phase, execution, reason) => {
+            repository.end_launch(id, *phase, *execution, reason)
+        }
+        LaunchResult::TakenOver => Ok(()),
     }
 }
 
-fn run_job(runtime: &BatchRuntime, state: &State, taken: &TakenLaunch) -> Left {
+fn run_job(runtime: &BatchRuntime, state: &State, taken: &TakenLaunch) -> LaunchResult {
     let operator = runtime.job_operator();
     let id = taken.id;
-    let execution = match operator.begin_launch(taken) {
-        BegunLaunch::Running(execution) => execution,
-        BegunLaunch::Declined(reason) => {
+    let execution = match operator.start_launch(taken) {
+        LaunchStart::Running(execution) => execution,
+        LaunchStart::Declined(reason) => {
             state.declined.add(&taken.fingerprint, DECLINED_FOR);
             let worker = runtime.shared().repository.owner_name();
-            return Left::Queued(Duration::ZERO, format!("{worker}: {reason}"), None);
+            return LaunchResult::Queued(Duration::ZERO, format!("{worker}: {reason}"), None);
         }
-        BegunLaunch::Later(reason) => return Left::Queued(LATER, reason, None),
-        BegunLaunch::Complete(execution) => {
-            return Left::Ended(LaunchPhase::Ended, Some(execution), String::new());
+        LaunchStart::Later(reason) => return LaunchResult::Queued(LATER, reason, None),
+        LaunchStart::Complete(execution) => {
+            return LaunchResult::Ended(LaunchPhase::Ended, Some(execution), String::new());
         }
-        BegunLaunch::Refused(reason) => {
+        LaunchStart::Rejected(reason) => {
             tracing::warn!(launch = %id, reason, "cannot run a launch");
-            return Left::Ended(LaunchPhase::Refused, None, reason);
+            return LaunchResult::Ended(LaunchPhase::Rejected, None, reason);
         }
-        BegunLaunch::Gone => return Left::Gone,
+        LaunchStart::TakenOver => return LaunchResult::TakenOver,
     };
-    if let Some(begun) = state.running().get_mut(&id) {
-        begun.execution = Some(execution);
+    if let Some(running_launch) = state.running().get_mut(&id) {
+        running_launch.execution = Some(execution);
     }
     let running = runtime.shared().running().get(&execution).cloned();
     let is_lost = || running.is_some_and(|running| running.distrusted().is_some());
@@ -209,7 +216,7 @@ fn run_job(runtime: &BatchRuntime, state: &State, taken: &TakenLaunch) -> Left {
         // The database was away for longer than the lease. No scheduler repeats the launch.
         Ok(ended) if ended.status == BatchStatus::Failed && is_lost() => {
             tracing::warn!(launch = %id, %execution, job = taken.job, message = ended.exit_message, "queueing the launch again");
-            Left::Queued(Duration::ZERO, ended.exit_message, None)
+            LaunchResult::Queued(Duration::ZERO, ended.exit_message, None)
         }
         Ok(ended) => {
             if ended.status == BatchStatus::Failed {
@@ -219,8 +226,8 @@ fn run_job(runtime: &BatchRuntime, state: &State, taken: &TakenLaunch) -> Left {
                 BatchStatus::Failed => ended.exit_message,
                 _ => String::new(),
             };
-            Left::Ended(LaunchPhase::Ended, Some(execution), message)
+            LaunchResult::Ended(LaunchPhase::Ended, Some(execution), message)
         }
-        Err(error) => Left::Queued(LATER, error.to_string(), Some(execution)),
+        Err(error) => LaunchResult::Queued(LATER, error.to_string(), Some(execution)),
     }
 }

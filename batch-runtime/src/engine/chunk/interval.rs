@@ -75,6 +75,17 @@ pub(super) enum RolledBack {
     ReadAgain(Mode),
 }
 
+impl RolledBack {
+    /// Returns whether the reader has lost a connection of its own.
+    pub(super) fn is_connection_lost(&self) -> bool {
+        let Self::Failed(Interrupt::Failed(failure)) = self else {
+            return false;
+        };
+        let exception = failure.exception.as_ref();
+        exception.is_some_and(|error| error.is_connection_lost())
+    }
+}
+
 impl From<Failure> for RolledBack {
     fn from(failure: Failure) -> Self {
         Self::Failed(failure.into())

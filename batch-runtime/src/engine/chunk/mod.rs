@@ -291,7 +291,7 @@ impl<'a> ChunkRunner<'a> {
                 }
                 // Dropping the transaction rolls it back. Spec: CHUNK-LOOP-13, REPO-60
                 Err(rolled_back) => {
-                    let is_lost = interval.tx.is_lost();
+                    let is_lost = interval.tx.is_lost() || rolled_back.is_connection_lost();
                     let rolled_back = self.notify_chunk_error(&mut interval, rolled_back);
                     drop(interval);
                     self.discard_input();

@@ -112,6 +112,10 @@ impl ChunkRunner<'_> {
     /// Skips a failed read, or returns the failure. Spec: CHUNK-SKIP-09, LISTEN-READ-04, LISTEN-SKIP-02
     fn read_failed(&mut self, interval: &mut Interval<'_, '_>, error: BatchError) -> Result<(), RolledBack> {
         let chunk = self.chunk;
+        // No fault of an item. Spec: D-104
+        if error.is_connection_lost() {
+            return Err(Failure::thrown(&chunk.reader, "read_item", Arc::new(error)).into());
+        }
         let error = Arc::new(error);
         self.env.context.set_exception(Arc::clone(&error));
         interval.listeners.on_read_error(&error)?;

@@ -7,7 +7,7 @@
 //! Spec: PART-01 to PART-34, FPART-01 to FPART-11, PALG-01, PALG-03, PPLAN-04, D-34, D-48 to D-50, D-67, D-75
 
 mod local;
-mod lookout;
+mod monitor;
 mod plan;
 mod prepare;
 mod remote;

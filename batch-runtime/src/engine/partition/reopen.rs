@@ -41,7 +41,7 @@ impl Supervisor<'_, '_> {
             }
         };
         self.lost.remove(&id);
-        let Some(ticket) = self.out.remove(&id) else {
+        let Some(ticket) = self.submitted.remove(&id) else {
             return;
         };
         match state {

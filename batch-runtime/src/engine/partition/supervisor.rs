@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::local::LocalThreads;
-use super::lookout::Lookout;
+use super::monitor::PartitionMonitor;
 use super::prepare::Preparation;
 use super::reopen::Deaths;
 use super::{Ended, PartitionedElement};
@@ -21,7 +21,7 @@ use crate::engine::walk::Walk;
 use crate::error::error_chain;
 use crate::execution::StepExecution;
 use crate::ids::StepExecutionId;
-use crate::repository::{ElementState, Ending, InnerSteps, PartitionSight, RepositoryError, StepState};
+use crate::repository::{ElementState, Ending, InnerSteps, PartitionFinding, RepositoryError, StepState};
 use crate::status::BatchStatus;
 use crate::transition::Termination;
 
@@ -122,8 +122,8 @@ impl PartitionedElement<'_> {
             Some(dispatcher) => match dispatcher.open(shared.running.lease.execution_id, self.queue()) {
                 Ok(mut channel) => {
                     shared.running.dispatches();
-                    let lookout = Some(Lookout::new());
-                    Supervisor::new(self, &mut *channel, analysis, &mut outcomes, lookout).run();
+                    let monitor = Some(PartitionMonitor::new());
+                    Supervisor::new(self, &mut *channel, analysis, &mut outcomes, monitor).run();
                 }
                 Err(error) => {
                     let failure = Failure::new(format!(
@@ -195,7 +195,7 @@ pub(super) struct Supervisor<'s, 'a> {
     /// The partitions that have not been submitted.
     pending: RangeInclusive<u32>,
     /// The submitted partitions that have not ended.
-    pub(super) out: BTreeMap<StepExecutionId, PartitionTicket>,
+    pub(super) submitted: BTreeMap<StepExecutionId, PartitionTicket>,
     /// Those of them whose worker may be dead, and when to find out next.
     pub(super) lost: BTreeMap<StepExecutionId, Instant>,
     /// The deaths of their workers.
@@ -205,7 +205,7 @@ pub(super) struct Supervisor<'s, 'a> {
     /// The outcomes of partitions that do not run; they count once the others have ended.
     settled: Vec<(usize, Outcome, String)>,
     /// Only with workers in other processes.
-    lookout: Option<Lookout>,
+    monitor: Option<PartitionMonitor>,
     /// True once the partitions were requested to stop.
     stopping: bool,
 }
@@ -216,7 +216,7 @@ impl<'s, 'a> Supervisor<'s, 'a> {
         channel: &'s mut dyn PartitionChannel,
         analysis: &'s mut Analysis<'a>,
         outcomes: &'s mut SubjobOutcomes,
-        lookout: Option<Lookout>,
+        monitor: Option<PartitionMonitor>,
     ) -> Self {
         Self {
             pending: 1..=element.planned(),
@@ -224,12 +224,12 @@ impl<'s, 'a> Supervisor<'s, 'a> {
             channel,
             analysis,
             outcomes,
-            out: BTreeMap::new(),
+            submitted: BTreeMap::new(),
             lost: BTreeMap::new(),
             deaths: BTreeMap::new(),
             payloads: BTreeMap::new(),
             settled: Vec::new(),
-            lookout,
+            monitor,
             stopping: false,
         }
     }
@@ -242,7 +242,7 @@ impl<'s, 'a> Supervisor<'s, 'a> {
             if self.has_to_stop() {
                 self.stop();
             }
-            if self.out.is_empty() {
+            if self.submitted.is_empty() {
                 break;
             }
             match self.channel.receive(WAIT) {
@@ -256,11 +256,11 @@ impl<'s, 'a> Supervisor<'s, 'a> {
                     );
                     self.outcomes.broken.get_or_insert(RepositoryError::Fault);
                     let now = Instant::now();
-                    self.lost.extend(self.out.keys().map(|id| (*id, now)));
+                    self.lost.extend(self.submitted.keys().map(|id| (*id, now)));
                     walk.worker.pause(WAIT);
                 }
             }
-            self.look();
+            self.poll_repository();
             self.reopen_lost();
         }
         let stopped_before_all_began = !self.pending.is_empty();
@@ -285,17 +285,17 @@ impl<'s, 'a> Supervisor<'s, 'a> {
         let walk = self.element.walk;
         let element = self.element;
         let planned = element.plan.threads().map(|threads| threads.max(1) as usize);
-        let threads = element.bound.threads.or(planned).unwrap_or(match self.lookout {
+        let threads = element.bound.threads.or(planned).unwrap_or(match self.monitor {
             Some(_) => REMOTE_PARTITIONS,
             None => walk.shared.partition_threads,
         });
-        let is_here = self.lookout.is_none();
+        let is_here = self.monitor.is_none();
         let least = match is_here {
             true => 1,
             false => TOGETHER.min(threads / 4).max(1),
         };
-        while self.out.len() + least <= threads && !self.pending.is_empty() && !self.has_to_stop() {
-            let together = (threads - self.out.len()).min(TOGETHER);
+        while self.submitted.len() + least <= threads && !self.pending.is_empty() && !self.has_to_stop() {
+            let together = (threads - self.submitted.len()).min(TOGETHER);
             let numbers: Vec<u32> = self.pending.by_ref().take(together).collect();
             match self.element.prepare_all(&numbers, is_here) {
                 Ok(prepared) => self.submit_prepared(prepared),
@@ -344,7 +344,7 @@ impl<'s, 'a> Supervisor<'s, 'a> {
                     );
                 }
                 // Submitted, if a worker was faster.
-                _ => drop(self.out.insert(id, ticket)),
+                _ => drop(self.submitted.insert(id, ticket)),
             }
         }
     }
@@ -353,13 +353,13 @@ impl<'s, 'a> Supervisor<'s, 'a> {
         match event {
             PartitionEvent::Collected(payload) => self.collected(payload),
             PartitionEvent::Declined(id, reason) => {
-                if let Some(lookout) = self.lookout.as_mut().filter(|_| self.out.contains_key(&id)) {
-                    lookout.declined(reason);
+                if let Some(monitor) = self.monitor.as_mut().filter(|_| self.submitted.contains_key(&id)) {
+                    monitor.declined(reason);
                 }
             }
             PartitionEvent::Ended(id) => self.ended(&[id]),
             PartitionEvent::Lost(id) => {
-                if self.out.contains_key(&id) {
+                if self.submitted.contains_key(&id) {
                     self.is_lost(id);
                 }
             }
@@ -372,7 +372,7 @@ impl<'s, 'a> Supervisor<'s, 'a> {
         let (mut ended, mut handled) = (Vec::new(), 0);
         while let Some(event) = next.take() {
             match event {
-                PartitionEvent::Ended(id) if self.lookout.is_some() => ended.push(id),
+                PartitionEvent::Ended(id) if self.monitor.is_some() => ended.push(id),
                 // In the order in which the threads have reported.
                 other => self.handle(other),
             }
@@ -387,7 +387,7 @@ impl<'s, 'a> Supervisor<'s, 'a> {
     /// Notes the ends of partitions, as their rows or this process say.
     fn ended(&mut self, ids: &[StepExecutionId]) {
         let mut ids = ids.to_vec();
-        ids.retain(|id| self.out.contains_key(id) && !self.note_end_here(*id));
+        ids.retain(|id| self.submitted.contains_key(id) && !self.note_end_here(*id));
         if ids.is_empty() {
             return;
         }
@@ -405,13 +405,13 @@ impl<'s, 'a> Supervisor<'s, 'a> {
             // A worker that returns without an end could not record it: it is fenced, or its database is out of reach.
             if !row.status.is_final() {
                 self.is_lost(id);
-            } else if self.out.remove(&id).is_some() {
+            } else if self.submitted.remove(&id).is_some() {
                 self.lost.remove(&id);
                 self.note(id, self.element.ended(&row, &state));
             }
         }
         for id in unknown {
-            self.out.remove(&id);
+            self.submitted.remove(&id);
             self.note(id, Err(RepositoryError::Fault));
         }
     }
@@ -420,7 +420,7 @@ impl<'s, 'a> Supervisor<'s, 'a> {
     fn note_end_here(&mut self, id: StepExecutionId) -> bool {
         let ended = lock(&self.element.ended_here).remove(&id);
         let Some(ended) = ended else { return false };
-        self.out.remove(&id);
+        self.submitted.remove(&id);
         self.note(id, ended);
         true
     }
@@ -428,7 +428,7 @@ impl<'s, 'a> Supervisor<'s, 'a> {
     /// Passes a payload to the analyzer, unless it has been delivered before, comes from a worker that has lost the partition since, or
     /// belongs to another element. Spec: SUBJOB-09, SUBJOB-11
     fn collected(&mut self, payload: CollectedPayload) {
-        if !self.out.contains_key(&payload.step_execution) {
+        if !self.submitted.contains_key(&payload.step_execution) {
             return;
         }
         let key = (payload.claim, payload.sequence);
@@ -446,32 +446,32 @@ impl<'s, 'a> Supervisor<'s, 'a> {
         }
         self.stopping = true;
         self.channel.stop();
-        if self.lookout.is_none() {
+        if self.monitor.is_none() {
             return;
         }
-        let ids: Vec<StepExecutionId> = self.out.keys().copied().collect();
+        let ids: Vec<StepExecutionId> = self.submitted.keys().copied().collect();
         if let Err(error) = self.element.walk.shared.repository.stop_partitions(&ids) {
             tracing::warn!(%error, "cannot request the partitions to stop; their job's status does");
             self.stopping = false;
         }
-        if let Some(lookout) = &mut self.lookout {
-            lookout.look_now();
+        if let Some(monitor) = &mut self.monitor {
+            monitor.poll_now();
         }
     }
 
-    /// Looks for partitions whose end, worker or ticket was lost.
-    fn look(&mut self) {
+    /// Finds the partitions whose end, worker or ticket was lost.
+    fn poll_repository(&mut self) {
         let element = self.element;
-        let Some(lookout) = &mut self.lookout else { return };
+        let Some(monitor) = &mut self.monitor else { return };
         let repository = element.walk.shared.repository;
         // Its last payloads come before its report.
         let awaits_report = self.analysis.is_present();
-        for sight in lookout.look(repository, &self.out) {
-            match sight {
-                PartitionSight::Ended(id) => self.ended_without_report(id, awaits_report),
-                PartitionSight::LeaseLost(id) => self.is_lost(id),
-                PartitionSight::Unclaimed(id) if self.stopping => self.end_unclaimed(id),
-                PartitionSight::Unclaimed(id) => self.submit_if_lost(id),
+        for finding in monitor.poll(repository, &self.submitted) {
+            match finding {
+                PartitionFinding::Ended(id) => self.ended_without_report(id, awaits_report),
+                PartitionFinding::LeaseLost(id) => self.is_lost(id),
+                PartitionFinding::Unclaimed(id) if self.stopping => self.end_unclaimed(id),
+                PartitionFinding::Unclaimed(id) => self.submit_if_lost(id),
             }
         }
         let fingerprint = element
@@ -480,9 +480,9 @@ impl<'s, 'a> Supervisor<'s, 'a> {
             .dispatch
             .map_or("", |dispatch| &dispatch.fingerprint);
         if let Some(warning) = self
-            .lookout
+            .monitor
             .as_mut()
-            .and_then(|lookout| lookout.warning(element.id, element.queue(), fingerprint, repository))
+            .and_then(|monitor| monitor.warning(element.id, element.queue(), fingerprint, repository))
         {
             tracing::warn!("{warning}");
         }
@@ -490,15 +490,15 @@ impl<'s, 'a> Supervisor<'s, 'a> {
 
     /// Notes the end of a partition whose report has not arrived, or waits for the report.
     fn ended_without_report(&mut self, id: StepExecutionId, awaits_report: bool) {
-        let is_lost = |lookout: &mut Lookout| lookout.is_report_lost(id);
-        if !awaits_report || self.lookout.as_mut().is_some_and(is_lost) {
+        let is_lost = |monitor: &mut PartitionMonitor| monitor.is_report_lost(id);
+        if !awaits_report || self.monitor.as_mut().is_some_and(is_lost) {
             self.ended(&[id]);
         }
     }
 
     /// Ends a partition that was stopped before a worker has claimed it.
     fn end_unclaimed(&mut self, id: StepExecutionId) {
-        if self.element.claim_from_workers(id) && self.out.remove(&id).is_some() {
+        if self.element.claim_from_workers(id) && self.submitted.remove(&id).is_some() {
             let ending = Ending::of(BatchStatus::Stopped, String::new());
             self.note(id, self.element.end(id, &ending));
         }
@@ -506,10 +506,10 @@ impl<'s, 'a> Supervisor<'s, 'a> {
 
     fn submit_if_lost(&mut self, id: StepExecutionId) {
         let is_lost = self
-            .lookout
+            .monitor
             .as_mut()
-            .is_some_and(|lookout| lookout.is_ticket_lost(id));
-        if let Some(ticket) = self.out.get(&id).filter(|_| is_lost)
+            .is_some_and(|monitor| monitor.is_ticket_lost(id));
+        if let Some(ticket) = self.submitted.get(&id).filter(|_| is_lost)
             && let Err(error) = self.channel.submit(std::slice::from_ref(ticket))
         {
             tracing::warn!(step_execution = %id, error = error_chain(&error), "cannot submit the partition again");

@@ -1,5 +1,7 @@
 //! Connections for artifacts.
 
+#[cfg(any(feature = "postgres", feature = "mysql"))]
+use diesel::connection::SimpleConnection;
 use diesel::prelude::*;
 use diesel::result::Error as DieselError;
 
@@ -43,6 +45,20 @@ impl RepositoryConnection {
             On::Postgres(connection) => DatabaseConnection::Postgres(connection),
             #[cfg(feature = "mysql")]
             On::Mysql(connection) => DatabaseConnection::Mysql(connection),
+        }
+    }
+}
+
+impl RepositoryConnection {
+    /// Returns whether the connection to a server is lost. Meaningful after an error, outside of a transaction.
+    pub fn is_lost(&mut self) -> bool {
+        match &mut self.on {
+            #[cfg(feature = "sqlite")]
+            On::Sqlite(_) => false,
+            #[cfg(feature = "postgres")]
+            On::Postgres(connection) => connection.batch_execute("SELECT 1").is_err(),
+            #[cfg(feature = "mysql")]
+            On::Mysql(connection) => connection.batch_execute("SELECT 1").is_err(),
         }
     }
 }

@@ -6,8 +6,8 @@ use std::time::Duration;
 use super::MemoryRepository;
 use crate::ids::{JobExecutionId, LaunchId, StepExecutionId};
 use crate::repository::{
-    Channel, ClaimError, ClaimRequest, LaunchPhase, LaunchRow, LaunchStore, Listener, PartitionReport,
-    PartitionSight, QueueStore, QueuedPartition, RepositoryError, TakenLaunch, WithdrawOutcome, WorkerRow,
+    Channel, ClaimError, ClaimRequest, LaunchPhase, LaunchRow, LaunchStore, Listener, PartitionFinding,
+    PartitionReport, QueueStore, QueuedPartition, RepositoryError, TakenLaunch, WithdrawOutcome, WorkerRow,
 };
 
 /// Returns the rejection of an operation for workers.
@@ -51,7 +51,7 @@ impl QueueStore for MemoryRepository {
         Ok(Vec::new())
     }
 
-    fn sights(&self, _: &[StepExecutionId]) -> Result<Vec<PartitionSight>, RepositoryError> {
+    fn unattended_partitions(&self, _: &[StepExecutionId]) -> Result<Vec<PartitionFinding>, RepositoryError> {
         Ok(Vec::new())
     }
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::ids::{JobExecutionId, StepExecutionId};
 use crate::repository::RepositoryError;
-use crate::repository::records::{PartitionReport, PartitionSight, QueuedPartition, WorkerRow};
+use crate::repository::records::{PartitionFinding, PartitionReport, QueuedPartition, WorkerRow};
 
 /// What a listener is woken for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,7 +60,10 @@ pub(crate) trait QueueStore: Send + Sync {
     fn take_reports(&self, partitions: &[StepExecutionId]) -> Result<Vec<PartitionReport>, RepositoryError>;
 
     /// Returns how submitted partitions look to their coordinator: those that are not being run by a worker that is alive.
-    fn sights(&self, partitions: &[StepExecutionId]) -> Result<Vec<PartitionSight>, RepositoryError>;
+    fn unattended_partitions(
+        &self,
+        partitions: &[StepExecutionId],
+    ) -> Result<Vec<PartitionFinding>, RepositoryError>;
 
     /// Returns a listener; `None` if the database notifies no process.
     fn listen(&self, channel: Channel, about: &str) -> Result<Option<Box<dyn Listener>>, RepositoryError>;

@@ -241,7 +241,7 @@ impl LaunchStore for Repository {
                     id: LaunchId(row.launch_id),
                     job: row.job_name,
                     queue: row.queue_name,
-                    phase: LaunchPhase::from_repository(&row.status).unwrap_or(LaunchPhase::Refused),
+                    phase: LaunchPhase::from_repository(&row.status).unwrap_or(LaunchPhase::Rejected),
                     is_worker_alive: row
                         .worker_name
                         .as_ref()

@@ -83,7 +83,7 @@ fn a_launch_that_was_taken_over_is_not_run() {
     assert!(matches!(refused, Err(ClaimError::TakenOver)), "{refused:?}");
     assert_eq!(number(&second, EXECUTIONS), 0);
     assert!(!first.requeue_launch(id, Duration::ZERO, "", false).unwrap());
-    first.end_launch(id, LaunchPhase::Refused, None, "late").unwrap();
+    first.end_launch(id, LaunchPhase::Rejected, None, "late").unwrap();
     let Claim { execution, .. } = second.claim(&request(Some(id))).unwrap();
     let listed = second.launches().unwrap();
     assert_eq!(listed[0].phase, LaunchPhase::Taken);

@@ -19,7 +19,7 @@ use crate::repository::diesel::session::RunQueryDsl;
 use crate::repository::diesel::transaction_error::TransactionError;
 use crate::repository::diesel::update::update;
 use crate::repository::{
-    Channel, HolderState, LeaseKey, Listener, PartitionReport, PartitionSight, QueueStore, QueuedPartition,
+    Channel, HolderState, LeaseKey, Listener, PartitionFinding, PartitionReport, QueueStore, QueuedPartition,
     RepositoryError, WorkerRow,
 };
 use crate::status::BatchStatus;
@@ -223,9 +223,12 @@ impl QueueStore for Repository {
         Ok(found)
     }
 
-    fn sights(&self, partitions: &[StepExecutionId]) -> Result<Vec<PartitionSight>, RepositoryError> {
+    fn unattended_partitions(
+        &self,
+        partitions: &[StepExecutionId],
+    ) -> Result<Vec<PartitionFinding>, RepositoryError> {
         self.pool.read_at_once("look after partitions", |connection| {
-            let mut sights = Vec::new();
+            let mut unattended_partitions = Vec::new();
             for ids in chunks(partitions) {
                 let rows: Vec<(i64, Option<String>)> = step_execution::table
                     .filter(one_of_many(step_execution::step_execution_id, &ids))
@@ -243,10 +246,10 @@ impl QueueStore for Repository {
                 for (id, status) in rows {
                     let status = status.as_deref().unwrap_or_default();
                     let lease = leases.iter().find(|(of, ..)| *of == id);
-                    sights.extend(self.sight(connection, id, status, lease)?);
+                    unattended_partitions.extend(self.sight(connection, id, status, lease)?);
                 }
             }
-            Ok(sights)
+            Ok(unattended_partitions)
         })
     }
 
@@ -356,22 +359,22 @@ impl Repository {
         id: i64,
         status: &str,
         lease: Option<&(i64, String, i64)>,
-    ) -> QueryResult<Option<PartitionSight>> {
+    ) -> QueryResult<Option<PartitionFinding>> {
         let step = StepExecutionId(id);
         let is_final = BatchStatus::from_repository(status).is_some_and(BatchStatus::is_final);
         if is_final {
-            return Ok(Some(PartitionSight::Ended(step)));
+            return Ok(Some(PartitionFinding::Ended(step)));
         }
         let Some((_, owner, expires_at)) = lease else {
             let is_new = status == BatchStatus::Starting.as_str();
             // A worker that could not record the end has released its lease.
             return Ok(Some(match is_new {
-                true => PartitionSight::Unclaimed(step),
-                false => PartitionSight::LeaseLost(step),
+                true => PartitionFinding::Unclaimed(step),
+                false => PartitionFinding::LeaseLost(step),
             }));
         };
         let holder = self.holder(connection, LeaseKey::Partition(step), owner, *expires_at)?;
-        Ok((holder == HolderState::Dead).then_some(PartitionSight::LeaseLost(step)))
+        Ok((holder == HolderState::Dead).then_some(PartitionFinding::LeaseLost(step)))
     }
 }
 

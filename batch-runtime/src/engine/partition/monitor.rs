@@ -7,9 +7,9 @@ use std::time::{Duration, Instant};
 use crate::dispatch::{DeclinedPartition, PartitionTicket};
 use crate::ids::StepExecutionId;
 use crate::outage::Outage;
-use crate::repository::{JobRepository, PartitionSight, WorkerRow};
+use crate::repository::{JobRepository, PartitionFinding, WorkerRow};
 
-/// The interval of the looks at the repository.
+/// The interval of the polls of the repository.
 const INTERVAL: Duration = Duration::from_secs(1);
 /// The time after which the ticket of a partition that no worker has claimed is submitted again: it may have been lost. Doubles each
 /// time.
@@ -20,7 +20,7 @@ const REPORT_AFTER: Duration = Duration::from_secs(5);
 /// The time without any claim after which a warning says why.
 const WARN_AFTER: Duration = Duration::from_secs(20);
 
-pub(super) struct Lookout {
+pub(super) struct PartitionMonitor {
     next: Instant,
     /// When the ticket of an unclaimed partition is submitted again, and the wait after that.
     resubmit: BTreeMap<StepExecutionId, (Instant, Duration)>,
@@ -33,7 +33,7 @@ pub(super) struct Lookout {
     outage: Outage,
 }
 
-impl Lookout {
+impl PartitionMonitor {
     pub(super) fn new() -> Self {
         let now = Instant::now();
         Self {
@@ -47,30 +47,32 @@ impl Lookout {
     }
 
     /// Returns the submitted partitions that no living worker runs, once in a while; else nothing.
-    pub(super) fn look(
+    pub(super) fn poll(
         &mut self,
         repository: &dyn JobRepository,
-        out: &BTreeMap<StepExecutionId, PartitionTicket>,
-    ) -> Vec<PartitionSight> {
+        submitted: &BTreeMap<StepExecutionId, PartitionTicket>,
+    ) -> Vec<PartitionFinding> {
         let now = Instant::now();
-        if now < self.next || out.is_empty() {
+        if now < self.next || submitted.is_empty() {
             return Vec::new();
         }
         self.next = now + INTERVAL;
-        let ids: Vec<StepExecutionId> = out.keys().copied().collect();
-        self.ended.retain(|id, _| out.contains_key(id));
-        let sights = self
+        let ids: Vec<StepExecutionId> = submitted.keys().copied().collect();
+        self.ended.retain(|id, _| submitted.contains_key(id));
+        let found = self
             .outage
-            .observe("look after the partitions", repository.sights(&ids));
-        let Some(sights) = sights else { return Vec::new() };
-        let unclaimed = |sight: &PartitionSight| matches!(sight, PartitionSight::Unclaimed(_));
-        if sights.iter().filter(|sight| unclaimed(sight)).count() < ids.len() {
+            .observe("poll the partitions", repository.unattended_partitions(&ids));
+        let Some(found) = found else {
+            return Vec::new();
+        };
+        let is_unclaimed = |finding: &&PartitionFinding| matches!(finding, PartitionFinding::Unclaimed(_));
+        if found.iter().filter(is_unclaimed).count() < ids.len() {
             self.last_progress = now;
             self.declined.clear();
         }
         self.resubmit
-            .retain(|id, _| sights.contains(&PartitionSight::Unclaimed(*id)));
-        sights
+            .retain(|id, _| found.contains(&PartitionFinding::Unclaimed(*id)));
+        found
     }
 
     /// Returns whether to submit the ticket of an unclaimed partition again.
@@ -99,8 +101,8 @@ impl Lookout {
         is_lost
     }
 
-    /// Makes the next look happen at once.
-    pub(super) fn look_now(&mut self) {
+    /// Makes the next poll happen at once.
+    pub(super) fn poll_now(&mut self) {
         self.next = Instant::now();
     }
 
