@@ -52,6 +52,8 @@ pub(crate) enum CliError {
         "`dispatch` is `{0}`, and this program is built without NATS: enable the feature `nats` of `batch-cli`"
     )]
     NoNats(String),
+    #[error("no job execution and no remote launch has the id {0}; `list` and `launches` show them")]
+    NothingToStop(JobExecutionId),
     #[error("unknown job instance {0}")]
     NoInstance(JobInstanceId),
     #[error("cannot write a report to `{}`: expected a file name that ends with .html or .md", .0.display())]

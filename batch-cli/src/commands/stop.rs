@@ -4,6 +4,7 @@ use batch_runtime::{JobExecutionId, JobOperator, JobOperatorError, LaunchId};
 use clap::Args;
 
 use super::execution_id;
+use crate::error::CliError;
 use crate::print::{out, outln};
 use crate::session::{Outcome, Session, exit_code};
 
@@ -20,7 +21,7 @@ impl Stop {
         let operator = session.open()?;
         let id = self.execution;
         let has_stopped = match operator.stop(id) {
-            Err(error @ JobOperatorError::NoSuchJobExecution(_)) => return stop_launch(&operator, id, error),
+            Err(JobOperatorError::NoSuchJobExecution(_)) => return stop_launch(&operator, id),
             stopped => stopped?,
         };
         if has_stopped {
@@ -38,9 +39,9 @@ impl Stop {
 }
 
 /// Stops a remote launch: no execution has the same id.
-fn stop_launch(operator: &JobOperator, id: JobExecutionId, unknown: JobOperatorError) -> Outcome {
+fn stop_launch(operator: &JobOperator, id: JobExecutionId) -> Outcome {
     match operator.stop_launch(LaunchId(id.0)) {
-        Err(JobOperatorError::NoSuchLaunch(_)) => Err(unknown.into()),
+        Err(JobOperatorError::NoSuchLaunch(_)) => Err(CliError::NothingToStop(id)),
         Ok(true) => {
             outln!("launch {id} has stopped");
             Ok(exit_code(true))
