@@ -33,7 +33,7 @@ impl Violations {
             }
             // Also sent for the first connection.
             Event::Connected if self.is_interrupted.swap(false, Ordering::Relaxed) => {
-                tracing::info!("connected to the NATS server again");
+                tracing::warn!("connected to the NATS server again");
             }
             Event::ServerError(ServerError::Other(problem)) => {
                 tracing::warn!(problem, "the NATS server reports an error");

@@ -1,7 +1,6 @@
 //! The side of workers: pulls tickets, and reports.
 
-use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -12,7 +11,8 @@ use async_nats::jetstream::consumer::pull::Config;
 use async_nats::jetstream::{AckKind, Message};
 use batch_runtime::StepExecutionId;
 use batch_runtime::partition::{
-    CollectedPayload, DeclinedPartition, DispatchError, PartitionDelivery, PartitionSource, PartitionTicket,
+    CollectedPayload, DeclinedFingerprints, DeclinedPartition, DispatchError, PartitionDelivery,
+    PartitionSource, PartitionTicket,
 };
 use futures_util::{FutureExt, StreamExt};
 use tokio::time::timeout;
@@ -29,15 +29,12 @@ const DECLINED: Duration = Duration::from_secs(1);
 /// The number of tickets that all workers of a queue may hold. More than they have slots.
 const MAX_TICKETS_HELD: i64 = 100_000;
 
-/// The fingerprints that this worker has declined, and until when it leaves them to others.
-type Declined = Arc<Mutex<BTreeMap<String, Instant>>>;
-
 /// A worker's connection to a queue.
 pub(crate) struct Source {
     server: Arc<Server>,
     consumer: Consumer<Config>,
     stops: Subscriber,
-    declined: Declined,
+    declined: DeclinedFingerprints,
     outbox: Arc<Outbox>,
 }
 
@@ -73,7 +70,7 @@ impl Source {
             server: Arc::clone(server),
             consumer,
             stops,
-            declined: Arc::default(),
+            declined: DeclinedFingerprints::default(),
             outbox: Arc::new(Outbox::new(server)),
         })
     }
@@ -139,9 +136,7 @@ impl PartitionSource for Source {
                     continue;
                 }
             };
-            let mut declined = lock(&self.declined);
-            declined.retain(|_, until| *until > begin);
-            if declined.contains_key(&ticket.fingerprint) {
+            if self.declined.contains(&ticket.fingerprint) {
                 left_to_others = true;
                 self.acknowledge(message, AckKind::Nak(Some(DECLINED)));
                 continue;
@@ -150,7 +145,7 @@ impl PartitionSource for Source {
                 ticket,
                 message,
                 server: Arc::clone(&self.server),
-                declined: Arc::clone(&self.declined),
+                declined: self.declined.clone(),
                 outbox: Arc::clone(&self.outbox),
                 order: Order::default(),
             }));
@@ -185,7 +180,7 @@ struct Delivery {
     ticket: PartitionTicket,
     message: Message,
     server: Arc<Server>,
-    declined: Declined,
+    declined: DeclinedFingerprints,
     outbox: Arc<Outbox>,
     order: Order,
 }
@@ -243,7 +238,7 @@ impl PartitionDelivery for Delivery {
     }
 
     fn decline(&self, reason: &DeclinedPartition, wait: Duration) -> Result<(), DispatchError> {
-        lock(&self.declined).insert(self.ticket.fingerprint.clone(), Instant::now() + wait);
+        self.declined.add(&self.ticket.fingerprint, wait);
         let id = format!("{}-declined-{}", self.ticket.step_execution, reason.worker);
         self.report(&id, &Report::Declined(self.ticket.step_execution, reason.clone()))?;
         self.acknowledge(AckKind::Nak(Some(DECLINED)));
@@ -259,10 +254,6 @@ impl PartitionDelivery for Delivery {
         self.acknowledge(AckKind::Ack);
         Ok(())
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]
@@ -301,7 +292,7 @@ pub(crate) mod tests {
         let mut source = Source {
             consumer: Consumer::new(Config::default(), info, server.jetstream.clone()),
             stops,
-            declined: Arc::default(),
+            declined: DeclinedFingerprints::default(),
             outbox: Arc::new(Outbox::new(&server)),
             server,
         };

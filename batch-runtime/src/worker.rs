@@ -32,7 +32,7 @@ pub use crate::worker::builder::{WorkerBuilder, WorkerError};
 use crate::worker::health::Heartbeat;
 pub use crate::worker::health::WorkerHealth;
 use crate::worker::launches::Launches;
-use crate::worker::partition::{decline, done, run};
+use crate::worker::partition::{SharedDelivery, decline, done, run};
 use crate::worker::suspects::{LATER, Suspects};
 
 /// The longest wait for a ticket, after which the slots and the registration are looked after.
@@ -181,9 +181,6 @@ struct Running {
     registrations: Outage,
 }
 
-/// A taken ticket, of a slot and its thread.
-type SharedDelivery = Arc<dyn PartitionDelivery>;
-
 impl Running {
     fn new(
         runtime: BatchRuntime,
@@ -234,11 +231,7 @@ impl Running {
             }
             self.state.heartbeat.beat();
             let running = u32::try_from(running).unwrap_or(u32::MAX);
-            let free = self
-                .row
-                .slots
-                .saturating_add(self.ahead())
-                .saturating_sub(running);
+            let free = self.tickets().saturating_sub(running);
             // Not one ticket for each partition that ends, if they end quickly.
             if running > self.row.slots || free == 0 || self.state.is_draining() {
                 if let Ok(ended) = self.ends.recv_timeout(WAIT) {
@@ -262,12 +255,11 @@ impl Running {
         }
     }
 
-    /// Returns how many tickets are taken beside those that run: none, unless partitions end so quickly that each would have to wait for
-    /// its ticket.
-    fn ahead(&self) -> u32 {
-        self.row
-            .slots
-            .saturating_mul(self.state.ahead.load(Ordering::Relaxed))
+    /// Returns how many tickets the worker holds at most: one for each slot, unless partitions end so quickly that each would have to wait
+    /// for its ticket.
+    fn tickets(&self) -> u32 {
+        let ahead = self.state.ahead.load(Ordering::Relaxed);
+        self.row.slots.saturating_mul(1 + ahead)
     }
 
     fn note_ends(&mut self) {
@@ -411,9 +403,14 @@ impl Running {
         let started = thread.spawn(move || {
             for delivery in waiting {
                 let begin = Instant::now();
-                run(&runtime, &state, &delivery, &name);
+                let id = delivery.ticket().step_execution;
+                run(&runtime, &delivery, &name, |stop| {
+                    if let Some(slot) = state.slots().get_mut(&id) {
+                        slot.stop = Some(stop);
+                    }
+                });
                 state.ahead.store(ahead(begin.elapsed()), Ordering::Relaxed);
-                let _ = ended.send(delivery.ticket().step_execution);
+                let _ = ended.send(id);
             }
         });
         started.map(drop).inspect_err(|_| self.threads -= 1)

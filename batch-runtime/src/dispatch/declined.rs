@@ -15,6 +15,14 @@ impl DeclinedFingerprints {
         declined.insert(fingerprint.to_owned(), Instant::now() + time);
     }
 
+    /// Returns whether a fingerprint was added whose time has not passed.
+    pub fn contains(&self, fingerprint: &str) -> bool {
+        let declined = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        declined
+            .get(fingerprint)
+            .is_some_and(|until| *until > Instant::now())
+    }
+
     /// Returns those whose time has not passed.
     pub fn current(&self) -> Vec<String> {
         let mut declined = self.0.lock().unwrap_or_else(PoisonError::into_inner);

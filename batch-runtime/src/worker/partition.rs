@@ -3,10 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{SharedDelivery, State};
 use crate::dispatch::{DeclinedPartition, DispatchError, PartitionDelivery};
 use crate::error::error_chain;
-use crate::operator::{ClaimPartitionError, JobOperatorError};
+use crate::operator::{ClaimPartitionError, JobOperatorError, PartitionStop};
 use crate::repository::RepositoryError;
 use crate::runtime::BatchRuntime;
 use crate::status::BatchStatus;
@@ -14,8 +13,16 @@ use crate::status::BatchStatus;
 /// The wait before a partition that this worker has declined is offered to it again.
 const DECLINED_FOR: Duration = Duration::from_secs(10);
 
-/// Claims and runs a partition.
-pub(super) fn run(runtime: &BatchRuntime, state: &State, delivery: &SharedDelivery, worker: &str) {
+/// A taken ticket, of a slot and its thread.
+pub(super) type SharedDelivery = Arc<dyn PartitionDelivery>;
+
+/// Claims and runs a partition. `is_claimed` gets the handle that stops it.
+pub(super) fn run(
+    runtime: &BatchRuntime,
+    delivery: &SharedDelivery,
+    worker: &str,
+    is_claimed: impl FnOnce(PartitionStop),
+) {
     let ticket = delivery.ticket();
     let claimed = match runtime.claim_partition(ticket) {
         Ok(claimed) => claimed,
@@ -35,9 +42,7 @@ pub(super) fn run(runtime: &BatchRuntime, state: &State, delivery: &SharedDelive
             return decline(&**delivery, worker, here, error_chain(&error));
         }
     };
-    if let Some(slot) = state.slots().get_mut(&ticket.step_execution) {
-        slot.stop = Some(claimed.stop_handle());
-    }
+    is_claimed(claimed.stop_handle());
     let sender = Arc::clone(delivery);
     let ended =
         claimed.run(move |payload| done(sender.collected(&payload), "send a payload of the collector"));
