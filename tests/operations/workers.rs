@@ -17,17 +17,21 @@ fn fleet(dispatch: &str) -> Fleet {
 
 /// Returns the status codes of `/health` and `/health/live`, and the body of both.
 fn health(address: &str) -> ([u16; 2], String) {
-    let [ready, live] = ["/health", "/health/live"].map(|path| {
-        let mut stream = TcpStream::connect(address).unwrap();
-        write!(stream, "GET {path} HTTP/1.1\r\nHost: test\r\n\r\n").unwrap();
-        let mut response = String::new();
-        stream.read_to_string(&mut response).unwrap();
-        let (head, body) = response.split_once("\r\n\r\n").unwrap();
-        let code = head.split(' ').nth(1).unwrap().parse().unwrap();
-        (code, body.trim().to_owned())
-    });
-    assert_eq!(ready.1, live.1);
-    ([ready.0, live.0], ready.1)
+    // The health may change between the two requests.
+    until("the same health twice", || {
+        let [ready, live] = ["/health", "/health/live"].map(|path| probe(address, path));
+        (ready.1 == live.1).then_some(([ready.0, live.0], ready.1))
+    })
+}
+
+fn probe(address: &str, path: &str) -> (u16, String) {
+    let mut stream = TcpStream::connect(address).unwrap();
+    write!(stream, "GET {path} HTTP/1.1\r\nHost: test\r\n\r\n").unwrap();
+    let mut response = String::new();
+    stream.read_to_string(&mut response).unwrap();
+    let (head, body) = response.split_once("\r\n\r\n").unwrap();
+    let code = head.split(' ').nth(1).unwrap().parse().unwrap();
+    (code, body.trim().to_owned())
 }
 
 /// Returns the address at which a worker reports its health.
