@@ -114,6 +114,31 @@ fn a_launch_whose_job_has_ended_does_not_run_again() {
     assert_ne!(again, id);
 }
 
+/// A worker may die after it has taken the launch of a drained one, and before it runs the job.
+///
+/// Spec: DISP-15
+#[test]
+fn a_launch_does_not_end_with_an_execution_that_was_drained() {
+    let place = Place::new();
+    let first = zombie(&place);
+    register(&first);
+    let id = first.submit_launch(&request(None), QUEUE, "f").unwrap();
+    assert_eq!(take(&first), Some(id));
+    let Claim {
+        mut execution, lease, ..
+    } = first.claim(&request(Some(id))).unwrap();
+    assert!(first.begin_job(&lease, &mut execution).unwrap());
+    assert!(first.requeue_launch(id, Duration::ZERO, "drained", true).unwrap());
+    let stopped = Ending::of(BatchStatus::Stopped, String::new());
+    assert!(first.end_job(&lease, &mut execution, &stopped).unwrap());
+    let second = observer(&place);
+    register(&second);
+    assert_eq!(take(&second), Some(id));
+    second.deregister_worker().unwrap();
+    assert_eq!(take(&first), Some(id));
+    assert_eq!(first.launches().unwrap()[0].execution, None);
+}
+
 /// Several schedulers launch the same instance at the same moment.
 ///
 /// Spec: DISP-15
