@@ -287,15 +287,27 @@ impl StoredContext {
 /// Appends `value` as a JSON string of ASCII characters only: Spring Batch 4.3 reads the bytes as ISO-8859-1.
 fn push_json_string(text: &mut String, value: &str) {
     text.push('"');
-    for character in value.chars() {
-        match character {
-            '"' => text.push_str("\\\""),
-            '\\' => text.push_str("\\\\"),
-            ' '..='~' => text.push(character),
-            _ => push_escaped(text, character),
+    let mut rest = value;
+    // Most texts are plain, or have few other characters.
+    while let Some(at) = rest.bytes().position(|byte| !is_plain(byte)) {
+        let (plain, special) = rest.split_at(at);
+        text.push_str(plain);
+        let mut characters = special.chars();
+        match characters.next() {
+            Some('"') => text.push_str("\\\""),
+            Some('\\') => text.push_str("\\\\"),
+            Some(other) => push_escaped(text, other),
+            None => {}
         }
+        rest = characters.as_str();
     }
+    text.push_str(rest);
     text.push('"');
+}
+
+/// Returns whether a character stands for itself in a JSON string.
+fn is_plain(byte: u8) -> bool {
+    matches!(byte, b' '..=b'~') && byte != b'"' && byte != b'\\'
 }
 
 fn push_escaped(text: &mut String, character: char) {

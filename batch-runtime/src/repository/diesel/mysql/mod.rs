@@ -3,7 +3,6 @@
 mod schema;
 mod sessions;
 
-#[path = "../per_backend/chunk_rows.rs"]
 mod chunk_rows;
 #[path = "../per_backend/mod.rs"]
 mod per_backend;

@@ -5,7 +5,6 @@ mod group_sync;
 mod schema;
 mod write_lock;
 
-#[path = "../per_backend/chunk_rows.rs"]
 mod chunk_rows;
 #[path = "../per_backend/mod.rs"]
 mod per_backend;

@@ -1,5 +1,4 @@
-//! The two rows of a chunk, each updated by a prepared statement of its own. The backends that cannot
-//! do both in one statement include this file as their `chunk_rows`.
+//! The two rows of a chunk, each updated by a prepared statement of its own.
 
 use diesel::prelude::*;
 
