@@ -260,7 +260,9 @@ fn partitions(task: &Task) -> u64 {
     (PARTITIONS * ITEMS).cast_unsigned()
 }
 
-const JOBS: [(&str, fn(&Task) -> u64); 7] = [
+type Job = fn(&Task) -> u64;
+
+const JOBS: [(&str, Job); 7] = [
     ("csv-csv", csv_to_csv),
     ("csv-sqlite", csv_to_sqlite),
     ("csv-postgres", csv_to_postgres),
