@@ -1,5 +1,7 @@
 //! What the Rust programs of the comparison share: their command line, the data, and the report to the runner.
 
+pub mod programs;
+
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -70,6 +72,20 @@ impl Task {
             verb,
             values: words.map(pair).collect(),
         }
+    }
+
+    /// Returns the job of the verb. The verb `jobs` prints the names, for the runner to compare.
+    ///
+    /// # Panics
+    /// If there is no such job.
+    #[must_use]
+    pub fn job<T: Copy>(&self, jobs: &[(&str, T)]) -> T {
+        if self.verb == "jobs" {
+            jobs.iter().for_each(|(name, _)| println!("{name}"));
+            std::process::exit(0);
+        }
+        let known = jobs.iter().find(|(name, _)| *name == self.verb);
+        known.unwrap_or_else(|| panic!("no job `{}`", self.verb)).1
     }
 
     /// Returns a value that the runner gives for this verb.

@@ -11,68 +11,17 @@ use std::process::{Command, Stdio};
 use std::time::Instant;
 
 use peers::Person;
+use peers::programs::{JOBS, PROGRAMS, Start, compare_jobs, java_program, reason};
 use server::Server;
 use table::{Run, Runs};
 use wait4::Wait4;
-
-/// The programs: name, and how it is started. The first is what the others are compared with.
-const PROGRAMS: [(&str, Start); 8] = [
-    ("this runtime", Start::Rust("this-runtime", false)),
-    ("this runtime, pipeline", Start::Rust("this-runtime", true)),
-    ("by hand", Start::Rust("by-hand", false)),
-    ("spring-batch-rs 0.4.1", Start::Rust("spring-batch-rs", false)),
-    ("oxide-batch 0.6.0", Start::Missing),
-    ("Spring Batch 4.3.10", Start::Java("spring-batch-4")),
-    ("Spring Batch 6.0.4", Start::Java("spring-batch-6")),
-    ("JBeret 2.1.1", Start::Missing),
-];
-
-#[derive(Clone, Copy)]
-enum Start {
-    Rust(&'static str, bool),
-    Java(&'static str),
-    /// There is no program yet.
-    Missing,
-}
-
-const JOBS: [(&str, &str); 7] = [
-    ("csv-csv", "CSV to CSV"),
-    ("csv-sqlite", "CSV to SQLite, FULL"),
-    ("csv-postgres", "CSV to PostgreSQL"),
-    (
-        "skip",
-        "CSV to PostgreSQL, which rejects one row of each thousand (a twentieth of the rows)",
-    ),
-    (
-        "restart",
-        "CSV to PostgreSQL, the restart of a job that failed at 90 % of the rows",
-    ),
-    ("cold", "A job without work, on PostgreSQL"),
-    (
-        "partitions",
-        "1,000 partitions of 10 items on PostgreSQL, two at a time",
-    ),
-];
-
-/// Returns why a program does not do a job.
-fn reason(program: &str, job: &str) -> Option<&'static str> {
-    match (program, job) {
-        (program, "cold" | "skip") if program.ends_with("pipeline") => Some("as without"),
-        (program, "partitions") if program.ends_with("pipeline") => Some("as without"),
-        ("spring-batch-rs 0.4.1", "skip") => Some("drops the whole chunk"),
-        ("spring-batch-rs 0.4.1", "restart") => Some("no restart"),
-        ("spring-batch-rs 0.4.1", "cold") => Some("no repository"),
-        ("spring-batch-rs 0.4.1", "partitions") => Some("no partitions"),
-        ("oxide-batch 0.6.0", "csv-sqlite") => Some("no SQLite"),
-        ("oxide-batch 0.6.0" | "JBeret 2.1.1", _) => Some("not compared yet"),
-        _ => None,
-    }
-}
 
 struct Options {
     rounds: usize,
     rows: i64,
     only: Option<String>,
+    /// Only compare the jobs that the programs accept.
+    check: bool,
 }
 
 impl Options {
@@ -81,15 +30,20 @@ impl Options {
             rounds: 5,
             rows: 200_000,
             only: None,
+            check: false,
         };
         let mut words = std::env::args().skip(1);
         while let Some(word) = words.next() {
+            if word == "--check" {
+                options.check = true;
+                continue;
+            }
             let value = words.next().unwrap_or_else(|| panic!("`{word}` without a value"));
             match word.as_str() {
                 "--rounds" => options.rounds = value.parse().expect("`--rounds` takes a number"),
                 "--rows" => options.rows = value.parse().expect("`--rows` takes a number"),
                 "--only" => options.only = Some(value),
-                _ => panic!("unknown option `{word}`; the options are --rounds, --rows and --only"),
+                _ => panic!("unknown option `{word}`; the options are --rounds, --rows, --only and --check"),
             }
         }
         let known = |only: &String| JOBS.iter().any(|(job, _)| job == only);
@@ -166,26 +120,18 @@ impl Bench {
                 }
                 command
             }
-            Start::Missing => panic!("a program without jobs"),
-            Start::Java(name) => {
-                let built = self.java.join(name);
-                let mut command = Command::new("java");
-                command
-                    .arg("-cp")
-                    .arg(format!("{0}/peer.jar:{0}/lib/*", built.display()))
-                    .arg("peer.Main");
-                command
-            }
+            Start::Java(name) => java_program(&self.java, name),
         };
-        command.arg(verb);
+        // The transaction manager of JBeret creates a folder.
+        command.arg(verb).current_dir(&self.folder);
         command
     }
 
     /// Creates an empty target with the tables of the program's repository, from which each run gets a copy.
     fn prepare(&self, number: usize, start: Start) {
         let (file, database) = (
-            self.folder.join(format!("template{number}.db")),
-            format!("template{number}"),
+            self.folder.join(format!("empty{number}.db")),
+            format!("empty{number}"),
         );
         rusqlite::Connection::open(&file)
             .unwrap()
@@ -196,9 +142,12 @@ impl Bench {
             .batch_execute(&format!("CREATE DATABASE {database}"))
             .unwrap();
         self.server.connect(&database).batch_execute(TABLE).unwrap();
-        if !matches!(start, Start::Rust("spring-batch-rs", _) | Start::Missing) {
+        // spring-batch-rs has no repository, and oxide-batch has none in SQLite.
+        if !matches!(start, Start::Rust("spring-batch-rs" | "oxide-batch", _)) {
             let mut sqlite = self.command(start, "prepare-sqlite");
             check(sqlite.arg(format!("file={}", file.display())));
+        }
+        if !matches!(start, Start::Rust("spring-batch-rs", _)) {
             let mut postgres = self.command(start, "prepare-postgres");
             check(
                 postgres
@@ -220,8 +169,8 @@ impl Bench {
             let _ = fs::remove_file(self.folder.join(format!("run.db{suffix}")));
         }
         let _ = fs::remove_file(&output);
-        fs::copy(self.folder.join(format!("template{number}.db")), &file).unwrap();
-        self.server.copy("run", &format!("template{number}"));
+        fs::copy(self.folder.join(format!("empty{number}.db")), &file).unwrap();
+        self.server.copy("run", &format!("empty{number}"));
         let arguments = [
             format!("file={}", file.display()),
             format!("output={}", output.display()),
@@ -298,12 +247,17 @@ fn measure(command: &mut Command, name: &str) -> Run {
     }
 }
 
+/// Reads the rows of a file, after its header if it has one: oxide-batch writes none.
 fn sums_of_file(path: &Path) -> Sums {
-    let mut rows = csv::Reader::from_path(path).unwrap();
-    rows.deserialize::<Person>()
-        .fold((0, 0), |(rows, cents), person| {
-            (rows + 1, cents + (person.unwrap().amount * 100.0).round() as i64)
-        })
+    let mut file = csv::ReaderBuilder::new()
+        .has_headers(false)
+        .from_path(path)
+        .unwrap();
+    let rows = file.records().map(Result::unwrap).filter(|row| &row[0] != "id");
+    rows.fold((0, 0), |(rows, cents), row| {
+        let person: Person = row.deserialize(None).unwrap();
+        (rows + 1, cents + (person.amount * 100.0).round() as i64)
+    })
 }
 
 fn sums_of_sqlite(path: &Path) -> Sums {
@@ -318,6 +272,12 @@ fn main() {
     let options = Options::of_process();
     let folder = tempfile::tempdir().unwrap();
     let java = PathBuf::from(std::env::var_os("PEERS_JAVA").expect("`benches/peers/run` sets PEERS_JAVA"));
+    let rust = std::env::current_exe().unwrap();
+    compare_jobs(rust.parent().unwrap(), Some(&java)).unwrap_or_else(|differences| panic!("{differences}"));
+    if options.check {
+        println!("the programs accept the same jobs");
+        return;
+    }
     let bench = Bench {
         folder: folder.path().to_owned(),
         java,

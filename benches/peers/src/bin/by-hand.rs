@@ -13,6 +13,8 @@ use rusqlite::{Connection, params};
 
 const INSERT: &str = "INSERT INTO person SELECT * FROM UNNEST($1::bigint[], $2::text[], $3::text[], $4::text[], $5::float8[], $6::text[])";
 const CHECKPOINT: &str = "UPDATE checkpoint SET byte = $2, line = $3, written = $4 WHERE part = $1";
+/// SQLite numbers `$1` by its place in the statement.
+const CHECKPOINT_SQLITE: &str = "UPDATE checkpoint SET byte = ?2, line = ?3, written = ?4 WHERE part = ?1";
 const TABLE: &str = "CREATE TABLE checkpoint (part BIGINT PRIMARY KEY, byte BIGINT NOT NULL, line BIGINT NOT NULL, written BIGINT NOT NULL)";
 
 /// The rows of the input, chunk by chunk.
@@ -93,7 +95,7 @@ fn csv_to_csv(task: &Task) -> u64 {
         output.flush().unwrap();
         written += rows.chunk.len() as u64;
         let (byte, line) = rows.position();
-        let mut update = connection.prepare_cached(CHECKPOINT).unwrap();
+        let mut update = connection.prepare_cached(CHECKPOINT_SQLITE).unwrap();
         assert_eq!(
             update
                 .execute(params![0, byte, line, written.cast_signed()])
@@ -124,10 +126,12 @@ fn csv_to_sqlite(task: &Task) -> u64 {
         drop(insert);
         written += rows.chunk.len() as u64;
         let (byte, line) = rows.position();
-        let changed =
-            tx.prepare_cached(CHECKPOINT)
-                .unwrap()
-                .execute(params![0, byte, line, written.cast_signed()]);
+        let changed = tx.prepare_cached(CHECKPOINT_SQLITE).unwrap().execute(params![
+            0,
+            byte,
+            line,
+            written.cast_signed()
+        ]);
         assert_eq!(changed.unwrap(), 1);
         tx.commit().unwrap();
     }
@@ -256,19 +260,28 @@ fn partitions(task: &Task) -> u64 {
     (PARTITIONS * ITEMS).cast_unsigned()
 }
 
+type Job = fn(&Task) -> u64;
+
+const JOBS: [(&str, Job); 7] = [
+    ("csv-csv", csv_to_csv),
+    ("csv-sqlite", csv_to_sqlite),
+    ("csv-postgres", csv_to_postgres),
+    ("skip", csv_to_postgres),
+    ("restart", csv_to_postgres),
+    ("cold", cold),
+    ("partitions", partitions),
+];
+
 fn main() {
     let task = Task::of_process();
     let begin = Instant::now();
     let first = format!("{TABLE}; INSERT INTO checkpoint VALUES (0, 0, 0, 0)");
-    let written = match task.verb.as_str() {
-        "prepare-sqlite" => return sqlite(&task).execute_batch(&first).unwrap(),
-        "prepare-postgres" => return postgres(&task).batch_execute(&first).unwrap(),
-        "csv-csv" => csv_to_csv(&task),
-        "csv-sqlite" => csv_to_sqlite(&task),
-        "csv-postgres" | "skip" | "restart" => csv_to_postgres(&task),
-        "cold" => cold(&task),
-        "partitions" => partitions(&task),
-        other => panic!("no job `{other}`"),
-    };
-    report(&task, written, begin.elapsed());
+    match task.verb.as_str() {
+        "prepare-sqlite" => sqlite(&task).execute_batch(&first).unwrap(),
+        "prepare-postgres" => postgres(&task).batch_execute(&first).unwrap(),
+        _ => {
+            let written = task.job(&JOBS)(&task);
+            report(&task, written, begin.elapsed());
+        }
+    }
 }

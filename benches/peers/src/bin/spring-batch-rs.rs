@@ -46,15 +46,28 @@ fn table() -> RdbcItemWriterBuilder<Person> {
         .column("date", |p: &Person| p.date.as_str().into())
 }
 
+#[derive(Clone, Copy)]
+enum Target {
+    File,
+    Sqlite,
+    Postgres,
+}
+
+const JOBS: [(&str, Target); 3] = [
+    ("csv-csv", Target::File),
+    ("csv-sqlite", Target::Sqlite),
+    ("csv-postgres", Target::Postgres),
+];
+
 async fn job(task: &Task) {
-    match task.verb.as_str() {
-        "csv-csv" => {
+    match task.job(&JOBS) {
+        Target::File => {
             let writer = CsvItemWriterBuilder::<Person>::new()
                 .has_headers(true)
                 .from_path(task.output());
             run(task, &writer);
         }
-        "csv-sqlite" => {
+        Target::Sqlite => {
             let options = SqliteConnectOptions::new()
                 .filename(task.value("file"))
                 .journal_mode(SqliteJournalMode::Wal)
@@ -67,12 +80,11 @@ async fn job(task: &Task) {
             run(task, &table().sqlite(&pool).build_sqlite());
             pool.close().await;
         }
-        "csv-postgres" => {
+        Target::Postgres => {
             let pool = sqlx::PgPool::connect(&task.postgres()).await.unwrap();
             run(task, &table().postgres(&pool).build_postgres());
             pool.close().await;
         }
-        other => panic!("no job `{other}`"),
     }
 }
 

@@ -179,17 +179,29 @@ public final class Main {
         return parts;
     }
 
+    private Step cold() {
+        return builder("nothing").tasklet((contribution, context) -> RepeatStatus.FINISHED, transactions).build();
+    }
+
+    /** A job of one step. */
+    private interface Steps {
+        Step of(Main main) throws Exception;
+    }
+
+    private static final Map<String, Steps> JOBS = Map.of(
+            "csv-csv", Main::rows,
+            "csv-sqlite", Main::rows,
+            "csv-postgres", Main::rows,
+            "skip", Main::skipping,
+            "restart", Main::rows,
+            "cold", Main::cold,
+            "partitions", Main::partitions);
+
     private Step step() throws Exception {
-        switch (verb) {
-            case "cold":
-                return builder("nothing").tasklet((contribution, context) -> RepeatStatus.FINISHED, transactions).build();
-            case "partitions":
-                return partitions();
-            case "skip":
-                return skipping();
-            default:
-                return rows();
+        if (!JOBS.containsKey(verb)) {
+            throw new IllegalArgumentException("no job `" + verb + "`");
         }
+        return JOBS.get(verb).of(this);
     }
 
     private JobExecution run() throws Exception {
@@ -206,6 +218,10 @@ public final class Main {
 
     public static void main(String[] words) throws Exception {
         long begin = System.nanoTime();
+        if (words[0].equals("jobs")) {
+            JOBS.keySet().forEach(System.out::println);
+            return;
+        }
         Map<String, String> values = new HashMap<>();
         for (int word = 1; word < words.length; word++) {
             String[] pair = words[word].split("=", 2);
