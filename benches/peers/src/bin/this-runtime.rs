@@ -104,7 +104,6 @@ fn parameters(task: &Task, pipeline: bool) -> JobParameters {
         "csv-csv" => {
             add("resource", task.value("input"));
             add("output", task.value("output"));
-            add("sync", "finish");
             add("writer", "PeopleFile");
         }
         _ => {
