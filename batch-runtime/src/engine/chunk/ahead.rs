@@ -142,6 +142,15 @@ impl ReadAhead {
         Some(filled.unwrap_or_else(|panic| resume_unwind(panic)))
     }
 
+    /// Waits until the pending fill is done, for a planted fault.
+    #[cfg(batch_failpoints)]
+    pub(super) fn wait_until_filled(&self) {
+        let is_filled = || self.thread.as_ref().is_none_or(|thread| thread.filled.is_full());
+        while !is_filled() {
+            thread::yield_now();
+        }
+    }
+
     /// Ends the pending fill after the current item, and discards what it has read.
     pub(super) fn discard(&mut self) {
         if self.pending.is_none() {

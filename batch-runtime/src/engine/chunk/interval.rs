@@ -239,10 +239,6 @@ impl ChunkRunner<'_> {
             return Ok(());
         }
         interval.position = Some(self.reader_position()?);
-        #[cfg(batch_failpoints)]
-        if crate::failpoints::is_on(crate::failpoints::Fault::LateCheckpoint) {
-            interval.position = None;
-        }
         let request = FillRequest {
             max_reads: self.most_reads(0),
             full_at: self.chunk.write_batch,
@@ -250,7 +246,13 @@ impl ChunkRunner<'_> {
             keeps_failed_item: interval.listeners.active.single_items(&self.chunk.faults),
             commit: interval.step.counters.commits + 2,
         };
-        self.ahead.as_mut().map_or(Ok(()), |ahead| ahead.start(request))
+        self.ahead.as_mut().map_or(Ok(()), |ahead| ahead.start(request))?;
+        #[cfg(batch_failpoints)]
+        if crate::failpoints::is_on(crate::failpoints::Fault::LateCheckpoint) {
+            self.ahead.iter().for_each(ReadAhead::wait_until_filled);
+            interval.position = Some(self.reader_position()?);
+        }
+        Ok(())
     }
 
     /// Asks the reader for its position.
