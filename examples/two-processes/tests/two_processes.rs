@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use batch_runtime::execution::JobExecution;
 use batch_runtime::{BatchRuntime, BatchStatus, JobExecutionId, JobOperator, JobParameters};
+use diesel::connection::SimpleConnection;
 use diesel::prelude::*;
 use diesel::sql_types::BigInt;
 use two_processes::{PipeDispatcher, Workers, create_table};
@@ -289,6 +290,10 @@ fn a_worker_that_lost_its_lease_is_fenced() {
 fn a_worker_with_another_job_refuses_the_ticket() {
     let scene = Scene::new();
     let ended = scene.launch("numbers", &[]);
+    // A ticket of an execution that has ended is dropped, whatever its fingerprint.
+    let mut connection = scene.operator.connect().unwrap();
+    let runs = "UPDATE BATCH_JOB_EXECUTION SET STATUS = 'STARTED'";
+    connection.sqlite().unwrap().batch_execute(runs).unwrap();
     let ticket = format!(
         r#"{{"job_execution":{},"step_execution":{},"attempt":1,"fingerprint":"another"}}"#,
         ended.id,
