@@ -14,7 +14,7 @@ use crate::repository::{LaunchPhase, RepositoryError, TakenLaunch};
 use crate::runtime::BatchRuntime;
 use crate::status::BatchStatus;
 
-/// The interval of the looks for launches.
+/// The interval of the polls for launches.
 const INTERVAL: Duration = Duration::from_secs(1);
 /// The wait before a launch whose instance runs elsewhere is tried again.
 const LATER: Duration = Duration::from_secs(5);

@@ -174,7 +174,8 @@ impl JobStore for Repository {
     }
 
     fn release_lease(&self, lease: &Lease) -> Result<(), RepositoryError> {
-        self.pool.write_idempotent("release the lease", |connection, _| {
+        // The caller tries again, and its keeper must not wait here while other leases have to be renewed.
+        self.pool.write_at_once("release the lease", |connection, _| {
             self.release_lease_in(connection, lease)?;
             Ok(())
         })
