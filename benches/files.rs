@@ -150,7 +150,8 @@ fn csv_by_rival(folder: &Path, input: &str) -> Duration {
     begin.elapsed()
 }
 
-/// Returns the times of a whole run, and of the restart of one that failed at row 900,000, without the 100,000 rows after it.
+/// Returns the times of a whole run, and of the restart of one that failed at row 900,000, without the 100,000 rows after it: the
+/// median of several.
 fn restart(folder: &Path, input: &str) -> (Duration, Duration) {
     let repository = folder.join("restart.db");
     let _ = fs::remove_file(&repository);
@@ -164,7 +165,7 @@ fn restart(folder: &Path, input: &str) -> (Duration, Duration) {
     ];
     let whole = engine(&runtime, &parameters);
     let operator = runtime.job_operator();
-    // Fails at the first row after a commit, twice: the second execution only opens, seeks, and reads one row.
+    // Fails at the first row after a commit, again and again: the later executions only open, seek, and read one row.
     let failing = parameters.into_iter().chain([
         ("reader", "PeopleReader"),
         ("processor", "ProcessPeople"),
@@ -172,14 +173,22 @@ fn restart(folder: &Path, input: &str) -> (Duration, Duration) {
         ("chunk.size", "1000"),
         ("fail.at", "900001"),
     ]);
-    let execution = operator
+    let mut execution = operator
         .start("bench", failing.collect::<JobParameters>())
         .unwrap();
-    assert_eq!(operator.wait(execution).unwrap().status, BatchStatus::Failed);
-    let begin = Instant::now();
-    let again = operator.restart(execution, ()).unwrap();
-    assert_eq!(operator.wait(again).unwrap().status, BatchStatus::Failed);
-    (whole, begin.elapsed())
+    let mut restarts: Vec<_> = (0..=ROUNDS)
+        .map(|_| {
+            assert_eq!(operator.wait(execution).unwrap().status, BatchStatus::Failed);
+            let begin = Instant::now();
+            execution = operator.restart(execution, ()).unwrap();
+            assert_eq!(operator.wait(execution).unwrap().status, BatchStatus::Failed);
+            let time = begin.elapsed();
+            eprintln!("  restart: {time:.2?}");
+            time
+        })
+        .collect();
+    restarts.sort_unstable();
+    (whole, restarts[ROUNDS / 2])
 }
 
 fn main() {

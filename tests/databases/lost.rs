@@ -554,11 +554,11 @@ fn with_a_short_lease() -> (Place, BatchRuntime, tempfile::TempDir) {
     (place, runtime, folder)
 }
 
-/// On PostgreSQL a checkpoint takes four round trips, besides those of the writer.
+/// On PostgreSQL a checkpoint takes three round trips, besides those of the writer.
 ///
 /// Spec: CHUNK-LOOP-12
 #[test]
-fn a_checkpoint_is_four_requests() {
+fn a_checkpoint_is_three_requests() {
     let kind = KINDS[0];
     let folder = tempfile::tempdir().unwrap();
     let line = Line::new(shared(kind.0), kind, folder.path(), CHECKPOINTS);
@@ -569,6 +569,6 @@ fn a_checkpoint_is_four_requests() {
         assert_eq!(ended.status, BatchStatus::Completed, "{}", ended.exit_message);
         line.proxy.requests()
     });
-    // One in five is the writer's. The keeper's are timed and few; other checkpoints renew the lease.
-    assert_eq!((many - few + 500) / 1000, 5, "{few} and {many} requests");
+    // One in four is the writer's. The keeper's are timed and few; other checkpoints renew the lease.
+    assert_eq!((many - few + 500) / 1000, 4, "{few} and {many} requests");
 }

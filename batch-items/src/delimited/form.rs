@@ -18,13 +18,19 @@ pub(super) struct RowForm {
     line_end: &'static str,
     /// Whether a field that contains the byte needs quotes.
     special: [bool; 256],
+    /// Whether a number can contain such a byte.
+    checks_numbers: bool,
 }
+
+/// The bytes of numbers.
+const OF_NUMBERS: &[u8] = b"0123456789+-.eEinfNa";
 
 impl RowForm {
     /// Puts quotes around fields with this character too.
     pub(super) fn quoting(mut self, character: Option<Character>) -> Self {
         if let Some(Character(byte)) = character {
             self.special[usize::from(byte)] = true;
+            self.checks_numbers |= OF_NUMBERS.contains(&byte);
         }
         self
     }
@@ -46,6 +52,7 @@ impl RowForm {
         for byte in bytes.into_iter().chain(quote).chain(escape) {
             special[usize::from(byte)] = true;
         }
+        let checks_numbers = OF_NUMBERS.iter().any(|byte| special[usize::from(*byte)]);
         Self {
             delimiter: format.delimiter.0,
             quote,
@@ -53,6 +60,7 @@ impl RowForm {
             quotes,
             line_end: line_end.as_str(),
             special,
+            checks_numbers,
         }
     }
 
@@ -66,7 +74,7 @@ impl RowForm {
             FieldValue::Null => self.append_text("", self.quotes == QuoteMode::Text, out),
             FieldValue::Bool(value) => self.append_text(if value { "true" } else { "false" }, false, out),
             FieldValue::Int(value) => self.append_text(itoa::Buffer::new().format(value), true, out),
-            FieldValue::Float(value) => self.append_text(ryu::Buffer::new().format(value), true, out),
+            FieldValue::Float(value) => self.append_text(zmij::Buffer::new().format(value), true, out),
             FieldValue::Text(value) => self.append_text(value, false, out),
             FieldValue::Bytes(value) => {
                 let digits: String = value.iter().map(|byte| format!("{byte:02x}")).collect();
@@ -76,7 +84,8 @@ impl RowForm {
     }
 
     fn append_text(&self, text: &str, is_number: bool, out: &mut Vec<u8>) {
-        let is_special = || text.bytes().any(|byte| self.special[usize::from(byte)]);
+        let may_be_special = self.checks_numbers || !is_number;
+        let is_special = || may_be_special && text.bytes().any(|byte| self.special[usize::from(byte)]);
         let needs_quotes = match self.quotes {
             QuoteMode::Necessary => is_special(),
             QuoteMode::Always => true,

@@ -127,7 +127,7 @@ impl Rows {
             Cell::Bool(value) => scratch.push_str(if *value { "true" } else { "false" }),
             Cell::Int(value) => scratch.push_str(itoa::Buffer::new().format(*value)),
             // With an exponent, if that is shorter.
-            Cell::Float(value) => scratch.push_str(ryu::Buffer::new().format(*value)),
+            Cell::Float(value) => scratch.push_str(zmij::Buffer::new().format(*value)),
             Cell::Text(range) => return self.text(range),
             Cell::Bytes(range) => {
                 // Writing to a `String` cannot fail.
@@ -213,7 +213,7 @@ impl Rows {
             (Kind::Decimal, Cell::Float(value)) if !value.is_finite() => return Err(value.to_string()),
             (Kind::Decimal | Kind::Text, Cell::Float(value)) => {
                 return Ok(Some(Converted::Text(
-                    ryu::Buffer::new().format(*value).to_owned(),
+                    zmij::Buffer::new().format(*value).to_owned(),
                 )));
             }
             (Kind::Bytes, Cell::Text(range)) => return Ok(Some(Converted::Bytes(range.clone()))),

@@ -385,7 +385,7 @@ impl<S: FieldSink> Serializer for Value<'_, S> {
 
     fn serialize_f32(self, value: f32) -> Result<(), Unsupported> {
         // The number that is shown: 0.1, not 0.10000000149.
-        let shown = ryu::Buffer::new().format(value).parse();
+        let shown = zmij::Buffer::new().format(value).parse();
         self.pass(FieldValue::Float(shown.unwrap_or_else(|_| f64::from(value))))
     }
 

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use diesel::pg::Pg;
 use diesel::prelude::*;
-use diesel::query_builder::{AstPass, QueryFragment, QueryId};
+use diesel::query_builder::{AstPass, Query, QueryFragment, QueryId};
 use diesel::sql_types::{Array, BigInt, Binary, Bool, Double, Nullable, Text};
 
 use super::copy;
@@ -13,26 +13,40 @@ use crate::rows::{Cell, Kind, Rows};
 
 /// Returns the columns of a table; none if it does not exist.
 pub(super) fn columns(connection: &mut PgConnection, table: &str) -> QueryResult<Vec<TableColumn>> {
-    #[derive(QueryableByName)]
-    struct Found {
-        #[diesel(sql_type = Text)]
-        name: String,
-        #[diesel(sql_type = Text)]
-        kind: String,
-    }
-    // A cast to `varchar(5)` would cut a text; to the type without its length, it leaves the check to the column.
-    let found: Vec<Found> = diesel::sql_query(
-        "SELECT attname::text AS name, format_type(atttypid, -1) AS kind FROM pg_attribute \
-         WHERE attrelid = to_regclass($1) AND attnum > 0 AND NOT attisdropped ORDER BY attnum",
-    )
-    .bind::<Text, _>(quoted_table(table, '"'))
-    .load(connection)?;
-    let columns = found.into_iter().map(|Found { name, kind }| TableColumn {
+    let columns = ColumnsOf {
+        table: quoted_table(table, '"'),
+    };
+    let found: Vec<(String, String)> = columns.load(connection)?;
+    let columns = found.into_iter().map(|(name, kind)| TableColumn {
         name,
         kind: Some(kind_of(&kind)),
         sql_type: kind,
     });
     Ok(columns.collect())
+}
+
+/// Selects the names and types of the columns. Each partition has a writer of its own, so the connection keeps the statement.
+#[derive(QueryId)]
+struct ColumnsOf {
+    table: String,
+}
+
+impl Query for ColumnsOf {
+    type SqlType = (Text, Text);
+}
+
+impl RunQueryDsl<PgConnection> for ColumnsOf {}
+
+impl QueryFragment<Pg> for ColumnsOf {
+    /// A cast to `varchar(5)` would cut a text; to the type without its length, it leaves the check to the column.
+    fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Pg>) -> QueryResult<()> {
+        out.push_sql(
+            "SELECT attname::text, format_type(atttypid, -1) FROM pg_attribute WHERE attrelid = to_regclass(",
+        );
+        out.push_bind_param::<Text, _>(&self.table)?;
+        out.push_sql(") AND attnum > 0 AND NOT attisdropped ORDER BY attnum");
+        Ok(())
+    }
 }
 
 /// Returns the type of the values. The server converts texts to all types that are not listed here.

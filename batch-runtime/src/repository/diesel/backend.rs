@@ -45,8 +45,10 @@ pub(super) trait Backend: Send + Sync + Sized + 'static {
     const BEGIN_WRITE: &'static str;
     /// Starts a transaction that reads one state of the database.
     const BEGIN_READ: &'static str;
-    /// Starts a transaction that writes, and sets the savepoint `batch_chunk`.
+    /// Starts a transaction for a writer, with a guard that reveals whether the writer has ended it.
     const BEGIN_CHUNK: &'static str;
+    /// Releases the guard, and fails if the transaction has ended; `None` if `update_chunk_rows` checks it.
+    const CLOSE_GUARD: Option<&'static str> = Some("RELEASE SAVEPOINT batch_chunk");
     /// Whether a connection can be lost because the database is another process.
     const IS_REMOTE: bool;
     /// The query for the existing columns, as `TABLE.COLUMN` in upper case.
@@ -205,4 +207,6 @@ pub(super) struct UpdatedRows {
     /// 0 if VERSION was different; then nothing is written.
     pub(super) steps: usize,
     pub(super) contexts: usize,
+    /// True if the transaction of the writer has ended before; then nothing is written.
+    pub(super) has_ended: bool,
 }

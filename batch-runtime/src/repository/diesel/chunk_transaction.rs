@@ -190,7 +190,7 @@ pub(super) struct Chunk<D: Backend> {
     pool: Pool<D>,
     /// The database transaction, once it has started.
     open: Option<Open<D>>,
-    /// Whether the savepoint is set that reveals whether the writer's transaction was ended.
+    /// Whether the guard has to be closed that reveals whether the writer's transaction has ended.
     guarded: bool,
     /// Whether the connection was lost in the commit, or could not be opened.
     lost: bool,
@@ -208,9 +208,6 @@ const SET_SAVEPOINT: &str = "SAVEPOINT batch_write";
 const RELEASE_SAVEPOINT: &str = "RELEASE SAVEPOINT batch_write";
 const UNDO_TO_SAVEPOINT: &str = "ROLLBACK TO SAVEPOINT batch_write; RELEASE SAVEPOINT batch_write";
 
-/// Set by `Backend::BEGIN_CHUNK`.
-const CLOSE_GUARD: &str = "RELEASE SAVEPOINT batch_chunk";
-
 impl<D: Backend> Chunk<D> {
     pub(super) fn new(pool: Pool<D>) -> Self {
         Self {
@@ -226,7 +223,7 @@ impl<D: Backend> Chunk<D> {
     fn for_writer(&mut self) -> QueryResult<&mut D::Connection> {
         if self.open.is_none() {
             self.transaction(D::BEGIN_CHUNK)?;
-            self.guarded = true;
+            self.guarded = D::CLOSE_GUARD.is_some();
         }
         self.transaction(D::BEGIN_CHUNK).map(|session| &mut **session)
     }
@@ -251,16 +248,20 @@ impl<D: Backend> Chunk<D> {
         Ok(Open { connection, lock })
     }
 
-    /// Returns the connection for the repository's own statements, after the writer. Checks by its first savepoint
-    /// that the writer's transaction has not ended: further statements would be committed one by one.
+    /// Returns the connection for the repository's own statements, after the writer. Checks that the writer's transaction
+    /// has not ended: further statements would be committed one by one.
     pub(super) fn after_writer(&mut self) -> Result<&mut Session<D::Connection>, RepositoryError> {
-        let guarded = std::mem::take(&mut self.guarded);
+        let close_guard = D::CLOSE_GUARD.filter(|_| std::mem::take(&mut self.guarded));
+        let begin = match D::CLOSE_GUARD {
+            Some(_) => D::BEGIN_WRITE,
+            None => D::BEGIN_CHUNK,
+        };
         let connection = self
-            .transaction(D::BEGIN_WRITE)
+            .transaction(begin)
             .map_err(|source| pool::database_error("begin the transaction of the checkpoint", source))?;
-        if guarded {
+        if let Some(close_guard) = close_guard {
             connection
-                .batch_execute(CLOSE_GUARD)
+                .batch_execute(close_guard)
                 .map_err(|_| RepositoryError::TransactionEnded)?;
         }
         Ok(connection)

@@ -27,5 +27,9 @@ pub(super) fn write(connection: &mut Connection, rows: &ChunkRows<'_>) -> QueryR
         0 => 0,
         _ => update_context(connection, rows.step, rows.context)?,
     };
-    Ok(UpdatedRows { steps, contexts })
+    Ok(UpdatedRows {
+        steps,
+        contexts,
+        has_ended: false,
+    })
 }

@@ -552,6 +552,9 @@ fn write_rows(
             now,
         };
         let updated = Db::update_chunk_rows(connection, &rows)?;
+        if updated.has_ended {
+            return Err(rejected(RepositoryError::TransactionEnded));
+        }
         fenced_if_none(updated.steps, ACTION)?;
         require_context(updated.contexts, step.id)?;
         renew(connection)

@@ -3,7 +3,8 @@
 use diesel::pg::Pg;
 use diesel::prelude::*;
 use diesel::query_builder::{AstPass, Query, QueryFragment, QueryId};
-use diesel::sql_types::{BigInt, Nullable, Text, Timestamp};
+use diesel::result::Error as DieselError;
+use diesel::sql_types::{BigInt, Bool, Nullable, Text, Timestamp};
 
 use super::{Connection, RunQueryDsl};
 use crate::repository::StoredContext;
@@ -30,14 +31,29 @@ pub(super) fn write(connection: &mut Connection, rows: &ChunkRows<'_>) -> QueryR
         now: rows.now,
         context: rows.context,
     };
-    let (steps, contexts): (i64, i64) = update.get_result(connection)?;
-    Ok(UpdatedRows {
-        steps: usize::from(steps > 0),
-        contexts: usize::from(contexts > 0),
-    })
+    match update.get_result::<(i64, i64, bool)>(connection) {
+        Ok((steps, contexts, is_open)) => Ok(UpdatedRows {
+            steps: usize::from(steps > 0),
+            contexts: usize::from(contexts > 0),
+            has_ended: !is_open,
+        }),
+        Err(error) if is_aborted(&error) => Ok(UpdatedRows {
+            steps: 0,
+            contexts: 0,
+            has_ended: true,
+        }),
+        Err(error) => Err(error),
+    }
 }
 
-/// Updates the row of the context if that of the step is updated, and returns the number of each.
+/// Returns whether an earlier statement of the transaction has failed. diesel has no kind for it.
+fn is_aborted(error: &DieselError) -> bool {
+    matches!(error, DieselError::DatabaseError(_, about)
+        if about.message().starts_with("current transaction is aborted"))
+}
+
+/// Updates the row of the context if that of the step is updated. Returns the number of each, and whether the transaction of
+/// `BEGIN_CHUNK` is still open, without which it updates nothing.
 struct UpdateChunkRows<'a> {
     step: i64,
     version: i64,
@@ -54,7 +70,7 @@ impl QueryId for UpdateChunkRows<'_> {
 }
 
 impl Query for UpdateChunkRows<'_> {
-    type SqlType = (BigInt, BigInt);
+    type SqlType = (BigInt, BigInt, Bool);
 }
 
 impl QueryFragment<Pg> for UpdateChunkRows<'_> {
@@ -72,14 +88,15 @@ impl QueryFragment<Pg> for UpdateChunkRows<'_> {
         out.push_sql(" AND version = ");
         out.push_bind_param::<BigInt, _>(&self.version)?;
         out.push_sql(
-            " RETURNING step_execution_id), context AS (UPDATE batch_step_execution_context SET short_context = ",
+            " AND current_setting('batch.chunk', true) = 'open' RETURNING step_execution_id), context AS (UPDATE batch_step_execution_context SET short_context = ",
         );
         out.push_bind_param::<Text, _>(&self.context.short)?;
         out.push_sql(", serialized_context = ");
         out.push_bind_param::<Nullable<Text>, _>(&self.context.serialized)?;
         out.push_sql(
             " WHERE step_execution_id IN (SELECT step_execution_id FROM step) RETURNING 1) \
-             SELECT (SELECT COUNT(*) FROM step), (SELECT COUNT(*) FROM context)",
+             SELECT (SELECT COUNT(*) FROM step), (SELECT COUNT(*) FROM context), \
+             COALESCE(current_setting('batch.chunk', true) = 'open', false)",
         );
         Ok(())
     }

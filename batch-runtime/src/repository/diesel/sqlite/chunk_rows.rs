@@ -32,7 +32,11 @@ pub(super) fn write(connection: &mut Connection, rows: &ChunkRows<'_>) -> QueryR
         0 => 0,
         _ => UpdateContext(rows).execute(connection)?,
     };
-    Ok(UpdatedRows { steps, contexts })
+    Ok(UpdatedRows {
+        steps,
+        contexts,
+        has_ended: false,
+    })
 }
 
 /// Updates the row of the step; the values are those of `STEP`.
