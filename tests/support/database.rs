@@ -179,6 +179,18 @@ impl Outside {
             "NEW.READ_COUNT <> NEW.WRITE_COUNT + NEW.FILTER_COUNT + NEW.PROCESS_SKIP_COUNT + NEW.WRITE_SKIP_COUNT",
             "the item balance is broken",
         )];
+        statements.push(self.refusal(
+            "counts",
+            "BATCH_STEP_EXECUTION",
+            "NEW.COMMIT_COUNT < OLD.COMMIT_COUNT OR NEW.ROLLBACK_COUNT < OLD.ROLLBACK_COUNT OR NEW.READ_COUNT < OLD.READ_COUNT",
+            "a count went back",
+        ));
+        statements.push(self.refusal(
+            "fence",
+            "BATCH_JOB_INSTANCE_LEASE",
+            "NEW.FENCE < OLD.FENCE",
+            "the fence went back",
+        ));
         for table in ["BATCH_JOB_EXECUTION", "BATCH_STEP_EXECUTION"] {
             let rules = [
                 (
@@ -214,6 +226,31 @@ impl Outside {
         for statement in statements {
             self.execute(&statement).expect("the trigger is installed");
         }
+    }
+
+    /// Installs a trigger that rejects a second live execution of an instance.
+    pub fn reject_second_live_execution(&mut self) {
+        let message = "two live executions";
+        let others = "SELECT 1 FROM BATCH_JOB_EXECUTION WHERE JOB_INSTANCE_ID = NEW.JOB_INSTANCE_ID
+            AND END_TIME IS NULL AND NEW.END_TIME IS NULL AND JOB_EXECUTION_ID <> NEW.JOB_EXECUTION_ID";
+        let trigger = "CREATE TRIGGER live AFTER INSERT ON BATCH_JOB_EXECUTION";
+        let statement = match self {
+            Self::Sqlite(_) => {
+                format!("{trigger} BEGIN SELECT RAISE(ABORT, '{message}') WHERE EXISTS ({others}); END;")
+            }
+            #[cfg(feature = "servers")]
+            Self::Postgres(_) => format!(
+                "CREATE FUNCTION refuse_second() RETURNS trigger LANGUAGE plpgsql
+                     AS $$ BEGIN IF EXISTS ({others}) THEN RAISE EXCEPTION '{message}'; END IF; RETURN NULL; END $$;
+                 {trigger} FOR EACH ROW EXECUTE FUNCTION refuse_second();"
+            ),
+            #[cfg(feature = "servers")]
+            Self::Mariadb(_) => format!(
+                "{trigger} FOR EACH ROW IF EXISTS ({others}) THEN
+                     SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = '{message}'; END IF;"
+            ),
+        };
+        self.execute(&statement).expect("the trigger is installed");
     }
 }
 

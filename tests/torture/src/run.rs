@@ -1,0 +1,90 @@
+//! Runs a case: launches with faults, then launches until the instance is complete, with all checks.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use crate::case::{Case, FaultKind};
+use crate::faults;
+use crate::invariants;
+use crate::plant::Plant;
+use crate::violation::{Checked, Invariant, Violation};
+use crate::world::{Databases, World};
+
+/// What has happened in a run of cases.
+#[derive(Default)]
+pub(crate) struct Tally {
+    pub(crate) cases: u64,
+    pub(crate) launches: u64,
+    /// The faults that struck, by kind.
+    pub(crate) faults: BTreeMap<String, u64>,
+}
+
+impl Tally {
+    fn struck(&mut self, kind: FaultKind) {
+        let name = format!("{kind:?}");
+        let name = name.split('(').next().unwrap_or_default().to_owned();
+        *self.faults.entry(name).or_default() += 1;
+    }
+}
+
+/// The time in which an instance has to complete after the last fault.
+const LIVENESS: Duration = Duration::from_secs(60);
+
+/// Runs a case.
+pub(crate) fn case(databases: &Databases, case: &Case, plant: Option<Plant>, tally: &mut Tally) -> Checked {
+    let mut world = World::new(databases, case, plant);
+    if plant == Some(Plant::Hang) {
+        world.patience = Duration::from_secs(3);
+    }
+    tally.cases += 1;
+    for fault in &case.faults {
+        if world.is_complete() {
+            break;
+        }
+        let disturbed = faults::launch(&world, case, fault)?;
+        tally.launches += disturbed.ended.len() as u64;
+        let kind = disturbed.struck.then_some(fault.kind);
+        kind.into_iter().for_each(|kind| tally.struck(kind));
+        invariants::after_launch(&world, &disturbed.ended, kind)?;
+    }
+    until_complete(&world, case, tally)?;
+    if let Some(plant) = plant {
+        crate::self_test::plant_in_repository(&world, plant)?;
+    }
+    let again = world.launch()?;
+    if again.code != Some(2) {
+        let what = format!("a complete instance was launched again: {:?} {}", again.code, again.said);
+        return Err(Violation::new(Invariant::I8, what));
+    }
+    invariants::after_launch(&world, &[again], None)?;
+    invariants::complete(&world, case)
+}
+
+/// Launches until the instance is complete. Each launch may only fail as planned.
+fn until_complete(world: &World<'_>, case: &Case, tally: &mut Tally) -> Checked {
+    let begin = Instant::now();
+    let mut failures = 0;
+    while !world.is_complete() {
+        let ended = world.launch()?;
+        tally.launches += 1;
+        match ended.code {
+            Some(1) => {
+                failures += 1;
+                invariants::planned_cause(world, &ended)?;
+            }
+            Some(0) => {}
+            // The lease of a dead owner has not expired.
+            Some(2) if ended.said.contains("is running") => std::thread::sleep(Duration::from_millis(50)),
+            code => {
+                let what = format!("an undisturbed launch ended with {code:?}: {}", ended.said);
+                return Err(Violation::new(Invariant::I14, what));
+            }
+        }
+        if failures > case.planned_failures() || begin.elapsed() > LIVENESS {
+            let what = format!("not complete after {failures} failures: {}", ended.said);
+            return Err(Violation::new(Invariant::I14, what));
+        }
+        invariants::after_launch(world, &[ended], None)?;
+    }
+    Ok(())
+}
