@@ -246,7 +246,7 @@ fn the_checker_finds_every_error() {
 }
 
 /// The rejected updates of the running step, each with the trigger's message.
-const REFUSED: [(&str, &str); 9] = [
+const REFUSED: [(&str, &str); 10] = [
     (
         "UPDATE BATCH_STEP_EXECUTION SET VERSION = VERSION + 1, READ_COUNT = READ_COUNT + 1",
         "the item balance is broken",
@@ -278,7 +278,11 @@ const REFUSED: [(&str, &str); 9] = [
     ),
     (
         "UPDATE BATCH_STEP_EXECUTION SET VERSION = VERSION + 1, COMMIT_COUNT = COMMIT_COUNT - 1",
-        "a count or a time went back",
+        "a count went back",
+    ),
+    (
+        "UPDATE BATCH_STEP_EXECUTION SET VERSION = VERSION + 1, LAST_UPDATED = '2000-01-01'",
+        "a time went back",
     ),
     (
         "BEGIN; UPDATE BATCH_STEP_EXECUTION SET VERSION = VERSION + 1, STATUS = 'FAILED', END_TIME = LAST_UPDATED;

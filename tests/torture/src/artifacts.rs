@@ -170,7 +170,7 @@ impl Results {
         }
         match self.bad.contains(&item) {
             true => Err(Bad.into()),
-            false => Ok((item % self.filter != 0).then_some(number)),
+            false => Ok((!item.is_multiple_of(self.filter)).then_some(number)),
         }
     }
 }
@@ -303,7 +303,10 @@ impl Task {
             return Err(planned_failure(&self.step, self.from));
         }
         let execution = self.step_context.execution_id();
-        let insert = format!("INSERT INTO ran (step, execution) VALUES ('{}', {execution})", self.step);
+        let insert = format!(
+            "INSERT INTO ran (step, execution) VALUES ('{}', {execution})",
+            self.step
+        );
         outside(&self.job, &insert)?;
         Ok("DONE".to_owned())
     }

@@ -180,7 +180,10 @@ fn collect<'c>(elements: &'c [Element], parts: &[u32], found: &mut Vec<(&'c Chun
         match element {
             Element::Chunk(chunk) if chunk.parts > 0 => found.push((chunk, (1..=chunk.parts).collect())),
             Element::Chunk(chunk) => found.push((chunk, parts.to_vec())),
-            Element::Batchlet(_) | Element::Decision { passes_over: true, .. } => {}
+            Element::Batchlet(_)
+            | Element::Decision {
+                passes_over: true, ..
+            } => {}
             Element::Split { flows, .. } => flows.iter().for_each(|flow| collect(flow, parts, found)),
             Element::Flow { parts, elements, .. } => {
                 let parts: Vec<u32> = (1..=*parts).collect();

@@ -95,17 +95,27 @@ fn while_it_runs(world: &World<'_>, fault: &Fault) -> Checked<Disturbed> {
 /// Lets the fault happen to a process. Returns the ends of other launches.
 fn happen(world: &World<'_>, fault: &Fault, process: &mut Process) -> Checked<Vec<Ended>> {
     let is_held = matches!(fault.moment, Moment::Call(_));
-    let refused = |others: Vec<Ended>| match is_held {
-        true => others.into_iter().map(|ended| must_be_refused(fault.kind, ended)).collect(),
-        false => Ok(others),
+    let refused = |other: Option<Ended>| {
+        let others = other.into_iter();
+        match is_held {
+            true => others.map(|ended| must_be_refused(fault.kind, ended)).collect(),
+            false => Ok(others.collect()),
+        }
     };
     match fault.kind {
         FaultKind::Kill => process.signal("KILL"),
-        FaultKind::Freeze => return frozen(world, process),
+        FaultKind::Freeze => return frozen(world, process, is_held),
         FaultKind::Clock(seconds) => {
             let variables = clock_variables(world, seconds);
-            let extras = Extras { variables, ..Extras::default() };
-            return refused(vec![world.start_beside(&["launch", "job"], &extras).ends(world)?]);
+            let extras = Extras {
+                variables,
+                ..Extras::default()
+            };
+            return refused(
+                world
+                    .start_beside(&["launch", "job"], &extras)
+                    .ends_beside(world)?,
+            );
         }
         FaultKind::Cut => cut(world),
         FaultKind::ServerCrash => {
@@ -119,7 +129,11 @@ fn happen(world: &World<'_>, fault: &Fault, process: &mut Process) -> Checked<Ve
         }
         FaultKind::NoLocks => {
             let _ = fs::remove_dir_all(world.path().join("batch.db-owners"));
-            return refused(vec![world.start_beside(&["launch", "job"], &Extras::default()).ends(world)?]);
+            return refused(
+                world
+                    .start_beside(&["launch", "job"], &Extras::default())
+                    .ends_beside(world)?,
+            );
         }
         FaultKind::Stop => {
             if let Some(execution) = world.newest() {
@@ -129,17 +143,26 @@ fn happen(world: &World<'_>, fault: &Fault, process: &mut Process) -> Checked<Ve
             }
         }
         FaultKind::Abandon | FaultKind::Restart => {
-            let verb = if fault.kind == FaultKind::Abandon { "abandon" } else { "restart" };
+            let verb = if fault.kind == FaultKind::Abandon {
+                "abandon"
+            } else {
+                "restart"
+            };
             if let Some(execution) = world.newest() {
                 let command = world.start_beside(&[verb, &execution], &Extras::default());
-                return refused(vec![command.ends(world)?]).map(|_| Vec::new());
+                return refused(command.ends_beside(world)?).map(|_| Vec::new());
             }
         }
         FaultKind::Purge => {
-            world.start_beside(&["purge", "--keep", "0"], &Extras::default()).ends(world)?;
+            // A process that is not held may complete before, and its instance would rightly be removed.
+            let keep = if is_held { "0" } else { "1" };
+            let purge = world.start_beside(&["purge", "--keep", keep], &Extras::default());
+            purge.ends_beside(world)?;
         }
         FaultKind::Recover => {
-            world.start_beside(&["recover"], &Extras::default()).ends(world)?;
+            world
+                .start_beside(&["recover"], &Extras::default())
+                .ends_beside(world)?;
         }
         FaultKind::Race(_)
         | FaultKind::NoContext
@@ -156,18 +179,23 @@ fn must_be_refused(kind: FaultKind, ended: Ended) -> Checked<Ended> {
         Some(2) if ended.said.contains("is running") => Ok(ended),
         code => Err(Violation::new(
             Invariant::I8,
-            format!("{kind:?}: a command beside a running execution ended with {code:?}: {}", ended.said),
+            format!(
+                "{kind:?}: a command beside a running execution ended with {code:?}: {}",
+                ended.said
+            ),
         )),
     }
 }
 
 /// Suspends the process while others launch its job, until one has taken it over or it is clear that none will.
-fn frozen(world: &World<'_>, process: &mut Process) -> Checked<Vec<Ended>> {
+fn frozen(world: &World<'_>, process: &mut Process, is_owner: bool) -> Checked<Vec<Ended>> {
     process.signal("STOP");
     let begin = Instant::now();
     let mut others = Vec::new();
     let taken_over = loop {
-        let ended = world.start_beside(&["launch", "job"], &Extras::default()).ends(world);
+        let ended = world
+            .start_beside(&["launch", "job"], &Extras::default())
+            .ends_beside(world);
         let ended = match ended {
             Ok(ended) => ended,
             Err(violation) => {
@@ -175,9 +203,11 @@ fn frozen(world: &World<'_>, process: &mut Process) -> Checked<Vec<Ended>> {
                 return Err(violation);
             }
         };
-        let is_refused = ended.code == Some(2) && ended.said.contains("is running");
-        others.push(ended);
-        if !is_refused {
+        let runs = ended
+            .as_ref()
+            .is_some_and(|ended| !(ended.code == Some(2) && ended.said.contains("is running")));
+        others.extend(ended);
+        if runs {
             break true;
         }
         if begin.elapsed() > Duration::from_secs(3) {
@@ -186,7 +216,7 @@ fn frozen(world: &World<'_>, process: &mut Process) -> Checked<Vec<Ended>> {
         thread::sleep(Duration::from_millis(50));
     };
     process.signal("CONT");
-    match taken_over && world.databases.kind == Database::Sqlite {
+    match taken_over && is_owner && world.databases.kind == Database::Sqlite {
         // Its lock shows that the process lives.
         true => Err(Violation::new(
             Invariant::I8,
@@ -263,7 +293,10 @@ fn read_only(world: &World<'_>) -> Checked<Disturbed> {
     match ended.code {
         Some(0) => Err(Violation::new(Invariant::I14, "a job completed without writing")),
         None => Err(Violation::new(Invariant::I14, format!("died: {}", ended.said))),
-        Some(_) => Ok(Disturbed { struck: true, ended: vec![ended] }),
+        Some(_) => Ok(Disturbed {
+            struck: true,
+            ended: vec![ended],
+        }),
     }
 }
 
@@ -285,14 +318,19 @@ fn interrupted(world: &World<'_>, case: &Case) -> Option<Interrupted> {
     let id = rows.iter().find_map(|row| {
         let mut words = row.split_whitespace();
         let (id, name) = (words.next()?, words.next()?);
-        let resumes = !undone.iter().any(|id| name.split(['/', ':']).any(|part| part == *id));
+        let resumes = !undone
+            .iter()
+            .any(|id| name.split(['/', ':']).any(|part| part == *id));
         resumes.then(|| id.to_owned())
     })?;
     let context = world.outside().rows(&format!(
         "SELECT SHORT_CONTEXT AS text FROM BATCH_STEP_EXECUTION_CONTEXT
          WHERE STEP_EXECUTION_ID = {id} AND SERIALIZED_CONTEXT IS NULL"
     ));
-    Some(Interrupted { id, context: context.into_iter().next()? })
+    Some(Interrupted {
+        id,
+        context: context.into_iter().next()?,
+    })
 }
 
 /// Returns the elements that start anew after an interruption.
@@ -302,7 +340,9 @@ fn undone_steps(case: &Case) -> Vec<&str> {
         for element in elements {
             match element {
                 Element::Chunk(chunk) if chunk.logical_tx => found.push(&chunk.id),
-                Element::Flow { id, logical_tx: true, .. } => found.push(id),
+                Element::Flow {
+                    id, logical_tx: true, ..
+                } => found.push(id),
                 Element::Flow { elements, .. } => of(elements, found),
                 Element::Split { flows, .. } => flows.iter().for_each(|flow| of(flow, found)),
                 Element::Chunk(_) | Element::Batchlet(_) | Element::Decision { .. } => {}
@@ -317,19 +357,27 @@ fn undone_steps(case: &Case) -> Vec<&str> {
 /// Launches with a damaged context, which must not count as "from the beginning", and restores it.
 fn with_context(world: &World<'_>, case: &Case, kind: FaultKind) -> Checked<Disturbed> {
     let Some(Interrupted { id, context }) = interrupted(world, case) else {
-        return Ok(Disturbed { struck: false, ended: vec![world.launch()?] });
+        return Ok(Disturbed {
+            struck: false,
+            ended: vec![world.launch()?],
+        });
     };
     let set = |text: &str| {
         format!(
             "UPDATE BATCH_STEP_EXECUTION_CONTEXT SET SHORT_CONTEXT = '{}' WHERE STEP_EXECUTION_ID = {id}",
-            text.replace('\'', "''").replace('\\', match world.databases.kind {
-                Database::Mariadb => "\\\\",
-                _ => "\\",
-            })
+            text.replace('\'', "''").replace(
+                '\\',
+                match world.databases.kind {
+                    Database::Mariadb => "\\\\",
+                    _ => "\\",
+                }
+            )
         )
     };
     let damage = match kind {
-        FaultKind::NoContext => format!("DELETE FROM BATCH_STEP_EXECUTION_CONTEXT WHERE STEP_EXECUTION_ID = {id}"),
+        FaultKind::NoContext => {
+            format!("DELETE FROM BATCH_STEP_EXECUTION_CONTEXT WHERE STEP_EXECUTION_ID = {id}")
+        }
         FaultKind::EmptyContext => set("{}"),
         _ => set("garbage {"),
     };
@@ -349,8 +397,14 @@ fn with_context(world: &World<'_>, case: &Case, kind: FaultKind) -> Checked<Dist
     match ended.code {
         Some(0) => Err(Violation::new(
             Invariant::I9,
-            format!("{kind:?} of step execution {id}: the next launch completed: {}", ended.said),
+            format!(
+                "{kind:?} of step execution {id}: the next launch completed: {}",
+                ended.said
+            ),
         )),
-        _ => Ok(Disturbed { struck: true, ended: vec![ended] }),
+        _ => Ok(Disturbed {
+            struck: true,
+            ended: vec![ended],
+        }),
     }
 }

@@ -12,7 +12,7 @@ pub(crate) fn case(seed: u64) -> Case {
         random: Random::new(seed),
         ids: 0,
     };
-    let elements = maker.elements(Place::Job, 1, 4);
+    let elements = maker.elements(Place::Job, 1, 5);
     let faults = maker.random.within(1, MOST_FAULTS);
     let faults = (0..faults).map(|_| maker.fault()).collect();
     Case {
@@ -72,12 +72,25 @@ impl Maker {
                 let (id, parts) = (self.id("flow"), self.random.within(1, 3) as u32);
                 let logical_tx = self.random.once_in(3);
                 let elements = self.elements(Place::Part, 1, 2);
-                Element::Flow { id, parts, logical_tx, elements }
+                Element::Flow {
+                    id,
+                    parts,
+                    logical_tx,
+                    elements,
+                }
             }
             (3, Place::Job) => {
                 let (id, passes_over) = (self.id("decision"), self.random.once_in(2));
-                let step = Chunk { parts: 0, logical_tx: false, ..self.chunk(place) };
-                Element::Decision { id, passes_over, step }
+                let step = Chunk {
+                    parts: 0,
+                    logical_tx: false,
+                    ..self.chunk(place)
+                };
+                Element::Decision {
+                    id,
+                    passes_over,
+                    step,
+                }
             }
             _ => Element::Chunk(self.chunk(place)),
         }
@@ -99,7 +112,7 @@ impl Maker {
     }
 
     fn chunk(&mut self, place: Place) -> Chunk {
-        let items = self.random.within(0, 60) as u32;
+        let items = self.random.within(0, 120) as u32;
         let parts = if place == Place::Part { 0 } else { self.parts() };
         let mut items_left: Vec<u32> = (1..=items).collect();
         let mut some = |random: &mut Random, most| {
@@ -144,7 +157,7 @@ impl Maker {
             kind = FaultKind::ReadOnly;
         }
         let moment = match self.random.once_in(2) {
-            true => Moment::Call(self.random.within(1, 150) as u32),
+            true => Moment::Call(self.random.within(1, 250) as u32),
             false => Moment::Micros(self.random.within(0, 100_000)),
         };
         Fault { kind, moment }

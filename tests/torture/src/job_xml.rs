@@ -48,13 +48,22 @@ fn write(element: &Element, next: Option<&str>, in_part: bool, xml: &mut String)
             }
             xml.push_str("</split>\n");
         }
-        Element::Flow { id, parts, logical_tx, elements } => {
+        Element::Flow {
+            id,
+            parts,
+            logical_tx,
+            elements,
+        } => {
             let _ = writeln!(xml, "<flow id=\"{id}\"{to_next}>");
             sequence(elements, true, xml);
             partition(&steps_of(elements), *parts, *logical_tx, xml);
             xml.push_str("</flow>\n");
         }
-        Element::Decision { id, passes_over, step } => {
+        Element::Decision {
+            id,
+            passes_over,
+            step,
+        } => {
             let answer = if *passes_over { "OVER" } else { "INTO" };
             let over = match next {
                 Some(next) => format!("<next on=\"OVER\" to=\"{next}\"/>"),

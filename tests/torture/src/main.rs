@@ -6,7 +6,11 @@
 //!
 //! A case that breaks a promise is made smaller and written to a file, which `--replay` runs again.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
-#![allow(clippy::cast_possible_truncation, clippy::cast_possible_wrap, reason = "small numbers")]
+#![allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_possible_wrap,
+    reason = "small numbers"
+)]
 
 mod artifacts;
 mod case;
@@ -94,7 +98,8 @@ fn main() -> ExitCode {
 /// Runs the case in a file.
 fn replay(databases: &Databases, file: &Path) -> Vec<String> {
     let text = fs::read_to_string(file).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
-    let case: Case = serde_json::from_str(&text).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
+    let case: Case =
+        serde_json::from_str(&text).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
     println!("{}", job_xml::of(&case));
     let end = run::case(databases, &case, None, &mut Tally::default());
     end.err().iter().map(ToString::to_string).collect()
@@ -118,7 +123,11 @@ fn torture(databases: &Databases, arguments: &Arguments) -> Vec<String> {
             break;
         }
         let case = generate::case(seed);
-        println!("seed {seed}: {} elements, {} faults", case.elements.len(), case.faults.len());
+        println!(
+            "seed {seed}: {} elements, {} faults",
+            case.elements.len(),
+            case.faults.len()
+        );
         if let Err(violation) = run::case(databases, &case, None, &mut tally) {
             println!("seed {seed}: {violation}");
             problems.push(record(databases, arguments, case, violation));

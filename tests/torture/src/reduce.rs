@@ -41,10 +41,12 @@ fn smaller(case: &Case) -> Vec<Case> {
         smaller.faults.remove(at);
         smaller
     });
-    let elements = lists_without_one(&case.elements).into_iter().map(|elements| Case {
-        elements,
-        ..case.clone()
-    });
+    let elements = lists_without_one(&case.elements)
+        .into_iter()
+        .map(|elements| Case {
+            elements,
+            ..case.clone()
+        });
     let mut all: Vec<Case> = elements.chain(faults).collect();
     all.iter_mut().for_each(|case| case.seed = 0);
     all.retain(|case| is_valid(&case.elements));
@@ -87,19 +89,29 @@ fn smaller_elements(element: &Element) -> Vec<Element> {
                 lists_without_one(&flows[at]).into_iter().map(move |flow| {
                     let mut flows = flows.clone();
                     flows[at] = flow;
-                    Element::Split { id: id.clone(), flows }
+                    Element::Split {
+                        id: id.clone(),
+                        flows,
+                    }
                 })
             };
             (0..flows.len()).flat_map(of_flow).collect()
         }
-        Element::Flow { id, parts, logical_tx, elements } => {
+        Element::Flow {
+            id,
+            parts,
+            logical_tx,
+            elements,
+        } => {
             let with = |parts, elements| Element::Flow {
                 id: id.clone(),
                 parts,
                 logical_tx: *logical_tx,
                 elements,
             };
-            let lists = lists_without_one(elements).into_iter().map(|elements| with(*parts, elements));
+            let lists = lists_without_one(elements)
+                .into_iter()
+                .map(|elements| with(*parts, elements));
             let fewer = (*parts > 1).then(|| with(1, elements.clone()));
             lists.chain(fewer).collect()
         }

@@ -53,7 +53,10 @@ pub(crate) fn case(databases: &Databases, case: &Case, plant: Option<Plant>, tal
     }
     let again = world.launch()?;
     if again.code != Some(2) {
-        let what = format!("a complete instance was launched again: {:?} {}", again.code, again.said);
+        let what = format!(
+            "a complete instance was launched again: {:?} {}",
+            again.code, again.said
+        );
         return Err(Violation::new(Invariant::I8, what));
     }
     invariants::after_launch(&world, &[again], None)?;
@@ -65,7 +68,10 @@ fn until_complete(world: &World<'_>, case: &Case, tally: &mut Tally) -> Checked 
     let begin = Instant::now();
     let mut failures = 0;
     while !world.is_complete() {
-        let ended = world.launch()?;
+        let ended = match world.newest().filter(|_| failures % 2 == 1) {
+            Some(failed) => world.operate(&["restart", &failed])?,
+            None => world.launch()?,
+        };
         tally.launches += 1;
         match ended.code {
             Some(1) => {

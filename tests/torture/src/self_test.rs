@@ -35,7 +35,10 @@ const PLANTED: [Planted; 18] = [
     (Plant::Hang, &[Invariant::I14]),
     (Plant::OtherCause, &[Invariant::I15]),
     (Plant::Locked, &[Invariant::I13]),
-    (Plant::Row("UPDATE written SET undone = 1 WHERE n = 2"), &[Invariant::I1]),
+    (
+        Plant::Row("UPDATE written SET undone = 1 WHERE n = 2"),
+        &[Invariant::I1],
+    ),
     (
         Plant::Row(with_step!("other", "NULL", "STARTED", commits 0, read_skips 0;
             "UPDATE BATCH_STEP_EXECUTION SET READ_COUNT = 1, VERSION = 2 WHERE STEP_EXECUTION_ID = 9999")),
@@ -71,7 +74,10 @@ const PLANTED: [Planted; 18] = [
             "UPDATE BATCH_STEP_EXECUTION SET COMMIT_COUNT = 2, VERSION = 2 WHERE STEP_EXECUTION_ID = 9999")),
         &[Invariant::I9],
     ),
-    (Plant::Row("UPDATE BATCH_JOB_INSTANCE_LEASE SET FENCE = FENCE - 1"), &[Invariant::I10]),
+    (
+        Plant::Row("UPDATE BATCH_JOB_INSTANCE_LEASE SET FENCE = FENCE - 1"),
+        &[Invariant::I10],
+    ),
     (
         Plant::Row(with_step!("load", "END_TIME", "FAILED", commits 0, read_skips 1; "")),
         &[Invariant::I11],
@@ -135,10 +141,9 @@ pub(crate) fn plant_in_repository(world: &World<'_>, plant: Plant) -> Checked {
     match plant {
         Plant::Row(statement) => match world.outside().execute(statement) {
             Ok(()) => Ok(()),
-            Err(error) => invariants::refusal(&error.to_string()).map_or_else(
-                || panic!("{statement}: {error}"),
-                Err,
-            ),
+            Err(error) => {
+                invariants::refusal(&error.to_string()).map_or_else(|| panic!("{statement}: {error}"), Err)
+            }
         },
         Plant::Locked => {
             let owners = world.path().join("batch.db-owners");

@@ -24,6 +24,8 @@ pub(crate) const CHILD: &str = "TORTURE_CHILD";
 const LEASE: &str = "1";
 /// A process that runs longer hangs.
 const PATIENCE: Duration = Duration::from_secs(60);
+/// A process that takes longer beside one that waits for its fault waits for the database file.
+const LOCKED: Duration = Duration::from_secs(2);
 
 /// The database of a run, for all its cases.
 pub(crate) struct Databases {
@@ -166,7 +168,12 @@ impl<'d> World<'d> {
 
     /// Launches the job, undisturbed, and waits for the end.
     pub(crate) fn launch(&self) -> Checked<Ended> {
-        self.start(&["launch", "job"], &Extras::default()).ends(self)
+        self.operate(&["launch", "job"])
+    }
+
+    /// Runs a command of the operator, undisturbed, and waits for its end.
+    pub(crate) fn operate(&self, arguments: &[&str]) -> Checked<Ended> {
+        self.start(arguments, &Extras::default()).ends(self)
     }
 
     /// Returns the newest job execution.
@@ -218,7 +225,24 @@ impl Process {
 
     pub(crate) fn signal(&self, name: &str) {
         let kill = format!("kill -{name} {}", self.child.id());
-        let _ = Command::new("sh").args(["-c", &kill]).stderr(Stdio::null()).status();
+        let _ = Command::new("sh")
+            .args(["-c", &kill])
+            .stderr(Stdio::null())
+            .status();
+    }
+
+    /// Waits for its end beside a process that may hold the lock of the database file; `None` if it waits for that lock.
+    pub(crate) fn ends_beside(mut self, world: &World<'_>) -> Checked<Option<Ended>> {
+        let begin = Instant::now();
+        while self.runs() && begin.elapsed() < LOCKED {
+            thread::sleep(Duration::from_millis(2));
+        }
+        let waits = world.databases.kind == Database::Sqlite && self.runs();
+        if waits {
+            self.signal("KILL");
+        }
+        let ended = self.ends(world)?;
+        Ok((!waits).then_some(ended))
     }
 
     /// Waits for its end.
@@ -233,7 +257,11 @@ impl Process {
             thread::sleep(Duration::from_millis(2));
         }
         let code = self.child.wait().unwrap().code();
-        let said: String = self.output.drain(..).map(|output| output.join().unwrap()).collect();
+        let said: String = self
+            .output
+            .drain(..)
+            .map(|output| output.join().unwrap())
+            .collect();
         match hangs {
             true => Err(Violation::new(Invariant::I14, format!("a process hangs: {said}"))),
             false => Ok(Ended {

@@ -24,7 +24,8 @@ impl JobStore for MemoryRepository {
         if is_changed(&tables, lease, execution, "record the start of the job execution")? {
             return Ok(false);
         }
-        let now = self.now();
+        // The clock may have been set back since the execution was created.
+        let now = self.now().max(execution.created);
         execution.version += 1;
         execution.status = BatchStatus::Started;
         execution.started = Some(now);
@@ -58,9 +59,7 @@ impl JobStore for MemoryRepository {
         };
         tables.release(lease);
         // The clock may have been set back meanwhile.
-        let now = execution
-            .started
-            .map_or(self.now(), |started| started.max(self.now()));
+        let now = self.now().max(execution.started.unwrap_or(execution.created));
         execution.version += 1;
         execution.status = ending.status;
         execution.exit_status.clone_from(&ending.exit_status);

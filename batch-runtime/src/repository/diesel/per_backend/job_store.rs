@@ -30,7 +30,9 @@ impl JobStore for Repository {
 
     fn begin_job(&self, lease: &Lease, execution: &mut JobExecution) -> Result<bool, RepositoryError> {
         const ACTION: &str = "record the start of the job execution";
-        let (started, now) = (BatchStatus::Started, self.now());
+        // The clock may have been set back since the execution was created.
+        let now = self.now().max(self.column(execution.created));
+        let started = BatchStatus::Started;
         let is_started = self.pool.write_idempotent(ACTION, |connection, in_doubt| {
             let row = job_execution::table
                 .find(execution.id.0)
@@ -67,9 +69,8 @@ impl JobStore for Repository {
     ) -> Result<bool, RepositoryError> {
         const ACTION: &str = "record the end of the job execution";
         // The clock may have been set back meanwhile.
-        let now = execution
-            .started
-            .map_or(self.now(), |started| self.column(started).max(self.now()));
+        let begin = execution.started.unwrap_or(execution.created);
+        let now = self.now().max(self.column(begin));
         let message = stored_message(&ending.message, self.settings.max_varchar);
         let is_ended = self.pool.write_idempotent(ACTION, |connection, in_doubt| {
             let row = job_execution::table

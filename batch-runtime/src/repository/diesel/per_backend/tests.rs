@@ -426,6 +426,29 @@ fn an_execution_closed_for_a_dead_owner_does_not_end_before_its_start() {
     }
 }
 
+/// The clock of the host is set back between the creation of an execution and its start, or its end.
+///
+/// Spec: REPO-42, REPO-43
+#[test]
+fn an_execution_does_not_start_or_end_before_its_creation() {
+    let place = Place::new();
+    let mut repository = zombie_at(&place, Arc::new(FixedClock(2_000_000)));
+    let Claim {
+        mut execution, lease, ..
+    } = claim(&repository).unwrap();
+    let mut never_started = execution.clone();
+    repository.clock = Arc::new(FixedClock(1_000));
+    assert!(repository.begin_job(&lease, &mut execution).unwrap());
+    let stored = repository.job_execution(execution.id).unwrap().unwrap();
+    assert!(stored.started >= Some(stored.created), "{stored:?}");
+
+    never_started.version = execution.version;
+    let ending = Ending::of(BatchStatus::Failed, String::new());
+    repository.end_job(&lease, &mut never_started, &ending).unwrap();
+    let stored = repository.job_execution(execution.id).unwrap().unwrap();
+    assert!(stored.ended >= Some(stored.created), "{stored:?}");
+}
+
 /// A statement that fails and rolls back the transaction, on each table in turn: its own error is reported, not that
 /// of a following ROLLBACK.
 ///
