@@ -281,7 +281,7 @@ const REFUSED: [(&str, &str); 10] = [
         "a count went back",
     ),
     (
-        "UPDATE BATCH_STEP_EXECUTION SET VERSION = VERSION + 1, LAST_UPDATED = '2000-01-01'",
+        "UPDATE BATCH_STEP_EXECUTION SET VERSION = VERSION + 1, LAST_UPDATED = LAST_UPDATED - 1",
         "a time went back",
     ),
     (
