@@ -38,7 +38,7 @@ impl Query for ColumnsOf {
 impl RunQueryDsl<PgConnection> for ColumnsOf {}
 
 impl QueryFragment<Pg> for ColumnsOf {
-    /// A cast to `varchar(5)` would cut a text; to the type without its length, it leaves the check to the column.
+    // A cast to `varchar(5)` would cut a text; to the type without its length, it leaves the check to the column.
     fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Pg>) -> QueryResult<()> {
         out.push_sql(
             "SELECT attname::text, format_type(atttypid, -1) FROM pg_attribute WHERE attrelid = to_regclass(",

@@ -27,7 +27,7 @@ pub(crate) const CALLS: &str = "calls-";
 /// The message of every planned failure.
 pub(crate) const PLANNED: &str = "planned failure";
 
-/// Counts the calls of all artifacts; the one that has to waits until the fault has happened.
+/// Counts the calls of all artifacts. The chosen one waits until the fault has happened.
 fn call(artifact: u32, what: &str) {
     static CALL: AtomicU32 = AtomicU32::new(0);
     static HOLD_AT: OnceLock<Option<u32>> = OnceLock::new();
@@ -67,12 +67,12 @@ fn planned_failure(step: &str, number: u32) -> BatchError {
     BatchError::msg(format!("{text} of {step} at {number}"))
 }
 
-/// Items that are skipped.
+/// The error of an item that is skipped.
 #[derive(Debug, BatchException)]
 #[batch_exception(class = "torture.Bad")]
 struct Bad;
 
-/// Errors that a retry mends.
+/// An error that a retry fixes.
 #[derive(Debug, BatchException)]
 #[batch_exception(class = "torture.Transient")]
 struct Transient;
@@ -194,7 +194,7 @@ struct Rows {
 }
 
 /// The transient errors that this process has had.
-static THROWN: Mutex<BTreeSet<u32>> = Mutex::new(BTreeSet::new());
+static THROWN: Mutex<BTreeSet<(String, u32)>> = Mutex::new(BTreeSet::new());
 
 #[item_writer]
 impl Rows {
@@ -212,7 +212,7 @@ impl Rows {
             if self.bad.contains(&item) {
                 return Err(Bad.into());
             }
-            if self.transient.contains(&item) && THROWN.lock().unwrap().insert(*number) {
+            if self.transient.contains(&item) && THROWN.lock().unwrap().insert((self.step.clone(), *number)) {
                 return Err(Transient.into());
             }
             let insert = format!(
@@ -303,10 +303,9 @@ impl Task {
             return Err(planned_failure(&self.step, self.from));
         }
         let execution = self.step_context.execution_id();
-        let insert = format!(
-            "INSERT INTO ran (step, execution) VALUES ('{}', {execution})",
-            self.step
-        );
+        let (step, part) = (&self.step, self.from);
+        let insert =
+            format!("INSERT INTO ran (step, part, execution) VALUES ('{step}', {part}, {execution})");
         outside(&self.job, &insert)?;
         Ok("DONE".to_owned())
     }

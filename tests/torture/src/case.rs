@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// A job, and what happens to it.
+/// A job and its faults.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Case {
     /// The seed that it was made of; 0 for one that was reduced.
@@ -73,14 +73,14 @@ pub(crate) struct Batchlet {
     pub(crate) fails: bool,
 }
 
-/// What happens during a launch.
+/// The fault of a launch.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Fault {
     pub(crate) kind: FaultKind,
     pub(crate) moment: Moment,
 }
 
-/// When it happens.
+/// The time of a fault.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) enum Moment {
     /// At this call of an artifact, which waits until the fault has happened.
@@ -123,8 +123,14 @@ pub(crate) enum FaultKind {
 }
 
 impl FaultKind {
+    /// Returns its name, without its size.
+    pub(crate) fn name(self) -> String {
+        let name = format!("{self:?}");
+        name.split('(').next().unwrap_or_default().to_owned()
+    }
+
     /// All kinds, with sizes to choose from.
-    pub(crate) const ALL: [Self; 20] = [
+    pub(crate) const ALL: [Self; 21] = [
         Self::Kill,
         Self::Kill,
         Self::Kill,
@@ -145,6 +151,7 @@ impl FaultKind {
         Self::NoContext,
         Self::EmptyContext,
         Self::DamagedContext,
+        Self::ReadOnly,
     ];
 }
 
@@ -156,7 +163,30 @@ impl Case {
         found
     }
 
-    /// Returns whether a planned failure is left for a launch.
+    /// Returns the ids of the batchlets, each with its parts.
+    pub(crate) fn tasks(&self) -> Vec<(&str, Vec<u32>)> {
+        fn of<'c>(elements: &'c [Element], parts: &[u32], found: &mut Vec<(&'c str, Vec<u32>)>) {
+            for element in elements {
+                match element {
+                    Element::Batchlet(task) if task.parts > 0 => {
+                        found.push((&task.id, (1..=task.parts).collect()))
+                    }
+                    Element::Batchlet(task) => found.push((&task.id, parts.to_vec())),
+                    Element::Split { flows, .. } => flows.iter().for_each(|flow| of(flow, parts, found)),
+                    Element::Flow { parts, elements, .. } => {
+                        let parts: Vec<u32> = (1..=*parts).collect();
+                        of(elements, &parts, found);
+                    }
+                    Element::Chunk(_) | Element::Decision { .. } => {}
+                }
+            }
+        }
+        let mut found = Vec::new();
+        of(&self.elements, &[0], &mut found);
+        found
+    }
+
+    /// Returns the number of planned failures.
     pub(crate) fn planned_failures(&self) -> usize {
         fn of(elements: &[Element]) -> usize {
             elements.iter().map(count).sum()

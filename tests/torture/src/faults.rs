@@ -11,7 +11,7 @@ use batch_tests::database::Database;
 use crate::artifacts::GO;
 use crate::case::{Case, Fault, FaultKind, Moment};
 use crate::violation::{Checked, Invariant, Violation};
-use crate::world::{Ended, Extras, Process, World};
+use crate::world::{Ended, Extras, LEASE, Process, World};
 
 /// The file with the offset of the wall clock.
 const CLOCK: &str = "clock";
@@ -27,15 +27,43 @@ pub(crate) struct Disturbed {
     pub(crate) struck: bool,
     /// The launches, first the disturbed one.
     pub(crate) ended: Vec<Ended>,
+    /// The commands beside them.
+    pub(crate) commands: Vec<Ended>,
+}
+
+impl Disturbed {
+    /// A launch that no fault has disturbed, because the machine, the database or the state of the job does not allow it.
+    fn not(ended: Ended) -> Self {
+        Self {
+            struck: false,
+            ended: vec![ended],
+            commands: Vec::new(),
+        }
+    }
+
+    fn by(ended: Vec<Ended>) -> Self {
+        Self {
+            struck: true,
+            ended,
+            commands: Vec::new(),
+        }
+    }
+}
+
+/// The processes beside a disturbed launch.
+#[derive(Default)]
+struct Beside {
+    launches: Vec<Ended>,
+    commands: Vec<Ended>,
+    /// False if the fault has turned out to be none.
+    struck: bool,
 }
 
 /// Launches the job, and lets the fault happen.
 pub(crate) fn launch(world: &World<'_>, case: &Case, fault: &Fault) -> Checked<Disturbed> {
+    until_lease_has_expired(world);
     match fault.kind {
-        kind if !is_possible(world, kind) => Ok(Disturbed {
-            struck: false,
-            ended: vec![world.launch()?],
-        }),
+        kind if !is_possible(world.databases.kind, kind) => Ok(Disturbed::not(world.launch()?)),
         FaultKind::NoContext | FaultKind::EmptyContext | FaultKind::DamagedContext => {
             with_context(world, case, fault.kind)
         }
@@ -45,9 +73,17 @@ pub(crate) fn launch(world: &World<'_>, case: &Case, fault: &Fault) -> Checked<D
     }
 }
 
+/// Waits for the lease of a dead owner, which nothing but time shows to be dead: before, no launch would get to its fault.
+fn until_lease_has_expired(world: &World<'_>) {
+    let open = "SELECT STATUS AS text FROM BATCH_JOB_EXECUTION WHERE END_TIME IS NULL";
+    if world.databases.kind != Database::Sqlite && !world.outside().rows(open).is_empty() {
+        thread::sleep(LEASE + Duration::from_millis(100));
+    }
+}
+
 /// Returns whether the machine and the database can have the fault.
-pub(crate) fn is_possible(world: &World<'_>, kind: FaultKind) -> bool {
-    let is_sqlite = world.databases.kind == Database::Sqlite;
+pub(crate) fn is_possible(database: Database, kind: FaultKind) -> bool {
+    let is_sqlite = database == Database::Sqlite;
     match kind {
         FaultKind::Clock(_) => faketime().is_some(),
         FaultKind::Cut | FaultKind::ServerCrash => !is_sqlite,
@@ -80,28 +116,29 @@ fn while_it_runs(world: &World<'_>, fault: &Fault) -> Checked<Disturbed> {
         }
     };
     if !is_there {
-        return Ok(Disturbed {
-            struck: false,
-            ended: vec![process.ends(world)?],
-        });
+        return Ok(Disturbed::not(process.ends(world)?));
     }
-    let others = happen(world, fault, &mut process);
+    let beside = happen(world, fault, &mut process);
     let _ = File::create(world.path().join(GO));
-    let mut ended = vec![process.ends(world)?];
-    ended.extend(others?);
-    Ok(Disturbed { struck: true, ended })
+    let ended = process.ends(world)?;
+    let Beside {
+        launches,
+        commands,
+        struck,
+    } = beside?;
+    // A signal may come too late.
+    let struck = struck && (fault.kind != FaultKind::Kill || ended.code.is_none());
+    let ended = std::iter::once(ended).chain(launches).collect();
+    Ok(Disturbed {
+        struck,
+        ended,
+        commands,
+    })
 }
 
-/// Lets the fault happen to a process. Returns the ends of other launches.
-fn happen(world: &World<'_>, fault: &Fault, process: &mut Process) -> Checked<Vec<Ended>> {
+/// Lets the fault happen to a process.
+fn happen(world: &World<'_>, fault: &Fault, process: &mut Process) -> Checked<Beside> {
     let is_held = matches!(fault.moment, Moment::Call(_));
-    let refused = |other: Option<Ended>| {
-        let others = other.into_iter();
-        match is_held {
-            true => others.map(|ended| must_be_refused(fault.kind, ended)).collect(),
-            false => Ok(others.collect()),
-        }
-    };
     match fault.kind {
         FaultKind::Kill => process.signal("KILL"),
         FaultKind::Freeze => return frozen(world, process, is_held),
@@ -111,11 +148,11 @@ fn happen(world: &World<'_>, fault: &Fault, process: &mut Process) -> Checked<Ve
                 variables,
                 ..Extras::default()
             };
-            return refused(
-                world
-                    .start_beside(&["launch", "job"], &extras)
-                    .ends_beside(world)?,
-            );
+            return launch_beside(world, fault, &extras);
+        }
+        FaultKind::NoLocks => {
+            let _ = fs::remove_dir_all(world.path().join("batch.db-owners"));
+            return launch_beside(world, fault, &Extras::default());
         }
         FaultKind::Cut => cut(world),
         FaultKind::ServerCrash => {
@@ -125,58 +162,81 @@ fn happen(world: &World<'_>, fault: &Fault, process: &mut Process) -> Checked<Ve
         }
         FaultKind::FullDisk => {
             let limit = format!("prlimit --fsize=4096:4096 --pid {}", process.child.id());
-            let _ = std::process::Command::new("sh").args(["-c", &limit]).status();
+            let limited = std::process::Command::new("sh").args(["-c", &limit]).status();
+            return Ok(Beside {
+                struck: limited.is_ok_and(|status| status.success()),
+                ..Beside::default()
+            });
         }
-        FaultKind::NoLocks => {
-            let _ = fs::remove_dir_all(world.path().join("batch.db-owners"));
-            return refused(
-                world
-                    .start_beside(&["launch", "job"], &Extras::default())
-                    .ends_beside(world)?,
-            );
-        }
-        FaultKind::Stop => {
-            if let Some(execution) = world.newest() {
-                let stop = world.start_beside(&["stop", &execution], &Extras::default());
-                let _ = File::create(world.path().join(GO));
-                stop.ends(world)?;
-            }
-        }
-        FaultKind::Abandon | FaultKind::Restart => {
-            let verb = if fault.kind == FaultKind::Abandon {
-                "abandon"
-            } else {
-                "restart"
-            };
-            if let Some(execution) = world.newest() {
-                let command = world.start_beside(&[verb, &execution], &Extras::default());
-                return refused(command.ends_beside(world)?).map(|_| Vec::new());
-            }
-        }
-        FaultKind::Purge => {
-            // A process that is not held may complete before, and its instance would rightly be removed.
-            let keep = if is_held { "0" } else { "1" };
-            let purge = world.start_beside(&["purge", "--keep", keep], &Extras::default());
-            purge.ends_beside(world)?;
-        }
-        FaultKind::Recover => {
-            world
-                .start_beside(&["recover"], &Extras::default())
-                .ends_beside(world)?;
-        }
-        FaultKind::Race(_)
-        | FaultKind::NoContext
-        | FaultKind::EmptyContext
-        | FaultKind::DamagedContext
-        | FaultKind::ReadOnly => {}
+        _ => return operate_beside(world, fault, is_held),
     }
-    Ok(Vec::new())
+    Ok(Beside {
+        struck: true,
+        ..Beside::default()
+    })
 }
 
-/// A live owner is never replaced, and nothing can be done to its execution.
-fn must_be_refused(kind: FaultKind, ended: Ended) -> Checked<Ended> {
+/// Launches the job in another process.
+fn launch_beside(world: &World<'_>, fault: &Fault, extras: &Extras) -> Checked<Beside> {
+    let other = world
+        .start_beside(&["launch", "job"], extras)
+        .ends_beside(world)?;
+    let launches: Vec<Ended> = other.into_iter().collect();
+    if matches!(fault.moment, Moment::Call(_)) {
+        launches
+            .iter()
+            .try_for_each(|ended| must_be_rejected(fault.kind, ended))?;
+    }
+    Ok(Beside {
+        launches,
+        struck: true,
+        ..Beside::default()
+    })
+}
+
+/// Runs a command of the operator in another process. Only a stop has an effect on a running execution.
+fn operate_beside(world: &World<'_>, fault: &Fault, is_held: bool) -> Checked<Beside> {
+    let Some(execution) = world.newest() else {
+        return Ok(Beside::default());
+    };
+    let command: &[&str] = match fault.kind {
+        FaultKind::Stop => &["stop", &execution],
+        FaultKind::Abandon if is_held => &["abandon", &execution],
+        FaultKind::Restart => &["restart", &execution],
+        FaultKind::Purge => &["purge", "--keep", if is_held { "0" } else { "1" }],
+        // An abandoned instance would never complete, so an execution that may have ended is not abandoned.
+        _ => &["recover"],
+    };
+    let process = world.start_beside(command, &Extras::default());
+    if fault.kind == FaultKind::Stop {
+        let _ = File::create(world.path().join(GO));
+    }
+    let ended: Vec<Ended> = process.ends_beside(world)?.into_iter().collect();
+    if is_held && matches!(fault.kind, FaultKind::Abandon | FaultKind::Restart) {
+        ended
+            .iter()
+            .try_for_each(|ended| must_be_rejected(fault.kind, ended))?;
+    }
+    if fault.kind == FaultKind::Purge && world.newest().is_none() {
+        let what = "the instance of a running execution was purged";
+        return Err(Violation::new(Invariant::I8, what));
+    }
+    // A restart that is not rejected runs the job.
+    let (launches, commands) = match fault.kind {
+        FaultKind::Restart => (ended, Vec::new()),
+        _ => (Vec::new(), ended),
+    };
+    Ok(Beside {
+        launches,
+        commands,
+        struck: true,
+    })
+}
+
+/// A live owner is never replaced, and its execution cannot be changed.
+fn must_be_rejected(kind: FaultKind, ended: &Ended) -> Checked {
     match ended.code {
-        Some(2) if ended.said.contains("is running") => Ok(ended),
+        Some(2) if ended.said.contains("is running") => Ok(()),
         code => Err(Violation::new(
             Invariant::I8,
             format!(
@@ -188,10 +248,10 @@ fn must_be_refused(kind: FaultKind, ended: Ended) -> Checked<Ended> {
 }
 
 /// Suspends the process while others launch its job, until one has taken it over or it is clear that none will.
-fn frozen(world: &World<'_>, process: &mut Process, is_owner: bool) -> Checked<Vec<Ended>> {
+fn frozen(world: &World<'_>, process: &mut Process, is_owner: bool) -> Checked<Beside> {
     process.signal("STOP");
     let begin = Instant::now();
-    let mut others = Vec::new();
+    let mut launches = Vec::new();
     let taken_over = loop {
         let ended = world
             .start_beside(&["launch", "job"], &Extras::default())
@@ -206,7 +266,7 @@ fn frozen(world: &World<'_>, process: &mut Process, is_owner: bool) -> Checked<V
         let runs = ended
             .as_ref()
             .is_some_and(|ended| !(ended.code == Some(2) && ended.said.contains("is running")));
-        others.extend(ended);
+        launches.extend(ended);
         if runs {
             break true;
         }
@@ -220,9 +280,16 @@ fn frozen(world: &World<'_>, process: &mut Process, is_owner: bool) -> Checked<V
         // Its lock shows that the process lives.
         true => Err(Violation::new(
             Invariant::I8,
-            format!("a frozen process of this host was replaced: {:?}", others.last()),
+            format!(
+                "a frozen process of this host was replaced: {:?}",
+                launches.last()
+            ),
         )),
-        false => Ok(others),
+        false => Ok(Beside {
+            launches,
+            struck: taken_over || world.databases.kind == Database::Sqlite,
+            ..Beside::default()
+        }),
     }
 }
 
@@ -267,10 +334,7 @@ fn race(world: &World<'_>, processes: u32) -> Checked<Disturbed> {
         .map(|_| world.start_beside(&["launch", "job"], &Extras::default()))
         .collect();
     let ended: Checked<Vec<Ended>> = started.into_iter().map(|process| process.ends(world)).collect();
-    Ok(Disturbed {
-        struck: true,
-        ended: ended?,
-    })
+    Ok(Disturbed::by(ended?))
 }
 
 /// Launches while nothing in the folder can be written, by this user or, because root may write everything, by another.
@@ -293,10 +357,9 @@ fn read_only(world: &World<'_>) -> Checked<Disturbed> {
     match ended.code {
         Some(0) => Err(Violation::new(Invariant::I14, "a job completed without writing")),
         None => Err(Violation::new(Invariant::I14, format!("died: {}", ended.said))),
-        Some(_) => Ok(Disturbed {
-            struck: true,
-            ended: vec![ended],
-        }),
+        // That user cannot run the program at all.
+        Some(126 | 127) => Ok(Disturbed::not(world.launch()?)),
+        Some(_) => Ok(Disturbed::by(vec![ended])),
     }
 }
 
@@ -357,10 +420,7 @@ fn undone_steps(case: &Case) -> Vec<&str> {
 /// Launches with a damaged context, which must not count as "from the beginning", and restores it.
 fn with_context(world: &World<'_>, case: &Case, kind: FaultKind) -> Checked<Disturbed> {
     let Some(Interrupted { id, context }) = interrupted(world, case) else {
-        return Ok(Disturbed {
-            struck: false,
-            ended: vec![world.launch()?],
-        });
+        return Ok(Disturbed::not(world.launch()?));
     };
     let set = |text: &str| {
         format!(
@@ -383,28 +443,23 @@ fn with_context(world: &World<'_>, case: &Case, kind: FaultKind) -> Checked<Dist
     };
     world.outside().execute(&damage).unwrap();
     let ended = world.launch()?;
-    let restore = match kind {
-        FaultKind::NoContext => format!(
-            "INSERT INTO BATCH_STEP_EXECUTION_CONTEXT (STEP_EXECUTION_ID, SHORT_CONTEXT) VALUES ({id}, '')"
-        ),
-        _ => "SELECT 1".to_owned(),
-    };
     let mut outside = world.outside();
     if kind == FaultKind::NoContext {
-        outside.execute(&restore).unwrap();
+        let insert = "INSERT INTO BATCH_STEP_EXECUTION_CONTEXT (STEP_EXECUTION_ID, SHORT_CONTEXT) VALUES";
+        outside.execute(&format!("{insert} ({id}, '')")).unwrap();
     }
     outside.execute(&set(&context)).unwrap();
+    let names_it = ["context", "checkpoint"]
+        .iter()
+        .any(|word| ended.said.contains(word));
     match ended.code {
-        Some(0) => Err(Violation::new(
+        Some(1 | 2) if names_it => Ok(Disturbed::by(vec![ended])),
+        code => Err(Violation::new(
             Invariant::I9,
             format!(
-                "{kind:?} of step execution {id}: the next launch completed: {}",
+                "{kind:?} of step execution {id}: the next launch ended with {code:?}: {}",
                 ended.said
             ),
         )),
-        _ => Ok(Disturbed {
-            struck: true,
-            ended: vec![ended],
-        }),
     }
 }

@@ -1,16 +1,20 @@
 //! Random cases.
 
+use batch_tests::database::Database;
+
 use crate::case::{Batchlet, Case, Chunk, Element, Fault, FaultKind, Moment};
+use crate::faults::is_possible;
 use crate::random::Random;
 
 /// The most launches with a fault.
 const MOST_FAULTS: u64 = 6;
 
 /// Makes the case of a seed.
-pub(crate) fn case(seed: u64) -> Case {
-    let mut maker = Maker {
+pub(crate) fn case(seed: u64, database: Database) -> Case {
+    let mut maker = Generator {
         random: Random::new(seed),
         ids: 0,
+        database,
     };
     let elements = maker.elements(Place::Job, 1, 5);
     let faults = maker.random.within(1, MOST_FAULTS);
@@ -32,12 +36,13 @@ enum Place {
     Part,
 }
 
-struct Maker {
+struct Generator {
     random: Random,
     ids: u32,
+    database: Database,
 }
 
-impl Maker {
+impl Generator {
     fn id(&mut self, of: &str) -> String {
         self.ids += 1;
         format!("{of}{}", self.ids)
@@ -153,8 +158,8 @@ impl Maker {
 
     fn fault(&mut self) -> Fault {
         let mut kind = *self.random.one_of(&FaultKind::ALL);
-        if self.random.once_in(25) {
-            kind = FaultKind::ReadOnly;
+        while !is_possible(self.database, kind) {
+            kind = *self.random.one_of(&FaultKind::ALL);
         }
         let moment = match self.random.once_in(2) {
             true => Moment::Call(self.random.within(1, 250) as u32),

@@ -6,7 +6,7 @@ use std::fs::File;
 use batch_tests::database::Database;
 
 use crate::artifacts::PLANNED;
-use crate::case::{Batchlet, Case, Chunk, Element, FaultKind};
+use crate::case::{Case, Chunk, Element, FaultKind, PART};
 use crate::violation::{Checked, Invariant, Violation};
 use crate::world::{Ended, World};
 
@@ -22,7 +22,7 @@ const REFUSALS: [(&str, Invariant); 8] = [
     ("the fence went back", Invariant::I10),
 ];
 
-/// Returns what a refused statement breaks.
+/// Returns the invariant that a rejected statement breaks.
 pub(crate) fn refusal(said: &str) -> Option<Violation> {
     let found = REFUSALS.iter().find(|(message, _)| said.contains(message));
     found.map(|(message, invariant)| Violation::new(*invariant, format!("{message}: {said}")))
@@ -82,6 +82,12 @@ pub(crate) fn after_launch(world: &World<'_>, ended: &[Ended], kind: Option<Faul
         if one.said.contains("the runtime itself failed") {
             return Err(Violation::new(Invariant::I15, one.said.clone()));
         }
+        // A signal is a kill of the suite, or what a full disk gives.
+        let may_die = matches!(kind, Some(FaultKind::Kill | FaultKind::FullDisk));
+        if !matches!(one.code, Some(0..=3)) && !(one.code.is_none() && may_die) {
+            let what = format!("a process ended with {:?}: {}", one.code, one.said);
+            return Err(Violation::new(Invariant::I15, what));
+        }
         if one.code == Some(0) && !world.is_complete() {
             return Err(Violation::new(Invariant::I14, "exit code 0 without COMPLETED"));
         }
@@ -98,6 +104,41 @@ pub(crate) fn after_launch(world: &World<'_>, ended: &[Ended], kind: Option<Faul
         }
     }
     Ok(())
+}
+
+/// Checks what the commands beside a launch have printed, and how they ended.
+pub(crate) fn after_commands(commands: &[Ended]) -> Checked {
+    for command in commands {
+        if let Some(violation) = refusal(&command.said) {
+            return Err(violation);
+        }
+        if !matches!(command.code, Some(0..=3)) || command.said.contains("the runtime itself failed") {
+            let what = format!("a command ended with {:?}: {}", command.code, command.said);
+            return Err(Violation::new(Invariant::I15, what));
+        }
+    }
+    Ok(())
+}
+
+/// Checks that what has been written so far is expected, and written once.
+pub(crate) fn rows_so_far(world: &World<'_>, case: &Case) -> Checked {
+    let (expected, found) = (expected_rows(case), written_rows(world));
+    let doubled: Vec<&String> = found
+        .windows(2)
+        .filter(|two| two[0] == two[1])
+        .map(|two| &two[0])
+        .collect();
+    let strange: Vec<&String> = found
+        .iter()
+        .filter(|row| expected.binary_search(row).is_err())
+        .collect();
+    match doubled.is_empty() && strange.is_empty() {
+        true => Ok(()),
+        false => Err(Violation::new(
+            Invariant::I1,
+            format!("doubled {doubled:?}, strange {strange:?}"),
+        )),
+    }
 }
 
 /// Checks the causes of the newest execution, which failed without a fault.
@@ -148,7 +189,7 @@ pub(crate) fn complete(world: &World<'_>, case: &Case) -> Checked {
             commits(world, chunk)?;
         }
     }
-    tasks(world, &case.elements)?;
+    tasks(world, case)?;
     nothing_is_left(world)
 }
 
@@ -181,39 +222,40 @@ impl Chunk {
     }
 }
 
-/// Compares the rows with the model. Spec: the promise of exactly one effect.
-fn rows(world: &World<'_>, case: &Case) -> Checked {
-    let mut expected: Vec<String> = Vec::new();
+/// Returns the rows of the model, in order.
+fn expected_rows(case: &Case) -> Vec<String> {
+    let mut rows = Vec::new();
     for (chunk, parts) in case.chunks() {
         for part in parts {
             let items = (1..=chunk.items).filter(|item| chunk.is_written(*item));
-            expected.extend(items.map(|item| format!("{} {}", chunk.id, part * crate::case::PART + item)));
+            rows.extend(items.map(|item| format!("{} {}", chunk.id, part * PART + item)));
         }
     }
-    let mut found = world
-        .outside()
-        .rows("SELECT CONCAT(step, ' ', CAST(n AS CHAR(20))) AS text FROM written WHERE undone = 0");
-    found.iter_mut().for_each(|row| *row = row.trim().to_owned());
-    expected.sort();
-    found.sort();
-    if expected == found {
-        return Ok(());
-    }
-    let missing: Vec<&String> = expected.iter().filter(|row| !found.contains(row)).collect();
-    let doubled: Vec<&String> = found
-        .windows(2)
-        .filter(|two| two[0] == two[1])
-        .map(|two| &two[0])
+    rows.sort();
+    rows
+}
+
+/// Returns the rows that were written and not undone, in order.
+fn written_rows(world: &World<'_>) -> Vec<String> {
+    let query = "SELECT CONCAT(step, ' ', CAST(n AS CHAR(20))) AS text FROM written WHERE undone = 0";
+    let mut rows = world.outside().rows(query);
+    rows.iter_mut().for_each(|row| *row = row.trim().to_owned());
+    rows.sort();
+    rows
+}
+
+/// Checks that all rows of the model are written, once.
+fn rows(world: &World<'_>, case: &Case) -> Checked {
+    rows_so_far(world, case)?;
+    let (expected, found) = (expected_rows(case), written_rows(world));
+    let missing: Vec<&String> = expected
+        .iter()
+        .filter(|row| found.binary_search(row).is_err())
         .collect();
-    let strange: Vec<&String> = found.iter().filter(|row| !expected.contains(row)).collect();
-    Err(Violation::new(
-        Invariant::I1,
-        format!(
-            "{} rows for {} items; missing {missing:?}, doubled {doubled:?}, strange {strange:?}",
-            found.len(),
-            expected.len()
-        ),
-    ))
+    match missing.is_empty() {
+        true => Ok(()),
+        false => Err(Violation::new(Invariant::I1, format!("missing {missing:?}"))),
+    }
 }
 
 /// Returns the condition for the executions of a step, its partitions, and those in flows.
@@ -288,24 +330,18 @@ fn commits(world: &World<'_>, chunk: &Chunk) -> Checked {
     }
 }
 
-/// A batchlet runs at least once.
-fn tasks(world: &World<'_>, elements: &[Element]) -> Checked {
-    for element in elements {
-        match element {
-            Element::Batchlet(Batchlet { id, parts, .. }) => {
-                let ran = world
-                    .outside()
-                    .number(&format!("SELECT COUNT(*) FROM ran WHERE step = '{id}'"));
-                if ran < i64::from(*parts.max(&1)) {
-                    return Err(Violation::new(
-                        Invariant::I1,
-                        format!("the batchlet {id} ran {ran} times"),
-                    ));
-                }
+/// A batchlet runs at least once, in each part.
+fn tasks(world: &World<'_>, case: &Case) -> Checked {
+    for (id, parts) in case.tasks() {
+        for part in parts {
+            let from = part * PART;
+            let count = format!("SELECT COUNT(*) FROM ran WHERE step = '{id}' AND part = {from}");
+            if world.outside().number(&count) == 0 {
+                return Err(Violation::new(
+                    Invariant::I1,
+                    format!("the batchlet {id} of part {part} did not run"),
+                ));
             }
-            Element::Flow { elements, .. } => tasks(world, elements)?,
-            Element::Split { flows, .. } => flows.iter().try_for_each(|flow| tasks(world, flow))?,
-            Element::Chunk(_) | Element::Decision { .. } => {}
         }
     }
     Ok(())

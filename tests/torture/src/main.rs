@@ -34,7 +34,7 @@ use std::time::{Duration, Instant};
 use batch_tests::database::Database;
 use clap::{Parser, ValueEnum};
 
-use crate::case::Case;
+use crate::case::{Case, FaultKind};
 use crate::run::Tally;
 use crate::violation::Violation;
 use crate::world::{CHILD, Databases};
@@ -122,7 +122,7 @@ fn torture(databases: &Databases, arguments: &Arguments) -> Vec<String> {
         if is_over {
             break;
         }
-        let case = generate::case(seed);
+        let case = generate::case(seed, databases.kind);
         println!(
             "seed {seed}: {} elements, {} faults",
             case.elements.len(),
@@ -133,7 +133,7 @@ fn torture(databases: &Databases, arguments: &Arguments) -> Vec<String> {
             problems.push(record(databases, arguments, case, violation));
         }
     }
-    report(&tally, begin.elapsed(), &problems);
+    report(databases.kind, &mut tally, begin.elapsed(), &problems);
     problems
 }
 
@@ -152,13 +152,19 @@ fn record(databases: &Databases, arguments: &Arguments, case: Case, violation: V
     format!("seed {seed}: {violation}\n  replay: --replay {}", file.display())
 }
 
-fn report(tally: &Tally, time: Duration, problems: &[String]) {
+fn report(database: Database, tally: &mut Tally, time: Duration, problems: &[String]) {
     println!();
     println!("| | |\n|---|---|");
     println!("| time | {:.1} minutes |", time.as_secs_f64() / 60.0);
     println!("| cases | {} |", tally.cases);
     println!("| launches | {} |", tally.launches);
-    for (kind, count) in &tally.faults {
+    for (kind, is_possible) in FaultKind::ALL.map(|kind| (kind, faults::is_possible(database, kind))) {
+        tally.faults.entry(kind.name()).or_insert(0);
+        if !is_possible {
+            println!("| fault {} | not possible here |", kind.name());
+        }
+    }
+    for (kind, count) in tally.faults.iter().filter(|(_, count)| **count > 0) {
         println!("| fault {kind} | {count} |");
     }
     println!("| violations | {} |", problems.len());

@@ -34,7 +34,7 @@ pub(crate) fn smallest(databases: &Databases, case: Case, violation: Violation) 
     }
 }
 
-/// Returns cases that lack one thing each, the largest first.
+/// Returns cases that lack one thing each.
 fn smaller(case: &Case) -> Vec<Case> {
     let faults = (0..case.faults.len()).map(|at| {
         let mut smaller = case.clone();

@@ -1,6 +1,7 @@
 //! Runs a case: launches with faults, then launches until the instance is complete, with all checks.
 
 use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
 
 use crate::case::{Case, FaultKind};
@@ -10,7 +11,7 @@ use crate::plant::Plant;
 use crate::violation::{Checked, Invariant, Violation};
 use crate::world::{Databases, World};
 
-/// What has happened in a run of cases.
+/// The counts of a run of cases.
 #[derive(Default)]
 pub(crate) struct Tally {
     pub(crate) cases: u64,
@@ -21,35 +22,43 @@ pub(crate) struct Tally {
 
 impl Tally {
     fn struck(&mut self, kind: FaultKind) {
-        let name = format!("{kind:?}");
-        let name = name.split('(').next().unwrap_or_default().to_owned();
-        *self.faults.entry(name).or_default() += 1;
+        *self.faults.entry(kind.name()).or_default() += 1;
     }
 }
 
 /// The time in which an instance has to complete after the last fault.
 const LIVENESS: Duration = Duration::from_secs(60);
 
-/// Runs a case.
+/// Runs a case. A panic of the suite is a violation, too: the case is not lost.
 pub(crate) fn case(databases: &Databases, case: &Case, plant: Option<Plant>, tally: &mut Tally) -> Checked {
-    let mut world = World::new(databases, case, plant);
-    if plant == Some(Plant::Hang) {
-        world.patience = Duration::from_secs(3);
-    }
+    let world = World::new(databases, case, plant);
+    let run = AssertUnwindSafe(|| in_world(&world, case, plant, tally));
+    let end = catch_unwind(run).unwrap_or_else(|panic| {
+        let text = panic.downcast_ref::<String>().cloned();
+        let text = text.or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned()));
+        Err(Violation::new(Invariant::I14, text.unwrap_or_default()))
+    });
+    world.drop_database();
+    end
+}
+
+fn in_world(world: &World<'_>, case: &Case, plant: Option<Plant>, tally: &mut Tally) -> Checked {
     tally.cases += 1;
     for fault in &case.faults {
         if world.is_complete() {
             break;
         }
-        let disturbed = faults::launch(&world, case, fault)?;
+        let disturbed = faults::launch(world, case, fault)?;
         tally.launches += disturbed.ended.len() as u64;
         let kind = disturbed.struck.then_some(fault.kind);
         kind.into_iter().for_each(|kind| tally.struck(kind));
-        invariants::after_launch(&world, &disturbed.ended, kind)?;
+        invariants::after_launch(world, &disturbed.ended, kind)?;
+        invariants::after_commands(&disturbed.commands)?;
+        invariants::rows_so_far(world, case)?;
     }
-    until_complete(&world, case, tally)?;
+    until_complete(world, case, tally)?;
     if let Some(plant) = plant {
-        crate::self_test::plant_in_repository(&world, plant)?;
+        crate::self_test::plant_in_repository(world, plant)?;
     }
     let again = world.launch()?;
     if again.code != Some(2) {
@@ -59,8 +68,8 @@ pub(crate) fn case(databases: &Databases, case: &Case, plant: Option<Plant>, tal
         );
         return Err(Violation::new(Invariant::I8, what));
     }
-    invariants::after_launch(&world, &[again], None)?;
-    invariants::complete(&world, case)
+    invariants::after_launch(world, &[again], None)?;
+    invariants::complete(world, case)
 }
 
 /// Launches until the instance is complete. Each launch may only fail as planned.

@@ -20,8 +20,8 @@ use crate::violation::{Checked, Invariant, Violation};
 
 /// The environment variable of a process that runs a command of the operator.
 pub(crate) const CHILD: &str = "TORTURE_CHILD";
-/// The time after which a dead owner on another host is noticed, in seconds.
-const LEASE: &str = "1";
+/// The time after which a dead owner on another host is noticed.
+pub(crate) const LEASE: Duration = Duration::from_secs(1);
 /// A process that runs longer hangs.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// A process that takes longer beside one that waits for its fault waits for the database file.
@@ -100,7 +100,7 @@ impl<'d> World<'d> {
         let mut outside = place.connect();
         for table in [
             "CREATE TABLE written (step VARCHAR(40), n BIGINT, execution BIGINT, undone INT)",
-            "CREATE TABLE ran (step VARCHAR(40), execution BIGINT)",
+            "CREATE TABLE ran (step VARCHAR(40), part BIGINT, execution BIGINT)",
         ] {
             outside.execute(table).unwrap();
         }
@@ -111,7 +111,10 @@ impl<'d> World<'d> {
             folder,
             place,
             plant,
-            patience: PATIENCE,
+            patience: match plant {
+                Some(Plant::Hang) => Duration::from_secs(3),
+                _ => PATIENCE,
+            },
         }
     }
 
@@ -143,7 +146,7 @@ impl<'d> World<'d> {
             .args(arguments)
             .current_dir(self.path())
             .env(CHILD, "1")
-            .env("BATCH_LEASE_TIME", LEASE)
+            .env("BATCH_LEASE_TIME", LEASE.as_secs().to_string())
             .env("BATCH_CRASH_LIMIT", "0")
             .env("RUST_BACKTRACE", "0")
             .env_remove("BATCH_FAILPOINTS")
@@ -174,6 +177,24 @@ impl<'d> World<'d> {
     /// Runs a command of the operator, undisturbed, and waits for its end.
     pub(crate) fn operate(&self, arguments: &[&str]) -> Checked<Ended> {
         self.start(arguments, &Extras::default()).ends(self)
+    }
+
+    /// Removes the database, if it is one of a server.
+    pub(crate) fn drop_database(&self) {
+        let url = self.place.url();
+        let name = url
+            .rsplit('/')
+            .find_map(|part| part.split('?').next().filter(|name| name.starts_with("test_")));
+        if let (Some(server), Some(name)) = (&self.databases.server, name) {
+            let force = if self.databases.kind == Database::Postgres {
+                " WITH (FORCE)"
+            } else {
+                ""
+            };
+            server
+                .borrow()
+                .execute("", &format!("DROP DATABASE {name}{force}"));
+        }
     }
 
     /// Returns the newest job execution.

@@ -249,7 +249,8 @@ impl<D: Backend> Chunk<D> {
     }
 
     /// Returns the connection for the repository's own statements, after the writer. Checks that the writer's transaction
-    /// has not ended: further statements would be committed one by one.
+    /// has not ended: further statements would be committed one by one. On PostgreSQL `update_chunk_rows` checks it, so it must be
+    /// the next statement.
     pub(super) fn after_writer(&mut self) -> Result<&mut Session<D::Connection>, RepositoryError> {
         let close_guard = D::CLOSE_GUARD.filter(|_| std::mem::take(&mut self.guarded));
         let begin = match D::CLOSE_GUARD {
