@@ -84,7 +84,7 @@ pub(crate) fn after_launch(world: &World<'_>, ended: &[Ended], kind: Option<Faul
         }
         // A signal is a kill of the suite, or what a full disk gives.
         let may_die = matches!(kind, Some(FaultKind::Kill | FaultKind::FullDisk));
-        if !matches!(one.code, Some(0..=3)) && !(one.code.is_none() && may_die) {
+        if !(matches!(one.code, Some(0..=3)) || one.code.is_none() && may_die) {
             let what = format!("a process ended with {:?}: {}", one.code, one.said);
             return Err(Violation::new(Invariant::I15, what));
         }
