@@ -439,9 +439,11 @@ fn analyze(method: &ArtifactMethod) -> Vec<TokenStream> {
         return Vec::new();
     };
     let runtime = runtime();
+    // Not with the span of the payload, which may be that of a macro of the user, where the parameter has another hygiene.
+    let parameter = quote!(data);
     let data = spanned(payload, |open, close| {
         let open = quote_spanned!(open=> ::batch_runtime);
-        let close = quote_spanned!(close=> >(data)?);
+        let close = quote_spanned!(close=> >(#parameter)?);
         quote!(let data = #open::__private::CollectorData::take::<#payload #close;)
     });
     let call = converted(method, quote!(UnitReturn), "into_unit", quote!(self, data));

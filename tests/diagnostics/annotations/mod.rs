@@ -13,6 +13,7 @@ mod listeners;
 mod loaders;
 mod places;
 mod registration;
+mod results;
 mod roles;
 
 use batch_runtime::__private::{ArtifactRegistration, inventory};
