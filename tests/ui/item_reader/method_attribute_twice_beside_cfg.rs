@@ -1,0 +1,29 @@
+// Spec: ART-04
+use batch_runtime::prelude::*;
+
+#[derive(BatchArtifact)]
+struct Sample;
+
+#[item_reader]
+impl Sample {
+    #[open]
+    fn open(&mut self, _checkpoint: Option<u64>) {}
+
+    #[read_item]
+    fn read(&mut self) -> Option<u32> {
+        None
+    }
+
+    #[get_checkpoint_info]
+    fn checkpoint(&mut self) -> u64 {
+        0
+    }
+
+    #[cfg(unix)]
+    #[read_item]
+    fn read_more(&mut self) -> Option<u32> {
+        None
+    }
+}
+
+fn main() {}
