@@ -98,3 +98,30 @@ impl JobOperator {
             .ok_or(JobOperatorError::CallbackDeregistration(id.0))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::BatchRuntime;
+
+    /// An id identifies one callback for the life of the runtime, also after it was deregistered.
+    ///
+    /// Spec: OP-27, OP-31
+    #[test]
+    fn an_id_is_not_used_again() {
+        let runtime = BatchRuntime::builder().repository("memory:").build().unwrap();
+        let operator = runtime.job_operator();
+        let register = || operator.register_job_end_callback(|_: &JobExecution| {});
+        let first = register().unwrap();
+        operator.deregister_job_end_callback(first).unwrap();
+        assert_ne!(register().unwrap(), first);
+        operator.shared.callbacks.registered.lock().unwrap().last = u64::MAX;
+        for _ in 0..2 {
+            let error = register().unwrap_err();
+            assert!(
+                matches!(&error, JobOperatorError::CallbackRegistration(cause) if cause == "no id is left"),
+                "{error}"
+            );
+        }
+    }
+}
