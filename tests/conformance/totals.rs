@@ -6,7 +6,7 @@ use batch_runtime::{BatchStatus, JobExecutionId};
 use batch_tests::stage::{Stage, say};
 
 use crate::artifacts::restart_with;
-use crate::faults::{Oops, RULES, make_table};
+use crate::faults::{Oops, RULES, faulty_job, faulty_stage, make_table};
 
 /// Records the counters of the step that has ended, and is asked about it.
 #[derive(BatchArtifact)]
@@ -228,4 +228,20 @@ fn the_count_starts_over_with_the_input() {
     }
     let ended = stage.operator().job_execution(execution).unwrap().unwrap();
     assert_eq!(ended.status, BatchStatus::Completed, "{}", ended.exit_message);
+}
+
+/// Eight different numbers, so that none can stand in the column of another.
+///
+/// Spec: REPO-55, REPO-56, REPO-57, REPO-58, REPO-59, REPO-60
+#[test]
+fn each_counter_has_its_column() {
+    let limits = r#"commit-interval="5" skip-limit="10" retry-limit="10""#;
+    let stage = faulty_stage(&faulty_job("", "TableOut", limits, RULES));
+    let faults = "read 3: Skip; process 5: Skip; process 6: Skip; has n8: @Skip; has n9: @Skip; has n16: @Skip; \
+                  has n17: @Retry x5";
+    let parameters = [("faults", faults), ("items", "30"), ("filter.every", "7")];
+    stage.start("job", parameters);
+    let columns = "SELECT READ_COUNT || ' ' || FILTER_COUNT || ' ' || WRITE_COUNT || ' ' || COMMIT_COUNT || ' ' || ROLLBACK_COUNT
+        || ' ' || READ_SKIP_COUNT || ' ' || PROCESS_SKIP_COUNT || ' ' || WRITE_SKIP_COUNT AS text FROM BATCH_STEP_EXECUTION";
+    assert_eq!(stage.outside().rows(columns), ["29 4 20 6 8 1 2 3"]);
 }

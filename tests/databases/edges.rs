@@ -242,6 +242,45 @@ fn contexts() {
     }
 }
 
+/// Each table in place of a sequence has one row, the last id: 0 at first, whatever another program has set it to later, and one more
+/// for each key, also of those that the threads of many launches need at once.
+///
+/// Spec: REPO-18, REPO-19, REPO-20, REPO-22
+#[test]
+fn a_sequence_is_a_row_that_counts() {
+    const TABLES: [&str; 3] = [
+        "BATCH_JOB_SEQ",
+        "BATCH_JOB_EXECUTION_SEQ",
+        "BATCH_STEP_EXECUTION_SEQ",
+    ];
+    let without_sequences = |database: &Database| *database != Database::Postgres;
+    for database in Database::ALL.into_iter().filter(without_sequences) {
+        let stage = Stage::on(database, &job("job", "one"));
+        let mut outside = stage.outside();
+        let mut ids =
+            || TABLES.map(|table| outside.rows(&format!("SELECT CONCAT(ID, '') AS text FROM {table}")));
+        let all = |id: &str| [(); 3].map(|()| vec![id.to_owned()]);
+        if database == Database::Mariadb {
+            assert_eq!(ids(), all("0"));
+        }
+        stage.start("job", JobParameters::new());
+        assert_eq!(ids(), all("1"), "{database:?}");
+        for table in TABLES {
+            let last = format!("UPDATE {table} SET ID = 40");
+            stage.outside().execute(&last).unwrap();
+        }
+        let executions: Vec<_> = std::thread::scope(|scope| {
+            let start = || stage.start("job", JobParameters::new());
+            let threads = [(); 8].map(|()| scope.spawn(start));
+            threads.map(|thread| thread.join().unwrap().0).into()
+        });
+        let mut sorted = executions.clone();
+        sorted.sort_unstable();
+        assert_eq!(sorted, (41..=48).collect::<Vec<i64>>(), "{database:?}");
+        assert_eq!(ids(), all("48"), "{database:?}");
+    }
+}
+
 /// Columns that an administrator made narrower: messages and contexts are cut to the length of the URL.
 ///
 /// Spec: REPO-76
