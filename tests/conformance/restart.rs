@@ -340,10 +340,10 @@ fn a_stop_between_two_partitions() {
     OPERATORS.lock().unwrap().retain(|(other, _)| *other != folder);
 }
 
-/// A stop request after the last step has ended still stops the job, and `after_job` sees it; in a split no element
-/// after a flow starts.
+/// A stop request after the last step has ended still stops the job, and `after_job` sees it. No decider is called after it, and
+/// in a split no element after a flow starts.
 ///
-/// Spec: STATUS-26, SPLIT-10, SEQ-24, D-82, D-86
+/// Spec: STATUS-26, SPLIT-10, SEQ-24, DEC-12, D-82, D-86
 #[test]
 fn nothing_starts_after_a_stop() {
     let listeners = r#"<listeners><listener ref="StopsItself"/><listener ref="JobWatch"/></listeners>"#;
@@ -354,8 +354,9 @@ fn nothing_starts_after_a_stop() {
             + &decision("choose", "GO", r#"<next on="GO" to="second"/>"#)
             + &flow("second", "", &task("two", "", "DONE", ""))),
     );
+    let decided = task("one", "next=\"choose\"", "DONE", "") + &decision("choose", "GO", r#"<end on="GO"/>"#);
     let mut text = String::new();
-    for elements in [task("one", "", "DONE", ""), chain] {
+    for elements in [task("one", "", "DONE", ""), decided, chain] {
         let stage = Stage::new(&job(&format!("{listeners}{elements}")));
         let folder = stage.path().display().to_string();
         OPERATORS.lock().unwrap().push((folder.clone(), stage.operator()));
@@ -364,6 +365,20 @@ fn nothing_starts_after_a_stop() {
         OPERATORS.lock().unwrap().retain(|(other, _)| *other != folder);
     }
     assert_snapshot!(text, @r#"
+    job job STOPPED STOPPED
+      step one COMPLETED DONE read 0 filter 0 write 0 commit 0 rollback 0
+    before job
+    JobWatch before job job STARTED
+    before step
+    JobWatch before step one STARTED
+    begin one
+    process one
+    end one
+    after step
+    stopped: false, STOPPING
+    JobWatch after step one COMPLETED
+    after job
+    JobWatch after job job STOPPED
     job job STOPPED STOPPED
       step one COMPLETED DONE read 0 filter 0 write 0 commit 0 rollback 0
     before job

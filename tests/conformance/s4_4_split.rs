@@ -89,11 +89,11 @@ fn each_flow_has_contexts_of_its_own() {
     "#);
 }
 
-/// The exit status of a split is that of the flow that ended last.
+/// The exit status of a split is that of the last flow of the document, here one that follows another.
 ///
 /// Spec: SPLIT-16, D-31, D-67
 #[test]
-fn the_flow_that_ends_last_sets_the_exit_status() {
+fn the_last_flow_sets_the_exit_status() {
     let around = |id: &str, exit: &str| {
         format!(
             r#"<step id="{id}"><batchlet ref="Around"><properties>

@@ -4,7 +4,8 @@ use batch_runtime::JobParameters;
 use batch_tests::stage::Stage;
 use insta::assert_snapshot;
 
-use crate::artifacts::{Gate, job, restart_with, story};
+use crate::artifacts::{Gate, calls, job, restart_with, story};
+use crate::faults::{lines, make_table};
 use crate::parallel::{ONE_THREAD, partition_of, partitioned, properties, sorted_tree};
 use crate::sequence::{flow, split, task};
 
@@ -39,6 +40,28 @@ fn the_order_of_a_commit() {
     tx before completion
     tx after 2 calls COMMIT
     "#);
+}
+
+/// A logical transaction is no database transaction: each chunk is committed by itself, and a rollback leaves to
+/// `#[logical_tx_rollback]` what becomes of it.
+///
+/// Spec: LTX-06, LTX-09
+#[test]
+fn no_resource_is_enlisted() {
+    let items = properties(&[("items.1", "4"), ("items.2", "5")]);
+    let partition = partition_of(&format!("instances=\"2\"|{items}<logicalTX ref=\"Unit\"/>"));
+    let stage = Stage::new(&job(&format!(
+        r#"{ONE_THREAD}<step id="copy">
+             <chunk reader="Numbers" processor="Labels" writer="TableLines" commit-interval="2"/>{partition}
+           </step>"#
+    )));
+    make_table(&stage);
+    stage.start("job", [("fail", "read 5")]);
+    assert_eq!(
+        calls(&stage, &["tx"]),
+        "tx begin\ntx rollback\ntx after 2 calls ROLLBACK"
+    );
+    assert_eq!(lines(&stage), "n1 n2 n3 n4 n1 n2 n3 n4");
 }
 
 /// The events that cause a rollback; the step then fails.

@@ -177,7 +177,7 @@ fn a_restart_reports_exit_statuses_again() {
     "#);
 }
 
-/// In a partitioned flow the collector is called for every step, with one instance; for a partitioned step in it once.
+/// In a partitioned flow the collector is called for every step, with one instance per partition; for a partitioned step in it once.
 ///
 /// Spec: SUBJOB-18, SUBJOB-19, SUBJOB-20, SUBJOB-21, SUBJOB-26, FPART-06, FPART-09
 #[test]
@@ -187,8 +187,13 @@ fn a_collector_of_a_flow() {
         partitioned("inner", "next=\"last\"", "Part", "instances=\"2\""),
         task("last", "", "DONE", "")
     );
-    let names = properties(&[("name.1", "a"), ("items.1", "1")]);
-    let partition = partition_of(&format!("instances=\"1\"|{names}{BOTH}"));
+    let names = properties(&[
+        ("name.1", "a"),
+        ("items.1", "1"),
+        ("name.2", "b"),
+        ("items.2", "1"),
+    ]);
+    let partition = partition_of(&format!("instances=\"2\"|{names}{BOTH}"));
     let stage = Stage::new(&job(&format!(
         "{ONE_THREAD}{}",
         flow("parts", "", &(steps + &partition))
@@ -202,6 +207,12 @@ fn a_collector_of_a_flow() {
       step parts:1/inner:1 COMPLETED a DONE read 0 filter 0 write 0 commit 0 rollback 0
       step parts:1/inner:2 COMPLETED a DONE read 0 filter 0 write 0 commit 0 rollback 0
       step parts:1/last COMPLETED DONE read 0 filter 0 write 0 commit 0 rollback 0
+      step parts:2 COMPLETED DONE read 0 filter 0 write 0 commit 0 rollback 0
+      step parts:2/load COMPLETED COMPLETED read 1 filter 0 write 1 commit 1 rollback 0
+      step parts:2/inner COMPLETED COMPLETED read 0 filter 0 write 0 commit 0 rollback 0
+      step parts:2/inner:1 COMPLETED b DONE read 0 filter 0 write 0 commit 0 rollback 0
+      step parts:2/inner:2 COMPLETED b DONE read 0 filter 0 write 0 commit 0 rollback 0
+      step parts:2/last COMPLETED DONE read 0 filter 0 write 0 commit 0 rollback 0
     "#);
     let log = stage.log();
     assert_snapshot!([of(&log, "collect"), of(&log, "data"), of(&log, "status")].join("\n"), @r#"
@@ -209,10 +220,19 @@ fn a_collector_of_a_flow() {
     collect a 2 at load
     collect a 3 at inner
     collect a 4 at last
+    collect b 1 at load
+    collect b 2 at load
+    collect b 3 at inner
+    collect b 4 at last
     data a 1 at load
     data a 2 at load
     data a 3 at inner
     data a 4 at last
+    data b 1 at load
+    data b 2 at load
+    data b 3 at inner
+    data b 4 at last
+    status DONE
     status DONE
     "#);
 }
@@ -255,4 +275,16 @@ fn a_collector_of_a_split() {
     status COMPLETED
     status WELL
     "#);
+}
+
+/// The payload of a partitioned flow that has failed would be counted again after a restart, so its collector is not called.
+///
+/// Spec: SUBJOB-16, SUBJOB-24
+#[test]
+fn a_failed_partitioned_flow_collects_nothing() {
+    let parts = task("one", "", "DONE", "") + &partition_of("instances=\"2\"");
+    let flows = flow("parts", "", &parts) + &format!("<concurrency>{BOTH}</concurrency>");
+    let stage = Stage::new(&job(&split("both", "", &flows)));
+    stage.start("job", [("fail", "process one")]);
+    assert_snapshot!(calls(&stage, &["collect", "data", "status"]), @"status FAILED");
 }

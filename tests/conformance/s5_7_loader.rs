@@ -288,6 +288,43 @@ fn an_ambiguous_name_is_rejected_when_it_is_used() {
     );
 }
 
+mod attentive {
+    use batch_runtime::prelude::*;
+
+    #[derive(BatchArtifact)]
+    struct OfSteps {}
+
+    #[step_listener("Attentive")]
+    impl OfSteps {
+        #[before_step]
+        fn before(&mut self) {}
+    }
+
+    #[derive(BatchArtifact)]
+    struct OfChunks {}
+
+    #[chunk_listener("Attentive")]
+    impl OfChunks {
+        #[before_chunk]
+        fn before(&mut self) {}
+    }
+}
+
+/// One `ref` is one instance, so two types are ambiguous although their roles differ.
+///
+/// Spec: LOADER-17, JSL-STEPLIS-07
+#[test]
+fn an_ambiguous_listener_is_rejected() {
+    let error = refusal(
+        r#"<step id="one"><listeners><listener ref="Attentive"/></listeners>
+           <chunk reader="Numbers" processor="Labels" writer="Lines"/></step>"#,
+    );
+    assert!(error.contains("listener `Attentive` is ambiguous"), "{error}");
+    for one in ["OfSteps", "OfChunks"] {
+        assert!(error.contains(&format!("attentive::{one}")), "{error}");
+    }
+}
+
 mod apart {
     use batch_runtime::prelude::*;
 
