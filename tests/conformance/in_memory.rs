@@ -7,6 +7,7 @@ use batch_runtime::partition::{
 };
 use batch_runtime::repository::{DatabaseKind, MigrationStatus, RepositoryUrl};
 use batch_runtime::{BatchRuntime, BatchStatus, JobExecutionId, JobOperatorError};
+use batch_tests::deadline;
 use batch_tests::stage::{IN_MEMORY, NEEDS_DATABASE, Stage};
 
 use super::artifacts::{chunk_job, job, plain, refused};
@@ -21,7 +22,9 @@ const TESTS_WITHOUT_DATABASE: usize = 300;
 /// Spec: MEM-01
 #[test]
 fn the_other_tests_pass_on_it() {
-    let tests = Command::new(std::env::current_exe().unwrap())
+    deadline::waits_for(|| "the other tests in a process with repositories in memory".into());
+    let mut tests = Command::new(std::env::current_exe().unwrap());
+    tests
         .args([
             "--skip",
             "in_memory::",
@@ -32,10 +35,11 @@ fn the_other_tests_pass_on_it() {
         ])
         .env(IN_MEMORY, "1")
         .env("INSTA_UPDATE", "no")
-        .env("RUST_BACKTRACE", "0")
-        .output()
-        .unwrap();
+        .env("RUST_BACKTRACE", "0");
+    let tests = deadline::of_child(&mut tests).output().unwrap();
     let output = String::from_utf8_lossy(&tests.stdout);
+    let errors = String::from_utf8_lossy(&tests.stderr);
+    assert!(!errors.contains("` hangs"), "{errors}");
     let passed = output.lines().filter(|line| line.ends_with(" ... ok")).count();
     assert!(passed >= TESTS_WITHOUT_DATABASE, "only {passed} pass\n{output}");
     let needs_database = |story: &str| {

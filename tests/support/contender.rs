@@ -7,6 +7,8 @@ use std::sync::Barrier;
 use std::thread;
 
 use batch_runtime::prelude::*;
+
+use crate::deadline;
 use batch_runtime::{
     BatchRuntime, JobExecutionId, JobOperator, JobOperatorError, JobParameters, operator::StartError,
 };
@@ -58,6 +60,7 @@ pub enum Outcome {
 
 /// Runs this number of threads, with a runtime for every eight of them.
 pub fn contend(url: &str, jobs: &Path, wish: Wish, threads: usize, begin: impl FnOnce()) -> Vec<Outcome> {
+    deadline::waits_for(move || format!("{threads} threads, of which each wants {wish:?}"));
     let runtimes: Vec<BatchRuntime> = (0..threads.div_ceil(8)).map(|_| runtime(url, jobs)).collect();
     let together = Barrier::new(threads + 1);
     thread::scope(|scope| {
@@ -120,6 +123,7 @@ pub fn contend_in_processes(
     wish: Wish,
     processes: usize,
 ) -> Vec<Outcome> {
+    deadline::waits_for(move || format!("{processes} processes, of which each wants {wish:?}"));
     let mut children: Vec<(Child, BufReader<_>)> = (0..processes)
         .map(|_| {
             let mut command = Command::new(program);

@@ -8,7 +8,7 @@ use diesel::connection::SimpleConnection;
 use diesel::prelude::*;
 use diesel::sql_types::Text;
 
-use crate::sqlite;
+use crate::{deadline, sqlite};
 
 /// A kind of database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,6 +42,7 @@ pub struct Place {
 impl Place {
     /// Returns a new database; SQLite's is the file `batch.db` in the folder.
     pub fn new(database: Database, folder: &Path) -> Self {
+        deadline::waits_for(move || format!("something after the start of a database of kind {database:?}"));
         let url = match database {
             Sqlite => format!(
                 "sqlite://{}?synchronous=normal",

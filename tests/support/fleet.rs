@@ -10,6 +10,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::database::{Outside, Place};
+use crate::deadline;
 
 /// The environment variable with the path of the file that holds a partition while it exists.
 pub const HOLD: &str = "FLEET_HOLD";
@@ -221,6 +222,11 @@ impl Fleet {
         let number = self.processes.fetch_add(1, Ordering::Relaxed);
         let log = self.path().join(format!("process-{number}.log"));
         let output = fs::File::create(&log).unwrap();
+        let (waited_for, of_process) = (arguments.join(" "), log.clone());
+        deadline::waits_for(move || {
+            let printed = fs::read_to_string(&of_process).unwrap_or_default();
+            format!("something after the start of `{waited_for}`, which printed\n{printed}")
+        });
         let child = Command::new(&self.program)
             .args(["--repository", self.place.url()])
             .args(["--job-path", jobs])

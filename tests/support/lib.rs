@@ -3,6 +3,7 @@
 
 pub mod contender;
 pub mod database;
+pub mod deadline;
 pub mod dispatching;
 pub mod fleet;
 pub mod flights;

@@ -4,6 +4,8 @@ use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, ChildStderr, Command, ExitStatus, Stdio};
 
+use crate::deadline;
+
 /// A process of the program `operated`, with its output.
 pub struct Operated {
     child: Child,
@@ -13,6 +15,8 @@ pub struct Operated {
 impl Operated {
     /// Starts it.
     pub fn run(program: &str, folder: &Path, arguments: &[&str]) -> Self {
+        let waited_for = format!("`operated {}` in {}", arguments.join(" "), folder.display());
+        deadline::waits_for(move || waited_for.clone());
         let mut child = Command::new(program)
             .args(arguments)
             .current_dir(folder)

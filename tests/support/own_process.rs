@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
+use crate::deadline;
 use crate::process::text;
 
 /// Names the test that runs alone in this process.
@@ -22,6 +23,9 @@ pub fn run(test: &str, folder: &Path, body: impl FnOnce()) {
         .args(["--exact", test])
         .current_dir(folder)
         .env(TEST, test);
+    let waited_for = test.to_owned();
+    deadline::waits_for(move || format!("`{waited_for}` in a process of its own"));
+    deadline::of_child(&mut command);
     let output = command.output().expect("the process starts");
     let printed = text(&output.stdout) + &text(&output.stderr);
     assert!(

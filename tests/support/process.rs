@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::OnceLock;
 
+use crate::deadline;
+
 /// Returns the path of an example program.
 pub fn example(name: &str) -> PathBuf {
     static FOLDER: OnceLock<PathBuf> = OnceLock::new();
@@ -48,6 +50,8 @@ fn build_examples() -> PathBuf {
 
 /// Returns a command for an example in its own folder.
 pub fn command(name: &str, folder: &Path, arguments: &[&str]) -> Command {
+    let waited_for = format!("`{name} {}` in {}", arguments.join(" "), folder.display());
+    deadline::waits_for(move || waited_for.clone());
     let mut command = Command::new(example(name));
     command
         .args(arguments)

@@ -12,7 +12,7 @@ use batch_runtime::{
 use diesel::prelude::*;
 
 use crate::database::{Database, Outside, Place};
-use crate::sqlite;
+use crate::{deadline, sqlite};
 
 /// The log of each stage, by the stage's name.
 static LOGS: Mutex<Option<HashMap<String, Vec<String>>>> = Mutex::new(None);
@@ -30,6 +30,15 @@ pub fn say(log: &str, what: impl Into<String>) {
 pub fn said(log: &str) -> Vec<String> {
     let mut logs = LOGS.lock().unwrap_or_else(PoisonError::into_inner);
     logs.get_or_insert_default().remove(log).unwrap_or_default()
+}
+
+/// Returns the last lines in `log`, which stay there.
+fn last_said(log: &str) -> Vec<String> {
+    const LINES: usize = 10;
+    let logs = LOGS.lock().unwrap_or_else(PoisonError::into_inner);
+    let lines = logs.as_ref().and_then(|logs| logs.get(log));
+    let lines = lines.map(Vec::as_slice).unwrap_or_default();
+    lines[lines.len().saturating_sub(LINES)..].to_vec()
 }
 
 /// Set in a process whose stages have repositories in memory.
@@ -80,6 +89,13 @@ impl Stage {
         fs::create_dir(folder.path().join("jobs")).expect("a folder");
         fs::write(folder.path().join("jobs/job.xml"), xml).expect("the job is written");
         let place = database.map(|database| Place::new(database, folder.path()));
+        let (called, waited_for) = (log.clone(), xml.to_owned());
+        deadline::waits_for(move || {
+            format!(
+                "a job of\n{waited_for}\nwhose artifacts last recorded {:#?}",
+                last_said(&called)
+            )
+        });
         let runtime = build(folder.path(), place.as_ref(), &log, configure);
         if let Some(place) = &place {
             place.connect().reject_wrong_rows();

@@ -14,7 +14,7 @@ use crate::database::Outside;
 use crate::order::Order as Calls;
 use crate::shapes::as_by_one_processor;
 pub use crate::shapes::{BATCHLET, CHUNKS, FILES, PARTITIONS, PIPELINE, PLAIN_PIPELINE, Shape};
-use crate::{process, sqlite};
+use crate::{deadline, process, sqlite};
 
 /// The program's message when the fault has struck.
 pub const STRUCK: &str = "struck";
@@ -260,6 +260,8 @@ impl Sweep {
 
     /// Returns a launch of the job.
     pub fn launch(&self, order: Order) -> Command {
+        let waited_for = format!("a launch with {order:?} in {}", self.path().display());
+        deadline::waits_for(move || waited_for.clone());
         let mut command = Command::new(self.program);
         command
             .args(["launch", "job"])

@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use diesel::connection::SimpleConnection;
 
 use crate::database::Outside;
-use crate::{process, sqlite};
+use crate::{deadline, process, sqlite};
 
 /// The environment variable that makes the program print its events.
 pub const EVENTS: &str = "WRITING_EVENTS";
@@ -208,7 +208,8 @@ impl Writing {
 
     /// Returns a launch of the run.
     pub fn launch(&self, run: u32) -> Command {
-        self.folder(run);
+        let waited_for = self.folder(run);
+        deadline::waits_for(move || format!("a launch in {}", waited_for.display()));
         let mut command = Command::new(self.program);
         command
             .args(["launch", "job", &format!("run={run}")])

@@ -14,7 +14,7 @@ use self::case::{Case, RULES, case};
 use self::model::{Heard, Model, Outcome};
 use batch_runtime::{BatchRuntime, BatchStatus, JobExecutionId, JobOperator, JobParameters};
 use batch_tests::order::Order;
-use batch_tests::slow;
+use batch_tests::{deadline, slow};
 use diesel::prelude::*;
 use diesel::sql_types::BigInt;
 use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestRng, TestRunner};
@@ -167,6 +167,8 @@ fn agrees(operator: &JobOperator, case: &Case) -> Result<(), TestCaseError> {
     }
 
     world::begin(case);
+    let running = case.clone();
+    deadline::waits_for(move || format!("{running:#?}"));
     let first = operator.start(&job_of(case), parameters(case)).unwrap();
     let mut actual = vec![outcome(operator, first)];
     if !actual[0].completed {
