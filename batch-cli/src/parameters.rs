@@ -99,7 +99,7 @@ fn read_file(path: &Path) -> Result<Vec<(String, JobParameter)>, CliError> {
 }
 
 /// Parses `name=value` or `name(type)=value`, both with or without `-` in front.
-fn parameter(text: &str) -> Result<(String, JobParameter), String> {
+pub(crate) fn parameter(text: &str) -> Result<(String, JobParameter), String> {
     const EXPECTED: &str = "expected NAME=VALUE";
     let text = text.trim_start_matches(' ');
     let (identifying, text) = match text.strip_prefix('-') {
@@ -141,6 +141,8 @@ fn parameter(text: &str) -> Result<(String, JobParameter), String> {
 pub(crate) fn format_parameter(name: &str, parameter: &JobParameter) -> String {
     let not_identifying = if parameter.identifying { "" } else { "-" };
     let kind = match &parameter.value {
+        // The parentheses at the end of the name would be read as a type.
+        ParameterValue::String(_) if name.ends_with(')') => "(string)",
         ParameterValue::String(_) => "",
         ParameterValue::Long(_) => "(long)",
         ParameterValue::Double(_) => "(double)",
@@ -199,6 +201,7 @@ mod tests {
         for text in [
             "a=b",
             "-a=b",
+            "f(x)(string)=5",
             "n(long)=5",
             "-n(double)=1.5",
             "d(date)=2024-01-01T00:00:00.000Z",
