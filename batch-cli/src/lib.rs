@@ -29,6 +29,8 @@ mod dispatch;
 mod error;
 mod exit_guard;
 mod follow;
+#[cfg(any(test, fuzzing))]
+pub mod fuzzing;
 mod json;
 mod logging;
 mod metrics;

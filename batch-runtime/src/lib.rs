@@ -151,6 +151,8 @@ pub mod execution;
 mod exit_codes;
 #[cfg(batch_failpoints)]
 mod failpoints;
+#[cfg(any(test, fuzzing))]
+pub mod fuzzing;
 mod ids;
 mod job_path;
 mod keeper;

@@ -39,6 +39,12 @@ pub(super) fn read(argument: Option<&Path>, problems: &mut Vec<String>) -> Sourc
     Source::default()
 }
 
+/// Reads a text as the file at a path.
+#[cfg(any(test, fuzzing))]
+pub(super) fn parse(path: &Path, text: &str, problems: &mut Vec<String>) -> Source {
+    File { path, text }.read(problems)
+}
+
 struct File<'a> {
     path: &'a Path,
     text: &'a str,

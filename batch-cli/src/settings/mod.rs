@@ -180,6 +180,25 @@ impl Settings {
             .ok_or(CliError::Settings(problems))
     }
 
+    /// Returns the settings of a settings file alone.
+    ///
+    /// # Errors
+    /// All mistakes in it.
+    #[cfg(any(test, fuzzing))]
+    pub(crate) fn of_file(path: &Path, text: &str) -> Result<Self, Vec<String>> {
+        let mut problems = Vec::new();
+        let file = file::parse(path, text, &mut problems);
+        let default = |setting: Setting| (setting.default().to_owned(), Origin::Default);
+        let value = |&setting: &Setting| file.get(setting).unwrap_or_else(|| default(setting));
+        let values = Setting::ALL.iter().map(value).collect();
+        let system = file.system.iter().cloned();
+        let system = system.map(|(name, value, origin)| (name, (value, origin)));
+        match Self::parse(values, system.collect(), &mut problems) {
+            Some(settings) if problems.is_empty() => Ok(settings),
+            _ => Err(problems),
+        }
+    }
+
     /// Parses all values, in the order of `Setting::ALL`. `None` if one of them is invalid.
     fn parse(
         values: Vec<(String, Origin)>,

@@ -1,0 +1,109 @@
+//! The corpus of a fuzz target as an ordinary test: each input, then mutations of them, always the same ones. The tests of the
+//! crates that have the bodies of targets include this file.
+#![forbid(unsafe_code)]
+#![allow(
+    unreachable_pub,
+    clippy::unwrap_used,
+    reason = "a module of several crates, for tests alone"
+)]
+
+use std::fs;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::path::Path;
+
+/// The maximum length of a mutated input.
+const MAX_BYTES: usize = 4_000;
+
+/// Bytes that many of the languages here give a meaning to, and characters at the borders of UTF-8 and UTF-16.
+const TOKENS: [&str; 24] = [
+    "\0",
+    "\"",
+    "\\",
+    "\\u0000",
+    "\\ud800",
+    "\n",
+    ",",
+    "=",
+    ":",
+    "*",
+    "?",
+    "(",
+    ")",
+    "{}",
+    "[]",
+    "null",
+    "-",
+    "-1",
+    "9223372036854775808",
+    "1e400",
+    "NaN",
+    "\u{80}",
+    "\u{ffff}",
+    "\u{10ffff}",
+];
+
+/// Passes every file of a corpus, and `mutations` mutated ones, to the body of its target.
+///
+/// # Panics
+/// If the body panics; prints the input.
+pub fn replay(corpus: &str, mutations: usize, body: fn(&[u8])) {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../fuzz/corpus")
+        .join(corpus);
+    let mut files: Vec<_> = fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .collect();
+    files.sort();
+    assert!(files.len() >= 10, "{files:?}");
+    let inputs: Vec<Vec<u8>> = files.iter().map(|file| fs::read(file).unwrap()).collect();
+    let mut random = Random(1);
+    let mutated = (0..mutations).map(|_| random.mutated(&inputs));
+    for input in inputs.iter().cloned().chain(mutated) {
+        if let Err(panic) = catch_unwind(AssertUnwindSafe(|| body(&input))) {
+            println!("{corpus}: {:?}", String::from_utf8_lossy(&input));
+            resume_unwind(panic);
+        }
+    }
+}
+
+/// xorshift64.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, limit: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        usize::try_from(self.0 >> 33).unwrap() % limit.max(1)
+    }
+
+    fn mutated(&mut self, inputs: &[Vec<u8>]) -> Vec<u8> {
+        let mut input = inputs[self.below(inputs.len())].clone();
+        for _ in 0..=self.below(4) {
+            let (from, to) = self.range(input.len());
+            let new = match self.below(5) {
+                0 => Vec::new(),
+                1 => vec![u8::try_from(self.below(256)).unwrap()],
+                2 => TOKENS[self.below(TOKENS.len())].as_bytes().to_vec(),
+                3 => {
+                    let other = &inputs[self.below(inputs.len())];
+                    let (from, to) = self.range(other.len());
+                    other[from..to].to_vec()
+                }
+                _ => input[from..to].repeat(2 + self.below(20)),
+            };
+            input.splice(from..to, new);
+            input.truncate(MAX_BYTES);
+        }
+        input
+    }
+
+    /// Returns a range within a length, mostly a short one.
+    fn range(&mut self, length: usize) -> (usize, usize) {
+        let from = self.below(length + 1);
+        let longest = if self.below(4) == 0 { length } else { 4 };
+        let to = from + self.below(longest + 1);
+        (from, to.min(length))
+    }
+}
