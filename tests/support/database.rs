@@ -180,18 +180,6 @@ impl Outside {
             "NEW.READ_COUNT <> NEW.WRITE_COUNT + NEW.FILTER_COUNT + NEW.PROCESS_SKIP_COUNT + NEW.WRITE_SKIP_COUNT",
             "the item balance is broken",
         )];
-        statements.push(self.refusal(
-            "counts",
-            "BATCH_STEP_EXECUTION",
-            "NEW.COMMIT_COUNT < OLD.COMMIT_COUNT OR NEW.ROLLBACK_COUNT < OLD.ROLLBACK_COUNT OR NEW.READ_COUNT < OLD.READ_COUNT",
-            "a count went back",
-        ));
-        statements.push(self.refusal(
-            "fence",
-            "BATCH_JOB_INSTANCE_LEASE",
-            "NEW.FENCE < OLD.FENCE",
-            "the fence went back",
-        ));
         for table in ["BATCH_JOB_EXECUTION", "BATCH_STEP_EXECUTION"] {
             let rules = [
                 (
@@ -224,6 +212,28 @@ impl Outside {
                 statements.push(self.refusal(&name, table, &condition, message));
             }
         }
+        for statement in statements {
+            self.execute(&statement).expect("the trigger is installed");
+        }
+    }
+
+    /// Installs triggers that reject counts and fences that go back.
+    pub fn reject_regressions(&mut self) {
+        let statements = [
+            self.refusal(
+                "counts",
+                "BATCH_STEP_EXECUTION",
+                "NEW.COMMIT_COUNT < OLD.COMMIT_COUNT OR NEW.ROLLBACK_COUNT < OLD.ROLLBACK_COUNT
+                    OR NEW.READ_COUNT < OLD.READ_COUNT",
+                "a count went back",
+            ),
+            self.refusal(
+                "fence",
+                "BATCH_JOB_INSTANCE_LEASE",
+                "NEW.FENCE < OLD.FENCE",
+                "the fence went back",
+            ),
+        ];
         for statement in statements {
             self.execute(&statement).expect("the trigger is installed");
         }

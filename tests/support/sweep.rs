@@ -202,6 +202,7 @@ impl Sweep {
             }
         }
         outside.reject_wrong_rows();
+        outside.reject_regressions();
         Self {
             program,
             shape,

@@ -105,6 +105,7 @@ impl<'d> World<'d> {
             outside.execute(table).unwrap();
         }
         outside.reject_wrong_rows();
+        outside.reject_regressions();
         outside.reject_second_live_execution();
         Self {
             databases,

@@ -165,8 +165,8 @@ transaction! {
 
 transaction! {
     /// Returns the diesel connection, inside the transaction, if the repository is on PostgreSQL. Nested transactions
-    /// are savepoints; do not commit or roll back the transaction itself. After an error outside of a nested
-    /// transaction PostgreSQL rejects all further statements, and the step fails regardless of the writer's result.
+    /// are savepoints; do not commit or roll back the transaction itself, and do not reset its settings (`RESET ALL`). After an
+    /// error outside of a nested transaction PostgreSQL rejects all further statements, and the step fails regardless of the writer's result.
     /// The isolation level is READ COMMITTED.
     ///
     /// # Errors
