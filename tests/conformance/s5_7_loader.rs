@@ -1,5 +1,7 @@
 //! 5.7: the mistakes that the loader rejects before a job starts, each at its place.
 
+use std::sync::atomic::{AtomicU32, Ordering};
+
 use batch_runtime::JobParameters;
 use batch_runtime::prelude::*;
 use batch_tests::stage::Stage;
@@ -388,6 +390,36 @@ fn artifacts_of_all_linked_crates_are_registered() {
         let step = &stage.operator().step_executions(execution).unwrap()[0];
         assert_eq!(step.exit_status, "LINKED");
     }
+}
+
+/// The number of calls of `Here`, of this process.
+static CALLS: AtomicU32 = AtomicU32::new(0);
+
+/// Returns the id of its process.
+#[derive(BatchArtifact)]
+struct Here {}
+
+#[batchlet]
+impl Here {
+    #[process]
+    fn process(&self) -> String {
+        CALLS.fetch_add(1, Ordering::Relaxed);
+        std::process::id().to_string()
+    }
+    #[cancel]
+    fn cancel(&self) {}
+}
+
+/// What a class loader is in Java is the process here: an artifact sees the statics of the program that starts its job.
+///
+/// Spec: CL-01
+#[test]
+fn artifacts_run_in_the_process_that_starts_the_job() {
+    let stage = Stage::new(&job(r#"<step id="one"><batchlet ref="Here"/></step>"#));
+    let execution = stage.start("job", JobParameters::new());
+    let step = &stage.operator().step_executions(execution).unwrap()[0];
+    assert_eq!(step.exit_status, std::process::id().to_string());
+    assert_eq!(CALLS.load(Ordering::Relaxed), 1);
 }
 
 /// All mistakes of a job are reported at once.
