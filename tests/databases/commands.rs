@@ -1,17 +1,14 @@
 //! The command line with URLs of database servers.
 
 use std::path::Path;
-use std::process::Command;
 
 use batch_tests::database::{Database, Place};
+use batch_tests::operated;
 
 /// Runs the program `operated`; returns its exit code and everything that it printed.
 fn operated(folder: &Path, arguments: &[&str]) -> (Option<i32>, String) {
-    let output = Command::new(env!("CARGO_BIN_EXE_operated"))
-        .args(arguments)
-        .current_dir(folder)
-        .output()
-        .unwrap();
+    let mut command = operated::command(env!("CARGO_BIN_EXE_operated"), folder, arguments);
+    let output = command.output().unwrap();
     let text = [output.stdout, output.stderr].concat();
     (output.status.code(), String::from_utf8_lossy(&text).into_owned())
 }

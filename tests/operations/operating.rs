@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::{Command, Output};
 
 use batch_tests::database::Outside;
-use batch_tests::operated::Operated;
+use batch_tests::operated::{self, Operated};
 use batch_tests::process::text;
 use batch_tests::sqlite;
 use diesel::connection::SimpleConnection;
@@ -44,11 +44,7 @@ fn folder() -> TempDir {
 }
 
 fn run(folder: &Path, arguments: &[&str]) -> Output {
-    Command::new(PROGRAM)
-        .args(arguments)
-        .current_dir(folder)
-        .output()
-        .unwrap()
+    operated::command(PROGRAM, folder, arguments).output().unwrap()
 }
 
 /// Returns its output, standard output first.

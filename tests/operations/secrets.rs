@@ -2,9 +2,9 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::Command;
 
 use batch_runtime::{BatchRuntime, JobParameters, parameters::SecretReference};
+use batch_tests::operated;
 use batch_tests::process::text;
 
 const JOB: &str = r#"<job id="vault">
@@ -25,11 +25,8 @@ fn folder() -> tempfile::TempDir {
 
 /// Runs `operated`, which must exit with this code, and returns both outputs.
 fn operated(code: i32, folder: &Path, password: Option<&str>, arguments: &[&str]) -> String {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_operated"));
-    command
-        .args(arguments)
-        .current_dir(folder)
-        .env_remove("DB_PASSWORD");
+    let mut command = operated::command(env!("CARGO_BIN_EXE_operated"), folder, arguments);
+    command.env_remove("DB_PASSWORD");
     if let Some(password) = password {
         command.env("DB_PASSWORD", password);
     }

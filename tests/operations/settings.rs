@@ -4,14 +4,13 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
+use batch_tests::operated;
 use batch_tests::process::text;
 use serde_json::{Value, json};
 
 /// Runs the program `operated` in a folder.
 fn program(folder: &Path, arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_operated"));
-    command.args(arguments).current_dir(folder);
-    command
+    operated::command(env!("CARGO_BIN_EXE_operated"), folder, arguments)
 }
 
 /// Returns its output, standard output first.

@@ -12,14 +12,19 @@ pub struct Operated {
     said: BufReader<ChildStderr>,
 }
 
+/// Returns a command that runs the program `operated` in a folder.
+pub fn command(program: &str, folder: &Path, arguments: &[&str]) -> Command {
+    let waited_for = format!("`operated {}` in {}", arguments.join(" "), folder.display());
+    deadline::waits_for(move || waited_for.clone());
+    let mut command = Command::new(program);
+    command.args(arguments).current_dir(folder);
+    command
+}
+
 impl Operated {
     /// Starts it.
     pub fn run(program: &str, folder: &Path, arguments: &[&str]) -> Self {
-        let waited_for = format!("`operated {}` in {}", arguments.join(" "), folder.display());
-        deadline::waits_for(move || waited_for.clone());
-        let mut child = Command::new(program)
-            .args(arguments)
-            .current_dir(folder)
+        let mut child = command(program, folder, arguments)
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::piped())
