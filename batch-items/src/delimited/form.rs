@@ -119,3 +119,39 @@ impl RowForm {
         out.extend_from_slice(self.line_end.as_bytes());
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::format::OrNone;
+    use super::*;
+
+    fn rows(delimiter: u8, quoted: Option<u8>) -> String {
+        let format = DelimitedFormat {
+            delimiter: Character(delimiter),
+            quote: OrNone(Some(b'"')),
+            escape: None,
+        };
+        let form = RowForm::new(&format, QuoteMode::Necessary, LineEnd::Lf).quoting(quoted.map(Character));
+        let mut text = Vec::new();
+        for (index, value) in [
+            FieldValue::Int(-12),
+            FieldValue::Float(1.5),
+            FieldValue::Float(1e300),
+        ]
+        .into_iter()
+        .enumerate()
+        {
+            form.append(index, value, &mut text);
+        }
+        String::from_utf8(text).unwrap()
+    }
+
+    /// A number is quoted if it contains the delimiter, or another character that has a meaning.
+    #[test]
+    fn numbers_with_special_characters_are_quoted() {
+        assert_eq!(rows(b',', None), "-12,1.5,1e+300");
+        assert_eq!(rows(b'.', None), "-12.\"1.5\".1e+300");
+        assert_eq!(rows(b'e', None), "-12e1.5e\"1e+300\"");
+        assert_eq!(rows(b',', Some(b'-')), "\"-12\",1.5,1e+300");
+    }
+}

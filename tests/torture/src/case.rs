@@ -77,12 +77,12 @@ pub(crate) struct Batchlet {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Fault {
     pub(crate) kind: FaultKind,
-    pub(crate) moment: Moment,
+    pub(crate) time: FaultTime,
 }
 
 /// The time of a fault.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-pub(crate) enum Moment {
+pub(crate) enum FaultTime {
     /// At this call of an artifact, which waits until the fault has happened.
     Call(u32),
     /// At this time after the start of the process, in microseconds.
@@ -105,7 +105,7 @@ pub(crate) enum FaultKind {
     FullDisk,
     /// The lock files of the owners are removed, and another process launches the job.
     NoLocks,
-    /// So many processes launch the job at the same moment.
+    /// So many processes launch the job at the same time.
     Race(u32),
     /// A stop request.
     Stop,
@@ -156,70 +156,101 @@ impl FaultKind {
 }
 
 impl Case {
-    /// Returns all chunk steps that run, each with the parts of the elements around it.
+    /// Returns the chunk steps that run, each with its parts, or those of the flow around it.
     pub(crate) fn chunks(&self) -> Vec<(&Chunk, Vec<u32>)> {
-        let mut found = Vec::new();
-        collect(&self.elements, &[0], &mut found);
-        found
+        let steps = self.steps().into_iter();
+        let chunks = steps.filter_map(|step| match step.work {
+            Work::Chunk(chunk) => Some((chunk, step.parts)),
+            Work::Batchlet(_) => None,
+        });
+        chunks.collect()
     }
 
     /// Returns the ids of the batchlets, each with its parts.
     pub(crate) fn tasks(&self) -> Vec<(&str, Vec<u32>)> {
-        fn of<'c>(elements: &'c [Element], parts: &[u32], found: &mut Vec<(&'c str, Vec<u32>)>) {
-            for element in elements {
-                match element {
-                    Element::Batchlet(task) if task.parts > 0 => {
-                        found.push((&task.id, (1..=task.parts).collect()))
-                    }
-                    Element::Batchlet(task) => found.push((&task.id, parts.to_vec())),
-                    Element::Split { flows, .. } => flows.iter().for_each(|flow| of(flow, parts, found)),
-                    Element::Flow { parts, elements, .. } => {
-                        let parts: Vec<u32> = (1..=*parts).collect();
-                        of(elements, &parts, found);
-                    }
-                    Element::Chunk(_) | Element::Decision { .. } => {}
-                }
-            }
-        }
-        let mut found = Vec::new();
-        of(&self.elements, &[0], &mut found);
-        found
+        let steps = self.steps().into_iter();
+        let tasks = steps.filter_map(|step| match step.work {
+            Work::Batchlet(task) => Some((task.id.as_str(), step.parts)),
+            Work::Chunk(_) => None,
+        });
+        tasks.collect()
     }
 
     /// Returns the number of planned failures.
     pub(crate) fn planned_failures(&self) -> usize {
-        fn of(elements: &[Element]) -> usize {
-            elements.iter().map(count).sum()
-        }
-        fn count(element: &Element) -> usize {
-            match element {
-                Element::Chunk(chunk) => usize::from(chunk.fails_at.is_some()) * chunk.parts.max(1) as usize,
-                Element::Batchlet(batchlet) => usize::from(batchlet.fails) * batchlet.parts.max(1) as usize,
-                Element::Split { flows, .. } => flows.iter().map(|flow| of(flow)).sum(),
-                Element::Flow { parts, elements, .. } => *parts as usize * of(elements),
-                Element::Decision { step, .. } => usize::from(step.fails_at.is_some()),
-            }
-        }
-        of(&self.elements)
+        let failures = self.steps().into_iter().map(|step| {
+            let fails = match step.work {
+                Work::Chunk(chunk) => chunk.fails_at.is_some(),
+                Work::Batchlet(task) => task.fails,
+            };
+            usize::from(fails) * step.parts.len()
+        });
+        failures.sum()
+    }
+
+    /// Returns whether a logical transaction may undo the work of a step, which then starts from the beginning.
+    pub(crate) fn is_undone(&self, id: &str) -> bool {
+        let is_it = |step: &Step<'_>| matches!(step.work, Work::Chunk(chunk) if chunk.id == id);
+        self.steps().iter().any(|step| step.is_undone && is_it(step))
+    }
+
+    fn steps(&self) -> Vec<Step<'_>> {
+        let mut found = Vec::new();
+        collect(&self.elements, (&[0], false), &mut found);
+        found
     }
 }
 
-/// Collects the chunk steps; `parts` are the parts of the flow around them.
-fn collect<'c>(elements: &'c [Element], parts: &[u32], found: &mut Vec<(&'c Chunk, Vec<u32>)>) {
+/// A step that runs.
+struct Step<'c> {
+    work: Work<'c>,
+    /// Its partitions, or the parts of the flow around it.
+    parts: Vec<u32>,
+    /// Whether a logical transaction may undo its work.
+    is_undone: bool,
+}
+
+enum Work<'c> {
+    Chunk(&'c Chunk),
+    Batchlet(&'c Batchlet),
+}
+
+/// Collects the steps; `around` are the parts of the flow around them, and whether that has a logical transaction.
+fn collect<'c>(elements: &'c [Element], around: (&[u32], bool), found: &mut Vec<Step<'c>>) {
+    let (parts_around, undone_around) = around;
+    let parts_of = |own: u32| match own {
+        0 => parts_around.to_vec(),
+        own => (1..=own).collect(),
+    };
     for element in elements {
         match element {
-            Element::Chunk(chunk) if chunk.parts > 0 => found.push((chunk, (1..=chunk.parts).collect())),
-            Element::Chunk(chunk) => found.push((chunk, parts.to_vec())),
-            Element::Batchlet(_)
+            Element::Chunk(chunk)
             | Element::Decision {
+                passes_over: false,
+                step: chunk,
+                ..
+            } => found.push(Step {
+                work: Work::Chunk(chunk),
+                parts: parts_of(chunk.parts),
+                is_undone: undone_around || chunk.logical_tx,
+            }),
+            Element::Batchlet(task) => found.push(Step {
+                work: Work::Batchlet(task),
+                parts: parts_of(task.parts),
+                is_undone: undone_around,
+            }),
+            Element::Split { flows, .. } => flows.iter().for_each(|flow| collect(flow, around, found)),
+            Element::Flow {
+                parts,
+                logical_tx,
+                elements,
+                ..
+            } => {
+                collect(elements, (&parts_of(*parts), undone_around || *logical_tx), found);
+            }
+            Element::Decision {
                 passes_over: true, ..
             } => {}
-            Element::Split { flows, .. } => flows.iter().for_each(|flow| collect(flow, parts, found)),
-            Element::Flow { parts, elements, .. } => {
-                let parts: Vec<u32> = (1..=*parts).collect();
-                collect(elements, &parts, found);
-            }
-            Element::Decision { step, .. } => found.push((step, parts.to_vec())),
         }
     }
 }

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use batch_tests::database::Database;
 
 use crate::artifacts::GO;
-use crate::case::{Case, Fault, FaultKind, Moment};
+use crate::case::{Case, Fault, FaultKind, FaultTime};
 use crate::violation::{Checked, Invariant, Violation};
 use crate::world::{Ended, Extras, LEASE, Process, World};
 
@@ -24,7 +24,7 @@ const FAKETIME: [&str; 2] = [
 /// The end of a disturbed launch.
 pub(crate) struct Disturbed {
     /// Whether the fault has happened.
-    pub(crate) struck: bool,
+    pub(crate) injected: bool,
     /// The launches, first the disturbed one.
     pub(crate) ended: Vec<Ended>,
     /// The commands beside them.
@@ -35,7 +35,7 @@ impl Disturbed {
     /// A launch that no fault has disturbed, because the machine, the database or the state of the job does not allow it.
     fn not(ended: Ended) -> Self {
         Self {
-            struck: false,
+            injected: false,
             ended: vec![ended],
             commands: Vec::new(),
         }
@@ -43,7 +43,7 @@ impl Disturbed {
 
     fn by(ended: Vec<Ended>) -> Self {
         Self {
-            struck: true,
+            injected: true,
             ended,
             commands: Vec::new(),
         }
@@ -56,7 +56,7 @@ struct Beside {
     launches: Vec<Ended>,
     commands: Vec<Ended>,
     /// False if the fault has turned out to be none.
-    struck: bool,
+    injected: bool,
 }
 
 /// Launches the job, and lets the fault happen.
@@ -98,7 +98,7 @@ fn faketime() -> Option<&'static str> {
 
 fn while_it_runs(world: &World<'_>, fault: &Fault) -> Checked<Disturbed> {
     let mut extras = Extras::default();
-    if let Moment::Call(call) = fault.moment {
+    if let FaultTime::Call(call) = fault.time {
         extras.hold = Some(call);
     }
     match fault.kind {
@@ -108,9 +108,9 @@ fn while_it_runs(world: &World<'_>, fault: &Fault) -> Checked<Disturbed> {
         _ => {}
     }
     let mut process = world.start(&["launch", "job"], &extras);
-    let is_there = match fault.moment {
-        Moment::Call(_) => process.is_held(world),
-        Moment::Micros(micros) => {
+    let is_there = match fault.time {
+        FaultTime::Call(_) => process.is_held(world),
+        FaultTime::Micros(micros) => {
             thread::sleep(Duration::from_micros(micros));
             process.runs()
         }
@@ -118,27 +118,27 @@ fn while_it_runs(world: &World<'_>, fault: &Fault) -> Checked<Disturbed> {
     if !is_there {
         return Ok(Disturbed::not(process.ends(world)?));
     }
-    let beside = happen(world, fault, &mut process);
+    let beside = inject(world, fault, &mut process);
     let _ = File::create(world.path().join(GO));
     let ended = process.ends(world)?;
     let Beside {
         launches,
         commands,
-        struck,
+        injected,
     } = beside?;
     // A signal may come too late.
-    let struck = struck && (fault.kind != FaultKind::Kill || ended.code.is_none());
+    let injected = injected && (fault.kind != FaultKind::Kill || ended.code.is_none());
     let ended = std::iter::once(ended).chain(launches).collect();
     Ok(Disturbed {
-        struck,
+        injected,
         ended,
         commands,
     })
 }
 
 /// Lets the fault happen to a process.
-fn happen(world: &World<'_>, fault: &Fault, process: &mut Process) -> Checked<Beside> {
-    let is_held = matches!(fault.moment, Moment::Call(_));
+fn inject(world: &World<'_>, fault: &Fault, process: &mut Process) -> Checked<Beside> {
+    let is_held = matches!(fault.time, FaultTime::Call(_));
     match fault.kind {
         FaultKind::Kill => process.signal("KILL"),
         FaultKind::Freeze => return frozen(world, process, is_held),
@@ -164,14 +164,14 @@ fn happen(world: &World<'_>, fault: &Fault, process: &mut Process) -> Checked<Be
             let limit = format!("prlimit --fsize=4096:4096 --pid {}", process.child.id());
             let limited = std::process::Command::new("sh").args(["-c", &limit]).status();
             return Ok(Beside {
-                struck: limited.is_ok_and(|status| status.success()),
+                injected: limited.is_ok_and(|status| status.success()),
                 ..Beside::default()
             });
         }
         _ => return operate_beside(world, fault, is_held),
     }
     Ok(Beside {
-        struck: true,
+        injected: true,
         ..Beside::default()
     })
 }
@@ -182,14 +182,14 @@ fn launch_beside(world: &World<'_>, fault: &Fault, extras: &Extras) -> Checked<B
         .start_beside(&["launch", "job"], extras)
         .ends_beside(world)?;
     let launches: Vec<Ended> = other.into_iter().collect();
-    if matches!(fault.moment, Moment::Call(_)) {
+    if matches!(fault.time, FaultTime::Call(_)) {
         launches
             .iter()
             .try_for_each(|ended| must_be_rejected(fault.kind, ended))?;
     }
     Ok(Beside {
         launches,
-        struck: true,
+        injected: true,
         ..Beside::default()
     })
 }
@@ -229,19 +229,19 @@ fn operate_beside(world: &World<'_>, fault: &Fault, is_held: bool) -> Checked<Be
     Ok(Beside {
         launches,
         commands,
-        struck: true,
+        injected: true,
     })
 }
 
 /// A live owner is never replaced, and its execution cannot be changed.
 fn must_be_rejected(kind: FaultKind, ended: &Ended) -> Checked {
     match ended.code {
-        Some(2) if ended.said.contains("is running") => Ok(()),
+        Some(2) if ended.output.contains("is running") => Ok(()),
         code => Err(Violation::new(
             Invariant::I8,
             format!(
                 "{kind:?}: a command beside a running execution ended with {code:?}: {}",
-                ended.said
+                ended.output
             ),
         )),
     }
@@ -265,7 +265,7 @@ fn frozen(world: &World<'_>, process: &mut Process, is_owner: bool) -> Checked<B
         };
         let runs = ended
             .as_ref()
-            .is_some_and(|ended| !(ended.code == Some(2) && ended.said.contains("is running")));
+            .is_some_and(|ended| !(ended.code == Some(2) && ended.output.contains("is running")));
         launches.extend(ended);
         if runs {
             break true;
@@ -287,7 +287,7 @@ fn frozen(world: &World<'_>, process: &mut Process, is_owner: bool) -> Checked<B
         )),
         false => Ok(Beside {
             launches,
-            struck: taken_over || world.databases.kind == Database::Sqlite,
+            injected: taken_over || world.databases.kind == Database::Sqlite,
             ..Beside::default()
         }),
     }
@@ -328,7 +328,7 @@ fn cut(world: &World<'_>) {
     }
 }
 
-/// Several processes launch the job at the same moment.
+/// Several processes launch the job at the same time.
 fn race(world: &World<'_>, processes: u32) -> Checked<Disturbed> {
     let started: Vec<Process> = (0..processes)
         .map(|_| world.start_beside(&["launch", "job"], &Extras::default()))
@@ -356,7 +356,7 @@ fn read_only(world: &World<'_>) -> Checked<Disturbed> {
     let ended = ended?;
     match ended.code {
         Some(0) => Err(Violation::new(Invariant::I14, "a job completed without writing")),
-        None => Err(Violation::new(Invariant::I14, format!("died: {}", ended.said))),
+        None => Err(Violation::new(Invariant::I14, format!("died: {}", ended.output))),
         // That user cannot run the program at all.
         Some(126 | 127) => Ok(Disturbed::not(world.launch()?)),
         Some(_) => Ok(Disturbed::by(vec![ended])),
@@ -377,14 +377,11 @@ fn interrupted(world: &World<'_>, case: &Case) -> Option<Interrupted> {
             (SELECT MAX(T.STEP_EXECUTION_ID) FROM BATCH_STEP_EXECUTION T WHERE T.STEP_NAME = S.STEP_NAME)
          ORDER BY S.STEP_EXECUTION_ID DESC",
     );
-    let undone = undone_steps(case);
     let id = rows.iter().find_map(|row| {
-        let mut words = row.split_whitespace();
-        let (id, name) = (words.next()?, words.next()?);
-        let resumes = !undone
-            .iter()
-            .any(|id| name.split(['/', ':']).any(|part| part == *id));
-        resumes.then(|| id.to_owned())
+        let (id, name) = row.trim().split_once(' ')?;
+        let step = name.trim().rsplit('/').next()?.split(':').next()?;
+        // What may be undone starts from the beginning.
+        (!case.is_undone(step)).then(|| id.to_owned())
     })?;
     let context = world.outside().rows(&format!(
         "SELECT SHORT_CONTEXT AS text FROM BATCH_STEP_EXECUTION_CONTEXT
@@ -394,27 +391,6 @@ fn interrupted(world: &World<'_>, case: &Case) -> Option<Interrupted> {
         id,
         context: context.into_iter().next()?,
     })
-}
-
-/// Returns the elements that start anew after an interruption.
-fn undone_steps(case: &Case) -> Vec<&str> {
-    use crate::case::Element;
-    fn of<'c>(elements: &'c [Element], found: &mut Vec<&'c str>) {
-        for element in elements {
-            match element {
-                Element::Chunk(chunk) if chunk.logical_tx => found.push(&chunk.id),
-                Element::Flow {
-                    id, logical_tx: true, ..
-                } => found.push(id),
-                Element::Flow { elements, .. } => of(elements, found),
-                Element::Split { flows, .. } => flows.iter().for_each(|flow| of(flow, found)),
-                Element::Chunk(_) | Element::Batchlet(_) | Element::Decision { .. } => {}
-            }
-        }
-    }
-    let mut found = Vec::new();
-    of(&case.elements, &mut found);
-    found
 }
 
 /// Launches with a damaged context, which must not count as "from the beginning", and restores it.
@@ -451,14 +427,14 @@ fn with_context(world: &World<'_>, case: &Case, kind: FaultKind) -> Checked<Dist
     outside.execute(&set(&context)).unwrap();
     let names_it = ["context", "checkpoint"]
         .iter()
-        .any(|word| ended.said.contains(word));
+        .any(|word| ended.output.contains(word));
     match ended.code {
         Some(1 | 2) if names_it => Ok(Disturbed::by(vec![ended])),
         code => Err(Violation::new(
             Invariant::I9,
             format!(
                 "{kind:?} of step execution {id}: the next launch ended with {code:?}: {}",
-                ended.said
+                ended.output
             ),
         )),
     }

@@ -2,7 +2,7 @@
 
 use batch_tests::database::Database;
 
-use crate::case::{Batchlet, Case, Chunk, Element, Fault, FaultKind, Moment};
+use crate::case::{Batchlet, Case, Chunk, Element, Fault, FaultKind, FaultTime};
 use crate::faults::is_possible;
 use crate::random::Random;
 
@@ -161,10 +161,10 @@ impl Generator {
         while !is_possible(self.database, kind) {
             kind = *self.random.one_of(&FaultKind::ALL);
         }
-        let moment = match self.random.once_in(2) {
-            true => Moment::Call(self.random.within(1, 250) as u32),
-            false => Moment::Micros(self.random.within(0, 100_000)),
+        let time = match self.random.once_in(2) {
+            true => FaultTime::Call(self.random.within(1, 250) as u32),
+            false => FaultTime::Micros(self.random.within(0, 100_000)),
         };
-        Fault { kind, moment }
+        Fault { kind, time }
     }
 }

@@ -6,12 +6,12 @@ use std::fs::File;
 use batch_tests::database::Database;
 
 use crate::artifacts::PLANNED;
-use crate::case::{Case, Chunk, Element, FaultKind, PART};
+use crate::case::{Case, Chunk, FaultKind, PART};
 use crate::violation::{Checked, Invariant, Violation};
 use crate::world::{Ended, World};
 
 /// The messages of the triggers that reject a wrong row, each with what it breaks.
-const REFUSALS: [(&str, Invariant); 8] = [
+const REJECTIONS: [(&str, Invariant); 8] = [
     ("the item balance is broken", Invariant::I2),
     ("VERSION did not grow by one", Invariant::I5),
     ("an ended execution was changed", Invariant::I6),
@@ -23,9 +23,9 @@ const REFUSALS: [(&str, Invariant); 8] = [
 ];
 
 /// Returns the invariant that a rejected statement breaks.
-pub(crate) fn refusal(said: &str) -> Option<Violation> {
-    let found = REFUSALS.iter().find(|(message, _)| said.contains(message));
-    found.map(|(message, invariant)| Violation::new(*invariant, format!("{message}: {said}")))
+pub(crate) fn rejection(output: &str) -> Option<Violation> {
+    let found = REJECTIONS.iter().find(|(message, _)| output.contains(message));
+    found.map(|(message, invariant)| Violation::new(*invariant, format!("{message}: {output}")))
 }
 
 /// Queries that are always empty, each with the meaning of its rows.
@@ -68,24 +68,24 @@ const NEVER: [(Invariant, &str, &str); 5] = [
 /// Checks what holds after every launch. `kind` is the fault that has happened.
 pub(crate) fn after_launch(world: &World<'_>, ended: &[Ended], kind: Option<FaultKind>) -> Checked {
     for one in ended {
-        if let Some(violation) = refusal(&one.said) {
+        if let Some(violation) = rejection(&one.output) {
             return Err(violation);
         }
         let may_lose = matches!(
             kind,
             Some(FaultKind::Freeze | FaultKind::Cut | FaultKind::ServerCrash)
         );
-        if one.said.contains("has taken this execution over") && !may_lose {
-            let what = format!("a live owner was replaced: {}", one.said);
+        if one.output.contains("has taken this execution over") && !may_lose {
+            let what = format!("a live owner was replaced: {}", one.output);
             return Err(Violation::new(Invariant::I10, what));
         }
-        if one.said.contains("the runtime itself failed") {
-            return Err(Violation::new(Invariant::I15, one.said.clone()));
+        if one.output.contains("the runtime itself failed") {
+            return Err(Violation::new(Invariant::I15, one.output.clone()));
         }
         // A signal is a kill of the suite, or what a full disk gives.
         let may_die = matches!(kind, Some(FaultKind::Kill | FaultKind::FullDisk));
         if !(matches!(one.code, Some(0..=3)) || one.code.is_none() && may_die) {
-            let what = format!("a process ended with {:?}: {}", one.code, one.said);
+            let what = format!("a process ended with {:?}: {}", one.code, one.output);
             return Err(Violation::new(Invariant::I15, what));
         }
         if one.code == Some(0) && !world.is_complete() {
@@ -109,11 +109,11 @@ pub(crate) fn after_launch(world: &World<'_>, ended: &[Ended], kind: Option<Faul
 /// Checks what the commands beside a launch have printed, and how they ended.
 pub(crate) fn after_commands(commands: &[Ended]) -> Checked {
     for command in commands {
-        if let Some(violation) = refusal(&command.said) {
+        if let Some(violation) = rejection(&command.output) {
             return Err(violation);
         }
-        if !matches!(command.code, Some(0..=3)) || command.said.contains("the runtime itself failed") {
-            let what = format!("a command ended with {:?}: {}", command.code, command.said);
+        if !matches!(command.code, Some(0..=3)) || command.output.contains("the runtime itself failed") {
+            let what = format!("a command ended with {:?}: {}", command.code, command.output);
             return Err(Violation::new(Invariant::I15, what));
         }
     }
@@ -148,11 +148,11 @@ pub(crate) fn planned_cause(world: &World<'_>, ended: &Ended) -> Checked {
          WHERE STATUS = 'FAILED' AND EXIT_CODE <> 'CRASHED' AND EXIT_MESSAGE NOT LIKE '%{PLANNED}%'
          AND JOB_EXECUTION_ID = (SELECT MAX(JOB_EXECUTION_ID) FROM BATCH_JOB_EXECUTION)"
     ));
-    match others.is_empty() && ended.said.contains(PLANNED) {
+    match others.is_empty() && ended.output.contains(PLANNED) {
         true => Ok(()),
         false => Err(Violation::new(
             Invariant::I15,
-            format!("a failure without its cause: {others:?} {}", ended.said),
+            format!("a failure without its cause: {others:?} {}", ended.output),
         )),
     }
 }
@@ -184,28 +184,13 @@ fn in_order(ended: &Ended) -> Checked {
 pub(crate) fn complete(world: &World<'_>, case: &Case) -> Checked {
     rows(world, case)?;
     for (chunk, parts) in case.chunks() {
-        if !is_undone(case, &chunk.id) {
+        if !case.is_undone(&chunk.id) {
             counts(world, chunk, parts.len() as i64)?;
             commits(world, chunk)?;
         }
     }
     tasks(world, case)?;
     nothing_is_left(world)
-}
-
-/// Returns whether the work of a step may be undone and done again, so that its executions do not add up.
-fn is_undone(case: &Case, id: &str) -> bool {
-    fn within(elements: &[Element], undone: bool, id: &str) -> bool {
-        elements.iter().any(|element| match element {
-            Element::Chunk(chunk) => chunk.id == id && (undone || chunk.logical_tx),
-            Element::Flow {
-                logical_tx, elements, ..
-            } => within(elements, undone || *logical_tx, id),
-            Element::Split { flows, .. } => flows.iter().any(|flow| within(flow, undone, id)),
-            Element::Batchlet(_) | Element::Decision { .. } => false,
-        })
-    }
-    within(&case.elements, false, id)
 }
 
 impl Chunk {

@@ -16,12 +16,12 @@ use crate::world::{Databases, World};
 pub(crate) struct Tally {
     pub(crate) cases: u64,
     pub(crate) launches: u64,
-    /// The faults that struck, by kind.
+    /// The faults that injected, by kind.
     pub(crate) faults: BTreeMap<String, u64>,
 }
 
 impl Tally {
-    fn struck(&mut self, kind: FaultKind) {
+    fn count(&mut self, kind: FaultKind) {
         *self.faults.entry(kind.name()).or_default() += 1;
     }
 }
@@ -50,8 +50,8 @@ fn in_world(world: &World<'_>, case: &Case, plant: Option<Plant>, tally: &mut Ta
         }
         let disturbed = faults::launch(world, case, fault)?;
         tally.launches += disturbed.ended.len() as u64;
-        let kind = disturbed.struck.then_some(fault.kind);
-        kind.into_iter().for_each(|kind| tally.struck(kind));
+        let kind = disturbed.injected.then_some(fault.kind);
+        kind.into_iter().for_each(|kind| tally.count(kind));
         invariants::after_launch(world, &disturbed.ended, kind)?;
         invariants::after_commands(&disturbed.commands)?;
         invariants::rows_so_far(world, case)?;
@@ -64,7 +64,7 @@ fn in_world(world: &World<'_>, case: &Case, plant: Option<Plant>, tally: &mut Ta
     if again.code != Some(2) {
         let what = format!(
             "a complete instance was launched again: {:?} {}",
-            again.code, again.said
+            again.code, again.output
         );
         return Err(Violation::new(Invariant::I8, what));
     }
@@ -89,14 +89,14 @@ fn until_complete(world: &World<'_>, case: &Case, tally: &mut Tally) -> Checked 
             }
             Some(0) => {}
             // The lease of a dead owner has not expired.
-            Some(2) if ended.said.contains("is running") => std::thread::sleep(Duration::from_millis(50)),
+            Some(2) if ended.output.contains("is running") => std::thread::sleep(Duration::from_millis(50)),
             code => {
-                let what = format!("an undisturbed launch ended with {code:?}: {}", ended.said);
+                let what = format!("an undisturbed launch ended with {code:?}: {}", ended.output);
                 return Err(Violation::new(Invariant::I14, what));
             }
         }
         if failures > case.planned_failures() || begin.elapsed() > LIVENESS {
-            let what = format!("not complete after {failures} failures: {}", ended.said);
+            let what = format!("not complete after {failures} failures: {}", ended.output);
             return Err(Violation::new(Invariant::I14, what));
         }
         invariants::after_launch(world, &[ended], None)?;

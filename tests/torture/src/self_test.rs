@@ -4,7 +4,7 @@ use std::fs::File;
 
 use batch_tests::database::Database;
 
-use crate::case::{Case, Chunk, Element, Fault, FaultKind, Moment};
+use crate::case::{Case, Chunk, Element, Fault, FaultKind, FaultTime};
 use crate::invariants;
 use crate::plant::Plant;
 use crate::run::{self, Tally};
@@ -100,7 +100,7 @@ fn case(plant: Plant) -> Case {
     // Before and after the calls of the writer and its checkpoints.
     let kills = [11, 12, 13].map(|call| Fault {
         kind: FaultKind::Kill,
-        moment: Moment::Call(call),
+        time: FaultTime::Call(call),
     });
     Case {
         seed: 0,
@@ -142,7 +142,7 @@ pub(crate) fn plant_in_repository(world: &World<'_>, plant: Plant) -> Checked {
         Plant::Row(statement) => match world.outside().execute(statement) {
             Ok(()) => Ok(()),
             Err(error) => {
-                invariants::refusal(&error.to_string()).map_or_else(|| panic!("{statement}: {error}"), Err)
+                invariants::rejection(&error.to_string()).map_or_else(|| panic!("{statement}: {error}"), Err)
             }
         },
         Plant::Locked => {

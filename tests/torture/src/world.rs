@@ -74,7 +74,7 @@ pub(crate) struct Process {
 pub(crate) struct Ended {
     /// `None` if a signal ended it.
     pub(crate) code: Option<i32>,
-    pub(crate) said: String,
+    pub(crate) output: String,
     pub(crate) calls: Vec<String>,
 }
 
@@ -279,16 +279,19 @@ impl Process {
             thread::sleep(Duration::from_millis(2));
         }
         let code = self.child.wait().unwrap().code();
-        let said: String = self
+        let output: String = self
             .output
             .drain(..)
             .map(|output| output.join().unwrap())
             .collect();
         match hangs {
-            true => Err(Violation::new(Invariant::I14, format!("a process hangs: {said}"))),
+            true => Err(Violation::new(
+                Invariant::I14,
+                format!("a process hangs: {output}"),
+            )),
             false => Ok(Ended {
                 code,
-                said,
+                output,
                 calls: world.calls_of(self.child.id()),
             }),
         }
