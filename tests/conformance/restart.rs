@@ -324,6 +324,7 @@ fn a_stop_between_two_partitions() {
     job job STOPPED STOPPED
       step all STOPPED STOPPED read 0 filter 0 write 0 commit 0 rollback 0
       step all:1 COMPLETED nameless DONE read 0 filter 0 write 0 commit 0 rollback 0
+      step all:2 STOPPED STOPPED read 0 filter 0 write 0 commit 0 rollback 0
     process nameless
     analysis
     stopped: false, STOPPING

@@ -300,7 +300,7 @@ fn a_partition_that_fails_stops_the_others() {
 
 /// A stop reaches every running partition, and no other starts.
 ///
-/// Spec: PART-26, PART-28, BLET-06, BLET-11
+/// Spec: PART-26, PART-28, BLET-06, BLET-11, D-105
 #[test]
 fn a_stop_reaches_every_partition() {
     let elements = format!(
@@ -320,6 +320,16 @@ fn a_stop_reaches_every_partition() {
     let gate = Gate::at(&stage);
     gate.pass("a is here");
     gate.pass("b is here");
+    let statuses = || -> Vec<BatchStatus> {
+        let steps = operator.step_executions(execution).unwrap();
+        steps.iter().map(|step| step.status).collect()
+    };
+    // The last one waits for a thread.
+    let [step, one, two, last] = statuses()[..] else {
+        panic!()
+    };
+    assert_eq!([step, one, two], [BatchStatus::Started; 3]);
+    assert_eq!(last, BatchStatus::Starting);
     operator.stop(execution).unwrap();
     operator.wait(execution).unwrap();
     assert_snapshot!(sorted_tree(&stage, execution), @r#"
@@ -327,6 +337,7 @@ fn a_stop_reaches_every_partition() {
       step all STOPPED STOPPED read 0 filter 0 write 0 commit 0 rollback 0
       step all:1 STOPPED MET read 0 filter 0 write 0 commit 0 rollback 0
       step all:2 STOPPED MET read 0 filter 0 write 0 commit 0 rollback 0
+      step all:3 STOPPED STOPPED read 0 filter 0 write 0 commit 0 rollback 0
     "#);
     assert_snapshot!(sorted(&stage), @r#"
     cancel a
@@ -524,6 +535,7 @@ fn partitions_have_contexts_of_their_own() {
       step all:1 FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 0
         | cannot process a
         | thrown by #[process] of batchlet `Part`
+      step all:2 STOPPED STOPPED read 0 filter 0 write 0 commit 0 rollback 0
     a in job job STARTED, step all STARTED; transient false, job exit None, kept None
     process a
     "#);

@@ -26,9 +26,9 @@ fn every_partition_executes_all_steps() {
     assert_snapshot!(story(&stage, execution), @r#"
     job job COMPLETED COMPLETED
       step parts:1 COMPLETED a DONE read 0 filter 0 write 0 commit 0 rollback 0
+      step parts:2 COMPLETED b DONE read 0 filter 0 write 0 commit 0 rollback 0
       step parts:1/one COMPLETED a DONE read 0 filter 0 write 0 commit 0 rollback 0
       step parts:1/two COMPLETED a DONE read 0 filter 0 write 0 commit 0 rollback 0
-      step parts:2 COMPLETED b DONE read 0 filter 0 write 0 commit 0 rollback 0
       step parts:2/one COMPLETED b DONE read 0 filter 0 write 0 commit 0 rollback 0
       step parts:2/two COMPLETED b DONE read 0 filter 0 write 0 commit 0 rollback 0
       step last COMPLETED DONE read 0 filter 0 write 0 commit 0 rollback 0
@@ -94,10 +94,10 @@ fn a_partitioned_step_within_a_partitioned_flow() {
     assert_snapshot!(story(&stage, execution), @r#"
     job job COMPLETED COMPLETED
       step parts:1 COMPLETED COMPLETED read 0 filter 0 write 0 commit 0 rollback 0
+      step parts:2 COMPLETED COMPLETED read 0 filter 0 write 0 commit 0 rollback 0
       step parts:1/one COMPLETED COMPLETED read 0 filter 0 write 0 commit 0 rollback 0
       step parts:1/one:1 COMPLETED a DONE read 0 filter 0 write 0 commit 0 rollback 0
       step parts:1/one:2 COMPLETED inner DONE read 0 filter 0 write 0 commit 0 rollback 0
-      step parts:2 COMPLETED COMPLETED read 0 filter 0 write 0 commit 0 rollback 0
       step parts:2/one COMPLETED COMPLETED read 0 filter 0 write 0 commit 0 rollback 0
       step parts:2/one:1 COMPLETED b DONE read 0 filter 0 write 0 commit 0 rollback 0
       step parts:2/one:2 COMPLETED inner DONE read 0 filter 0 write 0 commit 0 rollback 0
@@ -140,11 +140,12 @@ fn a_partition_that_fails_and_resumes() {
       | thrown by #[process] of batchlet `Part`
       | in partition 2 of `parts`
       step parts:1 COMPLETED a DONE read 0 filter 0 write 0 commit 0 rollback 0
-      step parts:1/one COMPLETED a DONE read 0 filter 0 write 0 commit 0 rollback 0
-      step parts:1/two COMPLETED a DONE read 0 filter 0 write 0 commit 0 rollback 0
       step parts:2 FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 0
         | cannot process b
         | thrown by #[process] of batchlet `Part`
+      step parts:3 STOPPED STOPPED read 0 filter 0 write 0 commit 0 rollback 0
+      step parts:1/one COMPLETED a DONE read 0 filter 0 write 0 commit 0 rollback 0
+      step parts:1/two COMPLETED a DONE read 0 filter 0 write 0 commit 0 rollback 0
       step parts:2/one FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 0
         | cannot process b
         | thrown by #[process] of batchlet `Part`
@@ -156,9 +157,9 @@ fn a_partition_that_fails_and_resumes() {
     assert_snapshot!(story(&stage, again), @r#"
     job job COMPLETED COMPLETED
       step parts:2 COMPLETED b DONE read 0 filter 0 write 0 commit 0 rollback 0
+      step parts:3 COMPLETED c DONE read 0 filter 0 write 0 commit 0 rollback 0
       step parts:2/one COMPLETED b DONE read 0 filter 0 write 0 commit 0 rollback 0
       step parts:2/two COMPLETED b DONE read 0 filter 0 write 0 commit 0 rollback 0
-      step parts:3 COMPLETED c DONE read 0 filter 0 write 0 commit 0 rollback 0
       step parts:3/one COMPLETED c DONE read 0 filter 0 write 0 commit 0 rollback 0
       step parts:3/two COMPLETED c DONE read 0 filter 0 write 0 commit 0 rollback 0
     process b

@@ -202,12 +202,12 @@ fn a_collector_of_a_flow() {
     assert_snapshot!(stage.tree(execution), @r#"
     job job COMPLETED COMPLETED
       step parts:1 COMPLETED DONE read 0 filter 0 write 0 commit 0 rollback 0
+      step parts:2 COMPLETED DONE read 0 filter 0 write 0 commit 0 rollback 0
       step parts:1/load COMPLETED COMPLETED read 1 filter 0 write 1 commit 1 rollback 0
       step parts:1/inner COMPLETED COMPLETED read 0 filter 0 write 0 commit 0 rollback 0
       step parts:1/inner:1 COMPLETED a DONE read 0 filter 0 write 0 commit 0 rollback 0
       step parts:1/inner:2 COMPLETED a DONE read 0 filter 0 write 0 commit 0 rollback 0
       step parts:1/last COMPLETED DONE read 0 filter 0 write 0 commit 0 rollback 0
-      step parts:2 COMPLETED DONE read 0 filter 0 write 0 commit 0 rollback 0
       step parts:2/load COMPLETED COMPLETED read 1 filter 0 write 1 commit 1 rollback 0
       step parts:2/inner COMPLETED COMPLETED read 0 filter 0 write 0 commit 0 rollback 0
       step parts:2/inner:1 COMPLETED b DONE read 0 filter 0 write 0 commit 0 rollback 0

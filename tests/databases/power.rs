@@ -120,7 +120,10 @@ fn only_the_last_commit_of_a_rewindable_step_waits_for_the_disk() {
     let waits = |name: &str, interval| {
         let step = STEPS.iter().find(|Step(step, ..)| *step == name).unwrap();
         let writing = Writing::new(PROGRAM, &[*step], Load { interval, ..LOAD });
-        Trace::of(&writing.launch(0), writing.path()).waits(".db-wal")
+        let mut launch = writing.launch(0);
+        // Renewals of the lease wait, too.
+        launch.env("BATCH_LEASE_TIME", "3600");
+        Trace::of(&launch, writing.path()).waits(".db-wal")
     };
     // A commit more at the end of the input.
     assert_eq!(waits("delimited", 4), waits("delimited", 40));

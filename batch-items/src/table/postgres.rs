@@ -38,13 +38,14 @@ impl Query for ColumnsOf {
 impl RunQueryDsl<PgConnection> for ColumnsOf {}
 
 impl QueryFragment<Pg> for ColumnsOf {
-    // A cast to `varchar(5)` would cut a text; to the type without its length, it leaves the check to the column.
+    // A cast to `varchar(5)` would cut a text; to the type without its length, it leaves the check to the column. As a subquery, the id of
+    // the table lets the server keep its plan.
     fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Pg>) -> QueryResult<()> {
         out.push_sql(
-            "SELECT attname::text, format_type(atttypid, -1) FROM pg_attribute WHERE attrelid = to_regclass(",
+            "SELECT attname::text, format_type(atttypid, -1) FROM pg_attribute WHERE attrelid = (SELECT to_regclass(",
         );
         out.push_bind_param::<Text, _>(&self.table)?;
-        out.push_sql(") AND attnum > 0 AND NOT attisdropped ORDER BY attnum");
+        out.push_sql(")) AND attnum > 0 AND NOT attisdropped ORDER BY attnum");
         Ok(())
     }
 }

@@ -27,7 +27,7 @@ impl PartitionedElement<'_> {
         let name = format!("{}:{number}", self.key);
         let new = NewStepExecution {
             name: &name,
-            status: status_of_new(is_here),
+            status: BatchStatus::Starting,
             since: self.since,
             is_first: shared.is_first,
         };
@@ -49,14 +49,9 @@ impl PartitionedElement<'_> {
         let StepHistory {
             last, state, before, ..
         } = history;
-        let mut last = last.ok_or(RepositoryError::Fault)?;
+        let last = last.ok_or(RepositoryError::Fault)?;
         match last.status {
-            BatchStatus::Starting => {
-                if is_here {
-                    repository.begin_step(&mut last)?;
-                }
-                Ok(self.ready(number, last, is_here.then_some((state, before))))
-            }
+            BatchStatus::Starting => Ok(self.ready(number, last, is_here.then_some((state, before)))),
             status if status.is_final() => {
                 let (outcome, exit_status) = self.ended(&last, &state)?;
                 Ok(Preparation::Settled(outcome, exit_status))
@@ -82,8 +77,8 @@ impl PartitionedElement<'_> {
         Preparation::Ready(row)
     }
 
-    /// Prepares partitions, those that have never run by few statements. Those that threads of this process run start with their rows, so
-    /// that they need not be claimed.
+    /// Prepares partitions, those that have never run by few statements. Their rows are STARTING until a thread or worker begins them.
+    /// Spec: PART-32, D-105
     pub(super) fn prepare_all(
         &self,
         numbers: &[u32],
@@ -103,7 +98,7 @@ impl PartitionedElement<'_> {
         let new: Vec<String> = names.into_iter().filter(|name| !known.contains(name)).collect();
         let mut rows = match new.is_empty() {
             true => Vec::new(),
-            false => repository.create_partitions(lease, &new, status_of_new(is_here))?,
+            false => repository.create_partitions(lease, &new)?,
         }
         .into_iter();
         let mut prepared = Vec::new();
@@ -117,13 +112,5 @@ impl PartitionedElement<'_> {
             prepared.push((*number, preparation));
         }
         Ok(prepared)
-    }
-}
-
-/// Returns the status of the row of a partition: one for a worker waits for its claim. Spec: PART-32
-fn status_of_new(is_here: bool) -> BatchStatus {
-    match is_here {
-        true => BatchStatus::Started,
-        false => BatchStatus::Starting,
     }
 }

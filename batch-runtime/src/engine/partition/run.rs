@@ -22,7 +22,7 @@ use crate::repository::{Ending, RepositoryError, StepState};
 use crate::status::BatchStatus;
 
 impl PartitionedElement<'_> {
-    /// Runs a partition, whose row is STARTED, on a thread of this process.
+    /// Runs a prepared partition on a thread of this process.
     ///
     /// # Errors
     /// If the repository rejects a write.
@@ -38,6 +38,7 @@ impl PartitionedElement<'_> {
             state,
             earlier,
         } = prepared;
+        self.walk.shared.repository.begin_step(&mut row)?;
         let ended = self.run_claimed(worker, sink, number, (&mut row, state, earlier))?;
         let outcome = match ended.outcome.clone() {
             Outcome::Failed(failure) => self.failed(number, failure),

@@ -1,6 +1,6 @@
 //! Supervises the partitions of one element, on the thread that waits for them.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -33,6 +33,9 @@ const WAIT: Duration = Duration::from_millis(200);
 const REMOTE_PARTITIONS: usize = 500;
 /// How many of them are prepared, submitted and noted together.
 const TOGETHER: usize = 100;
+/// How many partitions of threads of this process are prepared together, if their threads are fewer: few rows are left to end if the
+/// element stops, and their transaction costs each of them little.
+const TOGETHER_HERE: usize = 16;
 
 impl Walk<'_> {
     /// Returns the stored state of an element.
@@ -194,6 +197,8 @@ pub(super) struct Supervisor<'s, 'a> {
     pub(super) outcomes: &'s mut SubjobOutcomes,
     /// The partitions that have not been submitted.
     pending: RangeInclusive<u32>,
+    /// The partitions that are prepared and wait for a thread.
+    ready: VecDeque<PartitionTicket>,
     /// The submitted partitions that have not ended.
     pub(super) submitted: BTreeMap<StepExecutionId, PartitionTicket>,
     /// Those of them whose worker may be dead, and when to find out next.
@@ -220,6 +225,7 @@ impl<'s, 'a> Supervisor<'s, 'a> {
     ) -> Self {
         Self {
             pending: 1..=element.planned(),
+            ready: VecDeque::new(),
             element,
             channel,
             analysis,
@@ -263,7 +269,8 @@ impl<'s, 'a> Supervisor<'s, 'a> {
             self.poll_repository();
             self.reopen_lost();
         }
-        let stopped_before_all_began = !self.pending.is_empty();
+        let stopped_before_all_began = !self.pending.is_empty() || !self.ready.is_empty();
+        self.end_ready();
         if stopped_before_all_began && self.analysis.failure.is_none() && !self.outcomes.are_ending() {
             self.outcomes.insert(usize::MAX, Outcome::Stopped, None);
         }
@@ -280,33 +287,53 @@ impl<'s, 'a> Supervisor<'s, 'a> {
             || walk.worker.stop_requested()
     }
 
-    /// Submits partitions until the limit is reached: many at a time, by few statements.
+    /// Submits partitions until the limit is reached, and prepares the next ones: many at a time, by few statements, and those of threads
+    /// before a thread is free.
     fn submit_pending(&mut self) {
-        let walk = self.element.walk;
-        let element = self.element;
-        let planned = element.plan.threads().map(|threads| threads.max(1) as usize);
-        let threads = element.bound.threads.or(planned).unwrap_or(match self.monitor {
-            Some(_) => REMOTE_PARTITIONS,
-            None => walk.shared.partition_threads,
-        });
+        let limit = self.limit();
         let is_here = self.monitor.is_none();
-        let least = match is_here {
-            true => 1,
-            false => TOGETHER.min(threads / 4).max(1),
-        };
-        while self.submitted.len() + least <= threads && !self.pending.is_empty() && !self.has_to_stop() {
-            let together = (threads - self.submitted.len()).min(TOGETHER);
+        loop {
+            let free = limit.saturating_sub(self.submitted.len());
+            if self.has_to_stop() {
+                return;
+            }
+            let next = self.ready.drain(..free.min(self.ready.len())).collect();
+            self.submit(next);
+            let free = limit.saturating_sub(self.submitted.len());
+            let together = match is_here {
+                true if self.ready.len() < limit.min(TOGETHER_HERE / 2) => {
+                    limit.max(TOGETHER_HERE).min(TOGETHER)
+                }
+                false if free >= TOGETHER.min(limit / 4).max(1) => free.min(TOGETHER),
+                _ => return,
+            };
             let numbers: Vec<u32> = self.pending.by_ref().take(together).collect();
+            if numbers.is_empty() {
+                return;
+            }
             match self.element.prepare_all(&numbers, is_here) {
-                Ok(prepared) => self.submit_prepared(prepared),
-                Err(error) => self.outcomes.broken = Some(error),
+                Ok(prepared) => self.add_prepared(prepared),
+                Err(error) => {
+                    self.outcomes.broken = Some(error);
+                    return;
+                }
             }
         }
     }
 
-    fn submit_prepared(&mut self, prepared: Vec<(u32, Preparation)>) {
+    /// Returns the most partitions that are submitted and have not ended.
+    fn limit(&self) -> usize {
+        let element = self.element;
+        let planned = element.plan.threads().map(|threads| threads.max(1) as usize);
+        element.bound.threads.or(planned).unwrap_or(match self.monitor {
+            Some(_) => REMOTE_PARTITIONS,
+            None => element.walk.shared.partition_threads,
+        })
+    }
+
+    /// Adds partitions to those that are ready, and notes those that do not run.
+    fn add_prepared(&mut self, prepared: Vec<(u32, Preparation)>) {
         let dialect = self.element.walk.shared.job.dialect;
-        let mut tickets = Vec::new();
         for (number, preparation) in prepared {
             match preparation {
                 Preparation::Settled(outcome, exit_status) => {
@@ -319,7 +346,7 @@ impl<'s, 'a> Supervisor<'s, 'a> {
                 }
                 Preparation::Ready(row) => {
                     let dispatch = self.element.walk.shared.dispatch;
-                    tickets.push(PartitionTicket {
+                    self.ready.push_back(PartitionTicket {
                         job_execution: row.job_execution_id,
                         step_execution: row.id,
                         attempt: 1,
@@ -329,7 +356,16 @@ impl<'s, 'a> Supervisor<'s, 'a> {
                 }
             }
         }
-        self.submit(tickets);
+    }
+
+    /// Ends the prepared partitions that no thread has begun.
+    fn end_ready(&mut self) {
+        let ending = Ending::of(BatchStatus::Stopped, String::new());
+        for ticket in self.ready.drain(..) {
+            if let Err(error) = self.element.end(ticket.step_execution, &ending) {
+                self.outcomes.broken.get_or_insert(error);
+            }
+        }
     }
 
     pub(super) fn submit(&mut self, tickets: Vec<PartitionTicket>) {

@@ -124,7 +124,6 @@ impl StepStore for MemoryRepository {
         &self,
         lease: &Lease,
         names: &[String],
-        status: BatchStatus,
     ) -> Result<Vec<StepExecution>, RepositoryError> {
         let mut tables = self.alone();
         tables.ensure_held(lease, "record partitions")?;
@@ -133,7 +132,7 @@ impl StepStore for MemoryRepository {
         }
         let now = self.now();
         let create = |name: &String| {
-            let row = rules::new_step(0, lease.execution_id, name, status, now);
+            let row = rules::new_step(0, lease.execution_id, name, BatchStatus::Starting, now);
             let id = tables.insert_step(row.clone(), Some(Context::State(StepState::default())));
             StepExecution { id, ..row }
         };

@@ -209,7 +209,7 @@ impl Side {
         }
         if number == 1 {
             let names = ["load:1".to_owned(), format!("load:{}", random.below(9) + 2)];
-            let created = repository.create_partitions(lease, &names, BatchStatus::Starting);
+            let created = repository.create_partitions(lease, &names);
             steps.extend(created.as_ref().ok().cloned().into_iter().flatten());
             return shown(created);
         }

@@ -10,7 +10,6 @@ use crate::repository::{
     InnerSteps, Inserted, Lease, NewStepExecution, PartitionState, RepositoryError, RestartPosition, Signals,
     StepHistory, StepState,
 };
-use crate::status::BatchStatus;
 
 /// The operations of the runner of a job execution, and of the keeper of its lease.
 pub(crate) trait JobStore: Send + Sync {
@@ -150,12 +149,11 @@ pub(crate) trait StepStore: Send + Sync {
     /// Requests the partitions that workers have claimed to stop: STARTED becomes STOPPING.
     fn stop_partitions(&self, partitions: &[StepExecutionId]) -> Result<(), RepositoryError>;
 
-    /// Inserts the executions of many partitions that have never run, by few statements.
+    /// Inserts the executions of many partitions that have never run, as STARTING, by few statements.
     fn create_partitions(
         &self,
         lease: &Lease,
         names: &[String],
-        status: BatchStatus,
     ) -> Result<Vec<StepExecution>, RepositoryError>;
 
     /// Returns those of the names that have step executions of the instance.

@@ -24,9 +24,9 @@ impl Repository {
         &self,
         lease: &Lease,
         names: &[String],
-        status: BatchStatus,
     ) -> Result<Vec<StepExecution>, RepositoryError> {
         const ACTION: &str = "record partitions";
+        let status = BatchStatus::Starting;
         let now = self.now();
         let context = StepState::default().encode(self.settings.max_varchar);
         self.pool.write_relaxed(ACTION, |connection, in_doubt| {

@@ -6,7 +6,7 @@ use super::contexts::step_state_in;
 use super::lease::RELEASED;
 use super::rows::StepRow;
 use super::schema::{instance_lease, job_execution, partition_lease, step_execution};
-use super::{Connection, Db, Repository, Work, rejected};
+use super::{Connection, Db, Repository, Work, fenced_if_none, rejected};
 use crate::execution::StepExecution;
 use crate::ids::{JobExecutionId, JobInstanceId, StepExecutionId};
 use crate::repository::diesel::backend::Backend;
@@ -17,7 +17,7 @@ use crate::repository::diesel::transaction_error::TransactionError;
 use crate::repository::diesel::update::update;
 use crate::repository::rules::Closing;
 use crate::repository::{
-    ClaimedPartition, HolderState, InnerSteps, Lease, LeaseKey, PartitionState, StepState,
+    ClaimedPartition, HolderState, InnerSteps, Lease, LeaseKey, PartitionState, RepositoryError, StepState,
 };
 use crate::status::BatchStatus;
 
@@ -105,6 +105,36 @@ impl Repository {
                 ))
                 .execute(connection)?;
         }
+        Ok(())
+    }
+
+    /// Implements `StepStore::hand_back_partition`.
+    pub(super) fn hand_back(&self, step: &mut StepExecution) -> Result<(), RepositoryError> {
+        const ACTION: &str = "hand the partition back";
+        let (id, version) = (step.id, step.version);
+        self.pool.write_idempotent(ACTION, |connection, in_doubt| {
+            let row = step_execution::table.find(id.0);
+            let changed = update(row.filter(step_execution::version.eq(version)))
+                .set((
+                    step_execution::version.eq(version + 1),
+                    step_execution::status.eq(BatchStatus::Starting.as_str()),
+                    step_execution::last_updated.eq(self.now()),
+                ))
+                .execute(connection)?;
+            if changed == 0
+                && in_doubt
+                && step_in(connection, id)?.is_some_and(|row| row.version == version + 1)
+            {
+                return Ok(());
+            }
+            fenced_if_none(changed, ACTION)?;
+            update(partition_lease::table.find(id.0))
+                .set(partition_lease::claims.eq(partition_lease::claims - 1))
+                .execute(connection)?;
+            Ok(())
+        })?;
+        step.version += 1;
+        step.status = BatchStatus::Starting;
         Ok(())
     }
 

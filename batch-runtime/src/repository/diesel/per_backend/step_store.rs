@@ -7,7 +7,7 @@ use diesel::prelude::*;
 use super::contexts::{insert_step_context, step_state_in, update_context};
 use super::partitions::step_in;
 use super::rows::StepRow;
-use super::schema::{job_execution, partition_lease, step_execution};
+use super::schema::{job_execution, step_execution};
 use super::{Connection, Db, Repository, Work, corrupt, fenced, fenced_if_none, rejected};
 use crate::execution::{StepCounters, StepExecution};
 use crate::ids::{JobExecutionId, JobInstanceId, StepExecutionId};
@@ -135,7 +135,18 @@ impl StepStore for Repository {
     }
 
     fn begin_step(&self, step: &mut StepExecution) -> Result<(), RepositoryError> {
-        self.start_step(step, false)
+        const ACTION: &str = "record the start of the step execution";
+        let now = self.now().max(self.column(step.started));
+        self.pool
+            .write_statement_relaxed(ACTION, |connection, in_doubt| {
+                let changed = make_started(connection, step, now)?;
+                if in_doubt && changed == 0 && is_as_written(connection, step, BatchStatus::Started, now)? {
+                    return Ok(());
+                }
+                fenced_if_none(changed, ACTION)
+            })?;
+        self.has_started(step, now);
+        Ok(())
     }
 
     fn claim_step(&self, id: StepExecutionId) -> Result<Option<(StepExecution, StepState)>, RepositoryError> {
@@ -145,7 +156,7 @@ impl StepStore for Repository {
         if step.status != BatchStatus::Starting {
             return Ok(None);
         }
-        match self.start_step(&mut step, true) {
+        match self.claim_starting(&mut step) {
             Ok(()) => Ok(Some((step, state))),
             Err(RepositoryError::Fenced { .. }) => Ok(None),
             Err(error) => Err(error),
@@ -187,32 +198,7 @@ impl StepStore for Repository {
     }
 
     fn hand_back_partition(&self, step: &mut StepExecution) -> Result<(), RepositoryError> {
-        const ACTION: &str = "hand the partition back";
-        let (id, version) = (step.id, step.version);
-        self.pool.write_idempotent(ACTION, |connection, in_doubt| {
-            let row = step_execution::table.find(id.0);
-            let changed = update(row.filter(step_execution::version.eq(version)))
-                .set((
-                    step_execution::version.eq(version + 1),
-                    step_execution::status.eq(BatchStatus::Starting.as_str()),
-                    step_execution::last_updated.eq(self.now()),
-                ))
-                .execute(connection)?;
-            if changed == 0
-                && in_doubt
-                && step_in(connection, id)?.is_some_and(|row| row.version == version + 1)
-            {
-                return Ok(());
-            }
-            fenced_if_none(changed, ACTION)?;
-            update(partition_lease::table.find(id.0))
-                .set(partition_lease::claims.eq(partition_lease::claims - 1))
-                .execute(connection)?;
-            Ok(())
-        })?;
-        step.version += 1;
-        step.status = BatchStatus::Starting;
-        Ok(())
+        self.hand_back(step)
     }
 
     fn stop_partitions(&self, partitions: &[StepExecutionId]) -> Result<(), RepositoryError> {
@@ -234,9 +220,8 @@ impl StepStore for Repository {
         &self,
         lease: &Lease,
         names: &[String],
-        status: BatchStatus,
     ) -> Result<Vec<StepExecution>, RepositoryError> {
-        self.create_partition_rows(lease, names, status)
+        self.create_partition_rows(lease, names)
     }
 
     fn names_with_history(
@@ -314,7 +299,8 @@ impl StepStore for Repository {
         const ACTION: &str = "record the end of the step execution";
         let now = self.now().max(self.column(step.started));
         let message = stored_message(&ending.message, self.settings.max_varchar);
-        self.pool.write_idempotent(ACTION, |connection, in_doubt| {
+        let ends_lease = lease.partition == Some(step.id);
+        let end = |connection: &mut Connection, in_doubt: bool| {
             let values = (
                 step_execution::version.eq(step.version + 1),
                 step_execution::status.eq(ending.status.as_str()),
@@ -335,11 +321,15 @@ impl StepStore for Repository {
                 let changed = update_context(connection, step.id, &state.encode(self.settings.max_varchar))?;
                 require_context(changed, step.id)?;
             }
-            if lease.partition == Some(step.id) {
+            if ends_lease {
                 self.release_lease_in(connection, lease)?;
             }
             Ok(())
-        })?;
+        };
+        match state.is_none() && !ends_lease {
+            true => self.pool.write_statement(ACTION, end)?,
+            false => self.pool.write_idempotent(ACTION, end)?,
+        }
         step.version += 1;
         step.status = ending.status;
         step.exit_status.clone_from(&ending.exit_status);
@@ -351,33 +341,23 @@ impl StepStore for Repository {
 }
 
 impl Repository {
-    /// Changes STARTING to STARTED. If several callers may claim the step, a change of unknown outcome belongs to none of them.
-    fn start_step(&self, step: &mut StepExecution, is_contested: bool) -> Result<(), RepositoryError> {
-        const ACTION: &str = "record the start of the step execution";
+    /// Changes STARTING to STARTED for the first of several callers. A change of unknown outcome belongs to none of them.
+    fn claim_starting(&self, step: &mut StepExecution) -> Result<(), RepositoryError> {
+        const ACTION: &str = "claim the step execution";
         let now = self.now().max(self.column(step.started));
-        let started = BatchStatus::Started;
-        self.pool.write_relaxed(ACTION, |connection, in_doubt| {
-            if in_doubt && is_contested {
-                return Err(TransactionError::Database(unknown_outcome()));
-            }
-            let values = (
-                step_execution::version.eq(step.version + 1),
-                step_execution::status.eq(started.as_str()),
-                step_execution::start_time.eq(now),
-                step_execution::last_updated.eq(now),
-            );
-            let changed = update(step_execution::table.filter(at_version(step)))
-                .set(values)
-                .execute(connection)?;
-            if in_doubt && changed == 0 && is_as_written(connection, step, started, now)? {
-                return Ok(());
-            }
-            fenced_if_none(changed, ACTION)
-        })?;
-        step.version += 1;
-        step.status = started;
-        step.started = self.time(now);
+        self.pool
+            .write_relaxed(ACTION, |connection, in_doubt| match in_doubt {
+                true => Err(TransactionError::Database(unknown_outcome())),
+                false => fenced_if_none(make_started(connection, step, now)?, ACTION),
+            })?;
+        self.has_started(step, now);
         Ok(())
+    }
+
+    fn has_started(&self, step: &mut StepExecution, now: DbTimestamp) {
+        step.version += 1;
+        step.status = BatchStatus::Started;
+        step.started = self.time(now);
     }
 
     /// Returns whether a commit of unknown outcome was carried out. If the server is still working on it, it holds the row, and
@@ -389,6 +369,18 @@ impl Repository {
                 Ok(is_as_written(connection, step, step.status, now)?)
             })
     }
+}
+
+/// Changes the status of an unchanged row to STARTED. Returns the number of changed rows.
+fn make_started(connection: &mut Connection, step: &StepExecution, now: DbTimestamp) -> QueryResult<usize> {
+    update(step_execution::table.filter(at_version(step)))
+        .set((
+            step_execution::version.eq(step.version + 1),
+            step_execution::status.eq(BatchStatus::Started.as_str()),
+            step_execution::start_time.eq(now),
+            step_execution::last_updated.eq(now),
+        ))
+        .execute(connection)
 }
 
 /// Fails if the job execution has an execution of the step. An index cannot hold this rule: a step of Spring Batch may run several times.
