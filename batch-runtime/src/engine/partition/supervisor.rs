@@ -302,7 +302,7 @@ impl<'s, 'a> Supervisor<'s, 'a> {
             let free = limit.saturating_sub(self.submitted.len());
             let together = match is_here {
                 true if self.ready.len() < limit.min(TOGETHER_HERE / 2) => {
-                    limit.max(TOGETHER_HERE).min(TOGETHER)
+                    limit.clamp(TOGETHER_HERE, TOGETHER)
                 }
                 false if free >= TOGETHER.min(limit / 4).max(1) => free.min(TOGETHER),
                 _ => return,
