@@ -78,6 +78,9 @@ pub(crate) struct Batchlet {
 pub(crate) struct Fault {
     pub(crate) kind: FaultKind,
     pub(crate) time: FaultTime,
+    /// The process is also killed, so many microseconds after the fault.
+    #[serde(default)]
+    pub(crate) killed_after: Option<u64>,
 }
 
 /// The time of a fault.
@@ -105,7 +108,7 @@ pub(crate) enum FaultKind {
     FullDisk,
     /// The lock files of the owners are removed, and another process launches the job.
     NoLocks,
-    /// So many processes launch the job at the same time.
+    /// So many processes launch, restart, stop, recover and purge the job at the same time.
     Race(u32),
     /// A stop request.
     Stop,

@@ -10,6 +10,7 @@ use batch_tests::database::Database;
 
 use crate::artifacts::GO;
 use crate::case::{Case, Fault, FaultKind, FaultTime};
+use crate::plant::Plant;
 use crate::violation::{Checked, Invariant, Violation};
 use crate::world::{Ended, Extras, LEASE, Process, World};
 
@@ -118,8 +119,15 @@ fn while_it_runs(world: &World<'_>, fault: &Fault) -> Checked<Disturbed> {
     if !is_there {
         return Ok(Disturbed::not(process.ends(world)?));
     }
+    if let Some(Plant::Beside(statement)) = world.plant {
+        world.outside().execute(statement).unwrap();
+    }
     let beside = inject(world, fault, &mut process);
     let _ = File::create(world.path().join(GO));
+    if let Some(micros) = fault.killed_after {
+        thread::sleep(Duration::from_micros(micros));
+        process.signal("KILL");
+    }
     let ended = process.ends(world)?;
     let Beside {
         launches,
@@ -328,13 +336,30 @@ fn cut(world: &World<'_>) {
     }
 }
 
-/// Several processes launch the job at the same time.
+/// Several processes launch the job, restart it, stop it, recover and purge at the same time.
 fn race(world: &World<'_>, processes: u32) -> Checked<Disturbed> {
-    let started: Vec<Process> = (0..processes)
-        .map(|_| world.start_beside(&["launch", "job"], &Extras::default()))
-        .collect();
-    let ended: Checked<Vec<Ended>> = started.into_iter().map(|process| process.ends(world)).collect();
-    Ok(Disturbed::by(ended?))
+    let newest = world.newest();
+    let start = |number| {
+        let command: &[&str] = match (number % 6, &newest) {
+            (1, Some(execution)) => &["restart", execution],
+            (2, Some(execution)) => &["stop", execution],
+            (4, Some(_)) => &["recover"],
+            (5, Some(_)) => &["purge", "--keep", "1"],
+            _ => &["launch", "job"],
+        };
+        let runs = matches!(command[0], "launch" | "restart");
+        (runs, world.start_beside(command, &Extras::default()))
+    };
+    let started: Vec<(bool, Process)> = (0..processes).map(start).collect();
+    let mut disturbed = Disturbed::by(Vec::new());
+    for (runs, process) in started {
+        let ended = process.ends(world)?;
+        match runs {
+            true => disturbed.ended.push(ended),
+            false => disturbed.commands.push(ended),
+        }
+    }
+    Ok(disturbed)
 }
 
 /// Launches while nothing in the folder can be written, by this user or, because root may write everything, by another.
@@ -345,9 +370,12 @@ fn read_only(world: &World<'_>) -> Checked<Disturbed> {
     let is_root = File::options().append(true).open("/proc/self/mem").is_ok()
         && fs::metadata("/proc/self").is_ok_and(|about| std::os::unix::fs::MetadataExt::uid(&about) == 0);
     let mut extras = Extras::default();
-    set(0o555);
-    fs::set_permissions(&file, fs::Permissions::from_mode(0o444)).unwrap();
-    if is_root {
+    let is_planted = world.plant == Some(Plant::Undamaged);
+    if !is_planted {
+        set(0o555);
+        fs::set_permissions(&file, fs::Permissions::from_mode(0o444)).unwrap();
+    }
+    if is_root && !is_planted {
         extras.wrapper = vec!["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"];
     }
     let ended = world.start_beside(&["launch", "job"], &extras).ends(world);
@@ -417,10 +445,12 @@ fn with_context(world: &World<'_>, case: &Case, kind: FaultKind) -> Checked<Dist
         FaultKind::EmptyContext => set("{}"),
         _ => set("garbage {"),
     };
-    world.outside().execute(&damage).unwrap();
+    if world.plant != Some(Plant::Undamaged) {
+        world.outside().execute(&damage).unwrap();
+    }
     let ended = world.launch()?;
     let mut outside = world.outside();
-    if kind == FaultKind::NoContext {
+    if kind == FaultKind::NoContext && world.plant.is_none() {
         let insert = "INSERT INTO BATCH_STEP_EXECUTION_CONTEXT (STEP_EXECUTION_ID, SHORT_CONTEXT) VALUES";
         outside.execute(&format!("{insert} ({id}, '')")).unwrap();
     }

@@ -16,7 +16,7 @@ pub(crate) fn case(seed: u64, database: Database) -> Case {
         ids: 0,
         database,
     };
-    let elements = maker.elements(Place::Job, 1, 5);
+    let elements = maker.elements(Place::Job, 5);
     let faults = maker.random.within(1, MOST_FAULTS);
     let faults = (0..faults).map(|_| maker.fault()).collect();
     Case {
@@ -48,8 +48,9 @@ impl Generator {
         format!("{of}{}", self.ids)
     }
 
-    fn elements(&mut self, place: Place, least: u64, most: u64) -> Vec<Element> {
-        let count = self.random.within(least, most);
+    /// Returns one to `most` elements.
+    fn elements(&mut self, place: Place, most: u64) -> Vec<Element> {
+        let count = self.random.within(1, most);
         let mut elements: Vec<Element> = Vec::new();
         for _ in 0..count {
             let element = match self.element(place) {
@@ -61,6 +62,10 @@ impl Generator {
             };
             elements.push(element);
         }
+        // Only the job can end after a decision.
+        if let Some(Element::Decision { passes_over, .. }) = elements.last_mut() {
+            *passes_over &= place == Place::Job;
+        }
         elements
     }
 
@@ -70,13 +75,13 @@ impl Generator {
             (1, Place::Job) => {
                 let id = self.id("split");
                 let flows = self.random.within(2, 3);
-                let flows = (0..flows).map(|_| self.elements(Place::Split, 1, 2)).collect();
+                let flows = (0..flows).map(|_| self.elements(Place::Split, 2)).collect();
                 Element::Split { id, flows }
             }
             (2, Place::Job) => {
                 let (id, parts) = (self.id("flow"), self.random.within(1, 3) as u32);
                 let logical_tx = self.random.once_in(3);
-                let elements = self.elements(Place::Part, 1, 2);
+                let elements = self.elements(Place::Part, 2);
                 Element::Flow {
                     id,
                     parts,
@@ -84,7 +89,7 @@ impl Generator {
                     elements,
                 }
             }
-            (3, Place::Job) => {
+            (3, _) => {
                 let (id, passes_over) = (self.id("decision"), self.random.once_in(2));
                 let step = Chunk {
                     parts: 0,
@@ -165,6 +170,11 @@ impl Generator {
             true => FaultTime::Call(self.random.within(1, 250) as u32),
             false => FaultTime::Micros(self.random.within(0, 100_000)),
         };
-        Fault { kind, time }
+        let killed_after = self.random.once_in(4).then(|| self.random.within(0, 30_000));
+        Fault {
+            kind,
+            time,
+            killed_after,
+        }
     }
 }

@@ -65,9 +65,10 @@ fn write(element: &Element, next: Option<&str>, in_part: bool, xml: &mut String)
             step,
         } => {
             let answer = if *passes_over { "OVER" } else { "INTO" };
-            let over = match next {
-                Some(next) => format!("<next on=\"OVER\" to=\"{next}\"/>"),
-                None => "<end on=\"OVER\" exit-status=\"COMPLETED\"/>".to_owned(),
+            let over = match (next, passes_over) {
+                (Some(next), _) => format!("<next on=\"OVER\" to=\"{next}\"/>"),
+                (None, true) => "<end on=\"OVER\" exit-status=\"COMPLETED\"/>".to_owned(),
+                (None, false) => String::new(),
             };
             let _ = writeln!(
                 xml,
@@ -83,7 +84,7 @@ fn write(element: &Element, next: Option<&str>, in_part: bool, xml: &mut String)
 /// Returns the ids of the chunk steps of a flow, for its logical transaction.
 fn steps_of(elements: &[Element]) -> String {
     let ids = elements.iter().filter_map(|element| match element {
-        Element::Chunk(chunk) => Some(chunk.id.as_str()),
+        Element::Chunk(step) | Element::Decision { step, .. } => Some(step.id.as_str()),
         _ => None,
     });
     ids.collect::<Vec<_>>().join(",")

@@ -19,8 +19,16 @@ pub(crate) enum Plant {
     OtherCause,
     /// A row of the repository is changed by this statement.
     Row(&'static str),
+    /// This statement is executed while a launch waits for its fault.
+    Beside(&'static str),
     /// A lock file stays locked.
     Locked,
+    /// A session of a server stays open.
+    Session,
+    /// Processes are run by this script of the shell, from which `"$0" "$@"` runs the program.
+    Script(&'static str),
+    /// What a fault damages before a launch stays whole.
+    Undamaged,
 }
 
 /// The environment variable with the name of a planted fault.

@@ -1,5 +1,7 @@
 //! Makes a failing case smaller: without faults, elements and details that the failure does not need.
 
+use std::time::{Duration, Instant};
+
 use crate::case::{Case, Chunk, Element};
 use crate::run::{self, Tally};
 use crate::violation::Violation;
@@ -7,18 +9,20 @@ use crate::world::Databases;
 
 /// The most runs.
 const RUNS: u32 = 60;
+/// The longest time.
+const TIME: Duration = Duration::from_secs(600);
 /// How often a smaller case may pass before it counts as one that does not fail: moments in time vary.
 const TRIES: u32 = 2;
 
 /// Returns the smallest case found that breaks the same invariant, with its violation.
 pub(crate) fn smallest(databases: &Databases, case: Case, violation: Violation) -> (Case, Violation) {
     let (mut case, mut violation) = (case, violation);
-    let mut runs = 0;
+    let (mut runs, begin) = (0, Instant::now());
     'smaller: loop {
         for candidate in smaller(&case) {
             for _ in 0..TRIES {
                 runs += 1;
-                if runs > RUNS {
+                if runs > RUNS || begin.elapsed() > TIME {
                     return (case, violation);
                 }
                 match run::case(databases, &candidate, None, &mut Tally::default()) {
@@ -41,22 +45,44 @@ fn smaller(case: &Case) -> Vec<Case> {
         smaller.faults.remove(at);
         smaller
     });
+    let alone = (0..case.faults.len()).filter(|at| case.faults[*at].killed_after.is_some());
+    let alone = alone.map(|at| {
+        let mut smaller = case.clone();
+        smaller.faults[at].killed_after = None;
+        smaller
+    });
     let elements = lists_without_one(&case.elements)
         .into_iter()
         .map(|elements| Case {
             elements,
             ..case.clone()
         });
-    let mut all: Vec<Case> = elements.chain(faults).collect();
+    let mut all: Vec<Case> = elements.chain(faults).chain(alone).collect();
     all.iter_mut().for_each(|case| case.seed = 0);
     all.retain(|case| is_valid(&case.elements));
     all
 }
 
-/// Returns whether decisions come after steps.
+/// Returns whether decisions come after steps, and only the job can end after one.
 fn is_valid(elements: &[Element]) -> bool {
+    fn of_flow(elements: &[Element]) -> bool {
+        let ends = matches!(
+            elements.last(),
+            Some(Element::Decision {
+                passes_over: true,
+                ..
+            })
+        );
+        !ends && is_valid(elements)
+    }
+    let within = elements.iter().all(|element| match element {
+        Element::Split { flows, .. } => flows.iter().all(|flow| of_flow(flow)),
+        Element::Flow { elements, .. } => of_flow(elements),
+        _ => true,
+    });
     let is_decision = |element: &Element| matches!(element, Element::Decision { .. });
-    !elements.first().is_some_and(is_decision)
+    within
+        && !elements.first().is_some_and(is_decision)
         && elements
             .windows(2)
             .all(|two| !is_decision(&two[1]) || matches!(two[0], Element::Chunk(_)))
@@ -136,5 +162,7 @@ fn smaller_chunks(chunk: &Chunk) -> Vec<Chunk> {
     add(&|chunk| chunk.bad_writes.clear(), !chunk.bad_writes.is_empty());
     add(&|chunk| chunk.transient.clear(), !chunk.transient.is_empty());
     add(&|chunk| chunk.fails_at = None, chunk.fails_at.is_some());
+    add(&|chunk| chunk.logical_tx = false, chunk.logical_tx);
+    add(&|chunk| chunk.items /= 2, chunk.items > 1);
     all
 }

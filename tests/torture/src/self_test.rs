@@ -4,15 +4,52 @@ use std::fs::File;
 
 use batch_tests::database::Database;
 
-use crate::case::{Case, Chunk, Element, Fault, FaultKind, FaultTime};
-use crate::invariants;
+use crate::case::{Batchlet, Case, Chunk, Element, Fault, FaultKind, FaultTime};
 use crate::plant::Plant;
 use crate::run::{self, Tally};
 use crate::violation::{Checked, Invariant};
 use crate::world::{Databases, World};
+use crate::{faults, invariants};
 
 /// A planted fault, and the checkers of which one has to notice it.
-type Planted = (Plant, &'static [Invariant]);
+struct Planted {
+    plant: Plant,
+    /// The faults of the first launches, each at the same call of an artifact.
+    faults: &'static [FaultKind],
+    /// Whether the first execution fails as planned.
+    fails: bool,
+    notices: &'static [Invariant],
+}
+
+/// A planted fault in a job that fails once.
+const fn of_artifact(plant: Plant, notices: &'static [Invariant]) -> Planted {
+    Planted {
+        plant,
+        faults: &[],
+        fails: true,
+        notices,
+    }
+}
+
+/// A statement that changes rows of a complete instance.
+const fn row(statement: &'static str, notices: &'static [Invariant]) -> Planted {
+    Planted {
+        plant: Plant::Row(statement),
+        faults: &[],
+        fails: false,
+        notices,
+    }
+}
+
+/// A planted fault in a job with faults.
+const fn with_faults(plant: Plant, faults: &'static [FaultKind], notices: &'static [Invariant]) -> Planted {
+    Planted {
+        plant,
+        faults,
+        fails: matches!(plant, Plant::Script(_) | Plant::Undamaged),
+        notices,
+    }
+}
 
 /// Returns statements: the insert of a step execution, and what follows.
 macro_rules! with_step {
@@ -26,67 +63,133 @@ macro_rules! with_step {
     };
 }
 
-const PLANTED: [Planted; 18] = [
-    (Plant::OutsideOfTransaction, &[Invariant::I1, Invariant::I3]),
-    (Plant::LostRow, &[Invariant::I3]),
-    (Plant::DoubledRow, &[Invariant::I3]),
-    (Plant::LateCheckpoint, &[Invariant::I1]),
-    (Plant::NotClosed, &[Invariant::I12]),
-    (Plant::Hang, &[Invariant::I14]),
-    (Plant::OtherCause, &[Invariant::I15]),
-    (Plant::Locked, &[Invariant::I13]),
-    (
-        Plant::Row("UPDATE written SET undone = 1 WHERE n = 2"),
-        &[Invariant::I1],
+/// Ends the running execution, as a program would that ignores leases.
+macro_rules! ends_as {
+    ($status:literal) => {
+        concat!(
+            "UPDATE BATCH_JOB_EXECUTION SET STATUS = '",
+            $status,
+            "', END_TIME = START_TIME, VERSION = VERSION + 1; \
+             DELETE FROM BATCH_JOB_INSTANCE_LEASE"
+        )
+    };
+}
+
+const PLANTED: &[Planted] = &[
+    of_artifact(Plant::LostRow, &[Invariant::I3]),
+    of_artifact(Plant::DoubledRow, &[Invariant::I3]),
+    of_artifact(Plant::LateCheckpoint, &[Invariant::I1]),
+    of_artifact(Plant::NotClosed, &[Invariant::I12]),
+    of_artifact(Plant::Hang, &[Invariant::I14]),
+    of_artifact(Plant::OtherCause, &[Invariant::I15]),
+    with_faults(
+        Plant::OutsideOfTransaction,
+        &[FaultKind::Kill; 3],
+        &[Invariant::I1, Invariant::I3],
     ),
-    (
-        Plant::Row(with_step!("other", "NULL", "STARTED", commits 0, read_skips 0;
-            "UPDATE BATCH_STEP_EXECUTION SET READ_COUNT = 1, VERSION = 2 WHERE STEP_EXECUTION_ID = 9999")),
-        &[Invariant::I2],
-    ),
-    (
-        Plant::Row(with_step!("load", "END_TIME", "FAILED", commits 7, read_skips 0; "")),
-        &[Invariant::I4],
-    ),
-    (
-        Plant::Row(with_step!("other", "NULL", "STARTED", commits 0, read_skips 0;
-            "UPDATE BATCH_STEP_EXECUTION SET VERSION = 3 WHERE STEP_EXECUTION_ID = 9999")),
-        &[Invariant::I5],
-    ),
-    (
-        Plant::Row("UPDATE BATCH_JOB_EXECUTION SET STATUS = 'FAILED', VERSION = VERSION + 1"),
-        &[Invariant::I6],
-    ),
-    (
-        Plant::Row(with_step!("other", "NULL", "FAILED", commits 0, read_skips 0; "")),
-        &[Invariant::I7],
-    ),
-    (
-        Plant::Row(
-            "INSERT INTO BATCH_JOB_EXECUTION (JOB_EXECUTION_ID, VERSION, JOB_INSTANCE_ID, CREATE_TIME, STATUS) \
-             SELECT 9998, 0, JOB_INSTANCE_ID, CREATE_TIME, 'STARTED' FROM BATCH_JOB_EXECUTION UNION ALL \
-             SELECT 9999, 0, JOB_INSTANCE_ID, CREATE_TIME, 'STARTED' FROM BATCH_JOB_EXECUTION",
-        ),
-        &[Invariant::I8],
-    ),
-    (
-        Plant::Row(with_step!("other", "NULL", "STARTED", commits 3, read_skips 0;
-            "UPDATE BATCH_STEP_EXECUTION SET COMMIT_COUNT = 2, VERSION = 2 WHERE STEP_EXECUTION_ID = 9999")),
-        &[Invariant::I9],
-    ),
-    (
-        Plant::Row("UPDATE BATCH_JOB_INSTANCE_LEASE SET FENCE = FENCE - 1"),
+    with_faults(
+        Plant::Beside("UPDATE BATCH_JOB_INSTANCE_LEASE SET OWNER = 'planted', FENCE = FENCE + 1"),
+        &[FaultKind::Stop],
         &[Invariant::I10],
     ),
-    (
-        Plant::Row(with_step!("load", "END_TIME", "FAILED", commits 0, read_skips 1; "")),
+    with_faults(
+        Plant::Beside(ends_as!("FAILED")),
+        &[FaultKind::Restart],
+        &[Invariant::I8],
+    ),
+    with_faults(
+        Plant::Beside(ends_as!("FAILED")),
+        &[FaultKind::Clock(3_600)],
+        &[Invariant::I8],
+    ),
+    with_faults(
+        Plant::Beside(ends_as!("FAILED")),
+        &[FaultKind::Freeze],
+        &[Invariant::I8],
+    ),
+    with_faults(
+        Plant::Beside(ends_as!("COMPLETED")),
+        &[FaultKind::Purge],
+        &[Invariant::I8],
+    ),
+    with_faults(
+        Plant::Undamaged,
+        &[FaultKind::DamagedContext; 2],
+        &[Invariant::I9],
+    ),
+    with_faults(Plant::Undamaged, &[FaultKind::ReadOnly; 2], &[Invariant::I14]),
+    with_faults(Plant::Script(r#""$0" "$@"; exit 0"#), &[], &[Invariant::I14]),
+    with_faults(Plant::Script(r#""$0" "$@"; exit 3"#), &[], &[Invariant::I14]),
+    with_faults(
+        Plant::Script(r#""$0" "$@" || exit 9"#),
+        &[FaultKind::Recover],
+        &[Invariant::I15],
+    ),
+    with_faults(
+        Plant::Script(r#"case "$*" in *recover*) exit 9; esac; exec "$0" "$@""#),
+        &[FaultKind::Recover],
+        &[Invariant::I15],
+    ),
+    Planted {
+        fails: false,
+        ..with_faults(Plant::Script(r#""$0" "$@"; exit 0"#), &[], &[Invariant::I8])
+    },
+    with_faults(Plant::Locked, &[], &[Invariant::I13]),
+    with_faults(Plant::Session, &[], &[Invariant::I13]),
+    row("UPDATE written SET undone = 1 WHERE n = 2", &[Invariant::I1]),
+    row("DELETE FROM ran", &[Invariant::I1]),
+    row(
+        with_step!("other", "NULL", "STARTED", commits 0, read_skips 0;
+            "UPDATE BATCH_STEP_EXECUTION SET READ_COUNT = 1, VERSION = 2 WHERE STEP_EXECUTION_ID = 9999"),
+        &[Invariant::I2],
+    ),
+    row(
+        with_step!("load", "END_TIME", "FAILED", commits 7, read_skips 0; ""),
+        &[Invariant::I4],
+    ),
+    row(
+        with_step!("other", "NULL", "STARTED", commits 0, read_skips 0;
+            "UPDATE BATCH_STEP_EXECUTION SET VERSION = 3 WHERE STEP_EXECUTION_ID = 9999"),
+        &[Invariant::I5],
+    ),
+    row(
+        "UPDATE BATCH_JOB_EXECUTION SET STATUS = 'FAILED', VERSION = VERSION + 1",
+        &[Invariant::I6],
+    ),
+    row(
+        with_step!("other", "NULL", "FAILED", commits 0, read_skips 0; ""),
+        &[Invariant::I7],
+    ),
+    row(
+        with_step!("other", "NULL", "STARTED", commits 0, read_skips 0; ""),
+        &[Invariant::I7],
+    ),
+    row(
+        "INSERT INTO BATCH_JOB_EXECUTION (JOB_EXECUTION_ID, VERSION, JOB_INSTANCE_ID, CREATE_TIME, STATUS) \
+         SELECT 9998, 0, JOB_INSTANCE_ID, CREATE_TIME, 'STARTED' FROM BATCH_JOB_EXECUTION UNION ALL \
+         SELECT 9999, 0, JOB_INSTANCE_ID, CREATE_TIME, 'STARTED' FROM BATCH_JOB_EXECUTION",
+        &[Invariant::I8],
+    ),
+    row(
+        with_step!("other", "NULL", "STARTED", commits 3, read_skips 0;
+            "UPDATE BATCH_STEP_EXECUTION SET COMMIT_COUNT = 2, VERSION = 2 WHERE STEP_EXECUTION_ID = 9999"),
+        &[Invariant::I9],
+    ),
+    row(
+        "UPDATE BATCH_JOB_INSTANCE_LEASE SET FENCE = FENCE - 1",
+        &[Invariant::I10],
+    ),
+    row(
+        with_step!("load", "END_TIME", "FAILED", commits 0, read_skips 1; ""),
         &[Invariant::I11],
     ),
 ];
 
-/// A step that fails once, as planned, and is killed once.
-fn case(plant: Plant) -> Case {
-    let is_row = matches!(plant, Plant::Row(_) | Plant::Locked);
+/// The call of the writer at which the faults happen; those after it are between two of its checkpoints.
+const CALL: u32 = 12;
+
+/// A chunk step and a batchlet, with the faults.
+fn case(planted: &Planted) -> Case {
     let chunk = Chunk {
         id: "load".to_owned(),
         items: 20,
@@ -94,21 +197,39 @@ fn case(plant: Plant) -> Case {
         chunk_size: 4,
         processors: 1,
         filter: 7,
-        fails_at: (!is_row).then_some(10),
+        fails_at: planted.fails.then_some(10),
         ..Chunk::default()
     };
-    // Before and after the calls of the writer and its checkpoints.
-    let kills = [11, 12, 13].map(|call| Fault {
-        kind: FaultKind::Kill,
-        time: FaultTime::Call(call),
-    });
+    let task = Batchlet {
+        id: "task".to_owned(),
+        parts: 0,
+        fails: false,
+    };
+    let fault = |(at, kind): (u32, &FaultKind)| Fault {
+        kind: *kind,
+        time: FaultTime::Call(CALL - 1 + at),
+        killed_after: None,
+    };
     Case {
         seed: 0,
-        elements: vec![Element::Chunk(chunk)],
-        faults: match plant {
-            Plant::OutsideOfTransaction => kills.to_vec(),
-            _ => Vec::new(),
-        },
+        elements: vec![Element::Chunk(chunk), Element::Batchlet(task)],
+        faults: (0..).zip(planted.faults).map(fault).collect(),
+    }
+}
+
+/// Returns whether the database can have the planted fault.
+fn is_possible(database: Database, planted: &Planted) -> bool {
+    let is_sqlite = database == Database::Sqlite;
+    let freezes = planted.faults.contains(&FaultKind::Freeze);
+    match planted.plant {
+        Plant::Locked => is_sqlite,
+        Plant::Session => !is_sqlite,
+        // On a server a frozen process may be replaced.
+        _ if freezes => is_sqlite,
+        _ => planted
+            .faults
+            .iter()
+            .all(|kind| faults::is_possible(database, *kind)),
     }
 }
 
@@ -116,27 +237,31 @@ fn case(plant: Plant) -> Case {
 pub(crate) fn run(databases: &Databases) -> Vec<String> {
     let mut missed = Vec::new();
     let mut noticed = Vec::new();
-    for (plant, expected) in PLANTED {
-        if plant == Plant::Locked && databases.kind != Database::Sqlite {
-            continue;
-        }
-        match run::case(databases, &case(plant), Some(plant), &mut Tally::default()) {
-            Err(violation) if expected.contains(&violation.invariant) => {
-                println!("{:?} notices {plant:?}", violation.invariant);
+    for planted in PLANTED
+        .iter()
+        .filter(|planted| is_possible(databases.kind, planted))
+    {
+        let what = format!("{:?} {:?}", planted.plant, planted.faults);
+        match run::case(
+            databases,
+            &case(planted),
+            Some(planted.plant),
+            &mut Tally::default(),
+        ) {
+            Err(violation) if planted.notices.contains(&violation.invariant) => {
+                println!("{:?} notices {what}", violation.invariant);
                 noticed.push(violation.invariant);
             }
-            Err(violation) => missed.push(format!("{plant:?} was taken for {violation}")),
-            Ok(()) => missed.push(format!("{plant:?} was not noticed")),
+            Err(violation) => missed.push(format!("{what} was taken for {violation}")),
+            Ok(()) => missed.push(format!("{what} was not noticed")),
         }
     }
-    let is_possible = |one: &Invariant| databases.kind == Database::Sqlite || *one != Invariant::I13;
-    let all = Invariant::ALL.into_iter().filter(is_possible);
-    let untested = all.filter(|one| !noticed.contains(one));
+    let untested = Invariant::ALL.into_iter().filter(|one| !noticed.contains(one));
     missed.extend(untested.map(|one| format!("no planted fault breaks {one:?}")));
     missed
 }
 
-/// Changes a row of a complete instance, or keeps a lock.
+/// Changes a row of a complete instance, or keeps a lock or session.
 pub(crate) fn plant_in_repository(world: &World<'_>, plant: Plant) -> Checked {
     match plant {
         Plant::Row(statement) => match world.outside().execute(statement) {
@@ -145,6 +270,14 @@ pub(crate) fn plant_in_repository(world: &World<'_>, plant: Plant) -> Checked {
                 invariants::rejection(&error.to_string()).map_or_else(|| panic!("{statement}: {error}"), Err)
             }
         },
+        Plant::Session => {
+            let mut session = world.outside();
+            if world.databases.kind == Database::Postgres {
+                session.execute("SET application_name = 'planted'").unwrap();
+            }
+            std::mem::forget(session);
+            Ok(())
+        }
         Plant::Locked => {
             let owners = world.path().join("batch.db-owners");
             std::fs::create_dir_all(&owners).unwrap();

@@ -139,6 +139,9 @@ impl<'d> World<'d> {
     pub(crate) fn start_beside(&self, arguments: &[&str], extras: &Extras) -> Process {
         let program = std::env::current_exe().unwrap();
         let mut words: Vec<PathBuf> = extras.wrapper.iter().map(PathBuf::from).collect();
+        if let Some(Plant::Script(script)) = self.plant {
+            words.extend(["sh", "-c", script].map(PathBuf::from));
+        }
         words.push(program);
         let mut command = Command::new(&words[0]);
         command
