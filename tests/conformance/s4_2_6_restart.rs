@@ -67,6 +67,42 @@ fn a_partition_that_cannot_be_created_keeps_its_checkpoint() {
     "#);
 }
 
+/// A step that has committed is not restarted with partitions that it did not have, or without those that it had: its progress is
+/// stored under other names. With the previous Job XML it resumes.
+///
+/// Spec: RESTART-09, RESTART-13, PART-29
+#[test]
+fn partitions_are_neither_added_nor_removed() {
+    let xml = |partition: &str| {
+        job(&format!(
+            r#"<step id="load"><chunk reader="Numbers" processor="Labels" writer="Lines" commit-interval="2"/>{partition}</step>"#
+        ))
+    };
+    let partition = r#"<partition><algorithm ref="Planner"/></partition>"#;
+    for (before, after, problem) in [
+        (
+            "",
+            partition,
+            "had no partitions when it ran before in this job instance, but has some now",
+        ),
+        (
+            partition,
+            "",
+            "had partitions when it ran before in this job instance, but has none now",
+        ),
+    ] {
+        let stage = Stage::new(&xml(before));
+        let first = stage.start("job", [("parts", "Lines"), ("items", "5"), ("fail", "read 4")]);
+        let second = restart_edited(&stage, first, &xml(after), [("fail", "")]);
+        let tree = stage.tree(second);
+        assert!(tree.contains(&format!("step `load` {problem}")), "{tree}");
+        let third = restart_edited(&stage, second, &xml(before), [("fail", "")]);
+        let tree = stage.tree(third);
+        assert!(tree.starts_with("job job COMPLETED"), "{tree}");
+        assert!(tree.contains(" read 3 filter 0 write 3 "), "{tree}");
+    }
+}
+
 /// A complete step that runs again runs all its partitions, even if it failed before any of them started.
 ///
 /// Spec: PART-30, JSL-STEP-10
