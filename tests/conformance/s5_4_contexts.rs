@@ -1,6 +1,6 @@
 //! 5.4 and 6.8: the contexts of job and step.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, Weak};
 
 use batch_runtime::JobParameters;
 use batch_runtime::execution::Metric;
@@ -206,6 +206,64 @@ fn transient_data_lives_as_long_as_its_context() {
             .exit_status,
         "WHOLE"
     );
+}
+
+/// The values that [`Keeps`] has stored in contexts.
+static STORED: Mutex<Vec<Weak<str>>> = Mutex::new(Vec::new());
+
+/// Logs the stored values that still exist, and stores one in each of its contexts.
+#[derive(BatchArtifact)]
+struct Keeps {
+    #[batch_property(name = "log")]
+    log: String,
+    #[batch_context]
+    step: StepContext,
+    #[batch_context]
+    flow: Option<FlowContext>,
+}
+
+#[batchlet]
+impl Keeps {
+    #[process]
+    fn process(&self) -> String {
+        let mut stored = STORED.lock().unwrap();
+        let exist: Vec<_> = stored.iter().filter_map(Weak::upgrade).collect();
+        say(
+            &self.log,
+            format!("at {}: {}", self.step.id(), exist.join(", ")).trim_end(),
+        );
+        let mut value = |text: String| -> Arc<str> {
+            let value = text.into();
+            stored.push(Arc::downgrade(&value));
+            value
+        };
+        let of_step = value(format!("step {}", self.step.id()));
+        self.step.set_transient_user_data(of_step);
+        if let Some(flow) = &self.flow {
+            flow.set_transient_user_data(value(format!("flow {}", flow.id())));
+        }
+        "DONE".into()
+    }
+    #[cancel]
+    fn cancel(&self) {}
+}
+
+/// A value in the context of a step or flow is dropped when the next element has ended: until then a decision may look at it.
+///
+/// Spec: CTX-07, CTX-22
+#[test]
+fn transient_data_is_dropped_with_its_context() {
+    let stage = Stage::new(&job(r#"<step id="one" next="all"><batchlet ref="Keeps"/></step>
+           <flow id="all" next="three"><step id="two"><batchlet ref="Keeps"/></step></flow>
+           <step id="three" next="four"><batchlet ref="Keeps"/></step>
+           <step id="four"><batchlet ref="Keeps"/></step>"#));
+    stage.start("job", JobParameters::new());
+    assert_snapshot!(calls(&stage, &["at"]), @r"
+    at one:
+    at two: step one
+    at three: flow all
+    at four: step three
+    ");
 }
 
 /// The exit status of an earlier execution is not carried over.
