@@ -300,8 +300,18 @@ impl StopsItself {
 /// Spec: D-60, D-99, D-100
 #[test]
 fn an_artifact_that_stops_its_job_does_not_wait_for_itself() {
-    for (pipeline, processors) in [("false", "1"), ("true", "1"), ("false", "2"), ("true", "2")] {
-        let job = faulty_job("", "Out", "commit-interval=\"2\"", "").replace("\"Shape\"", "\"StopsItself\"");
+    let partition = r#"<partition><algorithm ref="Planner"/></partition></step>"#;
+    for (pipeline, processors, end) in [
+        ("false", "1", "</step>"),
+        ("true", "1", "</step>"),
+        ("false", "2", "</step>"),
+        ("true", "2", "</step>"),
+        ("false", "1", partition),
+        ("true", "2", partition),
+    ] {
+        let job = faulty_job("", "Out", "commit-interval=\"2\"", "")
+            .replace("\"Shape\"", "\"StopsItself\"")
+            .replace("</step>", end);
         let properties = [
             ("batch.chunk.pipeline", pipeline),
             ("batch.chunk.processors", processors),
@@ -310,7 +320,7 @@ fn an_artifact_that_stops_its_job_does_not_wait_for_itself() {
             builder.stop_timeout(Duration::from_secs(3_600))
         });
         *OPERATOR.lock().unwrap() = Some(stage.operator());
-        let execution = stage.start("job", [("items", "1000000")]);
+        let execution = stage.start("job", [("items", "1000000"), ("parts", "one")]);
         assert!(stage.tree(execution).starts_with("job job STOPPED"));
     }
 }
