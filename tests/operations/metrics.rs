@@ -24,6 +24,20 @@ fn get(address: &str, request: &str) -> (String, String) {
     (head.lines().next().unwrap().to_owned(), body.to_owned())
 }
 
+/// Returns the values of metrics by name and labels, which may be in any order.
+fn samples(body: &str) -> BTreeMap<String, f64> {
+    body.lines()
+        .filter(|line| !line.starts_with('#') && !line.is_empty())
+        .map(|line| {
+            let (name, value) = line.rsplit_once(' ').unwrap();
+            let (name, labels) = name.split_once('{').unwrap_or((name, ""));
+            let mut labels: Vec<&str> = labels.trim_end_matches('}').split(',').collect();
+            labels.sort_unstable();
+            (format!("{name} {}", labels.join(" ")), value.parse().unwrap())
+        })
+        .collect()
+}
+
 /// Metrics have the names of Spring Batch, and labels of job, step and status.
 #[test]
 fn metrics_are_served_while_the_job_runs() {
@@ -43,18 +57,7 @@ fn metrics_are_served_while_the_job_runs() {
     job.until("waiting");
     let (status, body) = get(address, "GET /metrics");
     assert_eq!(status, "HTTP/1.1 200 OK");
-    // Finds a metric whose labels may be in any order.
-    let samples: BTreeMap<String, f64> = body
-        .lines()
-        .filter(|line| !line.starts_with('#') && !line.is_empty())
-        .map(|line| {
-            let (name, value) = line.rsplit_once(' ').unwrap();
-            let (name, labels) = name.split_once('{').unwrap_or((name, ""));
-            let mut labels: Vec<&str> = labels.trim_end_matches('}').split(',').collect();
-            labels.sort_unstable();
-            (format!("{name} {}", labels.join(" ")), value.parse().unwrap())
-        })
-        .collect();
+    let samples = samples(&body);
     for (sample, value) in [
         (r#"spring_batch_job_launch_count job="counts""#, 1.0),
         (r#"spring_batch_job_active job="counts""#, 1.0),
@@ -85,6 +88,39 @@ fn metrics_are_served_while_the_job_runs() {
     }
     assert_eq!(get(address, "GET /").0, "HTTP/1.1 404 Not Found");
     assert_eq!(get(address, "POST /metrics").0, "HTTP/1.1 405 Method Not Allowed");
+    job.signal("TERM");
+    assert_eq!(job.ends().code(), Some(3));
+}
+
+/// Read, processed, filtered and skipped items are counted apart.
+#[test]
+fn metrics_count_skipped_and_filtered_items() {
+    let folder = tempfile::tempdir().unwrap();
+    let rules = r#"skip-limit="1"><skippable-exception-classes><include class="Seven"/></skippable-exception-classes></chunk>"#;
+    let job = JOB.replace("\"Same\"", "\"Choosy\"").replace(
+        r#"commit-interval="4"/>"#,
+        &format!("commit-interval=\"4\" {rules}"),
+    );
+    fs::write(folder.path().join("counts.xml"), job).unwrap();
+    fs::write(folder.path().join("go"), "").unwrap();
+    let arguments = ["launch", "counts", "--metrics-port", "0"];
+    let mut job = Operated::run(env!("CARGO_BIN_EXE_operated"), folder.path(), &arguments);
+    let line = job.until("metrics at http://");
+    let address = line.trim().trim_start_matches("metrics at http://");
+    job.until("waiting");
+    let samples = samples(&get(address.trim_end_matches("/metrics"), "GET /metrics").1);
+    for (item, status, value) in [
+        ("read", "SUCCESS", 10.0),
+        ("read", "SKIPPED", 0.0),
+        ("process", "SUCCESS", 7.0),
+        ("process", "FILTERED", 2.0),
+        ("process", "SKIPPED", 1.0),
+        ("write", "SUCCESS", 7.0),
+        ("write", "SKIPPED", 0.0),
+    ] {
+        let sample = format!(r#"spring_batch_item_{item} job="counts" status="{status}" step="count""#);
+        assert_eq!(samples.get(&sample), Some(&value), "{sample}");
+    }
     job.signal("TERM");
     assert_eq!(job.ends().code(), Some(3));
 }

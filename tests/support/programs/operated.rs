@@ -142,6 +142,33 @@ impl Same {
     }
 }
 
+/// The error of [`Choosy`].
+#[derive(Debug, BatchException)]
+struct Seven;
+
+impl std::fmt::Display for Seven {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("seven")
+    }
+}
+
+impl std::error::Error for Seven {}
+
+/// Filters the multiples of four, and fails at seven.
+#[derive(BatchArtifact)]
+struct Choosy;
+
+#[item_processor]
+impl Choosy {
+    #[process_item]
+    fn process(&mut self, number: u64) -> std::result::Result<Option<u64>, Seven> {
+        if number == 7 {
+            return Err(Seven);
+        }
+        Ok((!number.is_multiple_of(4)).then_some(number))
+    }
+}
+
 #[derive(BatchArtifact)]
 struct Nowhere;
 
