@@ -375,14 +375,17 @@ fn the_property_is_a_boolean() {
 /// Spec: JSL-CHUNK-22, JSL-CHUNK-23
 #[test]
 fn a_limit_without_classes_is_reported() {
-    let xml = faulty_job("", "TableOut", "skip-limit=\"5\" retry-limit=\"5\"", "");
-    let stage = faulty_stage(&xml);
-    let warnings = stage.operator().check("job", JobParameters::new()).unwrap();
-    let codes: Vec<&str> = warnings.iter().map(|one| one.code).collect();
+    let both = faulty_job("", "TableOut", "skip-limit=\"1\" retry-limit=\"1\"", "");
+    let warnings = faulty_stage(&both).operator().check("job", JobParameters::new());
+    let codes: Vec<&str> = warnings.unwrap().iter().map(|one| one.code).collect();
     assert_eq!(codes, ["JSL0056", "JSL0056"]);
-    let printed = run(&stage, "process 2: Skip", "3", &["L"]);
-    assert!(
-        printed.contains("the `skip-limit` has no effect without `skippable-exception-classes`"),
-        "{printed}"
-    );
+    for (limit, classes) in [
+        ("skip-limit", "skippable-exception-classes"),
+        ("retry-limit", "retryable-exception-classes"),
+    ] {
+        let xml = faulty_job("", "TableOut", &format!("{limit}=\"1\""), "");
+        let printed = run(&faulty_stage(&xml), "process 2: Skip", "3", &["L"]);
+        let remark = format!("the `{limit}` has no effect without `{classes}`");
+        assert!(printed.contains(&remark), "{printed}");
+    }
 }
