@@ -341,6 +341,17 @@ mod tests {
     }
 
     #[test]
+    fn a_report_of_any_diagnostics_is_limited() {
+        let source = Source::new("t.xml", "x");
+        let mut sink = Sink::default();
+        sink.error("JSL0003", &Span::new(&source, 0..1), |d| d.message("wrong"));
+        let one = sink.into_errors().iter().next().cloned().expect("there is one");
+        let errors = JobXmlErrors::from(vec![one; 150]);
+        assert_eq!(errors.iter().count(), 100);
+        assert!(errors.to_string().ends_with("\n… and 50 more"));
+    }
+
+    #[test]
     fn warnings_are_no_failure() {
         let source = Source::new("t.xml", "x");
         let mut sink = Sink::default();

@@ -601,6 +601,12 @@ fn transitions_of_the_draft() {
         r##"<next on="#{jobParameters['x']}?*" to="t"/><end on="*"/>"##,
         &["W78 ${x}*", "W80 ${x}"],
     );
+    // The order of a single one does not matter.
+    transitions_to_jakarta(
+        r#"<next on="${x}" to="t"/>"#,
+        r##"<next on="#{jobParameters['x']}" to="t"/><fail on="*"/>"##,
+        &["W80 ${x}"],
+    );
     // Within a flow, the flow is resumed; a decision cannot be.
     let step = r#"<step id="a"><batchlet ref="B"/>"#;
     to_jakarta(
