@@ -31,3 +31,19 @@ impl DeclinedFingerprints {
         declined.keys().cloned().collect()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fingerprint_is_declined_for_its_time() {
+        let declined = DeclinedFingerprints::default();
+        declined.add("over", Duration::ZERO);
+        declined.add("current", Duration::from_secs(3_600));
+        assert!(!declined.contains("over"));
+        assert!(declined.contains("current"));
+        assert!(!declined.contains("never added"));
+        assert_eq!(declined.current(), ["current"]);
+    }
+}

@@ -187,6 +187,7 @@ mod tests {
             "postgres:/me:geheim@127.0.0.1/batch",
             "postgres://me:ge%zzheim@127.0.0.1/batch",
             "postgres://me:ge/heim@127.0.0.1/batch",
+            "postgres://a/b@127.0.0.1/batch",
             "postgres://me:ge@heim@127.0.0.1/batch",
             "mysql://me:ge?heim@127.0.0.1/batch",
             "postgres://me:geheim@127.0.0.1:x/batch",
