@@ -144,29 +144,44 @@ impl Same {
 
 /// The error of [`Choosy`].
 #[derive(Debug, BatchException)]
-struct Seven;
+struct Refused;
 
-impl std::fmt::Display for Seven {
+impl std::fmt::Display for Refused {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("seven")
+        f.write_str("not this number")
     }
 }
 
-impl std::error::Error for Seven {}
+impl std::error::Error for Refused {}
 
-/// Filters the multiples of four, and fails at seven.
+/// Filters the multiples of four, cannot process seven, and cannot write nine.
 #[derive(BatchArtifact)]
 struct Choosy;
 
 #[item_processor]
 impl Choosy {
     #[process_item]
-    fn process(&mut self, number: u64) -> std::result::Result<Option<u64>, Seven> {
+    fn process(&mut self, number: u64) -> std::result::Result<Option<u64>, Refused> {
         if number == 7 {
-            return Err(Seven);
+            return Err(Refused);
         }
         Ok((!number.is_multiple_of(4)).then_some(number))
     }
+}
+
+#[item_writer]
+impl Choosy {
+    #[open]
+    fn open(&mut self, _: Option<()>) {}
+    #[write_items]
+    fn write(&mut self, numbers: &[u64]) -> std::result::Result<(), Refused> {
+        match numbers.contains(&9) {
+            true => Err(Refused),
+            false => Ok(()),
+        }
+    }
+    #[get_checkpoint_info]
+    fn checkpoint(&mut self) {}
 }
 
 #[derive(BatchArtifact)]
