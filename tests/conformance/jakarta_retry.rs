@@ -45,6 +45,18 @@ impl std::fmt::Display for Passing {
 
 impl std::error::Error for Passing {}
 
+/// The error of an input that cannot be read. It is skipped, not retried.
+#[derive(Debug, BatchException)]
+struct Damaged;
+
+impl std::fmt::Display for Damaged {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("damaged")
+    }
+}
+
+impl std::error::Error for Damaged {}
+
 /// Notes a call, and fails as often as the call is listed in `fails`.
 fn attempt(test: &str, fails: &str, call: String) -> Result<(), Passing> {
     let calls = calls(test);
@@ -58,7 +70,8 @@ fn attempt(test: &str, fails: &str, call: String) -> Result<(), Passing> {
     }
 }
 
-/// Reads the numbers to 6. Fails in the calls that its property lists, such as `read 5; process 3`, each of them once.
+/// Reads the numbers to 6. Fails in the calls that its property lists, such as `read 5; process 3`, each of them once, and always at
+/// `damaged 2`.
 #[derive(BatchArtifact)]
 struct Count {
     #[batch_property(name = "fails", value = "")]
@@ -76,9 +89,13 @@ impl Count {
         calls(&self.test).add(format!("open at {}", self.last));
     }
     #[read_item]
-    fn read(&mut self) -> Result<Option<u64>, Passing> {
+    fn read(&mut self) -> Result<Option<u64>, BatchError> {
         if self.last == 6 {
             return Ok(None);
+        }
+        if self.fails.contains(&format!("damaged {}", self.last + 1)) {
+            self.last += 1;
+            return Err(Damaged.into());
         }
         attempt(&self.test, &self.fails, format!("read {}", self.last + 1))?;
         self.last += 1;
@@ -213,13 +230,17 @@ impl Chunk<'_> {
                 format!("<{list}-exception-classes><include class='Passing'/></{list}-exception-classes>")
             })
             .collect();
+        let damaged = match fails.contains("damaged") {
+            true => "<skippable-exception-classes><include class='Damaged'/></skippable-exception-classes>",
+            false => "",
+        };
         let folder = tempfile::tempdir().unwrap();
         let text = format!(
             "<job id='j' version='2.0' xmlns='https://jakarta.ee/xml/ns/jakartaee'><step id='s'>
                <properties>{}</properties>{}
                <chunk item-count='3' retry-limit='2' skip-limit='5'>
                  <reader ref='Count'>{own}</reader><processor ref='Pass'>{own}</processor><writer ref='Write'>{own}</writer>
-                 {classes}
+                 {damaged}{classes}
                </chunk>
              </step></job>",
             self.properties,
@@ -375,6 +396,23 @@ fn a_repeated_call_that_fails_again_is_skipped() {
         let skips = all.iter().filter(|call| *call == skip).count();
         assert_eq!((retries, skips), (1, 1), "{all:?}");
     }
+}
+
+/// An input that is skipped belongs to the items of the failed chunk.
+///
+/// Spec: JAK-18, JAK-30
+#[test]
+fn a_retry_reads_skipped_inputs_again_one_by_one() {
+    let chunk = Chunk {
+        test: "skipped inputs",
+        fails: "damaged 2; process 3",
+        classes: RETRYABLE,
+        listener: false,
+        properties: "",
+    };
+    let all = chunk.calls();
+    let writes: Vec<&String> = all.iter().filter(|call| call.starts_with("write")).collect();
+    assert_eq!(writes, ["write [1]", "write [3]", "write [4, 5, 6]"]);
 }
 
 /// An error that is both retryable and skippable is retried, and skipped if it happens again during the retry.
