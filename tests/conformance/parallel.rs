@@ -1,5 +1,6 @@
 //! Artifacts around partitions and splits, and helpers that write partitioned steps.
 
+use batch_runtime::BatchStatus;
 use batch_runtime::prelude::*;
 use batch_tests::stage::{Stage, said, say};
 
@@ -276,11 +277,23 @@ impl Receive {
         self.received += 1;
         if self.sets {
             let status = format!("RECEIVED {}", self.received);
-            match (&self.step, &self.flow, &self.split) {
-                (Some(step), ..) => step.set_exit_status(Some(&status)),
-                (None, Some(flow), _) => flow.set_exit_status(Some(&status)),
-                (None, None, Some(split)) => split.set_exit_status(Some(&status)),
-                (None, None, None) => say(&self.log, "analyzed outside of everything"),
+            let element = match (&self.step, &self.flow, &self.split) {
+                (Some(step), ..) => {
+                    step.set_exit_status(Some(&status));
+                    step.batch_status()
+                }
+                (None, Some(flow), _) => {
+                    flow.set_exit_status(Some(&status));
+                    flow.batch_status()
+                }
+                (None, None, Some(split)) => {
+                    split.set_exit_status(Some(&status));
+                    split.batch_status()
+                }
+                (None, None, None) => BatchStatus::Unknown,
+            };
+            if element != BatchStatus::Started {
+                say(&self.log, format!("analyzed while {element}"));
             }
         }
         record(&self.log, (&self.fail, &self.panic), call)
