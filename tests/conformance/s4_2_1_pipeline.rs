@@ -64,6 +64,7 @@ const HANDLED: &[&str] = &[
     "process 4: Skip; process 5: Skip; process 19: Skip",
     "process 3: Skip; read 4: Skip; has n6: @Skip",
     "process 6: Both; process 7: Both; read 9: Both",
+    "process 5: Both x2",
     "process 4: Retry x2; has n12: Retry x3; has n13: Skip",
     "has n2: Soft x1; has n9: @SoftSkip; read 20: Skip",
 ];

@@ -176,3 +176,18 @@ impl FaultRules {
         self.retryable.includes(error).then_some(limit)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A chunk that loses the connection each time ends the step.
+    #[test]
+    fn lost_connections_are_limited_until_the_next_commit() {
+        let mut budget = Budget::default();
+        let mut resumed = || [(); 4].map(|()| budget.resume());
+        assert_eq!(resumed(), [true, true, true, false]);
+        budget.committed(0);
+        assert!(budget.resume());
+    }
+}
