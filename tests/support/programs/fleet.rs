@@ -111,12 +111,17 @@ struct Rows {
     part: u64,
     #[batch_property(name = "run", value = "0")]
     run: u64,
+    #[batch_context]
+    job: JobContext,
 }
 
 #[item_writer("Rows")]
 impl Rows {
     #[open]
-    fn open(&mut self, _checkpoint: Option<()>) {}
+    fn open(&mut self, _checkpoint: Option<()>) {
+        let status = self.job.batch_status();
+        assert_ne!(status, BatchStatus::Starting, "the job has started, if elsewhere");
+    }
     #[write_items]
     fn write(&mut self, numbers: &[u64], tx: &mut ChunkTransaction) -> Result<(), BatchError> {
         let values = numbers
