@@ -413,6 +413,11 @@ mod tests {
                 for engine in [STANDARD_NO_PAD, URL_SAFE_NO_PAD] {
                     let hidden = secrets.hidden(engine.encode(&text));
                     assert!(hidden.contains("{pw}"), "{text}: {hidden}");
+                    // Not even its first character is shown.
+                    assert!(
+                        !before.is_empty() || hidden.starts_with("{pw}"),
+                        "{text}: {hidden}"
+                    );
                 }
             }
         }
