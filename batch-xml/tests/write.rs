@@ -290,6 +290,21 @@ fn the_written_job_has_its_values() {
     );
 }
 
+/// Spec: JSL-DOC-19
+#[test]
+fn the_written_chunk_has_its_values() {
+    for attributes in [
+        r#"checkpoint-policy="item" commit-interval="3" chunk-size="2" checkpoint-timeout="1""#,
+        r#"checkpoint-policy="item" commit-interval="3" buffer-reads="false" checkpoint-timeout="9""#,
+    ] {
+        let chunk = format!(r#"<chunk reader="R" processor="P" writer="W" {attributes}/>"#);
+        let job = read(&format!(r#"<job id="j"><step id="s">{chunk}</step></job>"#));
+        let first = resolved(&job).unwrap().job;
+        let second = resolved(&read(&first.to_xml())).unwrap().job;
+        assert_eq!(shown(&first), shown(&second), "{}", first.to_xml());
+    }
+}
+
 /// A parameter value with characters that XML forbids leaves the document well-formed.
 #[test]
 fn characters_that_xml_cannot_hold_are_replaced() {
