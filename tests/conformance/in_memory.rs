@@ -32,6 +32,8 @@ fn the_other_tests_pass_on_it() {
             "chunk_model::",
             "--skip",
             "get_runtime::",
+            "--skip",
+            "delivery::",
         ])
         .env(IN_MEMORY, "1")
         .env("INSTA_UPDATE", "no")

@@ -398,11 +398,11 @@ fn a_repeated_call_that_fails_again_is_skipped() {
     }
 }
 
-/// An input that is skipped belongs to the items of the failed chunk.
+/// The retry of a chunk goes item by item over all its inputs, including those that were skipped.
 ///
 /// Spec: JAK-18, JAK-30
 #[test]
-fn a_retry_reads_skipped_inputs_again_one_by_one() {
+fn a_retry_counts_skipped_inputs() {
     let chunk = Chunk {
         test: "skipped inputs",
         fails: "damaged 2; process 3",

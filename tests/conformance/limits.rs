@@ -232,7 +232,9 @@ impl Alive {
     fn cancel(&self) {}
 }
 
-/// A step that shows a heartbeat may take longer than that.
+/// A step that shows a heartbeat may take longer than the limit.
+///
+/// Spec: BLET-06
 #[test]
 fn a_step_with_a_heartbeat_completes() {
     let step = format!(

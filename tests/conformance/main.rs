@@ -6,6 +6,7 @@
 
 mod artifacts;
 mod chunk_model;
+mod delivery;
 mod faults;
 mod get_runtime;
 mod in_memory;

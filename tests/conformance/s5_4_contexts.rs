@@ -248,7 +248,7 @@ impl Keeps {
     fn cancel(&self) {}
 }
 
-/// A value in the context of a step or flow is dropped when the next element has ended: until then a decision may look at it.
+/// A value in the context of a step or flow is dropped when the next element ends; until then a decision may read it.
 ///
 /// Spec: CTX-07, CTX-22
 #[test]

@@ -121,7 +121,7 @@ fn only_the_last_commit_of_a_rewindable_step_waits_for_the_disk() {
         let step = STEPS.iter().find(|Step(step, ..)| *step == name).unwrap();
         let writing = Writing::new(PROGRAM, &[*step], Load { interval, ..LOAD });
         let mut launch = writing.launch(0);
-        // Renewals of the lease wait, too.
+        // A renewal of the lease would wait for the disk, too.
         launch.env("BATCH_LEASE_TIME", "3600");
         Trace::of(&launch, writing.path()).waits(".db-wal")
     };

@@ -126,7 +126,15 @@ impl Stage {
 
     /// Returns a further runtime on the same repository, as in another process.
     pub fn another_runtime(&self) -> BatchRuntime {
-        build(self.path(), Some(self.place()), &self.log, |builder| builder)
+        self.another_runtime_with(|builder| builder)
+    }
+
+    /// As `another_runtime`, with more settings.
+    pub fn another_runtime_with(
+        &self,
+        configure: impl FnOnce(BatchRuntimeBuilder) -> BatchRuntimeBuilder,
+    ) -> BatchRuntime {
+        build(self.path(), Some(self.place()), &self.log, configure)
     }
 
     /// Returns the operator.

@@ -38,8 +38,8 @@ impl Query for ColumnsOf {
 impl RunQueryDsl<PgConnection> for ColumnsOf {}
 
 impl QueryFragment<Pg> for ColumnsOf {
-    // A cast to `varchar(5)` would cut a text; to the type without its length, it leaves the check to the column. As a subquery, the id of
-    // the table lets the server keep its plan.
+    // A cast to `varchar(5)` would cut a text; to the type without its length, it leaves the check to the column. The server estimates
+    // the same costs whatever the result of the subquery is, so it plans the statement once for a connection.
     fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Pg>) -> QueryResult<()> {
         out.push_sql(
             "SELECT attname::text, format_type(atttypid, -1) FROM pg_attribute WHERE attrelid = (SELECT to_regclass(",

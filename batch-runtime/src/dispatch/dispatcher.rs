@@ -27,7 +27,7 @@ pub trait PartitionDispatcher: Send + Sync {
 
 /// The connection of one element to the workers of its partitions. Dropped when all partitions have ended.
 pub trait PartitionChannel {
-    /// Submits partitions, whose rows exist, to workers. Is called again with a higher `attempt` if a worker has died, and with the
+    /// Submits at least one partition to workers; their rows exist. Is called again with a higher `attempt` if a worker has died, and with the
     /// same one if no worker claims a partition, because its ticket may be lost.
     ///
     /// # Errors

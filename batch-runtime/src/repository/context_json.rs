@@ -399,6 +399,12 @@ mod tests {
         assert_eq!(long.serialized.as_ref().map(String::len), Some(2_501));
         assert_eq!(long.short.len(), 2_496);
         assert!(long.short.ends_with(" ..."));
+        // A repository may have a narrower column.
+        assert_eq!(around(100).cut_to(100).serialized, None);
+        assert_eq!(
+            around(101).cut_to(100).serialized.map(|text| text.len()),
+            Some(101)
+        );
     }
 
     /// Spec: RESTART-04, PART-30, LTX-16

@@ -227,7 +227,7 @@ impl StepHistory {
 pub(crate) struct NewStepExecution<'a> {
     /// The step's name in the repository.
     pub(crate) name: &'a str,
-    /// STARTED, or STARTING for a partition that a worker has to claim.
+    /// STARTED, or STARTING for a partition until a thread or worker begins it.
     pub(crate) status: BatchStatus,
     /// Earlier job executions do not count, except in the number of starts.
     pub(crate) since: Option<i64>,

@@ -120,7 +120,10 @@ impl Rows {
     #[open]
     fn open(&mut self, _checkpoint: Option<()>) {
         let status = self.job.batch_status();
-        assert_ne!(status, BatchStatus::Starting, "the job has started, if elsewhere");
+        assert!(
+            matches!(status, BatchStatus::Started | BatchStatus::Stopping),
+            "a worker sees the job as {status}"
+        );
     }
     #[write_items]
     fn write(&mut self, numbers: &[u64], tx: &mut ChunkTransaction) -> Result<(), BatchError> {

@@ -108,7 +108,7 @@ pub(crate) enum FaultKind {
     FullDisk,
     /// The lock files of the owners are removed, and another process launches the job.
     NoLocks,
-    /// So many processes launch, restart, stop, recover and purge the job at the same time.
+    /// This many processes run `launch`, `restart`, `stop`, `recover` and `purge` at the same time.
     Race(u32),
     /// A stop request.
     Stop,

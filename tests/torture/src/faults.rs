@@ -26,6 +26,8 @@ const FAKETIME: [&str; 2] = [
 pub(crate) struct Disturbed {
     /// Whether the fault has happened.
     pub(crate) injected: bool,
+    /// Whether the disturbed launch was also killed.
+    pub(crate) killed: bool,
     /// The launches, first the disturbed one.
     pub(crate) ended: Vec<Ended>,
     /// The commands beside them.
@@ -37,6 +39,7 @@ impl Disturbed {
     fn not(ended: Ended) -> Self {
         Self {
             injected: false,
+            killed: false,
             ended: vec![ended],
             commands: Vec::new(),
         }
@@ -45,6 +48,7 @@ impl Disturbed {
     fn by(ended: Vec<Ended>) -> Self {
         Self {
             injected: true,
+            killed: false,
             ended,
             commands: Vec::new(),
         }
@@ -129,6 +133,7 @@ fn while_it_runs(world: &World<'_>, fault: &Fault) -> Checked<Disturbed> {
         process.signal("KILL");
     }
     let ended = process.ends(world)?;
+    let killed = fault.killed_after.is_some() && ended.code.is_none();
     let Beside {
         launches,
         commands,
@@ -139,6 +144,7 @@ fn while_it_runs(world: &World<'_>, fault: &Fault) -> Checked<Disturbed> {
     let ended = std::iter::once(ended).chain(launches).collect();
     Ok(Disturbed {
         injected,
+        killed,
         ended,
         commands,
     })

@@ -6,7 +6,7 @@ use std::fs::File;
 use batch_tests::database::Database;
 
 use crate::artifacts::PLANNED;
-use crate::case::{Case, Chunk, Fault, FaultKind, PART};
+use crate::case::{Case, Chunk, FaultKind, PART};
 use crate::violation::{Checked, Invariant, Violation};
 use crate::world::{Ended, World};
 
@@ -65,9 +65,8 @@ const NEVER: [(Invariant, &str, &str); 5] = [
     ),
 ];
 
-/// Checks what holds after every launch; `fault` has happened.
-pub(crate) fn after_launch(world: &World<'_>, ended: &[Ended], fault: Option<&Fault>) -> Checked {
-    let kind = fault.map(|fault| fault.kind);
+/// Checks what holds after every launch. `kind` is the fault that has happened.
+pub(crate) fn after_launch(world: &World<'_>, ended: &[Ended], kind: Option<FaultKind>) -> Checked {
     for one in ended {
         if let Some(violation) = rejection(&one.output) {
             return Err(violation);
@@ -84,8 +83,7 @@ pub(crate) fn after_launch(world: &World<'_>, ended: &[Ended], fault: Option<&Fa
             return Err(Violation::new(Invariant::I15, one.output.clone()));
         }
         // A signal is a kill of the suite, or what a full disk gives.
-        let may_die = matches!(kind, Some(FaultKind::Kill | FaultKind::FullDisk))
-            || fault.is_some_and(|fault| fault.killed_after.is_some());
+        let may_die = matches!(kind, Some(FaultKind::Kill | FaultKind::FullDisk));
         if !(matches!(one.code, Some(0..=3)) || one.code.is_none() && may_die) {
             let what = format!("a process ended with {:?}: {}", one.code, one.output);
             return Err(Violation::new(Invariant::I15, what));

@@ -1,6 +1,6 @@
 //! Planted faults: each breaks one promise, which its checker has to notice.
 
-/// A fault in the artifacts, or in the repository's rows.
+/// A fault in the artifacts, in the repository's rows, beside a launch, or around the process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Plant {
     /// The writer commits on its own, apart from the checkpoint.
@@ -25,7 +25,7 @@ pub(crate) enum Plant {
     Locked,
     /// A session of a server stays open.
     Session,
-    /// Processes are run by this script of the shell, from which `"$0" "$@"` runs the program.
+    /// Each process is started by this shell script; `"$0" "$@"` runs the program.
     Script(&'static str),
     /// What a fault damages before a launch stays whole.
     Undamaged,

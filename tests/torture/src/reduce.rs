@@ -163,6 +163,21 @@ fn smaller_chunks(chunk: &Chunk) -> Vec<Chunk> {
     add(&|chunk| chunk.transient.clear(), !chunk.transient.is_empty());
     add(&|chunk| chunk.fails_at = None, chunk.fails_at.is_some());
     add(&|chunk| chunk.logical_tx = false, chunk.logical_tx);
-    add(&|chunk| chunk.items /= 2, chunk.items > 1);
+    add(&halve, chunk.items > 1);
     all
+}
+
+/// Halves the items, without the faults of those that are left out.
+fn halve(chunk: &mut Chunk) {
+    chunk.items /= 2;
+    let items = chunk.items;
+    for faults in [
+        &mut chunk.bad_reads,
+        &mut chunk.bad_results,
+        &mut chunk.bad_writes,
+        &mut chunk.transient,
+    ] {
+        faults.retain(|item| *item <= items);
+    }
+    chunk.fails_at = chunk.fails_at.filter(|item| *item <= items);
 }

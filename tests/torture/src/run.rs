@@ -50,11 +50,11 @@ fn in_world(world: &World<'_>, case: &Case, plant: Option<Plant>, tally: &mut Ta
         }
         let disturbed = faults::launch(world, case, fault)?;
         tally.launches += disturbed.ended.len() as u64;
-        let happened = disturbed.injected.then_some(fault);
-        happened.into_iter().for_each(|fault| tally.count(fault.kind));
-        // The kill comes also where the fault was none.
-        let happened = happened.or(Some(fault).filter(|fault| fault.killed_after.is_some()));
-        invariants::after_launch(world, &disturbed.ended, happened)?;
+        let kind = disturbed.injected.then_some(fault.kind);
+        kind.into_iter().for_each(|kind| tally.count(kind));
+        let (first, others) = disturbed.ended.split_at(usize::from(disturbed.killed));
+        invariants::after_launch(world, first, kind.or(Some(FaultKind::Kill)))?;
+        invariants::after_launch(world, others, kind)?;
         invariants::after_commands(&disturbed.commands)?;
         invariants::rows_so_far(world, case)?;
     }

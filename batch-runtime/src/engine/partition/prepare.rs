@@ -77,15 +77,17 @@ impl PartitionedElement<'_> {
         Preparation::Ready(row)
     }
 
-    /// Prepares partitions, those that have never run by few statements. Their rows are STARTING until a thread or worker begins them.
+    /// Prepares partitions, those that have never run by few statements, and adds them to `prepared`, even if it fails later. Their rows are STARTING until a thread or worker begins them.
     /// Spec: PART-32, D-105
     pub(super) fn prepare_all(
         &self,
         numbers: &[u32],
         is_here: bool,
-    ) -> Result<Vec<(u32, Preparation)>, RepositoryError> {
+        prepared: &mut Vec<(u32, Preparation)>,
+    ) -> Result<(), RepositoryError> {
         if let [number] = numbers {
-            return Ok(vec![(*number, self.prepare(*number, is_here)?)]);
+            prepared.push((*number, self.prepare(*number, is_here)?));
+            return Ok(());
         }
         let shared = self.walk.shared;
         let (repository, lease) = (shared.repository, &shared.running.lease);
@@ -95,22 +97,18 @@ impl PartitionedElement<'_> {
             true => BTreeSet::new(),
             false => repository.names_with_history(lease.instance_id, &names)?,
         };
-        let new: Vec<String> = names.into_iter().filter(|name| !known.contains(name)).collect();
-        let mut rows = match new.is_empty() {
-            true => Vec::new(),
-            false => repository.create_partitions(lease, &new)?,
+        let (old, new): (Vec<u32>, Vec<u32>) =
+            numbers.iter().partition(|number| known.contains(&name(number)));
+        if !new.is_empty() {
+            let names: Vec<String> = new.iter().map(name).collect();
+            let rows = repository.create_partitions(lease, &names)?;
+            for (number, row) in new.into_iter().zip(rows) {
+                prepared.push((number, self.ready(number, row, is_here.then(Default::default))));
+            }
         }
-        .into_iter();
-        let mut prepared = Vec::new();
-        for number in numbers {
-            let preparation = if known.contains(&name(number)) {
-                self.prepare(*number, is_here)?
-            } else {
-                let row = rows.next().ok_or(RepositoryError::Fault)?;
-                self.ready(*number, row, is_here.then(Default::default))
-            };
-            prepared.push((*number, preparation));
+        for number in old {
+            prepared.push((number, self.prepare(number, is_here)?));
         }
-        Ok(prepared)
+        Ok(())
     }
 }

@@ -33,9 +33,11 @@ const WAIT: Duration = Duration::from_millis(200);
 const REMOTE_PARTITIONS: usize = 500;
 /// How many of them are prepared, submitted and noted together.
 const TOGETHER: usize = 100;
-/// How many partitions of threads of this process are prepared together, if their threads are fewer: few rows are left to end if the
-/// element stops, and their transaction costs each of them little.
-const TOGETHER_HERE: usize = 16;
+/// The least number of partitions that are prepared together for threads of this process: they share the transaction, and few rows have
+/// to be ended if the element stops.
+const PREPARED_AHEAD: usize = 16;
+/// More partitions are prepared for threads when fewer are ready.
+const REFILL_BELOW: usize = PREPARED_AHEAD / 2;
 
 impl Walk<'_> {
     /// Returns the stored state of an element.
@@ -197,7 +199,7 @@ pub(super) struct Supervisor<'s, 'a> {
     pub(super) outcomes: &'s mut SubjobOutcomes,
     /// The partitions that have not been submitted.
     pending: RangeInclusive<u32>,
-    /// The partitions that are prepared and wait for a thread.
+    /// The prepared partitions that are not submitted yet.
     ready: VecDeque<PartitionTicket>,
     /// The submitted partitions that have not ended.
     pub(super) submitted: BTreeMap<StepExecutionId, PartitionTicket>,
@@ -213,6 +215,8 @@ pub(super) struct Supervisor<'s, 'a> {
     monitor: Option<PartitionMonitor>,
     /// True once the partitions were requested to stop.
     stopping: bool,
+    /// False once a prepared partition was ended instead of submitted.
+    all_began: bool,
 }
 
 impl<'s, 'a> Supervisor<'s, 'a> {
@@ -237,6 +241,7 @@ impl<'s, 'a> Supervisor<'s, 'a> {
             settled: Vec::new(),
             monitor,
             stopping: false,
+            all_began: true,
         }
     }
 
@@ -247,6 +252,7 @@ impl<'s, 'a> Supervisor<'s, 'a> {
             self.submit_pending();
             if self.has_to_stop() {
                 self.stop();
+                self.end_ready();
             }
             if self.submitted.is_empty() {
                 break;
@@ -269,8 +275,8 @@ impl<'s, 'a> Supervisor<'s, 'a> {
             self.poll_repository();
             self.reopen_lost();
         }
-        let stopped_before_all_began = !self.pending.is_empty() || !self.ready.is_empty();
         self.end_ready();
+        let stopped_before_all_began = !self.pending.is_empty() || !self.all_began;
         if stopped_before_all_began && self.analysis.failure.is_none() && !self.outcomes.are_ending() {
             self.outcomes.insert(usize::MAX, Outcome::Stopped, None);
         }
@@ -287,37 +293,39 @@ impl<'s, 'a> Supervisor<'s, 'a> {
             || walk.worker.stop_requested()
     }
 
-    /// Submits partitions until the limit is reached, and prepares the next ones: many at a time, by few statements, and those of threads
-    /// before a thread is free.
+    /// Submits ready partitions up to the limit, and prepares the next ones, many together. For threads it prepares ahead, so that a free
+    /// thread finds a row.
     fn submit_pending(&mut self) {
         let limit = self.limit();
         let is_here = self.monitor.is_none();
-        loop {
+        while !self.has_to_stop() {
             let free = limit.saturating_sub(self.submitted.len());
-            if self.has_to_stop() {
-                return;
-            }
             let next = self.ready.drain(..free.min(self.ready.len())).collect();
             self.submit(next);
-            let free = limit.saturating_sub(self.submitted.len());
-            let together = match is_here {
-                true if self.ready.len() < limit.min(TOGETHER_HERE / 2) => {
-                    limit.clamp(TOGETHER_HERE, TOGETHER)
-                }
-                false if free >= TOGETHER.min(limit / 4).max(1) => free.min(TOGETHER),
-                _ => return,
-            };
-            let numbers: Vec<u32> = self.pending.by_ref().take(together).collect();
+            let count = self.next_batch(limit);
+            let numbers: Vec<u32> = self.pending.by_ref().take(count).collect();
             if numbers.is_empty() {
                 return;
             }
-            match self.element.prepare_all(&numbers, is_here) {
-                Ok(prepared) => self.add_prepared(prepared),
-                Err(error) => {
-                    self.outcomes.broken = Some(error);
-                    return;
-                }
+            let mut prepared = Vec::new();
+            let all = self.element.prepare_all(&numbers, is_here, &mut prepared);
+            // Also after an error: the rows that exist have to be ended.
+            prepared.sort_by_key(|(number, _)| *number);
+            self.add_prepared(prepared);
+            if let Err(error) = all {
+                self.outcomes.broken.get_or_insert(error);
+                return;
             }
+        }
+    }
+
+    /// Returns how many partitions to prepare now.
+    fn next_batch(&self, limit: usize) -> usize {
+        let free = limit.saturating_sub(self.submitted.len());
+        match self.monitor {
+            None if self.ready.len() < limit.min(REFILL_BELOW) => limit.clamp(PREPARED_AHEAD, TOGETHER),
+            Some(_) if free >= TOGETHER.min(limit / 4).max(1) => free.min(TOGETHER),
+            _ => 0,
         }
     }
 
@@ -358,17 +366,26 @@ impl<'s, 'a> Supervisor<'s, 'a> {
         }
     }
 
-    /// Ends the prepared partitions that no thread has begun.
+    /// Ends the prepared partitions that were not submitted.
     fn end_ready(&mut self) {
         let ending = Ending::of(BatchStatus::Stopped, String::new());
-        for ticket in self.ready.drain(..) {
+        self.all_began &= self.ready.is_empty();
+        for ticket in std::mem::take(&mut self.ready) {
             if let Err(error) = self.element.end(ticket.step_execution, &ending) {
+                let is_row = matches!(error, RepositoryError::Corrupt { .. });
                 self.outcomes.broken.get_or_insert(error);
+                // Without a database each of the others would wait for it, too. The next claim ends them.
+                if !is_row {
+                    return;
+                }
             }
         }
     }
 
     pub(super) fn submit(&mut self, tickets: Vec<PartitionTicket>) {
+        if tickets.is_empty() {
+            return;
+        }
         let submitted = self.channel.submit(&tickets);
         for ticket in tickets {
             let id = ticket.step_execution;

@@ -125,6 +125,12 @@ impl<D: Backend> Pool<D> {
         idle.pop()
     }
 
+    /// Closes the idle connections. Returns whether there were any.
+    fn close_idle(&self) -> bool {
+        let mut idle = self.shared.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        !std::mem::take(&mut *idle).is_empty()
+    }
+
     #[cfg(test)]
     pub(super) fn take(&self) -> Result<Session<D::Connection>, RepositoryError> {
         self.idle().map_or_else(|| self.connect(), Ok)
@@ -160,26 +166,39 @@ impl<D: Backend> Pool<D> {
         self.begin_within(&mut self.retries(), Some(begin))
     }
 
-    /// As `begin`; without `begin`, returns a connection outside of a transaction.
+    /// As `begin`; without `begin`, returns a connection outside of a transaction, which may be lost already.
     fn begin_within(
         &self,
         retries: &mut Retries,
         begin: Option<&str>,
     ) -> QueryResult<Session<D::Connection>> {
-        let begin = |connection: &mut Session<D::Connection>| match begin {
-            Some(begin) => AnsiTransactionManager::begin_transaction_sql(&mut **connection, begin),
-            None => Ok(()),
+        let Some(begin) = begin else {
+            if let Some(connection) = self.idle() {
+                return Ok(connection);
+            }
+            return self.begin_on_new(retries, &|_| Ok(()));
+        };
+        let begin_on = |connection: &mut Session<D::Connection>| {
+            AnsiTransactionManager::begin_transaction_sql(&mut **connection, begin)
         };
         while let Some(mut connection) = self.idle() {
-            match begin(&mut connection) {
+            match begin_on(&mut connection) {
                 Ok(()) => return Ok(self.reached(connection)),
                 Err(_) if is_lost::<D>(&mut connection) => {}
                 Err(error) => return Err(error),
             }
         }
+        self.begin_on_new(retries, &begin_on)
+    }
+
+    fn begin_on_new(
+        &self,
+        retries: &mut Retries,
+        begin_on: &dyn Fn(&mut Session<D::Connection>) -> QueryResult<()>,
+    ) -> QueryResult<Session<D::Connection>> {
         loop {
             let error = match self.connect() {
-                Ok(mut connection) => match begin(&mut connection) {
+                Ok(mut connection) => match begin_on(&mut connection) {
                     Ok(()) => return Ok(self.reached(connection)),
                     Err(error) if is_lost::<D>(&mut connection) => error,
                     Err(error) => return Err(error),
@@ -235,7 +254,8 @@ impl<D: Backend> Pool<D> {
         self.durable((self.retries(), false), action, work)
     }
 
-    /// As `write_idempotent`, for `work` of one statement: on a server it takes one round trip instead of three.
+    /// Runs `work` outside of a transaction, so that each of its statements commits by itself: it writes once, by its last statement. If
+    /// it is run again with `in_doubt` set, it first checks whether that was carried out. On a server it takes one round trip instead of three.
     pub(super) fn write_statement<T, E: From<RepositoryError>>(
         &self,
         action: &'static str,
@@ -246,7 +266,7 @@ impl<D: Backend> Pool<D> {
         Ok(value)
     }
 
-    /// As `write_relaxed`, for `work` of one statement.
+    /// As `write_statement`, without waiting for the disk (see `write_relaxed`).
     pub(super) fn write_statement_relaxed<T, E: From<RepositoryError>>(
         &self,
         action: &'static str,
@@ -342,7 +362,7 @@ impl<D: Backend> Pool<D> {
         Ok(value)
     }
 
-    /// Runs `work` until it is committed or fails. A connection whose transaction failed is closed, which rolls back: nothing
+    /// Runs `work` until it is committed or fails. Without `begin`, a statement whose connection is lost is in doubt. A connection whose transaction failed is closed, which rolls back: nothing
     /// depends on a ROLLBACK that could fail and hide the cause.
     fn in_transaction<T, E: From<RepositoryError>>(
         &self,
@@ -362,7 +382,7 @@ impl<D: Backend> Pool<D> {
                 result => result.map_err(failed)?,
             };
             let error = match work(&mut connection, in_doubt) {
-                Ok(value) if begin.is_none() => return Ok((value, connection)),
+                Ok(value) if begin.is_none() => return Ok((value, self.reached(connection))),
                 Ok(value) => match AnsiTransactionManager::commit_transaction(&mut *connection) {
                     Ok(()) => return Ok((value, connection)),
                     Err(source) => {
@@ -383,8 +403,13 @@ impl<D: Backend> Pool<D> {
                     None => error,
                 }));
             }
-            // Without COMMIT, the statement itself may have been carried out.
-            in_doubt |= begin.is_none();
+            // Without BEGIN, the statement is the first to notice it, and may have been carried out. The other idle connections are as old.
+            if begin.is_none() {
+                in_doubt = true;
+                if self.close_idle() {
+                    continue;
+                }
+            }
             if !retries.pause(&error) {
                 return Err(failed(error));
             }

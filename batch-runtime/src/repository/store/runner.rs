@@ -108,7 +108,8 @@ pub(crate) trait StepStore: Send + Sync {
         decide: &dyn Fn(&StepHistory) -> Option<StepState>,
     ) -> Result<Inserted, RepositoryError>;
 
-    /// Changes STARTING to STARTED.
+    /// Changes STARTING to STARTED, by VERSION. A call that is repeated after a lost connection recognizes its own change. A crash
+    /// afterwards leaves a STARTED row, which the next claim closes.
     fn begin_step(&self, step: &mut StepExecution) -> Result<(), RepositoryError>;
 
     /// Changes STARTING to STARTED for the first caller and returns `None` to all others, so that a partition that was

@@ -13,9 +13,11 @@ use crate::repository::diesel::session::RunQueryDsl;
 
 /// Each statement sees what was committed before it. A text that does not fit is an error instead of being truncated. The wait
 /// for a locked row is longer than a lease: a runner that has waited this long in vain has lost its lease. MariaDB ends a
-/// transaction that is idle for an hour, unless it is configured otherwise: its process hangs.
+/// transaction that is idle for an hour, unless it is configured otherwise: its process hangs. A statement outside of a transaction
+/// commits by itself.
 pub(super) const SETTINGS: &str = "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED;
     SET SESSION innodb_lock_wait_timeout = 60,
+        SESSION autocommit = 1,
         SESSION sql_mode = CONCAT(@@sql_mode, ',STRICT_ALL_TABLES')
         /*M!100300 , SESSION idle_transaction_timeout = IF(@@idle_transaction_timeout = 0, 3600, @@idle_transaction_timeout) */";
 

@@ -6,7 +6,7 @@ use std::thread;
 use std::time::Duration;
 
 use super::super::fixture::Place;
-use super::tests::{number, observer, zombie};
+use super::tests::{execute, number, observer, zombie};
 use super::*;
 use crate::ids::LaunchId;
 use crate::parameters::JobParameters;
@@ -167,4 +167,31 @@ fn an_instance_is_queued_once() {
             crate::repository::WithdrawOutcome::Withdrawn
         ));
     }
+}
+
+/// A launch is listed for a week after its end; one that waits is never forgotten.
+///
+/// Spec: DISP-15
+#[test]
+fn launches_are_forgotten_a_week_after_their_end() {
+    let place = Place::new();
+    let first = observer(&place);
+    let submit = || first.submit_launch(&request(None), QUEUE, "f").unwrap();
+    let a_week_ago = |launch: LaunchId| {
+        let change = "UPDATE BATCH_LAUNCH SET CHANGED_AT = CHANGED_AT - 604801000 WHERE LAUNCH_ID =";
+        execute(&first, &format!("{change} {launch}"));
+    };
+    let ended = || {
+        let launch = submit();
+        first.withdraw_launch(launch).unwrap();
+        launch
+    };
+    let (old, new) = (ended(), ended());
+    a_week_ago(old);
+    let waiting = submit();
+    a_week_ago(waiting);
+    assert_eq!(submit(), waiting);
+    let mut listed: Vec<LaunchId> = first.launches().unwrap().iter().map(|launch| launch.id).collect();
+    listed.sort_unstable();
+    assert_eq!(listed, [new, waiting]);
 }

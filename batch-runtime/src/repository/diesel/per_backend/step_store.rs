@@ -145,7 +145,7 @@ impl StepStore for Repository {
                 }
                 fenced_if_none(changed, ACTION)
             })?;
-        self.has_started(step, now);
+        self.set_started(step, now);
         Ok(())
     }
 
@@ -341,7 +341,7 @@ impl StepStore for Repository {
 }
 
 impl Repository {
-    /// Changes STARTING to STARTED for the first of several callers. A change of unknown outcome belongs to none of them.
+    /// Changes STARTING to STARTED; only the first of several callers succeeds. If the outcome is unknown, none of them has the step.
     fn claim_starting(&self, step: &mut StepExecution) -> Result<(), RepositoryError> {
         const ACTION: &str = "claim the step execution";
         let now = self.now().max(self.column(step.started));
@@ -350,11 +350,11 @@ impl Repository {
                 true => Err(TransactionError::Database(unknown_outcome())),
                 false => fenced_if_none(make_started(connection, step, now)?, ACTION),
             })?;
-        self.has_started(step, now);
+        self.set_started(step, now);
         Ok(())
     }
 
-    fn has_started(&self, step: &mut StepExecution, now: DbTimestamp) {
+    fn set_started(&self, step: &mut StepExecution, now: DbTimestamp) {
         step.version += 1;
         step.status = BatchStatus::Started;
         step.started = self.time(now);

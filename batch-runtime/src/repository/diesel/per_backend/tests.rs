@@ -73,7 +73,7 @@ fn claim_as(repository: &Repository, target: Target, crash_limit: Option<u32>) -
     })
 }
 
-fn execute(repository: &Repository, statements: &str) {
+pub(in crate::repository::diesel) fn execute(repository: &Repository, statements: &str) {
     let mut connection = repository.pool.take().unwrap();
     connection.batch_execute(statements).unwrap();
 }

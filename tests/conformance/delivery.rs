@@ -1,0 +1,162 @@
+//! A transport that delivers everything twice, in this process.
+
+use std::collections::BTreeMap;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use batch_runtime::JobExecutionId;
+use batch_runtime::partition::{
+    CollectedPayload, DeclinedPartition, DispatchError, PartitionChannel, PartitionDelivery,
+    PartitionDispatcher, PartitionEvent, PartitionSource, PartitionTicket, PartitionTransport,
+};
+use batch_tests::stage::Stage;
+use insta::assert_snapshot;
+
+use crate::artifacts::job;
+use crate::parallel::{partition_of, properties};
+
+#[derive(Clone)]
+struct Twice {
+    submit: Sender<PartitionTicket>,
+    take: Arc<Mutex<Receiver<PartitionTicket>>>,
+    events: Arc<Mutex<BTreeMap<JobExecutionId, Sender<PartitionEvent>>>>,
+}
+
+impl PartitionDispatcher for Twice {
+    fn open(&self, execution: JobExecutionId, _: &str) -> Result<Box<dyn PartitionChannel>, DispatchError> {
+        let (events, receiver) = channel();
+        self.events.lock().unwrap().insert(execution, events);
+        let tickets = self.submit.clone();
+        Ok(Box::new(Coordinator { tickets, receiver }))
+    }
+}
+
+impl PartitionTransport for Twice {
+    fn connect_worker(&self, _: &str) -> Result<Box<dyn PartitionSource>, DispatchError> {
+        Ok(Box::new(self.clone()))
+    }
+}
+
+struct Coordinator {
+    tickets: Sender<PartitionTicket>,
+    receiver: Receiver<PartitionEvent>,
+}
+
+impl PartitionChannel for Coordinator {
+    fn submit(&mut self, tickets: &[PartitionTicket]) -> Result<(), DispatchError> {
+        assert!(!tickets.is_empty());
+        for ticket in tickets.iter().chain(tickets) {
+            self.tickets.send(ticket.clone()).unwrap();
+        }
+        Ok(())
+    }
+    fn receive(&mut self, wait: Duration) -> Result<Option<PartitionEvent>, DispatchError> {
+        Ok(self.receiver.recv_timeout(wait).ok())
+    }
+    fn stop(&mut self) {}
+}
+
+impl PartitionSource for Twice {
+    fn take(&mut self, _: u32, wait: Duration) -> Result<Vec<Box<dyn PartitionDelivery>>, DispatchError> {
+        let ticket = self.take.lock().unwrap().recv_timeout(wait).ok();
+        let delivery = |ticket: PartitionTicket| -> Box<dyn PartitionDelivery> {
+            Box::new(Delivery {
+                events: self.events.lock().unwrap()[&ticket.job_execution].clone(),
+                tickets: self.submit.clone(),
+                ticket,
+            })
+        };
+        Ok(ticket.into_iter().map(delivery).collect())
+    }
+}
+
+struct Delivery {
+    ticket: PartitionTicket,
+    tickets: Sender<PartitionTicket>,
+    events: Sender<PartitionEvent>,
+}
+
+impl Delivery {
+    /// The coordinator may have gone.
+    fn report(&self, event: impl Fn() -> PartitionEvent) {
+        let _ = self.events.send(event());
+        let _ = self.events.send(event());
+    }
+}
+
+impl PartitionDelivery for Delivery {
+    fn ticket(&self) -> &PartitionTicket {
+        &self.ticket
+    }
+    fn collected(&self, payload: &CollectedPayload) -> Result<(), DispatchError> {
+        self.report(|| PartitionEvent::Collected(payload.clone()));
+        Ok(())
+    }
+    fn ended(&self) -> Result<(), DispatchError> {
+        self.report(|| PartitionEvent::Ended(self.ticket.step_execution));
+        Ok(())
+    }
+    fn decline(&self, reason: &DeclinedPartition, _: Duration) -> Result<(), DispatchError> {
+        self.report(|| PartitionEvent::Declined(self.ticket.step_execution, reason.clone()));
+        Ok(())
+    }
+    fn hand_back(&self, _: Duration) -> Result<(), DispatchError> {
+        self.tickets.send(self.ticket.clone()).unwrap();
+        Ok(())
+    }
+    fn discard(&self) -> Result<(), DispatchError> {
+        Ok(())
+    }
+}
+
+/// A ticket that comes twice runs its partition once, and a report that comes twice counts once.
+///
+/// Spec: DISP-01, DISP-04, DISP-14, SUBJOB-09, SUBJOB-10
+#[test]
+fn what_is_delivered_twice_counts_once() {
+    let (submit, take) = channel();
+    let twice = Twice {
+        submit,
+        take: Arc::new(Mutex::new(take)),
+        events: Arc::default(),
+    };
+    let names = properties(&[("name.1", "a"), ("name.2", "b"), ("items.2", "2")]);
+    let both = r#"<collector ref="Send"/><analyzer ref="Receive"/>"#;
+    let partition = partition_of(&format!("instances=\"2\"|{names}{both}"));
+    let stage = Stage::configured(
+        &job(&format!(
+            r#"<step id="load"><properties><property name="batch.dispatch" value="twice"/></properties>
+               <chunk reader="Numbers" processor="Labels" writer="Lines" commit-interval="3"/>{partition}</step>"#
+        )),
+        |builder| builder.partition_transport("twice", twice.clone()),
+    );
+    let workers = stage.another_runtime_with(|builder| {
+        builder
+            .partition_transport("twice", twice.clone())
+            .dispatch("twice")
+    });
+    let worker = workers.worker().slots(1).start().unwrap();
+    let execution = stage.start("job", [("sets", "true")]);
+    worker.drain();
+    worker.wait().unwrap();
+    assert_snapshot!(stage.tree(execution), @r#"
+    job job COMPLETED COMPLETED
+      step load COMPLETED RECEIVED 7 read 0 filter 0 write 0 commit 0 rollback 0
+      step load:1 COMPLETED COMPLETED read 5 filter 0 write 5 commit 2 rollback 0
+      step load:2 COMPLETED COMPLETED read 2 filter 0 write 2 commit 1 rollback 0
+    "#);
+    let reports = |log: Vec<String>| -> Vec<String> {
+        let is_report = |call: &String| call.starts_with("data") || call.starts_with("status");
+        log.into_iter().filter(is_report).collect()
+    };
+    assert_snapshot!(reports(stage.log()).join("\n"), @r"
+    data a 1 at load
+    data a 2 at load
+    data a 3 at load
+    status COMPLETED
+    data b 1 at load
+    data b 2 at load
+    status COMPLETED
+    ");
+}
