@@ -454,7 +454,12 @@ fn with_context(world: &World<'_>, case: &Case, kind: FaultKind) -> Checked<Dist
     if world.plant != Some(Plant::Undamaged) {
         world.outside().execute(&damage).unwrap();
     }
-    let ended = world.launch()?;
+    let mut ended = world.launch()?;
+    // The owner has died without its lock file, so that only its lease shows its death.
+    while ended.output.contains("is running") {
+        thread::sleep(Duration::from_millis(50));
+        ended = world.launch()?;
+    }
     let mut outside = world.outside();
     if kind == FaultKind::NoContext && world.plant.is_none() {
         let insert = "INSERT INTO BATCH_STEP_EXECUTION_CONTEXT (STEP_EXECUTION_ID, SHORT_CONTEXT) VALUES";

@@ -65,9 +65,14 @@ const NEVER: [(Invariant, &str, &str); 5] = [
     ),
 ];
 
-/// Checks what holds after every launch. `kind` is the fault that has happened.
-pub(crate) fn after_launch(world: &World<'_>, ended: &[Ended], kind: Option<FaultKind>) -> Checked {
-    for one in ended {
+/// Checks what holds after every launch. `kind` is the fault that has happened; the first `killed` processes were also killed.
+pub(crate) fn after_launch(
+    world: &World<'_>,
+    ended: &[Ended],
+    kind: Option<FaultKind>,
+    killed: usize,
+) -> Checked {
+    for (number, one) in ended.iter().enumerate() {
         if let Some(violation) = rejection(&one.output) {
             return Err(violation);
         }
@@ -83,7 +88,7 @@ pub(crate) fn after_launch(world: &World<'_>, ended: &[Ended], kind: Option<Faul
             return Err(Violation::new(Invariant::I15, one.output.clone()));
         }
         // A signal is a kill of the suite, or what a full disk gives.
-        let may_die = matches!(kind, Some(FaultKind::Kill | FaultKind::FullDisk));
+        let may_die = number < killed || matches!(kind, Some(FaultKind::Kill | FaultKind::FullDisk));
         if !(matches!(one.code, Some(0..=3)) || one.code.is_none() && may_die) {
             let what = format!("a process ended with {:?}: {}", one.code, one.output);
             return Err(Violation::new(Invariant::I15, what));

@@ -52,9 +52,7 @@ fn in_world(world: &World<'_>, case: &Case, plant: Option<Plant>, tally: &mut Ta
         tally.launches += disturbed.ended.len() as u64;
         let kind = disturbed.injected.then_some(fault.kind);
         kind.into_iter().for_each(|kind| tally.count(kind));
-        let (first, others) = disturbed.ended.split_at(usize::from(disturbed.killed));
-        invariants::after_launch(world, first, kind.or(Some(FaultKind::Kill)))?;
-        invariants::after_launch(world, others, kind)?;
+        invariants::after_launch(world, &disturbed.ended, kind, usize::from(disturbed.killed))?;
         invariants::after_commands(&disturbed.commands)?;
         invariants::rows_so_far(world, case)?;
     }
@@ -70,7 +68,7 @@ fn in_world(world: &World<'_>, case: &Case, plant: Option<Plant>, tally: &mut Ta
         );
         return Err(Violation::new(Invariant::I8, what));
     }
-    invariants::after_launch(world, &[again], None)?;
+    invariants::after_launch(world, &[again], None, 0)?;
     invariants::complete(world, case)
 }
 
@@ -101,7 +99,7 @@ fn until_complete(world: &World<'_>, case: &Case, tally: &mut Tally) -> Checked 
             let what = format!("not complete after {failures} failures: {}", ended.output);
             return Err(Violation::new(Invariant::I14, what));
         }
-        invariants::after_launch(world, &[ended], None)?;
+        invariants::after_launch(world, &[ended], None, 0)?;
     }
     Ok(())
 }
