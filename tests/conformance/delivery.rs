@@ -11,10 +11,9 @@ use batch_runtime::partition::{
     PartitionDispatcher, PartitionEvent, PartitionSource, PartitionTicket, PartitionTransport,
 };
 use batch_tests::stage::Stage;
-use insta::assert_snapshot;
 
 use crate::artifacts::job;
-use crate::parallel::{partition_of, properties};
+use crate::s5_5_subjobs::{BOTH, chunk};
 
 #[derive(Clone)]
 struct Twice {
@@ -110,7 +109,17 @@ impl PartitionDelivery for Delivery {
     }
 }
 
-/// A ticket that comes twice runs its partition once, and a report that comes twice counts once.
+/// Returns the steps of a job, and the reports to its analyzer, with the partitions on these workers.
+fn steps_and_reports(stage: &Stage, dispatch: &str) -> (String, Vec<String>) {
+    let execution = stage.start("job", [("sets", "true"), ("batch.dispatch", dispatch)]);
+    let is_report = |call: &String| call.starts_with("data") || call.starts_with("status");
+    (
+        stage.tree(execution),
+        stage.log().into_iter().filter(is_report).collect(),
+    )
+}
+
+/// A ticket that arrives twice runs its partition once, and a report that arrives twice counts once: the job ends as with threads.
 ///
 /// Spec: DISP-01, DISP-04, DISP-14, SUBJOB-09, SUBJOB-10
 #[test]
@@ -121,42 +130,19 @@ fn what_is_delivered_twice_counts_once() {
         take: Arc::new(Mutex::new(take)),
         events: Arc::default(),
     };
-    let names = properties(&[("name.1", "a"), ("name.2", "b"), ("items.2", "2")]);
-    let both = r#"<collector ref="Send"/><analyzer ref="Receive"/>"#;
-    let partition = partition_of(&format!("instances=\"2\"|{names}{both}"));
-    let stage = Stage::configured(
-        &job(&format!(
-            r#"<step id="load"><properties><property name="batch.dispatch" value="twice"/></properties>
-               <chunk reader="Numbers" processor="Labels" writer="Lines" commit-interval="3"/>{partition}</step>"#
-        )),
-        |builder| builder.partition_transport("twice", twice.clone()),
-    );
+    let xml = job(&chunk(BOTH));
+    let stage = Stage::configured(&xml, |builder| {
+        builder.partition_transport("twice", twice.clone())
+    });
     let workers = stage.another_runtime_with(|builder| {
         builder
             .partition_transport("twice", twice.clone())
             .dispatch("twice")
     });
     let worker = workers.worker().slots(1).start().unwrap();
-    let execution = stage.start("job", [("sets", "true")]);
+    let on_workers = steps_and_reports(&stage, "twice");
     worker.drain();
     worker.wait().unwrap();
-    assert_snapshot!(stage.tree(execution), @r#"
-    job job COMPLETED COMPLETED
-      step load COMPLETED RECEIVED 7 read 0 filter 0 write 0 commit 0 rollback 0
-      step load:1 COMPLETED COMPLETED read 5 filter 0 write 5 commit 2 rollback 0
-      step load:2 COMPLETED COMPLETED read 2 filter 0 write 2 commit 1 rollback 0
-    "#);
-    let reports = |log: Vec<String>| -> Vec<String> {
-        let is_report = |call: &String| call.starts_with("data") || call.starts_with("status");
-        log.into_iter().filter(is_report).collect()
-    };
-    assert_snapshot!(reports(stage.log()).join("\n"), @r"
-    data a 1 at load
-    data a 2 at load
-    data a 3 at load
-    status COMPLETED
-    data b 1 at load
-    data b 2 at load
-    status COMPLETED
-    ");
+    assert!(on_workers.0.starts_with("job job COMPLETED"), "{}", on_workers.0);
+    assert_eq!(on_workers, steps_and_reports(&Stage::new(&xml), "local"));
 }

@@ -1,7 +1,5 @@
 //! Limits of steps and jobs, an extension: runtime properties of the Job XML.
 
-use std::time::{Duration, Instant};
-
 use batch_runtime::prelude::*;
 use insta::assert_snapshot;
 
@@ -208,43 +206,6 @@ fn a_step_without_a_heartbeat_fails() {
         | step `a` exceeded its heartbeat of 1s: it neither committed nor called `StepContext::heartbeat()`; call it more often, or raise `batch.step.heartbeat`
     cancel a
     "#);
-}
-
-/// Works for longer than its heartbeat, and shows that it is alive.
-#[derive(BatchArtifact)]
-struct Alive {
-    #[batch_context]
-    step: StepContext,
-}
-
-#[batchlet]
-impl Alive {
-    #[process]
-    fn process(&self) -> String {
-        let begin = Instant::now();
-        while begin.elapsed() < Duration::from_secs(3) {
-            self.step.heartbeat();
-            std::thread::yield_now();
-        }
-        "ALIVE".into()
-    }
-    #[cancel]
-    fn cancel(&self) {}
-}
-
-/// A step that shows a heartbeat may take longer than the limit.
-///
-/// Spec: BLET-06
-#[test]
-fn a_step_with_a_heartbeat_completes() {
-    let step = format!(
-        r#"<step id="long">{}<batchlet ref="Alive"/></step>"#,
-        with_timeout("batch.step.heartbeat", "2")
-    );
-    let stage = Stage::new(&job(&step));
-    let execution = stage.start("job", JobParameters::new());
-    let tree = stage.tree(execution);
-    assert!(tree.contains("step long COMPLETED ALIVE "), "{tree}");
 }
 
 /// A checkpoint is part of each commit, so its size is limited.

@@ -281,3 +281,29 @@ fn a_panic_when_an_artifact_is_dropped() {
     process nameless
     "#);
 }
+
+/// The rows of partitions are inserted before their threads are free. If a later one cannot be inserted, they end, too.
+///
+/// Spec: D-105, PART-29
+#[test]
+fn no_partition_stays_open_if_another_cannot_be_recorded() {
+    let names = properties(&[
+        ("name.1", "a"),
+        ("name.2", "b"),
+        ("name.3", "c"),
+        ("fail.1", "process a"),
+    ]);
+    let partitions = partitioned("all", "", "Part", &format!("instances=\"3\"|{names}"));
+    let stage = Stage::new(&job(&format!("{ONE_THREAD}{partitions}")));
+    let first = stage.start("job", JobParameters::new());
+    assert_eq!(stage.tree(first).matches("STOPPED STOPPED").count(), 2);
+    let trigger = "CREATE TRIGGER refuse BEFORE INSERT ON BATCH_STEP_EXECUTION WHEN NEW.STEP_NAME = 'all:3'
+        BEGIN SELECT RAISE(ABORT, 'the true cause'); END";
+    stage.outside().execute(trigger).unwrap();
+    let second = restart_with(&stage, first, JobParameters::new());
+    let tree = stage.tree(second);
+    assert!(tree.contains("the true cause"), "{tree}");
+    assert!(tree.contains("all:2 STOPPED"), "{tree}");
+    let open = "SELECT STEP_NAME AS text FROM BATCH_STEP_EXECUTION WHERE END_TIME IS NULL";
+    assert_eq!(stage.outside().rows(open), [""; 0]);
+}

@@ -8,7 +8,7 @@ use crate::artifacts::{calls, job, restart_with, story};
 use crate::parallel::{ONE_THREAD, partition_of, partitioned, properties};
 use crate::sequence::{decision, flow, split, task};
 
-const BOTH: &str = r#"<collector ref="Send"/><analyzer ref="Receive"/>"#;
+pub(crate) const BOTH: &str = r#"<collector ref="Send"/><analyzer ref="Receive"/>"#;
 
 /// The words of the calls of collectors and analyzers.
 fn subjob_calls(stage: &Stage) -> String {
@@ -26,7 +26,7 @@ fn of(log: &[String], word: &str) -> String {
 }
 
 /// Returns `Send` and `Receive` around two partitions of a chunk with five items, three in an interval.
-fn chunk(around: &str) -> String {
+pub(crate) fn chunk(around: &str) -> String {
     format!(
         r#"{ONE_THREAD}<step id="load"><chunk reader="Numbers" processor="Labels" writer="Lines" commit-interval="3"/>{}</step>"#,
         partition_of(&format!(

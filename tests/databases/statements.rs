@@ -223,8 +223,8 @@ fn check(database: Database) {
     }
 }
 
-/// A job of steps, and one of partitions that run one after the other.
-fn few_or_many(count: usize) -> [String; 2] {
+/// A job of steps, and two of partitions that run one after the other: of a batchlet, and of a chunk with one commit.
+fn few_or_many(count: usize) -> [String; 3] {
     let step = |number| {
         let next = if number < count {
             format!(" next='step{}'", number + 1)
@@ -236,16 +236,25 @@ fn few_or_many(count: usize) -> [String; 2] {
     let steps: String = (1..=count).map(step).collect();
     [
         format!("<job id='steps{count}'>{steps}</job>"),
-        format!(
-            "<job id='partitions{count}'>
-               <step id='all'>
-                 <properties><property name='batch.partition.threads' value='1'/></properties>
-                 <batchlet ref='CountedNothing'/>
-                 <partition instances='{count}'/>
-               </step>
-             </job>"
+        partitions("batchlets", "<batchlet ref='CountedNothing'/>", count),
+        partitions(
+            "chunks",
+            "<chunk reader='CountedNumbers' processor='CountedSame' writer='CountedNowhere' commit-interval='10'/>",
+            count,
         ),
     ]
+}
+
+fn partitions(name: &str, of: &str, count: usize) -> String {
+    format!(
+        "<job id='{name}{count}'>
+           <step id='all'>
+             <properties><property name='batch.partition.threads' value='1'/></properties>
+             {of}
+             <partition instances='{count}'/>
+           </step>
+         </job>"
+    )
 }
 
 const KINDS: &str = r#"<job id="kinds">
@@ -273,6 +282,7 @@ impl CountedNothing {
 
 /// A step has one transaction at the begin and one at the end, and none that only reads. On MySQL the id comes from a transaction of its
 /// own, as in Spring Batch. The rows of up to 16 partitions are inserted by one transaction, and a partition begins by a single statement.
+/// That of a batchlet ends by a transaction, that of a chunk by a statement after the transaction of its commit.
 ///
 /// Spec: D-102, D-105
 #[test]
@@ -282,7 +292,7 @@ fn a_step_takes_two_transactions_and_a_partition_fewer() {
     for database in Database::ALL {
         let of_step = if database == Database::Mariadb { 3 } else { 2 };
         let (few, many) = (few_or_many(1), few_or_many(11));
-        for (at, transactions, begins) in [(0, of_step, 0), (1, 1, 1)] {
+        for (at, transactions, begins) in [(0, of_step, 0), (1, 1, 1), (2, 1, 1)] {
             let (few, many) = (counts_of(database, &few[at]), counts_of(database, &many[at]));
             let more = [many.0 - few.0, many.1 - few.1];
             assert_eq!(more, [10 * transactions, 10 * begins], "{database:?}");
@@ -295,7 +305,7 @@ fn counts_of(database: Database, xml: &str) -> (usize, usize) {
     let stage = Stage::on(database, xml);
     let job = xml.split('\'').nth(1).unwrap();
     count_statements_of(&stage);
-    stage.launch(job, [("run", "1")]);
+    stage.launch(job, [("run", "1"), ("limit", "5")]);
     let statements = std::mem::take(&mut COUNTED.lock().unwrap().statements);
     let is_begin = |statement: &&String| {
         let statement = statement.to_uppercase();

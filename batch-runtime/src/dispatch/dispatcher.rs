@@ -27,8 +27,8 @@ pub trait PartitionDispatcher: Send + Sync {
 
 /// The connection of one element to the workers of its partitions. Dropped when all partitions have ended.
 pub trait PartitionChannel {
-    /// Submits at least one partition to workers; their rows exist. Is called again with a higher `attempt` if a worker has died, and with the
-    /// same one if no worker claims a partition, because its ticket may be lost.
+    /// Submits at least one partition to workers; the rows of the partitions exist. Is called again with a higher `attempt` if a worker has
+    /// died, and with the same one if no worker claims a partition, because its ticket may be lost.
     ///
     /// # Errors
     /// If no worker can be reached; those of the partitions that no worker has claimed then end FAILED.

@@ -55,13 +55,9 @@ impl StepLimits {
         };
         let is_chunk = matches!(body, BoundBody::Chunk(_));
         let context = context.clone();
-        let (mut beats, mut since) = (context.beats(), Instant::now());
+        let mut silence = Silence::since(Instant::now(), context.beats());
         worker.add_limit(move || {
-            let now = context.beats();
-            if now != beats {
-                (beats, since) = (now, Instant::now());
-            }
-            (since.elapsed() >= limit).then(|| {
+            (silence.at(Instant::now(), context.beats()) >= limit).then(|| {
                 let activity = if is_chunk {
                     format!(" {}", context.activity())
                 } else {
@@ -77,6 +73,27 @@ impl StepLimits {
     }
 }
 
+/// The time without a sign of life.
+struct Silence {
+    since: Instant,
+    /// The number of signs at that time.
+    beats: u64,
+}
+
+impl Silence {
+    fn since(now: Instant, beats: u64) -> Self {
+        Self { since: now, beats }
+    }
+
+    /// Returns its length now that there were so many signs.
+    fn at(&mut self, now: Instant, beats: u64) -> Duration {
+        if beats != self.beats {
+            *self = Self::since(now, beats);
+        }
+        now - self.since
+    }
+}
+
 /// Fails if a checkpoint is larger than the limit.
 pub(super) fn check_size(
     of: &str,
@@ -89,5 +106,23 @@ pub(super) fn check_size(
         Some(problem) => Err(Failure::new(format!(
             "the checkpoint of {of} `{artifact}` {problem}"
         ))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A step may take longer than its heartbeat if it shows that it is alive.
+    ///
+    /// Spec: BLET-06
+    #[test]
+    fn each_heartbeat_begins_the_time_again() {
+        let begin = Instant::now();
+        let after = |seconds| begin + Duration::from_secs(seconds);
+        let mut silence = Silence::since(begin, 7);
+        assert_eq!(silence.at(after(5), 7), Duration::from_secs(5));
+        assert_eq!(silence.at(after(6), 9), Duration::ZERO);
+        assert_eq!(silence.at(after(9), 9), Duration::from_secs(3));
     }
 }

@@ -455,9 +455,10 @@ fn with_context(world: &World<'_>, case: &Case, kind: FaultKind) -> Checked<Dist
         world.outside().execute(&damage).unwrap();
     }
     let mut ended = world.launch()?;
-    // The owner has died without its lock file, so that only its lease shows its death.
-    while ended.output.contains("is running") {
-        thread::sleep(Duration::from_millis(50));
+    let begin = Instant::now();
+    // An owner that has died without its lock file is dead when its lease has expired.
+    while ended.output.contains("is running") && begin.elapsed() < LEASE * 10 {
+        thread::sleep(LEASE / 20);
         ended = world.launch()?;
     }
     let mut outside = world.outside();

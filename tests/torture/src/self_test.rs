@@ -16,39 +16,31 @@ struct Planted {
     plant: Plant,
     /// The faults of the first launches, each at the same call of an artifact.
     faults: &'static [FaultKind],
-    /// Whether the first execution fails as planned.
     fails: bool,
     notices: &'static [Invariant],
 }
 
-/// A planted fault in a job that fails once.
-const fn of_artifact(plant: Plant, notices: &'static [Invariant]) -> Planted {
+/// Whether the first execution fails as planned.
+const FAILS: bool = true;
+const COMPLETES: bool = false;
+
+const fn planted(
+    plant: Plant,
+    faults: &'static [FaultKind],
+    fails: bool,
+    notices: &'static [Invariant],
+) -> Planted {
     Planted {
         plant,
-        faults: &[],
-        fails: true,
+        faults,
+        fails,
         notices,
     }
 }
 
 /// A statement that changes rows of a complete instance.
 const fn row(statement: &'static str, notices: &'static [Invariant]) -> Planted {
-    Planted {
-        plant: Plant::Row(statement),
-        faults: &[],
-        fails: false,
-        notices,
-    }
-}
-
-/// A planted fault in a job with faults.
-const fn with_faults(plant: Plant, faults: &'static [FaultKind], notices: &'static [Invariant]) -> Planted {
-    Planted {
-        plant,
-        faults,
-        fails: matches!(plant, Plant::Script(_) | Plant::Undamaged),
-        notices,
-    }
+    planted(Plant::Row(statement), &[], COMPLETES, notices)
 }
 
 /// Returns statements: the insert of a step execution, and what follows.
@@ -76,66 +68,92 @@ macro_rules! ends_as {
 }
 
 const PLANTED: &[Planted] = &[
-    of_artifact(Plant::LostRow, &[Invariant::I3]),
-    of_artifact(Plant::DoubledRow, &[Invariant::I3]),
-    of_artifact(Plant::LateCheckpoint, &[Invariant::I1]),
-    of_artifact(Plant::NotClosed, &[Invariant::I12]),
-    of_artifact(Plant::Hang, &[Invariant::I14]),
-    of_artifact(Plant::OtherCause, &[Invariant::I15]),
-    with_faults(
+    planted(Plant::LostRow, &[], FAILS, &[Invariant::I3]),
+    planted(Plant::DoubledRow, &[], FAILS, &[Invariant::I3]),
+    planted(Plant::LateCheckpoint, &[], FAILS, &[Invariant::I1]),
+    planted(Plant::NotClosed, &[], FAILS, &[Invariant::I12]),
+    planted(Plant::Hang, &[], FAILS, &[Invariant::I14]),
+    planted(Plant::OtherCause, &[], FAILS, &[Invariant::I15]),
+    planted(
         Plant::OutsideOfTransaction,
         &[FaultKind::Kill; 3],
+        COMPLETES,
         &[Invariant::I1, Invariant::I3],
     ),
-    with_faults(
+    planted(
         Plant::Beside("UPDATE BATCH_JOB_INSTANCE_LEASE SET OWNER = 'planted', FENCE = FENCE + 1"),
         &[FaultKind::Stop],
+        COMPLETES,
         &[Invariant::I10],
     ),
-    with_faults(
+    planted(
         Plant::Beside(ends_as!("FAILED")),
         &[FaultKind::Restart],
+        COMPLETES,
         &[Invariant::I8],
     ),
-    with_faults(
+    planted(
         Plant::Beside(ends_as!("FAILED")),
         &[FaultKind::Clock(3_600)],
+        COMPLETES,
         &[Invariant::I8],
     ),
-    with_faults(
+    planted(
         Plant::Beside(ends_as!("FAILED")),
         &[FaultKind::Freeze],
+        COMPLETES,
         &[Invariant::I8],
     ),
-    with_faults(
+    planted(
         Plant::Beside(ends_as!("COMPLETED")),
         &[FaultKind::Purge],
+        COMPLETES,
         &[Invariant::I8],
     ),
-    with_faults(
+    planted(
         Plant::Undamaged,
         &[FaultKind::DamagedContext; 2],
+        FAILS,
         &[Invariant::I9],
     ),
-    with_faults(Plant::Undamaged, &[FaultKind::ReadOnly; 2], &[Invariant::I14]),
-    with_faults(Plant::Script(r#""$0" "$@"; exit 0"#), &[], &[Invariant::I14]),
-    with_faults(Plant::Script(r#""$0" "$@"; exit 3"#), &[], &[Invariant::I14]),
-    with_faults(
+    planted(
+        Plant::Undamaged,
+        &[FaultKind::ReadOnly; 2],
+        FAILS,
+        &[Invariant::I14],
+    ),
+    planted(
+        Plant::Script(r#""$0" "$@"; exit 0"#),
+        &[],
+        FAILS,
+        &[Invariant::I14],
+    ),
+    planted(
+        Plant::Script(r#""$0" "$@"; exit 3"#),
+        &[],
+        FAILS,
+        &[Invariant::I14],
+    ),
+    planted(
         Plant::Script(r#""$0" "$@" || exit 9"#),
         &[FaultKind::Recover],
+        FAILS,
         &[Invariant::I15],
     ),
-    with_faults(
+    planted(
         Plant::Script(r#"case "$*" in *recover*) exit 9; esac; exec "$0" "$@""#),
         &[FaultKind::Recover],
+        FAILS,
         &[Invariant::I15],
     ),
-    Planted {
-        fails: false,
-        ..with_faults(Plant::Script(r#""$0" "$@"; exit 0"#), &[], &[Invariant::I8])
-    },
-    with_faults(Plant::Locked, &[], &[Invariant::I13]),
-    with_faults(Plant::Session, &[], &[Invariant::I13]),
+    planted(
+        Plant::Script(r#""$0" "$@"; exit 0"#),
+        &[],
+        COMPLETES,
+        &[Invariant::I8],
+    ),
+    planted(Plant::Locked, &[], COMPLETES, &[Invariant::I13]),
+    planted(Plant::Session, &[], COMPLETES, &[Invariant::I13]),
     row("UPDATE written SET undone = 1 WHERE n = 2", &[Invariant::I1]),
     row("DELETE FROM ran", &[Invariant::I1]),
     row(
@@ -185,8 +203,8 @@ const PLANTED: &[Planted] = &[
     ),
 ];
 
-/// The call of the writer at which the faults happen; those after it are between two of its checkpoints.
-const CALL: u32 = 12;
+/// The call of an artifact at which the first fault happens; the next ones are between two checkpoints.
+const FIRST_CALL: u32 = 11;
 
 /// A chunk step and a batchlet, with the faults.
 fn case(planted: &Planted) -> Case {
@@ -207,7 +225,7 @@ fn case(planted: &Planted) -> Case {
     };
     let fault = |(at, kind): (u32, &FaultKind)| Fault {
         kind: *kind,
-        time: FaultTime::Call(CALL - 1 + at),
+        time: FaultTime::Call(FIRST_CALL + at),
         killed_after: None,
     };
     Case {

@@ -77,8 +77,8 @@ impl PartitionedElement<'_> {
         Preparation::Ready(row)
     }
 
-    /// Prepares partitions, those that have never run by few statements, and adds them to `prepared`, even if it fails later. Their rows are STARTING until a thread or worker begins them.
-    /// Spec: PART-32, D-105
+    /// Prepares partitions, those that have never run by few statements. Their rows are STARTING until a thread or worker begins them.
+    /// After an error `prepared` has those whose rows exist. Spec: PART-32, D-105
     pub(super) fn prepare_all(
         &self,
         numbers: &[u32],
@@ -102,6 +102,9 @@ impl PartitionedElement<'_> {
         if !new.is_empty() {
             let names: Vec<String> = new.iter().map(name).collect();
             let rows = repository.create_partitions(lease, &names)?;
+            if rows.len() != names.len() {
+                return Err(RepositoryError::Fault);
+            }
             for (number, row) in new.into_iter().zip(rows) {
                 prepared.push((number, self.ready(number, row, is_here.then(Default::default))));
             }

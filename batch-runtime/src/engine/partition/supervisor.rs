@@ -197,7 +197,7 @@ pub(super) struct Supervisor<'s, 'a> {
     channel: &'s mut dyn PartitionChannel,
     analysis: &'s mut Analysis<'a>,
     pub(super) outcomes: &'s mut SubjobOutcomes,
-    /// The partitions that have not been submitted.
+    /// The partitions that are not prepared yet.
     pending: RangeInclusive<u32>,
     /// The prepared partitions that are not submitted yet.
     ready: VecDeque<PartitionTicket>,

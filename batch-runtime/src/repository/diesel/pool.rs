@@ -254,8 +254,8 @@ impl<D: Backend> Pool<D> {
         self.durable((self.retries(), false), action, work)
     }
 
-    /// Runs `work` outside of a transaction, so that each of its statements commits by itself: it writes once, by its last statement. If
-    /// it is run again with `in_doubt` set, it first checks whether that was carried out. On a server it takes one round trip instead of three.
+    /// Runs `work` outside of a transaction, so that each of its statements commits by itself: only one of them may write. If `work` is run
+    /// again with `in_doubt` set, that write may have been carried out. On a server it takes one round trip instead of three.
     pub(super) fn write_statement<T, E: From<RepositoryError>>(
         &self,
         action: &'static str,
@@ -362,8 +362,8 @@ impl<D: Backend> Pool<D> {
         Ok(value)
     }
 
-    /// Runs `work` until it is committed or fails. Without `begin`, a statement whose connection is lost is in doubt. A connection whose transaction failed is closed, which rolls back: nothing
-    /// depends on a ROLLBACK that could fail and hide the cause.
+    /// Runs `work` until it is committed or fails. Without `begin`, a statement whose connection is lost is in doubt. A connection whose
+    /// transaction failed is closed, which rolls back: nothing depends on a ROLLBACK that could fail and hide the cause.
     fn in_transaction<T, E: From<RepositoryError>>(
         &self,
         mut retries: Retries,

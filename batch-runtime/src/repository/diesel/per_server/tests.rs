@@ -93,6 +93,32 @@ fn only_the_first_transaction_waits_for_a_lost_server() {
     assert!(fails() > 3);
 }
 
+/// A single statement is not preceded by a BEGIN that would notice a lost connection. It takes a new one at once, however many idle
+/// connections the server has closed.
+///
+/// Spec: REPO-02
+#[test]
+fn a_single_statement_replaces_closed_connections() {
+    let place = with_seat();
+    // It does not wait for the server.
+    let (impatient, other) = (open_with(&place, Duration::ZERO), observer(&place));
+    let sessions: Vec<_> = (0..3).map(|_| impatient.pool.take().unwrap()).collect();
+    let mut connection = other.pool.take().unwrap();
+    Db::end_sessions(&mut connection, impatient.owner.name()).unwrap();
+    sessions
+        .into_iter()
+        .for_each(|session| impatient.pool.put_back(session));
+    let mut doubts = Vec::new();
+    let written: Result<(), RepositoryError> =
+        impatient.pool.write_statement("write", |connection, in_doubt| {
+            doubts.push(in_doubt);
+            Ok(connection.batch_execute(WRITE)?)
+        });
+    written.unwrap();
+    assert_eq!(doubts, [false, true]);
+    assert_eq!(number(&other, "SELECT MAX(taken) AS value FROM seat"), 2);
+}
+
 /// The locking session may belong to any program.
 ///
 /// Spec: REPO-15
