@@ -35,16 +35,28 @@ pub struct Scripts {
     pub current: &'static [Script],
     /// The migrations that tables of older versions of Spring Batch need before [`current`](Self::current).
     pub upgrades: &'static [Script],
-    /// All tables in one script.
+    /// The tables of Spring Batch 5; replaces the first of [`current`](Self::current) in a repository with that layout.
+    pub layout_5: Script,
+    /// The tables of Spring Batch 6.
+    pub layout_6: Script,
+    /// The column for the file of a job, which the layouts of Spring Batch 5 and 6 lack.
+    pub definition: Script,
+    /// All tables in one script, in the layout of Spring Batch 4.3.
     pub schema: &'static str,
+}
+
+macro_rules! script {
+    ($folder:literal: $name:literal) => {
+        Script {
+            name: $name,
+            statements: include_str!(concat!($folder, "/", $name, "/up.sql")),
+        }
+    };
 }
 
 macro_rules! scripts {
     ($folder:literal: $($name:literal),+ $(,)?) => {
-        &[$(Script {
-            name: $name,
-            statements: include_str!(concat!($folder, "/", $name, "/up.sql")),
-        }),+]
+        &[$(script!($folder: $name)),+]
     };
 }
 
@@ -64,6 +76,9 @@ pub const SQLITE: Scripts = Scripts {
         "0000000000300_configuration_location",
         "0000000000410_character_lengths",
     ),
+    layout_5: script!("layout/sqlite": "0000000000500_spring_batch_5"),
+    layout_6: script!("layout/sqlite": "0000000000600_spring_batch_6"),
+    definition: script!("layout/sqlite": "0000000000650_definition_of_jobs"),
     schema: include_str!("schema-sqlite.sql"),
 };
 
@@ -83,6 +98,9 @@ pub const POSTGRESQL: Scripts = Scripts {
         "0000000000300_configuration_location",
         "0000000000410_character_lengths",
     ),
+    layout_5: script!("layout/postgres": "0000000000500_spring_batch_5"),
+    layout_6: script!("layout/postgres": "0000000000600_spring_batch_6"),
+    definition: script!("layout/postgres": "0000000000650_definition_of_jobs"),
     schema: include_str!("schema-postgresql.sql"),
 };
 
@@ -103,6 +121,9 @@ pub const MYSQL: Scripts = Scripts {
         "0000000000410_unique_sequences",
         "0000000000420_fractions_of_seconds",
     ),
+    layout_5: script!("layout/mysql": "0000000000500_spring_batch_5"),
+    layout_6: script!("layout/mysql": "0000000000600_spring_batch_6"),
+    definition: script!("layout/mysql": "0000000000650_definition_of_jobs"),
     schema: include_str!("schema-mysql.sql"),
 };
 
@@ -118,9 +139,11 @@ mod tests {
     fn every_folder_is_exported() {
         let root = Path::new(env!("CARGO_MANIFEST_DIR"));
         for (folder, scripts) in [("sqlite", SQLITE), ("postgres", POSTGRESQL), ("mysql", MYSQL)] {
+            let later = [scripts.layout_5, scripts.layout_6, scripts.definition];
             for (folder, scripts) in [
                 (folder.to_owned(), scripts.current),
                 (format!("upgrade/{folder}"), scripts.upgrades),
+                (format!("layout/{folder}"), &later),
             ] {
                 let entries = std::fs::read_dir(root.join(&folder)).into_iter().flatten();
                 let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());

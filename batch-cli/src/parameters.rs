@@ -6,14 +6,16 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-use batch_runtime::{JobParameters, ParameterValue, parameters::JobParameter};
+use batch_runtime::parameters::{JavaValue, JobParameter};
+use batch_runtime::{JobParameters, ParameterValue};
 use clap::Args;
 
 use crate::error::CliError;
 
 #[derive(Args, Debug)]
 pub(crate) struct Parameters {
-    /// Job parameters: NAME=VALUE, NAME(long)=5, NAME(double)=1.5, NAME(date)=2026-11-20; NAME(secret)=env:VARIABLE or
+    /// Job parameters: NAME=VALUE, NAME(long)=5, NAME(double)=1.5, NAME(date)=2026-11-20, in the layouts of Spring Batch 5 and 6 also
+    /// NAME(CLASS)=VALUE with a class of Java; NAME(secret)=env:VARIABLE or
     /// NAME(secret)=file:PATH for values that must not be stored; -NAME=VALUE does not identify the instance; @FILE holds one
     /// parameter on each line
     #[arg(value_name = "NAME=VALUE")]
@@ -128,9 +130,14 @@ pub(crate) fn parameter(text: &str) -> Result<(String, JobParameter), String> {
             ParameterValue::Secret(reference.map_err(|error| format!("parameter `{name}`: {error}"))?)
         }
         "null" => ParameterValue::Null(value.parse()?),
+        class if class.contains('.') => ParameterValue::Java(JavaValue {
+            class: class.to_owned(),
+            text: value.to_owned(),
+        }),
         other => {
             return Err(format!(
-                "unknown type `{other}`: expected string, long, double, date, secret or null"
+                "unknown type `{other}`: expected string, long, double, date, secret, null or a class of Java such as \
+                 java.time.LocalDate"
             ));
         }
     };
@@ -149,6 +156,9 @@ pub(crate) fn format_parameter(name: &str, parameter: &JobParameter) -> String {
         ParameterValue::Date(_) => "(date)",
         ParameterValue::Secret(reference) => return format!("{not_identifying}{name}(secret)={reference}"),
         ParameterValue::Null(kind) => return format!("{not_identifying}{name}(null)={kind}"),
+        ParameterValue::Java(java) => {
+            return format!("{not_identifying}{name}({})={}", java.class, java.text);
+        }
     };
     format!("{not_identifying}{name}{kind}={}", parameter.value.to_text())
 }
@@ -190,6 +200,15 @@ mod tests {
                 true,
             ),
             ("f(x)(long)=5", "f(x)", ParameterValue::Long(5), true),
+            (
+                "-d(java.time.LocalDate)=2026-11-20",
+                "d",
+                ParameterValue::Java(JavaValue {
+                    class: "java.time.LocalDate".into(),
+                    text: "2026-11-20".into(),
+                }),
+                false,
+            ),
         ] {
             let expected = JobParameters::new().with_parameter(name, value, identifying);
             assert_eq!(read(text), Ok(expected), "{text}");
@@ -207,6 +226,7 @@ mod tests {
             "d(date)=2024-01-01T00:00:00.000Z",
             "-p(secret)=env:PASSWORD",
             "p(secret)=file:/run/secrets/a=b",
+            "-d(java.time.LocalDate)=2026-11-20",
         ] {
             let (name, parameter) = parameter(text).unwrap();
             assert_eq!(format_parameter(&name, &parameter), text);
@@ -228,7 +248,7 @@ mod tests {
             ("n(double)=x", "invalid value `x`: expected a number"),
             (
                 "n(int)=5",
-                "unknown type `int`: expected string, long, double, date, secret or null",
+                "unknown type `int`: expected string, long, double, date, secret, null or a class of Java such as java.time.LocalDate",
             ),
             (
                 "d(date)=tomorrow",

@@ -5,6 +5,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use batch_xml::suggest::nearest;
+use jiff::civil::DateTime;
 use jiff::tz;
 
 use crate::clock::Timestamp;
@@ -44,6 +45,14 @@ impl TimeZone {
             // The last days of the year 9999, or beyond the calendar.
             Err(_) => Timestamp(wall.0.saturating_sub(self.offset(wall.0))),
         }
+    }
+
+    /// Returns the date and time that the zone shows, and its abbreviation; `None` beyond the calendar.
+    pub(crate) fn shown(&self, instant: Timestamp) -> Option<(DateTime, String)> {
+        let instant = jiff::Timestamp::from_millisecond(instant.0).ok()?;
+        let info = self.0.to_offset_info(instant);
+        let shown = info.offset().to_datetime(instant);
+        Some((shown, info.abbreviation().to_owned()))
     }
 
     /// Returns the offset from UTC in milliseconds.

@@ -13,6 +13,7 @@ mod edges;
 mod history;
 mod insertables;
 mod jobs;
+mod layouts;
 #[cfg(feature = "servers")]
 mod lost;
 #[cfg(feature = "servers")]

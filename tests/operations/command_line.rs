@@ -519,7 +519,10 @@ fn a_database_of_another_program_is_not_changed() {
             "does not exist",
         ),
         (instances, "created by another program"),
-        (&format!("{instances}{spring5}"), "Spring Batch 5 or later"),
+        (
+            &format!("{instances}{spring5}"),
+            "layout of Spring Batch 5 except for",
+        ),
         ("", "does not exist"),
     ] {
         let folder = tempfile::tempdir().unwrap();

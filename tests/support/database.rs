@@ -10,6 +10,9 @@ use diesel::sql_types::Text;
 
 use crate::{deadline, sqlite};
 
+/// Names the layout of new repositories, to run tests of 4.3 on another one. Those that look into its tables fail.
+const LAYOUT: &str = "BATCH_TEST_LAYOUT";
+
 /// A kind of database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Database {
@@ -51,7 +54,18 @@ impl Place {
             Postgres => shared(Kind::Postgres).new_database(),
             Mariadb => shared(Kind::Mariadb).new_database(),
         };
-        Self { database, url }
+        let place = Self { database, url };
+        match std::env::var(LAYOUT) {
+            Ok(layout) => place.with_option("layout", &layout),
+            Err(_) => place,
+        }
+    }
+
+    /// Returns the same database with an option of the runtime's in the URL.
+    pub fn with_option(mut self, name: &str, value: &str) -> Self {
+        self.url.push(if self.url.contains('?') { '&' } else { '?' });
+        self.url.push_str(&format!("{name}={value}"));
+        self
     }
 
     /// Returns a database that the caller has created.
@@ -86,12 +100,22 @@ impl Place {
                 Outside::Sqlite(sqlite::open(Path::new(file)))
             }
             #[cfg(feature = "servers")]
-            Postgres => Outside::Postgres(PgConnection::establish(&self.url).expect(opens)),
+            Postgres => Outside::Postgres(PgConnection::establish(&self.plain_url()).expect(opens)),
             #[cfg(feature = "servers")]
-            Mariadb => Outside::Mariadb(MysqlConnection::establish(&self.url).expect(opens)),
+            Mariadb => Outside::Mariadb(MysqlConnection::establish(&self.plain_url()).expect(opens)),
             #[cfg(not(feature = "servers"))]
             Postgres | Mariadb => panic!("{opens} only with the feature `servers`"),
         }
+    }
+}
+
+impl Place {
+    /// Returns the URL without the option that only the runtime knows.
+    #[cfg(feature = "servers")]
+    fn plain_url(&self) -> String {
+        let (place, options) = self.url.split_once('?').unwrap_or((&self.url, ""));
+        let options = options.split('&').filter(|option| !option.starts_with("layout="));
+        format!("{place}?{}", options.collect::<Vec<_>>().join("&"))
     }
 }
 

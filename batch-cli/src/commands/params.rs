@@ -49,6 +49,7 @@ fn to_json((name, parameter): (&str, &JobParameter)) -> Value {
         ParameterValue::Double(number) => ("double", value!(number)),
         ParameterValue::Date(time) => ("date", value!(time.to_string())),
         ParameterValue::Secret(reference) => ("secret", value!(reference.to_string())),
+        ParameterValue::Java(java) => (java.class.as_str(), value!(java.text)),
     };
     value!({ "name": name, "type": kind, "value": value, "identifying": parameter.identifying })
 }

@@ -142,14 +142,15 @@ impl JobOperator {
         if archived.format != FORMAT {
             return Err(ArchiveError::Format(archived.format).into());
         }
-        if let Some(problem) = archived.problem() {
+        let format = self.shared.repository.format();
+        if let Some(problem) = archived.problem(format.layout) {
             return Err(ArchiveError::Invalid(problem).into());
         }
         if let Some(open) = archived.executions.iter().find(|one| !one.status.is_final()) {
             let (execution, status) = (JobExecutionId(open.execution), open.status);
             return Err(ArchiveError::NotEnded { execution, status }.into());
         }
-        let archived = archived.cut_to(self.shared.repository.max_varchar());
+        let archived = archived.cut_to(format.max_varchar).identified_in(format);
         if let Some(known) = self.shared.repository.same_instance(&archived)? {
             let id = JobInstanceId(known.instance);
             if known.without_ids() == archived.clone().without_ids() {

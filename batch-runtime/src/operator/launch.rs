@@ -74,7 +74,7 @@ impl JobOperator {
     fn start_new(&self, wanted: Wanted<'_>, parameters: JobParameters) -> Result<JobExecutionId> {
         let reject = rejecting(wanted.name());
         parameters
-            .validate()
+            .validate(self.shared.repository.format().layout)
             .map_err(|error| reject(StartError::Parameter(error)))?;
         let prepared = self.prepare(wanted, &parameters, &parameters, &reject)?;
         let wish = Wish {
@@ -106,14 +106,17 @@ impl JobOperator {
     pub(super) fn prepare_launch(&self, job: &str, parameters: &JobParameters) -> Result<(Prepared, Wish)> {
         let reject = rejecting(job);
         parameters
-            .validate()
+            .validate(self.shared.repository.format().layout)
             .map_err(|error| reject(StartError::Parameter(error)))?;
-        let key = parameters.job_key();
+        let format = self.shared.repository.format();
+        let key = parameters
+            .job_key_in(format)
+            .map_err(|error| reject(StartError::Parameter(error)))?;
         let effective = match self.shared.repository.find_instance(job, &key)? {
             Some(instance) => {
                 let original = self.shared.repository.original_parameters(instance.id)?;
                 // If the recorded parameters do not give the key, some of them were deleted.
-                if original.job_key() != instance.job_key {
+                if original.job_key_in(format).ok().as_ref() != Some(&instance.job_key) {
                     parameters.clone()
                 } else if original.same_identity(parameters) {
                     original.overlaid(parameters)
@@ -168,7 +171,7 @@ impl JobOperator {
             .ok_or(JobOperatorError::NoSuchJobExecution(execution))?;
         let reject = |cause| JobOperatorError::JobRestart { execution, cause };
         parameters
-            .validate()
+            .validate(self.shared.repository.format().layout)
             .map_err(|error| reject(StartError::Parameter(error)))?;
         let effective = repository
             .original_parameters(earlier.instance_id)?

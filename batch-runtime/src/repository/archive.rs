@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::context_json::{JobState, StoredContext};
+use super::layout::{RepositoryFormat, RepositoryLayout};
 use crate::clock::Timestamp;
 use crate::execution::{JobInstance, StepCounters};
 use crate::ids::JobExecutionId;
@@ -91,7 +92,7 @@ impl ArchivedParameter {
 
 impl ArchivedInstance {
     /// Returns the first value that a job could not have written: invalid ids, texts that are too long or contain NUL.
-    pub(crate) fn problem(&self) -> Option<String> {
+    pub(crate) fn problem(&self, layout: RepositoryLayout) -> Option<String> {
         let id = |what: &str, id: &str| {
             let shortened: String = id.chars().take(MAX_SHOWN).collect();
             batch_xml::id_problem(id).map(|problem| format!("{what} {shortened:?}: {problem}"))
@@ -106,7 +107,7 @@ impl ArchivedInstance {
                         .find_map(|step| id("step", &step.step).or_else(|| step.problem()))
                 };
                 let at = |problem| format!("execution {}: {problem}", execution.execution);
-                execution.problem().or_else(steps).map(at)
+                execution.problem(layout).or_else(steps).map(at)
             })
         })
     }
@@ -122,6 +123,16 @@ impl ArchivedInstance {
                 step.context = step.context.take().map(|context| context.cut_to(max));
             }
         }
+        self
+    }
+
+    /// Returns the content with the key of a repository that may have another layout than the one of the export.
+    ///
+    /// Spec: REPO-91
+    pub(crate) fn identified_in(mut self, format: &RepositoryFormat) -> Self {
+        let parameters = self.executions.first().map(ArchivedExecution::job_parameters);
+        let key = parameters.and_then(|parameters| parameters.key_instead_of(&self.job_key, format));
+        self.job_key = key.unwrap_or(self.job_key);
         self
     }
 
@@ -154,13 +165,13 @@ impl ArchivedStep {
 }
 
 impl ArchivedExecution {
-    fn problem(&self) -> Option<String> {
+    fn problem(&self, layout: RepositoryLayout) -> Option<String> {
         text_problem("exit status", &self.exit_status, TEXT_LENGTH)
             .or_else(|| text_problem("exit message", &self.exit_message, TEXT_LENGTH))
             .or_else(|| text_problem("definition", self.definition.as_ref()?, TEXT_LENGTH))
             .or_else(|| context_problem(self.context.as_ref()?))
             .or_else(|| {
-                let invalid = self.job_parameters().without_run_id().validate().err()?;
+                let invalid = self.job_parameters().without_run_id().validate(layout).err()?;
                 Some(invalid.to_string())
             })
     }

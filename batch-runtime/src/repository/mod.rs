@@ -10,6 +10,7 @@ mod diesel;
 mod error;
 #[cfg(test)]
 mod insert_step;
+mod layout;
 mod memory;
 mod observation;
 mod owner;
@@ -33,6 +34,8 @@ pub(crate) use error::ClaimError;
 pub use error::RepositoryError;
 #[cfg(test)]
 pub(crate) use insert_step::InsertStep;
+pub(crate) use layout::RepositoryFormat;
+pub use layout::RepositoryLayout;
 pub(crate) use observation::{HolderState, LeaseKey, Observations};
 pub use records::ExecutionFilter;
 pub(crate) use records::{

@@ -5,11 +5,13 @@ use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use batch_migrations::{Script, Scripts};
+
 use super::diesel::{
-    Connector, RepositoryConnection, check_url, connect, missing_migrations, named_as_in, open_database,
-    shown_url,
+    Connector, RepositoryConnection, check_url, connect, current_in, layout_of, missing_migrations,
+    named_as_in, open_database, shown_url,
 };
-use super::{DatabaseKind, JobRepository, RepositoryError, memory};
+use super::{DatabaseKind, JobRepository, RepositoryError, RepositoryLayout, memory};
 use crate::clock::Clock;
 use crate::time_zone::TimeZone;
 
@@ -95,45 +97,52 @@ impl RepositoryUrl {
         })
     }
 
-    /// Returns the statements that create the tables on `database`, with the table prefix of this URL; none for
+    /// Returns the statements that create the tables on `database`, with the table prefix and the layout of this URL; none for
     /// [`DatabaseKind::Memory`].
     pub fn schema(&self, database: DatabaseKind) -> String {
-        let statements = match database {
-            DatabaseKind::Sqlite => batch_migrations::SQLITE.schema,
-            DatabaseKind::Postgresql => batch_migrations::POSTGRESQL.schema,
-            DatabaseKind::Mysql => batch_migrations::MYSQL.schema,
-            DatabaseKind::Memory => "",
+        let Some(scripts) = scripts_of(database) else {
+            return String::new();
         };
-        self.named(statements)
+        match layout_of(&self.0) {
+            RepositoryLayout::V4_3 => self.named(scripts.schema),
+            layout => self.listed(&current_in(&scripts, layout)),
+        }
     }
 
     /// Returns the statements that bring tables of a version of Spring Batch up to date on `database`, with the table prefix of
     /// this URL: the scripts that building a runtime runs.
     pub fn upgrade_statements(&self, database: DatabaseKind, from: SpringBatchVersion) -> String {
-        let scripts = match database {
-            DatabaseKind::Sqlite => batch_migrations::SQLITE,
-            DatabaseKind::Postgresql => batch_migrations::POSTGRESQL,
-            DatabaseKind::Mysql => batch_migrations::MYSQL,
-            DatabaseKind::Memory => return String::new(),
+        let Some(scripts) = scripts_of(database) else {
+            return String::new();
         };
         let upgrades = scripts
             .upgrades
             .iter()
             .filter(|script| script.version() > from.migration());
         let all = upgrades.chain(scripts.current);
-        all.map(|script| {
-            format!(
-                "-- {}\n{}\n",
-                script.name,
-                self.named(script.statements).trim_end()
-            )
-        })
-        .collect()
+        self.listed(&all.copied().collect::<Vec<_>>())
+    }
+
+    fn listed(&self, scripts: &[Script]) -> String {
+        let text = |script: &Script| {
+            let statements = self.named(script.statements);
+            format!("-- {}\n{}\n", script.name, statements.trim_end())
+        };
+        scripts.iter().map(text).collect()
     }
 
     /// The prefix was checked when the URL was parsed.
     fn named(&self, statements: &str) -> String {
         named_as_in(&self.0, statements).unwrap_or_else(|_| statements.to_owned())
+    }
+}
+
+fn scripts_of(database: DatabaseKind) -> Option<Scripts> {
+    match database {
+        DatabaseKind::Sqlite => Some(batch_migrations::SQLITE),
+        DatabaseKind::Postgresql => Some(batch_migrations::POSTGRESQL),
+        DatabaseKind::Mysql => Some(batch_migrations::MYSQL),
+        DatabaseKind::Memory => None,
     }
 }
 

@@ -465,7 +465,7 @@ fn other_databases_are_rejected_with_the_reason() {
     sqlite::open(&folder.path().join("spring5.db"))
         .batch_execute(spring5)
         .unwrap();
-    check("spring5.db", "Spring Batch 5 or later");
+    check("spring5.db", "layout of Spring Batch 5 except for");
     let foreign = "CREATE TABLE BATCH_JOB_INSTANCE (JOB_INSTANCE_ID BIGINT)";
     sqlite::open(&folder.path().join("foreign.db"))
         .batch_execute(foreign)

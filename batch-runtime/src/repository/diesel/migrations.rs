@@ -1,4 +1,4 @@
-//! The layout of a database, and its upgrade to the current one.
+//! The tables of a database, and their upgrade to the current ones.
 
 use std::fmt;
 
@@ -11,6 +11,7 @@ use batch_migrations::{Script, Scripts};
 
 use super::session::Session;
 use super::table_prefix::TablePrefix;
+use crate::repository::RepositoryLayout;
 
 pub(super) type Failure = Box<dyn std::error::Error + Send + Sync>;
 
@@ -22,8 +23,8 @@ const OUR_VERSION_LENGTH: usize = 13;
 /// The table of applied migrations, which diesel creates.
 const LIST_OF_MIGRATIONS: &str = "__DIESEL_SCHEMA_MIGRATIONS";
 
-/// The existing columns, as `TABLE.COLUMN` in upper case.
-pub(super) struct Layout {
+/// The existing columns, as `TABLE.COLUMN` in upper case, of tables and sequences.
+pub(super) struct Catalog {
     columns: Vec<String>,
     /// The applied migrations, including those of the program.
     listed: Vec<String>,
@@ -45,8 +46,8 @@ pub(super) const TABLES: [&str; 12] = [
     "BATCH_LAUNCH",
 ];
 
-impl Layout {
-    /// Creates a layout from columns, with table names converted to the default prefix; skips tables with other prefixes.
+impl Catalog {
+    /// Creates a catalog from columns, with table names converted to the default prefix; skips tables with other prefixes.
     pub(super) fn new(columns: Vec<Name>, prefix: &TablePrefix) -> Self {
         let columns = columns.into_iter().map(|column| column.name);
         let columns = columns.filter_map(|column| match column.starts_with(LIST_OF_MIGRATIONS) {
@@ -79,15 +80,54 @@ impl Layout {
         self.columns.iter().any(|other| other == column)
     }
 
-    /// Returns the version of Spring Batch that created the tables, as the last upgrade that they do not require;
+    /// Returns the layout of the tables; `None` if there are none. Those of versions before 4.3 are upgraded to it.
+    ///
+    /// Spec: REPO-87
+    pub(super) fn layout(&self) -> Option<RepositoryLayout> {
+        let is_typed = self.has_column("BATCH_JOB_EXECUTION_PARAMS.PARAMETER_TYPE");
+        if !is_typed && !self.has_table("BATCH_JOB_INSTANCE") {
+            return None;
+        }
+        Some(match self.has_table("BATCH_JOB_INSTANCE_SEQ") {
+            _ if !is_typed => RepositoryLayout::V4_3,
+            true => RepositoryLayout::V6,
+            false => RepositoryLayout::V5,
+        })
+    }
+
+    /// Returns whether ids are from sequences of MariaDB, which has tables for them in older layouts.
+    pub(super) fn has_sequences(&self) -> bool {
+        self.has_column("BATCH_STEP_EXECUTION_SEQ.NEXT_NOT_CACHED_VALUE")
+    }
+
+    /// Returns the layout that the repository has, or will have. Rejects another one than the URL names, and tables between two layouts.
+    fn layout_for(&self, wanted: Option<RepositoryLayout>) -> Result<RepositoryLayout, String> {
+        let Some(layout) = self.layout() else {
+            return Ok(wanted.unwrap_or_default());
+        };
+        if let Some(wanted) = wanted.filter(|wanted| *wanted != layout) {
+            return Err(format!(
+                "its tables have the layout of Spring Batch {layout}, and the URL says `layout={wanted}`; leave that out, or convert the \
+                 tables by `db upgrade --to {wanted}`"
+            ));
+        }
+        if layout.has_typed_parameters() {
+            let has_sequence = layout == RepositoryLayout::V6 || self.has_table("BATCH_JOB_SEQ");
+            let columns = ["BATCH_JOB_INSTANCE.JOB_KEY", "BATCH_STEP_EXECUTION.CREATE_TIME"];
+            let missing = columns.into_iter().find(|column| !self.has_column(column));
+            if let Some(name) = missing.or((!has_sequence).then_some("BATCH_JOB_SEQ")) {
+                return Err(format!(
+                    "its tables have the layout of Spring Batch {layout} except for {name}, which is missing; complete the migration to \
+                     Spring Batch {layout}"
+                ));
+            }
+        }
+        Ok(layout)
+    }
+
+    /// Returns the version of Spring Batch before 5 that created the tables, as the last upgrade that they do not require;
     /// `None` if there are no tables.
     fn age(&self, prefix: &TablePrefix) -> Result<Option<&'static str>, String> {
-        if self.has_column("BATCH_JOB_EXECUTION_PARAMS.PARAMETER_TYPE") {
-            return Err(
-                "its tables were created by Spring Batch 5 or later, and this runtime supports those of 4.3; use another database"
-                    .into(),
-            );
-        }
         if !self.has_table("BATCH_JOB_INSTANCE") {
             return Ok(None);
         }
@@ -133,21 +173,21 @@ impl Migrations {
     pub(super) fn are_applied<DB: Backend, C: MigrationHarness<DB>>(
         &self,
         connection: &mut Session<C>,
-        layout: &Layout,
+        catalog: &Catalog,
     ) -> Result<bool, Failure> {
-        Ok(self.missing(connection, layout)?.is_empty())
+        Ok(self.missing(connection, catalog)?.is_empty())
     }
 
     /// Returns the names of the missing migrations; `None` if there are no tables. Changes nothing.
     pub(super) fn names_of_missing<DB: Backend, C: MigrationHarness<DB>>(
         &self,
         connection: &mut Session<C>,
-        layout: &Layout,
+        catalog: &Catalog,
     ) -> Result<Option<Vec<String>>, Failure> {
-        if !layout.has_table("BATCH_JOB_INSTANCE") {
+        if !catalog.has_table("BATCH_JOB_INSTANCE") {
             return Ok(None);
         }
-        let missing = self.missing(connection, layout)?;
+        let missing = self.missing(connection, catalog)?;
         Ok(Some(missing.iter().map(|step| step.name.to_string()).collect()))
     }
 
@@ -157,11 +197,11 @@ impl Migrations {
     pub(super) fn run<DB: Backend, C: MigrationHarness<DB>>(
         &self,
         connection: &mut Session<C>,
-        layout: &Layout,
+        catalog: &Catalog,
     ) -> Result<(), Failure> {
         // Creates diesel's table of applied migrations.
         connection.applied_migrations()?;
-        for step in self.missing(connection, layout)? {
+        for step in self.missing(connection, catalog)? {
             connection.run_migration(&step)?;
         }
         Ok(())
@@ -170,18 +210,24 @@ impl Migrations {
     fn missing<DB: Backend, C: MigrationHarness<DB>>(
         &self,
         connection: &mut Session<C>,
-        layout: &Layout,
+        catalog: &Catalog,
     ) -> Result<Vec<Step>, Failure> {
         let prefix = connection.settings().prefix.clone();
-        let age = layout.age(&prefix)?;
+        let layout = catalog.layout_for(connection.settings().wanted_layout)?;
+        let age = match layout {
+            RepositoryLayout::V4_3 => catalog.age(&prefix)?,
+            _ => None,
+        };
         // The table may also list migrations of the program, and of other prefixes.
-        let listed = layout.listed.iter();
+        let listed = catalog.listed.iter();
         let applied: Vec<&str> = listed
             .filter_map(|listed| prefix.version_of(listed))
             .filter(|version| version.starts_with(OUR_VERSIONS) && version.len() == OUR_VERSION_LENGTH)
             .collect();
+        let scripts = self.0;
         let is_known = |applied: &&&str| {
-            let mut known = self.0.current.iter().chain(self.0.upgrades);
+            let known = scripts.current.iter().chain(scripts.upgrades);
+            let mut known = known.chain([&scripts.layout_5, &scripts.layout_6, &scripts.definition]);
             known.any(|known| known.version() == **applied)
         };
         if let Some(newer) = applied.iter().find(|applied| !is_known(applied)) {
@@ -191,20 +237,38 @@ impl Migrations {
             )
             .into());
         }
-        let is_applied = |script: &Script| applied.contains(&script.version());
-        let is_made = self.0.current.first().is_none_or(is_applied);
-        let upgrades = self.0.upgrades.iter();
+        let has_definition = catalog.has_column("BATCH_JOB_EXECUTION.JOB_CONFIGURATION_LOCATION");
+        let is_applied = |script: &Script| {
+            applied.contains(&script.version())
+                || (script.version() == scripts.definition.version() && has_definition)
+        };
+        let current = current_in(&scripts, layout);
+        let is_made = current.first().is_none_or(is_applied);
+        let upgrades = scripts.upgrades.iter();
         let upgrades = upgrades.filter(|upgrade| age.is_some_and(|age| !is_made && upgrade.version() > age));
-        if self.0.current.iter().all(is_applied)
-            && let Some(table) = TABLES.iter().find(|table| !layout.has_table(table))
+        if current.iter().all(is_applied)
+            && let Some(table) = TABLES.iter().find(|table| !catalog.has_table(table))
         {
             return Err(format!("its table {} is missing", prefix.rename(table)).into());
         }
-        let missing = upgrades
-            .chain(self.0.current)
-            .filter(|script| !is_applied(script));
+        let missing = upgrades.chain(&current).filter(|script| !is_applied(script));
         Ok(missing.map(|script| Step::new(script, &prefix)).collect())
     }
+}
+
+/// Returns the migrations of a new database with a layout.
+pub(in crate::repository) fn current_in(scripts: &Scripts, layout: RepositoryLayout) -> Vec<Script> {
+    let (of_4_3, own) = match scripts.current {
+        [of_4_3, own @ ..] => (of_4_3, own),
+        [] => return Vec::new(),
+    };
+    let mut current = match layout {
+        RepositoryLayout::V4_3 => vec![*of_4_3],
+        RepositoryLayout::V5 => vec![scripts.layout_5, scripts.definition],
+        RepositoryLayout::V6 => vec![scripts.layout_6, scripts.definition],
+    };
+    current.extend(own);
+    current
 }
 
 /// A migration that is to be run, as diesel wants it.

@@ -34,11 +34,12 @@ use std::time::Duration;
 
 pub use chunk_transaction::ChunkTransaction;
 pub use connection::{DatabaseConnection, RepositoryConnection};
+pub(super) use migrations::current_in;
 pub(crate) use pool::Connector;
 
 use super::owner::Owner;
 use crate::clock::{Clock, Timestamp};
-use crate::repository::{DatabaseKind, JobRepository, Observations, RepositoryError};
+use crate::repository::{DatabaseKind, JobRepository, Observations, RepositoryError, RepositoryLayout};
 use crate::time_zone::TimeZone;
 use backend::Backend;
 use db_timestamp::DbTimestamp;
@@ -91,6 +92,7 @@ pub(crate) fn open_database(
     if database != DatabaseKind::Sqlite {
         settings.zone = zone.clone();
     }
+    settings.format.zone = zone.clone();
     Ok(match database {
         #[cfg(feature = "sqlite")]
         DatabaseKind::Sqlite => Arc::new(sqlite::open(&url, settings, clock, lease_time)?),
@@ -134,12 +136,14 @@ fn settings(url: &str, database: DatabaseKind) -> Result<(String, SessionSetting
         DatabaseKind::Postgresql => prefix.in_lower_case(),
         DatabaseKind::Mysql | DatabaseKind::Memory => prefix,
     };
-    let defaults = SessionSettings::default();
-    let settings = SessionSettings {
+    let mut settings = SessionSettings {
         prefix,
-        max_varchar: own.max_varchar.unwrap_or(defaults.max_varchar),
-        ..defaults
+        wanted_layout: own.layout,
+        ..SessionSettings::default()
     };
+    if let Some(length) = own.max_varchar {
+        settings.format.max_varchar = length;
+    }
     Ok((url, settings))
 }
 
@@ -156,6 +160,12 @@ pub(crate) fn check_url(url: &str) -> Result<(), RepositoryError> {
 pub(crate) fn named_as_in(url: &str, statements: &str) -> Result<String, RepositoryError> {
     let (_, own) = own_options(url)?;
     Ok(own.prefix.rename_all(statements))
+}
+
+/// Returns the layout that a new repository at a URL gets. The URL was checked before.
+pub(crate) fn layout_of(url: &str) -> RepositoryLayout {
+    let own = own_options(url).map(|(_, own)| own.layout);
+    own.ok().flatten().unwrap_or_default()
 }
 
 /// Returns the names of the migrations that opening `url` would run; `None` if there is no repository yet. Changes nothing.

@@ -66,7 +66,45 @@ macro_rules! tables {
                 version -> BigInt,
                 step_name -> Text,
                 job_execution_id -> BigInt,
-                start_time -> $Time,
+                start_time -> Nullable<$Time>,
+                end_time -> Nullable<$Time>,
+                status -> Nullable<Text>,
+                commit_count -> Nullable<BigInt>,
+                read_count -> Nullable<BigInt>,
+                filter_count -> Nullable<BigInt>,
+                write_count -> Nullable<BigInt>,
+                read_skip_count -> Nullable<BigInt>,
+                write_skip_count -> Nullable<BigInt>,
+                process_skip_count -> Nullable<BigInt>,
+                rollback_count -> Nullable<BigInt>,
+                exit_code -> Nullable<Text>,
+                exit_message -> Nullable<Text>,
+                last_updated -> Nullable<$Time>,
+            }
+        }
+
+        diesel::table! {
+            // In the layouts of Spring Batch 5 and 6.
+            #[sql_name = $job_params]
+            typed_params (job_execution_id, parameter_name) {
+                job_execution_id -> BigInt,
+                parameter_name -> Text,
+                parameter_type -> Text,
+                parameter_value -> Nullable<Text>,
+                identifying -> Text,
+            }
+        }
+
+        diesel::table! {
+            // The same in the layouts of Spring Batch 5 and 6, for inserts.
+            #[sql_name = $step_execution]
+            created_step (step_execution_id) {
+                step_execution_id -> BigInt,
+                version -> BigInt,
+                step_name -> Text,
+                job_execution_id -> BigInt,
+                create_time -> $Time,
+                start_time -> Nullable<$Time>,
                 end_time -> Nullable<$Time>,
                 status -> Nullable<Text>,
                 commit_count -> Nullable<BigInt>,

@@ -12,29 +12,24 @@ use diesel::query_dsl::methods::{ExecuteDsl, LimitDsl, LoadQuery};
 use diesel::result::QueryResult;
 
 use super::db_timestamp::DbTimestamp;
+use super::migrations::Catalog;
 use super::table_prefix::TablePrefix;
 use crate::clock::Timestamp;
-use crate::repository::MAX_VARCHAR;
+use crate::repository::{RepositoryFormat, RepositoryLayout};
 use crate::time_zone::TimeZone;
 
-/// The settings of a repository's tables, from the URL and the builder.
-#[derive(Clone)]
+/// The settings of a repository's tables, from the URL, the builder and the tables themselves.
+#[derive(Clone, Default)]
 pub(super) struct SessionSettings {
     pub(super) prefix: TablePrefix,
     /// The zone of the wall-clock times in TIMESTAMP columns.
     pub(super) zone: TimeZone,
-    /// The length that texts are cut to. Spec: REPO-76
-    pub(super) max_varchar: usize,
-}
-
-impl Default for SessionSettings {
-    fn default() -> Self {
-        Self {
-            prefix: TablePrefix::default(),
-            zone: TimeZone::UTC,
-            max_varchar: MAX_VARCHAR,
-        }
-    }
+    /// The layout that the URL names.
+    pub(super) wanted_layout: Option<RepositoryLayout>,
+    /// With the layout of the tables, once they are known.
+    pub(super) format: RepositoryFormat,
+    /// True if ids are from sequences; false if from tables, on a database that may have either.
+    pub(super) has_sequences: bool,
 }
 
 impl SessionSettings {
@@ -62,6 +57,19 @@ impl<C> Session<C> {
 
     pub(super) fn settings(&self) -> &SessionSettings {
         &self.settings
+    }
+
+    pub(super) fn layout(&self) -> RepositoryLayout {
+        self.settings.format.layout
+    }
+
+    /// Adopts what the tables say.
+    pub(super) fn adopt(&mut self, catalog: &Catalog) {
+        self.settings.format.layout = catalog
+            .layout()
+            .or(self.settings.wanted_layout)
+            .unwrap_or_default();
+        self.settings.has_sequences = catalog.has_sequences();
     }
 }
 

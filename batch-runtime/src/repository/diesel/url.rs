@@ -2,7 +2,7 @@
 
 use super::table_prefix::TablePrefix;
 use crate::repository::database_kind::MEMORY_URL;
-use crate::repository::{DatabaseKind, MAX_VARCHAR, RepositoryError};
+use crate::repository::{DatabaseKind, MAX_VARCHAR, RepositoryError, RepositoryLayout};
 
 /// Returns the database of a URL, after checking that this build supports it and that the rest of the URL is valid.
 pub(super) fn database_of(url: &str) -> Result<DatabaseKind, RepositoryError> {
@@ -72,6 +72,7 @@ fn problem_with_server(url: &str) -> Option<&'static str> {
 pub(super) struct OwnOptions {
     pub(super) prefix: TablePrefix,
     pub(super) max_varchar: Option<usize>,
+    pub(super) layout: Option<RepositoryLayout>,
 }
 
 /// Splits a URL into the URL for the database and the runtime's own options.
@@ -91,6 +92,7 @@ pub(super) fn own_options(url: &str) -> Result<(String, OwnOptions), RepositoryE
             Some((MAX_VARCHAR_LENGTH, length)) => {
                 own.max_varchar = Some(max_varchar(length).map_err(reject)?);
             }
+            Some((LAYOUT, layout)) => own.layout = Some(layout.parse().map_err(reject)?),
             _ => others.push(option),
         }
     }
@@ -104,6 +106,7 @@ pub(super) fn own_options(url: &str) -> Result<(String, OwnOptions), RepositoryE
 
 const TABLE_PREFIX: &str = "table_prefix";
 const MAX_VARCHAR_LENGTH: &str = "max_varchar_length";
+const LAYOUT: &str = "layout";
 
 /// Spec: REPO-76
 fn max_varchar(text: &str) -> Result<usize, String> {

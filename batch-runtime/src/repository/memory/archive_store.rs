@@ -57,10 +57,6 @@ impl ArchiveStore for MemoryRepository {
         archived_instance(&self.shared(), instance)
     }
 
-    fn max_varchar(&self) -> usize {
-        MAX_VARCHAR
-    }
-
     fn same_instance(
         &self,
         archived: &ArchivedInstance,

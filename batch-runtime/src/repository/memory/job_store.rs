@@ -10,7 +10,7 @@ use crate::ids::{JobExecutionId, JobInstanceId, StepExecutionId};
 use crate::repository::rules::stored_message;
 use crate::repository::{
     Claim, ClaimError, ClaimRequest, Connector, ElementState, Ending, JobState, JobStore, Lease, MAX_VARCHAR,
-    RepositoryError, RestartPosition, Signals,
+    RepositoryError, RepositoryFormat, RestartPosition, Signals,
 };
 use crate::status::BatchStatus;
 
@@ -158,6 +158,10 @@ impl JobStore for MemoryRepository {
 
     fn connector(&self) -> Connector {
         Connector::without_database()
+    }
+
+    fn format(&self) -> &RepositoryFormat {
+        &self.format
     }
 
     fn has_database(&self) -> bool {

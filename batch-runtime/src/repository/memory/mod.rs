@@ -22,7 +22,7 @@ use std::time::Duration;
 
 use super::owner::Owner;
 use crate::clock::{Clock, Timestamp};
-use crate::repository::{JobRepository, RepositoryError};
+use crate::repository::{JobRepository, RepositoryError, RepositoryFormat};
 use tables::Tables;
 
 /// A repository in memory.
@@ -31,6 +31,7 @@ struct MemoryRepository {
     owner: Owner,
     clock: Arc<dyn Clock>,
     lease_time: Duration,
+    format: RepositoryFormat,
 }
 
 /// Creates an empty repository.
@@ -40,6 +41,7 @@ pub(crate) fn create(clock: Arc<dyn Clock>, lease_time: Duration) -> Arc<dyn Job
         owner: Owner::new(None, 0),
         clock,
         lease_time,
+        format: RepositoryFormat::default(),
     })
 }
 

@@ -15,8 +15,8 @@ use crate::ids::{JobExecutionId, JobInstanceId, StepExecutionId};
 use crate::parameters::JobParameters;
 use crate::repository::{
     ArchivedInstance, ClaimError, ClaimRequest, DeathOutcome, ElementBefore, ElementKind, ElementState,
-    Ending, ExecutionFilter, InsertStep, JobRepository, JobStore, Lease, RepositoryError, RestartPosition,
-    StepState, StepStore, StoredContext, Target, open,
+    Ending, ExecutionFilter, InsertStep, JobRepository, JobStore, Lease, RepositoryError, RepositoryFormat,
+    RestartPosition, StepState, StepStore, StoredContext, Target, open,
 };
 use crate::status::BatchStatus;
 use crate::time_zone::TimeZone;
@@ -408,6 +408,7 @@ fn commits_of_different_steps_do_not_wait_for_each_other() {
         owner: Owner::new(None, 0),
         clock: Arc::new(TestClock(AtomicI64::new(1))),
         lease_time: DEADLINE,
+        format: RepositoryFormat::default(),
     });
     let claim = repository.claim(&ClaimRequest {
         job_name: "job",

@@ -20,9 +20,6 @@ pub(crate) trait ArchiveStore: Send + Sync {
     /// Returns an instance with everything that belongs to it.
     fn export_instance(&self, instance: JobInstanceId) -> Result<Option<ArchivedInstance>, RepositoryError>;
 
-    /// Returns the number of characters that texts are cut to.
-    fn max_varchar(&self) -> usize;
-
     /// Returns the instance with the same job and key, with everything that belongs to it.
     fn same_instance(&self, archived: &ArchivedInstance)
     -> Result<Option<ArchivedInstance>, RepositoryError>;

@@ -7,8 +7,8 @@ use crate::execution::{JobExecution, StepCounters, StepExecution};
 use crate::ids::{JobExecutionId, JobInstanceId, StepExecutionId};
 use crate::repository::{
     ChunkTransaction, Claim, ClaimError, ClaimRequest, ClaimedPartition, Connector, ElementState, Ending,
-    InnerSteps, Inserted, Lease, NewStepExecution, PartitionState, RepositoryError, RestartPosition, Signals,
-    StepHistory, StepState,
+    InnerSteps, Inserted, Lease, NewStepExecution, PartitionState, RepositoryError, RepositoryFormat,
+    RestartPosition, Signals, StepHistory, StepState,
 };
 
 /// The operations of the runner of a job execution, and of the keeper of its lease.
@@ -80,6 +80,9 @@ pub(crate) trait JobStore: Send + Sync {
 
     /// Returns the source of connections for artifacts.
     fn connector(&self) -> Connector;
+
+    /// Returns how it identifies instances and cuts texts.
+    fn format(&self) -> &RepositoryFormat;
 
     /// Returns whether there is a database that artifacts can use, and that other processes may see.
     fn has_database(&self) -> bool {

@@ -23,9 +23,9 @@ use super::fixed_sql::{FixedText, fixed_queries, fixed_query, fixed_sql};
 use super::migrations::{MigrationFailed, Migrations};
 use super::pool::Pool;
 use super::session::{RunQueryDsl, Session};
-use crate::repository::RepositoryError;
 use crate::repository::owner::nonce_of;
-use per_backend::layout;
+use crate::repository::{RepositoryError, RepositoryLayout};
+use per_backend::catalog;
 use per_server::{new_rows, row_locks, session_name, unusable};
 use sessions::SessionNames;
 
@@ -71,9 +71,32 @@ impl FixedText for LastId {
 
 fixed_queries! {
     NextInstances: "UPDATE BATCH_JOB_SEQ SET ID = LAST_INSERT_ID(ID + ", ") LIMIT 1";
+    NextInstances6: "UPDATE BATCH_JOB_INSTANCE_SEQ SET ID = LAST_INSERT_ID(ID + ", ") LIMIT 1";
     NextExecutions: "UPDATE BATCH_JOB_EXECUTION_SEQ SET ID = LAST_INSERT_ID(ID + ", ") LIMIT 1";
     NextSteps: "UPDATE BATCH_STEP_EXECUTION_SEQ SET ID = LAST_INSERT_ID(ID + ", ") LIMIT 1";
+    InstancesFrom5: "WITH RECURSIVE n AS (SELECT 1 AS i UNION ALL SELECT i + 1 FROM n WHERE i < ", ")
+        SELECT NEXT VALUE FOR BATCH_JOB_SEQ FROM n";
+    InstancesFrom6: "WITH RECURSIVE n AS (SELECT 1 AS i UNION ALL SELECT i + 1 FROM n WHERE i < ", ")
+        SELECT NEXT VALUE FOR BATCH_JOB_INSTANCE_SEQ FROM n";
+    ExecutionsFrom: "WITH RECURSIVE n AS (SELECT 1 AS i UNION ALL SELECT i + 1 FROM n WHERE i < ", ")
+        SELECT NEXT VALUE FOR BATCH_JOB_EXECUTION_SEQ FROM n";
+    StepsFrom: "WITH RECURSIVE n AS (SELECT 1 AS i UNION ALL SELECT i + 1 FROM n WHERE i < ", ")
+        SELECT NEXT VALUE FOR BATCH_STEP_EXECUTION_SEQ FROM n";
     SharedExecution: "SELECT JOB_EXECUTION_ID FROM BATCH_JOB_EXECUTION WHERE JOB_EXECUTION_ID = ", " LOCK IN SHARE MODE";
+}
+
+/// Allocates ids from a sequence of MariaDB. Spec: REPO-87
+fn ids_of_sequence(connection: &mut Connection, sequence: Sequence, count: i64) -> QueryResult<Vec<i64>> {
+    let mut ids: Vec<i64> = match sequence {
+        Sequence::Instance if connection.layout() == RepositoryLayout::V6 => {
+            fixed_query::<InstancesFrom6>(count).load(connection)?
+        }
+        Sequence::Instance => fixed_query::<InstancesFrom5>(count).load(connection)?,
+        Sequence::Execution => fixed_query::<ExecutionsFrom>(count).load(connection)?,
+        Sequence::Step => fixed_query::<StepsFrom>(count).load(connection)?,
+    };
+    ids.sort_unstable();
+    Ok(ids)
 }
 
 impl Backend for MysqlDatabase {
@@ -118,8 +141,8 @@ impl Backend for MysqlDatabase {
             let waited = "another process has been changing the tables for ten minutes";
             return Err(MigrationFailed(waited.into()));
         }
-        let layout = layout(connection)?;
-        let done = Self::MIGRATIONS.run(connection, &layout);
+        let found = catalog(connection)?;
+        let done = Self::MIGRATIONS.run(connection, &found);
         diesel::sql_query(format!("DO RELEASE_LOCK({lock})")).execute(connection)?;
         Ok(done?)
     }
@@ -132,13 +155,19 @@ impl Backend for MysqlDatabase {
 
     fn next_ids(
         pool: &Pool<Self>,
-        _connection: &mut Connection,
+        connection: &mut Connection,
         sequence: Sequence,
         count: usize,
     ) -> QueryResult<Vec<i64>> {
         let count = i64::try_from(count).unwrap_or(0);
+        if connection.settings().has_sequences {
+            return ids_of_sequence(connection, sequence, count);
+        }
         let last: Result<i64, RepositoryError> = pool.write_idempotent("allocate an id", |connection, _| {
             match sequence {
+                Sequence::Instance if connection.layout() == RepositoryLayout::V6 => {
+                    fixed_query::<NextInstances6>(count).execute(connection)?
+                }
                 Sequence::Instance => fixed_query::<NextInstances>(count).execute(connection)?,
                 Sequence::Execution => fixed_query::<NextExecutions>(count).execute(connection)?,
                 Sequence::Step => fixed_query::<NextSteps>(count).execute(connection)?,

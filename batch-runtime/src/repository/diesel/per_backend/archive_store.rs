@@ -5,7 +5,8 @@ use diesel::prelude::*;
 use super::contexts::{insert_job_context, insert_step_context, job_context_in, step_context_in};
 use super::executions::{execution_ids, execution_in, instance_in};
 use super::lease::lease_of;
-use super::rows::{StepRow, load_parameters, parameter_rows};
+use super::parameters::{insert_parameters, load_parameters};
+use super::rows::StepRow;
 use super::schema::{
     instance_lease, job_context, job_execution, job_instance, job_params, partition_lease, partition_report,
     partition_ticket, step_context, step_execution,
@@ -14,9 +15,10 @@ use super::step_store::counter_columns;
 use super::{Connection, Db, Repository, Work, rejected};
 use crate::execution::{JobInstance, StepExecution};
 use crate::ids::{JobExecutionId, JobInstanceId};
-use crate::repository::diesel::backend::{Backend, Sequence};
+use crate::repository::diesel::backend::{Backend, NewStep, Sequence};
 use crate::repository::diesel::db_timestamp::DbTimestamp;
 use crate::repository::diesel::session::RunQueryDsl;
+use crate::repository::diesel::update::update;
 use crate::repository::rules;
 use crate::repository::{
     ArchiveStore, ArchivedExecution, ArchivedInstance, ArchivedParameter, ArchivedStep, FORMAT,
@@ -93,10 +95,6 @@ impl ArchiveStore for Repository {
         })
     }
 
-    fn max_varchar(&self) -> usize {
-        self.settings.max_varchar
-    }
-
     fn same_instance(
         &self,
         archived: &ArchivedInstance,
@@ -165,11 +163,7 @@ impl Repository {
                 job_execution::job_configuration_location.eq(&archived.definition),
             ))
             .execute(connection)?;
-        for row in parameter_rows(id, &archived.job_parameters(), connection.settings()) {
-            diesel::insert_into(job_params::table)
-                .values(row)
-                .execute(connection)?;
-        }
+        insert_parameters(connection, id, &archived.job_parameters())?;
         if let Some(context) = &archived.context {
             insert_job_context(connection, id, context)?;
         }
@@ -181,15 +175,18 @@ impl Repository {
 
     fn import_step(&self, connection: &mut Connection, execution: i64, archived: &ArchivedStep) -> Work<()> {
         let id = Db::next_id(&self.pool, connection, Sequence::Step)?;
-        diesel::insert_into(step_execution::table)
-            .values((
-                step_execution::step_execution_id.eq(id),
+        let new = NewStep {
+            id,
+            name: &archived.step,
+            job_execution: execution,
+            status: archived.status,
+            now: self.column(archived.started),
+        };
+        Db::insert_steps(connection, &[new])?;
+        update(step_execution::table.find(id))
+            .set((
                 step_execution::version.eq(archived.version),
-                step_execution::step_name.eq(&archived.step),
-                step_execution::job_execution_id.eq(execution),
-                step_execution::start_time.eq(self.column(archived.started)),
                 step_execution::end_time.eq(archived.ended.map(|time| self.column(time))),
-                step_execution::status.eq(archived.status.as_str()),
                 counter_columns!(archived.counters),
                 step_execution::exit_code.eq(&archived.exit_status),
                 step_execution::exit_message.eq(&archived.exit_message),

@@ -8,8 +8,9 @@ use diesel::prelude::*;
 use super::contexts::{context_after, insert_job_context, job_state_in, step_state_of};
 use super::executions::{execution_in, last_execution};
 use super::lease::{LeaseRow, lease_of};
-use super::rows::{StepRow, parameter_rows};
-use super::schema::{job_execution, job_instance, job_params, step_context, step_execution};
+use super::parameters::insert_parameters;
+use super::rows::StepRow;
+use super::schema::{job_execution, job_instance, step_context, step_execution};
 use super::{Connection, Db, Repository, Work, corrupt, fenced, rejected};
 use crate::execution::JobExecution;
 use crate::ids::{JobExecutionId, StepExecutionId};
@@ -81,15 +82,23 @@ impl Repository {
             Some(allocated) => allocated,
             None => Db::next_id(&self.pool, connection, Sequence::Instance)?,
         };
-        let mut parameters = request.parameters.clone().for_start(run_id);
+        let identified = |run_id: i64| {
+            let parameters = request.parameters.clone().for_start(run_id);
+            let key = parameters.job_key_in(&self.settings.format);
+            // The text of a number is certain.
+            let key =
+                key.map_err(|_| TransactionError::Rejected(ClaimError::from(RepositoryError::Fault)))?;
+            ClaimWork::Ok((parameters, key))
+        };
+        let (mut parameters, mut key) = identified(run_id)?;
         // An imported instance may have the same key.
-        while allocated.is_none() && is_taken(connection, request.job_name, &parameters.job_key())? {
+        while allocated.is_none() && is_taken(connection, request.job_name, &key)? {
             run_id = Db::next_id(&self.pool, connection, Sequence::Instance)?;
-            parameters = request.parameters.clone().for_start(run_id);
+            (parameters, key) = identified(run_id)?;
         }
         earlier.instance.set(Some(run_id));
         Ok(Claimed {
-            instance: insert_instance(connection, run_id, request.job_name, &parameters.job_key())?,
+            instance: insert_instance(connection, run_id, request.job_name, &key)?,
             parameters,
             previous: None,
         })
@@ -247,16 +256,12 @@ impl Repository {
                 job_execution::job_configuration_location.eq(request.location),
             ))
             .execute(connection)?;
-        for row in parameter_rows(id, &claimed.parameters, connection.settings()) {
-            diesel::insert_into(job_params::table)
-                .values(row)
-                .execute(connection)?;
-        }
+        insert_parameters(connection, id, &claimed.parameters)?;
         let context = match &claimed.previous {
             Some(previous) => {
                 context_after(connection, previous.id.0).map_err(TransactionError::into_other)?
             }
-            None => JobState::default().for_next(self.settings.max_varchar),
+            None => JobState::default().for_next(self.settings.format.max_varchar),
         };
         insert_job_context(connection, id, &context)?;
         Ok(id)

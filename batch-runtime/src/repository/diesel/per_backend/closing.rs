@@ -80,7 +80,7 @@ impl Repository {
                 .map_err(|error| TransactionError::Rejected(error.into()))?;
             let closing = closing.explained(noted.as_deref().or(recorded.as_deref()), cause);
             let ended = self.now().max(started.unwrap_or(created));
-            let message = stored_message(&closing.message, self.settings.max_varchar);
+            let message = stored_message(&closing.message, self.settings.format.max_varchar);
             closed!(job_execution, id, ended, closing, message).execute(connection)?;
             closed.push(JobExecutionId(id));
         }
@@ -92,7 +92,7 @@ impl Repository {
 
     /// Closes the open step executions of an instance, as their job executions are closed.
     fn close_open_steps(&self, connection: &mut Connection, instance: i64, owner: &str) -> QueryResult<()> {
-        let steps: Vec<(i64, DbTimestamp, Option<String>)> = step_execution::table
+        let steps: Vec<(i64, Option<DbTimestamp>, Option<String>)> = step_execution::table
             .inner_join(job_execution::table)
             .filter(job_execution::job_instance_id.eq(instance))
             .filter(one_of(step_execution::status, OPEN))
@@ -145,11 +145,12 @@ impl Repository {
         &self,
         connection: &mut Connection,
         id: i64,
-        started: DbTimestamp,
+        started: Option<DbTimestamp>,
         closing: &Closing,
     ) -> QueryResult<usize> {
-        let message = stored_message(&closing.message, self.settings.max_varchar);
-        closed!(step_execution, id, self.now().max(started), closing, message).execute(connection)
+        let message = stored_message(&closing.message, self.settings.format.max_varchar);
+        let ended = Some(self.now()).max(started);
+        closed!(step_execution, id, ended, closing, message).execute(connection)
     }
 }
 

@@ -105,7 +105,7 @@ pub(super) fn job_state_in(connection: &mut Connection, execution: i64) -> Work<
 /// Returns the initial context of an execution that follows another one. It keeps the entries of other programs, as they do
 /// themselves.
 pub(super) fn context_after(connection: &mut Connection, execution: i64) -> Work<StoredContext> {
-    let max_short = connection.settings().max_varchar;
+    let max_short = connection.settings().format.max_varchar;
     Ok(job_state_in(connection, execution)?.for_next(max_short))
 }
 
@@ -116,7 +116,7 @@ pub(super) fn save_job_state(
     state: &JobState,
 ) -> Work<()> {
     let row = || format!("the context of job execution {execution}");
-    let max_short = connection.settings().max_varchar;
+    let max_short = connection.settings().format.max_varchar;
     let context = state.encode(max_short).map_err(|error| corrupt(row(), error))?;
     let changed = update(job_context::table.find(execution.0))
         .set((

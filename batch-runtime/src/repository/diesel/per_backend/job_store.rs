@@ -19,7 +19,7 @@ use crate::repository::diesel::update::update;
 use crate::repository::rules::stored_message;
 use crate::repository::{
     Claim, ClaimError, ClaimRequest, Connector, ElementState, Ending, JobState, JobStore, Lease,
-    RepositoryError, RestartPosition, Signals,
+    RepositoryError, RepositoryFormat, RestartPosition, Signals,
 };
 use crate::status::BatchStatus;
 
@@ -71,7 +71,7 @@ impl JobStore for Repository {
         // The clock may have been set back meanwhile.
         let begin = execution.started.unwrap_or(execution.created);
         let now = self.now().max(self.column(begin));
-        let message = stored_message(&ending.message, self.settings.max_varchar);
+        let message = stored_message(&ending.message, self.settings.format.max_varchar);
         let is_ended = self.pool.write_idempotent(ACTION, |connection, in_doubt| {
             let row = job_execution::table
                 .find(execution.id.0)
@@ -195,7 +195,8 @@ impl JobStore for Repository {
                 update(job_execution::table.filter(one_of(job_execution::job_execution_id, held)))
                     .set((
                         job_execution::version.eq(job_execution::version + 1),
-                        job_execution::exit_message.eq(stored_message(cause, self.settings.max_varchar)),
+                        job_execution::exit_message
+                            .eq(stored_message(cause, self.settings.format.max_varchar)),
                         job_execution::last_updated.eq(self.now()),
                     ))
                     .execute(connection)?;
@@ -247,6 +248,10 @@ impl JobStore for Repository {
 
     fn connector(&self) -> Connector {
         self.pool.connector()
+    }
+
+    fn format(&self) -> &RepositoryFormat {
+        &self.settings.format
     }
 }
 

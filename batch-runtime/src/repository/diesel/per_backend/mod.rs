@@ -14,6 +14,7 @@ mod launch_store;
 mod launch_tests;
 mod lease;
 mod operator_store;
+mod parameters;
 mod partition_rows;
 mod partitions;
 mod queue_store;
@@ -28,7 +29,7 @@ use super::{Db, schema};
 use crate::repository::RepositoryError;
 use crate::repository::diesel::DieselRepository;
 use crate::repository::diesel::backend::Backend;
-use crate::repository::diesel::migrations::{Layout, Name};
+use crate::repository::diesel::migrations::{Catalog, Name};
 use crate::repository::diesel::session::{RunQueryDsl, Session};
 use crate::repository::diesel::transaction_error::TransactionError;
 
@@ -39,13 +40,13 @@ type Repository = DieselRepository<Db>;
 type Work<T, E = RepositoryError> = Result<T, TransactionError<E>>;
 
 /// Reads which tables and columns exist, and which migrations are applied.
-pub(super) fn layout(connection: &mut Connection) -> diesel::QueryResult<Layout> {
+pub(super) fn catalog(connection: &mut Connection) -> diesel::QueryResult<Catalog> {
     let columns: Vec<Name> = diesel::sql_query(Db::COLUMNS).load(connection)?;
-    let mut layout = Layout::new(columns, &connection.settings().prefix);
-    if let Some(listed) = layout.query_for_listed() {
-        layout.set_listed(diesel::sql_query(listed).load(connection)?);
+    let mut catalog = Catalog::new(columns, &connection.settings().prefix);
+    if let Some(listed) = catalog.query_for_listed() {
+        catalog.set_listed(diesel::sql_query(listed).load(connection)?);
     }
-    Ok(layout)
+    Ok(catalog)
 }
 
 fn rejected<E: From<RepositoryError>>(error: RepositoryError) -> TransactionError<E> {

@@ -10,7 +10,8 @@ use super::executions::{
     execution_ids, execution_in, executions, instance_in, last_execution, load_executions,
 };
 use super::lease::lease_of;
-use super::rows::{ExecutionRow, InstanceRow, StepRow, load_parameters};
+use super::parameters::load_parameters;
+use super::rows::{ExecutionRow, InstanceRow, StepRow};
 use super::schema::{job_execution, job_instance, step_context, step_execution};
 use super::{Db, Repository, rejected};
 use crate::execution::{JobExecution, JobInstance, StepExecution};

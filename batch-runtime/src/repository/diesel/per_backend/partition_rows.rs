@@ -28,7 +28,7 @@ impl Repository {
         const ACTION: &str = "record partitions";
         let status = BatchStatus::Starting;
         let now = self.now();
-        let context = StepState::default().encode(self.settings.max_varchar);
+        let context = StepState::default().encode(self.settings.format.max_varchar);
         self.pool.write_relaxed(ACTION, |connection, in_doubt| {
             if in_doubt {
                 // Waits for the end of the earlier attempt.

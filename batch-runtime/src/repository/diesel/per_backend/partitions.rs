@@ -181,7 +181,7 @@ impl Repository {
             InnerSteps::Close => self.close_steps_within(connection, &step, &owner)?,
         };
         match ends {
-            true => self.close_step(connection, id.0, self.now(), &Closing::crashed(&owner))?,
+            true => self.close_step(connection, id.0, None, &Closing::crashed(&owner))?,
             false => self.reopen_step(connection, id.0)?,
         };
         let released = (
@@ -245,8 +245,8 @@ impl Repository {
 fn open_steps_within(
     connection: &mut Connection,
     partition: &StepExecution,
-) -> QueryResult<(bool, Vec<(i64, DbTimestamp)>)> {
-    let rows: Vec<(i64, String, Option<String>, DbTimestamp)> = step_execution::table
+) -> QueryResult<(bool, Vec<(i64, Option<DbTimestamp>)>)> {
+    let rows: Vec<(i64, String, Option<String>, Option<DbTimestamp>)> = step_execution::table
         .filter(step_execution::job_execution_id.eq(partition.job_execution_id.0))
         .select((
             step_execution::step_execution_id,

@@ -1,15 +1,13 @@
-//! Rows, and their conversion to plain data and back.
+//! Rows, and their conversion to plain data.
 
 use diesel::prelude::*;
 
-use super::schema::{job_execution, job_instance, job_params, step_execution};
-use super::{Connection, Work, corrupt};
+use super::schema::{job_execution, job_instance, step_execution};
 use crate::execution::{JobExecution, JobInstance, StepCounters, StepExecution};
 use crate::ids::{JobExecutionId, JobInstanceId, StepExecutionId};
-use crate::parameters::{JobParameters, ParameterType, ParameterValue};
 use crate::repository::RepositoryError;
 use crate::repository::diesel::db_timestamp::DbTimestamp;
-use crate::repository::diesel::session::{RunQueryDsl, SessionSettings};
+use crate::repository::diesel::session::SessionSettings;
 use crate::status::BatchStatus;
 
 pub(super) fn status_of(
@@ -97,7 +95,8 @@ pub(super) struct StepRow {
     version: i64,
     step_name: String,
     job_execution_id: i64,
-    start_time: DbTimestamp,
+    /// Since Spring Batch 5 it is NULL until the step starts.
+    start_time: Option<DbTimestamp>,
     end_time: Option<DbTimestamp>,
     status: Option<String>,
     commit_count: Option<i64>,
@@ -119,13 +118,18 @@ impl StepRow {
         let id = row.step_execution_id;
         let count = |value, name| column(value, name, || format!("step execution {id}"));
         let time = |column| settings.to_time(column);
+        let started = row.start_time.or(row.last_updated);
+        let started = started.ok_or_else(|| RepositoryError::Corrupt {
+            row: format!("step execution {id}"),
+            problem: "has neither START_TIME nor LAST_UPDATED".into(),
+        })?;
         Ok(StepExecution {
             id: StepExecutionId(id),
             job_execution_id: JobExecutionId(row.job_execution_id),
             step_name: row.step_name,
-            started: time(row.start_time),
+            started: time(started),
             ended: row.end_time.map(time),
-            last_updated: time(row.last_updated.unwrap_or(row.start_time)),
+            last_updated: time(row.last_updated.unwrap_or(started)),
             status: status_of(row.status, || format!("step execution {id}"))?,
             exit_status: row.exit_code.unwrap_or_default(),
             exit_message: row.exit_message.unwrap_or_default(),
@@ -143,114 +147,4 @@ impl StepRow {
             version: row.version,
         })
     }
-}
-
-#[derive(Queryable, Selectable, Insertable)]
-#[diesel(table_name = job_params, treat_none_as_default_value = false)]
-pub(super) struct ParameterRow {
-    job_execution_id: i64,
-    type_cd: String,
-    key_name: String,
-    string_val: Option<String>,
-    date_val: Option<DbTimestamp>,
-    long_val: Option<i64>,
-    double_val: Option<f64>,
-    identifying: String,
-}
-
-/// Returns the rows of the parameters of an execution. The columns of other types get the fillers that Spring Batch writes.
-///
-/// Spec: REPO-28 to REPO-36
-pub(super) fn parameter_rows(
-    execution: i64,
-    parameters: &JobParameters,
-    settings: &SessionSettings,
-) -> Vec<ParameterRow> {
-    let row = |(name, parameter): (&str, &crate::parameters::JobParameter)| {
-        let (mut string, mut date, mut long, mut double) =
-            (Some(String::new()), Some(DbTimestamp(0)), Some(0), Some(0.0));
-        let type_cd = match &parameter.value {
-            ParameterValue::Secret(reference) => {
-                string = Some(reference.to_stored());
-                "STRING"
-            }
-            ParameterValue::String(value) => {
-                string = Some(value.clone());
-                "STRING"
-            }
-            ParameterValue::Long(value) => {
-                long = Some(*value);
-                "LONG"
-            }
-            ParameterValue::Double(value) => {
-                double = Some(*value);
-                "DOUBLE"
-            }
-            ParameterValue::Date(value) => {
-                date = Some(settings.to_column(*value));
-                "DATE"
-            }
-            ParameterValue::Null(ParameterType::String) => {
-                string = None;
-                "STRING"
-            }
-            ParameterValue::Null(ParameterType::Long) => {
-                long = None;
-                "LONG"
-            }
-            ParameterValue::Null(ParameterType::Double) => {
-                double = None;
-                "DOUBLE"
-            }
-            ParameterValue::Null(ParameterType::Date) => {
-                date = None;
-                "DATE"
-            }
-        };
-        ParameterRow {
-            job_execution_id: execution,
-            type_cd: type_cd.into(),
-            key_name: name.into(),
-            string_val: string,
-            date_val: date,
-            long_val: long,
-            double_val: double,
-            identifying: if parameter.identifying { "Y" } else { "N" }.into(),
-        }
-    };
-    parameters.iter().map(row).collect()
-}
-
-/// Returns the parameters of an execution. The fillers may be NULL, and so is a value that is null in Spring Batch.
-///
-/// Spec: REPO-38
-pub(super) fn load_parameters(connection: &mut Connection, execution: i64) -> Work<JobParameters> {
-    let rows: Vec<ParameterRow> = job_params::table
-        .filter(job_params::job_execution_id.eq(execution))
-        .select(ParameterRow::as_select())
-        .load(connection)?;
-    let settings = connection.settings();
-    rows.into_iter()
-        .try_fold(JobParameters::new(), |parameters, row| {
-            let (kind, value) = match row.type_cd.as_str() {
-                "STRING" => (
-                    ParameterType::String,
-                    row.string_val.map(ParameterValue::of_stored),
-                ),
-                "LONG" => (ParameterType::Long, row.long_val.map(ParameterValue::Long)),
-                "DOUBLE" => (ParameterType::Double, row.double_val.map(ParameterValue::Double)),
-                "DATE" => {
-                    let time = row.date_val.map(|date| settings.to_time(date));
-                    (ParameterType::Date, time.map(ParameterValue::Date))
-                }
-                other => {
-                    return Err(corrupt(
-                        format!("parameter `{}` of job execution {execution}", row.key_name),
-                        format!("has TYPE_CD {other:?}, which is not a parameter type"),
-                    ));
-                }
-            };
-            let value = value.unwrap_or(ParameterValue::Null(kind));
-            Ok(parameters.with_parameter(row.key_name, value, row.identifying.eq_ignore_ascii_case("y")))
-        })
 }

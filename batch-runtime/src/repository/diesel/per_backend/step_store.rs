@@ -30,38 +30,41 @@ const ACTION: &str = "record the checkpoint";
 
 /// The counter columns of a step execution; none is NULL.
 macro_rules! counter_columns {
-    ($counters:expr) => {{
+    ($counters:expr) => {
+        counter_columns!($counters, step_execution)
+    };
+    ($counters:expr, $table:ident) => {{
         let counters: $crate::execution::StepCounters = $counters;
         (
-            step_execution::read_count.eq(counters.reads),
-            step_execution::write_count.eq(counters.writes),
-            step_execution::filter_count.eq(counters.filters),
-            step_execution::commit_count.eq(counters.commits),
-            step_execution::rollback_count.eq(counters.rollbacks),
-            step_execution::read_skip_count.eq(counters.read_skips),
-            step_execution::process_skip_count.eq(counters.process_skips),
-            step_execution::write_skip_count.eq(counters.write_skips),
+            $table::read_count.eq(counters.reads),
+            $table::write_count.eq(counters.writes),
+            $table::filter_count.eq(counters.filters),
+            $table::commit_count.eq(counters.commits),
+            $table::rollback_count.eq(counters.rollbacks),
+            $table::read_skip_count.eq(counters.read_skips),
+            $table::process_skip_count.eq(counters.process_skips),
+            $table::write_skip_count.eq(counters.write_skips),
         )
     }};
 }
 
 pub(in crate::repository::diesel) use counter_columns;
 
-/// The columns of a step execution that is inserted.
+/// The columns of a step execution that is inserted into a table. That of later layouts has one more.
 macro_rules! new_step_columns {
-    ($step:expr) => {{
+    ($step:expr, $table:ident) => {{
         let step: &$crate::repository::diesel::backend::NewStep<'_> = $step;
         (
-            step_execution::step_execution_id.eq(step.id),
-            step_execution::version.eq($crate::repository::rules::new_step_version(step.status)),
-            step_execution::step_name.eq(step.name),
-            step_execution::job_execution_id.eq(step.job_execution),
-            step_execution::start_time.eq(step.now),
-            step_execution::status.eq(step.status.as_str()),
-            counter_columns!($crate::execution::StepCounters::default()),
-            step_execution::exit_code.eq($crate::repository::rules::EXECUTING),
-            step_execution::exit_message.eq(""),
-            step_execution::last_updated.eq(step.now),
+            $table::step_execution_id.eq(step.id),
+            $table::version.eq($crate::repository::rules::new_step_version(step.status)),
+            $table::step_name.eq(step.name),
+            $table::job_execution_id.eq(step.job_execution),
+            $table::start_time.eq(step.now),
+            $table::status.eq(step.status.as_str()),
+            counter_columns!($crate::execution::StepCounters::default(), $table),
+            $table::exit_code.eq($crate::repository::rules::EXECUTING),
+            $table::exit_message.eq(""),
+            $table::last_updated.eq(step.now),
         )
     }};
 }
@@ -127,7 +130,7 @@ impl StepStore for Repository {
                     now,
                 }],
             )?;
-            insert_step_context(connection, id, &state.encode(self.settings.max_varchar))?;
+            insert_step_context(connection, id, &state.encode(self.settings.format.max_varchar))?;
             let row = rules::new_step(id, lease.execution_id, name, status, self.time(now));
             attempted = Some((history.clone(), state.clone()));
             Ok((history, Some((row, state))))
@@ -298,7 +301,7 @@ impl StepStore for Repository {
     ) -> Result<(), RepositoryError> {
         const ACTION: &str = "record the end of the step execution";
         let now = self.now().max(self.column(step.started));
-        let message = stored_message(&ending.message, self.settings.max_varchar);
+        let message = stored_message(&ending.message, self.settings.format.max_varchar);
         let ends_lease = lease.partition == Some(step.id);
         let end = |connection: &mut Connection, in_doubt: bool| {
             let values = (
@@ -318,7 +321,11 @@ impl StepStore for Repository {
             }
             fenced_if_none(changed, ACTION)?;
             if let Some(state) = state {
-                let changed = update_context(connection, step.id, &state.encode(self.settings.max_varchar))?;
+                let changed = update_context(
+                    connection,
+                    step.id,
+                    &state.encode(self.settings.format.max_varchar),
+                )?;
                 require_context(changed, step.id)?;
             }
             if ends_lease {
@@ -540,7 +547,7 @@ fn write_rows(
             step: step.id,
             version,
             counters,
-            context: &state.encode(connection.settings().max_varchar),
+            context: &state.encode(connection.settings().format.max_varchar),
             now,
         };
         let updated = Db::update_chunk_rows(connection, &rows)?;

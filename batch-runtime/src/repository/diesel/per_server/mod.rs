@@ -8,7 +8,7 @@ pub(super) mod row_locks;
 #[cfg(test)]
 mod tests;
 
-use super::{Db, layout, schema};
+use super::{Db, catalog, schema};
 use crate::repository::RepositoryError;
 use crate::repository::diesel::backend::Backend;
 use crate::repository::diesel::session::Session;

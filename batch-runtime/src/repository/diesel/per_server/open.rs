@@ -3,11 +3,11 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::{Connection, Db, layout};
+use super::{Connection, Db, catalog};
 use crate::clock::Clock;
 use crate::repository::diesel::DieselRepository;
 use crate::repository::diesel::backend::Backend;
-use crate::repository::diesel::migrations::{Failure, Layout, MigrationFailed};
+use crate::repository::diesel::migrations::{Catalog, Failure, MigrationFailed};
 use crate::repository::diesel::pool::{Pool, Retries};
 use crate::repository::diesel::session::{Session, SessionSettings};
 use crate::repository::diesel::url::shown;
@@ -23,15 +23,18 @@ pub(in crate::repository::diesel) fn open(
 ) -> Result<DieselRepository<Db>, RepositoryError> {
     // Whether the process of an owner is alive cannot be checked; only its lease counts.
     let owner = Owner::new(None, 0);
-    let (database, mut connection, layout) = connect(url, &settings, &owner)?;
+    let (database, mut connection, mut found) = connect(url, settings, &owner)?;
     let unusable = |problem: Failure| RepositoryError::Schema {
         url: shown(url),
         problem,
     };
-    let applied = Db::MIGRATIONS.are_applied(&mut connection, &layout);
+    let applied = Db::MIGRATIONS.are_applied(&mut connection, &found);
     if !applied.map_err(unusable)? {
         Db::migrate(&mut connection).map_err(|MigrationFailed(error)| unusable(error))?;
+        found = catalog(&mut connection).map_err(|error| unusable(error.into()))?;
     }
+    connection.adopt(&found);
+    let settings = connection.settings().clone();
     let pool = Pool::new(database, settings.clone(), lease_time)?;
     pool.put_back(connection);
     let repository = DieselRepository {
@@ -58,9 +61,9 @@ pub(in crate::repository::diesel) fn missing_migrations(
     url: &str,
     settings: SessionSettings,
 ) -> Result<Option<Vec<String>>, RepositoryError> {
-    let (_, mut connection, layout) = connect(url, &settings, &Owner::new(None, 0))?;
+    let (_, mut connection, found) = connect(url, settings, &Owner::new(None, 0))?;
     Db::MIGRATIONS
-        .names_of_missing(&mut connection, &layout)
+        .names_of_missing(&mut connection, &found)
         .map_err(|problem| RepositoryError::Schema {
             url: shown(url),
             problem,
@@ -103,17 +106,17 @@ fn patience_with(message: &str) -> Duration {
     }
 }
 
-/// Connects and reads the layout. Changes nothing.
+/// Connects and reads which tables exist. Changes nothing.
 fn connect(
     url: &str,
-    settings: &SessionSettings,
+    settings: SessionSettings,
     owner: &Owner,
-) -> Result<(Db, Connection, Layout), RepositoryError> {
+) -> Result<(Db, Connection, Catalog), RepositoryError> {
     let database = Db::new(url, owner.nonce());
-    let mut connection = Session::new(connect_first(&database)?, settings.clone());
-    let layout = layout(&mut connection).map_err(|error| RepositoryError::Schema {
+    let mut connection = Session::new(connect_first(&database)?, settings);
+    let found = catalog(&mut connection).map_err(|error| RepositoryError::Schema {
         url: shown(url),
         problem: error.into(),
     })?;
-    Ok((database, connection, layout))
+    Ok((database, connection, found))
 }

@@ -23,8 +23,8 @@ use super::migrations::{MigrationFailed, Migrations};
 use super::pool::Pool;
 use super::session::{RunQueryDsl, Session};
 use crate::repository::owner::nonce_of;
-use crate::repository::{Channel, Listener, RepositoryError};
-use per_backend::layout;
+use crate::repository::{Channel, Listener, RepositoryError, RepositoryLayout};
+use per_backend::catalog;
 use per_server::{new_rows, row_locks, session_name, unusable};
 use schema::job_execution;
 
@@ -59,6 +59,7 @@ impl FixedText for DatabaseClock {
 
 fixed_queries! {
     NextInstances: "SELECT nextval('batch_job_seq') FROM generate_series(1, ", ")";
+    NextInstances6: "SELECT nextval('batch_job_instance_seq') FROM generate_series(1, ", ")";
     NextExecutions: "SELECT nextval('batch_job_execution_seq') FROM generate_series(1, ", ")";
     NextSteps: "SELECT nextval('batch_step_execution_seq') FROM generate_series(1, ", ")";
 }
@@ -78,7 +79,7 @@ impl Backend for PostgresDatabase {
     /// Lists what an unqualified name finds, in whichever schema.
     const COLUMNS: &'static str = "SELECT upper(c.relname || '.' || a.attname) AS name
             FROM pg_catalog.pg_class c JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid
-            WHERE c.relkind IN ('r', 'p') AND pg_catalog.pg_table_is_visible(c.oid)
+            WHERE c.relkind IN ('r', 'p', 'S') AND pg_catalog.pg_table_is_visible(c.oid)
             AND a.attnum > 0 AND NOT a.attisdropped AND (starts_with(c.relname, 'batch_') OR starts_with(c.relname, '__diesel'))";
     const MIGRATIONS: Migrations = Migrations(batch_migrations::POSTGRESQL);
 
@@ -101,8 +102,8 @@ impl Backend for PostgresDatabase {
         Transaction::begin_transaction_sql(&mut **connection, Self::BEGIN_WRITE)?;
         // An arbitrary number that no other program is likely to use.
         diesel::sql_query("SELECT pg_advisory_xact_lock(4203520430)").execute(connection)?;
-        let layout = layout(connection)?;
-        Self::MIGRATIONS.run(connection, &layout)?;
+        let found = catalog(connection)?;
+        Self::MIGRATIONS.run(connection, &found)?;
         Ok(Transaction::commit_transaction(&mut **connection)?)
     }
 
@@ -119,6 +120,9 @@ impl Backend for PostgresDatabase {
     ) -> QueryResult<Vec<i64>> {
         let count = i64::try_from(count).unwrap_or(i64::MAX);
         let mut ids: Vec<i64> = match sequence {
+            Sequence::Instance if connection.layout() == RepositoryLayout::V6 => {
+                fixed_query::<NextInstances6>(count).load(connection)?
+            }
             Sequence::Instance => fixed_query::<NextInstances>(count).load(connection)?,
             Sequence::Execution => fixed_query::<NextExecutions>(count).load(connection)?,
             Sequence::Step => fixed_query::<NextSteps>(count).load(connection)?,

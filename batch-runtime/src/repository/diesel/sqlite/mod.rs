@@ -31,13 +31,14 @@ use super::pool::Pool;
 use super::session::{RunQueryDsl, Session, SessionSettings};
 use crate::clock::Clock;
 use crate::repository::owner::Owner;
-use crate::repository::{Observations, RepositoryError};
+use crate::repository::{Observations, RepositoryError, RepositoryLayout};
 use file::DatabaseFile;
 use group_sync::GroupSync;
-use per_backend::layout;
+use per_backend::catalog;
 use per_backend::step_store::{counter_columns, new_step_columns};
 use schema::{
-    batch_job_execution_seq, batch_job_seq, batch_step_execution_seq, partition_ticket, step_execution,
+    batch_job_execution_seq, batch_job_instance_seq, batch_job_seq, batch_step_execution_seq, created_step,
+    partition_ticket, step_execution,
 };
 use write_lock::{WriteLock, WriteQueue};
 
@@ -57,19 +58,22 @@ pub(super) fn open(
         // SQLite reports the reason if that fails.
         let _ = file.create();
     }
-    let mut connection = Session::new(database.connect_unchanged()?, settings.clone());
+    let mut connection = Session::new(database.connect_unchanged()?, settings);
     let unusable = |problem: Failure| RepositoryError::Schema {
         url: database.url.clone(),
         problem,
     };
-    let layout = layout(&mut connection).map_err(|error| unusable(error.into()))?;
-    let applied = Db::MIGRATIONS.are_applied(&mut connection, &layout);
+    let mut found = catalog(&mut connection).map_err(|error| unusable(error.into()))?;
+    let applied = Db::MIGRATIONS.are_applied(&mut connection, &found);
     let applied = applied.map_err(unusable)?;
     // Only now: a file that is not a repository must stay unchanged.
     database.use_write_ahead_log(&mut connection)?;
     if !applied {
         Db::migrate(&mut connection).map_err(|MigrationFailed(error)| unusable(error))?;
+        found = catalog(&mut connection).map_err(|error| unusable(error.into()))?;
     }
+    connection.adopt(&found);
+    let settings = connection.settings().clone();
     database.sync_in_group(&mut connection)?;
     // The path of the owners' lock files depends on the file, which exists now.
     let mode = database.file.as_ref().map_or(file::MODE, |file| file.mode());
@@ -110,8 +114,8 @@ pub(super) fn missing_migrations(
     }
     // Waits for locks like all connections: a process that ends may hold the file for a moment.
     let mut connection = Session::new(database.connect_unchanged()?, settings);
-    let layout = layout(&mut connection).map_err(|error| database.unusable(Box::new(error)))?;
-    let missing = Db::MIGRATIONS.names_of_missing(&mut connection, &layout);
+    let found = catalog(&mut connection).map_err(|error| database.unusable(Box::new(error)))?;
+    let missing = Db::MIGRATIONS.names_of_missing(&mut connection, &found);
     missing.map_err(|problem| RepositoryError::Schema {
         url: database.url.clone(),
         problem,
@@ -198,13 +202,16 @@ impl Backend for SqliteDatabase {
         type Transaction = AnsiTransactionManager;
         // After an error the connection is closed, which rolls back.
         Transaction::begin_transaction_sql(&mut **connection, Self::BEGIN_WRITE)?;
-        let layout = layout(connection)?;
-        Self::MIGRATIONS.run(connection, &layout)?;
+        let found = catalog(connection)?;
+        Self::MIGRATIONS.run(connection, &found)?;
         Ok(Transaction::commit_transaction(&mut **connection)?)
     }
 
     fn next_id(_pool: &Pool<Self>, connection: &mut Connection, sequence: Sequence) -> QueryResult<i64> {
         match sequence {
+            Sequence::Instance if connection.layout() == RepositoryLayout::V6 => {
+                next_id!(connection, batch_job_instance_seq)
+            }
             Sequence::Instance => next_id!(connection, batch_job_seq),
             Sequence::Execution => next_id!(connection, batch_job_execution_seq),
             Sequence::Step => next_id!(connection, batch_step_execution_seq),
@@ -213,9 +220,18 @@ impl Backend for SqliteDatabase {
 
     fn insert_steps(connection: &mut Connection, steps: &[NewStep<'_>]) -> QueryResult<()> {
         for step in steps {
-            diesel::insert_into(step_execution::table)
-                .values(new_step_columns!(step))
-                .execute(connection)?;
+            if connection.layout().has_typed_parameters() {
+                diesel::insert_into(created_step::table)
+                    .values((
+                        new_step_columns!(step, created_step),
+                        created_step::create_time.eq(step.now),
+                    ))
+                    .execute(connection)?;
+            } else {
+                diesel::insert_into(step_execution::table)
+                    .values(new_step_columns!(step, step_execution))
+                    .execute(connection)?;
+            }
         }
         Ok(())
     }

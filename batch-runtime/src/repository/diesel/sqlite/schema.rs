@@ -17,5 +17,6 @@ super::super::schema::tables! {
 }
 
 diesel::table! { batch_job_seq (id) { id -> BigInt, } }
+diesel::table! { batch_job_instance_seq (id) { id -> BigInt, } }
 diesel::table! { batch_job_execution_seq (id) { id -> BigInt, } }
 diesel::table! { batch_step_execution_seq (id) { id -> BigInt, } }

@@ -2,27 +2,31 @@
 //!
 //! Spec: DOM-10, DOM-11, REPO-26 to REPO-36, D-56
 
+mod java_text;
+mod job_key;
+
 use std::collections::BTreeMap;
-use std::fmt::{self, Write as _};
+use std::fmt;
 use std::ops::RangeInclusive;
 use std::str::FromStr;
 
-use md5::{Digest, Md5};
 use serde::{Deserialize, Serialize};
 
 use crate::clock::Timestamp;
+use crate::repository::RepositoryLayout;
 pub use crate::secret::{SecretError, SecretReference, SecretReferenceError};
+use java_text::java_double;
 
 /// The parameter that gives each `start` an instance of its own. Spring Batch's JSR-352 support uses it too.
 pub(crate) const RUN_ID: &str = "jsr_batch_run_id";
 
 const MAX_NAME: usize = 100;
-const MAX_STRING: usize = 250;
 /// 1000-01-08T00:00:00.000Z to 9999-12-31T23:59:59.999Z in milliseconds since 1970, the range of MySQL's columns: the first days of
 /// that year are in the year 999 of the Julian calendar, by which Java's drivers store them, at least in some time zone.
 const DATES: RangeInclusive<i64> = -30_609_619_200_000..=253_402_300_799_999;
 
-/// The value of a parameter: of one of the four types of the repository, null, or a reference to a secret, which is stored as text.
+/// The value of a parameter: of one of the four types of the repository, null, a reference to a secret, which is stored as text, or of
+/// another type of Java.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ParameterValue {
@@ -37,8 +41,24 @@ pub enum ParameterValue {
     /// A reference to a secret. It is stored, displayed and part of the identity as the text `secret:env:NAME`. The
     /// secret is read at each start and restart, and only injected fields and contexts receive it.
     Secret(SecretReference),
-    /// A null of this type, as Spring Batch stores it. In the identity it is an empty text; properties and `${...}` treat it as absent.
+    /// A null of this type, as Spring Batch stores it up to 4.3. In the identity it is an empty text; properties and `${...}` treat it as
+    /// absent.
     Null(ParameterType),
+    /// A value of another type, which a repository in the layout of Spring Batch 5 or 6 stores as text. Everything but the identity
+    /// treats it as text.
+    Java(JavaValue),
+}
+
+/// The value of a parameter whose type is a class of Java.
+///
+/// It can identify an instance if its text in the identity is certain: that of an `Integer`, `Short`, `Byte`, `BigInteger`, `BigDecimal`,
+/// `Boolean`, `UUID`, `LocalDate`, `LocalTime` or `LocalDateTime`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct JavaValue {
+    /// The name of the class, such as `java.time.LocalDate`.
+    pub class: String,
+    /// The text that Spring Batch converts the value to, such as `2026-11-20`; at most 2500 characters.
+    pub text: String,
 }
 
 /// The type of a parameter in the repository.
@@ -62,6 +82,16 @@ impl ParameterType {
         (Self::Double, "double"),
         (Self::Date, "date"),
     ];
+
+    /// Returns the class of Java for the type.
+    fn class(self) -> &'static str {
+        match self {
+            Self::String => "java.lang.String",
+            Self::Long => "java.lang.Long",
+            Self::Double => "java.lang.Double",
+            Self::Date => "java.util.Date",
+        }
+    }
 }
 
 /// The name in lower case.
@@ -93,12 +123,66 @@ impl ParameterValue {
             Self::Date(time) => time.to_string(),
             Self::Secret(reference) => reference.to_stored(),
             Self::Null(_) => String::new(),
+            Self::Java(value) => value.text.clone(),
         }
     }
 
     /// Converts a text of the repository.
     pub(crate) fn of_stored(text: String) -> Self {
         SecretReference::of_stored(&text).map_or(Self::String(text), Self::Secret)
+    }
+
+    /// Returns the class of Java for the value.
+    pub(crate) fn class(&self) -> &str {
+        match self {
+            Self::String(_) | Self::Secret(_) => ParameterType::String.class(),
+            Self::Long(_) => ParameterType::Long.class(),
+            Self::Double(_) => ParameterType::Double.class(),
+            Self::Date(_) => ParameterType::Date.class(),
+            Self::Null(kind) => kind.class(),
+            Self::Java(value) => &value.class,
+        }
+    }
+
+    /// Returns the text that Spring Batch 5 and 6 store for the value; `None` is null.
+    pub(crate) fn typed_text(&self) -> Option<String> {
+        match self {
+            Self::Null(_) => None,
+            Self::Date(time) => Some(java_text::java_instant(*time)),
+            other => Some(other.to_text()),
+        }
+    }
+
+    /// Converts a value that Spring Batch 5 or 6 stored. Their migration of older tables keeps the old names of types and loses the values
+    /// of all but texts, which are null here.
+    ///
+    /// Spec: REPO-88
+    pub(crate) fn of_typed(class: &str, text: Option<String>) -> Self {
+        let kinds = || ParameterType::ALL.iter();
+        let old = kinds().find(|(_, name)| name.to_ascii_uppercase() == class);
+        let kind = old.or_else(|| kinds().find(|(kind, _)| kind.class() == class));
+        let kind = kind.map(|(kind, _)| *kind);
+        let is_lost = |text: &str| text.is_empty() && old.is_some() && kind != Some(ParameterType::String);
+        let Some(text) = text.filter(|text| !is_lost(text)) else {
+            return kind.map_or_else(|| Self::java(class, String::new()), Self::Null);
+        };
+        let value = match kind {
+            Some(ParameterType::String) => return Self::of_stored(text),
+            Some(ParameterType::Long) => text.parse().ok().map(Self::Long),
+            Some(ParameterType::Double) => text.parse().ok().map(Self::Double),
+            Some(ParameterType::Date) => text.parse().ok().map(Self::Date),
+            None => None,
+        };
+        // A text that would not come back stays as it is.
+        let value = value.filter(|value| value.typed_text().as_deref() == Some(&text));
+        value.unwrap_or_else(|| Self::java(class, text))
+    }
+
+    fn java(class: &str, text: String) -> Self {
+        Self::Java(JavaValue {
+            class: class.to_owned(),
+            text,
+        })
     }
 
     /// Returns the text for the JOB_KEY, in which dates are milliseconds.
@@ -263,78 +347,57 @@ impl JobParameters {
             })
     }
 
-    /// Returns the digest of the identifying parameters, computed as by Spring Batch 4.3: 32 hexadecimal digits.
-    ///
-    /// Spec: REPO-26, D-70
-    pub fn job_key(&self) -> String {
-        let mut identifying: Vec<_> = self
-            .0
-            .iter()
-            .filter(|(_, parameter)| parameter.identifying)
-            .collect();
-        // Java compares strings by UTF-16 code units, Rust by bytes, which differ beyond the BMP.
-        identifying.sort_by(|(a, _), (b, _)| a.encode_utf16().cmp(b.encode_utf16()));
-        let mut digest = Md5::new();
-        for (name, parameter) in identifying {
-            digest.update(format!("{name}={};", parameter.value.key_text()));
-        }
-        digest
-            .finalize()
-            .iter()
-            .fold(String::with_capacity(32), |mut hex, byte| {
-                let _ = write!(hex, "{byte:02x}");
-                hex
-            })
-    }
-
-    /// Checks that the repository's columns can store the parameters.
+    /// Checks that the columns of a repository with this layout can store the parameters.
     ///
     /// # Errors
     /// The first parameter that does not fit.
     ///
-    /// Spec: REPO-31, REPO-32, D-69
-    pub(crate) fn validate(&self) -> Result<(), ParameterError> {
+    /// Spec: REPO-31, REPO-32, REPO-88, D-69
+    pub(crate) fn validate(&self, layout: RepositoryLayout) -> Result<(), ParameterError> {
+        let max = layout.max_parameter();
         for (name, parameter) in &self.0 {
             check_text(name, "name", name, MAX_NAME)?;
-            if name.is_empty() {
-                return Err(ParameterError {
-                    name: name.clone(),
-                    problem: "the name is empty".into(),
-                });
-            }
-            if name == RUN_ID {
-                let problem = "the name is reserved for the runtime".into();
-                return Err(ParameterError {
+            let reject = |problem: String| {
+                Err(ParameterError {
                     name: name.clone(),
                     problem,
-                });
+                })
+            };
+            if name.is_empty() {
+                return reject("the name is empty".into());
+            }
+            if name == RUN_ID {
+                return reject("the name is reserved for the runtime".into());
             }
             match &parameter.value {
                 ParameterValue::String(text) if SecretReference::of_stored(text).is_some() => {
                     let problem = "a text of this form is reserved for references to secrets: write `name(secret)=env:NAME`";
-                    return Err(ParameterError {
-                        name: name.clone(),
-                        problem: problem.into(),
-                    });
+                    return reject(problem.into());
                 }
-                ParameterValue::String(text) => check_text(name, "value", text, MAX_STRING)?,
+                ParameterValue::String(text) => check_text(name, "value", text, max)?,
                 ParameterValue::Secret(reference) => {
-                    check_text(name, "value", &reference.to_stored(), MAX_STRING)?;
+                    check_text(name, "value", &reference.to_stored(), max)?;
                 }
                 ParameterValue::Double(number) if !number.is_finite() => {
-                    let problem = format!("not every database can store {number}");
-                    return Err(ParameterError {
-                        name: name.clone(),
-                        problem,
-                    });
+                    return reject(format!("not every database can store {number}"));
                 }
                 ParameterValue::Date(date) if !DATES.contains(&date.0) => {
                     let problem =
                         "the date is not between 1000-01-08 and 9999-12-31, which every database can store";
-                    return Err(ParameterError {
-                        name: name.clone(),
-                        problem: problem.into(),
-                    });
+                    return reject(problem.into());
+                }
+                ParameterValue::Null(_) if layout.has_typed_parameters() => {
+                    return reject(format!("Spring Batch {layout} has no parameters that are null"));
+                }
+                ParameterValue::Java(value) if !layout.has_typed_parameters() => {
+                    return reject(format!(
+                        "the layout of Spring Batch {layout} has no parameters of type `{}`",
+                        value.class
+                    ));
+                }
+                ParameterValue::Java(value) => {
+                    check_text(name, "type", &value.class, MAX_NAME)?;
+                    check_text(name, "value", &value.text, max)?;
                 }
                 _ => {}
             }
@@ -389,61 +452,9 @@ impl From<()> for JobParameters {
     }
 }
 
-/// Formats like Java's `Double.toString`: plain between 10^-3 and 10^7 with at least one fraction digit, else with an
-/// exponent.
-fn java_double(number: f64) -> String {
-    if number.is_nan() {
-        return "NaN".into();
-    }
-    if number.is_infinite() {
-        return if number > 0.0 { "Infinity" } else { "-Infinity" }.into();
-    }
-    let magnitude = number.abs();
-    if number == 0.0 || (1e-3..1e7).contains(&magnitude) {
-        let plain = number.to_string();
-        return if plain.contains('.') { plain } else { plain + ".0" };
-    }
-    // At least two digits, the nearest ones: 4.9E-324, although 5E-324 would identify the number too.
-    let shortest = format!("{number:e}");
-    let scientific = match shortest.split_once('e') {
-        Some((digits, _)) if !digits.contains('.') => format!("{number:.1e}"),
-        _ => shortest,
-    };
-    scientific.replace('e', "E")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    /// The worked examples of Spring Batch 4.3. Spec: REPO-26, REPO-27
-    #[test]
-    fn job_keys_are_those_of_spring_batch() {
-        let check = |parameters: JobParameters, key: &str| assert_eq!(parameters.job_key(), key);
-        let long =
-            |name: &str, value| JobParameters::new().with_parameter(name, ParameterValue::Long(value), true);
-        let double = |value| JobParameters::new().with_parameter("d", ParameterValue::Double(value), true);
-        check(JobParameters::new(), "d41d8cd98f00b204e9800998ecf8427e");
-        check(
-            long("run.id", 1)
-                .with("input.file", "/data/in.csv")
-                .with_parameter("rate", ParameterValue::Double(1.5), true)
-                .with_parameter("date", ParameterValue::Date(Timestamp(1_704_067_200_000)), true)
-                .with_non_identifying("note", "x"),
-            "7fa313051b5bbbd1965642385c3edfd3",
-        );
-        check(
-            JobParameters::from([("a", "2"), ("B", "1")]),
-            "06d4e1513e5758c8e00ce7cf37eeb1cd",
-        );
-        check(double(1e21), "3cef4d73c69e1ac248c1159a26a4072f");
-        check(double(100.0), "308a9ea98f8149752a2a401a656e9c76");
-        check(long("run.id", 2), "e070bff4379694c0210a51d9f6c6a564");
-        check(
-            JobParameters::new().for_start(1),
-            "cbef88237020a799f353b7458263026a",
-        );
-    }
 
     /// As in Spring Batch, a null is an empty text in the key; it is no value anywhere else.
     ///
@@ -462,18 +473,33 @@ mod tests {
         assert!(!parameters.is_empty());
     }
 
-    /// Names are sorted by UTF-16, where characters beyond the BMP come before some of it; by bytes they would come last.
-    ///
-    /// Spec: REPO-26
+    /// Spec: REPO-88
     #[test]
-    fn keys_sort_names_as_java_does() {
-        let parameters = JobParameters::from([("\u{ff61}", "1"), ("\u{10000}", "2")]);
-        let of_java = Md5::digest("\u{10000}=2;\u{ff61}=1;");
-        let hex = of_java.iter().fold(String::new(), |mut hex, byte| {
-            let _ = write!(hex, "{byte:02x}");
-            hex
-        });
-        assert_eq!(parameters.job_key(), hex);
+    fn values_of_later_layouts_come_back() {
+        let java = |class: &str, text: &str| ParameterValue::java(class, text.to_owned());
+        for value in [
+            ParameterValue::String("5".into()),
+            ParameterValue::Long(i64::MIN),
+            ParameterValue::Double(1e-7),
+            ParameterValue::Date(Timestamp(1_704_067_200_123)),
+            ParameterValue::Date(Timestamp(-1_000)),
+            ParameterValue::Null(ParameterType::Date),
+            java("java.time.LocalDate", "2024-01-01"),
+            java("java.lang.Long", "+5"),
+            java("java.util.Date", "2024-01-01T00:00:00.123456Z"),
+        ] {
+            let read = ParameterValue::of_typed(value.class(), value.typed_text());
+            assert_eq!(read, value);
+        }
+        // As Spring Batch's own migration leaves parameters of 4.3.
+        for (class, text, value) in [
+            ("STRING", Some("x"), ParameterValue::String("x".into())),
+            ("STRING", None, ParameterValue::Null(ParameterType::String)),
+            ("LONG", Some(""), ParameterValue::Null(ParameterType::Long)),
+            ("DOUBLE", None, ParameterValue::Null(ParameterType::Double)),
+        ] {
+            assert_eq!(ParameterValue::of_typed(class, text.map(str::to_owned)), value);
+        }
     }
 
     /// A restart must not change the identity: a parameter that it adds is not identifying, one that it replaces stays as it was.
@@ -503,27 +529,14 @@ mod tests {
         assert_ne!(of("a", 7), of("a", 8));
     }
 
-    #[test]
-    fn doubles_are_spelled_as_java_does() {
-        let check = |number, text: &str| assert_eq!(java_double(number), text);
-        check(-0.0, "-0.0");
-        check(0.001, "0.001");
-        check(9_999_999.0, "9999999.0");
-        check(1e7, "1.0E7");
-        check(9e-4, "9.0E-4");
-        check(12_345_678.9, "1.23456789E7");
-        check(f64::from_bits(1), "4.9E-324");
-        check(f64::from_bits(2), "9.9E-324");
-        check(-2e23, "-2.0E23");
-        check(f64::MAX, "1.7976931348623157E308");
-        check(f64::NAN, "NaN");
-        check(f64::NEG_INFINITY, "-Infinity");
-    }
-
     /// Spec: REPO-31, REPO-32
     #[test]
     fn values_that_columns_cannot_hold_are_rejected() {
-        let check = |name: String, value: String| JobParameters::new().with(name, value).validate();
+        let check = |name: String, value: String| {
+            JobParameters::new()
+                .with(name, value)
+                .validate(RepositoryLayout::V4_3)
+        };
         assert_eq!(check("n".repeat(100), "é".repeat(250)), Ok(()));
         assert!(check("n".repeat(101), String::new()).is_err());
         assert!(
@@ -540,5 +553,26 @@ mod tests {
         );
         assert!(check(String::new(), "v".into()).is_err());
         assert!(check(RUN_ID.into(), "v".into()).is_err());
+        let later = |value: ParameterValue| {
+            let parameters = JobParameters::new().with_parameter("n", value, true);
+            parameters
+                .validate(RepositoryLayout::V5)
+                .map_err(|error| error.to_string())
+        };
+        assert_eq!(later(ParameterValue::String("é".repeat(2_500))), Ok(()));
+        assert!(later(ParameterValue::String("é".repeat(2_501))).is_err());
+        let java = ParameterValue::java("java.time.LocalDate", "2024-01-01".into());
+        assert_eq!(later(java.clone()), Ok(()));
+        let before = JobParameters::new().with_parameter("n", java, true);
+        let error = before.validate(RepositoryLayout::V4_3).unwrap_err().to_string();
+        assert!(
+            error.contains("4.3 has no parameters of type `java.time.LocalDate`"),
+            "{error}"
+        );
+        assert!(
+            later(ParameterValue::Null(ParameterType::Long))
+                .unwrap_err()
+                .contains("no parameters that are null")
+        );
     }
 }

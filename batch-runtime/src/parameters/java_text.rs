@@ -1,0 +1,261 @@
+//! Values as the classes of Java show them, by `toString`.
+
+use jiff::civil;
+
+use crate::clock::Timestamp;
+use crate::time_zone::TimeZone;
+
+/// Formats like `Double.toString`: plain between 10^-3 and 10^7 with at least one fraction digit, else with an exponent.
+pub(super) fn java_double(number: f64) -> String {
+    if number.is_nan() {
+        return "NaN".into();
+    }
+    if number.is_infinite() {
+        return if number > 0.0 { "Infinity" } else { "-Infinity" }.into();
+    }
+    let magnitude = number.abs();
+    if number == 0.0 || (1e-3..1e7).contains(&magnitude) {
+        let plain = number.to_string();
+        return if plain.contains('.') { plain } else { plain + ".0" };
+    }
+    // At least two digits, the nearest ones: 4.9E-324, although 5E-324 would identify the number too.
+    let shortest = format!("{number:e}");
+    let scientific = match shortest.split_once('e') {
+        Some((digits, _)) if !digits.contains('.') => format!("{number:.1e}"),
+        _ => shortest,
+    };
+    scientific.replace('e', "E")
+}
+
+/// From here on, Java and the database of time zones use the same abbreviations: 2010-01-01.
+const SAME_NAMES: i64 = 1_262_304_000_000;
+/// The first day of Java's Gregorian calendar, 1582-10-15.
+const GREGORIAN: i64 = -12_219_292_800_000;
+/// The zones that Java calls by other names.
+const OTHER_NAMES: [&str; 14] = [
+    "Africa/Juba",
+    "Africa/Khartoum",
+    "Africa/Sao_Tome",
+    "Africa/Windhoek",
+    "America/Adak",
+    "America/Atka",
+    "America/Dawson",
+    "America/Metlakatla",
+    "America/Whitehorse",
+    "Canada/Yukon",
+    "Europe/Minsk",
+    "Europe/Simferopol",
+    "Europe/Volgograd",
+    "US/Aleutian",
+];
+
+/// Formats like `java.util.Date.toString` in a time zone, as in `Mon Jan 01 01:00:00 CET 2024`; `None` if Java's text for the zone is not
+/// certain.
+pub(super) fn java_date(time: Timestamp, zone: &TimeZone) -> Option<String> {
+    let (shown, abbreviation) = zone.shown(time)?;
+    let certain_since = match &*abbreviation {
+        "UTC" => GREGORIAN,
+        _ => SAME_NAMES,
+    };
+    let is_name = abbreviation.bytes().all(|byte| byte.is_ascii_uppercase());
+    if time.0 < certain_since || !is_name || OTHER_NAMES.contains(&&*zone.to_string()) {
+        return None;
+    }
+    Some(format!(
+        "{} {abbreviation} {:04}",
+        shown.strftime("%a %b %d %H:%M:%S"),
+        shown.year()
+    ))
+}
+
+/// Formats like `Instant.toString`, as Spring Batch stores dates: the milliseconds only if there are any.
+pub(super) fn java_instant(time: Timestamp) -> String {
+    let text = time.to_string();
+    match text.strip_suffix(".000Z") {
+        Some(seconds) => format!("{seconds}Z"),
+        None => text,
+    }
+}
+
+/// Returns the text of a value in the identity, from the text that Spring Batch stores; `None` if it is not certain.
+pub(super) fn shown(class: &str, stored: &str) -> Option<String> {
+    let is_certain = match class.strip_prefix("java.")? {
+        "lang.Byte" => is_integer(stored) && stored.parse::<i8>().is_ok(),
+        "lang.Short" => is_integer(stored) && stored.parse::<i16>().is_ok(),
+        "lang.Integer" => is_integer(stored) && stored.parse::<i32>().is_ok(),
+        "math.BigInteger" => is_integer(stored),
+        "math.BigDecimal" => is_plain_decimal(stored),
+        "lang.Boolean" => matches!(stored, "true" | "false"),
+        "util.UUID" => is_uuid(stored),
+        "time.LocalDate" => {
+            let date = stored.parse::<civil::Date>();
+            date.is_ok_and(|date| date.to_string() == stored)
+        }
+        "time.LocalTime" => return time(stored),
+        "time.LocalDateTime" => {
+            let (date, time_of_day) = stored.split_once('T')?;
+            let date = shown("java.time.LocalDate", date)?;
+            return Some(format!("{date}T{}", time(time_of_day)?));
+        }
+        _ => false,
+    };
+    is_certain.then(|| stored.to_owned())
+}
+
+/// Without a plus sign, leading zeros and negative zero.
+fn is_integer(text: &str) -> bool {
+    let digits = text.strip_prefix('-').unwrap_or(text);
+    let is_number = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+    is_number && (text == "0" || !digits.starts_with('0'))
+}
+
+/// With at most six fraction digits: `BigDecimal` may show more of them with an exponent.
+fn is_plain_decimal(text: &str) -> bool {
+    let Some((whole, fraction)) = text.split_once('.') else {
+        return is_integer(text);
+    };
+    let has_fraction =
+        (1..=6).contains(&fraction.len()) && fraction.bytes().all(|byte| byte.is_ascii_digit());
+    let is_negative_zero =
+        text.starts_with('-') && text.bytes().all(|byte| matches!(byte, b'-' | b'0' | b'.'));
+    has_fraction && !is_negative_zero && (is_integer(whole) || whole == "-0")
+}
+
+fn is_uuid(text: &str) -> bool {
+    let lengths = text.split('-').map(str::len);
+    let is_hex = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f' | b'-');
+    lengths.eq([8, 4, 4, 4, 12]) && text.bytes().all(is_hex)
+}
+
+/// Formats like `LocalTime.toString`, from a text of ISO 8601: without seconds if they are zero, and with groups of three fraction digits.
+fn time(stored: &str) -> Option<String> {
+    let is_iso = stored
+        .bytes()
+        .all(|byte| matches!(byte, b'0'..=b'9' | b':' | b'.'));
+    let time: civil::Time = stored
+        .parse()
+        .ok()
+        .filter(|_| is_iso && stored.len() >= "00:00".len())?;
+    let mut text = format!("{:02}:{:02}", time.hour(), time.minute());
+    let nanos = time.subsec_nanosecond();
+    if time.second() > 0 || nanos > 0 {
+        text.push_str(&format!(":{:02}", time.second()));
+    }
+    match nanos {
+        0 => {}
+        _ if nanos % 1_000_000 == 0 => text.push_str(&format!(".{:03}", nanos / 1_000_000)),
+        _ if nanos % 1_000 == 0 => text.push_str(&format!(".{:06}", nanos / 1_000)),
+        _ => text.push_str(&format!(".{nanos:09}")),
+    }
+    Some(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn doubles_are_spelled_as_java_does() {
+        let check = |number, text: &str| assert_eq!(java_double(number), text);
+        check(-0.0, "-0.0");
+        check(0.001, "0.001");
+        check(9_999_999.0, "9999999.0");
+        check(1e7, "1.0E7");
+        check(9e-4, "9.0E-4");
+        check(12_345_678.9, "1.23456789E7");
+        check(f64::from_bits(1), "4.9E-324");
+        check(f64::from_bits(2), "9.9E-324");
+        check(-2e23, "-2.0E23");
+        check(f64::MAX, "1.7976931348623157E308");
+        check(f64::NAN, "NaN");
+        check(f64::NEG_INFINITY, "-Infinity");
+    }
+
+    /// Texts that OpenJDK 17 prints. Where it uses a name of its own, the text is not certain.
+    ///
+    /// Spec: REPO-89
+    #[test]
+    fn dates_are_spelled_as_java_does_or_not_at_all() {
+        let check = |millis, zone: &str, text: Option<&str>| {
+            let shown = java_date(Timestamp(millis), &zone.parse().unwrap());
+            assert_eq!(shown.as_deref(), text, "{zone}");
+        };
+        check(1_704_067_200_123, "UTC", Some("Mon Jan 01 00:00:00 UTC 2024"));
+        check(0, "UTC", Some("Thu Jan 01 00:00:00 UTC 1970"));
+        check(
+            1_704_067_200_123,
+            "Europe/Berlin",
+            Some("Mon Jan 01 01:00:00 CET 2024"),
+        );
+        check(
+            1_720_000_000_000,
+            "Europe/Berlin",
+            Some("Wed Jul 03 11:46:40 CEST 2024"),
+        );
+        check(
+            1_720_000_000_000,
+            "Asia/Kolkata",
+            Some("Wed Jul 03 15:16:40 IST 2024"),
+        );
+        check(0, "Europe/London", None);
+        check(1_720_000_000_000, "America/Sao_Paulo", None);
+        check(1_720_000_000_000, "+02:00", None);
+        check(1_720_000_000_000, "America/Adak", None);
+        check(GREGORIAN - 1, "UTC", None);
+        assert_eq!(
+            java_instant(Timestamp(1_704_067_200_123)),
+            "2024-01-01T00:00:00.123Z"
+        );
+        assert_eq!(java_instant(Timestamp(1_704_067_200_000)), "2024-01-01T00:00:00Z");
+    }
+
+    /// Spec: REPO-89
+    #[test]
+    fn values_of_java_are_shown_or_not_certain() {
+        let check = |class: &str, stored: &str, text: Option<&str>| {
+            assert_eq!(shown(class, stored).as_deref(), text, "{class} {stored}");
+        };
+        for (class, certain, uncertain) in [
+            ("java.lang.Byte", "-128", "128"),
+            ("java.lang.Short", "7", "40000"),
+            ("java.lang.Integer", "-5", "05"),
+            ("java.lang.Integer", "0", "-0"),
+            ("java.lang.Integer", "2147483647", "2147483648"),
+            ("java.math.BigInteger", "123456789012345678901234567890", "+1"),
+            ("java.math.BigDecimal", "-0.10", "-0.00"),
+            ("java.math.BigDecimal", "1.100000", "0.0000001"),
+            ("java.math.BigDecimal", "100", "1E+2"),
+            ("java.lang.Boolean", "true", "yes"),
+            (
+                "java.util.UUID",
+                "123e4567-e89b-12d3-a456-426614174000",
+                "123E4567-e89b-12d3-a456-426614174000",
+            ),
+            ("java.time.LocalDate", "2024-01-31", "2024-1-31"),
+            ("java.time.LocalTime", "10:30:05", "10"),
+            (
+                "java.time.LocalDateTime",
+                "2024-01-31T10:30:05",
+                "2024-01-31 10:30:05",
+            ),
+        ] {
+            check(class, certain, Some(certain));
+            check(class, uncertain, None);
+        }
+        check("java.time.LocalTime", "10:30:00", Some("10:30"));
+        check("java.time.LocalTime", "10:30:00.1", Some("10:30:00.100"));
+        check("java.time.LocalTime", "10:30:05.000001", Some("10:30:05.000001"));
+        check(
+            "java.time.LocalTime",
+            "10:30:05.000000001",
+            Some("10:30:05.000000001"),
+        );
+        check(
+            "java.time.LocalDateTime",
+            "2024-01-31T10:30:00",
+            Some("2024-01-31T10:30"),
+        );
+        check("java.util.Locale", "de", None);
+        check("com.example.Kind", "A", None);
+    }
+}

@@ -1,0 +1,83 @@
+//! The layouts of the repository's tables, and what depends on them beside the tables themselves.
+
+use std::fmt;
+use std::str::FromStr;
+
+use super::context_json::MAX_VARCHAR;
+use crate::time_zone::TimeZone;
+
+/// The layout of a repository's tables: that of a version of Spring Batch.
+///
+/// New repositories have the one that the option `layout` of their URL names, by default that of 4.3. That of an existing repository is
+/// found by its columns and sequences.
+///
+/// Spec: REPO-05, REPO-87
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[non_exhaustive]
+pub enum RepositoryLayout {
+    /// 4.3, the layout of the specification's schema.
+    #[default]
+    V4_3,
+    /// 5: parameters of any type of Java, as text.
+    V5,
+    /// 6: as 5, with another name for the sequence of instances.
+    V6,
+}
+
+impl RepositoryLayout {
+    /// All layouts, the oldest first.
+    pub const ALL: [Self; 3] = [Self::V4_3, Self::V5, Self::V6];
+
+    /// Returns whether parameters are stored as text with the class of their type, and the creation of step executions is stored.
+    pub(crate) fn has_typed_parameters(self) -> bool {
+        self >= Self::V5
+    }
+
+    /// Returns the length of a text parameter, in characters.
+    pub(crate) fn max_parameter(self) -> usize {
+        match self {
+            Self::V4_3 => 250,
+            Self::V5 | Self::V6 => 2_500,
+        }
+    }
+}
+
+/// The version of Spring Batch.
+impl fmt::Display for RepositoryLayout {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::V4_3 => "4.3",
+            Self::V5 => "5",
+            Self::V6 => "6",
+        })
+    }
+}
+
+impl FromStr for RepositoryLayout {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let found = Self::ALL.into_iter().find(|layout| layout.to_string() == text);
+        found.ok_or_else(|| format!("unknown layout `{text}`: expected 4.3, 5 or 6"))
+    }
+}
+
+/// How a repository identifies instances and cuts texts.
+#[derive(Clone, Debug)]
+pub(crate) struct RepositoryFormat {
+    pub(crate) layout: RepositoryLayout,
+    /// The zone of the JVMs that share the repository: since Spring Batch 5 the identity contains dates as they show them.
+    pub(crate) zone: TimeZone,
+    /// The length that texts are cut to. Spec: REPO-76
+    pub(crate) max_varchar: usize,
+}
+
+impl Default for RepositoryFormat {
+    fn default() -> Self {
+        Self {
+            layout: RepositoryLayout::default(),
+            zone: TimeZone::UTC,
+            max_varchar: MAX_VARCHAR,
+        }
+    }
+}
