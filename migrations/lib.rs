@@ -41,8 +41,56 @@ pub struct Scripts {
     pub layout_6: Script,
     /// The column for the file of a job, which the layouts of Spring Batch 5 and 6 lack.
     pub definition: Script,
+    /// The scripts that convert tables between the layouts.
+    pub conversion: Conversion,
     /// All tables in one script, in the layout of Spring Batch 4.3.
     pub schema: &'static str,
+}
+
+/// The scripts that convert tables between the layouts of Spring Batch. The runtime runs them, and copies the parameters in between.
+#[derive(Clone, Copy, Debug)]
+pub struct Conversion {
+    /// Adds the creation of step executions, if the tables lack it.
+    pub creation: &'static str,
+    /// From 4.3 to 5.
+    pub to_5: Replacement,
+    /// From 5 to 4.3.
+    pub to_4_3: Replacement,
+    /// Renames the sequence of instances, from 5 to 6.
+    pub to_6: &'static str,
+    /// Renames the sequence of instances, from 6 to 5.
+    pub from_6: &'static str,
+}
+
+/// The scripts that replace the table of parameters.
+#[derive(Clone, Copy, Debug)]
+pub struct Replacement {
+    /// Creates the new table, with `CONVERTED_` after the prefix.
+    pub prepare: &'static str,
+    /// Replaces the old table by the new one, which contains the parameters.
+    pub replace: &'static str,
+    /// Removes what only an interrupted conversion needs.
+    pub complete: &'static str,
+}
+
+macro_rules! conversion {
+    ($folder:literal, $complete_5:expr, $complete_4_3:expr) => {
+        Conversion {
+            creation: include_str!(concat!("convert/", $folder, "/creation.sql")),
+            to_5: Replacement {
+                prepare: include_str!(concat!("convert/", $folder, "/to_5_prepare.sql")),
+                replace: include_str!(concat!("convert/", $folder, "/to_5_replace.sql")),
+                complete: $complete_5,
+            },
+            to_4_3: Replacement {
+                prepare: include_str!(concat!("convert/", $folder, "/to_4_3_prepare.sql")),
+                replace: include_str!(concat!("convert/", $folder, "/to_4_3_replace.sql")),
+                complete: $complete_4_3,
+            },
+            to_6: include_str!(concat!("convert/", $folder, "/to_6.sql")),
+            from_6: include_str!(concat!("convert/", $folder, "/from_6.sql")),
+        }
+    };
 }
 
 macro_rules! script {
@@ -79,6 +127,7 @@ pub const SQLITE: Scripts = Scripts {
     layout_5: script!("layout/sqlite": "0000000000500_spring_batch_5"),
     layout_6: script!("layout/sqlite": "0000000000600_spring_batch_6"),
     definition: script!("layout/sqlite": "0000000000650_definition_of_jobs"),
+    conversion: conversion!("sqlite", "", ""),
     schema: include_str!("schema-sqlite.sql"),
 };
 
@@ -101,6 +150,7 @@ pub const POSTGRESQL: Scripts = Scripts {
     layout_5: script!("layout/postgres": "0000000000500_spring_batch_5"),
     layout_6: script!("layout/postgres": "0000000000600_spring_batch_6"),
     definition: script!("layout/postgres": "0000000000650_definition_of_jobs"),
+    conversion: conversion!("postgres", "", ""),
     schema: include_str!("schema-postgresql.sql"),
 };
 
@@ -124,6 +174,11 @@ pub const MYSQL: Scripts = Scripts {
     layout_5: script!("layout/mysql": "0000000000500_spring_batch_5"),
     layout_6: script!("layout/mysql": "0000000000600_spring_batch_6"),
     definition: script!("layout/mysql": "0000000000650_definition_of_jobs"),
+    conversion: conversion!(
+        "mysql",
+        include_str!("convert/mysql/to_5_complete.sql"),
+        include_str!("convert/mysql/to_4_3_complete.sql")
+    ),
     schema: include_str!("schema-mysql.sql"),
 };
 

@@ -14,6 +14,7 @@ use serde_json::value::RawValue;
 
 use crate::checkpoint::CheckpointInfo;
 use crate::plan::PartitionPlan;
+use crate::repository::RepositoryLayout;
 
 const CLASS_KEY: &str = "@class";
 const CLASS: &str = "java.util.HashMap";
@@ -248,6 +249,29 @@ impl StoredContext {
         }
     }
 
+    /// Returns the context as the programs of a layout read it; `None` if it is so already.
+    pub(crate) fn encoded_for(&self, layout: RepositoryLayout, max_short: usize) -> Option<Self> {
+        if self.text().is_ascii() && self.short.is_ascii() {
+            return None;
+        }
+        let plain = |text: &str| unfolded(text).into_owned();
+        let encoded = match layout.has_typed_parameters() {
+            true => Self {
+                short: plain(&self.short),
+                serialized: self.serialized.as_deref().map(plain),
+            },
+            false => {
+                let bytes = plain(self.text()).into_bytes();
+                let folded = Self {
+                    short: bytes.into_iter().map(char::from).collect(),
+                    serialized: None,
+                };
+                folded.cut_to(max_short)
+            }
+        };
+        (encoded != *self).then_some(encoded)
+    }
+
     /// Encodes `entries` as texts.
     fn new<'a>(
         entries: impl Iterator<Item = (&'a str, &'a str)>,
@@ -404,6 +428,32 @@ mod tests {
         assert_eq!(
             around(101).cut_to(100).serialized.map(|text| text.len()),
             Some(101)
+        );
+    }
+
+    /// Spec: REPO-66, REPO-91
+    #[test]
+    fn a_context_is_encoded_for_the_programs_of_a_layout() {
+        let context = |short: &str, serialized: Option<&str>| StoredContext {
+            short: short.into(),
+            serialized: serialized.map(str::to_owned),
+        };
+        let java = |text: &str| text.bytes().map(char::from).collect::<String>();
+        let plain = context("{\"a\":\"größe 漢\"}", None);
+        let folded = context(&java(&plain.short), None);
+        let encoded = |context: &StoredContext, layout| context.encoded_for(layout, 30);
+        assert_eq!(encoded(&folded, RepositoryLayout::V5).as_ref(), Some(&plain));
+        assert_eq!(encoded(&plain, RepositoryLayout::V4_3).as_ref(), Some(&folded));
+        for (same, layout) in [(&plain, RepositoryLayout::V6), (&folded, RepositoryLayout::V4_3)] {
+            assert_eq!(encoded(same, layout), None);
+        }
+        assert_eq!(encoded(&context("{\"a\":1}", None), RepositoryLayout::V4_3), None);
+        // As bytes the text is longer than the column.
+        let long = "{\"a\":\"漢漢漢漢漢漢漢漢漢\"}";
+        let back = encoded(&context(long, None), RepositoryLayout::V4_3).unwrap();
+        assert_eq!(
+            (back.short.chars().count(), back.serialized),
+            (26, Some(java(long)))
         );
     }
 

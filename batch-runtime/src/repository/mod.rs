@@ -5,6 +5,7 @@
 
 mod archive;
 mod context_json;
+mod conversion;
 mod database_kind;
 mod diesel;
 mod error;
@@ -27,6 +28,7 @@ pub(crate) use context_json::{
     ElementBefore, ElementKind, ElementState, JobState, MAX_VARCHAR, OtherEntries, RestartPosition,
     StepState, StoredContext, TxState,
 };
+pub use conversion::LayoutConversion;
 pub use database_kind::DatabaseKind;
 pub(crate) use diesel::Connector;
 pub use diesel::{ChunkTransaction, DatabaseConnection, RepositoryConnection};

@@ -1,14 +1,16 @@
 //! The URL of a repository: parsing, display without the password, and queries of its tables.
 
 use std::fmt;
+use std::io;
 use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use batch_migrations::{Script, Scripts};
 
+use super::conversion::{Backup, LayoutConversion};
 use super::diesel::{
-    Connector, RepositoryConnection, check_url, connect, current_in, layout_of, missing_migrations,
+    Connector, RepositoryConnection, check_url, connect, convert, current_in, layout_of, missing_migrations,
     named_as_in, open_database, shown_url,
 };
 use super::{DatabaseKind, JobRepository, RepositoryError, RepositoryLayout, memory};
@@ -95,6 +97,51 @@ impl RepositoryUrl {
             Some(missing) if missing.is_empty() => MigrationStatus::UpToDate,
             Some(missing) => MigrationStatus::Pending(missing),
         })
+    }
+
+    /// Finds out what a conversion of the tables to another layout does, and what prevents it. Changes nothing. `zone` is that of
+    /// [`BatchRuntimeBuilder::repository_time_zone`](crate::BatchRuntimeBuilder::repository_time_zone).
+    ///
+    /// # Errors
+    /// When the database cannot be read, has no tables, or has tables that are not up to date; when the repository is in memory.
+    pub fn plan_conversion(
+        &self,
+        to: RepositoryLayout,
+        zone: &TimeZone,
+    ) -> Result<LayoutConversion, RepositoryError> {
+        self.conversion(to, zone, None)
+    }
+
+    /// Converts the tables to another layout, with all values, and with the keys of instances that Spring Batch computes in that layout.
+    /// Each instance is given to `backup` before, as a line that [`JobOperator::import`](crate::JobOperator::import) reads. Programs that
+    /// use the repository have to be ended before, and started again afterwards.
+    ///
+    /// On SQLite and PostgreSQL it is one transaction. If it is interrupted on MySQL or MariaDB, no runtime opens the repository until
+    /// it is repeated; then `backup` may get nothing.
+    ///
+    /// # Errors
+    /// As [`plan_conversion`](Self::plan_conversion); when something prevents the conversion, or the backup fails.
+    ///
+    /// Spec: REPO-91
+    pub fn convert(
+        &self,
+        to: RepositoryLayout,
+        zone: &TimeZone,
+        backup: &mut dyn FnMut(&str) -> io::Result<()>,
+    ) -> Result<LayoutConversion, RepositoryError> {
+        self.conversion(to, zone, Some(backup))
+    }
+
+    fn conversion(
+        &self,
+        to: RepositoryLayout,
+        zone: &TimeZone,
+        backup: Option<Backup<'_>>,
+    ) -> Result<LayoutConversion, RepositoryError> {
+        match self.database() {
+            DatabaseKind::Memory => Err(RepositoryError::InMemory { missing: "tables" }),
+            _ => convert(&self.0, zone, to, backup),
+        }
     }
 
     /// Returns the statements that create the tables on `database`, with the table prefix and the layout of this URL; none for

@@ -8,12 +8,12 @@ use diesel::result::{Error as DieselError, QueryResult};
 use super::connection::RepositoryConnection;
 use super::db_timestamp::DbTimestamp;
 use super::fixed_sql::{FixedSql, FixedText, fixed_sql};
-use super::migrations::{MigrationFailed, Migrations};
+use super::migrations::{Failure, MigrationFailed, Migrations};
 use super::pool::Pool;
 use super::session::Session;
 use crate::execution::StepCounters;
 use crate::ids::StepExecutionId;
-use crate::repository::{Channel, Listener, RepositoryError, StoredContext};
+use crate::repository::{Channel, Listener, RepositoryError, RepositoryLayout, StoredContext};
 use crate::status::BatchStatus;
 
 /// The tickets that a worker wants.
@@ -55,6 +55,10 @@ pub(super) trait Backend: Send + Sync + Sized + 'static {
     const COLUMNS: &'static str;
     /// The scripts that create and upgrade the tables.
     const MIGRATIONS: Migrations;
+    /// Whether each change of a table commits by itself.
+    const COMMITS_SCHEMA_CHANGES: bool = false;
+    /// Whether names are stored in lower case.
+    const HAS_LOWER_CASE_NAMES: bool = false;
 
     /// Opens a connection, ready for use.
     fn connect(&self) -> Result<Self::Connection, RepositoryError>;
@@ -83,6 +87,22 @@ pub(super) trait Backend: Send + Sync + Sized + 'static {
 
     /// Brings the tables up to date, while no other process does so.
     fn migrate(connection: &mut Session<Self::Connection>) -> Result<(), MigrationFailed>;
+
+    /// Runs a conversion of the tables, while no other process changes them: as one transaction, unless changes of tables commit by
+    /// themselves.
+    fn convert<T>(
+        connection: &mut Session<Self::Connection>,
+        work: impl FnOnce(&mut Session<Self::Connection>) -> Result<T, Failure>,
+    ) -> Result<T, Failure>;
+
+    /// Replaces tables with ids by sequences, or the other way round, where Spring Batch does so in a later layout.
+    fn convert_sequences(
+        connection: &mut Session<Self::Connection>,
+        to: RepositoryLayout,
+    ) -> QueryResult<()> {
+        let _ = (connection, to);
+        Ok(())
+    }
 
     /// Returns the damage of the tables and their indexes; `None` if there is none. A server checks its pages itself.
     fn damage(connection: &mut Session<Self::Connection>) -> QueryResult<Option<String>> {

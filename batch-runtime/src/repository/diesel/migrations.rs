@@ -100,6 +100,24 @@ impl Catalog {
         self.has_column("BATCH_STEP_EXECUTION_SEQ.NEXT_NOT_CACHED_VALUE")
     }
 
+    /// Returns whether a conversion to another layout was interrupted.
+    pub(super) fn is_between_layouts(&self) -> bool {
+        self.has_table("BATCH_CONVERTED_JOB_EXECUTION_PARAMS") || self.is_replaced()
+    }
+
+    /// Returns whether an interrupted conversion has replaced the parameters.
+    pub(super) fn is_replaced(&self) -> bool {
+        self.has_table("BATCH_REPLACED_JOB_EXECUTION_PARAMS")
+    }
+
+    pub(super) fn has_creation(&self) -> bool {
+        self.has_column("BATCH_STEP_EXECUTION.CREATE_TIME")
+    }
+
+    pub(super) fn has_instance_sequence_of_6(&self) -> bool {
+        self.has_table("BATCH_JOB_INSTANCE_SEQ")
+    }
+
     /// Returns the layout that the repository has, or will have. Rejects another one than the URL names, and tables between two layouts.
     fn layout_for(&self, wanted: Option<RepositoryLayout>) -> Result<RepositoryLayout, String> {
         let Some(layout) = self.layout() else {
@@ -110,6 +128,12 @@ impl Catalog {
                 "its tables have the layout of Spring Batch {layout}, and the URL says `layout={wanted}`; leave that out, or convert the \
                  tables by `db upgrade --to {wanted}`"
             ));
+        }
+        if self.is_between_layouts() {
+            return Err(
+                "a conversion of its tables was interrupted; run `db upgrade` again, with the same layout"
+                    .into(),
+            );
         }
         if layout.has_typed_parameters() {
             let has_sequence = layout == RepositoryLayout::V6 || self.has_table("BATCH_JOB_SEQ");

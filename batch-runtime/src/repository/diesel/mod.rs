@@ -37,6 +37,7 @@ pub use connection::{DatabaseConnection, RepositoryConnection};
 pub(super) use migrations::current_in;
 pub(crate) use pool::Connector;
 
+use super::conversion::{Backup, LayoutConversion};
 use super::owner::Owner;
 use crate::clock::{Clock, Timestamp};
 use crate::repository::{DatabaseKind, JobRepository, Observations, RepositoryError, RepositoryLayout};
@@ -88,11 +89,7 @@ pub(crate) fn open_database(
     zone: &TimeZone,
 ) -> Result<Arc<dyn JobRepository>, RepositoryError> {
     let database = database_of(url)?;
-    let (url, mut settings) = settings(url, database)?;
-    if database != DatabaseKind::Sqlite {
-        settings.zone = zone.clone();
-    }
-    settings.format.zone = zone.clone();
+    let (url, settings) = settings(url, database, zone)?;
     Ok(match database {
         #[cfg(feature = "sqlite")]
         DatabaseKind::Sqlite => Arc::new(sqlite::open(&url, settings, clock, lease_time)?),
@@ -128,7 +125,11 @@ pub(crate) fn connect(url: &str) -> Result<RepositoryConnection, RepositoryError
 }
 
 /// Splits the settings from the URL that the database's library gets.
-fn settings(url: &str, database: DatabaseKind) -> Result<(String, SessionSettings), RepositoryError> {
+fn settings(
+    url: &str,
+    database: DatabaseKind,
+    zone: &TimeZone,
+) -> Result<(String, SessionSettings), RepositoryError> {
     let (url, own) = own_options(url)?;
     let prefix = own.prefix;
     let prefix = match database {
@@ -144,6 +145,11 @@ fn settings(url: &str, database: DatabaseKind) -> Result<(String, SessionSetting
     if let Some(length) = own.max_varchar {
         settings.format.max_varchar = length;
     }
+    // SQLite's columns hold points in time.
+    if database != DatabaseKind::Sqlite {
+        settings.zone = zone.clone();
+    }
+    settings.format.zone = zone.clone();
     Ok((url, settings))
 }
 
@@ -162,6 +168,30 @@ pub(crate) fn named_as_in(url: &str, statements: &str) -> Result<String, Reposit
     Ok(own.prefix.rename_all(statements))
 }
 
+/// Converts the tables of `url` to another layout; without `backup`, only finds out what that does.
+pub(crate) fn convert(
+    url: &str,
+    zone: &TimeZone,
+    to: RepositoryLayout,
+    backup: Option<Backup<'_>>,
+) -> Result<LayoutConversion, RepositoryError> {
+    let database = database_of(url)?;
+    let (url, settings) = settings(url, database, zone)?;
+    match database {
+        #[cfg(feature = "sqlite")]
+        DatabaseKind::Sqlite => sqlite::convert(&url, settings, to, backup),
+        #[cfg(feature = "postgres")]
+        DatabaseKind::Postgresql => postgres::convert(&url, settings, to, backup),
+        #[cfg(feature = "mysql")]
+        DatabaseKind::Mysql => mysql::convert(&url, settings, to, backup),
+        #[allow(
+            unreachable_patterns,
+            reason = "`database_of` rejects what this build does not support"
+        )]
+        _ => Err(RepositoryError::InMemory { missing: "tables" }),
+    }
+}
+
 /// Returns the layout that a new repository at a URL gets. The URL was checked before.
 pub(crate) fn layout_of(url: &str) -> RepositoryLayout {
     let own = own_options(url).map(|(_, own)| own.layout);
@@ -171,7 +201,7 @@ pub(crate) fn layout_of(url: &str) -> RepositoryLayout {
 /// Returns the names of the migrations that opening `url` would run; `None` if there is no repository yet. Changes nothing.
 pub(crate) fn missing_migrations(url: &str) -> Result<Option<Vec<String>>, RepositoryError> {
     let database = database_of(url)?;
-    let (url, settings) = settings(url, database)?;
+    let (url, settings) = settings(url, database, &TimeZone::UTC)?;
     match database {
         #[cfg(feature = "sqlite")]
         DatabaseKind::Sqlite => sqlite::missing_migrations(&url, settings),

@@ -63,6 +63,27 @@ impl<C> Session<C> {
         self.settings.format.layout
     }
 
+    /// Runs `work` on the tables that a conversion fills, which have another layout. diesel keeps the statements that it has prepared by
+    /// their types: `work` must not use one that was used on the other tables.
+    pub(super) fn on_converted_tables<T>(
+        &mut self,
+        layout: RepositoryLayout,
+        in_lower_case: bool,
+        work: impl FnOnce(&mut Self) -> T,
+    ) -> T {
+        let before = self.settings.clone();
+        self.settings.prefix = before.prefix.of_converted(in_lower_case);
+        self.settings.format.layout = layout;
+        let done = work(self);
+        self.settings = before;
+        done
+    }
+
+    /// Forgets the layout that the URL names.
+    pub(super) fn accept_any_layout(&mut self) {
+        self.settings.wanted_layout = None;
+    }
+
     /// Adopts what the tables say.
     pub(super) fn adopt(&mut self, catalog: &Catalog) {
         self.settings.format.layout = catalog

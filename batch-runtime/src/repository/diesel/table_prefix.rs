@@ -51,6 +51,15 @@ impl TablePrefix {
         Self(self.0.as_deref().map(|prefix| prefix.to_ascii_uppercase().into()))
     }
 
+    /// Returns the prefix of the tables that a conversion fills.
+    pub(super) fn of_converted(&self, in_lower_case: bool) -> Self {
+        let converted = Self(Some(format!("{self}CONVERTED_").into()));
+        match in_lower_case {
+            true => converted.in_lower_case(),
+            false => converted,
+        }
+    }
+
     pub(super) fn is_default(&self) -> bool {
         self.0.is_none()
     }

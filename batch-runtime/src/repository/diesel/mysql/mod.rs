@@ -1,6 +1,7 @@
 //! MySQL and MariaDB: like PostgreSQL, but schema changes commit by themselves, and ids come from tables with one row.
 
 mod schema;
+mod sequences;
 mod sessions;
 
 mod chunk_rows;
@@ -20,7 +21,7 @@ use diesel::sql_types::BigInt;
 
 use super::backend::{Backend, ChunkRows, NewStep, Sequence, TicketRow, UpdatedRows, WantedTickets};
 use super::fixed_sql::{FixedText, fixed_queries, fixed_query, fixed_sql};
-use super::migrations::{MigrationFailed, Migrations};
+use super::migrations::{Failure, MigrationFailed, Migrations};
 use super::pool::Pool;
 use super::session::{RunQueryDsl, Session};
 use crate::repository::owner::nonce_of;
@@ -30,7 +31,7 @@ use per_server::{new_rows, row_locks, session_name, unusable};
 use sessions::SessionNames;
 
 pub(super) use per_server::open;
-pub(super) use per_server::{connect_to, missing_migrations};
+pub(super) use per_server::{connect_to, convert, missing_migrations};
 
 /// The backend of `per_backend` and `per_server`.
 type Db = MysqlDatabase;
@@ -74,29 +75,24 @@ fixed_queries! {
     NextInstances6: "UPDATE BATCH_JOB_INSTANCE_SEQ SET ID = LAST_INSERT_ID(ID + ", ") LIMIT 1";
     NextExecutions: "UPDATE BATCH_JOB_EXECUTION_SEQ SET ID = LAST_INSERT_ID(ID + ", ") LIMIT 1";
     NextSteps: "UPDATE BATCH_STEP_EXECUTION_SEQ SET ID = LAST_INSERT_ID(ID + ", ") LIMIT 1";
-    InstancesFrom5: "WITH RECURSIVE n AS (SELECT 1 AS i UNION ALL SELECT i + 1 FROM n WHERE i < ", ")
-        SELECT NEXT VALUE FOR BATCH_JOB_SEQ FROM n";
-    InstancesFrom6: "WITH RECURSIVE n AS (SELECT 1 AS i UNION ALL SELECT i + 1 FROM n WHERE i < ", ")
-        SELECT NEXT VALUE FOR BATCH_JOB_INSTANCE_SEQ FROM n";
-    ExecutionsFrom: "WITH RECURSIVE n AS (SELECT 1 AS i UNION ALL SELECT i + 1 FROM n WHERE i < ", ")
-        SELECT NEXT VALUE FOR BATCH_JOB_EXECUTION_SEQ FROM n";
-    StepsFrom: "WITH RECURSIVE n AS (SELECT 1 AS i UNION ALL SELECT i + 1 FROM n WHERE i < ", ")
-        SELECT NEXT VALUE FOR BATCH_STEP_EXECUTION_SEQ FROM n";
     SharedExecution: "SELECT JOB_EXECUTION_ID FROM BATCH_JOB_EXECUTION WHERE JOB_EXECUTION_ID = ", " LOCK IN SHARE MODE";
 }
 
-/// Allocates ids from a sequence of MariaDB. Spec: REPO-87
-fn ids_of_sequence(connection: &mut Connection, sequence: Sequence, count: i64) -> QueryResult<Vec<i64>> {
-    let mut ids: Vec<i64> = match sequence {
-        Sequence::Instance if connection.layout() == RepositoryLayout::V6 => {
-            fixed_query::<InstancesFrom6>(count).load(connection)?
-        }
-        Sequence::Instance => fixed_query::<InstancesFrom5>(count).load(connection)?,
-        Sequence::Execution => fixed_query::<ExecutionsFrom>(count).load(connection)?,
-        Sequence::Step => fixed_query::<StepsFrom>(count).load(connection)?,
-    };
-    ids.sort_unstable();
-    Ok(ids)
+/// Runs `work` while no other process of this runtime changes the tables.
+fn with_migration_lock<T>(
+    connection: &mut Connection,
+    work: impl FnOnce(&mut Connection) -> Result<T, Failure>,
+) -> Result<T, Failure> {
+    // The lock's name is the server's, not the database's; it may have 64 characters.
+    let lock = "md5(concat('batch-runtime ', database()))";
+    let take = sql::<diesel::sql_types::Nullable<BigInt>>(&format!("GET_LOCK({lock}, {MIGRATION_WAIT})"));
+    let taken: Option<i64> = diesel::select(take).get_result(connection)?;
+    if taken != Some(1) {
+        return Err("another process has been changing the tables for ten minutes".into());
+    }
+    let done = work(connection);
+    diesel::sql_query(format!("DO RELEASE_LOCK({lock})")).execute(connection)?;
+    done
 }
 
 impl Backend for MysqlDatabase {
@@ -116,6 +112,7 @@ impl Backend for MysqlDatabase {
             AND (@@lower_case_table_names <> 0 OR BINARY LEFT(TABLE_NAME, CHAR_LENGTH('BATCH_')) = BINARY 'BATCH_'
                 OR TABLE_NAME LIKE '\\_\\_diesel%')";
     const MIGRATIONS: Migrations = Migrations(batch_migrations::MYSQL);
+    const COMMITS_SCHEMA_CHANGES: bool = true;
 
     fn connect(&self) -> Result<MysqlConnection, RepositoryError> {
         let connection = MysqlConnection::establish(&self.url);
@@ -133,18 +130,22 @@ impl Backend for MysqlDatabase {
     /// Of two processes that open a new database, the second one finds the migrations applied when it gets the lock. Each
     /// `CREATE` commits by itself; an interrupted migration is run again as a whole and skips what exists.
     fn migrate(connection: &mut Connection) -> Result<(), MigrationFailed> {
-        // The lock's name is the server's, not the database's; it may have 64 characters.
-        let lock = "md5(concat('batch-runtime ', database()))";
-        let take = sql::<diesel::sql_types::Nullable<BigInt>>(&format!("GET_LOCK({lock}, {MIGRATION_WAIT})"));
-        let taken: Option<i64> = diesel::select(take).get_result(connection)?;
-        if taken != Some(1) {
-            let waited = "another process has been changing the tables for ten minutes";
-            return Err(MigrationFailed(waited.into()));
-        }
-        let found = catalog(connection)?;
-        let done = Self::MIGRATIONS.run(connection, &found);
-        diesel::sql_query(format!("DO RELEASE_LOCK({lock})")).execute(connection)?;
-        Ok(done?)
+        let done = with_migration_lock(connection, |connection| {
+            let found = catalog(connection)?;
+            Self::MIGRATIONS.run(connection, &found)
+        });
+        done.map_err(MigrationFailed)
+    }
+
+    fn convert<T>(
+        connection: &mut Connection,
+        work: impl FnOnce(&mut Connection) -> Result<T, Failure>,
+    ) -> Result<T, Failure> {
+        with_migration_lock(connection, work)
+    }
+
+    fn convert_sequences(connection: &mut Connection, to: RepositoryLayout) -> QueryResult<()> {
+        sequences::convert(connection, to)
     }
 
     /// On a connection of its own, so that no other transaction waits for the end of this one. Spec: REPO-20 to REPO-22
@@ -161,7 +162,7 @@ impl Backend for MysqlDatabase {
     ) -> QueryResult<Vec<i64>> {
         let count = i64::try_from(count).unwrap_or(0);
         if connection.settings().has_sequences {
-            return ids_of_sequence(connection, sequence, count);
+            return sequences::next_ids(connection, sequence, count);
         }
         let last: Result<i64, RepositoryError> = pool.write_idempotent("allocate an id", |connection, _| {
             match sequence {

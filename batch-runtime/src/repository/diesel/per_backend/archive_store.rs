@@ -266,7 +266,10 @@ fn delete(connection: &mut Connection, instances: &[i64]) -> QueryResult<()> {
 /// Databases limit the number of values in one statement.
 const MAX_VALUES: usize = 1_000;
 
-fn archived_instance(connection: &mut Connection, instance: JobInstanceId) -> Work<Option<ArchivedInstance>> {
+pub(super) fn archived_instance(
+    connection: &mut Connection,
+    instance: JobInstanceId,
+) -> Work<Option<ArchivedInstance>> {
     let Some(found) = instance_in(connection, instance.0)? else {
         return Ok(None);
     };

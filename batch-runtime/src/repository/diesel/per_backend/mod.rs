@@ -7,6 +7,7 @@ mod archive_store;
 mod claim;
 mod closing;
 pub(super) mod contexts;
+pub(super) mod conversion;
 mod executions;
 mod job_store;
 mod launch_store;

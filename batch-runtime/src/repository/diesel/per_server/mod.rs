@@ -8,6 +8,7 @@ pub(super) mod row_locks;
 #[cfg(test)]
 mod tests;
 
+use super::per_backend::conversion;
 use super::{Db, catalog, schema};
 use crate::repository::RepositoryError;
 use crate::repository::diesel::backend::Backend;
@@ -15,7 +16,7 @@ use crate::repository::diesel::session::Session;
 use crate::repository::diesel::url::shown;
 
 pub(in crate::repository::diesel) use open::open;
-pub(in crate::repository::diesel) use open::{connect_to, missing_migrations};
+pub(in crate::repository::diesel) use open::{connect_to, convert, missing_migrations};
 
 type Connection = Session<<Db as Backend>::Connection>;
 

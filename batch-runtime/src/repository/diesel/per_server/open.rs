@@ -3,8 +3,9 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::{Connection, Db, catalog};
+use super::{Connection, Db, catalog, conversion};
 use crate::clock::Clock;
+use crate::repository::conversion::{Backup, LayoutConversion};
 use crate::repository::diesel::DieselRepository;
 use crate::repository::diesel::backend::Backend;
 use crate::repository::diesel::migrations::{Catalog, Failure, MigrationFailed};
@@ -12,7 +13,7 @@ use crate::repository::diesel::pool::{Pool, Retries};
 use crate::repository::diesel::session::{Session, SessionSettings};
 use crate::repository::diesel::url::shown;
 use crate::repository::owner::Owner;
-use crate::repository::{Observations, RepositoryError};
+use crate::repository::{Observations, RepositoryError, RepositoryLayout};
 
 /// Opens the database of `url` and brings its tables up to date.
 pub(in crate::repository::diesel) fn open(
@@ -68,6 +69,21 @@ pub(in crate::repository::diesel) fn missing_migrations(
             url: shown(url),
             problem,
         })
+}
+
+/// Converts the tables to another layout; without `backup`, only finds out what that does.
+pub(in crate::repository::diesel) fn convert(
+    url: &str,
+    settings: SessionSettings,
+    to: RepositoryLayout,
+    backup: Option<Backup<'_>>,
+) -> Result<LayoutConversion, RepositoryError> {
+    let (_, mut connection, _) = connect(url, settings, &Owner::new(None, 0))?;
+    connection.accept_any_layout();
+    conversion::run(connection, to, backup).map_err(|problem| RepositoryError::Schema {
+        url: shown(url),
+        problem,
+    })
 }
 
 /// Opens the first connection. Waits for a server that is starting, perhaps together with this program.

@@ -19,7 +19,7 @@ use diesel::result::Error as DieselError;
 
 use super::backend::{Backend, ChunkRows, NewStep, Sequence, TicketRow, UpdatedRows, WantedTickets};
 use super::fixed_sql::{FixedText, fixed_queries, fixed_query};
-use super::migrations::{MigrationFailed, Migrations};
+use super::migrations::{Failure, MigrationFailed, Migrations};
 use super::pool::Pool;
 use super::session::{RunQueryDsl, Session};
 use crate::repository::owner::nonce_of;
@@ -29,7 +29,7 @@ use per_server::{new_rows, row_locks, session_name, unusable};
 use schema::job_execution;
 
 pub(super) use per_server::open;
-pub(super) use per_server::{connect_to, missing_migrations};
+pub(super) use per_server::{connect_to, convert, missing_migrations};
 
 /// The backend of `per_backend` and `per_server`.
 type Db = PostgresDatabase;
@@ -82,6 +82,7 @@ impl Backend for PostgresDatabase {
             WHERE c.relkind IN ('r', 'p', 'S') AND pg_catalog.pg_table_is_visible(c.oid)
             AND a.attnum > 0 AND NOT a.attisdropped AND (starts_with(c.relname, 'batch_') OR starts_with(c.relname, '__diesel'))";
     const MIGRATIONS: Migrations = Migrations(batch_migrations::POSTGRESQL);
+    const HAS_LOWER_CASE_NAMES: bool = true;
 
     fn connect(&self) -> Result<PgConnection, RepositoryError> {
         let connection = PgConnection::establish(&sessions::with_timeouts(&self.url));
@@ -105,6 +106,27 @@ impl Backend for PostgresDatabase {
         let found = catalog(connection)?;
         Self::MIGRATIONS.run(connection, &found)?;
         Ok(Transaction::commit_transaction(&mut **connection)?)
+    }
+
+    fn convert<T>(
+        connection: &mut Connection,
+        work: impl FnOnce(&mut Connection) -> Result<T, Failure>,
+    ) -> Result<T, Failure> {
+        // Waits for transactions that use the tables, and lets no other one begin.
+        let tables = [
+            "JOB_INSTANCE",
+            "JOB_EXECUTION",
+            "JOB_EXECUTION_PARAMS",
+            "STEP_EXECUTION",
+        ];
+        let names = tables.map(|table| format!("{}{table}", connection.settings().prefix));
+        let lock = format!("LOCK TABLE {} IN ACCESS EXCLUSIVE MODE", names.join(", "));
+        connection.batch_execute(Self::BEGIN_WRITE)?;
+        connection.batch_execute(&lock)?;
+        // After an error the connection is closed, which rolls back.
+        let done = work(connection)?;
+        connection.batch_execute("COMMIT")?;
+        Ok(done)
     }
 
     fn next_id(pool: &Pool<Self>, connection: &mut Connection, sequence: Sequence) -> QueryResult<i64> {

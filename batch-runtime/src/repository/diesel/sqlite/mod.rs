@@ -30,6 +30,7 @@ use super::one_of::none_of;
 use super::pool::Pool;
 use super::session::{RunQueryDsl, Session, SessionSettings};
 use crate::clock::Clock;
+use crate::repository::conversion::{Backup, LayoutConversion};
 use crate::repository::owner::Owner;
 use crate::repository::{Observations, RepositoryError, RepositoryLayout};
 use file::DatabaseFile;
@@ -100,6 +101,22 @@ pub(super) fn connect(url: &str) -> Result<SqliteConnection, RepositoryError> {
 /// Checks that `url` is valid.
 pub(super) fn check_url(url: &str) -> Result<(), RepositoryError> {
     SqliteDatabase::from_url(url).map(drop)
+}
+
+/// Converts the tables to another layout; without `backup`, only finds out what that does.
+pub(super) fn convert(
+    url: &str,
+    settings: SessionSettings,
+    to: RepositoryLayout,
+    backup: Option<Backup<'_>>,
+) -> Result<LayoutConversion, RepositoryError> {
+    let database = SqliteDatabase::from_url(url)?;
+    let mut connection = Session::new(database.connect_unchanged()?, settings);
+    connection.accept_any_layout();
+    per_backend::conversion::run(connection, to, backup).map_err(|problem| RepositoryError::Schema {
+        url: database.url,
+        problem,
+    })
 }
 
 /// Returns the names of the migrations that opening the repository would run; `None` if there is no repository yet.
@@ -205,6 +222,23 @@ impl Backend for SqliteDatabase {
         let found = catalog(connection)?;
         Self::MIGRATIONS.run(connection, &found)?;
         Ok(Transaction::commit_transaction(&mut **connection)?)
+    }
+
+    /// A table is copied to change its columns, which foreign keys would prevent.
+    fn convert<T>(
+        connection: &mut Connection,
+        work: impl FnOnce(&mut Connection) -> Result<T, Failure>,
+    ) -> Result<T, Failure> {
+        connection.batch_execute("PRAGMA foreign_keys = OFF; BEGIN IMMEDIATE")?;
+        // After an error the connection is closed, which rolls back.
+        let done = work(connection)?;
+        let orphans: Vec<Name> =
+            diesel::sql_query("SELECT \"table\" AS name FROM pragma_foreign_key_check").load(connection)?;
+        if let Some(orphan) = orphans.first() {
+            return Err(format!("its table {} refers to rows that do not exist", orphan.name).into());
+        }
+        connection.batch_execute("COMMIT")?;
+        Ok(done)
     }
 
     fn next_id(_pool: &Pool<Self>, connection: &mut Connection, sequence: Sequence) -> QueryResult<i64> {

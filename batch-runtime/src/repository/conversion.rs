@@ -1,0 +1,55 @@
+//! What a conversion of the tables to another layout does.
+
+use std::io;
+
+use super::RepositoryLayout;
+
+/// Receives an instance as a line of JSON, before the tables are changed.
+pub(crate) type Backup<'a> = &'a mut dyn FnMut(&str) -> io::Result<()>;
+
+/// The number of obstacles that are reported.
+const MAX_OBSTACLES: usize = 20;
+
+/// A conversion of a repository's tables to another layout: what it does, or what prevents it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct LayoutConversion {
+    /// The layout of the tables.
+    pub from: RepositoryLayout,
+    /// The layout that they get.
+    pub to: RepositoryLayout,
+    /// The number of job instances.
+    pub instances: u64,
+    /// The number of instances whose keys are replaced by those of the new layout.
+    pub replaced_keys: u64,
+    /// The number of instances whose keys stay as they are, because Spring Batch did not compute them, or because the new ones are not
+    /// certain: a launch with the same parameters finds them only if their keys are those of the new layout.
+    pub kept_keys: u64,
+    /// The number of parameters of all executions.
+    pub parameters: u64,
+    /// The number of parameters that are null, which Spring Batch 5 and 6 cannot read.
+    pub null_parameters: u64,
+    /// What prevents the conversion: open executions, running workers, values that would be lost. At most 20.
+    pub obstacles: Vec<String>,
+}
+
+impl LayoutConversion {
+    pub(super) fn new(from: RepositoryLayout, to: RepositoryLayout) -> Self {
+        Self {
+            from,
+            to,
+            instances: 0,
+            replaced_keys: 0,
+            kept_keys: 0,
+            parameters: 0,
+            null_parameters: 0,
+            obstacles: Vec::new(),
+        }
+    }
+
+    pub(super) fn add_obstacle(&mut self, obstacle: String) {
+        if self.obstacles.len() < MAX_OBSTACLES {
+            self.obstacles.push(obstacle);
+        }
+    }
+}

@@ -1,0 +1,2 @@
+-- A table, or a sequence of MariaDB.
+RENAME TABLE BATCH_JOB_INSTANCE_SEQ TO BATCH_JOB_SEQ;
