@@ -54,10 +54,10 @@ impl StepLimits {
             return;
         };
         let is_chunk = matches!(body, BoundBody::Chunk(_));
-        let context = context.clone();
-        let mut silence = Silence::since(Instant::now(), context.beats());
+        let mut silence = Silence::since(Instant::now(), context.clone());
         worker.add_limit(move || {
-            (silence.at(Instant::now(), context.beats()) >= limit).then(|| {
+            (silence.at(Instant::now()) >= limit).then(|| {
+                let context = &silence.step;
                 let activity = if is_chunk {
                     format!(" {}", context.activity())
                 } else {
@@ -73,24 +73,31 @@ impl StepLimits {
     }
 }
 
-/// The time without a sign of life.
+/// The time in which a step has not shown that it is alive.
 struct Silence {
+    step: StepContext,
     since: Instant,
-    /// The number of signs at that time.
+    /// The number of heartbeats at that time.
     beats: u64,
 }
 
 impl Silence {
-    fn since(now: Instant, beats: u64) -> Self {
-        Self { since: now, beats }
+    fn since(now: Instant, step: StepContext) -> Self {
+        let beats = step.beats();
+        Self {
+            step,
+            since: now,
+            beats,
+        }
     }
 
-    /// Returns its length now that there were so many signs.
-    fn at(&mut self, now: Instant, beats: u64) -> Duration {
+    /// Returns its length now.
+    fn at(&mut self, now: Instant) -> Duration {
+        let beats = self.step.beats();
         if beats != self.beats {
-            *self = Self::since(now, beats);
+            (self.since, self.beats) = (now, beats);
         }
-        now - self.since
+        now.duration_since(self.since)
     }
 }
 
@@ -112,6 +119,7 @@ pub(super) fn check_size(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ids::StepExecutionId;
 
     /// A step may take longer than its heartbeat if it shows that it is alive.
     ///
@@ -120,9 +128,11 @@ mod tests {
     fn each_heartbeat_begins_the_time_again() {
         let begin = Instant::now();
         let after = |seconds| begin + Duration::from_secs(seconds);
-        let mut silence = Silence::since(begin, 7);
-        assert_eq!(silence.at(after(5), 7), Duration::from_secs(5));
-        assert_eq!(silence.at(after(6), 9), Duration::ZERO);
-        assert_eq!(silence.at(after(9), 9), Duration::from_secs(3));
+        let step = StepContext::new("step", StepExecutionId(1), Default::default(), None);
+        let mut silence = Silence::since(begin, step.clone());
+        assert_eq!(silence.at(after(5)), Duration::from_secs(5));
+        step.heartbeat();
+        assert_eq!(silence.at(after(6)), Duration::ZERO);
+        assert_eq!(silence.at(after(9)), Duration::from_secs(3));
     }
 }

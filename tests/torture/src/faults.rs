@@ -249,13 +249,13 @@ fn operate_beside(world: &World<'_>, fault: &Fault, is_held: bool) -> Checked<Be
 
 /// A live owner is never replaced, and its execution cannot be changed.
 fn must_be_rejected(kind: FaultKind, ended: &Ended) -> Checked {
-    match ended.code {
-        Some(2) if ended.output.contains("is running") => Ok(()),
-        code => Err(Violation::new(
+    match ended.is_rejected_as_running() {
+        true => Ok(()),
+        false => Err(Violation::new(
             Invariant::I8,
             format!(
-                "{kind:?}: a command beside a running execution ended with {code:?}: {}",
-                ended.output
+                "{kind:?}: a command beside a running execution ended with {:?}: {}",
+                ended.code, ended.output
             ),
         )),
     }
@@ -279,7 +279,7 @@ fn frozen(world: &World<'_>, process: &mut Process, is_owner: bool) -> Checked<B
         };
         let runs = ended
             .as_ref()
-            .is_some_and(|ended| !(ended.code == Some(2) && ended.output.contains("is running")));
+            .is_some_and(|ended| !ended.is_rejected_as_running());
         launches.extend(ended);
         if runs {
             break true;
@@ -457,7 +457,7 @@ fn with_context(world: &World<'_>, case: &Case, kind: FaultKind) -> Checked<Dist
     let mut ended = world.launch()?;
     let begin = Instant::now();
     // An owner that has died without its lock file is dead when its lease has expired.
-    while ended.output.contains("is running") && begin.elapsed() < LEASE * 10 {
+    while ended.is_rejected_as_running() && begin.elapsed() < LEASE * 10 {
         thread::sleep(LEASE / 20);
         ended = world.launch()?;
     }

@@ -89,7 +89,7 @@ fn until_complete(world: &World<'_>, case: &Case, tally: &mut Tally) -> Checked 
             }
             Some(0) => {}
             // The lease of a dead owner has not expired.
-            Some(2) if ended.output.contains("is running") => std::thread::sleep(Duration::from_millis(50)),
+            Some(2) if ended.is_rejected_as_running() => std::thread::sleep(Duration::from_millis(50)),
             code => {
                 let what = format!("an undisturbed launch ended with {code:?}: {}", ended.output);
                 return Err(Violation::new(Invariant::I14, what));

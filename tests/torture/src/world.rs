@@ -78,6 +78,13 @@ pub(crate) struct Ended {
     pub(crate) calls: Vec<String>,
 }
 
+impl Ended {
+    /// Returns whether the command was rejected because the job is running.
+    pub(crate) fn is_rejected_as_running(&self) -> bool {
+        self.code == Some(2) && self.output.contains("is running")
+    }
+}
+
 /// What a process gets beside its command.
 #[derive(Default)]
 pub(crate) struct Extras {
