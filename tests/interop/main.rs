@@ -1,7 +1,7 @@
-//! One repository, this runtime and the real Spring Batch 4.3: each program reads, stops and resumes the other's jobs.
+//! One repository, this runtime and the real Spring Batch: each program reads, stops and resumes the other's jobs.
 //!
-//! Spring Batch runs in a JVM of its own (`interop/src`), built by Maven. Jobs of the same name have the same steps in
-//! both programs.
+//! Spring Batch 4.3, 5 or 6 runs in a JVM of its own (`interop/src`), built by Maven. Jobs of the same name have the same
+//! steps in both programs.
 #![cfg(unix)]
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 
@@ -12,4 +12,5 @@ mod shared;
 mod spring;
 mod stopping;
 mod values;
+mod versions;
 mod zones;

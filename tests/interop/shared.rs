@@ -62,13 +62,7 @@ impl Shared {
         let place = Place::new(database, folder.path());
         let mut spring = Spring::in_zone(zone);
         if tables == TablesOf::SpringBatch {
-            if database == Database::Mariadb {
-                // Tables that a server has even if no test started it.
-                let name = place.url().split(['/', '?']).nth(3).unwrap();
-                let alter = format!("ALTER DATABASE {name} CHARACTER SET utf8mb4");
-                place.connect().execute(&alter).unwrap();
-            }
-            spring.done(&place, json!(["make"]));
+            spring.make(&place);
         }
         before(&mut spring, &place);
         let name = format!("shared-{}", NUMBER.fetch_add(1, Ordering::Relaxed));

@@ -3,24 +3,39 @@
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
-use std::sync::OnceLock;
 use std::sync::mpsc::{Receiver, channel};
+use std::sync::{Mutex, OnceLock, PoisonError};
 use std::thread;
 use std::time::Duration;
 
 use batch_tests::database::{Database, Place};
 use serde_json::{Value, json};
 
+/// A version of Spring Batch: 4.3, 5.2 or 6.0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Version {
+    V4,
+    V5,
+    V6,
+}
+
 /// A JVM that waits for its next verb. It exits when its input is closed.
 pub(super) struct Spring {
+    version: Version,
     jvm: Child,
     input: Option<ChildStdin>,
     lines: Receiver<String>,
 }
 
 impl Spring {
+    /// Starts Spring Batch 4.3 in a time zone.
     pub(super) fn in_zone(zone: &str) -> Self {
-        let built = built().display();
+        Self::of(Version::V4, zone)
+    }
+
+    /// Starts a version of Spring Batch in a time zone.
+    pub(super) fn of(version: Version, zone: &str) -> Self {
+        let built = built(version).display();
         let mut jvm = Command::new("java")
             // A short start-up matters more than speed.
             .args(["-XX:TieredStopAtLevel=1", "-Xmx256m", "-cp"])
@@ -35,7 +50,51 @@ impl Spring {
         let output = BufReader::new(jvm.stdout.take().unwrap());
         let (sender, lines) = channel();
         thread::spawn(move || output.lines().try_for_each(|line| sender.send(line.unwrap())));
-        Self { jvm, input, lines }
+        Self {
+            version,
+            jvm,
+            input,
+            lines,
+        }
+    }
+
+    /// Creates the tables in an empty database.
+    pub(super) fn make(&mut self, place: &Place) {
+        if place.database() == Database::Mariadb {
+            // Tables that a server has even if no test started it.
+            let name = place.url().split(['/', '?']).nth(3).unwrap();
+            let alter = format!("ALTER DATABASE {name} CHARACTER SET utf8mb4");
+            place.connect().execute(&alter).unwrap();
+        }
+        self.done(place, json!(["make"]));
+    }
+
+    /// Migrates the tables of the version before, as a user has to: by Spring Batch's script and, on MariaDB, by statements
+    /// that it lacks.
+    pub(super) fn migrate(&mut self, place: &Place) {
+        let is_mariadb = place.database() == Database::Mariadb;
+        if is_mariadb && self.version == Version::V6 {
+            // The script has an error of syntax.
+            let rename = "RENAME TABLE BATCH_JOB_SEQ TO BATCH_JOB_INSTANCE_SEQ";
+            return place.connect().execute(rename).unwrap();
+        }
+        self.done(place, json!(["migrate"]));
+        if is_mariadb {
+            // The script leaves the tables that emulate sequences.
+            for name in [
+                "BATCH_STEP_EXECUTION_SEQ",
+                "BATCH_JOB_EXECUTION_SEQ",
+                "BATCH_JOB_SEQ",
+            ] {
+                let mut connection = place.connect();
+                let last = connection.number(&format!("SELECT ID FROM {name}"));
+                let replace = format!(
+                    "DROP TABLE {name}; CREATE SEQUENCE {name} START WITH {} NOCACHE",
+                    last + 1
+                );
+                connection.execute(&replace).unwrap();
+            }
+        }
     }
 
     /// Sends a verb, and waits for the answer: the result, or the exception.
@@ -74,10 +133,10 @@ impl Spring {
         }
     }
 
-    /// Kills the JVM, and starts another.
+    /// Kills the JVM, and starts another of the same version.
     pub(super) fn dies(&mut self, zone: &str) {
         self.jvm.kill().unwrap();
-        *self = Self::in_zone(zone);
+        *self = Self::of(self.version, zone);
     }
 
     fn line(&mut self) -> String {
@@ -102,14 +161,22 @@ impl Drop for Spring {
 const MISSING: &str = "these tests want Java and Maven: apt-get install default-jdk-headless maven";
 
 /// Returns the folder of the program and its libraries, built by Maven.
-fn built() -> &'static Path {
-    static BUILT: OnceLock<PathBuf> = OnceLock::new();
-    BUILT.get_or_init(|| {
+fn built(version: Version) -> &'static Path {
+    static BUILT: [OnceLock<PathBuf>; 3] = [const { OnceLock::new() }; 3];
+    // Two builds would download the same libraries to the same files.
+    static BUILDING: Mutex<()> = Mutex::new(());
+    let (profile, folder) = match version {
+        Version::V4 => ("4", "interop"),
+        Version::V5 => ("5", "interop-5"),
+        Version::V6 => ("6", "interop-6"),
+    };
+    BUILT[version as usize].get_or_init(|| {
+        let _building = BUILDING.lock().unwrap_or_else(PoisonError::into_inner);
         let test = std::env::current_exe().unwrap();
         let target = test.ancestors().nth(3).unwrap();
-        let built = target.join("interop");
+        let built = target.join(folder);
         let maven = Command::new("mvn")
-            .args(["-q", "-B", "package"])
+            .args(["-q", "-B", "package", "-P", profile])
             .arg(format!("-Dbuilt={}", built.display()))
             .current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/interop"))
             .output()

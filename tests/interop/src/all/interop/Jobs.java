@@ -5,44 +5,39 @@ import java.util.Arrays;
 import java.util.Collections;
 import java.util.Date;
 import java.util.HashMap;
+import java.util.concurrent.CountDownLatch;
 import org.springframework.batch.core.ExitStatus;
 import org.springframework.batch.core.Job;
 import org.springframework.batch.core.Step;
 import org.springframework.batch.core.StepContribution;
 import org.springframework.batch.core.StepExecution;
-import org.springframework.batch.core.job.builder.JobBuilder;
-import org.springframework.batch.core.repository.JobRepository;
 import org.springframework.batch.core.scope.context.ChunkContext;
-import org.springframework.batch.core.step.builder.StepBuilder;
-import org.springframework.batch.core.step.tasklet.Tasklet;
 import org.springframework.batch.item.ExecutionContext;
 import org.springframework.batch.item.ItemProcessor;
 import org.springframework.batch.item.support.AbstractItemCountingItemStreamItemReader;
 import org.springframework.batch.item.support.ListItemReader;
 import org.springframework.batch.repeat.RepeatStatus;
-import org.springframework.transaction.PlatformTransactionManager;
 
 /** The jobs. Those of the same names on the other side have the same steps. */
 final class Jobs {
-    private final JobRepository jobs;
-    private final PlatformTransactionManager transactions;
+    private final Repository repository;
 
-    Jobs(JobRepository jobs, PlatformTransactionManager transactions) {
-        this.jobs = jobs;
-        this.transactions = transactions;
+    Jobs(Repository repository) {
+        this.repository = repository;
     }
 
     Job[] all() {
         return new Job[] {
             job("skips", skipping()),
-            job("prepared", tasklet("prepare", (contribution, chunk) -> RepeatStatus.FINISHED), tasklet("load", this::load)),
-            job("waits", tasklet("wait", this::wait)),
+            job("prepared", repository.tasklet("prepare", Jobs::nothing), repository.tasklet("load", this::load)),
+            job("waits", repository.tasklet("wait", this::wait)),
+            job("crashes", repository.tasklet("first", Jobs::nothing), repository.tasklet("second", this::second)),
             repeating(),
         };
     }
 
     private Job job(String name, Step... steps) {
-        var builder = new JobBuilder(name).repository(jobs).start(steps[0]);
+        var builder = repository.job(name).start(steps[0]);
         for (Step step : Arrays.asList(steps).subList(1, steps.length)) {
             builder = builder.next(step);
         }
@@ -51,17 +46,13 @@ final class Jobs {
 
     /** Runs its step three times in one execution. */
     private Job repeating() {
-        Step again = new StepBuilder("again")
-                .repository(jobs)
-                .transactionManager(transactions)
-                .tasklet((contribution, chunk) -> {
-                    long ran = contribution.getStepExecution().getJobExecution().getStepExecutions().size();
-                    contribution.setExitStatus(new ExitStatus(ran < 3 ? "AGAIN" : "ENOUGH"));
-                    return RepeatStatus.FINISHED;
-                })
-                .build();
-        return new JobBuilder("repeats")
-                .repository(jobs)
+        Step again = repository.tasklet("again", (contribution, chunk) -> {
+            long ran = contribution.getStepExecution().getJobExecution().getStepExecutions().size();
+            contribution.setExitStatus(new ExitStatus(ran < 3 ? "AGAIN" : "ENOUGH"));
+            return RepeatStatus.FINISHED;
+        });
+        return repository
+                .job("repeats")
                 .start(again)
                 .on("AGAIN")
                 .to(again)
@@ -72,16 +63,10 @@ final class Jobs {
                 .build();
     }
 
-    private Step tasklet(String name, Tasklet tasklet) {
-        return new StepBuilder(name).repository(jobs).transactionManager(transactions).tasklet(tasklet).build();
-    }
-
     /** Twenty numbers by fours. */
     private Step skipping() {
-        return new StepBuilder("load")
-                .repository(jobs)
-                .transactionManager(transactions)
-                .<Integer, Integer>chunk(4)
+        return repository
+                .<Integer, Integer>chunk("load", 4)
                 .reader(new Numbers())
                 .processor((ItemProcessor<Integer, Integer>) Jobs::processed)
                 .writer(items -> {})
@@ -108,6 +93,10 @@ final class Jobs {
         return "größer 漢字 😀 ".repeat(400);
     }
 
+    private static RepeatStatus nothing(StepContribution contribution, ChunkContext chunk) {
+        return RepeatStatus.FINISHED;
+    }
+
     /** Fails or says what the parameter {@code load} tells; keeps something of each kind in both contexts. */
     private RepeatStatus load(StepContribution contribution, ChunkContext chunk) {
         StepExecution step = contribution.getStepExecution();
@@ -130,13 +119,23 @@ final class Jobs {
         return RepeatStatus.FINISHED;
     }
 
-    /** Waits until somebody stops it; every turn commits, and looks. */
+    /** Waits until it is stopped; every turn commits, and looks. */
     private RepeatStatus wait(StepContribution contribution, ChunkContext chunk) throws InterruptedException {
         if (contribution.getStepExecution().getCommitCount() == 0) {
             Main.say("waiting " + contribution.getStepExecution().getJobExecutionId());
         }
         Thread.sleep(20);
         return RepeatStatus.CONTINUABLE;
+    }
+
+    /** Completes, but waits until the JVM is killed if the parameter {@code wait} is "yes". */
+    private RepeatStatus second(StepContribution contribution, ChunkContext chunk) throws InterruptedException {
+        StepExecution step = contribution.getStepExecution();
+        Main.say("second " + step.getJobExecutionId());
+        if (step.getJobParameters().getString("wait", "").equals("yes")) {
+            new CountDownLatch(1).await();
+        }
+        return RepeatStatus.FINISHED;
     }
 
     /** The numbers to twenty, with the state that Spring Batch's own readers keep. */

@@ -7,6 +7,7 @@ import java.io.BufferedReader;
 import java.io.InputStreamReader;
 import java.io.PrintStream;
 import java.nio.charset.StandardCharsets;
+import org.springframework.batch.core.DefaultJobKeyGenerator;
 import org.springframework.batch.core.JobExecution;
 
 /**
@@ -27,13 +28,22 @@ public final class Main {
             try {
                 OUT.println("=" + JSON.writeValueAsString(answer(words)));
             } catch (Exception problem) {
-                OUT.println("!" + problem.getClass().getSimpleName() + ": " + String.valueOf(problem).replace('\n', ' '));
+                OUT.println("!" + text(problem));
             }
         }
     }
 
     static void say(String what) {
         OUT.println("*" + what);
+    }
+
+    /** Returns an exception and its causes, in one line. */
+    static String text(Throwable problem) {
+        String text = problem.getClass().getSimpleName() + ": " + problem;
+        for (Throwable cause = problem.getCause(); cause != null; cause = cause.getCause()) {
+            text += ", caused by " + cause;
+        }
+        return text.replace('\n', ' ');
     }
 
     private static JsonNode answer(JsonNode words) throws Exception {
@@ -45,21 +55,31 @@ public final class Main {
             case "make":
                 repository.make();
                 return JSON.nullNode();
+            // Migrates the tables of the version before this one, likewise.
+            case "migrate":
+                repository.migrate(Repository.MIGRATION);
+                return JSON.nullNode();
             // Everything that there is.
             case "read":
-                return new Reading(repository.explorer).everything();
+                return new Reading(repository).everything();
+            // The JOB_KEY of an instance with these parameters.
+            case "key":
+                return JSON.getNodeFactory().textNode(new DefaultJobKeyGenerator().generateKey(Parameters.of(words.get(2))));
             // What the repository says of a job with these parameters, as a launcher asks it.
             case "last":
                 return ended(repository.jobs.getLastJobExecution(words.get(2).asText(), Parameters.of(words.get(3))));
             // Runs a job with these parameters to its end.
             case "run":
-                return ended(repository.launcher.run(
-                        repository.job(words.get(2).asText()), Parameters.of(words.get(3))));
-            // Goes on with an execution, to its end.
+                return ended(repository.run(words.get(2).asText(), Parameters.of(words.get(3))));
+            // Launches this many instances of a job, on this many threads.
+            case "launches":
+                return new Launches(repository, words.get(2).asText())
+                        .all(words.get(3).asInt(), words.get(4).asInt(), words.get(5).asText());
+            // Resumes an execution, to its end.
             case "restart":
-                return ended(repository.explorer.getJobExecution(repository.operator.restart(words.get(2).asLong())));
+                return ended(repository.restart(words.get(2).asLong()));
             case "stop":
-                return JSON.getNodeFactory().booleanNode(repository.operator.stop(words.get(2).asLong()));
+                return JSON.getNodeFactory().booleanNode(repository.stop(words.get(2).asLong()));
             // The milliseconds of a TIMESTAMP, as the driver reads it.
             case "time":
                 return JSON.getNodeFactory().numberNode(repository.time(words.get(2).asText()));

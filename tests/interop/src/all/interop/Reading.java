@@ -3,6 +3,8 @@ package interop;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.sql.Timestamp;
+import java.time.LocalDateTime;
 import java.util.Comparator;
 import java.util.Date;
 import java.util.Map;
@@ -11,20 +13,20 @@ import org.springframework.batch.core.DefaultJobKeyGenerator;
 import org.springframework.batch.core.JobExecution;
 import org.springframework.batch.core.JobInstance;
 import org.springframework.batch.core.StepExecution;
-import org.springframework.batch.core.explore.JobExplorer;
 import org.springframework.batch.item.ExecutionContext;
 
-/** What the explorer sees, as JSON. */
+/** The view of Spring Batch, as JSON. */
 final class Reading {
-    private final JobExplorer explorer;
+    private final Repository repository;
 
-    Reading(JobExplorer explorer) {
-        this.explorer = explorer;
+    Reading(Repository repository) {
+        this.repository = repository;
     }
 
     /** All executions, in the order of their ids. */
     JsonNode everything() {
         Map<Long, JsonNode> executions = new TreeMap<>();
+        var explorer = repository.explorer;
         for (String job : explorer.getJobNames()) {
             for (JobInstance instance : explorer.getJobInstances(job, 0, Integer.MAX_VALUE)) {
                 for (JobExecution execution : explorer.getJobExecutions(instance)) {
@@ -46,9 +48,7 @@ final class Reading {
         shown.put("job", execution.getJobInstance().getJobName());
         // Spring Batch writes the key and never reads it: this is the one by which it would look for the instance.
         shown.put("key", new DefaultJobKeyGenerator().generateKey(execution.getJobParameters()));
-        ArrayNode parameters = shown.putArray("parameters");
-        new TreeMap<>(execution.getJobParameters().getParameters())
-                .forEach((name, parameter) -> parameters.add(Parameters.shown(name, parameter)));
+        Repository.show(execution.getJobParameters(), shown.putArray("parameters"));
         shown.put("status", execution.getStatus().name());
         shown.put("exitStatus", execution.getExitStatus().getExitCode());
         shown.put("exitMessage", execution.getExitStatus().getExitDescription());
@@ -56,7 +56,7 @@ final class Reading {
         time(shown, "started", execution.getStartTime());
         time(shown, "ended", execution.getEndTime());
         time(shown, "lastUpdated", execution.getLastUpdated());
-        shown.put("definition", execution.getJobConfigurationName());
+        shown.put("definition", Repository.definition(execution));
         shown.set("context", context(execution.getExecutionContext()));
         ArrayNode steps = shown.putArray("steps");
         execution.getStepExecutions().stream()
@@ -73,6 +73,9 @@ final class Reading {
         shown.put("status", step.getStatus().name());
         shown.put("exitStatus", step.getExitStatus().getExitCode());
         shown.put("exitMessage", step.getExitStatus().getExitDescription());
+        if (Repository.created(step) != null) {
+            time(shown, "created", Repository.created(step));
+        }
         time(shown, "started", step.getStartTime());
         time(shown, "ended", step.getEndTime());
         time(shown, "lastUpdated", step.getLastUpdated());
@@ -91,6 +94,11 @@ final class Reading {
 
     private static void time(ObjectNode shown, String name, Date time) {
         shown.put(name, time == null ? null : time.getTime());
+    }
+
+    /** Shows a time of Spring Batch 5 and later, which converts it likewise for its columns. */
+    private static void time(ObjectNode shown, String name, LocalDateTime time) {
+        time(shown, name, time == null ? null : Timestamp.valueOf(time));
     }
 
     private static JsonNode context(ExecutionContext context) {
