@@ -3,7 +3,9 @@
 
 use crate::exit_codes::ExitCodes;
 use crate::operator::Imported;
-use crate::repository::{JobState, MAX_VARCHAR, StepState, StoredContext};
+use crate::repository::{
+    JobState, MAX_VARCHAR, RepositoryFormat, RepositoryLayout, StepState, StoredContext,
+};
 use crate::status::BatchStatus;
 use crate::{BatchRuntime, JobOperator};
 
@@ -13,9 +15,14 @@ use crate::{BatchRuntime, JobOperator};
 #[doc(hidden)]
 pub fn context(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
-    for max_short in [100, MAX_VARCHAR] {
+    for (max_short, layout) in [(100, RepositoryLayout::V4_3), (MAX_VARCHAR, RepositoryLayout::V6)] {
+        let format = &RepositoryFormat {
+            layout,
+            max_varchar: max_short,
+            ..RepositoryFormat::default()
+        };
         if let Ok(state) = StepState::decode(&text) {
-            let stored = state.encode(max_short);
+            let stored = state.encode(format);
             check_stored(&stored, max_short);
             let again =
                 StepState::decode(stored.text()).unwrap_or_else(|error| panic!("{error}: {stored:?}"));
@@ -23,11 +30,11 @@ pub fn context(data: &[u8]) {
                 (&again.reader, &again.writer, &again.user_data, &again.termination),
                 (&state.reader, &state.writer, &state.user_data, &state.termination)
             );
-            assert_eq!(again.encode(max_short), stored);
+            assert_eq!(again.encode(format), stored);
         }
         if let Ok(state) = JobState::decode(&text) {
             let stored = state
-                .encode(max_short)
+                .encode(format)
                 .unwrap_or_else(|error| panic!("{error}: {state:?}"));
             check_stored(&stored, max_short);
             let again = JobState::decode(stored.text()).unwrap_or_else(|error| panic!("{error}: {stored:?}"));
@@ -35,7 +42,7 @@ pub fn context(data: &[u8]) {
                 (&again.restart, &again.elements),
                 (&state.restart, &state.elements)
             );
-            assert_eq!(again.encode(max_short).ok().as_ref(), Some(&stored));
+            assert_eq!(again.encode(format).ok().as_ref(), Some(&stored));
         }
     }
 }

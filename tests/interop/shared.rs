@@ -214,6 +214,7 @@ pub(super) fn shown_parameters(parameters: &JobParameters) -> Value {
             ParameterValue::Null(kind) => (NULLS[*kind as usize], Value::Null),
             // The stored value is the text of a reference.
             ParameterValue::Secret(reference) => ("STRING", json!(format!("secret:{reference}"))),
+            ParameterValue::Java(value) => (value.class.as_str(), json!(value.text)),
         };
         json!({ "name": name, "type": kind, "value": value, "identifying": parameter.identifying })
     });

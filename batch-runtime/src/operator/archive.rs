@@ -150,7 +150,7 @@ impl JobOperator {
             let (execution, status) = (JobExecutionId(open.execution), open.status);
             return Err(ArchiveError::NotEnded { execution, status }.into());
         }
-        let archived = archived.cut_to(format.max_varchar).identified_in(format);
+        let archived = archived.converted_to(format);
         if let Some(known) = self.shared.repository.same_instance(&archived)? {
             let id = JobInstanceId(known.instance);
             if known.without_ids() == archived.clone().without_ids() {

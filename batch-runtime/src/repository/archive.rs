@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::context_json::{JobState, StoredContext};
 use super::layout::{RepositoryFormat, RepositoryLayout};
+use super::{JobState, StoredContext};
 use crate::clock::Timestamp;
 use crate::execution::{JobInstance, StepCounters};
 use crate::ids::JobExecutionId;
@@ -112,24 +112,28 @@ impl ArchivedInstance {
         })
     }
 
-    /// Returns the content for columns of `max` characters.
-    pub(crate) fn cut_to(mut self, max: usize) -> Self {
-        let cut = |text: &mut String| *text = text.chars().take(max).collect();
-        for execution in &mut self.executions {
-            cut(&mut execution.exit_message);
-            execution.context = execution.context.take().map(|context| context.cut_to(max));
-            for step in &mut execution.steps {
-                cut(&mut step.exit_message);
-                step.context = step.context.take().map(|context| context.cut_to(max));
-            }
-        }
-        self
-    }
-
-    /// Returns the content with the key of a repository that may have another layout than the one of the export.
+    /// Returns the content for a repository that may have another layout, or narrower columns, than the one of the export.
     ///
     /// Spec: REPO-91
-    pub(crate) fn identified_in(mut self, format: &RepositoryFormat) -> Self {
+    pub(crate) fn converted_to(mut self, format: &RepositoryFormat) -> Self {
+        let cut = |text: &mut String| *text = text.chars().take(format.max_varchar).collect();
+        let convert = |context: &mut Option<StoredContext>| {
+            let stored = context.take();
+            *context = stored.map(|stored| {
+                stored
+                    .converted(None, format)
+                    .unwrap_or(stored)
+                    .cut_to(format.max_varchar)
+            });
+        };
+        for execution in &mut self.executions {
+            cut(&mut execution.exit_message);
+            convert(&mut execution.context);
+            for step in &mut execution.steps {
+                cut(&mut step.exit_message);
+                convert(&mut step.context);
+            }
+        }
         let parameters = self.executions.first().map(ArchivedExecution::job_parameters);
         let key = parameters.and_then(|parameters| parameters.key_instead_of(&self.job_key, format));
         self.job_key = key.unwrap_or(self.job_key);

@@ -5,21 +5,21 @@
 //!
 //! Spec: REPO-66, REPO-69, D-69
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
+use super::{RepositoryFormat, StoredContext};
 use crate::checkpoint::CheckpointInfo;
 use crate::plan::PartitionPlan;
-use crate::repository::RepositoryLayout;
 
-const CLASS_KEY: &str = "@class";
-const CLASS: &str = "java.util.HashMap";
+/// The entry with the class of an object, until Spring Batch 5.
+pub(super) const CLASS_KEY: &str = "@class";
 /// The entries in the context of every step that Spring Batch has executed.
-const SPRING_BATCH_ENTRIES: [&str; 2] = ["batch.taskletType", "batch.stepType"];
+const SPRING_BATCH_ENTRIES: [&str; 3] = ["batch.taskletType", "batch.stepType", "batch.version"];
+/// The start of a context that Java has serialized, in Base64.
+const SERIALIZED_BY_JAVA: &str = "rO0AB";
 /// The width of SHORT_CONTEXT and EXIT_MESSAGE, in characters. Longer contexts go to SERIALIZED_CONTEXT.
 pub(crate) const MAX_VARCHAR: usize = 2_500;
 
@@ -34,6 +34,11 @@ const ELEMENTS: &str = "batch.parallel.elements";
 /// A context that is not one of this runtime or of Spring Batch.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ContextError {
+    #[error(
+        "was serialized by Java, as Spring Batch 5 and 6 do by default, and only the program that wrote it can continue from it; to share \
+         instances, give its repository a Jackson serializer"
+    )]
+    Java,
     #[error("does not contain a JSON object ({0})")]
     Json(#[source] serde_json::Error),
     #[error("has an entry `{key}` that is not a JSON string ({source})")]
@@ -86,8 +91,8 @@ impl StepState {
     }
 
     /// Encodes the context.
-    pub(crate) fn encode(&self, max_short: usize) -> StoredContext {
-        StoredContext::new(self.entries(), &self.other_entries, max_short)
+    pub(crate) fn encode(&self, format: &RepositoryFormat) -> StoredContext {
+        StoredContext::new(self.entries(), &self.other_entries, format)
     }
 
     /// Decodes a context.
@@ -181,7 +186,7 @@ pub(crate) struct JobState {
 
 impl JobState {
     /// Encodes the context.
-    pub(crate) fn encode(&self, max_short: usize) -> Result<StoredContext, serde_json::Error> {
+    pub(crate) fn encode(&self, format: &RepositoryFormat) -> Result<StoredContext, serde_json::Error> {
         let restart = self.restart.as_ref().map(serde_json::to_string).transpose()?;
         let elements = (!self.elements.is_empty())
             .then(|| serde_json::to_string(&self.elements))
@@ -192,13 +197,13 @@ impl JobState {
                 .into_iter()
                 .filter_map(|(key, text)| Some((key, text.as_deref()?))),
             &self.other_entries,
-            max_short,
+            format,
         ))
     }
 
     /// Encodes the initial context of the next execution of the instance.
-    pub(crate) fn for_next(&self, max_short: usize) -> StoredContext {
-        StoredContext::new(std::iter::empty(), &self.other_entries, max_short)
+    pub(crate) fn for_next(&self, format: &RepositoryFormat) -> StoredContext {
+        StoredContext::new(std::iter::empty(), &self.other_entries, format)
     }
 
     /// Decodes a context.
@@ -220,138 +225,6 @@ impl JobState {
     }
 }
 
-/// The two columns of a context row.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub(crate) struct StoredContext {
-    /// SHORT_CONTEXT: the whole context, or its start.
-    pub(crate) short: String,
-    /// SERIALIZED_CONTEXT: the whole context if it does not fit into SHORT_CONTEXT.
-    pub(crate) serialized: Option<String>,
-}
-
-impl StoredContext {
-    /// Returns the whole context.
-    pub(crate) fn text(&self) -> &str {
-        self.serialized.as_ref().unwrap_or(&self.short)
-    }
-
-    /// Returns the context for a narrower SHORT_CONTEXT.
-    pub(crate) fn cut_to(self, max_short: usize) -> Self {
-        if self.short.chars().count() <= max_short {
-            return self;
-        }
-        let text = self.text().to_owned();
-        let start: String = text.chars().take(max_short.saturating_sub(8)).collect();
-        Self {
-            short: format!("{start} ..."),
-            serialized: Some(text),
-        }
-    }
-
-    /// Returns the context as the programs of a layout read it; `None` if it is so already.
-    pub(crate) fn encoded_for(&self, layout: RepositoryLayout, max_short: usize) -> Option<Self> {
-        if self.text().is_ascii() && self.short.is_ascii() {
-            return None;
-        }
-        let plain = |text: &str| unfolded(text).into_owned();
-        let encoded = match layout.has_typed_parameters() {
-            true => Self {
-                short: plain(&self.short),
-                serialized: self.serialized.as_deref().map(plain),
-            },
-            false => {
-                let bytes = plain(self.text()).into_bytes();
-                let folded = Self {
-                    short: bytes.into_iter().map(char::from).collect(),
-                    serialized: None,
-                };
-                folded.cut_to(max_short)
-            }
-        };
-        (encoded != *self).then_some(encoded)
-    }
-
-    /// Encodes `entries` as texts.
-    fn new<'a>(
-        entries: impl Iterator<Item = (&'a str, &'a str)>,
-        other_entries: &OtherEntries,
-        max_short: usize,
-    ) -> Self {
-        let mut text = String::with_capacity(256);
-        let _ = write!(text, "{{\"{CLASS_KEY}\":\"{CLASS}\"");
-        for (key, value) in entries {
-            text.push(',');
-            push_json_string(&mut text, key);
-            text.push(':');
-            push_json_string(&mut text, value);
-        }
-        for (key, json) in other_entries {
-            text.push(',');
-            push_json_string(&mut text, key);
-            text.push(':');
-            push_ascii(&mut text, json);
-        }
-        text.push('}');
-        // The text is pure ASCII, so bytes are characters.
-        if text.len() <= max_short {
-            return Self {
-                short: text,
-                serialized: None,
-            };
-        }
-        let short = format!("{} ...", &text[..max_short.saturating_sub(8)]);
-        Self {
-            short,
-            serialized: Some(text),
-        }
-    }
-}
-
-/// Appends `value` as a JSON string of ASCII characters only: Spring Batch 4.3 reads the bytes as ISO-8859-1.
-fn push_json_string(text: &mut String, value: &str) {
-    text.push('"');
-    let mut rest = value;
-    // Most texts are plain, or have few other characters.
-    while let Some(at) = rest.bytes().position(|byte| !is_plain(byte)) {
-        let (plain, special) = rest.split_at(at);
-        text.push_str(plain);
-        let mut characters = special.chars();
-        match characters.next() {
-            Some('"') => text.push_str("\\\""),
-            Some('\\') => text.push_str("\\\\"),
-            Some(other) => push_escaped(text, other),
-            None => {}
-        }
-        rest = characters.as_str();
-    }
-    text.push_str(rest);
-    text.push('"');
-}
-
-/// Returns whether a character stands for itself in a JSON string.
-fn is_plain(byte: u8) -> bool {
-    matches!(byte, b' '..=b'~') && byte != b'"' && byte != b'\\'
-}
-
-fn push_escaped(text: &mut String, character: char) {
-    let mut units = [0; 2];
-    for unit in character.encode_utf16(&mut units) {
-        let _ = write!(text, "\\u{unit:04x}");
-    }
-}
-
-/// Appends JSON in ASCII; other characters can only occur in its strings.
-fn push_ascii(text: &mut String, json: &str) {
-    for character in json.chars() {
-        if character.is_ascii() {
-            text.push(character);
-        } else {
-            push_escaped(text, character);
-        }
-    }
-}
-
 type Entries = BTreeMap<String, Box<RawValue>>;
 
 /// Takes an entry of the runtime's own. To ignore one that cannot be read would repeat work.
@@ -369,22 +242,23 @@ fn other_entries(entries: Entries) -> OtherEntries {
 }
 
 fn decode_entries(text: &str) -> Result<Entries, ContextError> {
-    serde_json::from_str(&unfolded(text)).map_err(ContextError::Json)
-}
-
-/// Decodes UTF-8 that Spring Batch wrote as characters of ISO-8859-1. Other programs may write the characters themselves.
-fn unfolded(text: &str) -> Cow<'_, str> {
-    if text.is_ascii() {
-        return Cow::Borrowed(text);
-    }
-    let bytes: Result<Vec<u8>, _> = text.chars().map(u8::try_from).collect();
-    let unfolded = bytes.ok().and_then(|bytes| String::from_utf8(bytes).ok());
-    unfolded.map_or(Cow::Borrowed(text), Cow::Owned)
+    serde_json::from_str(text).map_err(|problem| match text.starts_with(SERIALIZED_BY_JAVA) {
+        true => ContextError::Java,
+        false => ContextError::Json(problem),
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::repository::RepositoryLayout;
+
+    fn format_of(layout: RepositoryLayout) -> RepositoryFormat {
+        RepositoryFormat {
+            layout,
+            ..RepositoryFormat::default()
+        }
+    }
 
     fn state(reader: &str) -> StepState {
         StepState {
@@ -397,7 +271,7 @@ mod tests {
     #[test]
     fn a_context_is_ascii_json_and_comes_back() {
         let state = state(r#"{"file":"é漢😀\n","line":3}"#);
-        let stored = state.encode(MAX_VARCHAR);
+        let stored = state.encode(&RepositoryFormat::default());
         assert!(stored.short.is_ascii() && stored.serialized.is_none());
         assert!(
             stored
@@ -406,7 +280,7 @@ mod tests {
         );
         assert_eq!(StepState::decode(&stored.short).unwrap(), state);
         assert_eq!(
-            StepState::default().encode(MAX_VARCHAR).short,
+            StepState::default().encode(&RepositoryFormat::default()).short,
             r#"{"@class":"java.util.HashMap"}"#
         );
     }
@@ -415,8 +289,8 @@ mod tests {
     #[test]
     fn a_long_context_is_whole_in_serialized_context() {
         let around = |length: usize| {
-            let overhead = state("").encode(MAX_VARCHAR).short.len();
-            state(&"x".repeat(length - overhead)).encode(MAX_VARCHAR)
+            let overhead = state("").encode(&RepositoryFormat::default()).short.len();
+            state(&"x".repeat(length - overhead)).encode(&RepositoryFormat::default())
         };
         assert_eq!(around(2_500).serialized, None);
         let long = around(2_501);
@@ -428,32 +302,6 @@ mod tests {
         assert_eq!(
             around(101).cut_to(100).serialized.map(|text| text.len()),
             Some(101)
-        );
-    }
-
-    /// Spec: REPO-66, REPO-91
-    #[test]
-    fn a_context_is_encoded_for_the_programs_of_a_layout() {
-        let context = |short: &str, serialized: Option<&str>| StoredContext {
-            short: short.into(),
-            serialized: serialized.map(str::to_owned),
-        };
-        let java = |text: &str| text.bytes().map(char::from).collect::<String>();
-        let plain = context("{\"a\":\"größe 漢\"}", None);
-        let folded = context(&java(&plain.short), None);
-        let encoded = |context: &StoredContext, layout| context.encoded_for(layout, 30);
-        assert_eq!(encoded(&folded, RepositoryLayout::V5).as_ref(), Some(&plain));
-        assert_eq!(encoded(&plain, RepositoryLayout::V4_3).as_ref(), Some(&folded));
-        for (same, layout) in [(&plain, RepositoryLayout::V6), (&folded, RepositoryLayout::V4_3)] {
-            assert_eq!(encoded(same, layout), None);
-        }
-        assert_eq!(encoded(&context("{\"a\":1}", None), RepositoryLayout::V4_3), None);
-        // As bytes the text is longer than the column.
-        let long = "{\"a\":\"漢漢漢漢漢漢漢漢漢\"}";
-        let back = encoded(&context(long, None), RepositoryLayout::V4_3).unwrap();
-        assert_eq!(
-            (back.short.chars().count(), back.serialized),
-            (26, Some(java(long)))
         );
     }
 
@@ -483,11 +331,14 @@ mod tests {
             )]),
             other_entries: BTreeMap::from([("d".into(), r#"["java.lang.Long",2]"#.into())]),
         };
-        let stored = state.encode(MAX_VARCHAR).unwrap();
+        let stored = state.encode(&RepositoryFormat::default()).unwrap();
         assert_eq!(JobState::decode(&stored.short).unwrap(), state);
-        let empty = StepState::default().encode(MAX_VARCHAR);
+        let empty = StepState::default().encode(&RepositoryFormat::default());
         assert_eq!(JobState::decode(&empty.short).unwrap(), JobState::default());
-        assert_eq!(JobState::default().encode(MAX_VARCHAR).unwrap(), empty);
+        assert_eq!(
+            JobState::default().encode(&RepositoryFormat::default()).unwrap(),
+            empty
+        );
         assert!(JobState::decode(r#"{"batch.restart.position":"step1"}"#).is_err());
         for entry in [
             "batch.reader.checkpoint",
@@ -510,33 +361,41 @@ mod tests {
         }
     }
 
-    /// Entries as Spring Batch stores them: to the digit, and with the bytes of UTF-8 as characters.
+    /// Entries as Spring Batch stores them, to the digit.
     ///
     /// Spec: REPO-66, REPO-69, REPO-75
     #[test]
     fn entries_of_others_are_kept() {
         let json = r#"{"@class":"java.util.HashMap","r.read.count":11,"batch.stepType":"x","größe":"漢","d":["java.math.BigDecimal",1.10],
-            "batch.reader.checkpoint":"\"é\""}"#;
-        let java: String = json.bytes().map(char::from).collect();
-        let state = StepState::decode(&java).unwrap();
+            "batch.reader.checkpoint":"\"é\"","batch.version":"5.2.6"}"#;
+        let state = StepState::decode(json).unwrap();
         assert!(state.of_other_program);
         assert_eq!(state.reader, Some(CheckpointInfo::from_json("\"é\"".into())));
-        let kept = state.encode(MAX_VARCHAR).short;
+        let kept = state.encode(&RepositoryFormat::default()).short;
         assert_eq!(
             kept,
             r#"{"@class":"java.util.HashMap","batch.reader.checkpoint":"\"\u00e9\"","d":["java.math.BigDecimal",1.10],"gr\u00f6\u00dfe":"\u6f22","r.read.count":11}"#
         );
         let again = StepState::decode(&kept).unwrap();
         assert!(!again.of_other_program);
-        assert_eq!(again.encode(MAX_VARCHAR), state.encode(MAX_VARCHAR));
-        let next = JobState::decode(&kept).unwrap().for_next(MAX_VARCHAR).short;
+        let (format, of_6) = (RepositoryFormat::default(), format_of(RepositoryLayout::V6));
+        assert_eq!(again.encode(&format), state.encode(&format));
+        let next = JobState::decode(&kept).unwrap().for_next(&format).short;
         assert_eq!(StepState::decode(&next).unwrap(), again);
-        // Written by a program that uses plain UTF-8.
-        let plain = StepState::decode(r#"{"größe":"漢"}"#).unwrap();
-        assert_eq!(
-            plain.other_entries,
-            BTreeMap::from([("größe".into(), "\"漢\"".into())])
+        let without_class = kept.replace(r#""@class":"java.util.HashMap","#, "");
+        assert_eq!(state.encode(&of_6).short, without_class);
+        assert_eq!(StepState::default().encode(&of_6).short, "{}");
+    }
+
+    /// Spec: REPO-66, REPO-90
+    #[test]
+    fn a_context_that_java_has_serialized_is_recognized() {
+        let problem = StepState::decode("rO0ABXNyABFqYXZhLnV0aWwuSGFzaE1hcA==").unwrap_err();
+        assert!(
+            problem.to_string().starts_with("was serialized by Java"),
+            "{problem}"
         );
-        assert!(StepState::decode("rO0AB").is_err());
+        let problem = JobState::decode("rO").unwrap_err().to_string();
+        assert!(problem.starts_with("does not contain a JSON object"), "{problem}");
     }
 }

@@ -33,6 +33,16 @@ impl RepositoryLayout {
         self >= Self::V5
     }
 
+    /// Returns whether the objects of contexts contain their classes.
+    pub(crate) fn has_classes_in_objects(self) -> bool {
+        self <= Self::V5
+    }
+
+    /// Returns whether Spring Batch stores the bytes of UTF-8 as characters.
+    pub(crate) fn has_bytes_as_characters(self) -> bool {
+        self == Self::V4_3
+    }
+
     /// Returns the length of a text parameter, in characters.
     pub(crate) fn max_parameter(self) -> usize {
         match self {

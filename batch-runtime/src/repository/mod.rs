@@ -19,6 +19,7 @@ mod process;
 mod records;
 mod rules;
 mod store;
+mod stored_context;
 mod url;
 
 pub(crate) use archive::{
@@ -26,7 +27,7 @@ pub(crate) use archive::{
 };
 pub(crate) use context_json::{
     ElementBefore, ElementKind, ElementState, JobState, MAX_VARCHAR, OtherEntries, RestartPosition,
-    StepState, StoredContext, TxState,
+    StepState, TxState,
 };
 pub use conversion::LayoutConversion;
 pub use database_kind::DatabaseKind;
@@ -49,5 +50,6 @@ pub(crate) use store::{
     ArchiveStore, Channel, JobRepository, JobStore, LaunchStore, Listener, OperatorStore, QueueStore,
     StepStore,
 };
+pub(crate) use stored_context::StoredContext;
 pub(crate) use url::open;
 pub use url::{MigrationStatus, RepositoryUrl, SpringBatchVersion};

@@ -9,7 +9,7 @@ use crate::execution::{JobExecution, StepExecution};
 use crate::ids::{JobExecutionId, JobInstanceId, StepExecutionId};
 use crate::repository::{
     ArchiveStore, ArchivedExecution, ArchivedInstance, ArchivedParameter, ArchivedStep, FORMAT,
-    InstanceState, MAX_VARCHAR, RepositoryError, StoredContext, rules,
+    InstanceState, RepositoryError, RepositoryFormat, StoredContext, rules,
 };
 use crate::status::BatchStatus;
 
@@ -130,7 +130,7 @@ fn archived_execution(tables: &Tables, execution: &Execution) -> Result<Archived
     let row = execution.row.clone();
     let context = match &execution.context {
         Some(Context::State(state)) => {
-            let encoded = state.encode(MAX_VARCHAR);
+            let encoded = state.encode(&RepositoryFormat::default());
             Some(
                 encoded
                     .map_err(|error| corrupt(format!("the context of job execution {}", row.id), error))?,
@@ -160,7 +160,7 @@ fn archived_execution(tables: &Tables, execution: &Execution) -> Result<Archived
 fn archived_step(step: &Step) -> ArchivedStep {
     let row = step.row.clone();
     let context: Option<StoredContext> = step.context.as_ref().map(|context| match context {
-        Context::State(state) => state.encode(MAX_VARCHAR),
+        Context::State(state) => state.encode(&RepositoryFormat::default()),
         Context::Text(text) => text.clone(),
     });
     ArchivedStep {

@@ -9,7 +9,9 @@ use crate::execution::{JobExecution, JobInstance, StepExecution};
 use crate::ids::{JobExecutionId, JobInstanceId, StepExecutionId};
 use crate::parameters::JobParameters;
 use crate::repository::rules::{Closing, stored_message};
-use crate::repository::{JobState, Lease, MAX_VARCHAR, RepositoryError, StepState, StoredContext};
+use crate::repository::{
+    JobState, Lease, MAX_VARCHAR, RepositoryError, RepositoryLayout, StepState, StoredContext,
+};
 
 /// All rows.
 #[derive(Default)]
@@ -228,9 +230,8 @@ impl Tables {
             .and_then(|execution| execution.context.as_ref())
         {
             Some(Context::State(state)) => Ok(state.clone()),
-            Some(Context::Text(text)) => {
-                JobState::decode(text.text()).map_err(|problem| corrupt(row(), problem))
-            }
+            Some(Context::Text(text)) => JobState::decode(&text.json(RepositoryLayout::V4_3))
+                .map_err(|problem| corrupt(row(), problem)),
             None => Err(corrupt(row(), "is missing")),
         }
     }
@@ -306,9 +307,11 @@ impl Step {
     pub(super) fn state(&self) -> Result<StepState, RepositoryError> {
         match &self.context {
             Some(Context::State(state)) => Ok(state.clone()),
-            Some(Context::Text(text)) => StepState::decode(text.text()).map_err(|problem| {
-                corrupt(format!("the context of step execution {}", self.row.id), problem)
-            }),
+            Some(Context::Text(text)) => {
+                StepState::decode(&text.json(RepositoryLayout::V4_3)).map_err(|problem| {
+                    corrupt(format!("the context of step execution {}", self.row.id), problem)
+                })
+            }
             // Without a context row the step starts without a checkpoint. Spec: RESTART-17
             None => Ok(StepState::default()),
         }

@@ -12,7 +12,7 @@ use super::schema::{
     partition_ticket, step_context, step_execution,
 };
 use super::step_store::counter_columns;
-use super::{Connection, Db, Repository, Work, rejected};
+use super::{Connection, Db, Repository, Work};
 use crate::execution::{JobInstance, StepExecution};
 use crate::ids::{JobExecutionId, JobInstanceId};
 use crate::repository::diesel::backend::{Backend, NewStep, Sequence};
@@ -299,7 +299,7 @@ fn archived_execution(connection: &mut Connection, id: i64) -> Work<Option<Archi
         .load(connection)?;
     let mut steps = Vec::new();
     for row in rows {
-        let step = row.into_execution(connection.settings()).map_err(rejected)?;
+        let step = row.into_execution(connection)?;
         steps.push(archived_step(connection, step)?);
     }
     Ok(Some(ArchivedExecution {

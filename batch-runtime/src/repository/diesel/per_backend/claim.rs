@@ -11,7 +11,7 @@ use super::lease::{LeaseRow, lease_of};
 use super::parameters::insert_parameters;
 use super::rows::StepRow;
 use super::schema::{job_execution, job_instance, step_context, step_execution};
-use super::{Connection, Db, Repository, Work, corrupt, fenced, rejected};
+use super::{Connection, Db, Repository, Work, corrupt, fenced};
 use crate::execution::JobExecution;
 use crate::ids::{JobExecutionId, StepExecutionId};
 use crate::parameters::JobParameters;
@@ -261,7 +261,7 @@ impl Repository {
             Some(previous) => {
                 context_after(connection, previous.id.0).map_err(TransactionError::into_other)?
             }
-            None => JobState::default().for_next(self.settings.format.max_varchar),
+            None => JobState::default().for_next(&self.settings.format),
         };
         insert_job_context(connection, id, &context)?;
         Ok(id)
@@ -346,7 +346,7 @@ fn check_steps(connection: &mut Connection, steps: &[i64]) -> Work<()> {
         .select(StepRow::as_select())
         .load(connection)?;
     for row in rows {
-        row.into_execution(connection.settings()).map_err(rejected)?;
+        row.into_execution(connection)?;
     }
     let contexts: Vec<(i64, String, Option<String>)> = step_context::table
         .filter(one_of_many(step_context::step_execution_id, steps))
@@ -357,7 +357,11 @@ fn check_steps(connection: &mut Connection, steps: &[i64]) -> Work<()> {
         ))
         .load(connection)?;
     for (step, short, serialized) in contexts {
-        step_state_of(StepExecutionId(step), &StoredContext { short, serialized })?;
+        step_state_of(
+            connection,
+            StepExecutionId(step),
+            &StoredContext { short, serialized },
+        )?;
     }
     Ok(())
 }

@@ -62,15 +62,19 @@ pub(super) fn insert_job_context(
 /// Returns the stored state of a step execution.
 pub(super) fn step_state_in(connection: &mut Connection, step: StepExecutionId) -> Work<StepState> {
     match step_context_in(connection, step.0)? {
-        Some(context) => step_state_of(step, &context),
+        Some(context) => step_state_of(connection, step, &context),
         // Without a context row the step starts without a checkpoint. Spec: RESTART-17
         None => Ok(StepState::default()),
     }
 }
 
 /// Decodes the stored state of a step execution.
-pub(super) fn step_state_of(step: StepExecutionId, context: &StoredContext) -> Work<StepState> {
-    StepState::decode(context.text())
+pub(super) fn step_state_of(
+    connection: &Connection,
+    step: StepExecutionId,
+    context: &StoredContext,
+) -> Work<StepState> {
+    StepState::decode(&context.json(connection.settings().format.layout))
         .map_err(|problem| corrupt(format!("the context of step execution {step}"), problem))
 }
 
@@ -92,8 +96,9 @@ pub(in crate::repository::diesel) fn update_context(
 
 /// Returns the stored state of a job execution. Without its row, a rollback that is still owed would be forgotten.
 pub(super) fn job_state_in(connection: &mut Connection, execution: i64) -> Work<JobState> {
+    let layout = connection.settings().format.layout;
     match job_context_in(connection, execution)? {
-        Some(context) => JobState::decode(context.text())
+        Some(context) => JobState::decode(&context.json(layout))
             .map_err(|problem| corrupt(format!("the context of job execution {execution}"), problem)),
         None => Err(corrupt(
             format!("the context of job execution {execution}"),
@@ -105,8 +110,8 @@ pub(super) fn job_state_in(connection: &mut Connection, execution: i64) -> Work<
 /// Returns the initial context of an execution that follows another one. It keeps the entries of other programs, as they do
 /// themselves.
 pub(super) fn context_after(connection: &mut Connection, execution: i64) -> Work<StoredContext> {
-    let max_short = connection.settings().format.max_varchar;
-    Ok(job_state_in(connection, execution)?.for_next(max_short))
+    let state = job_state_in(connection, execution)?;
+    Ok(state.for_next(&connection.settings().format))
 }
 
 /// Writes the stored state of a job execution.
@@ -116,8 +121,8 @@ pub(super) fn save_job_state(
     state: &JobState,
 ) -> Work<()> {
     let row = || format!("the context of job execution {execution}");
-    let max_short = connection.settings().format.max_varchar;
-    let context = state.encode(max_short).map_err(|error| corrupt(row(), error))?;
+    let context = state.encode(&connection.settings().format);
+    let context = context.map_err(|error| corrupt(row(), error))?;
     let changed = update(job_context::table.find(execution.0))
         .set((
             job_context::short_context.eq(context.short),

@@ -88,7 +88,9 @@ fn convert(
     Db::convert_sequences(connection, to)?;
     together(connection, |connection| {
         replace_keys(connection, &keys)?;
-        Ok(convert_contexts(connection, to)?)
+        // An interrupted conversion may have converted them.
+        let from = (!found.is_replaced()).then_some(plan.from);
+        Ok(convert_contexts(connection, from, to)?)
     })?;
     if catalog(connection)?.is_replaced() {
         execute(connection, replacement.complete)?;
@@ -272,11 +274,9 @@ fn replace_keys(connection: &mut Connection, keys: &NewKeys) -> QueryResult<()> 
     Ok(())
 }
 
-/// Converts the contexts of a table. Spring Batch 4.3 stores the bytes of UTF-8 as characters of ISO-8859-1, later versions store the
-/// characters themselves.
+/// Converts the contexts of a table.
 macro_rules! convert_contexts_of {
-    ($table:ident, $id:ident, $connection:expr, $to:expr) => {{
-        let max_short = $connection.settings().format.max_varchar;
+    ($table:ident, $id:ident, $connection:expr, $from:expr, $to:expr) => {{
         let mut last = i64::MIN;
         loop {
             let page: Vec<(i64, String, Option<String>)> = $table::table
@@ -288,7 +288,7 @@ macro_rules! convert_contexts_of {
             let Some((id, ..)) = page.last() else { break };
             last = *id;
             for (id, short, serialized) in page {
-                let Some(context) = (StoredContext { short, serialized }).encoded_for($to, max_short) else {
+                let Some(context) = (StoredContext { short, serialized }).converted($from, $to) else {
                     continue;
                 };
                 update($table::table.find(id))
@@ -302,8 +302,16 @@ macro_rules! convert_contexts_of {
     }};
 }
 
-fn convert_contexts(connection: &mut Connection, to: RepositoryLayout) -> QueryResult<()> {
-    convert_contexts_of!(step_context, step_execution_id, connection, to);
-    convert_contexts_of!(job_context, job_execution_id, connection, to);
+fn convert_contexts(
+    connection: &mut Connection,
+    from: Option<RepositoryLayout>,
+    to: RepositoryLayout,
+) -> QueryResult<()> {
+    let to = &RepositoryFormat {
+        layout: to,
+        ..connection.settings().format.clone()
+    };
+    convert_contexts_of!(step_context, step_execution_id, connection, from, to);
+    convert_contexts_of!(job_context, job_execution_id, connection, from, to);
     Ok(())
 }

@@ -267,9 +267,8 @@ impl OperatorStore for Repository {
                 .order(step_execution::step_execution_id.asc())
                 .select(StepRow::as_select())
                 .load(connection)?;
-            let settings = connection.settings();
-            let steps = rows.into_iter().map(|row| row.into_execution(settings));
-            steps.collect::<Result<_, _>>().map_err(rejected)
+            let steps = rows.into_iter().map(|row| row.into_execution(connection));
+            steps.collect()
         })
     }
 
@@ -292,7 +291,7 @@ impl OperatorStore for Repository {
             let data = rows.into_iter().filter_map(|(id, short, serialized)| {
                 let context = StoredContext { short, serialized };
                 // A context that cannot be read is reported when the step is resumed.
-                let state = step_state_of(StepExecutionId(id), &context).ok()?;
+                let state = step_state_of(connection, StepExecutionId(id), &context).ok()?;
                 Some((StepExecutionId(id), state.user_data?.as_json().to_owned()))
             });
             Ok(data.collect())

@@ -8,7 +8,7 @@ use super::contexts::step_state_of;
 use super::executions::execution_ids;
 use super::rows::StepRow;
 use super::schema::{step_context, step_execution};
-use super::{Connection, Db, Repository, Work, corrupt, rejected};
+use super::{Connection, Db, Repository, Work, corrupt};
 use crate::execution::StepExecution;
 use crate::ids::{JobInstanceId, StepExecutionId};
 use crate::repository::diesel::backend::{Backend, NewStep, Sequence};
@@ -28,7 +28,7 @@ impl Repository {
         const ACTION: &str = "record partitions";
         let status = BatchStatus::Starting;
         let now = self.now();
-        let context = StepState::default().encode(self.settings.format.max_varchar);
+        let context = StepState::default().encode(&self.settings.format);
         self.pool.write_relaxed(ACTION, |connection, in_doubt| {
             if in_doubt {
                 // Waits for the end of the earlier attempt.
@@ -115,7 +115,7 @@ impl Repository {
                 let context = contexts.remove(&step.id.0);
                 // Without a context row the step has no checkpoint. Spec: RESTART-17
                 let state = context.map_or(Ok(StepState::default()), |context| {
-                    step_state_of(step.id, &context)
+                    step_state_of(connection, step.id, &context)
                 });
                 Ok((step, state?))
             };
@@ -164,6 +164,7 @@ fn rows(connection: &mut Connection, ids: &[i64]) -> Work<Vec<StepExecution>> {
         .order(step_execution::step_execution_id.asc())
         .select(StepRow::as_select())
         .load(connection)?;
-    let into_execution = |row: StepRow| row.into_execution(connection.settings()).map_err(rejected);
-    rows.into_iter().map(into_execution).collect()
+    rows.into_iter()
+        .map(|row| row.into_execution(connection))
+        .collect()
 }

@@ -6,7 +6,7 @@ use super::contexts::step_state_in;
 use super::lease::RELEASED;
 use super::rows::StepRow;
 use super::schema::{instance_lease, job_execution, partition_lease, step_execution};
-use super::{Connection, Db, Repository, Work, fenced_if_none, rejected};
+use super::{Connection, Db, Repository, Work, fenced_if_none};
 use crate::execution::StepExecution;
 use crate::ids::{JobExecutionId, JobInstanceId, StepExecutionId};
 use crate::repository::diesel::backend::Backend;
@@ -322,8 +322,5 @@ pub(super) fn step_in(connection: &mut Connection, id: StepExecutionId) -> Work<
         .select(StepRow::as_select())
         .first(connection)
         .optional()?;
-    let settings = connection.settings();
-    row.map(|row| row.into_execution(settings))
-        .transpose()
-        .map_err(rejected)
+    row.map(|row| row.into_execution(connection)).transpose()
 }

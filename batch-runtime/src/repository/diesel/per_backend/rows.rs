@@ -2,12 +2,13 @@
 
 use diesel::prelude::*;
 
-use super::schema::{job_execution, job_instance, step_execution};
+use super::schema::{created_step, job_execution, job_instance, step_execution};
+use super::{Connection, Work, corrupt, rejected};
 use crate::execution::{JobExecution, JobInstance, StepCounters, StepExecution};
 use crate::ids::{JobExecutionId, JobInstanceId, StepExecutionId};
 use crate::repository::RepositoryError;
 use crate::repository::diesel::db_timestamp::DbTimestamp;
-use crate::repository::diesel::session::SessionSettings;
+use crate::repository::diesel::session::{RunQueryDsl, SessionSettings};
 use crate::status::BatchStatus;
 
 pub(super) fn status_of(
@@ -113,16 +114,23 @@ pub(super) struct StepRow {
 }
 
 impl StepRow {
-    pub(super) fn into_execution(self, settings: &SessionSettings) -> Result<StepExecution, RepositoryError> {
+    pub(super) fn into_execution(self, connection: &mut Connection) -> Work<StepExecution> {
+        let started = match self.start_time.or(self.last_updated) {
+            Some(started) => started,
+            None => created(connection, self.step_execution_id)?,
+        };
+        self.started_at(started, connection.settings()).map_err(rejected)
+    }
+
+    fn started_at(
+        self,
+        started: DbTimestamp,
+        settings: &SessionSettings,
+    ) -> Result<StepExecution, RepositoryError> {
         let row = self;
         let id = row.step_execution_id;
         let count = |value, name| column(value, name, || format!("step execution {id}"));
         let time = |column| settings.to_time(column);
-        let started = row.start_time.or(row.last_updated);
-        let started = started.ok_or_else(|| RepositoryError::Corrupt {
-            row: format!("step execution {id}"),
-            problem: "has neither START_TIME nor LAST_UPDATED".into(),
-        })?;
         Ok(StepExecution {
             id: StepExecutionId(id),
             job_execution_id: JobExecutionId(row.job_execution_id),
@@ -147,4 +155,16 @@ impl StepRow {
             version: row.version,
         })
     }
+}
+
+/// Returns the creation of a step execution, which Spring Batch 6 inserts without any other time.
+fn created(connection: &mut Connection, id: i64) -> Work<DbTimestamp> {
+    if !connection.settings().format.layout.has_typed_parameters() {
+        return Err(corrupt(
+            format!("step execution {id}"),
+            "has neither START_TIME nor LAST_UPDATED",
+        ));
+    }
+    let created = created_step::table.find(id).select(created_step::create_time);
+    Ok(created.first(connection)?)
 }

@@ -100,7 +100,7 @@ impl StepStore for Repository {
                 if let Some((before, state)) = &attempted
                     && let Some(inserted) = inserted_step(connection, lease.execution_id, new.name)?
                 {
-                    let inserted = inserted.into_execution(connection.settings()).map_err(rejected)?;
+                    let inserted = inserted.into_execution(connection)?;
                     self.ensure_held(connection, lease, ACTION)?;
                     return Ok((before.clone(), Some((inserted, state.clone()))));
                 }
@@ -130,7 +130,7 @@ impl StepStore for Repository {
                     now,
                 }],
             )?;
-            insert_step_context(connection, id, &state.encode(self.settings.format.max_varchar))?;
+            insert_step_context(connection, id, &state.encode(&self.settings.format))?;
             let row = rules::new_step(id, lease.execution_id, name, status, self.time(now));
             attempted = Some((history.clone(), state.clone()));
             Ok((history, Some((row, state))))
@@ -321,11 +321,7 @@ impl StepStore for Repository {
             }
             fenced_if_none(changed, ACTION)?;
             if let Some(state) = state {
-                let changed = update_context(
-                    connection,
-                    step.id,
-                    &state.encode(self.settings.format.max_varchar),
-                )?;
+                let changed = update_context(connection, step.id, &state.encode(&self.settings.format))?;
                 require_context(changed, step.id)?;
             }
             if ends_lease {
@@ -413,8 +409,7 @@ fn history_in(
 ) -> Work<StepHistory> {
     let (last, all) = last_step(connection, instance, since, name)?;
     let runs: Vec<StepRun> = all.into_iter().map(HistoryRow::into_run).collect();
-    let last = last.map(|last| last.into_execution(connection.settings()));
-    let last = last.transpose().map_err(rejected)?;
+    let last = last.map(|last| last.into_execution(connection)).transpose()?;
     rules::step_history(last, &runs, since, |step| step_state_in(connection, step))
 }
 
@@ -547,7 +542,7 @@ fn write_rows(
             step: step.id,
             version,
             counters,
-            context: &state.encode(connection.settings().format.max_varchar),
+            context: &state.encode(&connection.settings().format),
             now,
         };
         let updated = Db::update_chunk_rows(connection, &rows)?;

@@ -1,0 +1,393 @@
+//! The columns of a context, as the programs of each layout read and write them.
+//!
+//! Spring Batch 4.3 stores the bytes of UTF-8 as characters of ISO-8859-1, later versions store the characters themselves. Until 5 an
+//! object contains its class as the entry `@class`, since 6 the class precedes it: `["java.util.HashMap",{...}]`.
+//!
+//! Spec: REPO-66, REPO-90
+
+use std::borrow::Cow;
+use std::fmt::{self, Write as _};
+
+use serde::de::{MapAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::value::RawValue;
+
+use super::context_json::{CLASS_KEY, OtherEntries};
+use super::{RepositoryFormat, RepositoryLayout};
+
+/// The class of a context.
+const CLASS: &str = "java.util.HashMap";
+
+/// The two columns of a context row.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(crate) struct StoredContext {
+    /// SHORT_CONTEXT: the whole context, or its start.
+    pub(crate) short: String,
+    /// SERIALIZED_CONTEXT: the whole context if it does not fit into SHORT_CONTEXT.
+    pub(crate) serialized: Option<String>,
+}
+
+impl StoredContext {
+    /// Encodes `entries` as texts, in ASCII, which is the same in all layouts.
+    pub(super) fn new<'a>(
+        entries: impl Iterator<Item = (&'a str, &'a str)>,
+        other_entries: &OtherEntries,
+        format: &RepositoryFormat,
+    ) -> Self {
+        let mut text = String::with_capacity(256);
+        text.push('{');
+        if format.layout.has_classes_in_objects() {
+            push_class(&mut text, CLASS);
+        }
+        for (key, value) in entries {
+            push_key(&mut text, key);
+            push_json_string(&mut text, value);
+        }
+        for (key, json) in other_entries {
+            push_key(&mut text, key);
+            push_ascii(&mut text, json);
+        }
+        text.push('}');
+        // Bytes are characters.
+        if text.len() <= format.max_varchar {
+            return Self {
+                short: text,
+                serialized: None,
+            };
+        }
+        let short = format!("{} ...", &text[..format.max_varchar.saturating_sub(8)]);
+        Self {
+            short,
+            serialized: Some(text),
+        }
+    }
+
+    /// Returns the whole context, as it is stored.
+    pub(crate) fn text(&self) -> &str {
+        self.serialized.as_ref().unwrap_or(&self.short)
+    }
+
+    /// Returns the JSON of the whole context.
+    pub(crate) fn json(&self, layout: RepositoryLayout) -> Cow<'_, str> {
+        match layout.has_bytes_as_characters() {
+            true => unfolded(self.text()),
+            false => Cow::Borrowed(self.text()),
+        }
+    }
+
+    /// Returns the context for a narrower SHORT_CONTEXT.
+    pub(crate) fn cut_to(self, max_short: usize) -> Self {
+        if self.short.chars().count() <= max_short {
+            return self;
+        }
+        let text = self.text().to_owned();
+        let start: String = text.chars().take(max_short.saturating_sub(8)).collect();
+        Self {
+            short: format!("{start} ..."),
+            serialized: Some(text),
+        }
+    }
+
+    /// Returns the context as the programs of another layout read it; `None` if it is so already, or is not JSON, which is never changed.
+    /// `from` is the layout that it is from, if that is known.
+    ///
+    /// Spec: REPO-91
+    pub(crate) fn converted(&self, from: Option<RepositoryLayout>, to: &RepositoryFormat) -> Option<Self> {
+        let json = self.json(from.unwrap_or_default());
+        let mut rewritten = Rewritten::new(to.layout);
+        rewritten.push_root(&serde_json::from_str(&json).ok()?)?;
+        let mut text = match rewritten.is_changed {
+            true => rewritten.text,
+            false => json.into_owned(),
+        };
+        if to.layout.has_bytes_as_characters() && !text.is_ascii() {
+            text = text.into_bytes().into_iter().map(char::from).collect();
+        }
+        let whole = Self {
+            short: text,
+            serialized: None,
+        };
+        (whole.short != self.text()).then(|| whole.cut_to(to.max_varchar))
+    }
+}
+
+/// An object of JSON, with the order of its entries.
+struct Object<'a>(Vec<(Cow<'a, str>, &'a RawValue)>);
+
+impl<'de> Deserialize<'de> for Object<'de> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Entries;
+
+        impl<'de> Visitor<'de> for Entries {
+            type Value = Object<'de>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+                let mut entries = Vec::new();
+                while let Some((key, value)) = map.next_entry::<String, &RawValue>()? {
+                    entries.push((Cow::Owned(key), value));
+                }
+                Ok(Object(entries))
+            }
+        }
+
+        deserializer.deserialize_map(Entries)
+    }
+}
+
+impl<'a> Object<'a> {
+    /// Returns its class, if that is one of its entries.
+    fn class(&self) -> Option<String> {
+        let entry = self.0.iter().find(|(key, _)| key == CLASS_KEY);
+        entry.and_then(|(_, class)| serde_json::from_str(class.get()).ok())
+    }
+}
+
+/// JSON whose objects contain their classes, or follow them.
+struct Rewritten {
+    text: String,
+    has_classes_in_objects: bool,
+    /// Whether a class has another place than before.
+    is_changed: bool,
+}
+
+impl Rewritten {
+    fn new(layout: RepositoryLayout) -> Self {
+        Self {
+            text: String::new(),
+            has_classes_in_objects: layout.has_classes_in_objects(),
+            is_changed: false,
+        }
+    }
+
+    /// Appends a context; only as an entry its class is a part of it. `None` if it is no JSON.
+    fn push_root(&mut self, root: &Object<'_>) -> Option<()> {
+        let class = self.has_classes_in_objects.then_some(CLASS);
+        self.is_changed = class.is_some() != root.class().is_some();
+        self.push_object(root, class)
+    }
+
+    /// Appends an object, with `class` as an entry, if that is given.
+    fn push_object(&mut self, object: &Object<'_>, class: Option<&str>) -> Option<()> {
+        self.text.push('{');
+        if let Some(class) = class {
+            push_class(&mut self.text, class);
+        }
+        for (key, value) in object.0.iter().filter(|(key, _)| key != CLASS_KEY) {
+            push_key(&mut self.text, key);
+            self.push_value(value)?;
+        }
+        self.text.push('}');
+        Some(())
+    }
+
+    fn push_value(&mut self, value: &RawValue) -> Option<()> {
+        let json = value.get();
+        match json.as_bytes().first() {
+            Some(b'{') => {
+                let object: Object<'_> = serde_json::from_str(json).ok()?;
+                match object.class() {
+                    Some(class) if !self.has_classes_in_objects => {
+                        self.is_changed = true;
+                        self.text.push('[');
+                        push_json_string(&mut self.text, &class);
+                        self.text.push(',');
+                        self.push_object(&object, None)?;
+                        self.text.push(']');
+                    }
+                    class => self.push_object(&object, class.as_deref())?,
+                }
+            }
+            Some(b'[') => self.push_array(&serde_json::from_str::<Vec<&RawValue>>(json).ok()?)?,
+            _ => self.text.push_str(json),
+        }
+        Some(())
+    }
+
+    fn push_array(&mut self, values: &[&RawValue]) -> Option<()> {
+        if let ([class, object], true) = (values, self.has_classes_in_objects)
+            && let Ok(class) = serde_json::from_str::<String>(class.get())
+            && let Ok(object) = serde_json::from_str::<Object<'_>>(object.get())
+            && object.class().is_none()
+        {
+            self.is_changed = true;
+            return self.push_object(&object, Some(&class));
+        }
+        for (index, value) in values.iter().enumerate() {
+            self.text.push(if index == 0 { '[' } else { ',' });
+            self.push_value(value)?;
+        }
+        self.text.push_str(if values.is_empty() { "[]" } else { "]" });
+        Some(())
+    }
+}
+
+fn push_class(text: &mut String, class: &str) {
+    push_key(text, CLASS_KEY);
+    push_json_string(text, class);
+}
+
+/// Appends the key of the next entry.
+fn push_key(text: &mut String, key: &str) {
+    if !text.ends_with('{') {
+        text.push(',');
+    }
+    push_json_string(text, key);
+    text.push(':');
+}
+
+/// Appends `value` as a JSON string of ASCII characters only, which all versions of Spring Batch read alike.
+fn push_json_string(text: &mut String, value: &str) {
+    text.push('"');
+    let mut rest = value;
+    // Most texts are plain, or have few other characters.
+    while let Some(at) = rest.bytes().position(|byte| !is_plain(byte)) {
+        let (plain, special) = rest.split_at(at);
+        text.push_str(plain);
+        let mut characters = special.chars();
+        match characters.next() {
+            Some('"') => text.push_str("\\\""),
+            Some('\\') => text.push_str("\\\\"),
+            Some(other) => push_escaped(text, other),
+            None => {}
+        }
+        rest = characters.as_str();
+    }
+    text.push_str(rest);
+    text.push('"');
+}
+
+/// Returns whether a character stands for itself in a JSON string.
+fn is_plain(byte: u8) -> bool {
+    matches!(byte, b' '..=b'~') && byte != b'"' && byte != b'\\'
+}
+
+fn push_escaped(text: &mut String, character: char) {
+    let mut units = [0; 2];
+    for unit in character.encode_utf16(&mut units) {
+        let _ = write!(text, "\\u{unit:04x}");
+    }
+}
+
+/// Appends JSON in ASCII; other characters can only occur in its strings.
+fn push_ascii(text: &mut String, json: &str) {
+    for character in json.chars() {
+        if character.is_ascii() {
+            text.push(character);
+        } else {
+            push_escaped(text, character);
+        }
+    }
+}
+
+/// Decodes UTF-8 that Spring Batch wrote as characters of ISO-8859-1. Other programs may write the characters themselves.
+fn unfolded(text: &str) -> Cow<'_, str> {
+    if text.is_ascii() {
+        return Cow::Borrowed(text);
+    }
+    let bytes: Result<Vec<u8>, _> = text.chars().map(u8::try_from).collect();
+    let unfolded = bytes.ok().and_then(|bytes| String::from_utf8(bytes).ok());
+    unfolded.map_or(Cow::Borrowed(text), Cow::Owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn context(short: &str) -> StoredContext {
+        StoredContext {
+            short: short.into(),
+            serialized: None,
+        }
+    }
+
+    /// Returns the bytes of UTF-8 as characters.
+    fn folded(text: &str) -> String {
+        text.bytes().map(char::from).collect()
+    }
+
+    fn format_of(layout: RepositoryLayout, max_varchar: usize) -> RepositoryFormat {
+        RepositoryFormat {
+            layout,
+            max_varchar,
+            ..RepositoryFormat::default()
+        }
+    }
+
+    /// As Spring Batch 4.3, 5 and 6 write the same context.
+    ///
+    /// Spec: REPO-66, REPO-91
+    #[test]
+    fn a_context_is_converted_to_any_layout() {
+        let of_5 = r#"{"@class":"java.util.HashMap","d":["java.util.Date",5],"größe":"漢 Ã¶ \uD83D\uDE00","l":["java.util.ArrayList",["a",
+            ["java.math.BigDecimal",1.10],{"@class":"app.Row","n":-0.0,"in":{"@class":"java.util.HashMap"}}]],"e":[]}"#;
+        let of_6 = r#"{"d":["java.util.Date",5],"gr\u00f6\u00dfe":"漢 Ã¶ \uD83D\uDE00","l":["java.util.ArrayList",["a",["java.math.BigDecimal",1.10],["app.Row",{"n":-0.0,"in":["java.util.HashMap",{}]}]]],"e":[]}"#;
+        let of_4 = folded(of_5);
+        let all = [
+            (RepositoryLayout::V4_3, &*of_4),
+            (RepositoryLayout::V5, of_5),
+            (RepositoryLayout::V6, of_6),
+        ];
+        let value = |context: &StoredContext, layout| -> serde_json::Value {
+            serde_json::from_str(&context.json(layout)).unwrap()
+        };
+        for (from, text) in all {
+            for (to, expected) in all {
+                let format = format_of(to, 2_500);
+                let converted = context(text).converted(Some(from), &format);
+                if from == to {
+                    assert_eq!(converted, None, "{from} to {to}");
+                    continue;
+                }
+                let converted = converted.unwrap();
+                assert_eq!(
+                    value(&converted, to),
+                    value(&context(expected), to),
+                    "{from} to {to}"
+                );
+                assert_eq!(converted.converted(Some(to), &format), None, "{from} to {to}");
+            }
+        }
+    }
+
+    /// Spec: REPO-91
+    #[test]
+    fn what_is_not_json_is_never_changed() {
+        for text in [
+            "rO0ABXNyABFqYXZhLnV0aWwuSGFzaE1hcA==",
+            "",
+            "[1]",
+            r#"{"a":}"#,
+            "größe",
+        ] {
+            for to in RepositoryLayout::ALL {
+                assert_eq!(
+                    context(text).converted(None, &format_of(to, 2_500)),
+                    None,
+                    "{text} to {to}"
+                );
+            }
+        }
+    }
+
+    /// Spec: REPO-66, REPO-91
+    #[test]
+    fn a_converted_context_has_the_width_of_the_column() {
+        let long = r#"{"@class":"java.util.HashMap","a":"漢漢漢漢漢漢漢漢漢"}"#;
+        let format = format_of(RepositoryLayout::V4_3, 60);
+        let back = context(long)
+            .converted(Some(RepositoryLayout::V5), &format)
+            .unwrap();
+        assert_eq!(
+            (back.short.chars().count(), back.serialized.as_deref()),
+            (56, Some(&*folded(long)))
+        );
+        // Where it is from is not known.
+        let format = format_of(RepositoryLayout::V5, 60);
+        assert_eq!(back.converted(None, &format), Some(context(long)));
+    }
+}
