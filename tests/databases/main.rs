@@ -4,6 +4,7 @@
 #[cfg(feature = "servers")]
 mod commands;
 mod contention;
+mod conversion;
 #[cfg(feature = "servers")]
 mod crash;
 mod damage;

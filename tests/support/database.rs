@@ -68,6 +68,12 @@ impl Place {
         self
     }
 
+    /// Returns the same database without the options of the runtime's in the URL.
+    pub fn without_options(mut self) -> Self {
+        self.url = self.plain_url();
+        self
+    }
+
     /// Returns a database that the caller has created.
     pub fn existing(database: Database, url: String) -> Self {
         Self { database, url }
@@ -111,7 +117,6 @@ impl Place {
 
 impl Place {
     /// Returns the URL without the option that only the runtime knows.
-    #[cfg(feature = "servers")]
     fn plain_url(&self) -> String {
         let (place, options) = self.url.split_once('?').unwrap_or((&self.url, ""));
         let options = options.split('&').filter(|option| !option.starts_with("layout="));

@@ -1,15 +1,19 @@
 //! `db`: the tables of the repository.
 
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use batch_runtime::repository::{
-    DatabaseKind, MigrationStatus, RepositoryError, RepositoryUrl, SpringBatchVersion,
+    DatabaseKind, LayoutConversion, MigrationStatus, RepositoryError, RepositoryLayout, RepositoryUrl,
+    SpringBatchVersion,
 };
 use clap::{Args, Subcommand, ValueEnum};
 
 use crate::error::CliError;
 use crate::print::{out, outln};
-use crate::session::{Outcome, Session};
+use crate::session::{Outcome, Session, exit_code};
 
 /// The tables of the repository
 #[derive(Args, Debug)]
@@ -24,6 +28,11 @@ enum Action {
     Status,
     /// Creates the tables, or brings them up to date, as every start does
     Migrate,
+    /// Converts the tables to the layout of another version of Spring Batch
+    ///
+    /// Keeps all values, and gives instances the keys that this version computes. End all programs that use the repository before. On
+    /// SQLite and PostgreSQL nothing is changed if it fails; on MySQL and MariaDB, repeat it.
+    Upgrade(Upgrade),
     /// Prints the statements that create the tables
     ///
     /// The statements do not record that they were run. After they were run by hand, `db status` reports "not up to date"
@@ -36,6 +45,19 @@ enum Action {
         #[arg(long, value_enum, value_name = "VERSION")]
         upgrade_from: Option<Version>,
     },
+}
+
+#[derive(Args, Debug)]
+struct Upgrade {
+    /// Version of Spring Batch: 4.3, 5 or 6
+    #[arg(long, value_name = "VERSION")]
+    to: RepositoryLayout,
+    /// Only reports what would be changed, and what prevents it
+    #[arg(long)]
+    dry_run: bool,
+    /// New file that gets all instances before, as lines of JSON that `import` reads
+    #[arg(long, value_name = "FILE", required_unless_present = "dry_run")]
+    backup: Option<PathBuf>,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -99,6 +121,7 @@ impl Db {
                 session.create()?;
                 outln!("`{url}` is up to date");
             }
+            Action::Upgrade(upgrade) => return upgrade.run(session),
             Action::ExportSchema {
                 database,
                 upgrade_from,
@@ -112,6 +135,86 @@ impl Db {
             }
         }
         Ok(ExitCode::SUCCESS)
+    }
+}
+
+impl Upgrade {
+    /// The exit code of a dry run reports to scripts whether the conversion can be done.
+    fn run(self, session: &Session) -> Outcome {
+        let (url, zone) = (
+            &session.settings.repository,
+            &session.settings.repository_time_zone,
+        );
+        let converted = match self.backup.filter(|_| !self.dry_run) {
+            None => url.plan_conversion(self.to, zone)?,
+            Some(path) => url.convert(self.to, zone, &mut Backup { path, file: None })?,
+        };
+        print_conversion(url, &converted, self.dry_run);
+        Ok(exit_code(converted.obstacles.is_empty()))
+    }
+}
+
+fn print_conversion(url: &RepositoryUrl, conversion: &LayoutConversion, is_plan: bool) {
+    let (from, to) = (conversion.from, conversion.to);
+    let verb = if is_plan { "would be" } else { "is" };
+    match from == to {
+        true => outln!("`{url}` has the layout of Spring Batch {to}"),
+        false => outln!("`{url}` {verb} converted from the layout of Spring Batch {from} to that of {to}"),
+    }
+    let (instances, replaced) = (conversion.instances, conversion.replaced_keys);
+    outln!("  keys replaced: {replaced} of {instances}");
+    if conversion.kept_keys > 0 {
+        let kept = conversion.kept_keys;
+        outln!("  keys kept: {kept}, because Spring Batch {to} may compute others: see the guide");
+    }
+    outln!("  parameters: {}", conversion.parameters);
+    if conversion.null_parameters > 0 && to != RepositoryLayout::V4_3 {
+        let nulls = conversion.null_parameters;
+        outln!("  null parameters: {nulls}, whose executions Spring Batch {to} cannot read");
+    }
+    if !conversion.obstacles.is_empty() {
+        outln!("  cannot be converted:");
+        let obstacles = conversion.obstacles.iter();
+        obstacles.for_each(|obstacle| outln!("    {obstacle}"));
+    }
+}
+
+/// A new file, created with its first line: an interrupted conversion has written one already. `flush` reaches the disk.
+struct Backup {
+    path: PathBuf,
+    file: Option<File>,
+}
+
+impl Backup {
+    fn create(&self) -> io::Result<File> {
+        let mut options = OpenOptions::new();
+        options.write(true).create_new(true);
+        // It holds all parameters, which may be confidential.
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        options.open(&self.path)
+    }
+
+    fn named(&self, error: &io::Error) -> io::Error {
+        let path = self.path.display();
+        io::Error::new(error.kind(), format!("cannot write the backup `{path}`: {error}"))
+    }
+}
+
+impl Write for Backup {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let mut file = match self.file.take() {
+            Some(file) => file,
+            None => self.create().map_err(|error| self.named(&error))?,
+        };
+        let written = file.write(bytes).map_err(|error| self.named(&error));
+        self.file = Some(file);
+        written
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        let synced = self.file.as_ref().map_or(Ok(()), File::sync_all);
+        synced.map_err(|error| self.named(&error))
     }
 }
 

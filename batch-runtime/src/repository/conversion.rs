@@ -4,8 +4,8 @@ use std::io;
 
 use super::RepositoryLayout;
 
-/// Receives an instance as a line of JSON, before the tables are changed.
-pub(crate) type Backup<'a> = &'a mut dyn FnMut(&str) -> io::Result<()>;
+/// Receives all instances as lines of JSON, and is flushed before the tables are changed.
+pub(crate) type Backup<'a> = &'a mut dyn io::Write;
 
 /// The number of obstacles that are reported.
 const MAX_OBSTACLES: usize = 20;

@@ -113,11 +113,13 @@ impl RepositoryUrl {
     }
 
     /// Converts the tables to another layout, with all values, and with the keys of instances that Spring Batch computes in that layout.
-    /// Each instance is given to `backup` before, as a line that [`JobOperator::import`](crate::JobOperator::import) reads. Programs that
-    /// use the repository have to be ended before, and started again afterwards.
+    /// Programs that use the repository have to be ended before, and started again afterwards.
+    ///
+    /// Before the tables are changed, each instance is written to `backup`, as a line that
+    /// [`JobOperator::import`](crate::JobOperator::import) reads, and `backup` is flushed.
     ///
     /// On SQLite and PostgreSQL it is one transaction. If it is interrupted on MySQL or MariaDB, no runtime opens the repository until
-    /// it is repeated; then `backup` may get nothing.
+    /// it is repeated; then nothing may be written to `backup`.
     ///
     /// # Errors
     /// As [`plan_conversion`](Self::plan_conversion); when something prevents the conversion, or the backup fails.
@@ -127,7 +129,7 @@ impl RepositoryUrl {
         &self,
         to: RepositoryLayout,
         zone: &TimeZone,
-        backup: &mut dyn FnMut(&str) -> io::Result<()>,
+        backup: &mut dyn io::Write,
     ) -> Result<LayoutConversion, RepositoryError> {
         self.conversion(to, zone, Some(backup))
     }

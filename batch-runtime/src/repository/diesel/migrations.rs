@@ -110,6 +110,11 @@ impl Catalog {
         self.has_table("BATCH_REPLACED_JOB_EXECUTION_PARAMS")
     }
 
+    /// Returns whether the parameters were taken away, and not yet replaced.
+    pub(super) fn is_half_replaced(&self) -> bool {
+        self.is_replaced() && !self.has_table("BATCH_JOB_EXECUTION_PARAMS")
+    }
+
     pub(super) fn has_creation(&self) -> bool {
         self.has_column("BATCH_STEP_EXECUTION.CREATE_TIME")
     }

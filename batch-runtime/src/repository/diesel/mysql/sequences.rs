@@ -43,27 +43,28 @@ pub(super) fn convert(connection: &mut Connection, to: RepositoryLayout) -> Quer
     let version: String = diesel::select(sql::<Text>("VERSION()")).get_result(connection)?;
     let found = catalog(connection)?;
     let wants_sequences = to.has_typed_parameters() && version.contains("MariaDB");
-    if wants_sequences == found.has_sequences() {
-        return Ok(());
-    }
     let instances = match to {
         RepositoryLayout::V6 => "JOB_INSTANCE_SEQ",
         _ => "JOB_SEQ",
     };
+    let names = [instances, "JOB_EXECUTION_SEQ", "STEP_EXECUTION_SEQ"];
     let prefix = connection.settings().prefix.to_string();
-    let (mut renames, mut dropped) = (Vec::new(), Vec::new());
-    for name in [instances, "JOB_EXECUTION_SEQ", "STEP_EXECUTION_SEQ"] {
-        let [now, new, old] = ["", "CONVERTED_", "REPLACED_"].map(|kind| format!("{prefix}{kind}{name}"));
-        connection.batch_execute(&format!("DROP TABLE IF EXISTS {new}; DROP TABLE IF EXISTS {old}"))?;
-        match wants_sequences {
-            true => create_sequence(connection, &now, &new)?,
-            false => create_table(connection, &now, &new)?,
+    if wants_sequences != found.has_sequences() {
+        let mut renames = Vec::new();
+        for name in names {
+            let [now, new, old] = ["", "CONVERTED_", "REPLACED_"].map(|kind| format!("{prefix}{kind}{name}"));
+            connection.batch_execute(&format!("DROP TABLE IF EXISTS {new}; DROP TABLE IF EXISTS {old}"))?;
+            match wants_sequences {
+                true => create_sequence(connection, &now, &new)?,
+                false => create_table(connection, &now, &new)?,
+            }
+            renames.push(format!("{now} TO {old}, {new} TO {now}"));
         }
-        renames.push(format!("{now} TO {old}, {new} TO {now}"));
-        dropped.push(old);
+        connection.batch_execute(&format!("RENAME TABLE {}", renames.join(", ")))?;
     }
-    connection.batch_execute(&format!("RENAME TABLE {}", renames.join(", ")))?;
-    connection.batch_execute(&format!("DROP TABLE {}", dropped.join(", ")))
+    // An interrupted conversion may have left them.
+    let replaced = names.map(|name| format!("{prefix}REPLACED_{name}"));
+    connection.batch_execute(&format!("DROP TABLE IF EXISTS {}", replaced.join(", ")))
 }
 
 fn create_sequence(connection: &mut Connection, table: &str, sequence: &str) -> QueryResult<()> {

@@ -1,12 +1,13 @@
 //! The conversion of the tables to another layout.
 //!
 //! On SQLite and PostgreSQL it is one transaction. MySQL commits each change of a table by itself: an interrupted conversion leaves a table
-//! `CONVERTED_...` or `REPLACED_...`, with which no repository opens, and the next conversion completes it.
+//! `CONVERTED_JOB_EXECUTION_PARAMS` or `REPLACED_JOB_EXECUTION_PARAMS`, with which no repository opens, and the next conversion completes it.
 //!
 //! Spec: REPO-91
 
 use std::collections::BTreeSet;
 
+use batch_migrations::Replacement;
 use diesel::connection::SimpleConnection;
 use diesel::prelude::*;
 
@@ -54,7 +55,11 @@ fn convert(
     to: RepositoryLayout,
     backup: Backup<'_>,
 ) -> Result<LayoutConversion, Failure> {
-    let found = catalog(connection)?;
+    let mut found = catalog(connection)?;
+    if found.is_half_replaced() {
+        execute(connection, RESTORE)?;
+        found = catalog(connection)?;
+    }
     let (plan, keys) = prepare(connection, &found, to)?;
     if !plan.obstacles.is_empty() {
         return Err(format!(
@@ -63,23 +68,17 @@ fn convert(
         )
         .into());
     }
-    if !found.is_replaced() {
+    // An interrupted conversion has written it.
+    if !found.is_between_layouts() {
         write_backup(connection, backup)?;
     }
-    let conversion = Db::MIGRATIONS.0.conversion;
-    let replacement = match to.has_typed_parameters() {
-        true => conversion.to_5,
-        false => conversion.to_4_3,
-    };
     let is_typed = |layout: RepositoryLayout| layout.has_typed_parameters();
     if is_typed(plan.from) != is_typed(to) {
-        if !found.has_creation() {
-            execute(connection, conversion.creation)?;
-        }
-        execute(connection, replacement.prepare)?;
-        together(connection, |connection| copy_parameters(connection, to))?;
-        execute(connection, replacement.replace)?;
+        replace_parameters(connection, &found, to)?;
+    } else if Db::COMMITS_SCHEMA_CHANGES && !found.is_replaced() {
+        execute(connection, MARK)?;
     }
+    let conversion = &Db::MIGRATIONS.0.conversion;
     match (to, found.has_instance_sequence_of_6()) {
         (RepositoryLayout::V6, false) => execute(connection, conversion.to_6)?,
         (RepositoryLayout::V4_3 | RepositoryLayout::V5, true) => execute(connection, conversion.from_6)?,
@@ -89,15 +88,48 @@ fn convert(
     together(connection, |connection| {
         replace_keys(connection, &keys)?;
         // An interrupted conversion may have converted them.
-        let from = (!found.is_replaced()).then_some(plan.from);
+        let from = (!found.is_between_layouts()).then_some(plan.from);
         Ok(convert_contexts(connection, from, to)?)
     })?;
     if catalog(connection)?.is_replaced() {
-        execute(connection, replacement.complete)?;
+        execute(connection, replacement_for(to).complete)?;
+    } else if Db::COMMITS_SCHEMA_CHANGES {
+        execute(connection, UNMARK)?;
     }
     let converted = catalog(connection)?;
     Db::MIGRATIONS.run(connection, &converted)?;
     Ok(plan)
+}
+
+/// Marks a conversion that replaces no parameters as not complete.
+const MARK: &str =
+    "CREATE TABLE IF NOT EXISTS BATCH_CONVERTED_JOB_EXECUTION_PARAMS (JOB_EXECUTION_ID BIGINT)";
+const UNMARK: &str = "DROP TABLE IF EXISTS BATCH_CONVERTED_JOB_EXECUTION_PARAMS";
+
+/// Undoes the first half of a replacement: a server that crashes may have renamed one of two tables.
+const RESTORE: &str = "RENAME TABLE BATCH_REPLACED_JOB_EXECUTION_PARAMS TO BATCH_JOB_EXECUTION_PARAMS";
+
+/// Returns the scripts that replace the parameters.
+fn replacement_for(to: RepositoryLayout) -> &'static Replacement {
+    match to.has_typed_parameters() {
+        true => &Db::MIGRATIONS.0.conversion.to_5,
+        false => &Db::MIGRATIONS.0.conversion.to_4_3,
+    }
+}
+
+/// Copies the parameters into a new table, which then replaces the old one.
+fn replace_parameters(
+    connection: &mut Connection,
+    found: &Catalog,
+    to: RepositoryLayout,
+) -> Result<(), Failure> {
+    let replacement = replacement_for(to);
+    execute(connection, replacement.prepare)?;
+    if !found.has_creation() {
+        execute(connection, Db::MIGRATIONS.0.conversion.creation)?;
+    }
+    together(connection, |connection| copy_parameters(connection, to))?;
+    Ok(execute(connection, replacement.replace)?)
 }
 
 /// Runs a script with the prefix of the repository.
@@ -245,9 +277,9 @@ fn write_backup(connection: &mut Connection, backup: Backup<'_>) -> Result<(), F
     for id in instances {
         let archived = archived_instance(connection, JobInstanceId(id));
         let archived = archived.map_err(|error| error.into_error("read a job instance"))?;
-        backup(&serde_json::to_string(&archived)?)?;
+        writeln!(backup, "{}", serde_json::to_string(&archived)?)?;
     }
-    Ok(())
+    Ok(backup.flush()?)
 }
 
 /// Copies the parameters of all executions into the new table.

@@ -121,11 +121,12 @@ impl Backend for PostgresDatabase {
         ];
         let names = tables.map(|table| format!("{}{table}", connection.settings().prefix));
         let lock = format!("LOCK TABLE {} IN ACCESS EXCLUSIVE MODE", names.join(", "));
-        connection.batch_execute(Self::BEGIN_WRITE)?;
+        type Transaction = AnsiTransactionManager;
+        Transaction::begin_transaction_sql(&mut **connection, Self::BEGIN_WRITE)?;
         connection.batch_execute(&lock)?;
         // After an error the connection is closed, which rolls back.
         let done = work(connection)?;
-        connection.batch_execute("COMMIT")?;
+        Transaction::commit_transaction(&mut **connection)?;
         Ok(done)
     }
 

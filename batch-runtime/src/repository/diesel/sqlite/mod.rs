@@ -229,15 +229,20 @@ impl Backend for SqliteDatabase {
         connection: &mut Connection,
         work: impl FnOnce(&mut Connection) -> Result<T, Failure>,
     ) -> Result<T, Failure> {
-        connection.batch_execute("PRAGMA foreign_keys = OFF; BEGIN IMMEDIATE")?;
+        type Transaction = AnsiTransactionManager;
+        connection.batch_execute("PRAGMA foreign_keys = OFF")?;
         // After an error the connection is closed, which rolls back.
+        Transaction::begin_transaction_sql(&mut **connection, Self::BEGIN_WRITE)?;
         let done = work(connection)?;
         let orphans: Vec<Name> =
             diesel::sql_query("SELECT \"table\" AS name FROM pragma_foreign_key_check").load(connection)?;
-        if let Some(orphan) = orphans.first() {
+        // The program may have tables of its own.
+        let prefix = &connection.settings().prefix;
+        let is_ours = |orphan: &&Name| prefix.plain_name(&orphan.name.to_uppercase()).is_some();
+        if let Some(orphan) = orphans.iter().find(is_ours) {
             return Err(format!("its table {} refers to rows that do not exist", orphan.name).into());
         }
-        connection.batch_execute("COMMIT")?;
+        Transaction::commit_transaction(&mut **connection)?;
         Ok(done)
     }
 

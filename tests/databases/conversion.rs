@@ -1,0 +1,408 @@
+//! `db upgrade`: conversions of the tables to the layout of another version of Spring Batch.
+
+#[cfg(feature = "servers")]
+use std::thread;
+
+use batch_runtime::parameters::JavaValue;
+use batch_runtime::repository::{ExecutionFilter, LayoutConversion, RepositoryLayout, RepositoryUrl};
+use batch_runtime::time::TimeZone;
+use batch_runtime::{BatchStatus, JobInstanceId, JobOperator, JobParameters, ParameterValue};
+use batch_tests::database::{Database, Place};
+use batch_tests::operated;
+use serde_json::Value;
+
+use super::jobs::SUM;
+use super::layouts::{operator, parameters, place_in};
+
+const ALL: [RepositoryLayout; 3] = RepositoryLayout::ALL;
+
+/// A repository whose URL names no layout, with an instance that failed and one that is complete.
+struct Repository {
+    folder: tempfile::TempDir,
+    place: Place,
+}
+
+impl Repository {
+    fn new(database: Database, layout: RepositoryLayout) -> Self {
+        let (folder, place) = place_in(database, layout);
+        let first = Self::run(&operator(folder.path(), place.url()).unwrap(), "27");
+        assert_eq!(first, BatchStatus::Failed);
+        let other = operator(folder.path(), place.url()).unwrap();
+        let complete = other.launch("job", JobParameters::from([("to", "1")])).unwrap();
+        assert_eq!(other.wait(complete).unwrap().status, BatchStatus::Completed);
+        Self {
+            folder,
+            place: place.without_options(),
+        }
+    }
+
+    /// Launches the instance that fails.
+    fn run(operator: &JobOperator, fails_at: &str) -> BatchStatus {
+        let given = parameters(RepositoryLayout::V4_3).with_non_identifying("fails-at", fails_at);
+        let execution = operator.launch("job", given).unwrap();
+        operator.wait(execution).unwrap().status
+    }
+
+    fn operator(&self) -> JobOperator {
+        operator(self.folder.path(), self.place.url()).unwrap()
+    }
+
+    fn url(&self) -> RepositoryUrl {
+        self.place.url().parse().unwrap()
+    }
+
+    /// Returns all instances as they are exported, the oldest first.
+    fn exported(&self) -> Vec<String> {
+        let operator = self.operator();
+        let all = operator.find_executions(&ExecutionFilter::default()).unwrap();
+        let mut ids: Vec<JobInstanceId> = all.iter().map(|execution| execution.instance_id).collect();
+        ids.sort_by_key(|id| id.0);
+        ids.dedup();
+        let export = |id| operator.export(id).unwrap().unwrap();
+        ids.into_iter().map(export).collect()
+    }
+
+    fn plan(&self, to: RepositoryLayout) -> LayoutConversion {
+        self.url().plan_conversion(to, &TimeZone::UTC).unwrap()
+    }
+
+    /// Converts the tables, and returns the backup.
+    fn convert(&self, to: RepositoryLayout) -> Result<(LayoutConversion, String), String> {
+        let mut backup = Vec::new();
+        let converted = self.url().convert(to, &TimeZone::UTC, &mut backup);
+        let converted = converted.map_err(|error| error.to_string())?;
+        Ok((converted, String::from_utf8(backup).unwrap()))
+    }
+}
+
+/// Returns an exported instance without its key, which each layout computes in its own way, and with its contexts as 6 stores them.
+fn without_key(line: &str) -> Value {
+    let mut instance: Value = serde_json::from_str(line).unwrap();
+    instance["jobKey"] = Value::Null;
+    let of_6 = |text: &str| {
+        text.replace(r#""@class":"java.util.HashMap","#, "")
+            .replace(r#""@class":"java.util.HashMap""#, "")
+    };
+    let strip = |context: &mut Value| {
+        if let Some(short) = context["short"].as_str() {
+            context["short"] = of_6(short).into();
+        }
+    };
+    for execution in instance["executions"].as_array_mut().unwrap() {
+        strip(&mut execution["context"]);
+        execution["steps"]
+            .as_array_mut()
+            .unwrap()
+            .iter_mut()
+            .for_each(|step| strip(&mut step["context"]));
+    }
+    instance
+}
+
+/// Nothing is lost on the way to each layout and back, the backup contains every instance, and the ids go on.
+///
+/// Spec: REPO-91
+#[test]
+fn tables_are_converted_there_and_back() {
+    for database in Database::ALL {
+        for from in ALL {
+            let repository = Repository::new(database, from);
+            let original = repository.exported();
+            let values = |lines: &[String]| lines.iter().map(|line| without_key(line)).collect::<Vec<_>>();
+            for to in ALL.into_iter().filter(|to| *to != from) {
+                let what = format!("{database:?} {from} to {to}");
+                let plan = repository.plan(to);
+                assert_eq!((plan.from, plan.to), (from, to), "{what}");
+                assert_eq!(
+                    (plan.instances, plan.replaced_keys, plan.kept_keys),
+                    (2, 2, 0),
+                    "{what}"
+                );
+                assert_eq!(plan.obstacles, [""; 0], "{what}");
+                assert_eq!(repository.exported(), original, "{what}: a plan changes nothing");
+                let (converted, backup) = repository.convert(to).unwrap();
+                assert_eq!(converted, plan, "{what}");
+                assert_eq!(backup.lines().collect::<Vec<_>>(), original, "{what}");
+                let there = repository.exported();
+                assert_eq!(values(&there), values(&original), "{what}");
+                assert_eq!(repository.plan(to).replaced_keys, 0, "{what}");
+                repository.convert(from).unwrap();
+                assert_eq!(repository.exported(), original, "{what} and back");
+            }
+        }
+    }
+}
+
+/// An instance that failed is resumed, after a conversion, from its checkpoint; the one that is complete is not run again.
+///
+/// Spec: REPO-91
+#[test]
+fn an_instance_is_resumed_in_another_layout() {
+    for database in Database::ALL {
+        for from in ALL {
+            let to = ALL[(from as usize + 1) % 3];
+            let what = format!("{database:?} {from} to {to}");
+            let repository = Repository::new(database, from);
+            repository.convert(to).unwrap();
+            let operator = repository.operator();
+            let complete = operator
+                .launch("job", JobParameters::from([("to", "1")]))
+                .unwrap_err();
+            assert!(complete.to_string().contains("complete"), "{what}: {complete}");
+            assert_eq!(Repository::run(&operator, "0"), BatchStatus::Completed, "{what}");
+            assert_eq!(repository.place.connect().number(SUM), 36_000_631, "{what}");
+            let all = operator.find_executions(&ExecutionFilter::default()).unwrap();
+            let last = all.iter().find(|execution| execution.id.0 == 3).unwrap();
+            assert_eq!(last.instance_id.0, 1, "{what}");
+            let new = operator
+                .launch("job", JobParameters::from([("to", "2")]))
+                .unwrap();
+            assert_eq!(operator.wait(new).unwrap().instance_id.0, 3, "{what}");
+        }
+    }
+}
+
+/// What the new layout cannot store, or what runs, is named, and nothing is changed.
+///
+/// Spec: REPO-91
+#[test]
+fn what_would_be_lost_prevents_a_conversion() {
+    for database in Database::ALL {
+        let repository = Repository::new(database, RepositoryLayout::V5);
+        let operator = repository.operator();
+        let locale = ParameterValue::Java(JavaValue {
+            class: "java.util.Locale".into(),
+            text: "de".into(),
+        });
+        let given = JobParameters::from([("to", "3")])
+            .with_parameter("locale", locale, false)
+            .with("long", "x".repeat(251));
+        operator.wait(operator.launch("job", given).unwrap()).unwrap();
+        for (name, value) in [
+            ("n", ParameterValue::Long(5)),
+            ("n", ParameterValue::String("5".into())),
+        ] {
+            let given = JobParameters::from([("to", "4")]).with_parameter(name, value, true);
+            operator.wait(operator.launch("job", given).unwrap()).unwrap();
+        }
+        drop(operator);
+        let original = repository.exported();
+        let running =
+            "UPDATE BATCH_JOB_EXECUTION SET STATUS = 'STARTED', END_TIME = NULL WHERE JOB_EXECUTION_ID = 1";
+        repository.place.connect().execute(running).unwrap();
+        let obstacles = repository.plan(RepositoryLayout::V4_3).obstacles.join("\n");
+        for expected in [
+            "job execution 1 of `job` is STARTED",
+            "job execution 3: ",
+            "java.util.Locale",
+            "job instance 5 of `job` would have the key of another one",
+        ] {
+            assert!(obstacles.contains(expected), "{database:?}: {obstacles}");
+        }
+        let mut backup = Vec::new();
+        let rejected = repository
+            .url()
+            .convert(RepositoryLayout::V4_3, &TimeZone::UTC, &mut backup);
+        let rejected = rejected.unwrap_err().to_string();
+        assert!(
+            rejected.contains(&obstacles.replace('\n', "\n  ")),
+            "{database:?}: {rejected}"
+        );
+        assert!(backup.is_empty(), "{database:?}");
+        let ended = running.replace("'STARTED', END_TIME = NULL", "'FAILED', END_TIME = START_TIME");
+        repository.place.connect().execute(&ended).unwrap();
+        let ids = |lines: &[String]| lines.len();
+        assert_eq!(ids(&repository.exported()), ids(&original), "{database:?}");
+    }
+}
+
+/// A backup that cannot be written prevents the conversion.
+///
+/// Spec: REPO-91
+#[test]
+fn nothing_is_converted_without_its_backup() {
+    struct Full;
+    impl std::io::Write for Full {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            Ok(bytes.len())
+        }
+        fn flush(&mut self) -> std::io::Result<()> {
+            Err(std::io::Error::other("the disk is full"))
+        }
+    }
+    for database in Database::ALL {
+        let repository = Repository::new(database, RepositoryLayout::V4_3);
+        let original = repository.exported();
+        let failed = repository
+            .url()
+            .convert(RepositoryLayout::V6, &TimeZone::UTC, &mut Full);
+        let failed = failed.unwrap_err().to_string();
+        assert!(failed.contains("the disk is full"), "{database:?}: {failed}");
+        assert_eq!(repository.exported(), original, "{database:?}");
+        assert_eq!(repository.plan(RepositoryLayout::V6).from, RepositoryLayout::V4_3);
+    }
+}
+
+/// The tables that a conversion changes: each of its statements waits for one of them.
+#[cfg(feature = "servers")]
+const CHANGED: [&str; 9] = [
+    "BATCH_JOB_EXECUTION",
+    "BATCH_JOB_EXECUTION_PARAMS",
+    "BATCH_STEP_EXECUTION",
+    "BATCH_JOB_SEQ",
+    "BATCH_JOB_EXECUTION_SEQ",
+    "BATCH_STEP_EXECUTION_SEQ",
+    "BATCH_JOB_INSTANCE",
+    "BATCH_STEP_EXECUTION_CONTEXT",
+    "BATCH_JOB_EXECUTION_CONTEXT",
+];
+
+/// A conversion whose session ends, at each statement that waits for a table, is repeated and completed; before, no runtime opens a
+/// repository that is between two layouts.
+///
+/// Spec: REPO-91
+#[cfg(feature = "servers")]
+#[test]
+fn an_interrupted_conversion_is_completed() {
+    for (from, to) in [
+        (RepositoryLayout::V4_3, RepositoryLayout::V6),
+        (RepositoryLayout::V6, RepositoryLayout::V4_3),
+        (RepositoryLayout::V5, RepositoryLayout::V6),
+    ] {
+        let repository = Repository::new(Database::Mariadb, from);
+        let original = repository.exported();
+        repository.convert(to).unwrap();
+        let expected = repository.exported();
+        repository.convert(from).unwrap();
+        let mut interrupted = 0;
+        for table in CHANGED {
+            let what = format!("{from} to {to}, at {table}");
+            if repository
+                .place
+                .connect()
+                .execute(&format!("SELECT 1 FROM {table} LIMIT 0"))
+                .is_err()
+            {
+                continue;
+            }
+            let failed = interrupt(&repository, to, table);
+            if failed {
+                interrupted += 1;
+                let opened = operator(repository.folder.path(), repository.place.url());
+                match opened {
+                    Ok(_) => assert_eq!(repository.exported(), original, "{what}"),
+                    Err(problem) => assert!(problem.contains("run `db upgrade` again"), "{what}: {problem}"),
+                }
+                repository.convert(to).unwrap();
+            }
+            assert_eq!(repository.exported(), expected, "{what}");
+            let left = "SELECT COUNT(*) FROM information_schema.TABLES WHERE TABLE_SCHEMA = DATABASE()
+                AND (TABLE_NAME LIKE '%CONVERTED%' OR TABLE_NAME LIKE '%REPLACED%')";
+            assert_eq!(repository.place.connect().number(left), 0, "{what}");
+            repository.convert(from).unwrap();
+            assert_eq!(repository.exported(), original, "{what}, and back");
+        }
+        assert!(interrupted >= 4, "{from} to {to}: {interrupted}");
+    }
+}
+
+/// A server that crashes while it renames tables may have renamed the first only.
+///
+/// Spec: REPO-91
+#[cfg(feature = "servers")]
+#[test]
+fn half_of_a_replacement_is_undone() {
+    let repository = Repository::new(Database::Mariadb, RepositoryLayout::V4_3);
+    let original = repository.exported();
+    assert!(interrupt(
+        &repository,
+        RepositoryLayout::V6,
+        "BATCH_JOB_EXECUTION_PARAMS"
+    ));
+    let rename = "RENAME TABLE BATCH_JOB_EXECUTION_PARAMS TO BATCH_REPLACED_JOB_EXECUTION_PARAMS";
+    repository.place.connect().execute(rename).unwrap();
+    let problem = operator(repository.folder.path(), repository.place.url())
+        .err()
+        .unwrap();
+    assert!(problem.contains("run `db upgrade` again"), "{problem}");
+    repository.convert(RepositoryLayout::V6).unwrap();
+    repository.convert(RepositoryLayout::V4_3).unwrap();
+    assert_eq!(repository.exported(), original);
+}
+
+/// Ends the session of a conversion that waits for `table`. Returns whether it waited.
+#[cfg(feature = "servers")]
+fn interrupt(repository: &Repository, to: RepositoryLayout, table: &str) -> bool {
+    let mut locks = repository.place.connect();
+    locks.execute(&format!("LOCK TABLES {table} READ")).unwrap();
+    thread::scope(|scope| {
+        let conversion = scope.spawn(|| repository.convert(to));
+        let waiting = "SELECT CAST(ID AS CHAR) AS text FROM information_schema.PROCESSLIST
+            WHERE STATE LIKE 'Waiting for table%lock' AND DB = DATABASE()";
+        let mut others = repository.place.connect();
+        loop {
+            if let Some(id) = others.rows(waiting).first() {
+                others.execute(&format!("KILL {id}")).unwrap();
+                let ended = format!("SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE ID = {id}");
+                while others.number(&ended) > 0 {
+                    thread::yield_now();
+                }
+                break;
+            }
+            if conversion.is_finished() {
+                break;
+            }
+            thread::yield_now();
+        }
+        locks.execute("UNLOCK TABLES").unwrap();
+        conversion.join().unwrap().is_err()
+    })
+}
+
+/// Runs `db upgrade`; returns its exit code and everything that it printed.
+fn upgrade(repository: &Repository, words: &[&str]) -> (Option<i32>, String) {
+    let arguments = [&["db", "upgrade", "--repository", repository.place.url()], words].concat();
+    let program = env!("CARGO_BIN_EXE_operated");
+    let output = operated::command(program, repository.folder.path(), &arguments)
+        .output()
+        .unwrap();
+    let text = [output.stdout, output.stderr].concat();
+    (output.status.code(), String::from_utf8_lossy(&text).into_owned())
+}
+
+/// Spec: REPO-91
+#[test]
+fn the_command_converts_with_a_plan_and_a_backup() {
+    let repository = Repository::new(Database::Sqlite, RepositoryLayout::V4_3);
+    let original = repository.exported();
+    let backup = repository.folder.path().join("backup.jsonl");
+    let upgrade = |words: &[&str]| upgrade(&repository, words);
+    let (code, out) = upgrade(&["--to", "6", "--dry-run"]);
+    assert_eq!(code, Some(0), "{out}");
+    assert!(
+        out.contains("would be converted from the layout of Spring Batch 4.3 to that of 6"),
+        "{out}"
+    );
+    assert!(out.contains("keys replaced: 2 of 2"), "{out}");
+    let (code, problem) = upgrade(&["--to", "6"]);
+    assert_eq!(code, Some(2), "{problem}");
+    assert!(problem.contains("--backup <FILE>"), "{problem}");
+    let path = backup.display().to_string();
+    let (code, out) = upgrade(&["--to", "6", "--backup", &path]);
+    assert_eq!(code, Some(0), "{out}");
+    let written = std::fs::read_to_string(&backup).unwrap();
+    assert_eq!(written.lines().collect::<Vec<_>>(), original);
+    let (code, problem) = upgrade(&["--to", "5", "--backup", &path]);
+    assert_eq!(code, Some(2), "{problem}");
+    assert!(problem.contains("cannot write the backup"), "{problem}");
+    assert_eq!(repository.plan(RepositoryLayout::V6).from, RepositoryLayout::V6);
+    let (code, out) = upgrade(&["--to", "6", "--dry-run"]);
+    assert_eq!(code, Some(0));
+    assert!(out.contains("has the layout of Spring Batch 6"), "{out}");
+    // Its lines are imported into any layout.
+    let other = place_in(Database::Sqlite, RepositoryLayout::V5);
+    let operator = operator(other.0.path(), other.1.url()).unwrap();
+    for line in &original {
+        operator.import(line).unwrap();
+    }
+}
