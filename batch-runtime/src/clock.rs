@@ -5,7 +5,7 @@ use std::str::FromStr;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use jiff::SignedDuration;
-pub(crate) use jiff::civil::DateTime;
+pub(crate) use jiff::civil::{self, DateTime};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// A point in time in milliseconds since 1970-01-01T00:00:00Z, as stored in the repository's TIMESTAMP columns.

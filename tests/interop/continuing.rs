@@ -1,10 +1,10 @@
 //! Instances that start in one program and resume in the other.
 
 use batch_runtime::{BatchStatus, JobExecutionId, JobOperatorError, JobParameters};
-use batch_tests::database::Database;
 use serde_json::{Value, json};
 
-use super::shared::{Shared, TablesOf, parameters, shown_parameters};
+use super::shared::{On, Shared, TablesOf, parameters, shown_parameters};
+use super::spring::Version;
 
 fn failing(run: i64) -> JobParameters {
     parameters(run).with_non_identifying("load", "fail")
@@ -22,53 +22,48 @@ fn steps(execution: &Value) -> Vec<&str> {
 /// Spec: REPO-26, REPO-27, REPO-39, REPO-42, REPO-71, ID-04, ID-06, OP-36, RESTART-01, RESTART-02
 #[test]
 fn an_instance_is_resumed_on_either_side() {
-    for (database, tables) in [
-        (Database::Sqlite, TablesOf::SpringBatch),
-        (Database::Postgres, TablesOf::SpringBatch),
-        (Database::Mariadb, TablesOf::Us),
-        (Database::Sqlite, TablesOf::Us),
-    ] {
-        let mut shared = Shared::new(database, tables);
+    for (on, tables) in On::with_tables() {
+        let mut shared = Shared::new(on, tables);
         // Spring Batch, this runtime, Spring Batch, and this runtime to the end.
         assert_eq!(shared.run("prepared", &failing(1)).unwrap()["instance"], 1);
         let here = shared.launch("prepared", &failing(1));
         assert_eq!(
             (here.id.0, here.instance_id.0, here.status),
             (2, 1, BatchStatus::Failed),
-            "{database:?}"
+            "{on:?}"
         );
         let known = json!(["last", "prepared", shown_parameters(&parameters(1))]);
         let known = shared.spring.done(&shared.place, known);
         assert_eq!(
             known,
             json!({"execution": 2, "instance": 1, "status": "FAILED"}),
-            "{database:?}"
+            "{on:?}"
         );
         let there = shared.run("prepared", &failing(1)).unwrap();
         assert_eq!(
             there,
             json!({"execution": 3, "instance": 1, "status": "FAILED"}),
-            "{database:?}"
+            "{on:?}"
         );
         let works = JobParameters::new().with_non_identifying("load", "");
         let last = shared.operator.restart(JobExecutionId(3), works.clone()).unwrap();
         let last = shared.operator.wait(last).unwrap();
-        assert_eq!((last.id.0, last.instance_id.0), (4, 1), "{database:?}");
+        assert_eq!((last.id.0, last.instance_id.0), (4, 1), "{on:?}");
         assert_eq!(
             last.status,
             BatchStatus::Completed,
-            "{database:?}: {}",
+            "{on:?}: {}",
             last.exit_message
         );
         let refused = shared.run("prepared", &parameters(1)).unwrap_err();
         assert!(
             refused.starts_with("JobInstanceAlreadyCompleteException"),
-            "{database:?}: {refused}"
+            "{on:?}: {refused}"
         );
         let refused = shared.operator.launch("prepared", parameters(1)).unwrap_err();
         assert!(
             matches!(refused, JobOperatorError::JobInstanceAlreadyComplete { .. }),
-            "{database:?}: {refused}"
+            "{on:?}: {refused}"
         );
 
         // This runtime, and Spring Batch to the end.
@@ -76,18 +71,18 @@ fn an_instance_is_resumed_on_either_side() {
         assert_eq!(
             (here.id.0, here.instance_id.0, here.status),
             (5, 2, BatchStatus::Failed),
-            "{database:?}"
+            "{on:?}"
         );
         let there = shared.run("prepared", &parameters(2)).unwrap();
         assert_eq!(
             there,
             json!({"execution": 6, "instance": 2, "status": "COMPLETED"}),
-            "{database:?}"
+            "{on:?}"
         );
         let refused = shared.operator.launch("prepared", parameters(2)).unwrap_err();
         assert!(
             matches!(refused, JobOperatorError::JobInstanceAlreadyComplete { .. }),
-            "{database:?}: {refused}"
+            "{on:?}: {refused}"
         );
 
         let seen = shared.seen_here();
@@ -96,7 +91,7 @@ fn an_instance_is_resumed_on_either_side() {
         assert_eq!(
             started,
             [&whole, &rest, &rest, &rest, &whole, &rest].map(Clone::clone),
-            "{database:?}"
+            "{on:?}"
         );
     }
 }
@@ -107,8 +102,8 @@ fn an_instance_is_resumed_on_either_side() {
 /// Spec: REPO-65, REPO-66, REPO-68, REPO-69, REPO-75, CTX-23
 #[test]
 fn contexts_survive_executions_of_the_other_program() {
-    for database in Database::ALL {
-        let mut shared = Shared::new(database, TablesOf::Us);
+    for on in On::ALL {
+        let mut shared = Shared::new(on, TablesOf::Us);
         shared.run("prepared", &failing(1)).unwrap();
         assert_eq!(shared.launch("prepared", &failing(1)).status, BatchStatus::Failed);
         let here = shared
@@ -119,27 +114,31 @@ fn contexts_survive_executions_of_the_other_program() {
         let seen = shared.seen_there();
         // After the entries that Spring Batch adds for each step that it runs.
         let mut step = seen[0]["steps"][1]["context"].clone();
-        let only_there =
-            ["batch.stepType", "batch.taskletType"].map(|key| step.as_object_mut().unwrap().remove(key));
-        assert!(only_there.iter().all(Option::is_some), "{database:?}");
-        assert_eq!(step["much"], super::artifacts::message(), "{database:?}");
+        for key in ["batch.stepType", "batch.taskletType", "batch.version"] {
+            let entry = step.as_object_mut().unwrap().remove(key);
+            let is_there = on.version != Version::V4 || key != "batch.version";
+            assert_eq!(entry.is_some(), is_there, "{on:?}: {key}");
+        }
+        assert_eq!(step["much"], super::artifacts::message(), "{on:?}");
+        let mut job = seen[0]["context"].clone();
+        job.as_object_mut().unwrap().remove("batch.version");
         for later in [1, 2] {
-            assert_eq!(seen[later]["context"], seen[0]["context"], "{database:?}");
+            assert_eq!(seen[later]["context"], job, "{on:?}");
             let mut kept = seen[later]["steps"][0]["context"].clone();
             let ours = kept.as_object_mut().unwrap().remove("batch.persistent.user.data");
             assert_eq!(
                 ours,
                 Some(json!(format!("[\"größer 漢字 😀\",{later}]"))),
-                "{database:?}"
+                "{on:?}"
             );
-            assert_eq!(kept, step, "{database:?}");
+            assert_eq!(kept, step, "{on:?}");
         }
         // Spring Batch copies this runtime's entries, so they are still there.
         shared.run("prepared", &failing(1)).unwrap();
-        assert_eq!(shared.launch("prepared", &failing(1)).id.0, 5, "{database:?}");
+        assert_eq!(shared.launch("prepared", &failing(1)).id.0, 5, "{on:?}");
         let seen = shared.seen_there();
         let kept = &seen[4]["steps"][0]["context"]["batch.persistent.user.data"];
-        assert_eq!(kept, "[\"größer 漢字 😀\",3]", "{database:?}");
+        assert_eq!(kept, "[\"größer 漢字 😀\",3]", "{on:?}");
     }
 }
 
@@ -150,34 +149,31 @@ fn contexts_survive_executions_of_the_other_program() {
 /// Spec: REPO-68, RESTART-17
 #[test]
 fn a_chunk_step_that_the_other_program_started() {
-    for database in Database::ALL {
-        let mut shared = Shared::new(database, TablesOf::Us);
+    for on in On::ALL {
+        let mut shared = Shared::new(on, TablesOf::Us);
         assert_eq!(shared.launch("skips", &parameters(1)).status, BatchStatus::Failed);
         let there = shared.run("skips", &parameters(1)).unwrap();
         assert_eq!(
             there,
             json!({"execution": 2, "instance": 1, "status": "FAILED"}),
-            "{database:?}"
+            "{on:?}"
         );
         // It resumes at its own position, and commits nothing.
         shared.run("skips", &parameters(1)).unwrap();
         let seen = shared.seen_there();
-        assert_eq!(seen[1]["steps"][0]["counters"]["writes"], 14, "{database:?}");
-        assert_eq!(seen[2]["steps"][0]["counters"]["commits"], 0, "{database:?}");
+        assert_eq!(seen[1]["steps"][0]["counters"]["writes"], 14, "{on:?}");
+        assert_eq!(seen[2]["steps"][0]["counters"]["commits"], 0, "{on:?}");
         assert_eq!(
             seen[2]["steps"][0]["context"]["batch.reader.checkpoint"], "16",
-            "{database:?}"
+            "{on:?}"
         );
-        assert_eq!(
-            seen[2]["steps"][0]["context"]["numbers.read.count"], 16,
-            "{database:?}"
-        );
+        assert_eq!(seen[2]["steps"][0]["context"]["numbers.read.count"], 16, "{on:?}");
         let here = shared.launch("skips", &parameters(1));
-        assert_eq!(here.status, BatchStatus::Failed, "{database:?}");
+        assert_eq!(here.status, BatchStatus::Failed, "{on:?}");
         assert!(
             here.exit_message
                 .contains("another program, such as Spring Batch, has started step"),
-            "{database:?}: {}",
+            "{on:?}: {}",
             here.exit_message
         );
         // Spring Batch can still resume it.
@@ -186,7 +182,7 @@ fn a_chunk_step_that_the_other_program_started() {
         assert_eq!(
             (&last["reads"], &last["commits"]),
             (&json!(4), &json!(0)),
-            "{database:?}"
+            "{on:?}"
         );
     }
 }
@@ -196,12 +192,8 @@ fn a_chunk_step_that_the_other_program_started() {
 /// Spec: REPO-18 to REPO-22, ID-07
 #[test]
 fn ids_that_both_allocate_never_collide() {
-    for (database, tables) in [
-        (Database::Sqlite, TablesOf::Us),
-        (Database::Postgres, TablesOf::Us),
-        (Database::Mariadb, TablesOf::SpringBatch),
-    ] {
-        let mut shared = Shared::new(database, tables);
+    for (on, tables) in On::with_tables() {
+        let mut shared = Shared::new(on, tables);
         for run in 0..6 {
             if run % 2 == 0 {
                 shared.run("prepared", &parameters(run)).unwrap();
@@ -212,12 +204,12 @@ fn ids_that_both_allocate_never_collide() {
         let seen = shared.seen_here();
         let numbers =
             |name: &str| -> Vec<i64> { seen.iter().map(|one| one[name].as_i64().unwrap()).collect() };
-        assert_eq!(numbers("execution"), [1, 2, 3, 4, 5, 6], "{database:?}");
-        assert_eq!(numbers("instance"), [1, 2, 3, 4, 5, 6], "{database:?}");
+        assert_eq!(numbers("execution"), [1, 2, 3, 4, 5, 6], "{on:?}");
+        assert_eq!(numbers("instance"), [1, 2, 3, 4, 5, 6], "{on:?}");
         let steps = seen.iter().flat_map(|one| one["steps"].as_array().unwrap());
         let steps: Vec<i64> = steps
             .map(|step| step["stepExecution"].as_i64().unwrap())
             .collect();
-        assert_eq!(steps, (1..=12).collect::<Vec<_>>(), "{database:?}");
+        assert_eq!(steps, (1..=12).collect::<Vec<_>>(), "{on:?}");
     }
 }

@@ -1,12 +1,11 @@
 //! Rows of one program, as the other reads them.
 
 use batch_runtime::BatchStatus;
-use batch_tests::database::Database;
 use batch_tests::process::text;
 use serde_json::json;
 
 use super::artifacts::{message, until_waiting};
-use super::shared::{Shared, TablesOf, assert_same, contexts, parameters};
+use super::shared::{On, Shared, TablesOf, assert_same, contexts, parameters};
 
 const WIDTH: usize = 2_500;
 
@@ -29,8 +28,8 @@ fn write_here(shared: &Shared) {
 /// REPO-69, REPO-75, ID-03, ID-04
 #[test]
 fn spring_batch_reads_rows_of_this_runtime() {
-    for database in Database::ALL {
-        let mut shared = Shared::new(database, TablesOf::Us);
+    for on in On::ALL {
+        let mut shared = Shared::new(on, TablesOf::Us);
         write_here(&shared);
         let mut there = shared.seen_there();
         let contexts = contexts(&mut there);
@@ -43,32 +42,32 @@ fn spring_batch_reads_rows_of_this_runtime() {
             (&run["type"], &run["value"], &run["identifying"]),
             (&json!("LONG"), &json!(3), &json!(true))
         );
-        assert_same(&there.clone().into(), &shared.seen_here().into(), database);
+        assert_same(&there.clone().into(), &shared.seen_here().into(), on);
 
         let [skips, prepared, waits] = &there[..] else {
             panic!("{there:?}");
         };
         for (execution, status) in [(skips, "FAILED"), (prepared, "COMPLETED"), (waits, "STOPPED")] {
-            assert_eq!(execution["status"], status, "{database:?}");
+            assert_eq!(execution["status"], status, "{on:?}");
             let id = execution["execution"].as_i64().unwrap();
-            assert_eq!(execution["key"], shared.column("JOB_KEY", id), "{database:?}");
+            assert_eq!(execution["key"], shared.column("JOB_KEY", id), "{on:?}");
         }
         let said = skips["steps"][0]["exitMessage"].as_str().unwrap();
-        assert_eq!(said.chars().count(), WIDTH, "{database:?}");
-        assert!(said.contains(&message()[..100]), "{database:?}: {said}");
+        assert_eq!(said.chars().count(), WIDTH, "{on:?}");
+        assert!(said.contains(&message()[..100]), "{on:?}: {said}");
         let counters = json!({
             "reads": 16, "writes": 14, "filters": 1, "commits": 4, "rollbacks": 1,
             "readSkips": 0, "processSkips": 1, "writeSkips": 0,
         });
-        assert_eq!(skips["steps"][0]["counters"], counters, "{database:?}");
+        assert_eq!(skips["steps"][0]["counters"], counters, "{on:?}");
         // Of the job, and of its step: the reader, the writer, and the writer's data.
-        assert_eq!(contexts[0], json!({}), "{database:?}");
+        assert_eq!(contexts[0], json!({}), "{on:?}");
         let kept = json!({
             "batch.reader.checkpoint": "16",
             "batch.writer.checkpoint": "\"größer 漢字 😀\"",
             "batch.persistent.user.data": "[\"größer 漢字 😀\",[13,14,15,16]]",
         });
-        assert_eq!(contexts[1], kept, "{database:?}");
+        assert_eq!(contexts[1], kept, "{on:?}");
     }
 }
 
@@ -78,8 +77,8 @@ fn spring_batch_reads_rows_of_this_runtime() {
 /// Spec: REPO-05, REPO-13, REPO-26, REPO-38, REPO-43, REPO-45 to REPO-47, REPO-54 to REPO-61, REPO-64 to REPO-69, REPO-75
 #[test]
 fn this_runtime_reads_rows_of_spring_batch() {
-    for database in Database::ALL {
-        let mut shared = Shared::new(database, TablesOf::SpringBatch);
+    for on in On::ALL {
+        let mut shared = Shared::new(on, TablesOf::SpringBatch);
         let fails = parameters(2).with_non_identifying("load", "fail");
         let works = parameters(3).with_non_identifying("load", "größer 漢字 😀");
         for (job, parameters, status) in [
@@ -87,44 +86,37 @@ fn this_runtime_reads_rows_of_spring_batch() {
             ("prepared", &fails, "FAILED"),
             ("prepared", &works, "COMPLETED"),
         ] {
-            assert_eq!(
-                shared.run(job, parameters).unwrap()["status"],
-                status,
-                "{database:?}"
-            );
+            assert_eq!(shared.run(job, parameters).unwrap()["status"], status, "{on:?}");
         }
         let mut there = shared.seen_there();
         let contexts = contexts(&mut there);
-        assert_same(&there.clone().into(), &shared.seen_here().into(), database);
-        assert_eq!(contexts[1]["numbers.read.count"], 16, "{database:?}");
-        assert_eq!(
-            there[0]["steps"][0]["counters"]["processSkips"], 1,
-            "{database:?}"
-        );
+        assert_same(&there.clone().into(), &shared.seen_here().into(), on);
+        assert_eq!(contexts[1]["numbers.read.count"], 16, "{on:?}");
+        assert_eq!(there[0]["steps"][0]["counters"]["processSkips"], 1, "{on:?}");
         assert_eq!(
             there[0]["exitMessage"].as_str().unwrap().encode_utf16().count(),
             WIDTH
         );
 
         let found = shared.json(&["executions", "--json", "--job", "prepared", "--status", "FAILED"]);
-        assert_eq!(found.as_array().unwrap().len(), 1, "{database:?}");
-        assert_eq!(found[0]["execution"], 2, "{database:?}");
-        assert_eq!(found[0]["exitMessage"], there[1]["exitMessage"], "{database:?}");
+        assert_eq!(found.as_array().unwrap().len(), 1, "{on:?}");
+        assert_eq!(found[0]["execution"], 2, "{on:?}");
+        assert_eq!(found[0]["exitMessage"], there[1]["exitMessage"], "{on:?}");
         let shown = shared.json(&["show", "1", "--json"]);
-        assert_eq!(shown["steps"][0]["processSkips"], 1, "{database:?}");
-        assert_eq!(shown["steps"][0]["filters"], 1, "{database:?}");
+        assert_eq!(shown["steps"][0]["processSkips"], 1, "{on:?}");
+        assert_eq!(shown["steps"][0]["filters"], 1, "{on:?}");
         let printed = text(&shared.command(&["params", "2"]).stdout);
         assert_eq!(
             printed,
             "-big(long)=-9223372036854775808\ndate(date)=2024-01-01T00:00:00.123Z\n\
              input.file=/data/größer 漢字 😀.csv\n-load=fail\n-note=\nrate(double)=1.5\nrun.id(long)=2\n\
              -tiny(double)=1.0E-7\n-until(date)=1969-12-31T23:59:59.999Z\n",
-            "{database:?}"
+            "{on:?}"
         );
 
         // An exported instance keeps the entries that this runtime does not understand.
         let line = text(&shared.command(&["export", "2"]).stdout);
-        let mut elsewhere = Shared::new(database, TablesOf::Us);
+        let mut elsewhere = Shared::new(on, TablesOf::Us);
         let file = tempfile::NamedTempFile::new().unwrap();
         std::fs::write(file.path(), line).unwrap();
         let imported = elsewhere.command(&["import", file.path().to_str().unwrap()]);
@@ -135,7 +127,7 @@ fn this_runtime_reads_rows_of_spring_batch() {
             text(&imported.stderr)
         );
         let mut again = elsewhere.seen_there();
-        assert_eq!(self::contexts(&mut again), contexts[2..5], "{database:?}");
-        assert_eq!(contexts[4]["text"], "größer 漢字 😀", "{database:?}");
+        assert_eq!(self::contexts(&mut again), contexts[2..5], "{on:?}");
+        assert_eq!(contexts[4]["text"], "größer 漢字 😀", "{on:?}");
     }
 }

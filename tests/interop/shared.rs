@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use super::artifacts::JOBS;
-use super::spring::Spring;
+use super::spring::{Spring, Version};
 
 /// The program that creates the tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,7 +24,47 @@ pub(super) enum TablesOf {
     Us,
 }
 
+/// A version of Spring Batch, whose layout the tables have, and a database.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct On {
+    pub(super) version: Version,
+    pub(super) database: Database,
+}
+
+impl On {
+    /// Each version on each database.
+    pub(super) const ALL: [Self; 9] = {
+        let mut all = [Self {
+            version: Version::V4,
+            database: Database::Sqlite,
+        }; 9];
+        let mut at = 0;
+        while at < 9 {
+            all[at] = Self {
+                version: Version::ALL[at / 3],
+                database: Database::ALL[at % 3],
+            };
+            at += 1;
+        }
+        all
+    };
+
+    pub(super) fn of_4_3(database: Database) -> Self {
+        Self {
+            version: Version::V4,
+            database,
+        }
+    }
+
+    /// Each version on each database, where either program creates the tables in turn.
+    pub(super) fn with_tables() -> impl Iterator<Item = (Self, TablesOf)> {
+        let tables = [TablesOf::SpringBatch, TablesOf::Us].into_iter().cycle();
+        Self::ALL.into_iter().zip(tables)
+    }
+}
+
 pub(super) struct Shared {
+    on: On,
     folder: TempDir,
     pub(super) place: Place,
     pub(super) operator: JobOperator,
@@ -34,33 +74,28 @@ pub(super) struct Shared {
 }
 
 impl Shared {
-    pub(super) fn new(database: Database, tables: TablesOf) -> Self {
-        Self::in_zone(database, tables, "UTC")
+    pub(super) fn new(on: On, tables: TablesOf) -> Self {
+        Self::in_zone(on, tables, "UTC")
     }
 
     /// Creates a repository whose JVM is in a time zone, which this runtime is given too.
-    pub(super) fn in_zone(database: Database, tables: TablesOf, zone: &str) -> Self {
-        Self::create(database, tables, zone, |_, _| {})
+    pub(super) fn in_zone(on: On, tables: TablesOf, zone: &str) -> Self {
+        Self::create(on, tables, zone, |_, _| {})
     }
 
     /// Creates a repository that Spring Batch has used before this runtime.
-    pub(super) fn after(database: Database, before: impl FnOnce(&mut Spring, &Place)) -> Self {
-        Self::create(database, TablesOf::SpringBatch, "UTC", before)
+    pub(super) fn after(on: On, before: impl FnOnce(&mut Spring, &Place)) -> Self {
+        Self::create(on, TablesOf::SpringBatch, "UTC", before)
     }
 
-    fn create(
-        database: Database,
-        tables: TablesOf,
-        zone: &str,
-        before: impl FnOnce(&mut Spring, &Place),
-    ) -> Self {
+    fn create(on: On, tables: TablesOf, zone: &str, before: impl FnOnce(&mut Spring, &Place)) -> Self {
         static NUMBER: AtomicU64 = AtomicU64::new(0);
         let folder = tempfile::tempdir().unwrap();
         for (id, xml) in JOBS {
             std::fs::write(folder.path().join(format!("{id}.xml")), xml).unwrap();
         }
-        let place = Place::new(database, folder.path());
-        let mut spring = Spring::in_zone(zone);
+        let place = Place::new(on.database, folder.path()).with_option("layout", on.version.layout());
+        let mut spring = Spring::of(on.version, zone);
         if tables == TablesOf::SpringBatch {
             spring.make(&place);
         }
@@ -68,6 +103,7 @@ impl Shared {
         let name = format!("shared-{}", NUMBER.fetch_add(1, Ordering::Relaxed));
         let operator = operator(folder.path(), &place, zone, &name);
         Self {
+            on,
             folder,
             place,
             operator,
@@ -94,15 +130,29 @@ impl Shared {
         self.spring.ask(&self.place, json!(["run", job, parameters]))
     }
 
-    /// Returns everything that Spring Batch sees.
+    /// Returns everything that Spring Batch sees, except the creation of steps.
     pub(super) fn seen_there(&mut self) -> Vec<Value> {
         let all = self.spring.done(&self.place, json!(["read"]));
-        serde_json::from_value(all).unwrap()
+        let mut all: Vec<Value> = serde_json::from_value(all).unwrap();
+        let steps = all
+            .iter_mut()
+            .flat_map(|one| one["steps"].as_array_mut().unwrap());
+        for step in steps {
+            let created = step.as_object_mut().unwrap().remove("created");
+            assert_eq!(created.is_some(), self.on.version != Version::V4, "{step}");
+            let created = created.map(|time| time.as_i64().unwrap());
+            assert!(created <= step["started"].as_i64(), "{created:?}: {step}");
+        }
+        all
     }
 
-    /// Returns everything that this runtime sees, except contexts.
+    /// Returns everything that this runtime sees, except contexts, and the file of the job, which Spring Batch 5 and 6 do not read.
     pub(super) fn seen_here(&self) -> Vec<Value> {
-        seen_by(&self.operator)
+        let mut all = seen_by(&self.operator);
+        if self.on.version != Version::V4 {
+            all.iter_mut().for_each(|one| one["definition"] = Value::Null);
+        }
+        all
     }
 
     /// Returns the output of this runtime's command line about the repository.

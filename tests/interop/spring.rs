@@ -19,6 +19,19 @@ pub(super) enum Version {
     V6,
 }
 
+impl Version {
+    pub(super) const ALL: [Self; 3] = [Self::V4, Self::V5, Self::V6];
+
+    /// Returns the layout of its tables, as a URL names it.
+    pub(super) fn layout(self) -> &'static str {
+        match self {
+            Self::V4 => "4.3",
+            Self::V5 => "5",
+            Self::V6 => "6",
+        }
+    }
+}
+
 /// A JVM that waits for its next verb. It exits when its input is closed.
 pub(super) struct Spring {
     version: Version,
@@ -28,11 +41,6 @@ pub(super) struct Spring {
 }
 
 impl Spring {
-    /// Starts Spring Batch 4.3 in a time zone.
-    pub(super) fn in_zone(zone: &str) -> Self {
-        Self::of(Version::V4, zone)
-    }
-
     /// Starts a version of Spring Batch in a time zone.
     pub(super) fn of(version: Version, zone: &str) -> Self {
         let built = built(version).display();

@@ -6,7 +6,8 @@ use batch_tests::process::text;
 use serde_json::json;
 
 use super::artifacts::until_waiting;
-use super::shared::{Shared, TablesOf, parameters, shown_parameters};
+use super::shared::{On, Shared, TablesOf, parameters, shown_parameters};
+use super::spring::Version;
 
 /// An execution is stopped from the other program, by STATUS and VERSION; meanwhile neither program can run the
 /// instance again; and each resumes the executions that the other stopped.
@@ -14,29 +15,28 @@ use super::shared::{Shared, TablesOf, parameters, shown_parameters};
 /// Spec: REPO-14, REPO-15, REPO-17, OP-17, OP-34, ID-06
 #[test]
 fn each_program_stops_jobs_of_the_other() {
-    for (database, tables) in [
-        (Database::Sqlite, TablesOf::SpringBatch),
-        (Database::Postgres, TablesOf::Us),
-        (Database::Mariadb, TablesOf::SpringBatch),
-    ] {
-        let mut shared = Shared::new(database, tables);
+    // In Spring Batch 5 and 6 the waiting step holds the write lock of SQLite for almost all the time.
+    let waits_outside =
+        |(on, _): &(On, TablesOf)| on.version == Version::V4 || on.database != Database::Sqlite;
+    for (on, tables) in On::with_tables().filter(waits_outside) {
+        let mut shared = Shared::new(on, tables);
         let run = json!(["run", "waits", shown_parameters(&parameters(1))]);
 
         // In Spring Batch, stopped by this runtime's command line.
         shared.spring.send(&shared.place, run.clone());
-        assert_eq!(shared.spring.said(), "waiting 1", "{database:?}");
+        assert_eq!(shared.spring.said(), "waiting 1", "{on:?}");
         let refused = shared.operator.launch("waits", parameters(1)).unwrap_err();
         assert!(
             matches!(refused, JobOperatorError::JobExecutionAlreadyRunning { .. }),
-            "{database:?}: {refused}"
+            "{on:?}: {refused}"
         );
         let stopped = shared.command(&["stop", "1"]);
         assert!(stopped.status.success(), "{}", text(&stopped.stderr));
         let ended = shared.spring.answer().unwrap();
-        assert_eq!(ended["status"], "STOPPED", "{database:?}");
+        assert_eq!(ended["status"], "STOPPED", "{on:?}");
         let seen = &shared.seen_here()[0];
-        assert_eq!(seen["status"], "STOPPED", "{database:?}");
-        assert_eq!(seen["exitStatus"], "STOPPED", "{database:?}");
+        assert_eq!(seen["status"], "STOPPED", "{on:?}");
+        assert_eq!(seen["exitStatus"], "STOPPED", "{on:?}");
 
         // In this runtime, the same instance, stopped by Spring Batch.
         let here = shared.operator.launch("waits", parameters(1)).unwrap();
@@ -44,33 +44,30 @@ fn each_program_stops_jobs_of_the_other() {
         let refused = shared.spring.ask(&shared.place, run.clone()).unwrap_err();
         assert!(
             refused.starts_with("JobExecutionAlreadyRunningException"),
-            "{database:?}: {refused}"
+            "{on:?}: {refused}"
         );
         assert_eq!(shared.spring.done(&shared.place, json!(["stop", here.0])), true);
-        let ended = shared.operator.wait(here).unwrap();
-        assert_eq!(
-            ended.status,
-            BatchStatus::Stopped,
-            "{database:?}: {}",
-            ended.exit_message
-        );
+        match shared.operator.wait(here) {
+            Ok(ended) => assert_eq!(ended.status, BatchStatus::Stopped, "{on:?}"),
+            // Spring Batch 6 records the end at once: the runner loses its execution, and writes nothing more.
+            Err(lost) => assert!(
+                on.version == Version::V6 && matches!(lost, JobOperatorError::JobExecutionLost { .. }),
+                "{on:?}: {lost}"
+            ),
+        }
 
         // In Spring Batch again.
         shared.spring.send(&shared.place, json!(["restart", here.0]));
-        assert_eq!(shared.spring.said(), "waiting 3", "{database:?}");
-        assert!(shared.operator.stop(JobExecutionId(3)).unwrap(), "{database:?}");
-        assert_eq!(
-            shared.spring.answer().unwrap()["status"],
-            "STOPPED",
-            "{database:?}"
-        );
+        assert_eq!(shared.spring.said(), "waiting 3", "{on:?}");
+        assert!(shared.operator.stop(JobExecutionId(3)).unwrap(), "{on:?}");
+        assert_eq!(shared.spring.answer().unwrap()["status"], "STOPPED", "{on:?}");
         let seen = shared.seen_here();
         assert!(
             seen.iter()
                 .all(|one| one["instance"] == 1 && one["status"] == "STOPPED"),
-            "{database:?}"
+            "{on:?}"
         );
-        assert_eq!(seen.len(), 3, "{database:?}");
+        assert_eq!(seen.len(), 3, "{on:?}");
     }
 }
 
@@ -80,44 +77,40 @@ fn each_program_stops_jobs_of_the_other() {
 /// Spec: OP-34, OP-35, REPO-14, REPO-15
 #[test]
 fn an_instance_of_a_killed_jvm_is_resumed() {
-    for database in Database::ALL {
-        let mut shared = Shared::new(database, TablesOf::SpringBatch);
+    for on in On::ALL {
+        let mut shared = Shared::new(on, TablesOf::SpringBatch);
         let run = json!(["run", "waits", shown_parameters(&parameters(1))]);
         shared.spring.send(&shared.place, run.clone());
-        assert_eq!(shared.spring.said(), "waiting 1", "{database:?}");
+        assert_eq!(shared.spring.said(), "waiting 1", "{on:?}");
         shared.spring.dies("UTC");
 
         let refused = shared.spring.ask(&shared.place, run.clone()).unwrap_err();
-        assert!(refused.contains("already running"), "{database:?}: {refused}");
+        assert!(refused.contains("already running"), "{on:?}: {refused}");
         let recovered = shared.command(&["recover"]);
-        assert_eq!(text(&recovered.stdout), "no execution is dead\n", "{database:?}");
+        assert_eq!(text(&recovered.stdout), "no execution is dead\n", "{on:?}");
         let declared = shared.command(&["recover", "--declare-dead", "1"]);
         assert!(declared.status.success(), "{}", text(&declared.stderr));
         let closed = &shared.seen_here()[0];
-        assert_eq!(closed["status"], "FAILED", "{database:?}");
-        assert_eq!(closed["exitStatus"], "CRASHED", "{database:?}");
+        assert_eq!(closed["status"], "FAILED", "{on:?}");
+        assert_eq!(closed["exitStatus"], "CRASHED", "{on:?}");
         let again = shared.command(&["recover", "--declare-dead", "1"]);
         assert!(!again.status.success(), "{}", text(&again.stdout));
 
         // In Spring Batch, with the new JVM; and then in this runtime.
         shared.spring.send(&shared.place, run);
-        assert_eq!(shared.spring.said(), "waiting 2", "{database:?}");
-        assert!(shared.operator.stop(JobExecutionId(2)).unwrap(), "{database:?}");
-        assert_eq!(
-            shared.spring.answer().unwrap()["status"],
-            "STOPPED",
-            "{database:?}"
-        );
+        assert_eq!(shared.spring.said(), "waiting 2", "{on:?}");
+        assert!(shared.operator.stop(JobExecutionId(2)).unwrap(), "{on:?}");
+        assert_eq!(shared.spring.answer().unwrap()["status"], "STOPPED", "{on:?}");
         let here = shared.operator.launch("waits", parameters(1)).unwrap();
         until_waiting(&shared.name);
         let refused = shared.command(&["recover", "--declare-dead", "3"]);
         let refused = text(&refused.stderr);
-        assert!(refused.contains("running"), "{database:?}: {refused}");
-        assert!(shared.operator.stop(here).unwrap(), "{database:?}");
+        assert!(refused.contains("running"), "{on:?}: {refused}");
+        assert!(shared.operator.stop(here).unwrap(), "{on:?}");
         assert_eq!(
             shared.operator.wait(here).unwrap().status,
             BatchStatus::Stopped,
-            "{database:?}"
+            "{on:?}"
         );
     }
 }

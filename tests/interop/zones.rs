@@ -4,7 +4,7 @@ use batch_runtime::{BatchStatus, JobExecutionId, JobOperatorError};
 use batch_tests::database::Database;
 use serde_json::{Value, json};
 
-use super::shared::{Shared, TablesOf, assert_same, contexts, parameters, seen_by};
+use super::shared::{On, Shared, TablesOf, assert_same, contexts, parameters, seen_by};
 
 const BERLIN: &str = "Europe/Berlin";
 
@@ -15,7 +15,7 @@ const BERLIN: &str = "Europe/Berlin";
 #[test]
 fn times_are_those_of_the_other_time_zone() {
     for database in Database::ALL {
-        let mut shared = Shared::in_zone(database, TablesOf::Us, BERLIN);
+        let mut shared = Shared::in_zone(On::of_4_3(database), TablesOf::Us, BERLIN);
         let failing = parameters(1).with_non_identifying("load", "fail");
         shared.run("prepared", &failing).unwrap();
         let here = shared.launch("prepared", &failing);
@@ -82,7 +82,7 @@ fn ambiguous_local_times_are_read_as_the_drivers_do() {
                 ],
             ),
         ] {
-            let mut shared = Shared::in_zone(database, TablesOf::Us, zone);
+            let mut shared = Shared::in_zone(On::of_4_3(database), TablesOf::Us, zone);
             shared.launch("prepared", &parameters(1));
             for wall in walls {
                 let change = format!("UPDATE BATCH_JOB_EXECUTION SET START_TIME = '{wall}'");

@@ -1,8 +1,6 @@
 //! Values as the classes of Java show them, by `toString`.
 
-use jiff::civil;
-
-use crate::clock::Timestamp;
+use crate::clock::{Timestamp, civil};
 use crate::time_zone::TimeZone;
 
 /// Formats like `Double.toString`: plain between 10^-3 and 10^7 with at least one fraction digit, else with an exponent.

@@ -8,17 +8,16 @@ use super::lease::lease_of;
 use super::parameters::{insert_parameters, load_parameters};
 use super::rows::StepRow;
 use super::schema::{
-    instance_lease, job_context, job_execution, job_instance, job_params, partition_lease, partition_report,
-    partition_ticket, step_context, step_execution,
+    created_step, instance_lease, job_context, job_execution, job_instance, job_params, partition_lease,
+    partition_report, partition_ticket, step_context, step_execution,
 };
 use super::step_store::counter_columns;
 use super::{Connection, Db, Repository, Work};
 use crate::execution::{JobInstance, StepExecution};
 use crate::ids::{JobExecutionId, JobInstanceId};
-use crate::repository::diesel::backend::{Backend, NewStep, Sequence};
+use crate::repository::diesel::backend::{Backend, Sequence};
 use crate::repository::diesel::db_timestamp::DbTimestamp;
 use crate::repository::diesel::session::RunQueryDsl;
-use crate::repository::diesel::update::update;
 use crate::repository::rules;
 use crate::repository::{
     ArchiveStore, ArchivedExecution, ArchivedInstance, ArchivedParameter, ArchivedStep, FORMAT,
@@ -175,24 +174,30 @@ impl Repository {
 
     fn import_step(&self, connection: &mut Connection, execution: i64, archived: &ArchivedStep) -> Work<()> {
         let id = Db::next_id(&self.pool, connection, Sequence::Step)?;
-        let new = NewStep {
-            id,
-            name: &archived.step,
-            job_execution: execution,
-            status: archived.status,
-            now: self.column(archived.started),
+        macro_rules! insert {
+            ($table:ident $(, $creation:ident)?) => {
+                diesel::insert_into($table::table)
+                    .values((
+                        $table::step_execution_id.eq(id),
+                        $table::version.eq(archived.version),
+                        $table::step_name.eq(&archived.step),
+                        $table::job_execution_id.eq(execution),
+                        $($table::$creation.eq(self.column(archived.started)),)?
+                        $table::start_time.eq(self.column(archived.started)),
+                        $table::end_time.eq(archived.ended.map(|time| self.column(time))),
+                        $table::status.eq(archived.status.as_str()),
+                        counter_columns!(archived.counters, $table),
+                        $table::exit_code.eq(&archived.exit_status),
+                        $table::exit_message.eq(&archived.exit_message),
+                        $table::last_updated.eq(self.column(archived.last_updated)),
+                    ))
+                    .execute(connection)?
+            };
+        }
+        match connection.layout().has_typed_parameters() {
+            true => insert!(created_step, create_time),
+            false => insert!(step_execution),
         };
-        Db::insert_steps(connection, &[new])?;
-        update(step_execution::table.find(id))
-            .set((
-                step_execution::version.eq(archived.version),
-                step_execution::end_time.eq(archived.ended.map(|time| self.column(time))),
-                counter_columns!(archived.counters),
-                step_execution::exit_code.eq(&archived.exit_status),
-                step_execution::exit_message.eq(&archived.exit_message),
-                step_execution::last_updated.eq(self.column(archived.last_updated)),
-            ))
-            .execute(connection)?;
         if let Some(context) = &archived.context {
             insert_step_context(connection, id, context)?;
         }

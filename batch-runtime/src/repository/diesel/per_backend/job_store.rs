@@ -223,10 +223,12 @@ impl JobStore for Repository {
     ) -> Result<Signals, RepositoryError> {
         self.pool.read_at_once("look for stop requests", |connection| {
             let stopping = BatchStatus::Stopping.as_str();
+            // Spring Batch 6 does not ask for the end of an execution, but records it. The next write finds that.
+            let stopped = BatchStatus::Stopped.as_str();
             let ids = executions.iter().map(|id| id.0);
             let executions: Vec<i64> = job_execution::table
                 .filter(one_of(job_execution::job_execution_id, ids))
-                .filter(job_execution::status.eq(stopping))
+                .filter(job_execution::status.eq_any([stopping, stopped]))
                 .select(job_execution::job_execution_id)
                 .load(connection)?;
             let mut found = Signals {
