@@ -156,6 +156,7 @@ pub mod fuzzing;
 mod ids;
 mod job_path;
 mod keeper;
+mod layout;
 mod loader;
 pub mod operator;
 mod outage;

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use md5::{Digest, Md5};
 
 use super::{JobParameter, JobParameters, ParameterError, ParameterType, ParameterValue, java_text};
-use crate::repository::{RepositoryFormat, RepositoryLayout};
+use crate::layout::{RepositoryFormat, RepositoryLayout};
 
 impl JobParameters {
     /// Returns the digest of the identifying parameters, computed as by Spring Batch 4.3: 32 hexadecimal digits.

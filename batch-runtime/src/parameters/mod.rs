@@ -13,7 +13,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 
 use crate::clock::Timestamp;
-use crate::repository::RepositoryLayout;
+use crate::layout::RepositoryLayout;
 pub use crate::secret::{SecretError, SecretReference, SecretReferenceError};
 use java_text::java_double;
 

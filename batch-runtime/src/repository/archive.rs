@@ -2,11 +2,11 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::layout::{RepositoryFormat, RepositoryLayout};
 use super::{JobState, StoredContext};
 use crate::clock::Timestamp;
 use crate::execution::{JobInstance, StepCounters};
 use crate::ids::JobExecutionId;
+use crate::layout::{RepositoryFormat, RepositoryLayout};
 use crate::parameters::{JobParameters, ParameterValue};
 use crate::status::BatchStatus;
 

@@ -20,8 +20,6 @@ pub(super) const CLASS_KEY: &str = "@class";
 const SPRING_BATCH_ENTRIES: [&str; 3] = ["batch.taskletType", "batch.stepType", "batch.version"];
 /// The start of a context that Java has serialized, in Base64.
 const SERIALIZED_BY_JAVA: &str = "rO0AB";
-/// The width of SHORT_CONTEXT and EXIT_MESSAGE, in characters. Longer contexts go to SERIALIZED_CONTEXT.
-pub(crate) const MAX_VARCHAR: usize = 2_500;
 
 // The keys do not contain the artifact's name, so that a renamed reader keeps its position.
 const READER: &str = "batch.reader.checkpoint";

@@ -11,7 +11,6 @@ mod diesel;
 mod error;
 #[cfg(test)]
 mod insert_step;
-mod layout;
 mod memory;
 mod observation;
 mod owner;
@@ -22,12 +21,13 @@ mod store;
 mod stored_context;
 mod url;
 
+pub use crate::layout::RepositoryLayout;
+pub(crate) use crate::layout::{MAX_VARCHAR, RepositoryFormat};
 pub(crate) use archive::{
     ArchivedExecution, ArchivedInstance, ArchivedParameter, ArchivedStep, FORMAT, InstanceState,
 };
 pub(crate) use context_json::{
-    ElementBefore, ElementKind, ElementState, JobState, MAX_VARCHAR, OtherEntries, RestartPosition,
-    StepState, TxState,
+    ElementBefore, ElementKind, ElementState, JobState, OtherEntries, RestartPosition, StepState, TxState,
 };
 pub use conversion::LayoutConversion;
 pub use database_kind::DatabaseKind;
@@ -37,8 +37,6 @@ pub(crate) use error::ClaimError;
 pub use error::RepositoryError;
 #[cfg(test)]
 pub(crate) use insert_step::InsertStep;
-pub(crate) use layout::RepositoryFormat;
-pub use layout::RepositoryLayout;
 pub(crate) use observation::{HolderState, LeaseKey, Observations};
 pub use records::ExecutionFilter;
 pub(crate) use records::{

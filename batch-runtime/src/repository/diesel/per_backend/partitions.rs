@@ -241,11 +241,14 @@ impl Repository {
     }
 }
 
+/// The id of a step execution, and when it started.
+type OpenStep = (i64, Option<DbTimestamp>);
+
 /// Returns whether a partition of a flow has started steps, and those of them that have not ended.
 fn open_steps_within(
     connection: &mut Connection,
     partition: &StepExecution,
-) -> QueryResult<(bool, Vec<(i64, Option<DbTimestamp>)>)> {
+) -> QueryResult<(bool, Vec<OpenStep>)> {
     let rows: Vec<(i64, String, Option<String>, Option<DbTimestamp>)> = step_execution::table
         .filter(step_execution::job_execution_id.eq(partition.job_execution_id.0))
         .select((

@@ -3,7 +3,6 @@
 use std::fmt;
 use std::str::FromStr;
 
-use super::context_json::MAX_VARCHAR;
 use crate::time_zone::TimeZone;
 
 /// The layout of a repository's tables: that of a version of Spring Batch.
@@ -71,6 +70,9 @@ impl FromStr for RepositoryLayout {
         found.ok_or_else(|| format!("unknown layout `{text}`: expected 4.3, 5 or 6"))
     }
 }
+
+/// The width of SHORT_CONTEXT and EXIT_MESSAGE, in characters. Longer contexts go to SERIALIZED_CONTEXT.
+pub(crate) const MAX_VARCHAR: usize = 2_500;
 
 /// How a repository identifies instances and cuts texts.
 #[derive(Clone, Debug)]
