@@ -7,6 +7,7 @@
 
 mod artifacts;
 mod continuing;
+mod layouts;
 mod reading;
 mod shared;
 mod spring;

@@ -6,10 +6,8 @@ use std::process::{Command, Output};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use batch_runtime::execution::{JobExecution, StepExecution};
-use batch_runtime::{
-    BatchRuntime, JobOperator, JobParameters, ParameterValue, Timestamp, repository::ExecutionFilter,
-    time::TimeZone,
-};
+use batch_runtime::repository::{ExecutionFilter, RepositoryUrl};
+use batch_runtime::{BatchRuntime, JobOperator, JobParameters, ParameterValue, Timestamp, time::TimeZone};
 use batch_tests::database::{Database, Place};
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -115,6 +113,23 @@ impl Shared {
     /// Returns a further runtime on the repository, which assumes this zone for its times.
     pub(super) fn operator_in(&self, zone: &str) -> JobOperator {
         operator(self.folder.path(), &self.place, zone, &self.name)
+    }
+
+    /// Returns a runtime that assumes a zone, if it knows that.
+    pub(super) fn operator_if_known(&self, zone: &str) -> Option<JobOperator> {
+        zone.parse::<TimeZone>().ok().map(|_| self.operator_in(zone))
+    }
+
+    /// Converts the tables to the layout of another version, whose JVM is used from then on.
+    pub(super) fn convert(&mut self, version: Version) {
+        let place = self.place.clone().without_options();
+        let url: RepositoryUrl = place.url().parse().unwrap();
+        let layout = version.layout().parse().unwrap();
+        url.convert(layout, &TimeZone::UTC, &mut std::io::sink()).unwrap();
+        self.on.version = version;
+        self.place = place.with_option("layout", version.layout());
+        self.spring = Spring::of(version, "UTC");
+        self.operator = operator(self.folder.path(), &self.place, "UTC", &self.name);
     }
 
     /// Launches a job in this runtime, and waits for its end.

@@ -2,11 +2,13 @@ package interop;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
+import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.io.BufferedReader;
 import java.io.InputStreamReader;
 import java.io.PrintStream;
 import java.nio.charset.StandardCharsets;
+import java.util.TimeZone;
 import org.springframework.batch.core.DefaultJobKeyGenerator;
 import org.springframework.batch.core.JobExecution;
 
@@ -80,12 +82,32 @@ public final class Main {
                 return ended(repository.restart(words.get(2).asLong()));
             case "stop":
                 return JSON.getNodeFactory().booleanNode(repository.stop(words.get(2).asLong()));
+            // In each time zone, the JOB_KEYs of instances with a date, given by its milliseconds, and the name of the zone.
+            case "zones":
+                return keysInZones(words.get(2));
             // The milliseconds of a TIMESTAMP, as the driver reads it.
             case "time":
                 return JSON.getNodeFactory().numberNode(repository.time(words.get(2).asText()));
             default:
                 throw new IllegalArgumentException("there is no verb " + words.get(0));
         }
+    }
+
+    private static JsonNode keysInZones(JsonNode times) throws Exception {
+        ObjectNode zones = JSON.createObjectNode();
+        TimeZone usual = TimeZone.getDefault();
+        for (String zone : TimeZone.getAvailableIDs()) {
+            TimeZone.setDefault(TimeZone.getTimeZone(zone));
+            for (JsonNode time : times) {
+                ArrayNode parameters = JSON.createArrayNode();
+                parameters.addObject().put("name", "zone").put("type", "STRING").put("value", zone);
+                parameters.addObject().put("name", "date").put("type", "DATE").set("value", time);
+                parameters.forEach(one -> ((ObjectNode) one).put("identifying", true));
+                zones.withArray(zone).add(new DefaultJobKeyGenerator().generateKey(Parameters.of(parameters)));
+            }
+        }
+        TimeZone.setDefault(usual);
+        return zones;
     }
 
     private static JsonNode ended(JobExecution execution) {
