@@ -1,6 +1,7 @@
 //! Time zones: the conversion between wall-clock times and points in time, for the columns of repositories that are
 //! shared with a JVM; see `repository/diesel/session.rs`.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::str::FromStr;
 
@@ -53,6 +54,22 @@ impl TimeZone {
         let info = self.0.to_offset_info(instant);
         let shown = info.offset().to_datetime(instant);
         Some((shown, info.abbreviation().to_owned()))
+    }
+
+    /// Returns whether the zone has one abbreviation for standard time and at most one for daylight saving time, since a point in time.
+    pub(crate) fn has_same_names_since(&self, instant: Timestamp) -> bool {
+        /// Of each year there are at most two, except for a few zones.
+        const TRANSITIONS: usize = 150;
+        let Ok(first) = jiff::Timestamp::from_millisecond(instant.0) else {
+            return false;
+        };
+        let now = self.0.to_offset_info(first);
+        let now = (now.dst(), now.abbreviation().to_owned());
+        let later = self.0.following(first).take(TRANSITIONS);
+        let later = later.map(|transition| (transition.dst(), transition.abbreviation().to_owned()));
+        let names: BTreeSet<_> = [now].into_iter().chain(later).collect();
+        let kinds: BTreeSet<_> = names.iter().map(|(dst, _)| dst).collect();
+        names.len() == kinds.len()
     }
 
     /// Returns the offset from UTC in milliseconds.

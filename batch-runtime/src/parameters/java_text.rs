@@ -30,21 +30,12 @@ const SAME_NAMES: i64 = 1_262_304_000_000;
 /// The first day of Java's Gregorian calendar, 1582-10-15.
 const GREGORIAN: i64 = -12_219_292_800_000;
 /// The zones that Java calls by other names.
-const OTHER_NAMES: [&str; 14] = [
-    "Africa/Juba",
-    "Africa/Khartoum",
-    "Africa/Sao_Tome",
+const OTHER_NAMES: [&str; 5] = [
     "Africa/Windhoek",
     "America/Adak",
     "America/Atka",
-    "America/Dawson",
-    "America/Metlakatla",
-    "America/Whitehorse",
-    "Canada/Yukon",
-    "Europe/Minsk",
-    "Europe/Simferopol",
-    "Europe/Volgograd",
     "US/Aleutian",
+    "Pacific/Johnston",
 ];
 
 /// Formats like `java.util.Date.toString` in a time zone, as in `Mon Jan 01 01:00:00 CET 2024`; `None` if Java's text for the zone is not
@@ -56,7 +47,9 @@ pub(super) fn java_date(time: Timestamp, zone: &TimeZone) -> Option<String> {
         _ => SAME_NAMES,
     };
     let is_name = abbreviation.bytes().all(|byte| byte.is_ascii_uppercase());
-    if time.0 < certain_since || !is_name || OTHER_NAMES.contains(&&*zone.to_string()) {
+    // Java calls a zone by its last names, also before it had them.
+    let is_same = is_name && zone.has_same_names_since(Timestamp(SAME_NAMES));
+    if time.0 < certain_since || !is_same || OTHER_NAMES.contains(&&*zone.to_string()) {
         return None;
     }
     Some(format!(

@@ -145,8 +145,8 @@ impl JobStore for MemoryRepository {
         let tables = self.shared();
         let is_stopping = |status| status == BatchStatus::Stopping;
         let of_execution = |id: &&JobExecutionId| {
-            let execution = tables.executions.get(*id);
-            execution.is_some_and(|execution| is_stopping(execution.row.status))
+            let status = tables.executions.get(*id).map(|execution| execution.row.status);
+            matches!(status, Some(BatchStatus::Stopping | BatchStatus::Stopped))
         };
         let of_partition =
             |id: &&StepExecutionId| tables.step(**id).is_some_and(|step| is_stopping(step.row.status));
