@@ -1,25 +1,30 @@
-//! The layouts of the repository's tables, and what depends on them beside the tables themselves.
+//! The layouts of a repository's tables, and the formats that depend on them.
 
 use std::fmt;
 use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
 
 use crate::time_zone::TimeZone;
 
 /// The layout of a repository's tables: that of a version of Spring Batch.
 ///
-/// New repositories have the one that the option `layout` of their URL names, by default that of 4.3. That of an existing repository is
-/// found by its columns and sequences.
+/// A new repository gets the layout that the option `layout` of its URL names; the default is 4.3. The layout of an existing repository is
+/// detected from its columns and sequences.
 ///
 /// Spec: REPO-05, REPO-87
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum RepositoryLayout {
     /// 4.3, the layout of the specification's schema.
     #[default]
+    #[serde(rename = "4.3")]
     V4_3,
-    /// 5: parameters of any type of Java, as text.
+    /// 5: stores parameters of any Java type as text.
+    #[serde(rename = "5")]
     V5,
-    /// 6: as 5, with another name for the sequence of instances.
+    /// 6: as 5; the sequence of instances has another name.
+    #[serde(rename = "6")]
     V6,
 }
 
@@ -74,11 +79,12 @@ impl FromStr for RepositoryLayout {
 /// The width of SHORT_CONTEXT and EXIT_MESSAGE, in characters. Longer contexts go to SERIALIZED_CONTEXT.
 pub(crate) const MAX_VARCHAR: usize = 2_500;
 
-/// How a repository identifies instances and cuts texts.
+/// The settings that determine job keys, contexts and the length of texts.
 #[derive(Clone, Debug)]
 pub(crate) struct RepositoryFormat {
     pub(crate) layout: RepositoryLayout,
-    /// The zone of the JVMs that share the repository: since Spring Batch 5 the identity contains dates as they show them.
+    /// The time zone of the JVMs that share the repository. Since Spring Batch 5, JOB_KEY contains dates as `Date.toString` formats them
+    /// there.
     pub(crate) zone: TimeZone,
     /// The length that texts are cut to. Spec: REPO-76
     pub(crate) max_varchar: usize,

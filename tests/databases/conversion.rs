@@ -79,6 +79,7 @@ impl Repository {
 fn without_key(line: &str) -> Value {
     let mut instance: Value = serde_json::from_str(line).unwrap();
     instance["jobKey"] = Value::Null;
+    instance.as_object_mut().unwrap().remove("layout");
     let of_6 = |text: &str| {
         text.replace(r#""@class":"java.util.HashMap","#, "")
             .replace(r#""@class":"java.util.HashMap""#, "")
@@ -297,12 +298,103 @@ fn an_interrupted_conversion_is_completed() {
             }
             assert_eq!(repository.exported(), expected, "{what}");
             let left = "SELECT COUNT(*) FROM information_schema.TABLES WHERE TABLE_SCHEMA = DATABASE()
-                AND (TABLE_NAME LIKE '%CONVERTED%' OR TABLE_NAME LIKE '%REPLACED%')";
+                AND (TABLE_NAME LIKE '%CONVER%' OR TABLE_NAME LIKE '%REPLACED%')";
             assert_eq!(repository.place.connect().number(left), 0, "{what}");
             repository.convert(from).unwrap();
             assert_eq!(repository.exported(), original, "{what}, and back");
         }
         assert!(interrupted >= 4, "{from} to {to}: {interrupted}");
+    }
+}
+
+/// Meanwhile no program creates an execution, whose parameters would not be copied.
+///
+/// Spec: REPO-91
+#[cfg(feature = "servers")]
+#[test]
+fn no_execution_is_created_during_a_conversion() {
+    /// Tries to create an execution when the backup is complete.
+    struct Launching<'a>(&'a Repository, Option<String>);
+    impl std::io::Write for Launching<'_> {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            Ok(bytes.len())
+        }
+        fn flush(&mut self) -> std::io::Result<()> {
+            let mut others = self.0.place.connect();
+            let wait = "SET SESSION lock_wait_timeout = 1; SET SESSION innodb_lock_wait_timeout = 1";
+            others.execute(wait).unwrap();
+            let insert =
+                "INSERT INTO BATCH_JOB_EXECUTION (JOB_EXECUTION_ID, JOB_INSTANCE_ID, CREATE_TIME, STATUS)
+                VALUES (77, 1, NOW(), 'STARTING')";
+            self.1 = others.execute(insert).err().map(|error| error.to_string());
+            let opened = operator(self.0.folder.path(), self.0.place.url()).err();
+            assert!(opened.unwrap().contains("run `db upgrade` again"));
+            Ok(())
+        }
+    }
+    let repository = Repository::new(Database::Mariadb, RepositoryLayout::V4_3);
+    let mut backup = Launching(&repository, None);
+    repository
+        .url()
+        .convert(RepositoryLayout::V5, &TimeZone::UTC, &mut backup)
+        .unwrap();
+    let problem = backup.1.expect("no execution is created");
+    assert!(problem.contains("Lock wait timeout"), "{problem}");
+}
+
+/// Only one of the sequences of 5 and 6 is used, and only the user knows which; for a runtime the URL can say it.
+///
+/// Spec: REPO-87, REPO-91
+#[test]
+fn two_sequences_of_instances_prevent_a_conversion() {
+    for database in Database::ALL {
+        let repository = Repository::new(database, RepositoryLayout::V5);
+        let second = match database {
+            Database::Sqlite => "CREATE TABLE BATCH_JOB_INSTANCE_SEQ (ID INTEGER PRIMARY KEY AUTOINCREMENT)",
+            _ => "CREATE SEQUENCE BATCH_JOB_INSTANCE_SEQ START WITH 100",
+        };
+        repository.place.connect().execute(second).unwrap();
+        let planned = repository
+            .url()
+            .plan_conversion(RepositoryLayout::V4_3, &TimeZone::UTC)
+            .unwrap_err();
+        let opened = operator(repository.folder.path(), repository.place.url()).err();
+        for problem in [planned.to_string(), opened.unwrap()] {
+            assert!(
+                problem.contains("drop the one that is not used"),
+                "{database:?}: {problem}"
+            );
+        }
+        let place = repository.place.clone().with_option("layout", "5");
+        let operator = operator(repository.folder.path(), place.url()).unwrap();
+        let started = operator.start("job", [("to", "1")]).unwrap();
+        assert_eq!(operator.wait(started).unwrap().instance_id.0, 3, "{database:?}");
+        drop(operator);
+        let place = repository.place.clone().with_option("layout", "6");
+        assert!(
+            self::operator(repository.folder.path(), place.url()).is_ok(),
+            "{database:?}"
+        );
+    }
+}
+
+/// Spec: REPO-84, REPO-91
+#[test]
+fn tables_with_a_prefix_are_converted() {
+    for database in Database::ALL {
+        let (folder, place) = place_in(database, RepositoryLayout::V4_3);
+        let place = place.without_options().with_option("table_prefix", "NIGHT_");
+        let repository = Repository { folder, place };
+        let operator = repository.operator();
+        assert_eq!(Repository::run(&operator, "27"), BatchStatus::Failed);
+        drop(operator);
+        let original = repository.exported();
+        for to in [RepositoryLayout::V6, RepositoryLayout::V4_3] {
+            repository.convert(to).unwrap();
+        }
+        assert_eq!(repository.exported(), original, "{database:?}");
+        let operator = repository.operator();
+        assert_eq!(Repository::run(&operator, "0"), BatchStatus::Completed);
     }
 }
 
@@ -320,6 +412,8 @@ fn half_of_a_replacement_is_undone() {
         "BATCH_JOB_EXECUTION_PARAMS"
     ));
     let rename = "RENAME TABLE BATCH_JOB_EXECUTION_PARAMS TO BATCH_REPLACED_JOB_EXECUTION_PARAMS";
+    repository.place.connect().execute(rename).unwrap();
+    let rename = "RENAME TABLE BATCH_JOB_EXECUTION_SEQ TO BATCH_REPLACED_JOB_EXECUTION_SEQ";
     repository.place.connect().execute(rename).unwrap();
     let problem = operator(repository.folder.path(), repository.place.url())
         .err()

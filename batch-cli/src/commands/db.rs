@@ -30,8 +30,8 @@ enum Action {
     Migrate,
     /// Converts the tables to the layout of another version of Spring Batch
     ///
-    /// Keeps all values, and gives instances the keys that this version computes. End all programs that use the repository before. On
-    /// SQLite and PostgreSQL nothing is changed if it fails; on MySQL and MariaDB, repeat it.
+    /// Keeps all values and recomputes the keys of instances. Stop all programs that use the repository first. If it fails, nothing has
+    /// changed on SQLite and PostgreSQL; on MySQL and MariaDB, run it again.
     Upgrade(Upgrade),
     /// Prints the statements that create the tables
     ///
@@ -55,7 +55,7 @@ struct Upgrade {
     /// Only reports what would be changed, and what prevents it
     #[arg(long)]
     dry_run: bool,
-    /// New file that gets all instances before, as lines of JSON that `import` reads
+    /// File to create for the backup: all instances, one JSON line each, as `import` reads them
     #[arg(long, value_name = "FILE", required_unless_present = "dry_run")]
     backup: Option<PathBuf>,
 }
@@ -156,7 +156,7 @@ impl Upgrade {
 
 fn print_conversion(url: &RepositoryUrl, conversion: &LayoutConversion, is_plan: bool) {
     let (from, to) = (conversion.from, conversion.to);
-    let verb = if is_plan { "would be" } else { "is" };
+    let verb = if is_plan { "would be" } else { "was" };
     match from == to {
         true => outln!("`{url}` has the layout of Spring Batch {to}"),
         false => outln!("`{url}` {verb} converted from the layout of Spring Batch {from} to that of {to}"),
@@ -165,12 +165,12 @@ fn print_conversion(url: &RepositoryUrl, conversion: &LayoutConversion, is_plan:
     outln!("  keys replaced: {replaced} of {instances}");
     if conversion.kept_keys > 0 {
         let kept = conversion.kept_keys;
-        outln!("  keys kept: {kept}, because Spring Batch {to} may compute others: see the guide");
+        outln!("  keys kept: {kept}; Spring Batch {to} may compute others, see the guide");
     }
     outln!("  parameters: {}", conversion.parameters);
     if conversion.null_parameters > 0 && to != RepositoryLayout::V4_3 {
         let nulls = conversion.null_parameters;
-        outln!("  null parameters: {nulls}, whose executions Spring Batch {to} cannot read");
+        outln!("  null parameters: {nulls}; Spring Batch {to} cannot read their executions");
     }
     if !conversion.obstacles.is_empty() {
         outln!("  cannot be converted:");
@@ -179,7 +179,7 @@ fn print_conversion(url: &RepositoryUrl, conversion: &LayoutConversion, is_plan:
     }
 }
 
-/// A new file, created with its first line: an interrupted conversion has written one already. `flush` reaches the disk.
+/// Creates the file at the first write: repeating an interrupted conversion writes no backup. `flush` syncs it to disk.
 struct Backup {
     path: PathBuf,
     file: Option<File>,
@@ -197,7 +197,10 @@ impl Backup {
 
     fn named(&self, error: &io::Error) -> io::Error {
         let path = self.path.display();
-        io::Error::new(error.kind(), format!("cannot write the backup `{path}`: {error}"))
+        io::Error::new(
+            error.kind(),
+            format!("cannot write the backup `{path}`: {error}; name a new file"),
+        )
     }
 }
 

@@ -13,7 +13,6 @@ use crate::exit_codes::{EXIT_CODES, ExitCodes};
 use crate::job_path::{JOB_PATH_HELP, JobPath, JobPathReport, Lookup};
 use crate::loader::{Artifacts, BindOutcome, ExternalValues};
 use crate::parameters::JobParameters;
-use crate::repository::RepositoryLayout;
 use crate::secret::Secrets;
 
 /// The jobs on the job path and the artifacts they can use, without a repository.
@@ -98,7 +97,7 @@ impl Definitions {
         let reject = rejecting(job);
         // Those of the repository are checked when the job is started.
         parameters
-            .validate(RepositoryLayout::V6)
+            .validate(None)
             .map_err(|error| reject(StartError::Parameter(error)))?;
         let secrets = Secrets::unread(parameters.secrets());
         let checked = self.bind(Wanted::Id(job), parameters, parameters, secrets, &reject)?;
@@ -156,7 +155,7 @@ impl Definitions {
         let reject = rejecting(wanted.name());
         // Those of the repository are checked when the job is started.
         parameters
-            .validate(RepositoryLayout::V6)
+            .validate(None)
             .map_err(|error| reject(StartError::Parameter(error)))?;
         let document = self.find(wanted, &reject)?;
         let external = self.external_values(parameters, Secrets::unread(parameters.secrets()));

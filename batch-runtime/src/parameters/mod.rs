@@ -317,6 +317,13 @@ impl JobParameters {
         self.with_parameter(RUN_ID, ParameterValue::Long(run_id), true)
     }
 
+    /// Returns the parameters that are not null.
+    pub(crate) fn without_nulls(mut self) -> Self {
+        self.0
+            .retain(|_, parameter| !matches!(parameter.value, ParameterValue::Null(_)));
+        self
+    }
+
     /// Returns the user's parameters, without those of the runtime. Spec: OP-06
     #[must_use]
     pub(crate) fn without_run_id(mut self) -> Self {
@@ -347,14 +354,14 @@ impl JobParameters {
             })
     }
 
-    /// Checks that the columns of a repository with this layout can store the parameters.
+    /// Checks that the columns of a repository with this layout can store the parameters; without a layout, that those of any can.
     ///
     /// # Errors
     /// The first parameter that does not fit.
     ///
     /// Spec: REPO-31, REPO-32, REPO-88, D-69
-    pub(crate) fn validate(&self, layout: RepositoryLayout) -> Result<(), ParameterError> {
-        let max = layout.max_parameter();
+    pub(crate) fn validate(&self, layout: Option<RepositoryLayout>) -> Result<(), ParameterError> {
+        let max = layout.unwrap_or(RepositoryLayout::V6).max_parameter();
         for (name, parameter) in &self.0 {
             check_text(name, "name", name, MAX_NAME)?;
             let reject = |problem: String| {
@@ -386,16 +393,18 @@ impl JobParameters {
                         "the date is not between 1000-01-08 and 9999-12-31, which every database can store";
                     return reject(problem.into());
                 }
-                ParameterValue::Null(_) if layout.has_typed_parameters() => {
-                    return reject(format!("Spring Batch {layout} has no parameters that are null"));
-                }
-                ParameterValue::Java(value) if !layout.has_typed_parameters() => {
-                    return reject(format!(
-                        "the layout of Spring Batch {layout} has no parameters of type `{}`",
-                        value.class
-                    ));
+                ParameterValue::Null(_) => {
+                    if let Some(layout) = layout.filter(|layout| layout.has_typed_parameters()) {
+                        return reject(format!("Spring Batch {layout} has no parameters that are null"));
+                    }
                 }
                 ParameterValue::Java(value) => {
+                    if let Some(layout) = layout.filter(|layout| !layout.has_typed_parameters()) {
+                        return reject(format!(
+                            "the layout of Spring Batch {layout} has no parameters of type `{}`, or not with the text `{}`",
+                            value.class, value.text
+                        ));
+                    }
                     check_text(name, "type", &value.class, MAX_NAME)?;
                     check_text(name, "value", &value.text, max)?;
                 }
@@ -535,7 +544,7 @@ mod tests {
         let check = |name: String, value: String| {
             JobParameters::new()
                 .with(name, value)
-                .validate(RepositoryLayout::V4_3)
+                .validate(Some(RepositoryLayout::V4_3))
         };
         assert_eq!(check("n".repeat(100), "é".repeat(250)), Ok(()));
         assert!(check("n".repeat(101), String::new()).is_err());
@@ -556,7 +565,7 @@ mod tests {
         let later = |value: ParameterValue| {
             let parameters = JobParameters::new().with_parameter("n", value, true);
             parameters
-                .validate(RepositoryLayout::V5)
+                .validate(Some(RepositoryLayout::V5))
                 .map_err(|error| error.to_string())
         };
         assert_eq!(later(ParameterValue::String("é".repeat(2_500))), Ok(()));
@@ -564,7 +573,10 @@ mod tests {
         let java = ParameterValue::java("java.time.LocalDate", "2024-01-01".into());
         assert_eq!(later(java.clone()), Ok(()));
         let before = JobParameters::new().with_parameter("n", java, true);
-        let error = before.validate(RepositoryLayout::V4_3).unwrap_err().to_string();
+        let error = before
+            .validate(Some(RepositoryLayout::V4_3))
+            .unwrap_err()
+            .to_string();
         assert!(
             error.contains("4.3 has no parameters of type `java.time.LocalDate`"),
             "{error}"

@@ -29,6 +29,9 @@ pub(crate) struct ArchivedInstance {
     pub(crate) instance: i64,
     pub(crate) job: String,
     pub(crate) job_key: String,
+    /// The layout of the repository that exported it.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub(crate) layout: RepositoryLayout,
     /// In the order of their start.
     pub(crate) executions: Vec<ArchivedExecution>,
 }
@@ -90,6 +93,10 @@ impl ArchivedParameter {
     }
 }
 
+fn is_default(layout: &RepositoryLayout) -> bool {
+    *layout == RepositoryLayout::default()
+}
+
 impl ArchivedInstance {
     /// Returns the first value that a job could not have written: invalid ids, texts that are too long or contain NUL.
     pub(crate) fn problem(&self, layout: RepositoryLayout) -> Option<String> {
@@ -117,11 +124,12 @@ impl ArchivedInstance {
     /// Spec: REPO-91
     pub(crate) fn converted_to(mut self, format: &RepositoryFormat) -> Self {
         let cut = |text: &mut String| *text = text.chars().take(format.max_varchar).collect();
+        let from = std::mem::replace(&mut self.layout, format.layout);
         let convert = |context: &mut Option<StoredContext>| {
             let stored = context.take();
             *context = stored.map(|stored| {
                 stored
-                    .converted(None, format)
+                    .converted(from, format)
                     .unwrap_or(stored)
                     .cut_to(format.max_varchar)
             });
@@ -175,7 +183,12 @@ impl ArchivedExecution {
             .or_else(|| text_problem("definition", self.definition.as_ref()?, TEXT_LENGTH))
             .or_else(|| context_problem(self.context.as_ref()?))
             .or_else(|| {
-                let invalid = self.job_parameters().without_run_id().validate(layout).err()?;
+                let invalid = self
+                    .job_parameters()
+                    .without_run_id()
+                    .without_nulls()
+                    .validate(Some(layout))
+                    .err()?;
                 Some(invalid.to_string())
             })
     }

@@ -1,4 +1,4 @@
-//! The stored form of the execution context: JSON that Spring Batch 4.3 reads.
+//! The stored form of the execution context: JSON that Spring Batch reads.
 //!
 //! Values are strings; a checkpoint is the JSON text of the artifact's own type in such a string. So Rust types need
 //! no type tags of Java, and a checkpoint is restored exactly.
@@ -33,7 +33,7 @@ const ELEMENTS: &str = "batch.parallel.elements";
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ContextError {
     #[error(
-        "was serialized by Java, as Spring Batch 5 and 6 do by default, and only the program that wrote it can continue from it; to share \
+        "was serialized by Java, as Spring Batch 5 and 6 do by default, and only the program that wrote it can resume from it; to share \
          instances, give its repository a Jackson serializer"
     )]
     Java,

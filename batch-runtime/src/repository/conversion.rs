@@ -1,4 +1,4 @@
-//! What a conversion of the tables to another layout does.
+//! The plan of a conversion of the tables to another layout.
 
 use std::io;
 
@@ -10,26 +10,26 @@ pub(crate) type Backup<'a> = &'a mut dyn io::Write;
 /// The number of obstacles that are reported.
 const MAX_OBSTACLES: usize = 20;
 
-/// A conversion of a repository's tables to another layout: what it does, or what prevents it.
+/// A conversion to another layout: its effects, and its obstacles.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LayoutConversion {
     /// The layout of the tables.
     pub from: RepositoryLayout,
-    /// The layout that they get.
+    /// The layout after the conversion.
     pub to: RepositoryLayout,
     /// The number of job instances.
     pub instances: u64,
     /// The number of instances whose keys are replaced by those of the new layout.
     pub replaced_keys: u64,
-    /// The number of instances whose keys stay as they are, because Spring Batch did not compute them, or because the new ones are not
-    /// certain: a launch with the same parameters finds them only if their keys are those of the new layout.
+    /// The number of instances whose keys are kept, because Spring Batch did not compute them or the new key cannot be determined. A launch
+    /// with the same parameters does not find these instances.
     pub kept_keys: u64,
     /// The number of parameters of all executions.
     pub parameters: u64,
     /// The number of parameters that are null, which Spring Batch 5 and 6 cannot read.
     pub null_parameters: u64,
-    /// What prevents the conversion: open executions, running workers, values that would be lost. At most 20.
+    /// The reasons that block the conversion, such as open executions, running workers, or values that would be lost; at most 20.
     pub obstacles: Vec<String>,
 }
 

@@ -89,20 +89,28 @@ impl StoredContext {
         }
     }
 
-    /// Returns the context as the programs of another layout read it; `None` if it is so already, or is not JSON, which is never changed.
-    /// `from` is the layout that it is from, if that is known.
+    /// Returns the context as the programs of another layout read it, in ASCII, which all read alike; `None` if it is so already, or is not
+    /// JSON, which is never changed.
     ///
     /// Spec: REPO-91
-    pub(crate) fn converted(&self, from: Option<RepositoryLayout>, to: &RepositoryFormat) -> Option<Self> {
-        let json = self.json(from.unwrap_or_default());
-        let mut rewritten = Rewritten::new(to.layout);
-        rewritten.push_root(&serde_json::from_str(&json).ok()?)?;
-        let mut text = match rewritten.is_changed {
-            true => rewritten.text,
-            false => json.into_owned(),
-        };
-        if to.layout.has_bytes_as_characters() && !text.is_ascii() {
-            text = text.into_bytes().into_iter().map(char::from).collect();
+    pub(crate) fn converted(&self, from: RepositoryLayout, to: &RepositoryFormat) -> Option<Self> {
+        if from == to.layout {
+            return None;
+        }
+        let json = self.json(from);
+        let has_classes_in_objects = to.layout.has_classes_in_objects();
+        let mut text = String::with_capacity(json.len() + 32);
+        if from.has_classes_in_objects() == has_classes_in_objects {
+            serde_json::from_str::<Object<'_>>(&json).ok()?;
+            push_ascii(&mut text, &json);
+        } else {
+            let mut rewritten = Rewritten {
+                text: String::new(),
+                has_classes_in_objects,
+                depth: 0,
+            };
+            rewritten.push_root(&serde_json::from_str(&json).ok()?)?;
+            push_ascii(&mut text, &rewritten.text);
         }
         let whole = Self {
             short: text,
@@ -113,7 +121,7 @@ impl StoredContext {
 }
 
 /// An object of JSON, with the order of its entries.
-struct Object<'a>(Vec<(Cow<'a, str>, &'a RawValue)>);
+struct Object<'a>(Vec<(String, &'a RawValue)>);
 
 impl<'de> Deserialize<'de> for Object<'de> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -129,7 +137,7 @@ impl<'de> Deserialize<'de> for Object<'de> {
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
                 let mut entries = Vec::new();
                 while let Some((key, value)) = map.next_entry::<String, &RawValue>()? {
-                    entries.push((Cow::Owned(key), value));
+                    entries.push((key, value));
                 }
                 Ok(Object(entries))
             }
@@ -147,28 +155,21 @@ impl<'a> Object<'a> {
     }
 }
 
-/// JSON whose objects contain their classes, or follow them.
+/// JSON in which objects contain their classes, or are preceded by them.
 struct Rewritten {
     text: String,
     has_classes_in_objects: bool,
-    /// Whether a class has another place than before.
-    is_changed: bool,
+    /// The number of objects and arrays around the next value.
+    depth: usize,
 }
 
 impl Rewritten {
-    fn new(layout: RepositoryLayout) -> Self {
-        Self {
-            text: String::new(),
-            has_classes_in_objects: layout.has_classes_in_objects(),
-            is_changed: false,
-        }
-    }
+    /// As Jackson's.
+    const MAX_DEPTH: usize = 1_000;
 
-    /// Appends a context; only as an entry its class is a part of it. `None` if it is no JSON.
+    /// Appends a context, whose class is known without an entry. `None` if it is no JSON.
     fn push_root(&mut self, root: &Object<'_>) -> Option<()> {
-        let class = self.has_classes_in_objects.then_some(CLASS);
-        self.is_changed = class.is_some() != root.class().is_some();
-        self.push_object(root, class)
+        self.push_object(root, self.has_classes_in_objects.then_some(CLASS))
     }
 
     /// Appends an object, with `class` as an entry, if that is given.
@@ -177,7 +178,9 @@ impl Rewritten {
         if let Some(class) = class {
             push_class(&mut self.text, class);
         }
-        for (key, value) in object.0.iter().filter(|(key, _)| key != CLASS_KEY) {
+        let has_class = object.class().is_some();
+        let is_class = |key: &str| has_class && key == CLASS_KEY;
+        for (key, value) in object.0.iter().filter(|(key, _)| !is_class(key)) {
             push_key(&mut self.text, key);
             self.push_value(value)?;
         }
@@ -186,13 +189,16 @@ impl Rewritten {
     }
 
     fn push_value(&mut self, value: &RawValue) -> Option<()> {
+        if self.depth >= Self::MAX_DEPTH {
+            return None;
+        }
+        self.depth += 1;
         let json = value.get();
         match json.as_bytes().first() {
             Some(b'{') => {
                 let object: Object<'_> = serde_json::from_str(json).ok()?;
                 match object.class() {
                     Some(class) if !self.has_classes_in_objects => {
-                        self.is_changed = true;
                         self.text.push('[');
                         push_json_string(&mut self.text, &class);
                         self.text.push(',');
@@ -205,6 +211,7 @@ impl Rewritten {
             Some(b'[') => self.push_array(&serde_json::from_str::<Vec<&RawValue>>(json).ok()?)?,
             _ => self.text.push_str(json),
         }
+        self.depth -= 1;
         Some(())
     }
 
@@ -214,7 +221,6 @@ impl Rewritten {
             && let Ok(object) = serde_json::from_str::<Object<'_>>(object.get())
             && object.class().is_none()
         {
-            self.is_changed = true;
             return self.push_object(&object, Some(&class));
         }
         for (index, value) in values.iter().enumerate() {
@@ -338,7 +344,7 @@ mod tests {
         for (from, text) in all {
             for (to, expected) in all {
                 let format = format_of(to, 2_500);
-                let converted = context(text).converted(Some(from), &format);
+                let converted = context(text).converted(from, &format);
                 if from == to {
                     assert_eq!(converted, None, "{from} to {to}");
                     continue;
@@ -349,7 +355,9 @@ mod tests {
                     value(&context(expected), to),
                     "{from} to {to}"
                 );
-                assert_eq!(converted.converted(Some(to), &format), None, "{from} to {to}");
+                assert!(converted.short.is_ascii(), "{from} to {to}");
+                // A conversion that was interrupted converts again.
+                assert_eq!(converted.converted(from, &format), None, "{from} to {to}");
             }
         }
     }
@@ -364,12 +372,10 @@ mod tests {
             r#"{"a":}"#,
             "größe",
         ] {
-            for to in RepositoryLayout::ALL {
-                assert_eq!(
-                    context(text).converted(None, &format_of(to, 2_500)),
-                    None,
-                    "{text} to {to}"
-                );
+            for (from, to) in [(0, 1), (1, 0), (0, 2), (2, 0), (1, 2), (2, 1)] {
+                let [from, to] = [from, to].map(|at| RepositoryLayout::ALL[at]);
+                let converted = context(text).converted(from, &format_of(to, 2_500));
+                assert_eq!(converted, None, "{text} from {from} to {to}");
             }
         }
     }
@@ -379,15 +385,21 @@ mod tests {
     fn a_converted_context_has_the_width_of_the_column() {
         let long = r#"{"@class":"java.util.HashMap","a":"漢漢漢漢漢漢漢漢漢"}"#;
         let format = format_of(RepositoryLayout::V4_3, 60);
-        let back = context(long)
-            .converted(Some(RepositoryLayout::V5), &format)
-            .unwrap();
-        assert_eq!(
-            (back.short.chars().count(), back.serialized.as_deref()),
-            (56, Some(&*folded(long)))
-        );
-        // Where it is from is not known.
-        let format = format_of(RepositoryLayout::V5, 60);
-        assert_eq!(back.converted(None, &format), Some(context(long)));
+        let back = context(long).converted(RepositoryLayout::V5, &format).unwrap();
+        assert_eq!(back.short.len(), 56);
+        assert_eq!(back.serialized.unwrap(), long.replace('漢', "\\u6f22"));
+    }
+
+    /// Spec: REPO-91
+    #[test]
+    fn what_stays_in_its_place_is_not_rewritten() {
+        let xstream = r#"{"map":[{"entry":[{"string":["a",{"x":1}]}]}], "@class":7}"#;
+        let format = format_of(RepositoryLayout::V5, 2_500);
+        assert_eq!(context(xstream).converted(RepositoryLayout::V4_3, &format), None);
+        let of_6 = format_of(RepositoryLayout::V6, 2_500);
+        let converted = context(xstream).converted(RepositoryLayout::V4_3, &of_6).unwrap();
+        assert!(converted.short.contains(r#""@class":7"#), "{converted:?}");
+        let deep = format!(r#"{{"a":{}{}}}"#, "[".repeat(200_000), "]".repeat(200_000));
+        assert_eq!(context(&deep).converted(RepositoryLayout::V4_3, &of_6), None);
     }
 }

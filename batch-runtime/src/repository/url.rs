@@ -99,7 +99,7 @@ impl RepositoryUrl {
         })
     }
 
-    /// Finds out what a conversion of the tables to another layout does, and what prevents it. Changes nothing. `zone` is that of
+    /// Reports what a conversion to another layout would change, and what blocks it. Changes nothing. `zone` is that of
     /// [`BatchRuntimeBuilder::repository_time_zone`](crate::BatchRuntimeBuilder::repository_time_zone).
     ///
     /// # Errors
@@ -113,13 +113,13 @@ impl RepositoryUrl {
     }
 
     /// Converts the tables to another layout, with all values, and with the keys of instances that Spring Batch computes in that layout.
-    /// Programs that use the repository have to be ended before, and started again afterwards.
+    /// Stop all programs that use the repository first, and restart them afterwards.
     ///
     /// Before the tables are changed, each instance is written to `backup`, as a line that
     /// [`JobOperator::import`](crate::JobOperator::import) reads, and `backup` is flushed.
     ///
-    /// On SQLite and PostgreSQL it is one transaction. If it is interrupted on MySQL or MariaDB, no runtime opens the repository until
-    /// it is repeated; then nothing may be written to `backup`.
+    /// On SQLite and PostgreSQL the conversion is one transaction. If it is interrupted on MySQL or MariaDB, no runtime opens the
+    /// repository until it is run again; that run writes nothing to `backup` if the first run has written it.
     ///
     /// # Errors
     /// As [`plan_conversion`](Self::plan_conversion); when something prevents the conversion, or the backup fails.

@@ -10,7 +10,7 @@ use super::db_timestamp::DbTimestamp;
 use super::fixed_sql::{FixedSql, FixedText, fixed_sql};
 use super::migrations::{Failure, MigrationFailed, Migrations};
 use super::pool::Pool;
-use super::session::Session;
+use super::session::{Session, SessionSettings};
 use crate::execution::StepCounters;
 use crate::ids::StepExecutionId;
 use crate::repository::{Channel, Listener, RepositoryError, RepositoryLayout, StoredContext};
@@ -57,6 +57,8 @@ pub(super) trait Backend: Send + Sync + Sized + 'static {
     const MIGRATIONS: Migrations;
     /// Whether each change of a table commits by itself.
     const COMMITS_SCHEMA_CHANGES: bool = false;
+    /// Whether a column for numbers keeps the sign of zero.
+    const KEEPS_SIGN_OF_ZERO: bool = false;
     /// Whether names are stored in lower case.
     const HAS_LOWER_CASE_NAMES: bool = false;
 
@@ -94,6 +96,18 @@ pub(super) trait Backend: Send + Sync + Sized + 'static {
         connection: &mut Session<Self::Connection>,
         work: impl FnOnce(&mut Session<Self::Connection>) -> Result<T, Failure>,
     ) -> Result<T, Failure>;
+
+    /// Keeps all programs from creating executions, until what it returns is dropped. By default the transaction of the conversion does.
+    ///
+    /// # Errors
+    /// When the tables are in use for a long time.
+    fn lock_out_launches(
+        &self,
+        settings: &SessionSettings,
+    ) -> Result<Option<Session<Self::Connection>>, Failure> {
+        let _ = settings;
+        Ok(None)
+    }
 
     /// Replaces tables with ids by sequences, or the other way round, where Spring Batch does so in a later layout.
     fn convert_sequences(

@@ -102,7 +102,7 @@ impl Catalog {
 
     /// Returns whether a conversion to another layout was interrupted.
     pub(super) fn is_between_layouts(&self) -> bool {
-        self.has_table("BATCH_CONVERTED_JOB_EXECUTION_PARAMS") || self.is_replaced()
+        self.has_table("BATCH_CONVERSION")
     }
 
     /// Returns whether an interrupted conversion has replaced the parameters.
@@ -115,6 +115,24 @@ impl Catalog {
         self.is_replaced() && !self.has_table("BATCH_JOB_EXECUTION_PARAMS")
     }
 
+    /// Returns whether there is the sequence of instances of Spring Batch 5, and that of 6: only one of them is used.
+    pub(super) fn has_both_instance_sequences(&self) -> bool {
+        self.has_table("BATCH_JOB_SEQ") && self.has_table("BATCH_JOB_INSTANCE_SEQ")
+    }
+
+    /// Returns the layout of the tables; if it can be that of 5 or 6, the wanted one.
+    pub(super) fn layout_or(&self, wanted: Option<RepositoryLayout>) -> Option<RepositoryLayout> {
+        let layout = self.layout()?;
+        let is_either = layout.has_typed_parameters() && self.has_both_instance_sequences();
+        let wanted = wanted.filter(|wanted| is_either && wanted.has_typed_parameters());
+        Some(wanted.unwrap_or(layout))
+    }
+
+    /// Returns whether ids of a kind are from a sequence of MariaDB.
+    pub(super) fn is_sequence(&self, name: &str) -> bool {
+        self.has_column(&format!("BATCH_{name}.NEXT_NOT_CACHED_VALUE"))
+    }
+
     pub(super) fn has_creation(&self) -> bool {
         self.has_column("BATCH_STEP_EXECUTION.CREATE_TIME")
     }
@@ -123,22 +141,29 @@ impl Catalog {
         self.has_table("BATCH_JOB_INSTANCE_SEQ")
     }
 
-    /// Returns the layout that the repository has, or will have. Rejects another one than the URL names, and tables between two layouts.
+    /// Returns the layout of the repository, or that of a new one. Rejects another one than the URL names, and an interrupted conversion.
     fn layout_for(&self, wanted: Option<RepositoryLayout>) -> Result<RepositoryLayout, String> {
-        let Some(layout) = self.layout() else {
-            return Ok(wanted.unwrap_or_default());
-        };
-        if let Some(wanted) = wanted.filter(|wanted| *wanted != layout) {
-            return Err(format!(
-                "its tables have the layout of Spring Batch {layout}, and the URL says `layout={wanted}`; leave that out, or convert the \
-                 tables by `db upgrade --to {wanted}`"
-            ));
-        }
         if self.is_between_layouts() {
             return Err(
                 "a conversion of its tables was interrupted; run `db upgrade` again, with the same layout"
                     .into(),
             );
+        }
+        let Some(layout) = self.layout_or(wanted) else {
+            return Ok(wanted.unwrap_or_default());
+        };
+        if layout.has_typed_parameters() && self.has_both_instance_sequences() && wanted != Some(layout) {
+            return Err(
+                "it has the sequence of instances of Spring Batch 5, BATCH_JOB_SEQ, and that of 6, BATCH_JOB_INSTANCE_SEQ: drop the one \
+                 that is not used, or name the layout in the URL (`layout=5` or `layout=6`)"
+                    .into(),
+            );
+        }
+        if let Some(wanted) = wanted.filter(|wanted| *wanted != layout) {
+            return Err(format!(
+                "its tables have the layout of Spring Batch {layout}, and the URL says `layout={wanted}`; remove that option, or convert \
+                 the tables by `db upgrade --to {wanted}`"
+            ));
         }
         if layout.has_typed_parameters() {
             let has_sequence = layout == RepositoryLayout::V6 || self.has_table("BATCH_JOB_SEQ");

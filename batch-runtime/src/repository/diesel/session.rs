@@ -84,12 +84,10 @@ impl<C> Session<C> {
         self.settings.wanted_layout = None;
     }
 
-    /// Adopts what the tables say.
+    /// Takes the layout and the kind of the sequences from the catalog.
     pub(super) fn adopt(&mut self, catalog: &Catalog) {
-        self.settings.format.layout = catalog
-            .layout()
-            .or(self.settings.wanted_layout)
-            .unwrap_or_default();
+        let wanted = self.settings.wanted_layout;
+        self.settings.format.layout = catalog.layout_or(wanted).or(wanted).unwrap_or_default();
         self.settings.has_sequences = catalog.has_sequences();
     }
 }

@@ -9,7 +9,7 @@ use crate::execution::{JobExecution, StepExecution};
 use crate::ids::{JobExecutionId, JobInstanceId, StepExecutionId};
 use crate::repository::{
     ArchiveStore, ArchivedExecution, ArchivedInstance, ArchivedParameter, ArchivedStep, FORMAT,
-    InstanceState, RepositoryError, RepositoryFormat, StoredContext, rules,
+    InstanceState, RepositoryError, RepositoryFormat, RepositoryLayout, StoredContext, rules,
 };
 use crate::status::BatchStatus;
 
@@ -122,6 +122,7 @@ fn archived_instance(
         instance: id.0,
         job: found.row.job_name.clone(),
         job_key: found.row.job_key.clone(),
+        layout: RepositoryLayout::default(),
         executions: executions.collect::<Result<_, _>>()?,
     }))
 }

@@ -17,13 +17,13 @@ use diesel::connection::{Connection as _, SimpleConnection};
 use diesel::dsl::sql;
 use diesel::prelude::*;
 use diesel::result::Error as DieselError;
-use diesel::sql_types::BigInt;
+use diesel::sql_types::{BigInt, Text};
 
 use super::backend::{Backend, ChunkRows, NewStep, Sequence, TicketRow, UpdatedRows, WantedTickets};
 use super::fixed_sql::{FixedText, fixed_queries, fixed_query, fixed_sql};
 use super::migrations::{Failure, MigrationFailed, Migrations};
 use super::pool::Pool;
-use super::session::{RunQueryDsl, Session};
+use super::session::{RunQueryDsl, Session, SessionSettings};
 use crate::repository::owner::nonce_of;
 use crate::repository::{RepositoryError, RepositoryLayout};
 use per_backend::catalog;
@@ -142,6 +142,25 @@ impl Backend for MysqlDatabase {
         work: impl FnOnce(&mut Connection) -> Result<T, Failure>,
     ) -> Result<T, Failure> {
         with_migration_lock(connection, work)
+    }
+
+    /// Changes of tables wait for each other, so the lock is on a table that launches write and a conversion does not: on MySQL that of
+    /// the ids. MariaDB replaces it by a sequence; but there another table may refer to a locked one.
+    fn lock_out_launches(&self, settings: &SessionSettings) -> Result<Option<Connection>, Failure> {
+        let mut connection = Session::new(self.connect()?, settings.clone());
+        let version: String = diesel::select(sql::<Text>("VERSION()")).get_result(&mut connection)?;
+        let table = match version.contains("MariaDB") {
+            true => "JOB_EXECUTION",
+            false => "JOB_EXECUTION_SEQ",
+        };
+        let lock = format!(
+            "SET SESSION lock_wait_timeout = 60; LOCK TABLES {}{table} READ",
+            settings.prefix
+        );
+        connection.batch_execute(&lock).map_err(|error| {
+            format!("cannot lock the executions ({error}): stop all programs that use the repository; the user needs the privilege LOCK TABLES")
+        })?;
+        Ok(Some(connection))
     }
 
     fn convert_sequences(connection: &mut Connection, to: RepositoryLayout) -> QueryResult<()> {

@@ -38,33 +38,33 @@ pub(super) fn next_ids(connection: &mut Connection, sequence: Sequence, count: i
     Ok(ids)
 }
 
-/// Implements `Backend::convert_sequences`. All three are replaced at once.
+/// Implements `Backend::convert_sequences`, one after the other: each may have been converted before an interruption.
 pub(super) fn convert(connection: &mut Connection, to: RepositoryLayout) -> QueryResult<()> {
     let version: String = diesel::select(sql::<Text>("VERSION()")).get_result(connection)?;
-    let found = catalog(connection)?;
     let wants_sequences = to.has_typed_parameters() && version.contains("MariaDB");
     let instances = match to {
         RepositoryLayout::V6 => "JOB_INSTANCE_SEQ",
         _ => "JOB_SEQ",
     };
-    let names = [instances, "JOB_EXECUTION_SEQ", "STEP_EXECUTION_SEQ"];
     let prefix = connection.settings().prefix.to_string();
-    if wants_sequences != found.has_sequences() {
-        let mut renames = Vec::new();
-        for name in names {
-            let [now, new, old] = ["", "CONVERTED_", "REPLACED_"].map(|kind| format!("{prefix}{kind}{name}"));
+    for name in [instances, "JOB_EXECUTION_SEQ", "STEP_EXECUTION_SEQ"] {
+        let [now, new, old] = ["", "CONVERTED_", "REPLACED_"].map(|kind| format!("{prefix}{kind}{name}"));
+        let found = catalog(connection)?;
+        if !found.has_table(&format!("BATCH_{name}")) {
+            // A server that crashed has renamed one of two.
+            connection.batch_execute(&format!("RENAME TABLE {old} TO {now}"))?;
+        }
+        if catalog(connection)?.is_sequence(name) != wants_sequences {
             connection.batch_execute(&format!("DROP TABLE IF EXISTS {new}; DROP TABLE IF EXISTS {old}"))?;
             match wants_sequences {
                 true => create_sequence(connection, &now, &new)?,
                 false => create_table(connection, &now, &new)?,
             }
-            renames.push(format!("{now} TO {old}, {new} TO {now}"));
+            connection.batch_execute(&format!("RENAME TABLE {now} TO {old}, {new} TO {now}"))?;
         }
-        connection.batch_execute(&format!("RENAME TABLE {}", renames.join(", ")))?;
+        connection.batch_execute(&format!("DROP TABLE IF EXISTS {old}"))?;
     }
-    // An interrupted conversion may have left them.
-    let replaced = names.map(|name| format!("{prefix}REPLACED_{name}"));
-    connection.batch_execute(&format!("DROP TABLE IF EXISTS {}", replaced.join(", ")))
+    Ok(())
 }
 
 fn create_sequence(connection: &mut Connection, table: &str, sequence: &str) -> QueryResult<()> {

@@ -287,6 +287,7 @@ pub(super) fn archived_instance(
         instance: found.id.0,
         job: found.job_name,
         job_key: found.job_key,
+        layout: connection.layout(),
         executions,
     }))
 }

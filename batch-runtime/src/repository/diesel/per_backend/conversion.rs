@@ -1,7 +1,7 @@
 //! The conversion of the tables to another layout.
 //!
-//! On SQLite and PostgreSQL it is one transaction. MySQL commits each change of a table by itself: an interrupted conversion leaves a table
-//! `CONVERTED_JOB_EXECUTION_PARAMS` or `REPLACED_JOB_EXECUTION_PARAMS`, with which no repository opens, and the next conversion completes it.
+//! On SQLite and PostgreSQL it is one transaction. MySQL commits each change of a table by itself: while the table `CONVERSION` exists, no
+//! repository opens, and it tells the next conversion how far an interrupted one came.
 //!
 //! Spec: REPO-91
 
@@ -23,7 +23,7 @@ use crate::ids::JobInstanceId;
 use crate::parameters::{JobParameters, ParameterValue};
 use crate::repository::conversion::{Backup, LayoutConversion};
 use crate::repository::diesel::backend::Backend;
-use crate::repository::diesel::migrations::{Catalog, Failure};
+use crate::repository::diesel::migrations::{Catalog, Failure, Name};
 use crate::repository::diesel::session::RunQueryDsl;
 use crate::repository::diesel::transaction_error::TransactionError;
 use crate::repository::diesel::update::update;
@@ -32,20 +32,40 @@ use crate::repository::{RepositoryError, RepositoryFormat, RepositoryLayout, Sto
 /// The number of rows that are read together.
 const PAGE: i64 = 500;
 
-/// The keys of instances that get another one.
+/// The instances that get a new key.
 type NewKeys = Vec<(i64, String)>;
 
-/// Converts the tables; without `backup`, only finds out what the conversion does.
+/// Marks a conversion that is not complete.
+const MARK: &str = "CREATE TABLE IF NOT EXISTS BATCH_CONVERSION (LAYOUTS VARCHAR(20) NOT NULL)";
+const UNMARK: &str = "DROP TABLE BATCH_CONVERSION";
+/// Undoes the first half of a replacement: a server that crashes may have renamed one of two tables.
+const RESTORE: &str = "RENAME TABLE BATCH_REPLACED_JOB_EXECUTION_PARAMS TO BATCH_JOB_EXECUTION_PARAMS";
+
+/// Converts the tables; without `backup`, only finds out what the conversion does. Programs cannot create executions until `lock_out` is
+/// dropped.
 pub(in crate::repository::diesel) fn run(
     mut connection: Connection,
     to: RepositoryLayout,
     backup: Option<Backup<'_>>,
+    lock_out: Option<Connection>,
 ) -> Result<LayoutConversion, Failure> {
     match backup {
-        Some(backup) => Db::convert(&mut connection, |connection| convert(connection, to, backup)),
+        Some(backup) => Db::convert(&mut connection, |connection| {
+            let plan = convert(connection, to, backup)?;
+            // The migrations change the table that it has locked.
+            drop(lock_out);
+            let converted = catalog(connection)?;
+            Db::MIGRATIONS.run(connection, &converted)?;
+            Ok(plan)
+        }),
         None => {
             let found = catalog(&mut connection)?;
-            prepare(&mut connection, &found, to).map(|(plan, _)| plan)
+            if found.is_between_layouts() {
+                return Err(
+                    "a conversion of its tables was interrupted; run it again, not only its plan".into(),
+                );
+            }
+            plan(&mut connection, &found, to, None).map(|(plan, _)| plan)
         }
     }
 }
@@ -60,54 +80,105 @@ fn convert(
         execute(connection, RESTORE)?;
         found = catalog(connection)?;
     }
-    let (plan, keys) = prepare(connection, &found, to)?;
-    if !plan.obstacles.is_empty() {
+    let begun = match found.is_between_layouts() {
+        true => begun(connection, to)?,
+        false => None,
+    };
+    if Db::COMMITS_SCHEMA_CHANGES {
+        execute(connection, MARK)?;
+    }
+    let planned = plan(connection, &found, to, begun);
+    let planned = planned.and_then(|(plan, keys)| {
+        reject_obstacles(&plan)?;
+        // An interrupted conversion has written it.
+        if begun.is_none() {
+            write_backup(connection, backup)?;
+        }
+        Ok((plan, keys))
+    });
+    let (plan, keys) = match planned {
+        Ok(planned) => planned,
+        Err(error) if Db::COMMITS_SCHEMA_CHANGES && begun.is_none() => {
+            execute(connection, UNMARK)?;
+            return Err(error);
+        }
+        Err(error) => return Err(error),
+    };
+    if Db::COMMITS_SCHEMA_CHANGES && begun.is_none() {
+        execute(
+            connection,
+            &format!(
+                "INSERT INTO BATCH_CONVERSION (LAYOUTS) VALUES ('{} {to}')",
+                plan.from
+            ),
+        )?;
+    }
+    replace_tables(connection, &found, to)?;
+    together(connection, |connection| {
+        replace_keys(connection, &keys)?;
+        Ok(convert_contexts(connection, plan.from, to)?)
+    })?;
+    complete(connection, to)?;
+    Ok(plan)
+}
+
+/// Returns the layout from which an interrupted conversion began; `None` if it did not change anything yet.
+fn begun(connection: &mut Connection, to: RepositoryLayout) -> Result<Option<RepositoryLayout>, Failure> {
+    let query = diesel::sql_query("SELECT LAYOUTS AS name FROM BATCH_CONVERSION");
+    let rows: Vec<Name> = query.load(connection)?;
+    let layouts = rows.first().and_then(|row| row.name.split_once(' '));
+    let Some((from, begun_to)) = layouts else {
+        return Ok(None);
+    };
+    if begun_to != to.to_string() {
         return Err(format!(
-            "its tables cannot be converted to the layout of Spring Batch {to}:\n  {}",
-            plan.obstacles.join("\n  ")
+            "a conversion to the layout of Spring Batch {begun_to} was interrupted; complete it first"
         )
         .into());
     }
-    // An interrupted conversion has written it.
-    if !found.is_between_layouts() {
-        write_backup(connection, backup)?;
+    Ok(Some(from.parse()?))
+}
+
+fn reject_obstacles(plan: &LayoutConversion) -> Result<(), Failure> {
+    if plan.obstacles.is_empty() {
+        return Ok(());
     }
-    let is_typed = |layout: RepositoryLayout| layout.has_typed_parameters();
-    if is_typed(plan.from) != is_typed(to) {
-        replace_parameters(connection, &found, to)?;
-    } else if Db::COMMITS_SCHEMA_CHANGES && !found.is_replaced() {
-        execute(connection, MARK)?;
-    }
+    let obstacles = plan.obstacles.join("\n  ");
+    let to = plan.to;
+    Err(format!("its tables cannot be converted to the layout of Spring Batch {to}:\n  {obstacles}").into())
+}
+
+/// Replaces the table of parameters and the sequences, as far as that is left to do.
+fn replace_tables(connection: &mut Connection, found: &Catalog, to: RepositoryLayout) -> Result<(), Failure> {
     let conversion = &Db::MIGRATIONS.0.conversion;
+    let is_typed = found.layout().is_some_and(RepositoryLayout::has_typed_parameters);
+    if is_typed != to.has_typed_parameters() {
+        let replacement = replacement_for(to);
+        execute(connection, replacement.prepare)?;
+        if !found.has_creation() {
+            execute(connection, conversion.creation)?;
+        }
+        together(connection, |connection| copy_parameters(connection, to))?;
+        execute(connection, replacement.replace)?;
+    }
     match (to, found.has_instance_sequence_of_6()) {
         (RepositoryLayout::V6, false) => execute(connection, conversion.to_6)?,
         (RepositoryLayout::V4_3 | RepositoryLayout::V5, true) => execute(connection, conversion.from_6)?,
         _ => {}
     }
-    Db::convert_sequences(connection, to)?;
-    together(connection, |connection| {
-        replace_keys(connection, &keys)?;
-        // An interrupted conversion may have converted them.
-        let from = (!found.is_between_layouts()).then_some(plan.from);
-        Ok(convert_contexts(connection, from, to)?)
-    })?;
-    if catalog(connection)?.is_replaced() {
-        execute(connection, replacement_for(to).complete)?;
-    } else if Db::COMMITS_SCHEMA_CHANGES {
-        execute(connection, UNMARK)?;
-    }
-    let converted = catalog(connection)?;
-    Db::MIGRATIONS.run(connection, &converted)?;
-    Ok(plan)
+    Ok(Db::convert_sequences(connection, to)?)
 }
 
-/// Marks a conversion that replaces no parameters as not complete.
-const MARK: &str =
-    "CREATE TABLE IF NOT EXISTS BATCH_CONVERTED_JOB_EXECUTION_PARAMS (JOB_EXECUTION_ID BIGINT)";
-const UNMARK: &str = "DROP TABLE IF EXISTS BATCH_CONVERTED_JOB_EXECUTION_PARAMS";
-
-/// Undoes the first half of a replacement: a server that crashes may have renamed one of two tables.
-const RESTORE: &str = "RENAME TABLE BATCH_REPLACED_JOB_EXECUTION_PARAMS TO BATCH_JOB_EXECUTION_PARAMS";
+/// Removes what was replaced.
+fn complete(connection: &mut Connection, to: RepositoryLayout) -> Result<(), Failure> {
+    if catalog(connection)?.is_replaced() {
+        execute(connection, replacement_for(to).complete)?;
+    }
+    if Db::COMMITS_SCHEMA_CHANGES {
+        execute(connection, UNMARK)?;
+    }
+    Ok(())
+}
 
 /// Returns the scripts that replace the parameters.
 fn replacement_for(to: RepositoryLayout) -> &'static Replacement {
@@ -117,28 +188,13 @@ fn replacement_for(to: RepositoryLayout) -> &'static Replacement {
     }
 }
 
-/// Copies the parameters into a new table, which then replaces the old one.
-fn replace_parameters(
-    connection: &mut Connection,
-    found: &Catalog,
-    to: RepositoryLayout,
-) -> Result<(), Failure> {
-    let replacement = replacement_for(to);
-    execute(connection, replacement.prepare)?;
-    if !found.has_creation() {
-        execute(connection, Db::MIGRATIONS.0.conversion.creation)?;
-    }
-    together(connection, |connection| copy_parameters(connection, to))?;
-    Ok(execute(connection, replacement.replace)?)
-}
-
 /// Runs a script with the prefix of the repository.
 fn execute(connection: &mut Connection, script: &str) -> QueryResult<()> {
     let statements = connection.settings().prefix.rename_all(script);
     connection.batch_execute(&statements)
 }
 
-/// Runs `work` in a transaction, where the whole conversion is not one.
+/// Runs `work` in a transaction of its own, if the conversion as a whole is not one.
 fn together(
     connection: &mut Connection,
     work: impl FnOnce(&mut Connection) -> Work<()>,
@@ -152,39 +208,37 @@ fn together(
     Ok(connection.batch_execute("COMMIT")?)
 }
 
-/// Finds out what the conversion does, and what prevents it.
-fn prepare(
+/// Finds out what the conversion does, and what prevents it. One that has `begun` is completed in any case.
+fn plan(
     connection: &mut Connection,
     found: &Catalog,
     to: RepositoryLayout,
+    begun: Option<RepositoryLayout>,
 ) -> Result<(LayoutConversion, NewKeys), Failure> {
-    let Some(from) = found.layout() else {
+    let Some(from) = begun.or(found.layout()) else {
         return Err("it has no tables".into());
     };
     connection.adopt(found);
-    if found.is_replaced() && from.has_typed_parameters() != to.has_typed_parameters() {
-        return Err(format!(
-            "a conversion to the layout of Spring Batch {from} was interrupted; complete it before"
-        )
-        .into());
-    }
-    if !found.is_between_layouts() && !Db::MIGRATIONS.are_applied(connection, found)? {
-        return Err("its tables are not up to date; run `db migrate` before".into());
+    if begun.is_none() && !Db::MIGRATIONS.are_applied(connection, found)? {
+        return Err("its tables are not up to date; run `db migrate` first".into());
     }
     let mut plan = LayoutConversion::new(from, to);
     let failed = |error: TransactionError<RepositoryError>| error.into_error("read the repository");
     find_running(connection, &mut plan).map_err(failed)?;
     let keys = new_keys(connection, &mut plan).map_err(failed)?;
+    if begun.is_some() {
+        plan.obstacles.clear();
+    }
     Ok((plan, keys))
 }
 
-/// Adds what runs, or waits to run.
+/// Adds open executions, running workers and open launches as obstacles.
 fn find_running(connection: &mut Connection, plan: &mut LayoutConversion) -> Work<()> {
     let open = executions!().filter(job_execution::status.eq_any(OPEN));
     let open: Vec<JobExecution> = load_executions!(open, connection)?;
     for execution in open {
         plan.add_obstacle(format!(
-            "job execution {} of `{}` is {}: stop it, or resume it until it ends",
+            "job execution {} of `{}` is {}: stop it, or close it by `recover`",
             execution.id, execution.job_name, execution.status
         ));
     }
@@ -194,7 +248,7 @@ fn find_running(connection: &mut Connection, plan: &mut LayoutConversion) -> Wor
         .select(worker::worker_name)
         .load(connection)?;
     for worker in workers {
-        plan.add_obstacle(format!("worker {worker} is running: end it"));
+        plan.add_obstacle(format!("worker {worker} is running: stop it"));
     }
     let launches: Vec<i64> = launch::table
         .filter(launch::is_open.is_not_null())
@@ -202,7 +256,7 @@ fn find_running(connection: &mut Connection, plan: &mut LayoutConversion) -> Wor
         .load(connection)?;
     for launch in launches {
         plan.add_obstacle(format!(
-            "launch {launch} is queued: withdraw it by `stop`, or let a worker run it"
+            "launch {launch} is open: withdraw it by `stop`, or let a worker run it"
         ));
     }
     Ok(())
@@ -228,7 +282,7 @@ fn new_keys(connection: &mut Connection, plan: &mut LayoutConversion) -> Work<Ne
         let mut original = None;
         for execution in execution_ids(connection, JobInstanceId(id))? {
             let parameters = load_parameters(connection, execution.0)?;
-            find_losses(&parameters, plan, execution.0);
+            add_parameters(&parameters, connection, plan, execution.0);
             original.get_or_insert(parameters);
         }
         let new = original.and_then(|parameters| parameters.key_instead_of(&key, &format));
@@ -242,28 +296,49 @@ fn new_keys(connection: &mut Connection, plan: &mut LayoutConversion) -> Work<Ne
         }
         if !known.insert((job.clone(), new.unwrap_or(key))) {
             plan.add_obstacle(format!(
-                "job instance {id} of `{job}` would have the key of another one, whose parameters differ only in their types"
+                "job instance {id} of `{job}` would have the key of another one: Spring Batch {} does not distinguish their parameters; \
+                 archive and purge one of them first",
+                plan.to
             ));
         }
     }
     Ok(keys)
 }
 
-/// Adds the parameters of an execution that the new layout cannot store.
-fn find_losses(parameters: &JobParameters, plan: &mut LayoutConversion, execution: i64) {
+/// Counts the parameters of an execution, and adds those that the new layout cannot store.
+fn add_parameters(
+    parameters: &JobParameters,
+    connection: &Connection,
+    plan: &mut LayoutConversion,
+    execution: i64,
+) {
     let is_null = |value: &ParameterValue| matches!(value, ParameterValue::Null(_));
-    plan.parameters += parameters.iter().count() as u64;
-    plan.null_parameters += parameters
-        .iter()
-        .filter(|(_, parameter)| is_null(&parameter.value))
-        .count() as u64;
-    let others = parameters
-        .iter()
-        .filter(|(_, parameter)| !is_null(&parameter.value));
-    let others = others.fold(JobParameters::new(), |all, (name, parameter)| {
-        all.with_parameter(name, parameter.value.clone(), parameter.identifying)
-    });
-    if let Err(problem) = others.without_run_id().validate(plan.to) {
+    for (name, parameter) in parameters.iter() {
+        plan.parameters += 1;
+        plan.null_parameters += u64::from(is_null(&parameter.value));
+        let settings = connection.settings();
+        let is_changed = plan.to == RepositoryLayout::V4_3
+            && match parameter.value {
+                // A local time that the clocks show twice.
+                ParameterValue::Date(time) => settings.to_time(settings.to_column(time)) != time,
+                ParameterValue::Double(value) => {
+                    value == 0.0 && value.is_sign_negative() && !Db::KEEPS_SIGN_OF_ZERO
+                }
+                _ => false,
+            };
+        if is_changed && plan.from != plan.to {
+            let value = parameter.value.to_text();
+            plan.add_obstacle(format!(
+                "job execution {execution}: parameter `{name}`: Spring Batch 4.3 would read another value than {value}"
+            ));
+        }
+    }
+    if plan.from.has_typed_parameters() == plan.to.has_typed_parameters() {
+        return;
+    }
+    // They are kept, although Spring Batch 5 and 6 cannot read them.
+    let others = parameters.clone().without_run_id().without_nulls();
+    if let Err(problem) = others.validate(Some(plan.to)) {
         plan.add_obstacle(format!("job execution {execution}: {problem}"));
     }
 }
@@ -276,8 +351,9 @@ fn write_backup(connection: &mut Connection, backup: Backup<'_>) -> Result<(), F
         .load(connection)?;
     for id in instances {
         let archived = archived_instance(connection, JobInstanceId(id));
-        let archived = archived.map_err(|error| error.into_error("read a job instance"))?;
-        writeln!(backup, "{}", serde_json::to_string(&archived)?)?;
+        if let Some(archived) = archived.map_err(|error| error.into_error("read a job instance"))? {
+            writeln!(backup, "{}", serde_json::to_string(&archived)?)?;
+        }
     }
     Ok(backup.flush()?)
 }
@@ -336,7 +412,7 @@ macro_rules! convert_contexts_of {
 
 fn convert_contexts(
     connection: &mut Connection,
-    from: Option<RepositoryLayout>,
+    from: RepositoryLayout,
     to: RepositoryLayout,
 ) -> QueryResult<()> {
     let to = &RepositoryFormat {

@@ -228,7 +228,11 @@ impl JobStore for Repository {
             let ids = executions.iter().map(|id| id.0);
             let executions: Vec<i64> = job_execution::table
                 .filter(one_of(job_execution::job_execution_id, ids))
-                .filter(job_execution::status.eq_any([stopping, stopped]))
+                .filter(
+                    job_execution::status
+                        .eq(stopping)
+                        .or(job_execution::status.eq(stopped)),
+                )
                 .select(job_execution::job_execution_id)
                 .load(connection)?;
             let mut found = Signals {

@@ -78,12 +78,22 @@ pub(in crate::repository::diesel) fn convert(
     to: RepositoryLayout,
     backup: Option<Backup<'_>>,
 ) -> Result<LayoutConversion, RepositoryError> {
-    let (_, mut connection, _) = connect(url, settings, &Owner::new(None, 0))?;
-    connection.accept_any_layout();
-    conversion::run(connection, to, backup).map_err(|problem| RepositoryError::Schema {
+    let failed = |problem| RepositoryError::Schema {
         url: shown(url),
         problem,
-    })
+    };
+    let (database, mut connection, found) = connect(url, settings, &Owner::new(None, 0))?;
+    if found.layout().is_none() {
+        return Err(failed("it has no tables".into()));
+    }
+    connection.accept_any_layout();
+    let lock_out = match backup {
+        Some(_) => database
+            .lock_out_launches(connection.settings())
+            .map_err(failed)?,
+        None => None,
+    };
+    conversion::run(connection, to, backup, lock_out).map_err(failed)
 }
 
 /// Opens the first connection. Waits for a server that is starting, perhaps together with this program.

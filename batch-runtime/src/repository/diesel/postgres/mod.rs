@@ -82,6 +82,7 @@ impl Backend for PostgresDatabase {
             WHERE c.relkind IN ('r', 'p', 'S') AND pg_catalog.pg_table_is_visible(c.oid)
             AND a.attnum > 0 AND NOT a.attisdropped AND (starts_with(c.relname, 'batch_') OR starts_with(c.relname, '__diesel'))";
     const MIGRATIONS: Migrations = Migrations(batch_migrations::POSTGRESQL);
+    const KEEPS_SIGN_OF_ZERO: bool = true;
     const HAS_LOWER_CASE_NAMES: bool = true;
 
     fn connect(&self) -> Result<PgConnection, RepositoryError> {

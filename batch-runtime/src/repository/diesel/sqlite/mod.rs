@@ -113,7 +113,7 @@ pub(super) fn convert(
     let database = SqliteDatabase::from_url(url)?;
     let mut connection = Session::new(database.connect_unchanged()?, settings);
     connection.accept_any_layout();
-    per_backend::conversion::run(connection, to, backup).map_err(|problem| RepositoryError::Schema {
+    per_backend::conversion::run(connection, to, backup, None).map_err(|problem| RepositoryError::Schema {
         url: database.url,
         problem,
     })
