@@ -118,7 +118,7 @@
 //!
 //! # Repository
 //!
-//! The six tables of Spring Batch 4.3 and two lease tables, on SQLite (feature `sqlite`, enabled by default),
+//! The six tables of Spring Batch 4.3, 5 or 6 and two lease tables, on SQLite (feature `sqlite`, enabled by default),
 //! PostgreSQL (`postgres`, with the system's libpq) or MySQL and MariaDB (`mysql`, with the system's libmariadb or
 //! libmysqlclient); [`BatchRuntimeBuilder::repository`] chooses by the URL. Artifacts can
 //! keep their data in the same database: writers through the [`ChunkTransaction`], others through
