@@ -118,7 +118,7 @@ fn parameters_have_types_and_come_from_files() {
         ("@absent", "error: cannot read the parameter file `absent`: "),
         (
             "n(int)=5",
-            "unknown type `int`: expected string, long, double, date, secret or null",
+            "unknown type `int`: expected string, long, double, date, secret, null or a class of Java such as java.time.LocalDate",
         ),
         ("n(long)=five", "invalid value `five`: expected a 64-bit integer"),
     ] {
