@@ -97,7 +97,7 @@ impl Catalog {
 
     /// Returns whether ids are from sequences of MariaDB, which has tables for them in older layouts.
     pub(super) fn has_sequences(&self) -> bool {
-        self.has_column("BATCH_STEP_EXECUTION_SEQ.NEXT_NOT_CACHED_VALUE")
+        self.is_sequence("STEP_EXECUTION_SEQ")
     }
 
     /// Returns whether a conversion to another layout was interrupted.

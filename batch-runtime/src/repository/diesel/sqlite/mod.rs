@@ -113,7 +113,13 @@ pub(super) fn convert(
     let database = SqliteDatabase::from_url(url)?;
     let mut connection = Session::new(database.connect_unchanged()?, settings);
     connection.accept_any_layout();
-    per_backend::conversion::run(connection, to, backup, None).map_err(|problem| RepositoryError::Schema {
+    let lock_out = match backup {
+        Some(_) => database.lock_out_launches(connection.settings()),
+        None => Ok(None),
+    };
+    let converted =
+        lock_out.and_then(|lock_out| per_backend::conversion::run(connection, to, backup, lock_out));
+    converted.map_err(|problem| RepositoryError::Schema {
         url: database.url,
         problem,
     })
