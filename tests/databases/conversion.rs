@@ -6,7 +6,7 @@ use std::thread;
 use batch_runtime::parameters::JavaValue;
 use batch_runtime::repository::{ExecutionFilter, LayoutConversion, RepositoryLayout, RepositoryUrl};
 use batch_runtime::time::TimeZone;
-use batch_runtime::{BatchStatus, JobInstanceId, JobOperator, JobParameters, ParameterValue};
+use batch_runtime::{BatchStatus, JobInstanceId, JobOperator, JobParameters, ParameterValue, Timestamp};
 use batch_tests::database::{Database, Place};
 use batch_tests::operated;
 use serde_json::Value;
@@ -217,6 +217,43 @@ fn what_would_be_lost_prevents_a_conversion() {
     }
 }
 
+/// Values that 4.3 would read differently: the sign of zero, and a local time that the clocks show twice.
+///
+/// Spec: REPO-91
+#[test]
+fn values_that_would_change_prevent_a_conversion() {
+    let berlin: TimeZone = "Europe/Berlin".parse().unwrap();
+    for database in Database::ALL {
+        let (folder, place) = place_in(database, RepositoryLayout::V5);
+        let operator = operator(folder.path(), place.url()).unwrap();
+        let repository = Repository {
+            folder,
+            place: place.without_options(),
+        };
+        let given = JobParameters::from([("to", "1")])
+            .with_parameter("zero", ParameterValue::Double(-0.0), false)
+            // 02:30 in summer time, an hour before the other 02:30.
+            .with_parameter("twice", ParameterValue::Date(Timestamp(1_729_989_000_000)), false);
+        operator.wait(operator.launch("job", given).unwrap()).unwrap();
+        drop(operator);
+        let plan = repository.url().plan_conversion(RepositoryLayout::V4_3, &berlin);
+        let obstacles = plan.unwrap().obstacles;
+        let names = |name: &str| obstacles.iter().any(|one| one.contains(&format!("`{name}`")));
+        assert_eq!(
+            names("zero"),
+            database != Database::Postgres,
+            "{database:?}: {obstacles:?}"
+        );
+        assert_eq!(
+            names("twice"),
+            database != Database::Sqlite,
+            "{database:?}: {obstacles:?}"
+        );
+        let plan = repository.url().plan_conversion(RepositoryLayout::V6, &berlin);
+        assert_eq!(plan.unwrap().obstacles, [""; 0], "{database:?}");
+    }
+}
+
 /// A backup that cannot be written prevents the conversion.
 ///
 /// Spec: REPO-91
@@ -422,6 +459,22 @@ fn half_of_a_replacement_is_undone() {
     repository.convert(RepositoryLayout::V6).unwrap();
     repository.convert(RepositoryLayout::V4_3).unwrap();
     assert_eq!(repository.exported(), original);
+}
+
+/// Its backup is written by the next run, because nothing was changed yet.
+///
+/// Spec: REPO-91
+#[cfg(feature = "servers")]
+#[test]
+fn a_conversion_that_was_interrupted_in_its_backup_starts_again() {
+    let repository = Repository::new(Database::Mariadb, RepositoryLayout::V4_3);
+    let original = repository.exported();
+    let mark = "CREATE TABLE BATCH_CONVERSION (LAYOUTS VARCHAR(20) NOT NULL)";
+    repository.place.connect().execute(mark).unwrap();
+    assert!(operator(repository.folder.path(), repository.place.url()).is_err());
+    let (_, backup) = repository.convert(RepositoryLayout::V6).unwrap();
+    assert_eq!(backup.lines().collect::<Vec<_>>(), original);
+    assert_eq!(repository.plan(RepositoryLayout::V6).from, RepositoryLayout::V6);
 }
 
 /// Ends the session of a conversion that waits for `table`. Returns whether it waited.

@@ -215,3 +215,26 @@ fn parameters_that_a_layout_lacks_are_rejected() {
         );
     }
 }
+
+/// Spring Batch 6 inserts a step with its creation only, and may die before it writes another time.
+///
+/// Spec: REPO-54, REPO-90
+#[test]
+fn a_step_may_have_only_a_time_of_creation() {
+    for database in Database::ALL {
+        for layout in [RepositoryLayout::V5, RepositoryLayout::V6] {
+            let (folder, place) = place_in(database, layout);
+            let operator = operator(folder.path(), place.url()).unwrap();
+            let launched = operator
+                .launch("job", JobParameters::from([("to", "1")]))
+                .unwrap();
+            operator.wait(launched).unwrap();
+            let before = operator.step_executions(launched).unwrap();
+            let remove = "UPDATE BATCH_STEP_EXECUTION SET START_TIME = NULL, LAST_UPDATED = NULL";
+            place.connect().execute(remove).unwrap();
+            let step = &operator.step_executions(launched).unwrap()[0];
+            assert!(step.started <= before[0].started, "{database:?} {layout}");
+            assert_eq!(step.last_updated, step.started, "{database:?} {layout}");
+        }
+    }
+}

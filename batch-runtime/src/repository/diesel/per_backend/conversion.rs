@@ -1,7 +1,7 @@
 //! The conversion of the tables to another layout.
 //!
 //! On SQLite and PostgreSQL it is one transaction. MySQL commits each change of a table by itself: while the table `CONVERSION` exists, no
-//! repository opens, and it tells the next conversion how far an interrupted one came.
+//! repository opens, and the next run completes the conversion. Its row, inserted once the backup is written, contains both layouts.
 //!
 //! Spec: REPO-91
 
@@ -62,7 +62,7 @@ pub(in crate::repository::diesel) fn run(
             let found = catalog(&mut connection)?;
             if found.is_between_layouts() {
                 return Err(
-                    "a conversion of its tables was interrupted; run it again, not only its plan".into(),
+                    "a conversion of its tables was interrupted; run it again, without `--dry-run`".into(),
                 );
             }
             plan(&mut connection, &found, to, None).map(|(plan, _)| plan)
@@ -75,46 +75,17 @@ fn convert(
     to: RepositoryLayout,
     backup: Backup<'_>,
 ) -> Result<LayoutConversion, Failure> {
-    let mut found = catalog(connection)?;
-    if found.is_half_replaced() {
-        execute(connection, RESTORE)?;
-        found = catalog(connection)?;
-    }
-    let begun = match found.is_between_layouts() {
-        true => begun(connection, to)?,
+    let interrupted_from = match Db::COMMITS_SCHEMA_CHANGES {
+        true => interrupted_from(connection, to)?,
         false => None,
     };
-    if Db::COMMITS_SCHEMA_CHANGES {
-        execute(connection, MARK)?;
-    }
-    let planned = plan(connection, &found, to, begun);
-    let planned = planned.and_then(|(plan, keys)| {
-        reject_obstacles(&plan)?;
-        // An interrupted conversion has written it.
-        if begun.is_none() {
-            write_backup(connection, backup)?;
-        }
-        Ok((plan, keys))
-    });
-    let (plan, keys) = match planned {
-        Ok(planned) => planned,
-        Err(error) if Db::COMMITS_SCHEMA_CHANGES && begun.is_none() => {
-            execute(connection, UNMARK)?;
-            return Err(error);
-        }
-        Err(error) => return Err(error),
+    let found = catalog(connection)?;
+    let (plan, keys) = match interrupted_from {
+        Some(_) => plan(connection, &found, to, interrupted_from)?,
+        None => begin(connection, &found, to, backup)?,
     };
-    if Db::COMMITS_SCHEMA_CHANGES && begun.is_none() {
-        execute(
-            connection,
-            &format!(
-                "INSERT INTO BATCH_CONVERSION (LAYOUTS) VALUES ('{} {to}')",
-                plan.from
-            ),
-        )?;
-    }
     replace_tables(connection, &found, to)?;
-    together(connection, |connection| {
+    in_own_transaction(connection, |connection| {
         replace_keys(connection, &keys)?;
         Ok(convert_contexts(connection, plan.from, to)?)
     })?;
@@ -122,21 +93,67 @@ fn convert(
     Ok(plan)
 }
 
-/// Returns the layout from which an interrupted conversion began; `None` if it did not change anything yet.
-fn begun(connection: &mut Connection, to: RepositoryLayout) -> Result<Option<RepositoryLayout>, Failure> {
+/// Returns the layout that an interrupted conversion started from; `None` if there is none. Repairs what a crash of the server has left.
+fn interrupted_from(
+    connection: &mut Connection,
+    to: RepositoryLayout,
+) -> Result<Option<RepositoryLayout>, Failure> {
+    let found = catalog(connection)?;
+    if found.is_half_replaced() {
+        execute(connection, RESTORE)?;
+    }
+    if !found.is_between_layouts() {
+        return Ok(None);
+    }
     let query = diesel::sql_query("SELECT LAYOUTS AS name FROM BATCH_CONVERSION");
     let rows: Vec<Name> = query.load(connection)?;
-    let layouts = rows.first().and_then(|row| row.name.split_once(' '));
-    let Some((from, begun_to)) = layouts else {
+    let Some((from, interrupted_to)) = rows.first().and_then(|row| row.name.split_once(' ')) else {
+        // Interrupted before its backup was complete: nothing was changed.
+        execute(connection, UNMARK)?;
         return Ok(None);
     };
-    if begun_to != to.to_string() {
+    if interrupted_to != to.to_string() {
         return Err(format!(
-            "a conversion to the layout of Spring Batch {begun_to} was interrupted; complete it first"
+            "a conversion to the layout of Spring Batch {interrupted_to} was interrupted; complete it first"
         )
         .into());
     }
     Ok(Some(from.parse()?))
+}
+
+/// Marks the conversion and writes the backup. Removes the mark if the conversion cannot be done.
+fn begin(
+    connection: &mut Connection,
+    found: &Catalog,
+    to: RepositoryLayout,
+    backup: Backup<'_>,
+) -> Result<(LayoutConversion, NewKeys), Failure> {
+    if !Db::COMMITS_SCHEMA_CHANGES {
+        return plan_and_back_up(connection, found, to, backup);
+    }
+    execute(connection, MARK)?;
+    let planned = plan_and_back_up(connection, found, to, backup);
+    let Ok((plan, keys)) = planned else {
+        // The first error is the cause. A mark without a row is removed by the next run.
+        let _ = execute(connection, UNMARK);
+        return planned;
+    };
+    let from = plan.from;
+    let layouts = format!("INSERT INTO BATCH_CONVERSION (LAYOUTS) VALUES ('{from} {to}')");
+    execute(connection, &layouts)?;
+    Ok((plan, keys))
+}
+
+fn plan_and_back_up(
+    connection: &mut Connection,
+    found: &Catalog,
+    to: RepositoryLayout,
+    backup: Backup<'_>,
+) -> Result<(LayoutConversion, NewKeys), Failure> {
+    let (plan, keys) = plan(connection, found, to, None)?;
+    reject_obstacles(&plan)?;
+    write_backup(connection, backup)?;
+    Ok((plan, keys))
 }
 
 fn reject_obstacles(plan: &LayoutConversion) -> Result<(), Failure> {
@@ -158,7 +175,7 @@ fn replace_tables(connection: &mut Connection, found: &Catalog, to: RepositoryLa
         if !found.has_creation() {
             execute(connection, conversion.creation)?;
         }
-        together(connection, |connection| copy_parameters(connection, to))?;
+        in_own_transaction(connection, |connection| copy_parameters(connection, to))?;
         execute(connection, replacement.replace)?;
     }
     match (to, found.has_instance_sequence_of_6()) {
@@ -195,7 +212,7 @@ fn execute(connection: &mut Connection, script: &str) -> QueryResult<()> {
 }
 
 /// Runs `work` in a transaction of its own, if the conversion as a whole is not one.
-fn together(
+fn in_own_transaction(
     connection: &mut Connection,
     work: impl FnOnce(&mut Connection) -> Work<()>,
 ) -> Result<(), Failure> {
@@ -208,32 +225,32 @@ fn together(
     Ok(connection.batch_execute("COMMIT")?)
 }
 
-/// Finds out what the conversion does, and what prevents it. One that has `begun` is completed in any case.
+/// Finds out what the conversion does, and what prevents it. Nothing prevents the completion of an interrupted one.
 fn plan(
     connection: &mut Connection,
     found: &Catalog,
     to: RepositoryLayout,
-    begun: Option<RepositoryLayout>,
+    interrupted_from: Option<RepositoryLayout>,
 ) -> Result<(LayoutConversion, NewKeys), Failure> {
-    let Some(from) = begun.or(found.layout()) else {
+    let Some(from) = interrupted_from.or(found.layout()) else {
         return Err("it has no tables".into());
     };
     connection.adopt(found);
-    if begun.is_none() && !Db::MIGRATIONS.are_applied(connection, found)? {
+    if interrupted_from.is_none() && !Db::MIGRATIONS.are_applied(connection, found)? {
         return Err("its tables are not up to date; run `db migrate` first".into());
     }
     let mut plan = LayoutConversion::new(from, to);
     let failed = |error: TransactionError<RepositoryError>| error.into_error("read the repository");
-    find_running(connection, &mut plan).map_err(failed)?;
+    add_open_work(connection, &mut plan).map_err(failed)?;
     let keys = new_keys(connection, &mut plan).map_err(failed)?;
-    if begun.is_some() {
+    if interrupted_from.is_some() {
         plan.obstacles.clear();
     }
     Ok((plan, keys))
 }
 
 /// Adds open executions, running workers and open launches as obstacles.
-fn find_running(connection: &mut Connection, plan: &mut LayoutConversion) -> Work<()> {
+fn add_open_work(connection: &mut Connection, plan: &mut LayoutConversion) -> Work<()> {
     let open = executions!().filter(job_execution::status.eq_any(OPEN));
     let open: Vec<JobExecution> = load_executions!(open, connection)?;
     for execution in open {
