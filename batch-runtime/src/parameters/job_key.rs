@@ -76,7 +76,7 @@ fn shown<'a>(value: &'a ParameterValue, format: &RepositoryFormat) -> Option<(&'
             java_text::java_date(*time, &format.zone)?,
         ),
         ParameterValue::Java(value) => (&value.class, java_text::shown(&value.class, &value.text)?),
-        // There is no null since 5.
+        // Spring Batch 5 and 6 have no null parameters.
         ParameterValue::Null(_) => return None,
         other => (other.class(), other.to_text()),
     })

@@ -153,8 +153,8 @@ impl ParameterValue {
         }
     }
 
-    /// Converts a value that Spring Batch 5 or 6 stored. Their migration of older tables keeps the old names of types and loses the values
-    /// of all but texts, which are null here.
+    /// Converts a value that Spring Batch 5 or 6 stored. Spring Batch's own migration keeps the old type names and drops all values except
+    /// texts; dropped values are read as null.
     ///
     /// Spec: REPO-88
     pub(crate) fn of_typed(class: &str, text: Option<String>) -> Self {
@@ -173,7 +173,7 @@ impl ParameterValue {
             Some(ParameterType::Date) => text.parse().ok().map(Self::Date),
             None => None,
         };
-        // A text that would not come back stays as it is.
+        // A text that does not round-trip is kept as it is.
         let value = value.filter(|value| value.typed_text().as_deref() == Some(&text));
         value.unwrap_or_else(|| Self::java(class, text))
     }

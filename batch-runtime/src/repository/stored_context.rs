@@ -89,8 +89,8 @@ impl StoredContext {
         }
     }
 
-    /// Returns the context as the programs of another layout read it, in ASCII, which all read alike; `None` if it is so already, or is not
-    /// JSON, which is never changed.
+    /// Converts the context to another layout, in ASCII, which all versions read alike. Returns `None` if nothing changes or the text is not
+    /// JSON.
     ///
     /// Spec: REPO-91
     pub(crate) fn converted(&self, from: RepositoryLayout, to: &RepositoryFormat) -> Option<Self> {

@@ -141,7 +141,7 @@ impl Catalog {
         self.has_table("BATCH_JOB_INSTANCE_SEQ")
     }
 
-    /// Returns the layout of the repository, or that of a new one. Rejects another one than the URL names, and an interrupted conversion.
+    /// Returns the repository's layout, or that of a new one. Rejects a layout other than the URL's, and an interrupted conversion.
     fn layout_for(&self, wanted: Option<RepositoryLayout>) -> Result<RepositoryLayout, String> {
         if self.is_between_layouts() {
             return Err(

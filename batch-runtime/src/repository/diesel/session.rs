@@ -63,8 +63,8 @@ impl<C> Session<C> {
         self.settings.format.layout
     }
 
-    /// Runs `work` on the tables that a conversion fills, which have another layout. diesel keeps the statements that it has prepared by
-    /// their types: `work` must not use one that was used on the other tables.
+    /// Runs `work` on the tables that a conversion fills, which have another layout. diesel caches prepared statements
+    /// by type, so `work` must not use a statement that was used on the other tables.
     pub(super) fn on_converted_tables<T>(
         &mut self,
         layout: RepositoryLayout,

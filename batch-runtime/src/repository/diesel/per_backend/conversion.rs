@@ -32,7 +32,7 @@ use crate::repository::{RepositoryError, RepositoryFormat, RepositoryLayout, Sto
 /// The number of rows that are read together.
 const PAGE: i64 = 500;
 
-/// The instances that get a new key.
+/// The instances that get a new key, and the key.
 type NewKeys = Vec<(i64, String)>;
 
 /// Marks a conversion that is not complete.
