@@ -3,10 +3,9 @@
 #[cfg(feature = "servers")]
 use std::thread;
 
-use batch_runtime::parameters::JavaValue;
 use batch_runtime::repository::{ExecutionFilter, LayoutConversion, RepositoryLayout, RepositoryUrl};
 use batch_runtime::time::TimeZone;
-use batch_runtime::{BatchStatus, JobInstanceId, JobOperator, JobParameters, ParameterValue, Timestamp};
+use batch_runtime::{BatchStatus, JobInstanceId, JobOperator, JobParameters};
 use batch_tests::database::{Database, Place};
 use batch_tests::operated;
 use serde_json::Value;
@@ -17,13 +16,13 @@ use super::layouts::{operator, parameters, place_in};
 const ALL: [RepositoryLayout; 3] = RepositoryLayout::ALL;
 
 /// A repository whose URL names no layout, with an instance that failed and one that is complete.
-struct Repository {
-    folder: tempfile::TempDir,
-    place: Place,
+pub(super) struct Repository {
+    pub(super) folder: tempfile::TempDir,
+    pub(super) place: Place,
 }
 
 impl Repository {
-    fn new(database: Database, layout: RepositoryLayout) -> Self {
+    pub(super) fn new(database: Database, layout: RepositoryLayout) -> Self {
         let (folder, place) = place_in(database, layout);
         let first = Self::run(&operator(folder.path(), place.url()).unwrap(), "27");
         assert_eq!(first, BatchStatus::Failed);
@@ -43,16 +42,16 @@ impl Repository {
         operator.wait(execution).unwrap().status
     }
 
-    fn operator(&self) -> JobOperator {
+    pub(super) fn operator(&self) -> JobOperator {
         operator(self.folder.path(), self.place.url()).unwrap()
     }
 
-    fn url(&self) -> RepositoryUrl {
+    pub(super) fn url(&self) -> RepositoryUrl {
         self.place.url().parse().unwrap()
     }
 
     /// Returns all instances as they are exported, the oldest first.
-    fn exported(&self) -> Vec<String> {
+    pub(super) fn exported(&self) -> Vec<String> {
         let operator = self.operator();
         let all = operator.find_executions(&ExecutionFilter::default()).unwrap();
         let mut ids: Vec<JobInstanceId> = all.iter().map(|execution| execution.instance_id).collect();
@@ -62,12 +61,12 @@ impl Repository {
         ids.into_iter().map(export).collect()
     }
 
-    fn plan(&self, to: RepositoryLayout) -> LayoutConversion {
+    pub(super) fn plan(&self, to: RepositoryLayout) -> LayoutConversion {
         self.url().plan_conversion(to, &TimeZone::UTC).unwrap()
     }
 
     /// Converts the tables, and returns the backup.
-    fn convert(&self, to: RepositoryLayout) -> Result<(LayoutConversion, String), String> {
+    pub(super) fn convert(&self, to: RepositoryLayout) -> Result<(LayoutConversion, String), String> {
         let mut backup = Vec::new();
         let converted = self.url().convert(to, &TimeZone::UTC, &mut backup);
         let converted = converted.map_err(|error| error.to_string())?;
@@ -163,94 +162,44 @@ fn an_instance_is_resumed_in_another_layout() {
     }
 }
 
-/// What the new layout cannot store, or what runs, is named, and nothing is changed.
+/// Parameters are copied in pages; an execution without parameters does not end one.
 ///
 /// Spec: REPO-91
 #[test]
-fn what_would_be_lost_prevents_a_conversion() {
+fn the_parameters_of_many_executions_are_copied() {
     for database in Database::ALL {
-        let repository = Repository::new(database, RepositoryLayout::V5);
-        let operator = repository.operator();
-        let locale = ParameterValue::Java(JavaValue {
-            class: "java.util.Locale".into(),
-            text: "de".into(),
-        });
-        let given = JobParameters::from([("to", "3")])
-            .with_parameter("locale", locale, false)
-            .with("long", "x".repeat(251));
-        operator.wait(operator.launch("job", given).unwrap()).unwrap();
-        for (name, value) in [
-            ("n", ParameterValue::Long(5)),
-            ("n", ParameterValue::String("5".into())),
-        ] {
-            let given = JobParameters::from([("to", "4")]).with_parameter(name, value, true);
-            operator.wait(operator.launch("job", given).unwrap()).unwrap();
-        }
-        drop(operator);
-        let original = repository.exported();
-        let running =
-            "UPDATE BATCH_JOB_EXECUTION SET STATUS = 'STARTED', END_TIME = NULL WHERE JOB_EXECUTION_ID = 1";
-        repository.place.connect().execute(running).unwrap();
-        let obstacles = repository.plan(RepositoryLayout::V4_3).obstacles.join("\n");
-        for expected in [
-            "job execution 1 of `job` is STARTED",
-            "job execution 3: ",
-            "java.util.Locale",
-            "job instance 5 of `job` would have the key of another one",
-        ] {
-            assert!(obstacles.contains(expected), "{database:?}: {obstacles}");
-        }
-        let mut backup = Vec::new();
-        let rejected = repository
-            .url()
-            .convert(RepositoryLayout::V4_3, &TimeZone::UTC, &mut backup);
-        let rejected = rejected.unwrap_err().to_string();
-        assert!(
-            rejected.contains(&obstacles.replace('\n', "\n  ")),
-            "{database:?}: {rejected}"
-        );
-        assert!(backup.is_empty(), "{database:?}");
-        let ended = running.replace("'STARTED', END_TIME = NULL", "'FAILED', END_TIME = START_TIME");
-        repository.place.connect().execute(&ended).unwrap();
-        let ids = |lines: &[String]| lines.len();
-        assert_eq!(ids(&repository.exported()), ids(&original), "{database:?}");
-    }
-}
-
-/// Values that 4.3 would read differently: the sign of zero, and a local time that the clocks show twice.
-///
-/// Spec: REPO-91
-#[test]
-fn values_that_would_change_prevent_a_conversion() {
-    let berlin: TimeZone = "Europe/Berlin".parse().unwrap();
-    for database in Database::ALL {
-        let (folder, place) = place_in(database, RepositoryLayout::V5);
-        let operator = operator(folder.path(), place.url()).unwrap();
-        let repository = Repository {
-            folder,
-            place: place.without_options(),
+        let repository = Repository::new(database, RepositoryLayout::V4_3);
+        let values = |column: &str| {
+            let sum = format!(
+                "SELECT COUNT(*) * 1000000 + SUM({column} * JOB_EXECUTION_ID) FROM BATCH_JOB_EXECUTION_PARAMS"
+            );
+            repository
+                .place
+                .connect()
+                .number(&format!("{sum} WHERE JOB_EXECUTION_ID > 1000"))
         };
-        let given = JobParameters::from([("to", "1")])
-            .with_parameter("zero", ParameterValue::Double(-0.0), false)
-            // 02:30 in summer time, an hour before the other 02:30.
-            .with_parameter("twice", ParameterValue::Date(Timestamp(1_729_989_000_000)), false);
-        operator.wait(operator.launch("job", given).unwrap()).unwrap();
-        drop(operator);
-        let plan = repository.url().plan_conversion(RepositoryLayout::V4_3, &berlin);
-        let obstacles = plan.unwrap().obstacles;
-        let names = |name: &str| obstacles.iter().any(|one| one.contains(&format!("`{name}`")));
-        assert_eq!(
-            names("zero"),
-            database != Database::Postgres,
-            "{database:?}: {obstacles:?}"
+        let own = repository.plan(RepositoryLayout::V6).parameters;
+        let digits =
+            "(SELECT 0 AS n UNION ALL SELECT 1 UNION ALL SELECT 2 UNION ALL SELECT 3 UNION ALL SELECT 4
+            UNION ALL SELECT 5 UNION ALL SELECT 6 UNION ALL SELECT 7 UNION ALL SELECT 8 UNION ALL SELECT 9)";
+        let mut connection = repository.place.connect();
+        let executions = format!(
+            "INSERT INTO BATCH_JOB_EXECUTION (JOB_EXECUTION_ID, JOB_INSTANCE_ID, CREATE_TIME, START_TIME, END_TIME, STATUS, VERSION)
+            SELECT 1001 + a.n + 10 * b.n + 100 * c.n, e.JOB_INSTANCE_ID, e.CREATE_TIME, e.START_TIME, e.END_TIME, e.STATUS, 1
+            FROM {digits} a, {digits} b, {digits} c, BATCH_JOB_EXECUTION e WHERE e.JOB_EXECUTION_ID = 2"
         );
-        assert_eq!(
-            names("twice"),
-            database != Database::Sqlite,
-            "{database:?}: {obstacles:?}"
-        );
-        let plan = repository.url().plan_conversion(RepositoryLayout::V6, &berlin);
-        assert_eq!(plan.unwrap().obstacles, [""; 0], "{database:?}");
+        connection.execute(&executions).unwrap();
+        let parameters = "INSERT INTO BATCH_JOB_EXECUTION_PARAMS
+            (JOB_EXECUTION_ID, TYPE_CD, KEY_NAME, STRING_VAL, DATE_VAL, LONG_VAL, DOUBLE_VAL, IDENTIFYING)
+            SELECT JOB_EXECUTION_ID, 'LONG', 'n', '', START_TIME, JOB_EXECUTION_ID * 7, 0.0, 'N' FROM BATCH_JOB_EXECUTION
+            WHERE JOB_EXECUTION_ID > 1000 AND JOB_EXECUTION_ID <> 1500";
+        connection.execute(parameters).unwrap();
+        let before = values("LONG_VAL");
+        let (plan, _) = repository.convert(RepositoryLayout::V6).unwrap();
+        assert_eq!(plan.parameters, 999 + own, "{database:?}");
+        assert_eq!(values("CAST(PARAMETER_VALUE AS DECIMAL)"), before, "{database:?}");
+        repository.convert(RepositoryLayout::V4_3).unwrap();
+        assert_eq!(values("LONG_VAL"), before, "{database:?}");
     }
 }
 
@@ -377,42 +326,6 @@ fn no_execution_is_created_during_a_conversion() {
         .unwrap();
     let problem = backup.1.expect("no execution is created");
     assert!(problem.contains("Lock wait timeout"), "{problem}");
-}
-
-/// Only one of the sequences of 5 and 6 is used, and only the user knows which; for a runtime the URL can say it.
-///
-/// Spec: REPO-87, REPO-91
-#[test]
-fn two_sequences_of_instances_prevent_a_conversion() {
-    for database in Database::ALL {
-        let repository = Repository::new(database, RepositoryLayout::V5);
-        let second = match database {
-            Database::Sqlite => "CREATE TABLE BATCH_JOB_INSTANCE_SEQ (ID INTEGER PRIMARY KEY AUTOINCREMENT)",
-            _ => "CREATE SEQUENCE BATCH_JOB_INSTANCE_SEQ START WITH 100",
-        };
-        repository.place.connect().execute(second).unwrap();
-        let planned = repository
-            .url()
-            .plan_conversion(RepositoryLayout::V4_3, &TimeZone::UTC)
-            .unwrap_err();
-        let opened = operator(repository.folder.path(), repository.place.url()).err();
-        for problem in [planned.to_string(), opened.unwrap()] {
-            assert!(
-                problem.contains("drop the one that is not used"),
-                "{database:?}: {problem}"
-            );
-        }
-        let place = repository.place.clone().with_option("layout", "5");
-        let operator = operator(repository.folder.path(), place.url()).unwrap();
-        let started = operator.start("job", [("to", "1")]).unwrap();
-        assert_eq!(operator.wait(started).unwrap().instance_id.0, 3, "{database:?}");
-        drop(operator);
-        let place = repository.place.clone().with_option("layout", "6");
-        assert!(
-            self::operator(repository.folder.path(), place.url()).is_ok(),
-            "{database:?}"
-        );
-    }
 }
 
 /// Spec: REPO-84, REPO-91

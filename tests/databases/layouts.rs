@@ -186,25 +186,33 @@ fn another_layout_than_that_of_the_tables_is_rejected() {
 /// Spec: REPO-88, REPO-89
 #[test]
 fn parameters_that_a_layout_lacks_are_rejected() {
-    for (layout, value, problem) in [
+    for (layout, class, text, problem) in [
         (
             RepositoryLayout::V4_3,
             "java.time.LocalDate",
+            "2026-11-20",
             "has no parameters of type `java.time.LocalDate`",
         ),
         (
             RepositoryLayout::V5,
             "java.util.Locale",
+            "de",
             "this value of `java.util.Locale`, which is not certain",
+        ),
+        (
+            RepositoryLayout::V6,
+            "java.time.LocalDate",
+            "tomorrow",
+            "`tomorrow` is not a value of `java.time.LocalDate`",
         ),
     ] {
         let (folder, place) = place_in(Database::Sqlite, layout);
         let operator = operator(folder.path(), place.url()).unwrap();
         let java = ParameterValue::Java(JavaValue {
-            class: value.into(),
-            text: "2026-11-20".into(),
+            class: class.into(),
+            text: text.into(),
         });
-        let parameters = JobParameters::from([("to", "1")]).with_parameter("java", java, true);
+        let parameters = JobParameters::from([("to", "1")]).with_parameter("java", java, text != "tomorrow");
         let error = operator.launch("job", parameters).unwrap_err().to_string();
         assert!(error.contains(problem), "{error}");
         assert!(

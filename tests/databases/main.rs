@@ -5,6 +5,7 @@
 mod commands;
 mod contention;
 mod conversion;
+mod conversion_obstacles;
 #[cfg(feature = "servers")]
 mod crash;
 mod damage;

@@ -74,7 +74,7 @@ impl JobOperator {
     fn start_new(&self, wanted: Wanted<'_>, parameters: JobParameters) -> Result<JobExecutionId> {
         let reject = rejecting(wanted.name());
         parameters
-            .validate(Some(self.shared.repository.format().layout))
+            .validate_given(self.shared.repository.format().layout)
             .map_err(|error| reject(StartError::Parameter(error)))?;
         let prepared = self.prepare(wanted, &parameters, &parameters, &reject)?;
         let wish = Wish {
@@ -106,7 +106,7 @@ impl JobOperator {
     pub(super) fn prepare_launch(&self, job: &str, parameters: &JobParameters) -> Result<(Prepared, Wish)> {
         let reject = rejecting(job);
         parameters
-            .validate(Some(self.shared.repository.format().layout))
+            .validate_given(self.shared.repository.format().layout)
             .map_err(|error| reject(StartError::Parameter(error)))?;
         let format = self.shared.repository.format();
         let key = parameters
@@ -171,7 +171,7 @@ impl JobOperator {
             .ok_or(JobOperatorError::NoSuchJobExecution(execution))?;
         let reject = |cause| JobOperatorError::JobRestart { execution, cause };
         parameters
-            .validate(Some(self.shared.repository.format().layout))
+            .validate_given(self.shared.repository.format().layout)
             .map_err(|error| reject(StartError::Parameter(error)))?;
         let effective = repository
             .original_parameters(earlier.instance_id)?

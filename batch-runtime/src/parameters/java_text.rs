@@ -93,6 +93,40 @@ pub(super) fn shown(class: &str, stored: &str) -> Option<String> {
     is_certain.then(|| stored.to_owned())
 }
 
+/// Returns whether Spring Batch reads a text as a value of a class; true if that is not known.
+pub(super) fn is_readable(class: &str, stored: &str) -> bool {
+    let unsigned = stored.strip_prefix(['+', '-']).unwrap_or(stored);
+    let is_hexadecimal =
+        unsigned.starts_with(['#']) || unsigned.starts_with("0x") || unsigned.starts_with("0X");
+    match class.strip_prefix("java.").unwrap_or_default() {
+        "lang.Byte" => stored.parse::<i8>().is_ok() || is_hexadecimal,
+        "lang.Short" => stored.parse::<i16>().is_ok() || is_hexadecimal,
+        "lang.Integer" => stored.parse::<i32>().is_ok() || is_hexadecimal,
+        "math.BigInteger" => {
+            let is_decimal = !unsigned.is_empty() && unsigned.bytes().all(|byte| byte.is_ascii_digit());
+            is_decimal || is_hexadecimal
+        }
+        "math.BigDecimal" => {
+            let is_decimal = |byte: u8| matches!(byte, b'0'..=b'9' | b'.' | b'e' | b'E' | b'+' | b'-');
+            stored.parse::<f64>().is_ok() && stored.bytes().all(is_decimal)
+        }
+        "lang.Boolean" => {
+            let known = ["true", "on", "yes", "1", "false", "off", "no", "0"];
+            known.iter().any(|known| known.eq_ignore_ascii_case(stored))
+        }
+        "util.UUID" => {
+            let groups = || stored.split('-');
+            let is_group =
+                |group: &str| !group.is_empty() && group.bytes().all(|byte| byte.is_ascii_hexdigit());
+            groups().count() == 5 && groups().all(is_group)
+        }
+        // Years of more than four digits have a sign.
+        "time.LocalDate" | "time.LocalDateTime" if stored.starts_with(['+', '-']) => true,
+        "time.LocalDate" | "time.LocalTime" | "time.LocalDateTime" => shown(class, stored).is_some(),
+        _ => true,
+    }
+}
+
 /// Without a plus sign, leading zeros and negative zero.
 fn is_integer(text: &str) -> bool {
     let digits = text.strip_prefix('-').unwrap_or(text);
@@ -123,10 +157,8 @@ fn time(stored: &str) -> Option<String> {
     let is_iso = stored
         .bytes()
         .all(|byte| matches!(byte, b'0'..=b'9' | b':' | b'.'));
-    let time: civil::Time = stored
-        .parse()
-        .ok()
-        .filter(|_| is_iso && stored.len() >= "00:00".len())?;
+    let is_iso = is_iso && stored.as_bytes().get(2) == Some(&b':');
+    let time: civil::Time = stored.parse().ok().filter(|_| is_iso)?;
     let mut text = format!("{:02}:{:02}", time.hour(), time.minute());
     let nanos = time.subsec_nanosecond();
     if time.second() > 0 || nanos > 0 {
@@ -235,7 +267,9 @@ mod tests {
         ] {
             check(class, certain, Some(certain));
             check(class, uncertain, None);
+            assert!(is_readable(class, certain), "{class} {certain}");
         }
+        check("java.time.LocalTime", "1030", None);
         check("java.time.LocalTime", "10:30:00", Some("10:30"));
         check("java.time.LocalTime", "10:30:00.1", Some("10:30:00.100"));
         check("java.time.LocalTime", "10:30:05.000001", Some("10:30:05.000001"));
@@ -251,5 +285,26 @@ mod tests {
         );
         check("java.util.Locale", "de", None);
         check("com.example.Kind", "A", None);
+    }
+
+    /// Spec: REPO-89
+    #[test]
+    fn values_that_java_cannot_read_are_known() {
+        for (class, readable, unreadable) in [
+            ("java.lang.Byte", "+5", "128"),
+            ("java.lang.Short", "0x7F", "1.5"),
+            ("java.lang.Integer", "05", "five"),
+            ("java.math.BigInteger", "+1", "1e3"),
+            ("java.math.BigDecimal", "1E+2", "1,5"),
+            ("java.lang.Boolean", "YES", "maybe"),
+            ("java.util.UUID", "123E4567-e89b-12d3-a456-426614174000", "123"),
+            ("java.time.LocalDate", "+12024-01-31", "tomorrow"),
+            ("java.time.LocalTime", "10:30", "1030"),
+            ("java.time.LocalDateTime", "2024-01-31T10:30", "2024-01-31"),
+        ] {
+            assert!(is_readable(class, readable), "{class} {readable}");
+            assert!(!is_readable(class, unreadable), "{class} {unreadable}");
+        }
+        assert!(is_readable("org.example.Iban", "anything"));
     }
 }

@@ -354,6 +354,23 @@ impl JobParameters {
             })
     }
 
+    /// Checks the parameters of a launch: those that [`validate`](Self::validate) accepts, and that Spring Batch can read. Stored ones may be
+    /// of a program with converters of its own.
+    pub(crate) fn validate_given(&self, layout: RepositoryLayout) -> Result<(), ParameterError> {
+        self.validate(Some(layout))?;
+        for (name, parameter) in &self.0 {
+            if let ParameterValue::Java(value) = &parameter.value
+                && !java_text::is_readable(&value.class, &value.text)
+            {
+                return Err(ParameterError {
+                    name: name.clone(),
+                    problem: format!("`{}` is not a value of `{}`", value.text, value.class),
+                });
+            }
+        }
+        Ok(())
+    }
+
     /// Checks that the columns of a repository with this layout can store the parameters; without a layout, that those of any can.
     ///
     /// # Errors

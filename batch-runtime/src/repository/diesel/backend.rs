@@ -90,6 +90,12 @@ pub(super) trait Backend: Send + Sync + Sized + 'static {
     /// Brings the tables up to date, while no other process does so.
     fn migrate(connection: &mut Session<Self::Connection>) -> Result<(), MigrationFailed>;
 
+    /// The query for the indexes, triggers, views and privileges that a program has added to the tables that a conversion replaces.
+    const ADDITIONS: &'static str;
+
+    /// Whether a conversion replaces the table of step executions, and not only that of parameters.
+    const COPIES_STEPS: bool = false;
+
     /// Runs a conversion of the tables, while no other process changes them: as one transaction, unless changes of tables commit by
     /// themselves.
     fn convert<T>(

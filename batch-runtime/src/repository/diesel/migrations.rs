@@ -46,6 +46,50 @@ pub(super) const TABLES: [&str; 12] = [
     "BATCH_LAUNCH",
 ];
 
+/// The columns of tables that a conversion may replace, in all layouts.
+const REPLACED_COLUMNS: [(&str, &[&str]); 2] = [
+    (
+        "BATCH_JOB_EXECUTION_PARAMS",
+        &[
+            "JOB_EXECUTION_ID",
+            "TYPE_CD",
+            "KEY_NAME",
+            "STRING_VAL",
+            "DATE_VAL",
+            "LONG_VAL",
+            "DOUBLE_VAL",
+            "PARAMETER_NAME",
+            "PARAMETER_TYPE",
+            "PARAMETER_VALUE",
+            "IDENTIFYING",
+        ],
+    ),
+    (
+        "BATCH_STEP_EXECUTION",
+        &[
+            "STEP_EXECUTION_ID",
+            "VERSION",
+            "STEP_NAME",
+            "JOB_EXECUTION_ID",
+            "CREATE_TIME",
+            "START_TIME",
+            "END_TIME",
+            "STATUS",
+            "COMMIT_COUNT",
+            "READ_COUNT",
+            "FILTER_COUNT",
+            "WRITE_COUNT",
+            "READ_SKIP_COUNT",
+            "WRITE_SKIP_COUNT",
+            "PROCESS_SKIP_COUNT",
+            "ROLLBACK_COUNT",
+            "EXIT_CODE",
+            "EXIT_MESSAGE",
+            "LAST_UPDATED",
+        ],
+    ),
+];
+
 impl Catalog {
     /// Creates a catalog from columns, with table names converted to the default prefix; skips tables with other prefixes.
     pub(super) fn new(columns: Vec<Name>, prefix: &TablePrefix) -> Self {
@@ -78,6 +122,16 @@ impl Catalog {
 
     fn has_column(&self, column: &str) -> bool {
         self.columns.iter().any(|other| other == column)
+    }
+
+    /// Returns the columns that a program has added to the tables that a conversion replaces.
+    pub(super) fn added_columns(&self, copies_steps: bool) -> impl Iterator<Item = (&str, &str)> {
+        let replaced = &REPLACED_COLUMNS[..if copies_steps { 2 } else { 1 }];
+        let columns = self.columns.iter().filter_map(|column| column.split_once('.'));
+        columns.filter(move |(table, column)| {
+            let known = replaced.iter().find(|(replaced, _)| replaced == table);
+            known.is_some_and(|(_, known)| !known.contains(column))
+        })
     }
 
     /// Returns the layout of the tables; `None` if there are none. Those of versions before 4.3 are upgraded to it.

@@ -112,6 +112,12 @@ impl Backend for MysqlDatabase {
             AND (@@lower_case_table_names <> 0 OR BINARY LEFT(TABLE_NAME, CHAR_LENGTH('BATCH_')) = BINARY 'BATCH_'
                 OR TABLE_NAME LIKE '\\_\\_diesel%')";
     const MIGRATIONS: Migrations = Migrations(batch_migrations::MYSQL);
+    const ADDITIONS: &'static str = "SELECT DISTINCT CONCAT('index ', INDEX_NAME) AS name FROM information_schema.STATISTICS
+            WHERE TABLE_SCHEMA = DATABASE() AND UPPER(TABLE_NAME) = UPPER('BATCH_JOB_EXECUTION_PARAMS')
+            AND INDEX_NAME NOT LIKE '%JOB_EXEC%PARAMS%'
+        UNION ALL SELECT CONCAT('trigger ', TRIGGER_NAME) FROM information_schema.TRIGGERS
+            WHERE EVENT_OBJECT_SCHEMA = DATABASE() AND UPPER(EVENT_OBJECT_TABLE) = UPPER('BATCH_JOB_EXECUTION_PARAMS')
+        ORDER BY name";
     const COMMITS_SCHEMA_CHANGES: bool = true;
 
     fn connect(&self) -> Result<MysqlConnection, RepositoryError> {

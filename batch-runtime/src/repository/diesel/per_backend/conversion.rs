@@ -5,22 +5,16 @@
 //!
 //! Spec: REPO-91
 
-use std::collections::BTreeSet;
-
 use batch_migrations::Replacement;
 use diesel::connection::SimpleConnection;
 use diesel::prelude::*;
 
 use super::archive_store::archived_instance;
-use super::closing::OPEN;
-use super::executions::{execution_ids, executions, load_executions};
-use super::parameters::{insert_parameters, load_parameters};
-use super::rows::ExecutionRow;
-use super::schema::{job_context, job_execution, job_instance, launch, step_context, worker};
-use super::{Connection, Db, Work, catalog, rejected};
-use crate::execution::JobExecution;
+use super::conversion_plan::{NewKeys, plan};
+use super::parameters::{insert_parameters, parameters_of};
+use super::schema::{job_context, job_execution, job_instance, step_context};
+use super::{Connection, Db, Work, catalog};
 use crate::ids::JobInstanceId;
-use crate::parameters::{JobParameters, ParameterValue};
 use crate::repository::conversion::{Backup, LayoutConversion};
 use crate::repository::diesel::backend::Backend;
 use crate::repository::diesel::migrations::{Catalog, Failure, Name};
@@ -31,9 +25,6 @@ use crate::repository::{RepositoryError, RepositoryFormat, RepositoryLayout, Sto
 
 /// The number of rows that are read together.
 const PAGE: i64 = 500;
-
-/// The instances that get a new key, and the key.
-type NewKeys = Vec<(i64, String)>;
 
 /// Marks a conversion that is not complete.
 const MARK: &str = "CREATE TABLE IF NOT EXISTS BATCH_CONVERSION (LAYOUTS VARCHAR(20) NOT NULL)";
@@ -225,141 +216,6 @@ fn in_own_transaction(
     Ok(connection.batch_execute("COMMIT")?)
 }
 
-/// Finds out what the conversion does, and what prevents it. Nothing prevents the completion of an interrupted one.
-fn plan(
-    connection: &mut Connection,
-    found: &Catalog,
-    to: RepositoryLayout,
-    interrupted_from: Option<RepositoryLayout>,
-) -> Result<(LayoutConversion, NewKeys), Failure> {
-    let Some(from) = interrupted_from.or(found.layout()) else {
-        return Err("it has no tables".into());
-    };
-    connection.adopt(found);
-    if interrupted_from.is_none() && !Db::MIGRATIONS.are_applied(connection, found)? {
-        return Err("its tables are not up to date; run `db migrate` first".into());
-    }
-    let mut plan = LayoutConversion::new(from, to);
-    let failed = |error: TransactionError<RepositoryError>| error.into_error("read the repository");
-    add_open_work(connection, &mut plan).map_err(failed)?;
-    let keys = new_keys(connection, &mut plan).map_err(failed)?;
-    if interrupted_from.is_some() {
-        plan.obstacles.clear();
-    }
-    Ok((plan, keys))
-}
-
-/// Adds open executions, running workers and open launches as obstacles.
-fn add_open_work(connection: &mut Connection, plan: &mut LayoutConversion) -> Work<()> {
-    let open = executions!().filter(job_execution::status.eq_any(OPEN));
-    let open: Vec<JobExecution> = load_executions!(open, connection)?;
-    for execution in open {
-        plan.add_obstacle(format!(
-            "job execution {} of `{}` is {}: stop it, or close it by `recover`",
-            execution.id, execution.job_name, execution.status
-        ));
-    }
-    let now: i64 = diesel::select(Db::now()).get_result(connection)?;
-    let workers: Vec<String> = worker::table
-        .filter(worker::expires_at.ge(now))
-        .select(worker::worker_name)
-        .load(connection)?;
-    for worker in workers {
-        plan.add_obstacle(format!("worker {worker} is running: stop it"));
-    }
-    let launches: Vec<i64> = launch::table
-        .filter(launch::is_open.is_not_null())
-        .select(launch::launch_id)
-        .load(connection)?;
-    for launch in launches {
-        plan.add_obstacle(format!(
-            "launch {launch} is open: withdraw it by `stop`, or let a worker run it"
-        ));
-    }
-    Ok(())
-}
-
-/// Returns the new keys of instances, and adds what the new layout cannot store.
-fn new_keys(connection: &mut Connection, plan: &mut LayoutConversion) -> Work<NewKeys> {
-    let format = RepositoryFormat {
-        layout: plan.to,
-        ..connection.settings().format.clone()
-    };
-    let instances: Vec<(i64, String, String)> = job_instance::table
-        .order(job_instance::job_instance_id.asc())
-        .select((
-            job_instance::job_instance_id,
-            job_instance::job_name,
-            job_instance::job_key,
-        ))
-        .load(connection)?;
-    let (mut keys, mut known) = (Vec::new(), BTreeSet::new());
-    for (id, job, key) in instances {
-        plan.instances += 1;
-        let mut original = None;
-        for execution in execution_ids(connection, JobInstanceId(id))? {
-            let parameters = load_parameters(connection, execution.0)?;
-            add_parameters(&parameters, connection, plan, execution.0);
-            original.get_or_insert(parameters);
-        }
-        let new = original.and_then(|parameters| parameters.key_instead_of(&key, &format));
-        match &new {
-            None => plan.kept_keys += 1,
-            Some(new) if *new != key => {
-                plan.replaced_keys += 1;
-                keys.push((id, new.clone()));
-            }
-            Some(_) => {}
-        }
-        if !known.insert((job.clone(), new.unwrap_or(key))) {
-            plan.add_obstacle(format!(
-                "job instance {id} of `{job}` would have the key of another one: Spring Batch {} does not distinguish their parameters; \
-                 archive and purge one of them first",
-                plan.to
-            ));
-        }
-    }
-    Ok(keys)
-}
-
-/// Counts the parameters of an execution, and adds those that the new layout cannot store.
-fn add_parameters(
-    parameters: &JobParameters,
-    connection: &Connection,
-    plan: &mut LayoutConversion,
-    execution: i64,
-) {
-    let is_null = |value: &ParameterValue| matches!(value, ParameterValue::Null(_));
-    for (name, parameter) in parameters.iter() {
-        plan.parameters += 1;
-        plan.null_parameters += u64::from(is_null(&parameter.value));
-        let settings = connection.settings();
-        let is_changed = plan.to == RepositoryLayout::V4_3
-            && match parameter.value {
-                // A local time that the clocks show twice.
-                ParameterValue::Date(time) => settings.to_time(settings.to_column(time)) != time,
-                ParameterValue::Double(value) => {
-                    value == 0.0 && value.is_sign_negative() && !Db::KEEPS_SIGN_OF_ZERO
-                }
-                _ => false,
-            };
-        if is_changed && plan.from != plan.to {
-            let value = parameter.value.to_text();
-            plan.add_obstacle(format!(
-                "job execution {execution}: parameter `{name}`: Spring Batch 4.3 would read another value than {value}"
-            ));
-        }
-    }
-    if plan.from.has_typed_parameters() == plan.to.has_typed_parameters() {
-        return;
-    }
-    // They are kept, although Spring Batch 5 and 6 cannot read them.
-    let others = parameters.clone().without_run_id().without_nulls();
-    if let Err(problem) = others.validate(Some(plan.to)) {
-        plan.add_obstacle(format!("job execution {execution}: {problem}"));
-    }
-}
-
 /// Writes all instances, each as a line that `import` reads.
 fn write_backup(connection: &mut Connection, backup: Backup<'_>) -> Result<(), Failure> {
     let instances: Vec<i64> = job_instance::table
@@ -377,17 +233,25 @@ fn write_backup(connection: &mut Connection, backup: Backup<'_>) -> Result<(), F
 
 /// Copies the parameters of all executions into the new table.
 fn copy_parameters(connection: &mut Connection, to: RepositoryLayout) -> Work<()> {
-    let executions: Vec<i64> = job_execution::table
-        .order(job_execution::job_execution_id.asc())
-        .select(job_execution::job_execution_id)
-        .load(connection)?;
-    for id in executions {
-        let parameters = load_parameters(connection, id)?;
+    let mut last = i64::MIN;
+    loop {
+        let page: Vec<i64> = job_execution::table
+            .filter(job_execution::job_execution_id.gt(last))
+            .order(job_execution::job_execution_id.asc())
+            .limit(PAGE)
+            .select(job_execution::job_execution_id)
+            .load(connection)?;
+        let (Some(first), Some(end)) = (page.first(), page.last()) else {
+            return Ok(());
+        };
+        let parameters = parameters_of(connection, *first, *end)?;
+        last = *end;
         connection.on_converted_tables(to, Db::HAS_LOWER_CASE_NAMES, |connection| {
-            insert_parameters(connection, id, &parameters)
+            parameters
+                .iter()
+                .try_for_each(|(id, parameters)| insert_parameters(connection, *id, parameters))
         })?;
     }
-    Ok(())
 }
 
 fn replace_keys(connection: &mut Connection, keys: &NewKeys) -> QueryResult<()> {

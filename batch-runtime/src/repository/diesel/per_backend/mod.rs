@@ -8,6 +8,7 @@ mod claim;
 mod closing;
 pub(super) mod contexts;
 pub(super) mod conversion;
+mod conversion_plan;
 mod executions;
 mod job_store;
 mod launch_store;

@@ -1,6 +1,9 @@
 //! The parameters of executions: with a column for each type in the layout of Spring Batch 4.3, as text with a class of Java in those of
 //! 5 and 6.
 
+use std::collections::BTreeMap;
+use std::mem;
+
 use diesel::prelude::*;
 
 use super::schema::{job_params, typed_params};
@@ -55,20 +58,37 @@ pub(super) fn insert_parameters(
 
 /// Returns the parameters of an execution.
 pub(super) fn load_parameters(connection: &mut Connection, execution: i64) -> Work<JobParameters> {
+    let mut all = parameters_of(connection, execution, execution)?;
+    Ok(all.remove(&execution).unwrap_or_default())
+}
+
+/// Returns the parameters of the executions from one id to another, of those that have some.
+pub(super) fn parameters_of(
+    connection: &mut Connection,
+    first: i64,
+    last: i64,
+) -> Work<BTreeMap<i64, JobParameters>> {
+    let mut all = BTreeMap::<i64, JobParameters>::new();
     if connection.layout().has_typed_parameters() {
         let rows: Vec<TypedRow> = typed_params::table
-            .filter(typed_params::job_execution_id.eq(execution))
+            .filter(typed_params::job_execution_id.between(first, last))
             .select(TypedRow::as_select())
             .load(connection)?;
-        return Ok(rows.into_iter().fold(JobParameters::new(), TypedRow::add_to));
+        for row in rows {
+            let before = all.entry(row.job_execution_id).or_default();
+            *before = TypedRow::add_to(mem::take(before), row);
+        }
+        return Ok(all);
     }
     let rows: Vec<ParameterRow> = job_params::table
-        .filter(job_params::job_execution_id.eq(execution))
+        .filter(job_params::job_execution_id.between(first, last))
         .select(ParameterRow::as_select())
         .load(connection)?;
-    let settings = connection.settings();
-    rows.into_iter()
-        .try_fold(JobParameters::new(), |all, row| row.add_to(all, settings))
+    for row in rows {
+        let before = all.entry(row.job_execution_id).or_default();
+        *before = row.add_to(mem::take(before), connection.settings())?;
+    }
+    Ok(all)
 }
 
 fn yes_or_no(identifying: bool) -> String {

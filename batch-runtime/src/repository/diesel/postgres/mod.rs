@@ -82,6 +82,23 @@ impl Backend for PostgresDatabase {
             WHERE c.relkind IN ('r', 'p', 'S') AND pg_catalog.pg_table_is_visible(c.oid)
             AND a.attnum > 0 AND NOT a.attisdropped AND (starts_with(c.relname, 'batch_') OR starts_with(c.relname, '__diesel'))";
     const MIGRATIONS: Migrations = Migrations(batch_migrations::POSTGRESQL);
+    const ADDITIONS: &'static str = "SELECT 'index ' || c.relname AS name
+            FROM pg_catalog.pg_index i JOIN pg_catalog.pg_class c ON c.oid = i.indexrelid
+            WHERE i.indrelid = 'BATCH_JOB_EXECUTION_PARAMS'::regclass
+            AND c.relname <> lower('BATCH_JOB_EXECUTION_PARAMS_IX')
+        UNION ALL SELECT 'trigger ' || tgname FROM pg_catalog.pg_trigger
+            WHERE tgrelid = 'BATCH_JOB_EXECUTION_PARAMS'::regclass AND NOT tgisinternal
+        UNION ALL SELECT 'privileges of ' || pg_catalog.pg_get_userbyid(granted.grantee) || ' on ' || c.relname
+            FROM pg_catalog.pg_class c, pg_catalog.aclexplode(c.relacl) granted
+            WHERE c.oid = 'BATCH_JOB_EXECUTION_PARAMS'::regclass AND granted.grantee NOT IN (0, c.relowner)
+            GROUP BY granted.grantee, c.relname
+        UNION ALL SELECT DISTINCT 'privileges of PUBLIC on ' || c.relname
+            FROM pg_catalog.pg_class c, pg_catalog.aclexplode(c.relacl) granted
+            WHERE c.oid = 'BATCH_JOB_EXECUTION_PARAMS'::regclass AND granted.grantee = 0
+        UNION ALL SELECT DISTINCT 'view ' || v.relname FROM pg_catalog.pg_depend d
+            JOIN pg_catalog.pg_rewrite r ON r.oid = d.objid JOIN pg_catalog.pg_class v ON v.oid = r.ev_class
+            WHERE d.refobjid = 'BATCH_JOB_EXECUTION_PARAMS'::regclass AND d.classid = 'pg_catalog.pg_rewrite'::regclass
+        ORDER BY name";
     const KEEPS_SIGN_OF_ZERO: bool = true;
     const HAS_LOWER_CASE_NAMES: bool = true;
 

@@ -177,6 +177,14 @@ impl Backend for SqliteDatabase {
         "SELECT upper(t.name || '.' || c.name) AS name FROM sqlite_master t, pragma_table_info(t.name) c
             WHERE t.type = 'table'";
     const MIGRATIONS: Migrations = Migrations(batch_migrations::SQLITE);
+    const COPIES_STEPS: bool = true;
+    const ADDITIONS: &'static str = "SELECT type || ' ' || name AS name FROM sqlite_master
+            WHERE (type IN ('trigger', 'view') AND (instr(upper(sql), upper('BATCH_JOB_EXECUTION_PARAMS')) > 0
+                OR instr(upper(sql), upper('BATCH_STEP_EXECUTION')) > 0))
+            OR (type = 'index' AND sql IS NOT NULL
+                AND upper(tbl_name) IN (upper('BATCH_JOB_EXECUTION_PARAMS'), upper('BATCH_STEP_EXECUTION'))
+                AND upper(name) NOT IN (upper('BATCH_JOB_EXECUTION_PARAMS_IX'), upper('BATCH_STEP_EXECUTION_STEP_IX')))
+            ORDER BY name";
 
     /// Checks the tables with all their indexes: a damaged index would hide steps, whose work would be repeated.
     fn damage(connection: &mut Connection) -> QueryResult<Option<String>> {

@@ -1,0 +1,224 @@
+//! The plan of a conversion to another layout: what it changes, and the obstacles.
+//!
+//! Spec: REPO-91
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use diesel::prelude::*;
+
+use super::closing::OPEN;
+use super::executions::{executions, load_executions};
+use super::parameters::parameters_of;
+use super::rows::ExecutionRow;
+use super::schema::{job_execution, job_instance, launch, worker};
+use super::{Connection, Db, Work, rejected};
+use crate::execution::JobExecution;
+use crate::parameters::{JobParameters, ParameterValue};
+use crate::repository::conversion::LayoutConversion;
+use crate::repository::diesel::backend::Backend;
+use crate::repository::diesel::migrations::{Catalog, Failure, Name};
+use crate::repository::diesel::session::RunQueryDsl;
+use crate::repository::diesel::transaction_error::TransactionError;
+use crate::repository::{RepositoryError, RepositoryFormat, RepositoryLayout};
+
+/// The number of executions whose parameters are read together.
+const PAGE: i64 = 500;
+
+/// The instances that get a new key, and the key.
+pub(super) type NewKeys = Vec<(i64, String)>;
+
+/// Finds out what the conversion does, and what prevents it. Nothing prevents the completion of an interrupted one.
+pub(super) fn plan(
+    connection: &mut Connection,
+    found: &Catalog,
+    to: RepositoryLayout,
+    interrupted_from: Option<RepositoryLayout>,
+) -> Result<(LayoutConversion, NewKeys), Failure> {
+    let Some(from) = interrupted_from.or(found.layout()) else {
+        return Err("it has no tables".into());
+    };
+    connection.adopt(found);
+    if interrupted_from.is_none() && !Db::MIGRATIONS.are_applied(connection, found)? {
+        return Err("its tables are not up to date; run `db migrate` first".into());
+    }
+    let mut plan = LayoutConversion::new(from, to);
+    let failed = |error: TransactionError<RepositoryError>| error.into_error("read the repository");
+    add_open_work(connection, &mut plan).map_err(failed)?;
+    if from.has_typed_parameters() != to.has_typed_parameters() {
+        add_additions(connection, found, &mut plan)?;
+    }
+    let keys = new_keys(connection, &mut plan).map_err(failed)?;
+    if interrupted_from.is_some() {
+        plan.obstacles.clear();
+    }
+    Ok((plan, keys))
+}
+
+/// Adds open executions, running workers and open launches as obstacles.
+fn add_open_work(connection: &mut Connection, plan: &mut LayoutConversion) -> Work<()> {
+    let open = executions!().filter(job_execution::status.eq_any(OPEN));
+    let open: Vec<JobExecution> = load_executions!(open, connection)?;
+    for execution in open {
+        plan.add_obstacle(format!(
+            "job execution {} of `{}` is {}: stop it, or close it by `recover`",
+            execution.id, execution.job_name, execution.status
+        ));
+    }
+    let now: i64 = diesel::select(Db::now()).get_result(connection)?;
+    let workers: Vec<String> = worker::table
+        .filter(worker::expires_at.ge(now))
+        .select(worker::worker_name)
+        .load(connection)?;
+    for worker in workers {
+        plan.add_obstacle(format!("worker {worker} is running: stop it"));
+    }
+    let launches: Vec<i64> = launch::table
+        .filter(launch::is_open.is_not_null())
+        .select(launch::launch_id)
+        .load(connection)?;
+    for launch in launches {
+        plan.add_obstacle(format!(
+            "launch {launch} is open: withdraw it by `stop`, or let a worker run it"
+        ));
+    }
+    Ok(())
+}
+
+/// Adds what a program has added to the tables that are replaced, and would be lost.
+fn add_additions(
+    connection: &mut Connection,
+    found: &Catalog,
+    plan: &mut LayoutConversion,
+) -> QueryResult<()> {
+    let prefix = connection.settings().prefix.clone();
+    let columns = found.added_columns(Db::COPIES_STEPS);
+    let columns = columns.map(|(table, column)| format!("column {column} of {}", prefix.rename(table)));
+    let mut additions: Vec<String> = columns.collect();
+    let others: Vec<Name> = diesel::sql_query(Db::ADDITIONS).load(connection)?;
+    additions.extend(others.into_iter().map(|other| other.name));
+    for addition in additions {
+        plan.add_obstacle(format!(
+            "{addition} would be lost: remove it, and create it again after the conversion"
+        ));
+    }
+    Ok(())
+}
+
+/// An instance, as far as its key is concerned.
+struct Keyed {
+    job: String,
+    key: String,
+    /// `None` if the key is kept.
+    new: Option<String>,
+}
+
+/// Returns the new keys of instances, and adds what the new layout cannot store. The parameters of the oldest execution are those of the
+/// instance.
+fn new_keys(connection: &mut Connection, plan: &mut LayoutConversion) -> Work<NewKeys> {
+    let format = RepositoryFormat {
+        layout: plan.to,
+        ..connection.settings().format.clone()
+    };
+    let mut instances = instances(connection)?;
+    let mut last = i64::MIN;
+    let mut seen = BTreeSet::new();
+    loop {
+        let page: Vec<(i64, i64)> = job_execution::table
+            .filter(job_execution::job_execution_id.gt(last))
+            .order(job_execution::job_execution_id.asc())
+            .limit(PAGE)
+            .select((job_execution::job_execution_id, job_execution::job_instance_id))
+            .load(connection)?;
+        let (Some((first, _)), Some((end, _))) = (page.first(), page.last()) else {
+            break;
+        };
+        let mut parameters = parameters_of(connection, *first, *end)?;
+        last = *end;
+        for (execution, id) in page {
+            let parameters = parameters.remove(&execution).unwrap_or_default();
+            add_parameters(&parameters, connection, plan, execution);
+            if let Some(instance) = instances.get_mut(&id)
+                && seen.insert(id)
+            {
+                instance.new = parameters.key_instead_of(&instance.key, &format);
+            }
+        }
+    }
+    Ok(changed_keys(instances, plan))
+}
+
+fn instances(connection: &mut Connection) -> QueryResult<BTreeMap<i64, Keyed>> {
+    let rows: Vec<(i64, String, String)> = job_instance::table
+        .select((
+            job_instance::job_instance_id,
+            job_instance::job_name,
+            job_instance::job_key,
+        ))
+        .load(connection)?;
+    let keyed = |(id, job, key)| (id, Keyed { job, key, new: None });
+    Ok(rows.into_iter().map(keyed).collect())
+}
+
+/// Counts the keys, and returns those that change. Adds instances that would have the same key.
+fn changed_keys(instances: BTreeMap<i64, Keyed>, plan: &mut LayoutConversion) -> NewKeys {
+    let (mut keys, mut known) = (Vec::new(), BTreeSet::new());
+    for (id, Keyed { job, key, new }) in instances {
+        plan.instances += 1;
+        match &new {
+            None => plan.kept_keys += 1,
+            Some(new) if *new != key => {
+                plan.replaced_keys += 1;
+                keys.push((id, new.clone()));
+            }
+            Some(_) => {}
+        }
+        let key = (job, new.unwrap_or(key));
+        if known.contains(&key) {
+            plan.add_obstacle(format!(
+                "job instance {id} of `{}` would have the key of another one: Spring Batch {} does not distinguish their parameters; \
+                 archive and purge one of them first",
+                key.0, plan.to
+            ));
+        }
+        known.insert(key);
+    }
+    keys
+}
+
+/// Counts the parameters of an execution, and adds those that the new layout cannot store.
+fn add_parameters(
+    parameters: &JobParameters,
+    connection: &Connection,
+    plan: &mut LayoutConversion,
+    execution: i64,
+) {
+    let is_null = |value: &ParameterValue| matches!(value, ParameterValue::Null(_));
+    for (name, parameter) in parameters.iter() {
+        plan.parameters += 1;
+        plan.null_parameters += u64::from(is_null(&parameter.value));
+        let settings = connection.settings();
+        let is_changed = plan.to == RepositoryLayout::V4_3
+            && match parameter.value {
+                // A local time that the clocks show twice.
+                ParameterValue::Date(time) => settings.to_time(settings.to_column(time)) != time,
+                ParameterValue::Double(value) => {
+                    value == 0.0 && value.is_sign_negative() && !Db::KEEPS_SIGN_OF_ZERO
+                }
+                _ => false,
+            };
+        if is_changed && plan.from != plan.to {
+            let value = parameter.value.to_text();
+            plan.add_obstacle(format!(
+                "job execution {execution}: parameter `{name}`: Spring Batch 4.3 would read another value than {value}"
+            ));
+        }
+    }
+    if plan.from.has_typed_parameters() == plan.to.has_typed_parameters() {
+        return;
+    }
+    // They are kept, although Spring Batch 5 and 6 cannot read them.
+    let others = parameters.clone().without_run_id().without_nulls();
+    if let Err(problem) = others.validate(Some(plan.to)) {
+        plan.add_obstacle(format!("job execution {execution}: {problem}"));
+    }
+}
