@@ -1,5 +1,6 @@
 //! A case: a job as a model, and the faults of its launches. It is stored as JSON, which replays it.
 
+use batch_runtime::repository::RepositoryLayout;
 use serde::{Deserialize, Serialize};
 
 /// A job and its faults.
@@ -7,6 +8,9 @@ use serde::{Deserialize, Serialize};
 pub(crate) struct Case {
     /// The seed that it was made of; 0 for one that was reduced.
     pub(crate) seed: u64,
+    /// The layout of the repository's tables.
+    #[serde(default)]
+    pub(crate) layout: RepositoryLayout,
     pub(crate) elements: Vec<Element>,
     /// The faults of the first launches, one for each. Later launches are undisturbed.
     pub(crate) faults: Vec<Fault>,

@@ -1,5 +1,6 @@
 //! Random cases.
 
+use batch_runtime::repository::RepositoryLayout;
 use batch_tests::database::Database;
 
 use crate::case::{Batchlet, Case, Chunk, Element, Fault, FaultKind, FaultTime};
@@ -19,8 +20,11 @@ pub(crate) fn case(seed: u64, database: Database) -> Case {
     let elements = maker.elements(Place::Job, 5);
     let faults = maker.random.within(1, MOST_FAULTS);
     let faults = (0..faults).map(|_| maker.fault()).collect();
+    let layouts = RepositoryLayout::ALL;
+    let layout = maker.random.within(0, layouts.len() as u64 - 1) as usize;
     Case {
         seed,
+        layout: layouts[layout],
         elements,
         faults,
     }

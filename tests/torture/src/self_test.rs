@@ -2,6 +2,7 @@
 
 use std::fs::File;
 
+use batch_runtime::repository::RepositoryLayout;
 use batch_tests::database::Database;
 
 use crate::case::{Batchlet, Case, Chunk, Element, Fault, FaultKind, FaultTime};
@@ -230,6 +231,7 @@ fn case(planted: &Planted) -> Case {
     };
     Case {
         seed: 0,
+        layout: RepositoryLayout::default(),
         elements: vec![Element::Chunk(chunk), Element::Batchlet(task)],
         faults: (0..).zip(planted.faults).map(fault).collect(),
     }

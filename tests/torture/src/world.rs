@@ -100,6 +100,7 @@ impl<'d> World<'d> {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join("job.xml"), job_xml::of(case)).unwrap();
         let place = databases.place(folder.path());
+        let place = place.with_option("layout", &case.layout.to_string());
         BatchRuntime::builder()
             .repository(place.url())
             .build()
