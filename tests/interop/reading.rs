@@ -131,3 +131,53 @@ fn this_runtime_reads_rows_of_spring_batch() {
         assert_eq!(contexts[4]["text"], "größer 漢字 😀", "{on:?}");
     }
 }
+
+/// Reports, and the end of an instance, for rows that Spring Batch wrote; it refuses what was abandoned, and misses what was purged.
+///
+/// Spec: REPO-75, REPO-87, OP-27, OP-28
+#[test]
+fn this_runtime_operates_rows_of_spring_batch() {
+    for on in On::ALL {
+        let mut shared = Shared::new(on, TablesOf::SpringBatch);
+        let fails = parameters(1).with_non_identifying("load", "fail");
+        assert_eq!(
+            shared.run("prepared", &fails).unwrap()["status"],
+            "FAILED",
+            "{on:?}"
+        );
+        assert_eq!(
+            shared.run("prepared", &parameters(2)).unwrap()["status"],
+            "COMPLETED",
+            "{on:?}"
+        );
+        let listed = text(&shared.command(&["list", "prepared"]).stdout);
+        assert!(
+            listed.contains("FAILED") && listed.contains("COMPLETED"),
+            "{on:?}: {listed}"
+        );
+
+        let report = tempfile::NamedTempFile::with_suffix(".md").unwrap();
+        let path = report.path().to_str().unwrap();
+        let reported = shared.command(&["show", "1", "--report", path]);
+        assert!(reported.status.success(), "{on:?}: {}", text(&reported.stderr));
+        let report = std::fs::read_to_string(report.path()).unwrap();
+        for expected in ["prepared", "load", "FAILED"] {
+            assert!(report.contains(expected), "{on:?}: {report}");
+        }
+
+        let abandoned = shared.command(&["abandon", "1"]);
+        assert!(abandoned.status.success(), "{on:?}: {}", text(&abandoned.stderr));
+        assert_eq!(shared.seen_there()[0]["status"], "ABANDONED", "{on:?}");
+        let refused = shared.run("prepared", &parameters(1)).unwrap_err();
+        assert!(
+            refused.starts_with("JobInstanceAlreadyComplete"),
+            "{on:?}: {refused}"
+        );
+
+        let purged = shared.command(&["purge", "--keep", "1"]);
+        assert!(purged.status.success(), "{on:?}: {}", text(&purged.stderr));
+        let left = shared.seen_there();
+        assert_eq!(left.len(), 1, "{on:?}: {left:?}");
+        assert_eq!(left[0]["execution"], 2, "{on:?}");
+    }
+}

@@ -457,25 +457,42 @@ fn tables_are_inspected_and_created() {
     }
 }
 
-/// Manually created tables are up to date once that is recorded; nothing is created again.
+/// Manually created tables are up to date once that is recorded, in each layout; nothing is created again.
 ///
-/// Spec: REPO-08, REPO-12
+/// Spec: REPO-08, REPO-12, REPO-87
 #[test]
 fn tables_created_by_hand_are_used() {
-    let folder = folder();
-    let (statements, _) = ends(0, folder.path(), &["db", "export-schema"]);
-    sqlite::open(&folder.path().join("batch.db"))
-        .batch_execute(&statements)
-        .unwrap();
-    let (out, _) = ends(1, folder.path(), &["db", "status"]);
-    assert!(
-        out.contains("is not up to date; the next start, or `db migrate`, runs"),
-        "{out}"
-    );
-    ends(0, folder.path(), &["db", "migrate"]);
-    ends(0, folder.path(), &["db", "status"]);
-    ends(0, folder.path(), &["start", "works"]);
-    let (help, _) = ends(0, folder.path(), &["db", "export-schema", "--help"]);
+    for (layout, parameter) in [
+        ("4.3", "KEY_NAME"),
+        ("5", "PARAMETER_TYPE"),
+        ("6", "PARAMETER_TYPE"),
+    ] {
+        let folder = folder();
+        let url = format!("sqlite://batch.db?layout={layout}");
+        let ends_there = |code, words: &[&str]| {
+            let (out, _) = ends(code, folder.path(), &[words, &["--repository", &url]].concat());
+            out
+        };
+        let statements = ends_there(0, &["db", "export-schema"]);
+        assert!(statements.contains(parameter), "{layout}: {statements}");
+        assert_eq!(
+            statements.contains("BATCH_JOB_INSTANCE_SEQ"),
+            layout == "6",
+            "{statements}"
+        );
+        sqlite::open(&folder.path().join("batch.db"))
+            .batch_execute(&statements)
+            .unwrap();
+        let out = ends_there(1, &["db", "status"]);
+        assert!(
+            out.contains("is not up to date; the next start, or `db migrate`, runs"),
+            "{layout}: {out}"
+        );
+        ends_there(0, &["db", "migrate"]);
+        ends_there(0, &["db", "status"]);
+        ends_there(0, &["start", "works"]);
+    }
+    let (help, _) = ends(0, folder().path(), &["db", "export-schema", "--help"]);
     assert!(help.contains("until `db migrate`, or the first start"), "{help}");
 }
 

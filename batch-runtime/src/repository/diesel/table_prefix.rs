@@ -6,8 +6,8 @@ use std::sync::Arc;
 /// The prefix of Spring Batch.
 const DEFAULT: &str = "BATCH_";
 
-/// A name has at most 63 characters on PostgreSQL; the longest one without prefix has 27, and the names of migrations
-/// contain the prefix too.
+/// A name has at most 63 characters on PostgreSQL; the longest one without prefix, of a table that a conversion fills, has 30, and the names
+/// of migrations contain the prefix too.
 const MAX_CHARACTERS: usize = 30;
 
 /// A prefix of names; the default is `BATCH_`.
