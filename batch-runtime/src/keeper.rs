@@ -82,7 +82,7 @@ impl Keeper {
 
 fn request_stop(execution: &Arc<Running>) {
     if !execution.workers.stop_requested() {
-        on_own_thread(execution, |running| running.workers.request_stop());
+        on_own_thread(execution, Running::request_stop);
     }
 }
 

@@ -158,6 +158,7 @@ mod job_path;
 mod keeper;
 mod layout;
 mod loader;
+pub mod observer;
 pub mod operator;
 mod outage;
 pub mod parameters;

@@ -21,6 +21,7 @@ use crate::dispatch::{
 use crate::job_path::JobPath;
 use crate::keeper::keep;
 use crate::loader::{ArtifactSources, Artifacts};
+use crate::observer::{JobObserver, Observers};
 use crate::operator::{
     CheckReport, ClaimPartitionError, Definitions, JobOperator, Limits, PartitionRun, Shared,
 };
@@ -108,6 +109,7 @@ pub struct BatchRuntimeBuilder {
     lease_time: Duration,
     time_zone: TimeZone,
     clock: Arc<dyn Clock>,
+    observers: Vec<Arc<dyn JobObserver>>,
     /// `None`: that of each document.
     dialect: Option<Dialect>,
 }
@@ -118,6 +120,7 @@ impl Default for BatchRuntimeBuilder {
             repository: "sqlite://batch.db".into(),
             job_path: None,
             dialect: None,
+            observers: Vec::new(),
             system: system_properties::platform(),
             sources: ArtifactSources::default(),
             stop_timeout: Duration::from_secs(5),
@@ -304,6 +307,15 @@ impl BatchRuntimeBuilder {
         self
     }
 
+    /// Adds an observer of all jobs and partitions that this runtime runs. See [`observer`](crate::observer).
+    ///
+    /// Spec: OBS-01
+    #[must_use]
+    pub fn observer(mut self, observer: impl JobObserver + 'static) -> Self {
+        self.observers.push(Arc::new(observer));
+        self
+    }
+
     /// Sets the dialect of all Job XML files. Default: that of each file, by the namespace of its root.
     ///
     /// Spec: JAK-02
@@ -353,6 +365,7 @@ impl BatchRuntimeBuilder {
         definitions.log_problems();
         // Before the repository, which opening may create.
         check_dispatcher(&self.dispatchers)?;
+        let clock = Arc::clone(&self.clock);
         let repository = repository::open(&self.repository, self.clock, self.lease_time, &self.time_zone)?;
         let mut dispatchers = self.dispatchers;
         if !repository.has_database()
@@ -370,6 +383,7 @@ impl BatchRuntimeBuilder {
         dispatchers
             .transports
             .insert(REPOSITORY.into(), Arc::new(of_repository));
+        let observers = Observers::start(clock, self.observers).map_err(BuildError::Observer)?;
         let (keeper, ended) = bounded(0);
         let shared = Arc::new(Shared::new(
             repository,
@@ -379,6 +393,7 @@ impl BatchRuntimeBuilder {
                 partition_threads: self.partition_threads,
                 crash_limit: self.crash_limit,
             },
+            observers,
             dispatchers,
             keeper,
         ));
@@ -422,6 +437,9 @@ pub enum BuildError {
     /// The repository cannot be opened.
     #[error(transparent)]
     Repository(#[from] RepositoryError),
+    /// The thread of an observer cannot be started.
+    #[error("cannot start the thread of an observer: {0}")]
+    Observer(std::io::Error),
     /// A transport connects hosts, but the repository is for processes of one host.
     #[error(
         "the transport `{0}` connects hosts, but a SQLite repository is for the processes of one; use PostgreSQL or MySQL, or a server at a \

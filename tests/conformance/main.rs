@@ -16,6 +16,7 @@ mod jakarta_end;
 mod jakarta_partitions;
 mod jakarta_retry;
 mod limits;
+mod observers;
 mod parallel;
 mod restart;
 mod s3_domain;

@@ -203,7 +203,7 @@ fn parameters_that_a_layout_lacks_are_rejected() {
             RepositoryLayout::V6,
             "java.time.LocalDate",
             "tomorrow",
-            "`tomorrow` is not a value of `java.time.LocalDate`",
+            "invalid value `tomorrow`: Spring Batch cannot convert it to `java.time.LocalDate`",
         ),
     ] {
         let (folder, place) = place_in(Database::Sqlite, layout);

@@ -132,7 +132,8 @@ fn this_runtime_reads_rows_of_spring_batch() {
     }
 }
 
-/// Reports, and the end of an instance, for rows that Spring Batch wrote; it refuses what was abandoned, and misses what was purged.
+/// Reports, abandons and purges instances that Spring Batch wrote; Spring Batch then rejects the abandoned one, and does not see the
+/// purged one.
 ///
 /// Spec: REPO-75, REPO-87, OP-27, OP-28
 #[test]

@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
-use super::threads::{Collecting, Running, StepPlace, Worker};
+use super::threads::{Collecting, Running, Worker};
 use crate::artifact::ContextScope;
 use crate::context::StepContext;
+use crate::observer::StepEvents;
 use crate::repository::JobRepository;
 
 /// The environment of a step execution.
@@ -14,8 +15,7 @@ pub(crate) struct StepEnv<'a> {
     pub(crate) running: &'a Running,
     pub(crate) worker: &'a Arc<Worker>,
     pub(crate) context: &'a StepContext,
-    /// Publishes its progress.
-    pub(crate) place: StepPlace,
+    pub(crate) events: &'a StepEvents<'a>,
     /// The collector of the subjob, and the contexts of the step.
     pub(crate) collecting: Option<(&'a Collecting, &'a ContextScope)>,
 }

@@ -27,6 +27,11 @@ impl Bound {
 }
 
 impl Bound {
+    /// Returns the text of an error of the artifact, without secrets.
+    pub(crate) fn shown(&self, error: &BatchError) -> String {
+        self.properties.secrets.hidden(error.chain())
+    }
+
     /// Calls a method of the artifact; an error or panic becomes the failure. Spec: CHUNK-EXC-03
     pub(crate) fn call<T>(
         &self,

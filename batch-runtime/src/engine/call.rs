@@ -31,7 +31,7 @@ impl Failure {
         let registration = artifact.registration;
         let message = format!(
             "{}\nthrown by #[{method}] of {} `{}` ({})",
-            artifact.properties.secrets.hidden(error.chain()),
+            artifact.shown(&error),
             registration.role(),
             artifact.name,
             registration.place()

@@ -8,8 +8,8 @@ use super::call::{Failure, discard};
 use super::elements::BoundJob;
 use super::ending;
 use super::listeners::JobListeners;
-use super::observe::{Observed, job_span};
 use super::outcome::{Last, Outcome};
+use super::spans::job_span;
 use super::states::States;
 use super::threads::{Running, Worker};
 use super::walk::{Dispatch, Shared, Walk, WalkEnd};
@@ -17,6 +17,7 @@ use crate::artifact::ContextScope;
 use crate::context::{FlowContext, JobContext, SplitContext, StepContext};
 use crate::execution::JobExecution;
 use crate::ids::StepExecutionId;
+use crate::observer::JobEventKind;
 use crate::repository::{
     ElementBefore, ElementKind, Ending, JobRepository, RepositoryError, RestartPosition,
 };
@@ -59,10 +60,10 @@ impl JobRunner {
     /// the next start finds the owner dead or its lease expired.
     pub(crate) fn run(self) -> Result<JobExecution, RepositoryError> {
         let _span = job_span(&self.execution.job_name, &self.running.lease).entered();
-        let observed = Observed::job(&self.job.id);
         let (repository, running) = (Arc::clone(&self.repository), Arc::clone(&self.running));
+        running.events.emit(JobEventKind::JobStarted);
         let ended = self.run_observed()?;
-        observed.end_job(&ended);
+        running.events.ended(&ended);
         // Reports that arrived late.
         if running.has_dispatched()
             && let Err(error) = repository.forget_partitions(ended.id)
@@ -86,7 +87,7 @@ impl JobRunner {
         );
         if !began {
             // Stopped before it started. Spec: STATUS-10
-            self.running.workers.request_stop();
+            self.running.request_stop();
             return self.end(Outcome::Stopped.into(), &context, &JobListeners::default());
         }
         context.set_batch_status(BatchStatus::Started);
@@ -238,7 +239,7 @@ impl JobRunner {
                 return Ok(self.execution);
             }
             // A stop was just accepted, so the job no longer ends COMPLETED. Spec: STATUS-26
-            self.running.workers.request_stop();
+            self.running.request_stop();
             if outcome.status() == BatchStatus::Completed {
                 outcome = Outcome::Stopped;
                 context.set_batch_status(BatchStatus::Stopped);

@@ -12,9 +12,9 @@ mod job;
 mod limits;
 mod listeners;
 mod logical_tx;
-mod observe;
 mod outcome;
 mod partition;
+mod spans;
 mod split;
 mod states;
 mod step;
@@ -33,7 +33,6 @@ pub(crate) use limits::StepLimits;
 pub(crate) use partition::RemotePartition;
 pub(crate) use states::States;
 pub(crate) use threads::{CollectorSink, Running};
-pub use threads::{PartitionProgress, Progress, StepProgress};
 pub(crate) use walk::Dispatch;
 
 pub(crate) use crate::repository::InnerSteps;

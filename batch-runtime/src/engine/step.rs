@@ -12,14 +12,14 @@ use super::chunk::{ChunkListeners, ChunkRunner};
 use super::elements::{BoundBody, BoundPartition, BoundStep};
 use super::ending;
 use super::listeners::StepListeners;
-use super::observe::{Observed, step_span};
 use super::outcome::{ElementEnd, Last, Outcome};
-use super::threads::StepPlace;
+use super::spans::step_span;
 use super::walk::Walk;
 use crate::artifact::ContextScope;
 use crate::context::StepContext;
 use crate::error::BatchError;
 use crate::execution::{StepCounters, StepExecution};
+use crate::observer::StepEvents;
 use crate::repository::{
     ElementState, Ending, NewStepExecution, OtherEntries, RepositoryError, StepHistory, StepState,
 };
@@ -311,9 +311,11 @@ impl StepRunner<'_> {
     ) -> Result<ElementEnd, RepositoryError> {
         let shared = self.walk.shared;
         let _span = step_span(execution).entered();
-        let observed = Observed::step(&shared.job.id, self.id);
         let read = u64::try_from(earlier.reads + earlier.read_skips).unwrap_or(0);
-        let place = shared.running.publish_step(&execution.step_name, read);
+        let events = shared
+            .running
+            .events
+            .step_started(self.id, execution, self.is_partition, read);
         let context = StepContext::new(
             self.id,
             execution.id,
@@ -328,7 +330,7 @@ impl StepRunner<'_> {
             ..self.walk.contexts.clone()
         };
         let other_entries = state.other_entries.clone();
-        let (mut listeners, body) = self.prepare(execution, &contexts, &context, place)?;
+        let (mut listeners, body) = self.prepare(execution, &contexts, &context, &events)?;
         let body = body.and_then(|body| self.before(&mut listeners, &contexts, body));
         let ran = body.map_err(Interrupt::from).and_then(|body| {
             let run = || self.run_body(body, execution, state, &mut listeners, &contexts);
@@ -342,9 +344,9 @@ impl StepRunner<'_> {
         let mut result = StepResult::of(ran, &context);
         self.after(listeners, &contexts, &mut result);
         let (ending, follow, failure) = self.settle(result, &context);
-        self.record(execution, &ending, &context, other_entries)?;
-        shared.running.publish_end(place, execution.counters);
-        observed.end_step(ending.status, &ending.exit_status, execution.counters);
+        if self.record(execution, &ending, &context, other_entries)? {
+            events.ended(&ending, execution.counters);
+        }
         context.set_batch_status(ending.status);
         context.set_exit_status(Some(&ending.exit_status));
         self.walk.worker.leave();
@@ -366,7 +368,7 @@ impl StepRunner<'_> {
         execution: &mut StepExecution,
         contexts: &'b ContextScope,
         context: &'b StepContext,
-        place: StepPlace,
+        events: &'b StepEvents<'_>,
     ) -> Result<(StepListeners, Result<Body<'b>, Failure>), RepositoryError> {
         let (shared, worker) = (self.walk.shared, &self.walk.worker);
         let collecting = self.walk.collecting.as_deref();
@@ -375,7 +377,7 @@ impl StepRunner<'_> {
             running: shared.running,
             worker,
             context,
-            place,
+            events,
             collecting: collecting.map(|collecting| (collecting, contexts)),
         };
         let made = StepListeners::make(&self.step.listeners, contexts)
@@ -546,10 +548,10 @@ impl StepRunner<'_> {
         ending: &Ending,
         context: &StepContext,
         other_entries: OtherEntries,
-    ) -> Result<(), RepositoryError> {
+    ) -> Result<bool, RepositoryError> {
         let shared = self.walk.shared;
         if self.is_partition && ending.status == BatchStatus::Stopped && shared.running.is_handing_back() {
-            return shared.repository.hand_back_partition(execution);
+            return shared.repository.hand_back_partition(execution).map(|()| false);
         }
         let state = match self.step.body {
             BoundBody::Chunk(_) if shared.job.dialect.keeps_user_data_of_failed_chunk() => {
@@ -570,7 +572,7 @@ impl StepRunner<'_> {
         let recorded = shared
             .repository
             .end_step(&shared.running.lease, execution, ending, state.as_ref());
-        recorded.inspect_err(|_| {
+        recorded.map(|()| true).inspect_err(|_| {
             // Logs the true cause, which could not be recorded.
             tracing::error!(step = self.id, status = %ending.status, message = ending.message, "cannot record the end of the step");
         })

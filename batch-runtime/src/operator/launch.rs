@@ -13,6 +13,7 @@ use crate::dispatch::{DEFAULT_QUEUE, LOCAL};
 use crate::engine::{BoundJob, Dispatch, JobRunner, Running};
 use crate::execution::JobExecution;
 use crate::ids::{JobExecutionId, LaunchId};
+use crate::observer::{JobEventKind, JobEvents};
 use crate::parameters::JobParameters;
 use crate::repository::{Claim, ClaimError, ClaimRequest, Ending, RepositoryError, Target};
 use crate::secret::Secrets;
@@ -74,7 +75,7 @@ impl JobOperator {
     fn start_new(&self, wanted: Wanted<'_>, parameters: JobParameters) -> Result<JobExecutionId> {
         let reject = rejecting(wanted.name());
         parameters
-            .validate_given(self.shared.repository.format().layout)
+            .validate_for_launch(self.shared.repository.format().layout)
             .map_err(|error| reject(StartError::Parameter(error)))?;
         let prepared = self.prepare(wanted, &parameters, &parameters, &reject)?;
         let wish = Wish {
@@ -106,7 +107,7 @@ impl JobOperator {
     pub(super) fn prepare_launch(&self, job: &str, parameters: &JobParameters) -> Result<(Prepared, Wish)> {
         let reject = rejecting(job);
         parameters
-            .validate_given(self.shared.repository.format().layout)
+            .validate_for_launch(self.shared.repository.format().layout)
             .map_err(|error| reject(StartError::Parameter(error)))?;
         let format = self.shared.repository.format();
         let key = parameters
@@ -171,7 +172,7 @@ impl JobOperator {
             .ok_or(JobOperatorError::NoSuchJobExecution(execution))?;
         let reject = |cause| JobOperatorError::JobRestart { execution, cause };
         parameters
-            .validate_given(self.shared.repository.format().layout)
+            .validate_for_launch(self.shared.repository.format().layout)
             .map_err(|error| reject(StartError::Parameter(error)))?;
         let effective = repository
             .original_parameters(earlier.instance_id)?
@@ -357,7 +358,11 @@ impl JobOperator {
 
     fn run(&self, prepared: Prepared, claim: Claim, asked: Instant) -> std::io::Result<JobExecutionId> {
         let repository = Arc::clone(&self.shared.repository);
-        let running = Arc::new(Running::new(claim.lease, repository.lease_time(), asked));
+        let events = JobEvents::new(&self.shared.observers, &claim.execution.job_name, &claim.lease);
+        for dead in &claim.taken_over {
+            events.emit(JobEventKind::TookOver { dead: *dead });
+        }
+        let running = Arc::new(Running::new(claim.lease, repository.lease_time(), asked, events));
         let id = claim.execution.id;
         self.shared.running().insert(id, Arc::clone(&running));
         let runner = JobRunner {
@@ -414,6 +419,8 @@ fn run_to_end(runner: JobRunner, shared: &Shared) -> std::result::Result<(), Str
     }
     result.map(drop).map_err(|error| {
         tracing::error!(execution = %id, %error, "cannot record the end of the execution");
+        let cause = error.to_string();
+        running.events.emit(JobEventKind::JobLost { cause });
         // So the next launch need not wait until the lease expires.
         shared.release_lease(running.release());
         error.to_string()

@@ -45,9 +45,9 @@ pub use remote_launch::{LaunchInfo, LaunchStatus};
 pub(crate) use shared::{Limits, Shared};
 pub use workers::WorkerInfo;
 
-pub use crate::engine::{PartitionProgress, Progress, StepProgress};
 pub use crate::error::record_panic_locations;
 pub use crate::job_path::JobPathReport;
+pub use crate::observer::progress::{PartitionProgress, Progress, StepProgress};
 
 /// Operates the jobs of one runtime. Cheap to clone, usable from several threads at once.
 ///

@@ -16,6 +16,7 @@ use super::{Definitions, JobOperator, JobOperatorError, Shared};
 use crate::dispatch::{CollectedPayload, PartitionTicket};
 use crate::engine::{CollectorSink, RemotePartition, Running};
 use crate::ids::{JobExecutionId, StepExecutionId};
+use crate::observer::JobEvents;
 use crate::parameters::JobParameters;
 use crate::repository::RepositoryError;
 use crate::secret::Secrets;
@@ -86,12 +87,13 @@ impl JobOperator {
             });
         }
         let asked = Instant::now();
-        let claimed = shared
-            .repository
-            .claim_partition(execution, ticket.step_execution, job.is_first)?;
+        let repository = &shared.repository;
+        let claimed = repository.claim_partition(execution, ticket.step_execution, job.is_first)?;
         let claimed = claimed.ok_or(ClaimPartitionError::Taken(ticket.step_execution))?;
-        let states = job.states_for(&*shared.repository, &claimed);
-        let running = Arc::new(Running::new(claimed.lease, shared.repository.lease_time(), asked));
+        let states = job.states_for(&**repository, &claimed);
+        let events = JobEvents::new(&shared.observers, &job.bound.id, &claimed.lease);
+        let lease_time = repository.lease_time();
+        let running = Arc::new(Running::new(claimed.lease, lease_time, asked, events));
         shared.partitions().push(Arc::clone(&running));
         let mut run = PartitionRun {
             is_recorded: false,
@@ -226,7 +228,7 @@ pub struct PartitionStop {
 impl PartitionStop {
     /// Requests the stop. Returns at once; the partition ends at its next item, after it has committed what it has.
     pub fn request_stop(&self) {
-        self.running.workers.request_stop();
+        self.running.request_stop();
     }
 
     /// Requests a chunk step to stop at its next item and to become STARTING again, so that another worker resumes it. Has no effect on

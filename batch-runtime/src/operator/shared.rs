@@ -12,6 +12,7 @@ use super::{Callbacks, Definitions};
 use crate::dispatch::Dispatchers;
 use crate::engine::Running;
 use crate::ids::JobExecutionId;
+use crate::observer::Observers;
 use crate::repository::{JobRepository, Lease};
 
 /// The state of one runtime.
@@ -20,6 +21,7 @@ pub(crate) struct Shared {
     pub(crate) definitions: Definitions,
     pub(crate) limits: Limits,
     pub(crate) callbacks: Callbacks,
+    pub(crate) observers: Arc<Observers>,
     pub(crate) dispatchers: Dispatchers,
     running: Mutex<HashMap<JobExecutionId, Arc<Running>>>,
     pub(super) partition_jobs: PartitionJobs,
@@ -42,6 +44,7 @@ pub(crate) struct Limits {
 
 impl Drop for Shared {
     fn drop(&mut self) {
+        self.observers.drain();
         self.repository.close();
     }
 }
@@ -51,6 +54,7 @@ impl Shared {
         repository: Arc<dyn JobRepository>,
         definitions: Definitions,
         limits: Limits,
+        observers: Observers,
         dispatchers: Dispatchers,
         keeper: Sender<()>,
     ) -> Self {
@@ -59,6 +63,7 @@ impl Shared {
             definitions,
             limits,
             callbacks: Callbacks::default(),
+            observers: Arc::new(observers),
             dispatchers,
             partition_jobs: PartitionJobs::default(),
             running: Mutex::default(),

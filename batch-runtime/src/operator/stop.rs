@@ -5,9 +5,10 @@ use std::time::Duration;
 use crossbeam::channel::{RecvTimeoutError, bounded};
 
 use super::{JobOperator, JobOperatorError, Result};
-use crate::engine::{Progress, Running};
+use crate::engine::Running;
 use crate::execution::JobExecution;
 use crate::ids::JobExecutionId;
+use crate::observer::progress::Progress;
 use crate::repository::{HolderState, RepositoryError, StopOutcome};
 use crate::status::BatchStatus;
 
@@ -69,14 +70,14 @@ impl JobOperator {
             // Without this thread the stop only takes longer.
             let _ = std::thread::Builder::new().spawn_scoped(scope, move || {
                 if waits.recv_timeout(PATIENCE) == Err(RecvTimeoutError::Timeout) {
-                    running.workers.request_stop();
+                    running.request_stop();
                 }
             });
             let outcome = self.shared.repository.request_stop(execution);
             drop(recorded);
             outcome
         });
-        running.workers.request_stop();
+        running.request_stop();
         outcome
     }
 
@@ -128,7 +129,7 @@ impl JobOperator {
     /// Returns the progress of an execution that runs in this runtime; `None` if it does not run here.
     pub fn progress(&self, execution: JobExecutionId) -> Option<Progress> {
         let running = self.shared.running().get(&execution).cloned();
-        running.map(|running| running.progress())
+        running.map(|running| running.events.progress())
     }
 
     /// Polls the repository until the execution has ended. Returns `None` after `limit`, or if there is no such execution.

@@ -95,36 +95,71 @@ pub(super) fn shown(class: &str, stored: &str) -> Option<String> {
 
 /// Returns whether Spring Batch reads a text as a value of a class; true if that is not known.
 pub(super) fn is_readable(class: &str, stored: &str) -> bool {
-    let unsigned = stored.strip_prefix(['+', '-']).unwrap_or(stored);
-    let is_hexadecimal =
-        unsigned.starts_with(['#']) || unsigned.starts_with("0x") || unsigned.starts_with("0X");
+    let number: String = stored
+        .chars()
+        .filter(|character| !character.is_whitespace())
+        .collect();
+    let unsigned = number.strip_prefix(['+', '-']).unwrap_or(&number);
+    let is_in = |least: i64, most: i64| {
+        let value = java_integer(&number);
+        value.is_some_and(|value| (i128::from(least)..=i128::from(most)).contains(&value))
+    };
     match class.strip_prefix("java.").unwrap_or_default() {
-        "lang.Byte" => stored.parse::<i8>().is_ok() || is_hexadecimal,
-        "lang.Short" => stored.parse::<i16>().is_ok() || is_hexadecimal,
-        "lang.Integer" => stored.parse::<i32>().is_ok() || is_hexadecimal,
+        "lang.Byte" => is_in(i8::MIN.into(), i8::MAX.into()),
+        "lang.Short" => is_in(i16::MIN.into(), i16::MAX.into()),
+        "lang.Integer" => is_in(i32::MIN.into(), i32::MAX.into()),
+        "lang.Long" => is_in(i64::MIN, i64::MAX),
         "math.BigInteger" => {
             let is_decimal = !unsigned.is_empty() && unsigned.bytes().all(|byte| byte.is_ascii_digit());
-            is_decimal || is_hexadecimal
+            is_decimal || java_integer(&number).is_some()
         }
-        "math.BigDecimal" => {
+        "lang.Double" | "math.BigDecimal" => {
             let is_decimal = |byte: u8| matches!(byte, b'0'..=b'9' | b'.' | b'e' | b'E' | b'+' | b'-');
-            stored.parse::<f64>().is_ok() && stored.bytes().all(is_decimal)
+            number.parse::<f64>().is_ok() && number.bytes().all(is_decimal)
         }
         "lang.Boolean" => {
             let known = ["true", "on", "yes", "1", "false", "off", "no", "0"];
-            known.iter().any(|known| known.eq_ignore_ascii_case(stored))
+            known
+                .iter()
+                .any(|known| known.eq_ignore_ascii_case(stored.trim()))
         }
         "util.UUID" => {
-            let groups = || stored.split('-');
+            let groups = || stored.trim().split('-');
             let is_group =
                 |group: &str| !group.is_empty() && group.bytes().all(|byte| byte.is_ascii_hexdigit());
             groups().count() == 5 && groups().all(is_group)
         }
-        // Years of more than four digits have a sign.
-        "time.LocalDate" | "time.LocalDateTime" if stored.starts_with(['+', '-']) => true,
+        "util.Date" => stored.contains('T') && stored.ends_with('Z') && stored.parse::<Timestamp>().is_ok(),
+        "time.LocalDate" | "time.LocalDateTime" if stored.starts_with(['+', '-']) => {
+            is_of_a_far_year(class, stored)
+        }
         "time.LocalDate" | "time.LocalTime" | "time.LocalDateTime" => shown(class, stored).is_some(),
         _ => true,
     }
+}
+
+/// Parses an integer as Spring does: decimal, or hexadecimal after `0x`, `0X` or `#`.
+fn java_integer(text: &str) -> Option<i128> {
+    let (sign, digits) = text.strip_prefix('-').map_or(("", text), |rest| ("-", rest));
+    let mut starts = ["0x", "0X", "#"].iter();
+    match starts.find_map(|start| digits.strip_prefix(start)) {
+        Some(hex) if hex.bytes().all(|byte| byte.is_ascii_hexdigit()) => {
+            i128::from_str_radix(&format!("{sign}{hex}"), 16).ok()
+        }
+        Some(_) => None,
+        None => text.parse().ok(),
+    }
+}
+
+/// Returns whether it is a day, or a time of a day, of a year with a sign. (The calendar of this runtime has no such years.)
+fn is_of_a_far_year(class: &str, stored: &str) -> bool {
+    let Some((year, rest)) = stored[1..].split_once('-') else {
+        return false;
+    };
+    let least = if stored.starts_with('+') { 5 } else { 4 };
+    let is_year = (least..=9).contains(&year.len()) && year.bytes().all(|byte| byte.is_ascii_digit());
+    // A leap year.
+    is_year && shown(class, &format!("2000-{rest}")).is_some()
 }
 
 /// Without a plus sign, leading zeros and negative zero.
@@ -157,7 +192,8 @@ fn time(stored: &str) -> Option<String> {
     let is_iso = stored
         .bytes()
         .all(|byte| matches!(byte, b'0'..=b'9' | b':' | b'.'));
-    let is_iso = is_iso && stored.as_bytes().get(2) == Some(&b':');
+    // The calendar of this runtime takes a second 60 for 59.
+    let is_iso = is_iso && stored.as_bytes().get(2) == Some(&b':') && stored.get(6..8) != Some("60");
     let time: civil::Time = stored.parse().ok().filter(|_| is_iso)?;
     let mut text = format!("{:02}:{:02}", time.hour(), time.minute());
     let nanos = time.subsec_nanosecond();
@@ -292,14 +328,22 @@ mod tests {
     fn values_that_java_cannot_read_are_known() {
         for (class, readable, unreadable) in [
             ("java.lang.Byte", "+5", "128"),
+            ("java.lang.Byte", "-0x80", "0x1FF"),
             ("java.lang.Short", "0x7F", "1.5"),
             ("java.lang.Integer", "05", "five"),
+            ("java.lang.Integer", "1 000", "0xZZ"),
+            ("java.lang.Integer", "#ff", "+0x5"),
+            ("java.lang.Long", "9223372036854775807", "9223372036854775808"),
+            ("java.lang.Double", "-1e3", "NaN1"),
+            ("java.util.Date", "2024-01-31T10:30:00Z", "tomorrow"),
             ("java.math.BigInteger", "+1", "1e3"),
             ("java.math.BigDecimal", "1E+2", "1,5"),
             ("java.lang.Boolean", "YES", "maybe"),
             ("java.util.UUID", "123E4567-e89b-12d3-a456-426614174000", "123"),
             ("java.time.LocalDate", "+12024-01-31", "tomorrow"),
+            ("java.time.LocalDate", "-0044-03-15", "-tomorrow"),
             ("java.time.LocalTime", "10:30", "1030"),
+            ("java.time.LocalTime", "10:30:59", "10:30:60"),
             ("java.time.LocalDateTime", "2024-01-31T10:30", "2024-01-31"),
         ] {
             assert!(is_readable(class, readable), "{class} {readable}");

@@ -354,9 +354,14 @@ impl JobParameters {
             })
     }
 
-    /// Checks the parameters of a launch: those that [`validate`](Self::validate) accepts, and that Spring Batch can read. Stored ones may be
-    /// of a program with converters of its own.
-    pub(crate) fn validate_given(&self, layout: RepositoryLayout) -> Result<(), ParameterError> {
+    /// Checks the parameters of a launch, as [`validate`](Self::validate) does, and that Spring Batch can convert each Java value. Stored
+    /// parameters skip the second check, because the program that wrote them may have its own converters.
+    ///
+    /// # Errors
+    /// The first parameter that is invalid.
+    ///
+    /// Spec: REPO-88
+    pub(crate) fn validate_for_launch(&self, layout: RepositoryLayout) -> Result<(), ParameterError> {
         self.validate(Some(layout))?;
         for (name, parameter) in &self.0 {
             if let ParameterValue::Java(value) = &parameter.value
@@ -364,7 +369,10 @@ impl JobParameters {
             {
                 return Err(ParameterError {
                     name: name.clone(),
-                    problem: format!("`{}` is not a value of `{}`", value.text, value.class),
+                    problem: format!(
+                        "invalid value `{}`: Spring Batch cannot convert it to `{}`",
+                        value.text, value.class
+                    ),
                 });
             }
         }

@@ -29,7 +29,8 @@ pub struct LayoutConversion {
     pub parameters: u64,
     /// The number of parameters that are null, which Spring Batch 5 and 6 cannot read.
     pub null_parameters: u64,
-    /// The reasons that block the conversion, such as open executions, running workers, or values that would be lost; at most 20.
+    /// The obstacles: open executions, running workers, values that the new layout cannot store, and objects that the program added to
+    /// replaced tables; at most 20.
     pub obstacles: Vec<String>,
 }
 

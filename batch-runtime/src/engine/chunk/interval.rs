@@ -4,7 +4,7 @@
 
 use std::ops::Range;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::super::call::{Failure, Interrupt};
 use super::super::elements::CheckpointInterval;
@@ -16,6 +16,7 @@ use crate::context::Activity;
 use crate::engine::limits::check_size;
 use crate::error::BatchError;
 use crate::execution::{StepCounters, StepExecution};
+use crate::observer::JobEventKind;
 use crate::repository::{ChunkTransaction, RepositoryError, StepState};
 use crate::role::CheckpointAlgorithm;
 
@@ -41,6 +42,8 @@ pub(super) struct Interval<'r, 'l> {
     pub(super) mode: Mode,
     /// The reader's position at the end of this interval, once the next one is being read.
     position: Option<CheckpointInfo>,
+    /// The time of the write or commit that failed, once all items were there.
+    pub(super) failed_after: Option<Duration>,
 }
 
 /// The way in which the remaining results are written. Positions count from the start of the interval.
@@ -122,6 +125,7 @@ impl<'r, 'l> Interval<'r, 'l> {
             next: 0,
             mode,
             position: None,
+            failed_after: None,
         }
     }
 
@@ -197,9 +201,13 @@ impl ChunkRunner<'_> {
             }
         }
         let begin = Instant::now();
-        let written = self.write(interval).and_then(|()| self.checkpoint(interval));
-        self.observed.chunk(begin.elapsed(), written.is_ok());
-        written?;
+        if let Err(rolled_back) = self
+            .write(interval)
+            .and_then(|()| self.checkpoint(interval, begin))
+        {
+            interval.failed_after = Some(begin.elapsed());
+            return Err(rolled_back);
+        }
         // The next interval exchanges them for the results that were read ahead.
         if !self.is_reading_ahead() {
             self.results.clear();
@@ -264,8 +272,8 @@ impl ChunkRunner<'_> {
         Ok(position)
     }
 
-    /// Collects the checkpoints and commits them with the data and the counters. Spec: CHUNK-LOOP-10 to CHUNK-LOOP-12
-    fn checkpoint(&mut self, interval: &mut Interval<'_, '_>) -> Result<(), RolledBack> {
+    /// Collects the checkpoints and commits them with the data, whose write began at `begin`, and the counters. Spec: CHUNK-LOOP-10 to CHUNK-LOOP-12
+    fn checkpoint(&mut self, interval: &mut Interval<'_, '_>, begin: Instant) -> Result<(), RolledBack> {
         let (chunk, env) = (self.chunk, self.env);
         env.context.set_activity(Activity::Committing);
         let counters = interval.counters();
@@ -303,11 +311,14 @@ impl ChunkRunner<'_> {
         if let Some((asked, _)) = renewal {
             env.running.renewed(asked);
         }
-        self.observed.committed(before, counters);
         self.budget.committed(interval.reads + interval.read_skips);
         env.context.set_counters(counters);
         env.context.heartbeat();
-        env.running.publish_counters(env.place, counters);
+        env.events.emit(JobEventKind::ChunkCommitted {
+            before,
+            counters,
+            elapsed: begin.elapsed(),
+        });
         Ok(())
     }
 

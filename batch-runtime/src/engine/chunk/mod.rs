@@ -11,18 +11,18 @@ mod writing;
 
 use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
 
 use super::body::{BodyEnd, StepEnv};
 use super::bound::Bound;
 use super::call::{Failure, Interrupt, call};
 use super::elements::{BoundChunk, CheckpointInterval};
-use super::observe::ObservedItems;
 use crate::artifact::{ContextScope, ItemSink, ResultBuffer};
 use crate::checkpoint::CheckpointInfo;
-use crate::context::JobContext;
 use crate::context_gate::ContextGate;
 use crate::error::BatchError;
-use crate::execution::StepExecution;
+use crate::execution::{StepCounters, StepExecution};
+use crate::observer::JobEventKind;
 use crate::repository::StepState;
 use crate::role::{CheckpointAlgorithm, ItemWriter};
 
@@ -50,7 +50,6 @@ pub(crate) struct ChunkRunner<'a> {
     algorithm: Option<Box<dyn CheckpointAlgorithm>>,
     budget: Budget,
     read_progress: ProgressCheck,
-    observed: ObservedItems,
 }
 
 /// Detects a reader that fails repeatedly without progress.
@@ -91,7 +90,6 @@ impl<'a> ChunkRunner<'a> {
             algorithm,
             budget: Budget::default(),
             read_progress: ProgressCheck::default(),
-            observed: ObservedItems::of(contexts.job.as_ref().map_or("", JobContext::id), env.context.id()),
         })
     }
 
@@ -193,7 +191,7 @@ impl<'a> ChunkRunner<'a> {
     fn publish_item_count(&mut self) {
         match call(|| self.input().reader.get_item_count()) {
             Ok(None) => {}
-            Ok(Some(count)) => self.env.running.publish_item_count(self.env.place, count),
+            Ok(Some(items)) => self.env.events.emit(JobEventKind::ItemsCounted { items }),
             Err(error) => tracing::warn!(
                 reader = self.chunk.reader.name,
                 error = self.chunk.reader.properties.secrets.hidden(error.chain()),
@@ -293,10 +291,14 @@ impl<'a> ChunkRunner<'a> {
                 Err(rolled_back) => {
                     let is_lost = interval.tx.is_lost() || rolled_back.is_connection_lost();
                     let rolled_back = self.notify_chunk_error(&mut interval, rolled_back);
+                    let elapsed = interval.failed_after;
                     drop(interval);
                     self.discard_input();
-                    step.counters.rollbacks +=
-                        i64::from(!matches!(rolled_back, RolledBack::Stopped { open: false }));
+                    if !matches!(rolled_back, RolledBack::Stopped { open: false }) {
+                        step.counters.rollbacks += 1;
+                        let error = self.error_of(&rolled_back);
+                        self.emit_rollback(step.counters, error, elapsed);
+                    }
                     self.env.context.set_counters(step.counters);
                     match self.recover(rolled_back, is_lost, step, state)? {
                         ControlFlow::Continue(with) => mode = with,
@@ -305,6 +307,31 @@ impl<'a> ChunkRunner<'a> {
                 }
             }
         }
+    }
+
+    /// Emits a rollback; `counters` include it.
+    fn emit_rollback(&self, counters: StepCounters, error: Option<String>, elapsed: Option<Duration>) {
+        self.env.events.emit(JobEventKind::ChunkRolledBack {
+            counters,
+            error,
+            elapsed,
+        });
+    }
+
+    /// Returns the error that rolls an interval back, for observers.
+    fn error_of(&self, rolled_back: &RolledBack) -> Option<String> {
+        match rolled_back {
+            RolledBack::Stopped { .. } => None,
+            RolledBack::ReadAgain(_) => self.last_error(),
+            RolledBack::Failed(Interrupt::Failed(failure)) => Some(failure.message.clone()),
+            RolledBack::Failed(Interrupt::Fenced(error)) => Some(error.to_string()),
+        }
+    }
+
+    /// Returns the error that an artifact threw last, for observers.
+    fn last_error(&self) -> Option<String> {
+        let error = self.env.context.exception()?;
+        Some(self.chunk.reader.shown(&error))
     }
 
     /// Calls the chunk listeners with the error that rolls an interval back. Spec: JAK-27

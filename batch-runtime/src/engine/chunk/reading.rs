@@ -15,6 +15,7 @@ use super::interval::{Interval, Mode, RolledBack};
 use super::{ChunkListeners, ChunkRunner, ProgressCheck};
 use crate::artifact::{Fill, FillEnd, FillError, Halt, ItemObserver};
 use crate::error::BatchError;
+use crate::observer::ItemPhase;
 
 /// The number of consecutive skipped reads after which the reader's position has to change.
 const SUSPICIOUS_SKIPS: u32 = 1_000;
@@ -123,6 +124,9 @@ impl ChunkRunner<'_> {
         let place = (interval.reads + interval.read_skips, InputCall::Read);
         let retry = chunk.faults.retry_input(&error, skip, place, &mut self.budget);
         if retry != InputRetry::No {
+            self.env
+                .events
+                .retried(ItemPhase::Read, || chunk.reader.shown(&error));
             let forced = interval.listeners.before_rollback(
                 "on_retry_read_exception",
                 self.env.context,
@@ -139,6 +143,9 @@ impl ChunkRunner<'_> {
             failure.because_of(chunk.faults.remark_on_input(&error, &self.budget))
         })?;
         interval.read_skips += 1;
+        self.env
+            .events
+            .skipped(ItemPhase::Read, || chunk.reader.shown(&error));
         interval.listeners.on_skip("on_skip_in_read", &mut |listener| {
             listener.on_skip_in_read(&error)
         })?;
@@ -187,14 +194,17 @@ impl ChunkRunner<'_> {
         // The processor has taken the item, so it has to be read again.
         let number = interval.reads + interval.read_skips - self.input().sink.waiting();
         let (rules, place) = (&self.chunk.faults, (number, InputCall::Process));
+        let shown = |error: &BatchError| self.chunk.last_input().shown(error);
         if rules.retry_input(&error, skip, place, &mut self.budget) != InputRetry::No {
+            self.env.events.retried(ItemPhase::Process, || shown(&error));
             return Err(self.read_again(interval, 0));
         }
         may_skip(skip, || {
             let remark = self.chunk.faults.remark_on_input(&error, &self.budget);
-            Failure::thrown(self.chunk.last_input(), "process_item", error).because_of(remark)
+            Failure::thrown(self.chunk.last_input(), "process_item", Arc::clone(&error)).because_of(remark)
         })?;
         interval.process_skips += 1;
+        self.env.events.skipped(ItemPhase::Process, || shown(&error));
         Ok(())
     }
 }
@@ -278,7 +288,9 @@ impl<'w, 'r> ChunkObserver<'w, 'r> {
         let skip = self.rules.skip(&error, self.skips);
         let place = (self.reads - behind, InputCall::Process);
         let retry = self.rules.retry_input(&error, skip, place, self.budget);
+        let events = self.env.events;
         if retry != InputRetry::No {
+            events.retried(ItemPhase::Process, || self.chunk_processor.shown(&error));
             let forced = self.listeners.before_rollback(
                 "on_retry_process_exception",
                 self.env.context,
@@ -295,6 +307,7 @@ impl<'w, 'r> ChunkObserver<'w, 'r> {
             failure.because_of(self.rules.remark_on_input(&error, self.budget))
         })?;
         *self.process_skips += 1;
+        events.skipped(ItemPhase::Process, || self.chunk_processor.shown(&error));
         self.skips += 1;
         let notified = self.listeners.on_skip("on_skip_in_process", &mut |listener| {
             listener.on_skip_in_process(&error, item)

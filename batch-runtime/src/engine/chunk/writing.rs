@@ -14,6 +14,7 @@ use super::interval::{Interval, Mode, RolledBack};
 use super::reading::may_skip;
 use crate::context::Activity;
 use crate::error::BatchError;
+use crate::observer::ItemPhase;
 
 /// The number of retries without a pause between two commits; later pauses grow up to the longest.
 const QUICK_RETRIES: u32 = 3;
@@ -198,6 +199,9 @@ impl ChunkRunner<'_> {
         let skip = self.chunk.faults.skip(error, interval.skips());
         let try_retry = !(again && skip != Skip::No);
         if try_retry && self.chunk.faults.retry(error, &mut self.budget) {
+            self.env
+                .events
+                .retried(ItemPhase::Write, || self.chunk.writer.shown(error));
             return self.retry(interval, failed);
         }
         may_skip(skip, || {
@@ -274,6 +278,12 @@ impl ChunkRunner<'_> {
         }
     }
 
+    fn write_skipped(&self, error: &BatchError) {
+        self.env
+            .events
+            .skipped(ItemPhase::Write, || self.chunk.writer.shown(error));
+    }
+
     /// Skips a whole list, as one skip. Spec: JAK-19, JAK-28
     fn drop_list(
         &mut self,
@@ -282,6 +292,7 @@ impl ChunkRunner<'_> {
         error: &BatchError,
     ) -> Result<(), Failure> {
         interval.write_skips += 1;
+        self.write_skipped(error);
         let items = self.results.items(range.clone());
         interval.listeners.on_skip("on_skip_in_write", &mut |listener| {
             listener.on_skip_in_write(error, &items)
@@ -300,6 +311,7 @@ impl ChunkRunner<'_> {
         error: &BatchError,
     ) -> Result<(), Failure> {
         interval.write_skips += 1;
+        self.write_skipped(error);
         interval.dropped += 1;
         let items = self.results.items(index..index + 1);
         interval.listeners.on_skip("on_skip_in_write", &mut |listener| {
@@ -342,6 +354,7 @@ impl ChunkRunner<'_> {
         }
         interval.step.counters.rollbacks += 1;
         interval.tx.restart();
+        self.emit_rollback(interval.step.counters, self.last_error(), None);
         self.env.running.ensure_owned(self.env.repository)?;
         self.reopen_writer(interval.state)?;
         interval.next = 0;

@@ -10,7 +10,7 @@ use crate::engine::elements::{
     BoundBody, BoundJob, BoundPartition, Element, ElementBody, Elements, PartitionBody,
 };
 use crate::engine::listeners::JobListeners;
-use crate::engine::observe::job_span;
+use crate::engine::spans::job_span;
 use crate::engine::states::States;
 use crate::engine::threads::{CollectorSink, Running};
 use crate::engine::walk::{Shared, Walk};

@@ -21,6 +21,7 @@ use crate::engine::walk::Walk;
 use crate::error::error_chain;
 use crate::execution::StepExecution;
 use crate::ids::StepExecutionId;
+use crate::observer::JobEventKind;
 use crate::repository::{ElementState, Ending, InnerSteps, PartitionFinding, RepositoryError, StepState};
 use crate::status::BatchStatus;
 use crate::transition::Termination;
@@ -91,9 +92,9 @@ impl Walk<'_> {
             };
             let element = PartitionedElement::new(self, (id, &key), (partition, &plan), contexts);
             let planned = element.planned();
-            self.shared.running.publish_partitions(&key, |partitions| {
-                partitions.planned = planned;
-                partitions.ended = 0;
+            self.shared.running.events.emit(JobEventKind::PartitionsPlanned {
+                element: key.clone(),
+                planned,
             });
             let outcomes = element.run(&mut analysis)?;
             Ok(match analysis.failure.take() {
@@ -592,6 +593,8 @@ impl<'s, 'a> Supervisor<'s, 'a> {
 
     fn count_ended(&self) {
         let running = self.element.walk.shared.running;
-        running.publish_partitions(self.element.key, |partitions| partitions.ended += 1);
+        running.events.emit(JobEventKind::PartitionEnded {
+            element: self.element.key.to_owned(),
+        });
     }
 }

@@ -5,8 +5,7 @@ mod subjobs;
 mod worker;
 mod workers;
 
-pub use running::{PartitionProgress, Progress, StepProgress};
-pub(crate) use running::{Running, StepPlace};
+pub(crate) use running::Running;
 pub(super) use subjobs::{Analysis, Report, SubjobOutcomes, SubjobThreads, exit_status_of};
 pub(crate) use subjobs::{Collecting, CollectorSink};
 pub(crate) use worker::Worker;

@@ -9,64 +9,8 @@ use super::worker::lock;
 use super::workers::Workers;
 use crate::context_gate;
 use crate::engine::call::Failure;
-use crate::execution::StepCounters;
+use crate::observer::{JobEventKind, JobEvents};
 use crate::repository::{JobRepository, Lease, RepositoryError};
-
-/// The progress of a running execution, as of the last commit.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Progress {
-    /// The steps that this execution has started, in the order of their start.
-    pub steps: Vec<StepProgress>,
-}
-
-/// The progress of a step or partition.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct StepProgress {
-    /// The step's name in the repository: `load`, and `load:1` for its first partition.
-    pub step: String,
-    /// The counters of this execution, as of the last commit.
-    pub counters: StepCounters,
-    /// The total number of items of the reader, if it reports it ([`get_item_count`](crate::get_item_count)),
-    /// including `earlier_items`.
-    pub item_count: Option<u64>,
-    /// The number of items that earlier executions of the instance read before the checkpoint that this one started from.
-    pub earlier_items: u64,
-    /// The progress of the partitions, for a partitioned step.
-    pub partitions: Option<PartitionProgress>,
-    /// The running time, so far or in total.
-    pub elapsed: Duration,
-    /// True until it has ended.
-    pub is_running: bool,
-}
-
-impl StepProgress {
-    /// Returns the number of items read by this execution and earlier ones, including items skipped while reading.
-    pub fn items_read(&self) -> u64 {
-        let here = self.counters.reads + self.counters.read_skips;
-        self.earlier_items + u64::try_from(here).unwrap_or(0)
-    }
-}
-
-/// The progress of a step's partitions.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct PartitionProgress {
-    /// The planned number.
-    pub planned: u32,
-    /// The number of partitions that have ended, with any status, or were complete before.
-    pub ended: u32,
-}
-
-/// The index of a step's published progress.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct StepPlace(usize);
-
-/// The published progress of a step.
-struct Published {
-    progress: StepProgress,
-    started: Instant,
-}
 
 /// The shared state of one execution.
 pub(crate) struct Running {
@@ -87,7 +31,9 @@ pub(crate) struct Running {
     /// True once partitions were sent to other processes.
     dispatched: AtomicBool,
     renewed: Mutex<Instant>,
-    progress: Mutex<Vec<Published>>,
+    pub(crate) events: JobEvents,
+    /// True once the request to stop was emitted.
+    stop_announced: AtomicBool,
     thread: OnceLock<ThreadId>,
     ended: Mutex<Option<Result<(), String>>>,
     end: Condvar,
@@ -95,7 +41,7 @@ pub(crate) struct Running {
 
 impl Running {
     /// `claimed` is the time before the claim: the lease lasts at least from then.
-    pub(crate) fn new(lease: Lease, lease_time: Duration, claimed: Instant) -> Self {
+    pub(crate) fn new(lease: Lease, lease_time: Duration, claimed: Instant, events: JobEvents) -> Self {
         Self {
             lease,
             lease_time,
@@ -108,7 +54,8 @@ impl Running {
             distrusted: OnceLock::new(),
             dispatched: AtomicBool::new(false),
             renewed: Mutex::new(claimed),
-            progress: Mutex::default(),
+            events,
+            stop_announced: AtomicBool::new(false),
             thread: OnceLock::new(),
             ended: Mutex::new(None),
             end: Condvar::new(),
@@ -123,6 +70,18 @@ impl Running {
     /// Returns whether partitions were sent to other processes.
     pub(crate) fn has_dispatched(&self) -> bool {
         self.dispatched.load(Ordering::Relaxed)
+    }
+
+    /// Requests all threads to stop at their next items, because an operator wishes it.
+    pub(crate) fn request_stop(&self) {
+        self.request_stop_because(None);
+    }
+
+    fn request_stop_because(&self, cause: Option<String>) {
+        if !self.stop_announced.swap(true, Ordering::Relaxed) {
+            self.events.emit(JobEventKind::StopRequested { cause });
+        }
+        self.workers.request_stop();
     }
 
     /// Sets the timeout, after which the execution is stopped and fails.
@@ -144,10 +103,13 @@ impl Running {
 
     /// Notes that the lease may be lost: a partition is handed back, and anything else fails with this cause once it has stopped.
     pub(crate) fn distrust(&self, error: &RepositoryError) {
-        let _ = self.distrusted.set(format!(
+        let cause = format!(
             "the lease could not be renewed in {:?}, so that another process may run this: {error}",
             self.lease_time
-        ));
+        );
+        if self.distrusted.set(cause.clone()).is_ok() {
+            self.events.emit(JobEventKind::LeaseLost { cause });
+        }
         self.hand_back();
     }
 
@@ -189,8 +151,9 @@ impl Running {
             .is_some()
         {
             self.overdue.store(true, Ordering::Relaxed);
-            tracing::warn!(execution = %self.lease.execution_id, "the job exceeded its timeout; stopping it");
-            self.workers.request_stop();
+            let cause = "the job exceeded its timeout";
+            tracing::warn!(execution = %self.lease.execution_id, "{cause}; stopping it");
+            self.request_stop_because(Some(cause.to_owned()));
         }
         for worker in self.workers.active() {
             worker.enforce_limits(|overdue| {
@@ -259,69 +222,6 @@ impl Running {
         }
     }
 
-    /// Publishes the start of a step, after `earlier_items` of its input.
-    pub(crate) fn publish_step(&self, step: &str, earlier_items: u64) -> StepPlace {
-        let mut progress = lock(&self.progress);
-        progress.push(Published {
-            progress: StepProgress {
-                step: step.to_owned(),
-                earlier_items,
-                is_running: true,
-                ..StepProgress::default()
-            },
-            started: Instant::now(),
-        });
-        StepPlace(progress.len() - 1)
-    }
-
-    pub(crate) fn publish_item_count(&self, place: StepPlace, count: u64) {
-        self.publish(place, |published| published.progress.item_count = Some(count));
-    }
-
-    pub(crate) fn publish_counters(&self, place: StepPlace, counters: StepCounters) {
-        self.publish(place, |published| published.progress.counters = counters);
-    }
-
-    /// Publishes the end of the step.
-    pub(crate) fn publish_end(&self, place: StepPlace, counters: StepCounters) {
-        self.publish(place, |published| {
-            published.progress.counters = counters;
-            published.progress.elapsed = published.started.elapsed();
-            published.progress.is_running = false;
-        });
-    }
-
-    /// Updates the partitions of the last step with this name; those of a flow are not published.
-    pub(crate) fn publish_partitions(&self, step: &str, change: impl FnOnce(&mut PartitionProgress)) {
-        let mut progress = lock(&self.progress);
-        let found = progress
-            .iter_mut()
-            .rev()
-            .find(|other| other.progress.step == step);
-        if let Some(published) = found {
-            change(published.progress.partitions.get_or_insert_default());
-        }
-    }
-
-    fn publish(&self, place: StepPlace, change: impl FnOnce(&mut Published)) {
-        if let Some(published) = lock(&self.progress).get_mut(place.0) {
-            change(published);
-        }
-    }
-
-    pub(crate) fn progress(&self) -> Progress {
-        let as_of_now = |published: &Published| {
-            let mut progress = published.progress.clone();
-            if progress.is_running {
-                progress.elapsed = published.started.elapsed();
-            }
-            progress
-        };
-        Progress {
-            steps: lock(&self.progress).iter().map(as_of_now).collect(),
-        }
-    }
-
     /// Registers the calling thread as the runner's.
     pub(crate) fn runs_here(&self) {
         let _ = self.thread.set(std::thread::current().id());
@@ -369,6 +269,10 @@ mod tests {
 
     const LEASE: Duration = Duration::from_secs(3_600);
 
+    fn running(lease: Lease, lease_time: Duration, claimed: Instant) -> Running {
+        Running::new(lease, lease_time, claimed, JobEvents::unobserved(&lease))
+    }
+
     fn claimed(repository: &dyn JobRepository) -> Lease {
         let request = ClaimRequest {
             launch: None,
@@ -396,9 +300,9 @@ mod tests {
             ..lease
         };
         let now = Instant::now();
-        let fresh = Running::new(lost, LEASE, now);
+        let fresh = running(lost, LEASE, now);
         assert!(!fresh.is_untrusted() && fresh.ensure_owned(&*repository).is_ok());
-        let stale = Running::new(lost, Duration::ZERO, now);
+        let stale = running(lost, Duration::ZERO, now);
         assert!(stale.is_untrusted());
         let refused = stale.ensure_owned(&*repository);
         assert!(
@@ -406,7 +310,7 @@ mod tests {
             "{refused:?}"
         );
 
-        let held = Running::new(lease, Duration::ZERO, now);
+        let held = running(lease, Duration::ZERO, now);
         held.ensure_owned(&*repository).unwrap();
         assert!(*lock(&held.renewed) > now, "it was renewed");
     }
@@ -437,7 +341,7 @@ mod tests {
     fn a_lease_is_untrusted_before_it_expires() {
         let repository = open("sqlite://:memory:", Arc::new(SystemClock), LEASE, &TimeZone::UTC).unwrap();
         let lease = claimed(&*repository);
-        let aged = |age: Duration| Running::new(lease, LEASE, Instant::now().checked_sub(age).unwrap());
+        let aged = |age: Duration| running(lease, LEASE, Instant::now().checked_sub(age).unwrap());
         let minute = Duration::from_secs(60);
         assert!(!aged(LEASE * 5 / 6 - minute).is_untrusted());
         assert!(aged(LEASE * 5 / 6 + minute).is_untrusted());
@@ -449,12 +353,12 @@ mod tests {
     #[test]
     fn a_released_lease_is_not_lost() {
         let repository = open("sqlite://:memory:", Arc::new(SystemClock), LEASE, &TimeZone::UTC).unwrap();
-        let running = Running::new(claimed(&*repository), LEASE, Instant::now());
-        let lease = running.release();
-        running.renew(&*repository).unwrap();
+        let releasing = running(claimed(&*repository), LEASE, Instant::now());
+        let lease = releasing.release();
+        releasing.renew(&*repository).unwrap();
         repository.release_lease(lease).unwrap();
-        running.renew(&*repository).unwrap();
-        let not_announced = Running::new(running.lease, LEASE, Instant::now());
+        releasing.renew(&*repository).unwrap();
+        let not_announced = running(releasing.lease, LEASE, Instant::now());
         let lost = not_announced.renew(&*repository);
         assert!(matches!(lost, Err(RepositoryError::Fenced { .. })), "{lost:?}");
     }

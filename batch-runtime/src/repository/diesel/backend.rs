@@ -55,6 +55,13 @@ pub(super) trait Backend: Send + Sync + Sized + 'static {
     const COLUMNS: &'static str;
     /// The scripts that create and upgrade the tables.
     const MIGRATIONS: Migrations;
+
+    /// The tables that a conversion replaces, or drops columns of.
+    const REPLACED_TABLES: &'static [&'static str];
+
+    /// The query for the objects that a program has added to them, and that a conversion would remove or break.
+    const ADDITIONS: &'static str;
+
     /// Whether each change of a table commits by itself.
     const COMMITS_SCHEMA_CHANGES: bool = false;
     /// Whether a column for numbers keeps the sign of zero.
@@ -89,12 +96,6 @@ pub(super) trait Backend: Send + Sync + Sized + 'static {
 
     /// Brings the tables up to date, while no other process does so.
     fn migrate(connection: &mut Session<Self::Connection>) -> Result<(), MigrationFailed>;
-
-    /// The query for the indexes, triggers, views and privileges that a program has added to the tables that a conversion replaces.
-    const ADDITIONS: &'static str;
-
-    /// Whether a conversion replaces the table of step executions, and not only that of parameters.
-    const COPIES_STEPS: bool = false;
 
     /// Runs a conversion of the tables, while no other process changes them: as one transaction, unless changes of tables commit by
     /// themselves.

@@ -46,50 +46,6 @@ pub(super) const TABLES: [&str; 12] = [
     "BATCH_LAUNCH",
 ];
 
-/// The columns of tables that a conversion may replace, in all layouts.
-const REPLACED_COLUMNS: [(&str, &[&str]); 2] = [
-    (
-        "BATCH_JOB_EXECUTION_PARAMS",
-        &[
-            "JOB_EXECUTION_ID",
-            "TYPE_CD",
-            "KEY_NAME",
-            "STRING_VAL",
-            "DATE_VAL",
-            "LONG_VAL",
-            "DOUBLE_VAL",
-            "PARAMETER_NAME",
-            "PARAMETER_TYPE",
-            "PARAMETER_VALUE",
-            "IDENTIFYING",
-        ],
-    ),
-    (
-        "BATCH_STEP_EXECUTION",
-        &[
-            "STEP_EXECUTION_ID",
-            "VERSION",
-            "STEP_NAME",
-            "JOB_EXECUTION_ID",
-            "CREATE_TIME",
-            "START_TIME",
-            "END_TIME",
-            "STATUS",
-            "COMMIT_COUNT",
-            "READ_COUNT",
-            "FILTER_COUNT",
-            "WRITE_COUNT",
-            "READ_SKIP_COUNT",
-            "WRITE_SKIP_COUNT",
-            "PROCESS_SKIP_COUNT",
-            "ROLLBACK_COUNT",
-            "EXIT_CODE",
-            "EXIT_MESSAGE",
-            "LAST_UPDATED",
-        ],
-    ),
-];
-
 impl Catalog {
     /// Creates a catalog from columns, with table names converted to the default prefix; skips tables with other prefixes.
     pub(super) fn new(columns: Vec<Name>, prefix: &TablePrefix) -> Self {
@@ -116,22 +72,19 @@ impl Catalog {
     }
 
     pub(super) fn has_table(&self, table: &str) -> bool {
-        let columns = self.columns.iter().filter_map(|column| column.split_once('.'));
-        columns.into_iter().any(|(of, _)| of == table)
+        self.columns_of(table).next().is_some()
     }
 
     fn has_column(&self, column: &str) -> bool {
         self.columns.iter().any(|other| other == column)
     }
 
-    /// Returns the columns that a program has added to the tables that a conversion replaces.
-    pub(super) fn added_columns(&self, copies_steps: bool) -> impl Iterator<Item = (&str, &str)> {
-        let replaced = &REPLACED_COLUMNS[..if copies_steps { 2 } else { 1 }];
+    /// Returns the columns of a table.
+    pub(super) fn columns_of(&self, table: &str) -> impl Iterator<Item = &str> {
         let columns = self.columns.iter().filter_map(|column| column.split_once('.'));
-        columns.filter(move |(table, column)| {
-            let known = replaced.iter().find(|(replaced, _)| replaced == table);
-            known.is_some_and(|(_, known)| !known.contains(column))
-        })
+        columns
+            .filter(move |(of, _)| *of == table)
+            .map(|(_, column)| column)
     }
 
     /// Returns the layout of the tables; `None` if there are none. Those of versions before 4.3 are upgraded to it.
@@ -142,7 +95,7 @@ impl Catalog {
         if !is_typed && !self.has_table("BATCH_JOB_INSTANCE") {
             return None;
         }
-        Some(match self.has_table("BATCH_JOB_INSTANCE_SEQ") {
+        Some(match self.has_instance_sequence_of_6() {
             _ if !is_typed => RepositoryLayout::V4_3,
             true => RepositoryLayout::V6,
             false => RepositoryLayout::V5,
@@ -171,7 +124,7 @@ impl Catalog {
 
     /// Returns whether there is the sequence of instances of Spring Batch 5, and that of 6: only one of them is used.
     pub(super) fn has_both_instance_sequences(&self) -> bool {
-        self.has_table("BATCH_JOB_SEQ") && self.has_table("BATCH_JOB_INSTANCE_SEQ")
+        self.has_table("BATCH_JOB_SEQ") && self.has_instance_sequence_of_6()
     }
 
     /// Returns the layout of the tables; if it can be that of 5 or 6, the wanted one.

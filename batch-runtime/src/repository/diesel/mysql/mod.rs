@@ -112,11 +112,16 @@ impl Backend for MysqlDatabase {
             AND (@@lower_case_table_names <> 0 OR BINARY LEFT(TABLE_NAME, CHAR_LENGTH('BATCH_')) = BINARY 'BATCH_'
                 OR TABLE_NAME LIKE '\\_\\_diesel%')";
     const MIGRATIONS: Migrations = Migrations(batch_migrations::MYSQL);
-    const ADDITIONS: &'static str = "SELECT DISTINCT CONCAT('index ', INDEX_NAME) AS name FROM information_schema.STATISTICS
-            WHERE TABLE_SCHEMA = DATABASE() AND UPPER(TABLE_NAME) = UPPER('BATCH_JOB_EXECUTION_PARAMS')
-            AND INDEX_NAME NOT LIKE '%JOB_EXEC%PARAMS%'
+    const REPLACED_TABLES: &'static [&'static str] = &["BATCH_JOB_EXECUTION_PARAMS"];
+    // The primary key on MY_ROW_ID is one that MySQL generates, also for the new table.
+    const ADDITIONS: &'static str = "SELECT CONCAT('index ', INDEX_NAME) AS name FROM information_schema.STATISTICS
+            WHERE TABLE_SCHEMA = DATABASE() AND (BINARY TABLE_NAME = BINARY 'BATCH_JOB_EXECUTION_PARAMS'
+                OR @@lower_case_table_names <> 0 AND UPPER(TABLE_NAME) = UPPER('BATCH_JOB_EXECUTION_PARAMS'))
+            GROUP BY INDEX_NAME
+            HAVING UPPER(GROUP_CONCAT(COALESCE(COLUMN_NAME, '') ORDER BY SEQ_IN_INDEX)) NOT IN ('JOB_EXECUTION_ID', 'MY_ROW_ID')
         UNION ALL SELECT CONCAT('trigger ', TRIGGER_NAME) FROM information_schema.TRIGGERS
-            WHERE EVENT_OBJECT_SCHEMA = DATABASE() AND UPPER(EVENT_OBJECT_TABLE) = UPPER('BATCH_JOB_EXECUTION_PARAMS')
+            WHERE EVENT_OBJECT_SCHEMA = DATABASE() AND (BINARY EVENT_OBJECT_TABLE = BINARY 'BATCH_JOB_EXECUTION_PARAMS'
+                OR @@lower_case_table_names <> 0 AND UPPER(EVENT_OBJECT_TABLE) = UPPER('BATCH_JOB_EXECUTION_PARAMS'))
         ORDER BY name";
     const COMMITS_SCHEMA_CHANGES: bool = true;
 

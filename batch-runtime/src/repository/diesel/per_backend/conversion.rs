@@ -11,7 +11,7 @@ use diesel::prelude::*;
 
 use super::archive_store::archived_instance;
 use super::conversion_plan::{NewKeys, plan};
-use super::parameters::{insert_parameters, parameters_of};
+use super::parameters::{PAGE, insert_parameters, parameters_of};
 use super::schema::{job_context, job_execution, job_instance, step_context};
 use super::{Connection, Db, Work, catalog};
 use crate::ids::JobInstanceId;
@@ -22,9 +22,6 @@ use crate::repository::diesel::session::RunQueryDsl;
 use crate::repository::diesel::transaction_error::TransactionError;
 use crate::repository::diesel::update::update;
 use crate::repository::{RepositoryError, RepositoryFormat, RepositoryLayout, StoredContext};
-
-/// The number of rows that are read together.
-const PAGE: i64 = 500;
 
 /// Marks a conversion that is not complete.
 const MARK: &str = "CREATE TABLE IF NOT EXISTS BATCH_CONVERSION (LAYOUTS VARCHAR(20) NOT NULL)";
@@ -72,7 +69,12 @@ fn convert(
     };
     let found = catalog(connection)?;
     let (plan, keys) = match interrupted_from {
-        Some(_) => plan(connection, &found, to, interrupted_from)?,
+        Some(_) => {
+            let planned = plan(connection, &found, to, interrupted_from)?;
+            // Another program may have written since the interruption.
+            reject_obstacles(&planned.0)?;
+            planned
+        }
         None => begin(connection, &found, to, backup)?,
     };
     replace_tables(connection, &found, to)?;

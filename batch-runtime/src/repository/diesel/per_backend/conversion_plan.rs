@@ -8,9 +8,9 @@ use diesel::prelude::*;
 
 use super::closing::OPEN;
 use super::executions::{executions, load_executions};
-use super::parameters::parameters_of;
+use super::parameters::{PAGE, parameters_of};
 use super::rows::ExecutionRow;
-use super::schema::{job_execution, job_instance, launch, worker};
+use super::schema::{job_execution, job_instance, job_params, launch, step_execution, typed_params, worker};
 use super::{Connection, Db, Work, rejected};
 use crate::execution::JobExecution;
 use crate::parameters::{JobParameters, ParameterValue};
@@ -21,13 +21,45 @@ use crate::repository::diesel::session::RunQueryDsl;
 use crate::repository::diesel::transaction_error::TransactionError;
 use crate::repository::{RepositoryError, RepositoryFormat, RepositoryLayout};
 
-/// The number of executions whose parameters are read together.
-const PAGE: i64 = 500;
+const PARAMETER_COLUMNS: [&str; 11] = [
+    job_params::job_execution_id::NAME,
+    job_params::type_cd::NAME,
+    job_params::key_name::NAME,
+    job_params::string_val::NAME,
+    job_params::date_val::NAME,
+    job_params::long_val::NAME,
+    job_params::double_val::NAME,
+    job_params::identifying::NAME,
+    typed_params::parameter_name::NAME,
+    typed_params::parameter_type::NAME,
+    typed_params::parameter_value::NAME,
+];
+const STEP_COLUMNS: [&str; 19] = [
+    step_execution::step_execution_id::NAME,
+    step_execution::version::NAME,
+    step_execution::step_name::NAME,
+    step_execution::job_execution_id::NAME,
+    "CREATE_TIME",
+    step_execution::start_time::NAME,
+    step_execution::end_time::NAME,
+    step_execution::status::NAME,
+    step_execution::commit_count::NAME,
+    step_execution::read_count::NAME,
+    step_execution::filter_count::NAME,
+    step_execution::write_count::NAME,
+    step_execution::read_skip_count::NAME,
+    step_execution::write_skip_count::NAME,
+    step_execution::process_skip_count::NAME,
+    step_execution::rollback_count::NAME,
+    step_execution::exit_code::NAME,
+    step_execution::exit_message::NAME,
+    step_execution::last_updated::NAME,
+];
 
 /// The instances that get a new key, and the key.
 pub(super) type NewKeys = Vec<(i64, String)>;
 
-/// Finds out what the conversion does, and what prevents it. Nothing prevents the completion of an interrupted one.
+/// Returns the effects and obstacles of the conversion. Once its parameters are replaced, an interrupted conversion has no obstacles.
 pub(super) fn plan(
     connection: &mut Connection,
     found: &Catalog,
@@ -43,12 +75,15 @@ pub(super) fn plan(
     }
     let mut plan = LayoutConversion::new(from, to);
     let failed = |error: TransactionError<RepositoryError>| error.into_error("read the repository");
-    add_open_work(connection, &mut plan).map_err(failed)?;
-    if from.has_typed_parameters() != to.has_typed_parameters() {
-        add_additions(connection, found, &mut plan)?;
+    // After an interruption, `recover` and `stop` cannot open the repository.
+    if interrupted_from.is_none() {
+        add_open_work(connection, &mut plan).map_err(failed)?;
+        if from.has_typed_parameters() != to.has_typed_parameters() {
+            add_dependent_objects(connection, found, &mut plan)?;
+        }
     }
     let keys = new_keys(connection, &mut plan).map_err(failed)?;
-    if interrupted_from.is_some() {
+    if interrupted_from.is_some() && found.layout() != interrupted_from {
         plan.obstacles.clear();
     }
     Ok((plan, keys))
@@ -84,36 +119,47 @@ fn add_open_work(connection: &mut Connection, plan: &mut LayoutConversion) -> Wo
     Ok(())
 }
 
-/// Adds what a program has added to the tables that are replaced, and would be lost.
-fn add_additions(
+/// Reports objects that the program added to replaced tables as obstacles.
+fn add_dependent_objects(
     connection: &mut Connection,
     found: &Catalog,
     plan: &mut LayoutConversion,
 ) -> QueryResult<()> {
     let prefix = connection.settings().prefix.clone();
-    let columns = found.added_columns(Db::COPIES_STEPS);
-    let columns = columns.map(|(table, column)| format!("column {column} of {}", prefix.rename(table)));
-    let mut additions: Vec<String> = columns.collect();
+    let mut objects = Vec::new();
+    for table in Db::REPLACED_TABLES {
+        let added = found.columns_of(table).filter(|column| !is_column(table, column));
+        objects.extend(added.map(|column| format!("column {column} of {}", prefix.rename(table))));
+    }
     let others: Vec<Name> = diesel::sql_query(Db::ADDITIONS).load(connection)?;
-    additions.extend(others.into_iter().map(|other| other.name));
-    for addition in additions {
+    objects.extend(others.into_iter().map(|other| other.name));
+    for object in objects {
         plan.add_obstacle(format!(
-            "{addition} would be lost: remove it, and create it again after the conversion"
+            "{object} does not survive the conversion: save its values if it has any, drop it, and add it again afterwards"
         ));
     }
     Ok(())
 }
 
-/// An instance, as far as its key is concerned.
-struct Keyed {
+/// Returns whether a replaced table has a column in any layout.
+fn is_column(table: &str, column: &str) -> bool {
+    let of_table: &[&str] = match table {
+        "BATCH_STEP_EXECUTION" => &STEP_COLUMNS,
+        _ => &PARAMETER_COLUMNS,
+    };
+    // MySQL may generate a primary key, for the new table too.
+    column == "MY_ROW_ID" || of_table.iter().any(|known| known.eq_ignore_ascii_case(column))
+}
+
+/// The key of an instance before and after the conversion.
+struct InstanceKey {
     job: String,
     key: String,
     /// `None` if the key is kept.
-    new: Option<String>,
+    new_key: Option<String>,
 }
 
-/// Returns the new keys of instances, and adds what the new layout cannot store. The parameters of the oldest execution are those of the
-/// instance.
+/// Returns the new keys, and reports parameters that the new layout cannot store. The oldest execution has the parameters of its instance.
 fn new_keys(connection: &mut Connection, plan: &mut LayoutConversion) -> Work<NewKeys> {
     let format = RepositoryFormat {
         layout: plan.to,
@@ -129,25 +175,30 @@ fn new_keys(connection: &mut Connection, plan: &mut LayoutConversion) -> Work<Ne
             .limit(PAGE)
             .select((job_execution::job_execution_id, job_execution::job_instance_id))
             .load(connection)?;
-        let (Some((first, _)), Some((end, _))) = (page.first(), page.last()) else {
-            break;
-        };
-        let mut parameters = parameters_of(connection, *first, *end)?;
-        last = *end;
-        for (execution, id) in page {
-            let parameters = parameters.remove(&execution).unwrap_or_default();
-            add_parameters(&parameters, connection, plan, execution);
-            if let Some(instance) = instances.get_mut(&id)
-                && seen.insert(id)
+        let end = page.last().map_or(i64::MAX, |(end, _)| *end);
+        let mut parameters = parameters_of(connection, last.saturating_add(1), end)?;
+        last = end;
+        for (execution, id) in &page {
+            let parameters = parameters.remove(execution).unwrap_or_default();
+            add_parameters(&parameters, connection, plan, *execution);
+            if let Some(instance) = instances.get_mut(id)
+                && seen.insert(*id)
             {
-                instance.new = parameters.key_instead_of(&instance.key, &format);
+                instance.new_key = parameters.key_instead_of(&instance.key, &format);
             }
         }
+        for execution in parameters.into_keys() {
+            plan.add_obstacle(format!(
+                "there are parameters of job execution {execution}, which does not exist: delete them"
+            ));
+        }
+        if page.is_empty() {
+            return Ok(changed_keys(instances, plan));
+        }
     }
-    Ok(changed_keys(instances, plan))
 }
 
-fn instances(connection: &mut Connection) -> QueryResult<BTreeMap<i64, Keyed>> {
+fn instances(connection: &mut Connection) -> QueryResult<BTreeMap<i64, InstanceKey>> {
     let rows: Vec<(i64, String, String)> = job_instance::table
         .select((
             job_instance::job_instance_id,
@@ -155,24 +206,27 @@ fn instances(connection: &mut Connection) -> QueryResult<BTreeMap<i64, Keyed>> {
             job_instance::job_key,
         ))
         .load(connection)?;
-    let keyed = |(id, job, key)| (id, Keyed { job, key, new: None });
-    Ok(rows.into_iter().map(keyed).collect())
+    let key = |(id, job, key)| {
+        let new_key = None;
+        (id, InstanceKey { job, key, new_key })
+    };
+    Ok(rows.into_iter().map(key).collect())
 }
 
-/// Counts the keys, and returns those that change. Adds instances that would have the same key.
-fn changed_keys(instances: BTreeMap<i64, Keyed>, plan: &mut LayoutConversion) -> NewKeys {
+/// Counts the keys, and returns those that change. Reports instances that would have the same key.
+fn changed_keys(instances: BTreeMap<i64, InstanceKey>, plan: &mut LayoutConversion) -> NewKeys {
     let (mut keys, mut known) = (Vec::new(), BTreeSet::new());
-    for (id, Keyed { job, key, new }) in instances {
+    for (id, InstanceKey { job, key, new_key }) in instances {
         plan.instances += 1;
-        match &new {
+        match &new_key {
             None => plan.kept_keys += 1,
-            Some(new) if *new != key => {
+            Some(new_key) if *new_key != key => {
                 plan.replaced_keys += 1;
-                keys.push((id, new.clone()));
+                keys.push((id, new_key.clone()));
             }
             Some(_) => {}
         }
-        let key = (job, new.unwrap_or(key));
+        let key = (job, new_key.unwrap_or(key));
         if known.contains(&key) {
             plan.add_obstacle(format!(
                 "job instance {id} of `{}` would have the key of another one: Spring Batch {} does not distinguish their parameters; \

@@ -35,6 +35,9 @@ struct TypedRow {
     identifying: String,
 }
 
+/// The number of executions whose rows are read together.
+pub(super) const PAGE: i64 = 500;
+
 /// Inserts the parameters of an execution.
 pub(super) fn insert_parameters(
     connection: &mut Connection,
@@ -62,7 +65,7 @@ pub(super) fn load_parameters(connection: &mut Connection, execution: i64) -> Wo
     Ok(all.remove(&execution).unwrap_or_default())
 }
 
-/// Returns the parameters of the executions from one id to another, of those that have some.
+/// Returns the parameters of the executions with ids from `first` to `last`; omits executions without parameters.
 pub(super) fn parameters_of(
     connection: &mut Connection,
     first: i64,
@@ -75,8 +78,8 @@ pub(super) fn parameters_of(
             .select(TypedRow::as_select())
             .load(connection)?;
         for row in rows {
-            let before = all.entry(row.job_execution_id).or_default();
-            *before = TypedRow::add_to(mem::take(before), row);
+            let of_execution = all.entry(row.job_execution_id).or_default();
+            row.add_to(of_execution);
         }
         return Ok(all);
     }
@@ -85,8 +88,8 @@ pub(super) fn parameters_of(
         .select(ParameterRow::as_select())
         .load(connection)?;
     for row in rows {
-        let before = all.entry(row.job_execution_id).or_default();
-        *before = row.add_to(mem::take(before), connection.settings())?;
+        let of_execution = all.entry(row.job_execution_id).or_default();
+        row.add_to(of_execution, connection.settings())?;
     }
     Ok(all)
 }
@@ -156,7 +159,7 @@ impl ParameterRow {
     /// The fillers may be NULL, and so is a value that is null in Spring Batch.
     ///
     /// Spec: REPO-38
-    fn add_to(self, parameters: JobParameters, settings: &SessionSettings) -> Work<JobParameters> {
+    fn add_to(self, parameters: &mut JobParameters, settings: &SessionSettings) -> Work<()> {
         let (kind, value) = match self.type_cd.as_str() {
             "STRING" => (
                 ParameterType::String,
@@ -179,7 +182,9 @@ impl ParameterRow {
             }
         };
         let value = value.unwrap_or(ParameterValue::Null(kind));
-        Ok(parameters.with_parameter(self.key_name, value, is_yes(&self.identifying)))
+        let identifying = is_yes(&self.identifying);
+        *parameters = mem::take(parameters).with_parameter(self.key_name, value, identifying);
+        Ok(())
     }
 }
 
@@ -195,8 +200,9 @@ impl TypedRow {
         }
     }
 
-    fn add_to(parameters: JobParameters, row: Self) -> JobParameters {
-        let value = ParameterValue::of_typed(&row.parameter_type, row.parameter_value);
-        parameters.with_parameter(row.parameter_name, value, is_yes(&row.identifying))
+    fn add_to(self, parameters: &mut JobParameters) {
+        let value = ParameterValue::of_typed(&self.parameter_type, self.parameter_value);
+        let identifying = is_yes(&self.identifying);
+        *parameters = mem::take(parameters).with_parameter(self.parameter_name, value, identifying);
     }
 }

@@ -82,22 +82,18 @@ impl Backend for PostgresDatabase {
             WHERE c.relkind IN ('r', 'p', 'S') AND pg_catalog.pg_table_is_visible(c.oid)
             AND a.attnum > 0 AND NOT a.attisdropped AND (starts_with(c.relname, 'batch_') OR starts_with(c.relname, '__diesel'))";
     const MIGRATIONS: Migrations = Migrations(batch_migrations::POSTGRESQL);
-    const ADDITIONS: &'static str = "SELECT 'index ' || c.relname AS name
-            FROM pg_catalog.pg_index i JOIN pg_catalog.pg_class c ON c.oid = i.indexrelid
-            WHERE i.indrelid = 'BATCH_JOB_EXECUTION_PARAMS'::regclass
-            AND c.relname <> lower('BATCH_JOB_EXECUTION_PARAMS_IX')
+    const REPLACED_TABLES: &'static [&'static str] = &["BATCH_JOB_EXECUTION_PARAMS"];
+    // The table stays, with its privileges; columns of it are dropped.
+    const ADDITIONS: &'static str =
+        "WITH dropped AS (SELECT attrelid, attnum, attname, attacl FROM pg_catalog.pg_attribute
+            WHERE attrelid = 'BATCH_JOB_EXECUTION_PARAMS'::regclass AND attnum > 0 AND NOT attisdropped
+            AND attname NOT IN ('job_execution_id', 'identifying'))
+        SELECT DISTINCT pg_catalog.pg_describe_object(d.classid, d.objid, 0) AS name
+            FROM dropped c JOIN pg_catalog.pg_depend d ON d.refobjid = c.attrelid AND d.refobjsubid = c.attnum
+            WHERE d.refclassid = 'pg_catalog.pg_class'::regclass AND d.deptype IN ('a', 'n')
+        UNION ALL SELECT 'privileges on column ' || attname FROM dropped WHERE attacl IS NOT NULL
         UNION ALL SELECT 'trigger ' || tgname FROM pg_catalog.pg_trigger
             WHERE tgrelid = 'BATCH_JOB_EXECUTION_PARAMS'::regclass AND NOT tgisinternal
-        UNION ALL SELECT 'privileges of ' || pg_catalog.pg_get_userbyid(granted.grantee) || ' on ' || c.relname
-            FROM pg_catalog.pg_class c, pg_catalog.aclexplode(c.relacl) granted
-            WHERE c.oid = 'BATCH_JOB_EXECUTION_PARAMS'::regclass AND granted.grantee NOT IN (0, c.relowner)
-            GROUP BY granted.grantee, c.relname
-        UNION ALL SELECT DISTINCT 'privileges of PUBLIC on ' || c.relname
-            FROM pg_catalog.pg_class c, pg_catalog.aclexplode(c.relacl) granted
-            WHERE c.oid = 'BATCH_JOB_EXECUTION_PARAMS'::regclass AND granted.grantee = 0
-        UNION ALL SELECT DISTINCT 'view ' || v.relname FROM pg_catalog.pg_depend d
-            JOIN pg_catalog.pg_rewrite r ON r.oid = d.objid JOIN pg_catalog.pg_class v ON v.oid = r.ev_class
-            WHERE d.refobjid = 'BATCH_JOB_EXECUTION_PARAMS'::regclass AND d.classid = 'pg_catalog.pg_rewrite'::regclass
         ORDER BY name";
     const KEEPS_SIGN_OF_ZERO: bool = true;
     const HAS_LOWER_CASE_NAMES: bool = true;

@@ -174,13 +174,14 @@ impl Backend for SqliteDatabase {
     const IS_REMOTE: bool = false;
     const BEGIN_CHUNK: &'static str = "BEGIN IMMEDIATE; SAVEPOINT batch_chunk";
     const COLUMNS: &'static str =
-        "SELECT upper(t.name || '.' || c.name) AS name FROM sqlite_master t, pragma_table_info(t.name) c
+        "SELECT upper(t.name || '.' || c.name) AS name FROM sqlite_master t, pragma_table_xinfo(t.name) c
             WHERE t.type = 'table'";
     const MIGRATIONS: Migrations = Migrations(batch_migrations::SQLITE);
-    const COPIES_STEPS: bool = true;
+    const REPLACED_TABLES: &'static [&'static str] = &["BATCH_JOB_EXECUTION_PARAMS", "BATCH_STEP_EXECUTION"];
     const ADDITIONS: &'static str = "SELECT type || ' ' || name AS name FROM sqlite_master
-            WHERE (type IN ('trigger', 'view') AND (instr(upper(sql), upper('BATCH_JOB_EXECUTION_PARAMS')) > 0
-                OR instr(upper(sql), upper('BATCH_STEP_EXECUTION')) > 0))
+            WHERE (type IN ('trigger', 'view')
+                AND (' ' || upper(sql) || ' ' GLOB upper('*[^A-Z0-9_]BATCH_JOB_EXECUTION_PARAMS[^A-Z0-9_]*')
+                    OR ' ' || upper(sql) || ' ' GLOB upper('*[^A-Z0-9_]BATCH_STEP_EXECUTION[^A-Z0-9_]*')))
             OR (type = 'index' AND sql IS NOT NULL
                 AND upper(tbl_name) IN (upper('BATCH_JOB_EXECUTION_PARAMS'), upper('BATCH_STEP_EXECUTION'))
                 AND upper(name) NOT IN (upper('BATCH_JOB_EXECUTION_PARAMS_IX'), upper('BATCH_STEP_EXECUTION_STEP_IX')))

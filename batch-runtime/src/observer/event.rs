@@ -1,0 +1,189 @@
+//! The events of running jobs.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::clock::Timestamp;
+use crate::execution::StepCounters;
+use crate::ids::{JobExecutionId, JobInstanceId, StepExecutionId};
+use crate::status::BatchStatus;
+
+/// Something that has happened to a job in this process.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct JobEvent {
+    /// When it happened.
+    pub at: Timestamp,
+    /// The job execution.
+    pub job: Arc<ObservedJob>,
+    /// The step or partition, for the events of one.
+    pub step: Option<Arc<ObservedStep>>,
+    /// What happened.
+    pub kind: JobEventKind,
+}
+
+/// The job execution of an event.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ObservedJob {
+    /// The id of the job.
+    pub job: String,
+    /// The job instance.
+    pub instance: JobInstanceId,
+    /// The job execution.
+    pub execution: JobExecutionId,
+}
+
+/// The step execution of an event.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ObservedStep {
+    /// The id of the step, which its partitions share.
+    pub step: String,
+    /// Its name in the repository: `load`, and `load:1` for its first partition.
+    pub name: String,
+    /// The step execution, or that of the partition.
+    pub execution: StepExecutionId,
+    /// True for a partition.
+    pub is_partition: bool,
+}
+
+/// What happens to a job.
+///
+/// A job execution has one [`JobStarted`](Self::JobStarted), and one [`JobEnded`](Self::JobEnded) or [`JobLost`](Self::JobLost); a step or
+/// partition has one [`StepStarted`](Self::StepStarted), and one [`StepEnded`](Self::StepEnded) or [`StepLost`](Self::StepLost). If the
+/// process dies, the last ones are missing.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum JobEventKind {
+    /// The job execution starts to run.
+    JobStarted,
+    /// The end of the job execution is recorded.
+    JobEnded(Box<JobEnd>),
+    /// This process runs the job execution no longer, and has not recorded its end: its lease was lost, or the repository stays
+    /// unreachable.
+    JobLost {
+        /// Why.
+        cause: String,
+    },
+    /// The job execution takes the place of one whose process has died.
+    TookOver {
+        /// The job execution of the dead process.
+        dead: JobExecutionId,
+    },
+    /// The job execution, or the partition, was requested to stop.
+    StopRequested {
+        /// Why the runtime stops it; `None` if an operator does.
+        cause: Option<String>,
+    },
+    /// The lease of the job execution, or of the partition, may be lost: it stops.
+    LeaseLost {
+        /// Why.
+        cause: String,
+    },
+    /// The step or partition starts to run.
+    StepStarted {
+        /// The number of items that earlier executions of the instance have read, including skipped ones.
+        earlier_items: u64,
+    },
+    /// The end of the step or partition is recorded.
+    StepEnded(Box<StepEnd>),
+    /// This process runs the step or partition no longer, and has not recorded its end.
+    StepLost,
+    /// The partitions of a step or flow are planned.
+    PartitionsPlanned {
+        /// The name of the step or flow in the repository.
+        element: String,
+        /// The number of partitions, including those that are complete already.
+        planned: u32,
+    },
+    /// A partition has ended, in this process or another one, or was complete before.
+    PartitionEnded {
+        /// The name of the step or flow in the repository.
+        element: String,
+    },
+    /// The reader has reported the number of its items, including those of earlier executions.
+    ItemsCounted {
+        /// The number of items.
+        items: u64,
+    },
+    /// A chunk is committed.
+    ChunkCommitted {
+        /// The counters of the step execution before the chunk.
+        before: StepCounters,
+        /// The counters of the step execution, with the chunk.
+        counters: StepCounters,
+        /// The time of its last write, with the commit.
+        elapsed: Duration,
+    },
+    /// A chunk is rolled back.
+    ChunkRolledBack {
+        /// The counters of the step execution.
+        counters: StepCounters,
+        /// The error. `None` if a stop request ends the chunk.
+        error: Option<String>,
+        /// The time of the failed write or commit, if the chunk was complete.
+        elapsed: Option<Duration>,
+    },
+    /// An item is skipped. If the chunk is rolled back afterwards, the item may be skipped again.
+    ItemSkipped {
+        /// Where it failed.
+        phase: ItemPhase,
+        /// The error.
+        error: String,
+    },
+    /// An item, or a list of items, is retried.
+    ItemRetried {
+        /// Where it failed.
+        phase: ItemPhase,
+        /// The error.
+        error: String,
+    },
+    /// Events were dropped because the observer was too slow. Only that observer gets this event; `job` and `step` are those of the event
+    /// before.
+    EventsDropped {
+        /// The number of events.
+        count: u64,
+    },
+}
+
+/// The part of a chunk at which an item fails.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ItemPhase {
+    /// The reader.
+    Read,
+    /// The processor.
+    Process,
+    /// The writer.
+    Write,
+}
+
+/// The end of a job execution, as recorded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct JobEnd {
+    /// COMPLETED, STOPPED or FAILED.
+    pub status: BatchStatus,
+    /// The exit status.
+    pub exit_status: String,
+    /// The exit message: of a failure, its cause.
+    pub exit_message: String,
+    /// The running time.
+    pub elapsed: Duration,
+}
+
+/// The end of a step or partition, as recorded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct StepEnd {
+    /// COMPLETED, STOPPED or FAILED.
+    pub status: BatchStatus,
+    /// The exit status.
+    pub exit_status: String,
+    /// The exit message: of a failure, its cause.
+    pub exit_message: String,
+    /// The counters of the step execution.
+    pub counters: StepCounters,
+    /// The running time.
+    pub elapsed: Duration,
+}

@@ -1,0 +1,29 @@
+//! The log of starts and ends. The threads of a job are in its span, see `engine/spans.rs`.
+
+use super::{JobEvent, JobEventKind, JobObserver};
+
+pub(super) struct LogObserver;
+
+impl JobObserver for LogObserver {
+    fn on_event(&self, event: &JobEvent) {
+        match &event.kind {
+            JobEventKind::JobStarted => tracing::info!("job started"),
+            JobEventKind::StepStarted { .. } => tracing::info!("step started"),
+            JobEventKind::JobEnded(end) => {
+                let (status, exit_status) = (end.status.as_str(), end.exit_status.as_str());
+                tracing::info!(status, exit_status, "job ended");
+            }
+            JobEventKind::StepEnded(end) => tracing::info!(
+                status = end.status.as_str(),
+                exit_status = end.exit_status,
+                read = end.counters.reads,
+                filtered = end.counters.filters,
+                written = end.counters.writes,
+                commits = end.counters.commits,
+                rollbacks = end.counters.rollbacks,
+                "step ended"
+            ),
+            _ => {}
+        }
+    }
+}

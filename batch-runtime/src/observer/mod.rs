@@ -1,0 +1,53 @@
+//! Observers of running jobs: [`JobObserver`], and the events that they receive.
+//!
+//! Metrics, log events and progress are observers of the runtime. A program adds its own by
+//! [`BatchRuntimeBuilder::observer`](crate::BatchRuntimeBuilder::observer).
+//!
+//! An observer cannot hold a job up. It has a thread and a queue of its own: if it blocks until the queue is full, further events are
+//! dropped for it, and it is told how many; if it panics, that is logged, and it gets the next event. When the last clone of the runtime is
+//! dropped, it waits up to five seconds for the observers to receive the rest.
+//!
+//! Spec: OBS-01 to OBS-06
+
+mod emit;
+mod event;
+mod log;
+mod metrics;
+mod observers;
+pub(crate) mod progress;
+mod queue;
+
+pub use self::event::{ItemPhase, JobEnd, JobEvent, JobEventKind, ObservedJob, ObservedStep, StepEnd};
+
+pub(crate) use self::emit::{JobEvents, StepEvents};
+pub(crate) use self::observers::Observers;
+
+/// Receives what happens to jobs of a runtime: their start and end, and those of their steps and partitions; chunks, skips and retries;
+/// takeovers and stop requests. There is no event for each item.
+///
+/// Events of one job execution arrive in the order in which they happened, those of partitions interleaved. A closure is an observer too.
+///
+/// ```
+/// use batch_runtime::BatchRuntime;
+/// use batch_runtime::observer::{JobEvent, JobEventKind};
+///
+/// let runtime = BatchRuntime::builder()
+///     .repository("memory:")
+///     .observer(|event: &JobEvent| {
+///         if let JobEventKind::JobEnded(end) = &event.kind {
+///             println!("{} ended {}", event.job.job, end.status);
+///         }
+///     })
+///     .build()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub trait JobObserver: Send + Sync {
+    /// Handles an event. Called on a thread of the observer, with one event at a time.
+    fn on_event(&self, event: &JobEvent);
+}
+
+impl<F: Fn(&JobEvent) + Send + Sync> JobObserver for F {
+    fn on_event(&self, event: &JobEvent) {
+        self(event);
+    }
+}

@@ -1,0 +1,145 @@
+//! The progress of a running execution.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use super::{JobEvent, JobEventKind, JobObserver, ObservedStep};
+use crate::execution::StepCounters;
+use crate::ids::StepExecutionId;
+
+/// The progress of a running execution, as of the last commit.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Progress {
+    /// The steps that this execution has started, in the order of their start.
+    pub steps: Vec<StepProgress>,
+}
+
+/// The progress of a step or partition.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct StepProgress {
+    /// The step's name in the repository: `load`, and `load:1` for its first partition.
+    pub step: String,
+    /// The counters of this execution, as of the last commit.
+    pub counters: StepCounters,
+    /// The total number of items of the reader, if it reports it ([`get_item_count`](crate::get_item_count)),
+    /// including `earlier_items`.
+    pub item_count: Option<u64>,
+    /// The number of items that earlier executions of the instance read before the checkpoint that this one started from.
+    pub earlier_items: u64,
+    /// The progress of the partitions, for a partitioned step.
+    pub partitions: Option<PartitionProgress>,
+    /// The running time, so far or in total.
+    pub elapsed: Duration,
+    /// True until it has ended.
+    pub is_running: bool,
+}
+
+impl StepProgress {
+    /// Returns the number of items read by this execution and earlier ones, including items skipped while reading.
+    pub fn items_read(&self) -> u64 {
+        let here = self.counters.reads + self.counters.read_skips;
+        self.earlier_items + u64::try_from(here).unwrap_or(0)
+    }
+}
+
+/// The progress of a step's partitions.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct PartitionProgress {
+    /// The planned number.
+    pub planned: u32,
+    /// The number of partitions that have ended, with any status, or were complete before.
+    pub ended: u32,
+}
+
+/// Follows one execution.
+#[derive(Default)]
+pub(super) struct ProgressObserver(Mutex<Vec<Followed>>);
+
+struct Followed {
+    id: StepExecutionId,
+    started: Instant,
+    progress: StepProgress,
+}
+
+impl JobObserver for ProgressObserver {
+    fn on_event(&self, event: &JobEvent) {
+        match (&event.kind, event.step.as_deref()) {
+            (JobEventKind::StepStarted { earlier_items }, Some(step)) => self.started(step, *earlier_items),
+            (JobEventKind::ItemsCounted { items }, Some(step)) => {
+                self.change(step, |followed| followed.progress.item_count = Some(*items));
+            }
+            (JobEventKind::ChunkCommitted { counters, .. }, Some(step)) => {
+                self.change(step, |followed| followed.progress.counters = *counters);
+            }
+            (JobEventKind::StepEnded(end), Some(step)) => self.change(step, |followed| {
+                followed.progress.counters = end.counters;
+                followed.progress.elapsed = end.elapsed;
+                followed.progress.is_running = false;
+            }),
+            (JobEventKind::PartitionsPlanned { element, planned }, _) => {
+                self.change_partitions(element, |partitions| {
+                    partitions.planned = *planned;
+                    partitions.ended = 0;
+                });
+            }
+            (JobEventKind::PartitionEnded { element }, _) => {
+                self.change_partitions(element, |partitions| partitions.ended += 1);
+            }
+            _ => {}
+        }
+    }
+}
+
+impl ProgressObserver {
+    fn followed(&self) -> MutexGuard<'_, Vec<Followed>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn started(&self, step: &ObservedStep, earlier_items: u64) {
+        self.followed().push(Followed {
+            id: step.execution,
+            started: Instant::now(),
+            progress: StepProgress {
+                step: step.name.clone(),
+                earlier_items,
+                is_running: true,
+                ..StepProgress::default()
+            },
+        });
+    }
+
+    fn change(&self, step: &ObservedStep, change: impl FnOnce(&mut Followed)) {
+        let mut followed = self.followed();
+        // A step that was resumed in this execution has several entries.
+        if let Some(found) = followed.iter_mut().rev().find(|other| other.id == step.execution) {
+            change(found);
+        }
+    }
+
+    /// Changes the partitions of the last step with this name; those of a flow are not shown.
+    fn change_partitions(&self, element: &str, change: impl FnOnce(&mut PartitionProgress)) {
+        let mut followed = self.followed();
+        let found = followed
+            .iter_mut()
+            .rev()
+            .find(|other| other.progress.step == element);
+        if let Some(found) = found {
+            change(found.progress.partitions.get_or_insert_default());
+        }
+    }
+
+    pub(super) fn progress(&self) -> Progress {
+        let as_of_now = |followed: &Followed| {
+            let mut progress = followed.progress.clone();
+            if progress.is_running {
+                progress.elapsed = followed.started.elapsed();
+            }
+            progress
+        };
+        Progress {
+            steps: self.followed().iter().map(as_of_now).collect(),
+        }
+    }
+}

@@ -1,0 +1,250 @@
+//! Observers of running jobs, an extension.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex};
+use std::time::Duration;
+
+use batch_runtime::observer::{JobEvent, JobEventKind};
+use batch_runtime::{BatchRuntime, BatchStatus, JobExecutionId, JobParameters};
+use batch_tests::stage::Stage;
+use insta::assert_snapshot;
+
+use super::artifacts::{Gate, chunk_job, job, restart_with, without_lines};
+use super::faults::{RULES, faulty_job, make_table};
+
+/// What an observer has received.
+#[derive(Clone, Default)]
+struct Received(Arc<(Mutex<Vec<String>>, Condvar)>);
+
+impl Received {
+    fn observer(&self) -> impl Fn(&JobEvent) + Send + Sync + 'static {
+        let Self(received) = self.clone();
+        move |event: &JobEvent| {
+            let line = shown(event);
+            received.0.lock().unwrap().push(line);
+            received.1.notify_all();
+        }
+    }
+
+    /// Returns the lines up to the `ends`th end of a job, which the observer may still have to receive.
+    fn until(&self, ends: usize) -> Vec<String> {
+        let (lines, changed) = &*self.0;
+        let is_missing = |lines: &mut Vec<String>| {
+            lines.iter().filter(|line| line.starts_with("job ended")).count() < ends
+        };
+        let limit = Duration::from_secs(120);
+        let waited = changed.wait_timeout_while(lines.lock().unwrap(), limit, is_missing);
+        let (lines, timeout) = waited.unwrap();
+        assert!(!timeout.timed_out(), "{lines:?}");
+        lines.clone()
+    }
+}
+
+fn shown(event: &JobEvent) -> String {
+    let place = event.step.as_ref().map_or_else(String::new, |step| {
+        let kind = if step.is_partition { "partition" } else { "step" };
+        format!("{kind} {}: ", step.name)
+    });
+    let what = match &event.kind {
+        JobEventKind::JobStarted => format!("job started {} {}", event.job.job, event.job.execution),
+        JobEventKind::JobEnded(end) => format!("job ended {} {:?}", end.status, end.exit_message),
+        JobEventKind::TookOver { dead } => format!("took over {dead}"),
+        JobEventKind::StopRequested { cause } => format!("stop requested {cause:?}"),
+        JobEventKind::StepStarted { earlier_items } => format!("started after {earlier_items} items"),
+        JobEventKind::StepEnded(end) => format!(
+            "ended {} read {} written {} commits {} rollbacks {}",
+            end.status, end.counters.reads, end.counters.writes, end.counters.commits, end.counters.rollbacks
+        ),
+        JobEventKind::PartitionsPlanned { element, planned } => format!("{planned} partitions of {element}"),
+        JobEventKind::PartitionEnded { element } => format!("a partition of {element} ended"),
+        JobEventKind::ChunkCommitted { before, counters, .. } => format!(
+            "committed {} of {}",
+            counters.writes - before.writes,
+            counters.writes
+        ),
+        JobEventKind::ChunkRolledBack { error, .. } => format!("rolled back {error:?}"),
+        JobEventKind::ItemSkipped { phase, error } => format!("skipped {phase:?} {error}"),
+        JobEventKind::ItemRetried { phase, error } => format!("retried {phase:?} {error}"),
+        JobEventKind::EventsDropped { count } => format!("dropped {count}"),
+        other => format!("{other:?}"),
+    };
+    format!("{place}{what}")
+}
+
+/// Each chunk, skip, retry and rollback is an event; a restart begins after the items of the checkpoint.
+///
+/// Spec: OBS-01, OBS-02
+#[test]
+fn an_observer_sees_chunks_skips_and_retries() {
+    let received = Received::default();
+    let xml = faulty_job("", "TableOut", "commit-interval=\"2\"", RULES);
+    let stage = Stage::configured(&xml, |builder| builder.observer(received.observer()));
+    make_table(&stage);
+    let faults = "read 2: Skip; process 4: Skip; has n5: Retry x1; has n7: Fatal";
+    let first = stage.start("job", [("faults", faults), ("items", "8")]);
+    restart_with(&stage, first, [("faults", "")]);
+    assert_snapshot!(without_lines(&received.until(2).join("\n")), @r#"
+    job started job 1
+    step copy: started after 0 items
+    step copy: skipped Read Skip
+    step copy: committed 2 of 2
+    step copy: skipped Process Skip
+    step copy: retried Write Retry
+    step copy: rolled back Some("Retry")
+    step copy: committed 1 of 3
+    step copy: rolled back Some("Fatal\nthrown by #[write_items] of item writer `TableOut` (tests/conformance/faults.rs)")
+    step copy: ended FAILED read 4 written 3 commits 2 rollbacks 2
+    job ended FAILED "Fatal\nthrown by #[write_items] of item writer `TableOut` (tests/conformance/faults.rs)"
+    job started job 2
+    step copy: started after 5 items
+    step copy: committed 2 of 2
+    step copy: committed 1 of 3
+    step copy: ended COMPLETED read 3 written 3 commits 2 rollbacks 0
+    job ended COMPLETED ""
+    "#);
+}
+
+/// Partitions are planned, start and end, on threads of their own.
+///
+/// Spec: OBS-01, OBS-02
+#[test]
+fn an_observer_sees_partitions() {
+    let received = Received::default();
+    let xml = job(
+        "<step id=\"copy\"><chunk reader=\"Numbers\" processor=\"Labels\" writer=\"Lines\"/><partition instances=\"2\"/></step>",
+    );
+    let stage = Stage::configured(&xml, |builder| builder.observer(received.observer()));
+    stage.start("job", JobParameters::new());
+    let lines = received.until(1);
+    let at = |line: &str| {
+        lines
+            .iter()
+            .position(|other| other.contains(line))
+            .unwrap_or_else(|| panic!("{line}: {lines:#?}"))
+    };
+    for partition in ["partition copy:1: ", "partition copy:2: "] {
+        assert!(
+            at("2 partitions of copy") < at(&format!("{partition}started")),
+            "{lines:#?}"
+        );
+        assert!(
+            at(&format!("{partition}started")) < at(&format!("{partition}committed")),
+            "{lines:#?}"
+        );
+        assert!(
+            at(&format!("{partition}committed")) < at(&format!("{partition}ended COMPLETED")),
+            "{lines:#?}"
+        );
+        assert!(
+            at(&format!("{partition}ended COMPLETED")) < at("step copy: ended COMPLETED"),
+            "{lines:#?}"
+        );
+    }
+    let ended = lines.iter().filter(|line| *line == "a partition of copy ended");
+    assert_eq!(ended.count(), 2, "{lines:#?}");
+}
+
+/// A request to stop, and a timeout, are events.
+///
+/// Spec: OBS-01
+#[test]
+fn an_observer_sees_why_a_job_stops() {
+    let received = Received::default();
+    let xml = job(r#"<step id="wait"><batchlet ref="Task"/></step>"#);
+    let stage = Stage::configured(&xml, |builder| builder.observer(received.observer()));
+    let operator = stage.operator();
+    let execution = operator.start("job", [("hold", "until cancelled")]).unwrap();
+    Gate::at(&stage).pass("held");
+    operator.stop(execution).unwrap();
+    assert_eq!(operator.wait(execution).unwrap().status, BatchStatus::Stopped);
+    let lines = received.until(1);
+    let stops: Vec<_> = lines
+        .iter()
+        .filter(|line| line.starts_with("stop requested"))
+        .collect();
+    assert_eq!(stops, ["stop requested None"], "{lines:#?}");
+}
+
+/// An observer that blocks does not hold the job up; what does not fit into its queue is dropped, and it is told how much.
+///
+/// Spec: OBS-03
+#[test]
+fn a_slow_observer_loses_events_and_nothing_else() {
+    const ITEMS: u64 = 6_000;
+    let (gate, dropped) = (Arc::new(Gate::default()), Arc::new(Mutex::new(0)));
+    let received = Received::default();
+    let (held, lost) = (Arc::clone(&gate), Arc::clone(&dropped));
+    let waited = AtomicBool::new(false);
+    let seen = received.observer();
+    let slow = move |event: &JobEvent| {
+        if !waited.swap(true, Ordering::Relaxed) {
+            held.hold();
+        }
+        if let JobEventKind::EventsDropped { count } = event.kind {
+            *lost.lock().unwrap() += count;
+        } else {
+            seen(event);
+        }
+    };
+    let quick = Received::default();
+    let stage = Stage::configured(&chunk_job("commit-interval=\"1\""), |builder| {
+        builder.observer(slow).observer(quick.observer())
+    });
+    // It ends while the observer waits in its first event.
+    let execution = stage.start("job", [("items", ITEMS.to_string())]);
+    let ended = stage.operator().job_execution(execution).unwrap().unwrap();
+    assert_eq!(ended.status, BatchStatus::Completed);
+    let all = quick.until(1).len();
+    gate.open("go");
+    let (lines, changed) = &*received.0;
+    let is_missing = |lines: &mut Vec<String>| (lines.len() as u64 + *dropped.lock().unwrap()) < all as u64;
+    let waited = changed.wait_timeout_while(lines.lock().unwrap(), Duration::from_secs(120), is_missing);
+    let (lines, timeout) = waited.unwrap();
+    assert!(!timeout.timed_out(), "{} of {all}", lines.len());
+    assert!(*dropped.lock().unwrap() > 1_000, "{}", lines.len());
+}
+
+/// An observer that panics gets the next event; the job and other observers are not affected.
+///
+/// Spec: OBS-04
+#[test]
+fn an_observer_may_panic() {
+    let received = Received::default();
+    let seen = received.observer();
+    let panics = move |event: &JobEvent| {
+        seen(event);
+        panic!("an observer");
+    };
+    let stage = Stage::configured(&chunk_job(""), |builder| builder.observer(panics));
+    let execution = stage.start("job", JobParameters::new());
+    let ended = stage.operator().job_execution(execution).unwrap().unwrap();
+    assert_eq!(ended.status, BatchStatus::Completed);
+    assert!(received.until(1).len() > 3);
+}
+
+/// The end of a runtime waits for its observers to receive the last events.
+///
+/// Spec: OBS-05
+#[test]
+fn the_last_events_arrive() {
+    let stage = Stage::new(&chunk_job(""));
+    let received = Received::default();
+    let runtime = BatchRuntime::builder()
+        .repository("memory:")
+        .job_path(stage.path().join("jobs").display().to_string())
+        .system_property("log", stage.log_name())
+        .observer(received.observer())
+        .build()
+        .unwrap();
+    let operator = runtime.job_operator();
+    let execution: JobExecutionId = operator.start("job", JobParameters::new()).unwrap();
+    operator.wait(execution).unwrap();
+    drop((runtime, operator));
+    let lines = received.0.0.lock().unwrap();
+    assert!(
+        lines
+            .last()
+            .is_some_and(|line| line.starts_with("job ended COMPLETED")),
+        "{lines:?}"
+    );
+}
