@@ -223,15 +223,14 @@ impl Binder<'_> {
         let (listeners, complete) = self.listeners(listener_place(step), wanted, &step.listeners, scope);
         let body = match &step.body {
             StepBody::Chunk(chunk) => {
-                let retry_input = self.retry_input(step);
+                let faults = self.fault_rules(step, chunk);
                 let processors = self.processors(step, chunk);
                 let pipeline = self.pipeline(step);
-                self.chunk(chunk, scope, retry_input, processors)
-                    .map(|mut bound| {
-                        bound.pipelined = self.is_pipelined(pipeline, step, chunk, &bound, &listeners);
-                        bound.rewindable &= !acts_on_commits(&listeners);
-                        BoundBody::Chunk(Box::new(bound))
-                    })
+                self.chunk(chunk, scope, faults, processors).map(|mut bound| {
+                    bound.pipelined = self.is_pipelined(pipeline, step, chunk, &bound, &listeners);
+                    bound.rewindable &= !acts_on_commits(&listeners);
+                    BoundBody::Chunk(Box::new(bound))
+                })
             }
             StepBody::Batchlet(batchlet) => self
                 .artifact(Role::Batchlet, batchlet, scope)
@@ -275,7 +274,7 @@ impl Binder<'_> {
         &mut self,
         chunk: &Chunk,
         scope: Scope,
-        retry_input: bool,
+        faults: FaultRules,
         processors: usize,
     ) -> Option<BoundChunk> {
         let reader = self.artifact(Role::ItemReader, &chunk.reader, scope);
@@ -284,7 +283,6 @@ impl Binder<'_> {
         let processor = processor.and_then(|named| self.artifact(Role::ItemProcessor, named, scope));
         let writer = self.artifact(Role::ItemWriter, &chunk.writer, scope);
         self.check_chunk_items(reader.as_ref(), processor.as_ref(), writer.as_ref(), chunk);
-        let faults = self.fault_rules(chunk, retry_input);
         let interval = match chunk.checkpoint_policy.value {
             CheckpointPolicy::Item => CheckpointInterval::Items {
                 count: as_usize(chunk.commit_interval.get()),
@@ -333,7 +331,9 @@ impl Binder<'_> {
         })
     }
 
-    fn fault_rules(&mut self, chunk: &Chunk, retry_input: bool) -> FaultRules {
+    fn fault_rules(&mut self, step: &Step, chunk: &Chunk) -> FaultRules {
+        let retry_input = self.retry_input(step);
+        let properties = self.faults_of(step);
         let mut filter = |classes: &ExceptionClasses| {
             self.check_exception_classes(classes);
             let names = |list: &[Spanned<String>]| list.iter().map(|class| class.value.clone()).collect();
@@ -348,6 +348,10 @@ impl Binder<'_> {
             retry_input,
             retry_one_by_one: self.dialect().retries_one_by_one(),
             failed_write_skips_its_list: self.dialect().failed_write_skips_its_list(),
+            back_off: properties.back_off(),
+            max_attempts: properties.max_attempts,
+            retry_limits: properties.retry_limits.unwrap_or_default(),
+            skip_limits: properties.skip_limits.unwrap_or_default(),
         }
     }
 

@@ -8,6 +8,7 @@ mod assemble;
 mod bind;
 mod checks;
 mod exceptions;
+mod fault_properties;
 mod items;
 mod partition;
 mod runtime_properties;

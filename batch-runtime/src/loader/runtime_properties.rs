@@ -6,6 +6,10 @@ use batch_xml::model::{CheckpointPolicy, Chunk, Job, Property, Step};
 use batch_xml::{Diagnostic, Span};
 
 use super::bind::{Binder, ListenerAt};
+use super::fault_properties::{
+    BACKOFF_INITIAL, BACKOFF_JITTER, BACKOFF_MAX, BACKOFF_MULTIPLIER, FaultProperties, MAX_ATTEMPTS,
+    RETRY_LIMITS, SKIP_LIMITS,
+};
 use crate::engine::{BoundChunk, InnerSteps, Replan, StepLimits};
 use crate::exit_codes::{EXIT_CODES, ExitCodes};
 use crate::role::Role;
@@ -46,6 +50,13 @@ pub(super) const OF_JOB: &[&str] = &[
     DISPATCH,
     DISPATCH_QUEUE,
     RETRY_INPUT,
+    BACKOFF_INITIAL,
+    BACKOFF_MULTIPLIER,
+    BACKOFF_MAX,
+    BACKOFF_JITTER,
+    MAX_ATTEMPTS,
+    RETRY_LIMITS,
+    SKIP_LIMITS,
     PROCESSORS,
     PIPELINE,
 ];
@@ -59,6 +70,13 @@ pub(super) const OF_STEP: &[&str] = &[
     DISPATCH,
     DISPATCH_QUEUE,
     RETRY_INPUT,
+    BACKOFF_INITIAL,
+    BACKOFF_MULTIPLIER,
+    BACKOFF_MAX,
+    BACKOFF_JITTER,
+    MAX_ATTEMPTS,
+    RETRY_LIMITS,
+    SKIP_LIMITS,
     PROCESSORS,
     PIPELINE,
 ];
@@ -74,6 +92,7 @@ pub(super) struct Defaults {
     dispatcher: Option<String>,
     queue: Option<String>,
     retry_input: Option<bool>,
+    faults: FaultProperties,
     processors: Option<usize>,
     pipeline: Option<bool>,
 }
@@ -101,6 +120,7 @@ impl Binder<'_> {
             dispatcher: self.name(DISPATCH, &job.properties, place),
             queue: self.name(DISPATCH_QUEUE, &job.properties, place),
             retry_input: self.flag(RETRY_INPUT, &job.properties, place),
+            faults: self.fault_properties(&job.properties, place),
             processors: self.number(PROCESSORS, "threads", &job.properties, place),
             pipeline: self.flag(PIPELINE, &job.properties, place),
         };
@@ -135,6 +155,20 @@ impl Binder<'_> {
             heartbeat: heartbeat.map(seconds),
             checkpoint_bytes: checkpoint_bytes.unwrap_or(limits.checkpoint_bytes),
         }
+    }
+
+    /// Returns the properties of a step for skips and retries.
+    pub(super) fn faults_of(&mut self, step: &Step) -> FaultProperties {
+        self.fault_properties(&step.properties, None)
+            .or(&self.defaults.faults)
+    }
+
+    /// Reports an invalid value.
+    pub(super) fn reject_property(&mut self, name: &str, message: String, span: Span, expected: &str) {
+        let wrong = Diagnostic::error(RUNTIME_PROPERTY, message, span)
+            .label(expected)
+            .help(format!("`{name}` is a property of the runtime"));
+        self.diagnostics.push(wrong);
     }
 
     /// Returns whether the reader and the processor of a step are retried.
@@ -247,7 +281,7 @@ impl Binder<'_> {
 
     /// Returns a runtime property of a job or step: from its properties, whose values are the effective ones, else
     /// from a job parameter or system property.
-    fn runtime_property<'p>(
+    pub(super) fn runtime_property<'p>(
         &'p self,
         name: &str,
         properties: &'p [Property],

@@ -25,6 +25,7 @@ const SERIALIZED_BY_JAVA: &str = "rO0AB";
 const READER: &str = "batch.reader.checkpoint";
 const WRITER: &str = "batch.writer.checkpoint";
 const USER_DATA: &str = "batch.persistent.user.data";
+const SKIPS: &str = "batch.skips.by.class";
 const TERMINATION: &str = "batch.termination";
 const RESTART: &str = "batch.restart.position";
 const ELEMENTS: &str = "batch.parallel.elements";
@@ -57,6 +58,8 @@ pub(crate) struct StepState {
     pub(crate) writer: Option<CheckpointInfo>,
     /// Persistent user data.
     pub(crate) user_data: Option<CheckpointInfo>,
+    /// The skips by class, if the step limits them.
+    pub(crate) skips: Option<CheckpointInfo>,
     /// The end of the job by a `fail`, `end` or `stop` element in a partition of a flow.
     pub(crate) termination: Option<CheckpointInfo>,
     /// The entries of other programs, such as Spring Batch.
@@ -75,6 +78,7 @@ impl StepState {
             (READER, &self.reader),
             (WRITER, &self.writer),
             (USER_DATA, &self.user_data),
+            (SKIPS, &self.skips),
             (TERMINATION, &self.termination),
         ]
         .into_iter()
@@ -105,6 +109,7 @@ impl StepState {
             reader: take(READER)?,
             writer: take(WRITER)?,
             user_data: take(USER_DATA)?,
+            skips: take(SKIPS)?,
             termination: take(TERMINATION)?,
             of_other_program: SPRING_BATCH_ENTRIES.iter().any(|key| entries.contains_key(*key)),
             other_entries: other_entries(entries),

@@ -2,8 +2,10 @@
 //!
 //! Spec: CHUNK-SKIP-01 to CHUNK-SKIP-08, CHUNK-RETRY-01 to CHUNK-RETRY-06, CHUNK-NORB-01 to CHUNK-NORB-05, D-07, D-08
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
+use super::back_off::BackOff;
+use super::class_limits::{ClassLimit, ClassLimits, UsedLimits};
 use crate::artifact::ExceptionFilter;
 use crate::error::BatchError;
 
@@ -17,6 +19,13 @@ pub(crate) struct FaultRules {
     /// Maximum number of retries of a step execution; `None` is unlimited.
     pub(crate) retry_limit: Option<u32>,
     pub(crate) no_rollback: ExceptionFilter,
+    /// Maximum number of skips in the instance, for some classes.
+    pub(crate) skip_limits: ClassLimits,
+    /// Maximum number of retries of a step execution, for some classes.
+    pub(crate) retry_limits: ClassLimits,
+    /// Maximum number of attempts at an item, including the first; `None`: an item that fails in its retry is skipped if possible.
+    pub(crate) max_attempts: Option<u32>,
+    pub(crate) back_off: BackOff,
     /// True if errors of the reader and the processor are retried too.
     pub(crate) retry_input: bool,
     /// True if a retry reads and processes the items again, one by one, instead of keeping them. Spec: JAK-30
@@ -48,13 +57,15 @@ impl FaultRules {
 }
 
 /// The decision of the skip rules on an exception.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Skip {
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Skip<'r> {
     Yes,
     /// It is not skippable.
     No,
     /// It is skippable, but the limit is used up. Spec: CHUNK-SKIP-07
     LimitReached(u32),
+    /// It is skippable, but the limit of its class is used up.
+    ClassLimitReached(&'r ClassLimit),
 }
 
 /// The used part of the limits of a step execution. Not reset by a rollback.
@@ -65,8 +76,12 @@ pub(super) struct Budget {
     pub(super) attempts: u32,
     /// Connections lost since the last commit.
     pub(super) losses: u32,
-    /// The inputs that were retried since the last commit: an interval may contain several.
-    pub(super) retried_inputs: BTreeSet<InputPlace>,
+    /// How often the inputs have failed that were retried since the last commit: an interval may contain several.
+    pub(super) retried_inputs: BTreeMap<InputPlace, u32>,
+    /// How often the results have failed that were retried since the last commit, by their number in the interval.
+    pub(super) retried_results: BTreeMap<usize, u32>,
+    /// The retries by class, if the step limits them.
+    retries_by_class: UsedLimits,
     /// The number of items that are still to be read one by one, after a retry. Spec: JAK-30
     pub(super) one_by_one: usize,
 }
@@ -103,23 +118,42 @@ impl Budget {
 }
 
 impl FaultRules {
-    /// Decides on a skip; `skips` is the number of skips of the step so far.
-    pub(super) fn skip(&self, error: &BatchError, skips: u64) -> Skip {
+    /// Decides on a skip; `skips` is the number of skips of the step so far, `by_class` that of some classes.
+    pub(super) fn skip(&self, error: &BatchError, skips: u64, by_class: &UsedLimits) -> Skip<'_> {
         if !self.skippable.includes(error) {
             return Skip::No;
         }
         match self.skip_limit {
             Some(limit) if skips >= u64::from(limit) => Skip::LimitReached(limit),
-            _ => Skip::Yes,
+            _ => {
+                let used_up = self.skip_limits.used_up(error, by_class);
+                used_up.map_or(Skip::Yes, Skip::ClassLimitReached)
+            }
         }
     }
 
     /// Counts a retry, and returns whether the exception is retried. Spec: CHUNK-RETRY-04, CHUNK-RETRY-05, CHUNK-RETRY-06
     pub(super) fn retry(&self, error: &BatchError, budget: &mut Budget) -> bool {
-        let allowed = self.retry_limit.is_none_or(|limit| budget.retries < limit);
+        let allowed = self.retry_limit.is_none_or(|limit| budget.retries < limit)
+            && self
+                .retry_limits
+                .used_up(error, &budget.retries_by_class)
+                .is_none();
         let retried = allowed && self.retryable.includes(error);
-        budget.retries = budget.retries.saturating_add(u32::from(retried));
+        if retried {
+            budget.retries = budget.retries.saturating_add(1);
+            self.retry_limits.count(error, &mut budget.retries_by_class);
+        }
         retried
+    }
+
+    /// Returns whether an item that has failed `failures` times may be retried, if it fails again and `skip` decides what happens otherwise.
+    pub(super) fn has_attempts(&self, failures: u32, is_again: bool, skip: Skip<'_>) -> bool {
+        match self.max_attempts {
+            Some(most) => failures < most,
+            // A retried item is skipped if possible.
+            None => !is_again || matches!(skip, Skip::No),
+        }
     }
 
     /// Counts a retry of the reader or processor, and returns how the error is retried: as for a write, a failure during the retry is
@@ -127,15 +161,21 @@ impl FaultRules {
     pub(super) fn retry_input(
         &self,
         error: &BatchError,
-        skip: Skip,
+        skip: Skip<'_>,
         place: InputPlace,
         budget: &mut Budget,
     ) -> InputRetry {
-        let is_again = budget.one_by_one > 0 || budget.retried_inputs.contains(&place);
-        if !self.retry_input || (is_again && skip == Skip::Yes) || !self.retry(error, budget) {
+        let failures = budget.retried_inputs.get(&place).copied().unwrap_or(0) + 1;
+        let is_again = budget.one_by_one > 0 || failures > 1;
+        let has_attempts = match skip {
+            // Spec: CHUNK-RETRY-14
+            Skip::LimitReached(_) | Skip::ClassLimitReached(_) if self.max_attempts.is_none() => true,
+            skip => self.has_attempts(failures, is_again, skip),
+        };
+        if !self.retry_input || !has_attempts || !self.retry(error, budget) {
             return InputRetry::No;
         }
-        budget.retried_inputs.insert(place);
+        budget.retried_inputs.insert(place, failures);
         if self.retry_one_by_one && self.keeps_transaction(error) {
             InputRetry::Call
         } else {
@@ -160,6 +200,18 @@ impl FaultRules {
         if let Some(limit) = self.used_up(error, budget) {
             return Some(format!(
                 "it is retryable, but the retry-limit of {limit} is used up"
+            ));
+        }
+        if !self.retryable.includes(error) {
+            // Not a question of limits.
+        } else if let Some(limit) = self.retry_limits.used_up(error, &budget.retries_by_class) {
+            return Some(format!(
+                "it is retryable, but the limit of {} for `{}` in `batch.retry.limits` is used up",
+                limit.limit, limit.class
+            ));
+        } else if let Some(most) = self.max_attempts {
+            return Some(format!(
+                "it is retryable, but all {most} attempts of `batch.retry.max-attempts` are used up"
             ));
         }
         let unused = |limit: Option<u32>, classes: &ExceptionFilter| limit > Some(0) && classes.is_empty();

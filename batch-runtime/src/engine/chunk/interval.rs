@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use super::super::call::{Failure, Interrupt};
 use super::super::elements::CheckpointInterval;
 use super::ahead::{FillRequest, ReadAhead};
+use super::class_limits::UsedLimits;
 use super::{ChunkListeners, ChunkRunner};
 use crate::artifact::FillEnd;
 use crate::checkpoint::CheckpointInfo;
@@ -33,6 +34,8 @@ pub(super) struct Interval<'r, 'l> {
     pub(super) write_skips: usize,
     /// The results that failed writes have skipped.
     pub(super) dropped: usize,
+    /// The skips of the step in its instance by class, including those of this interval, if the step limits them.
+    pub(super) skips_by_class: UsedLimits,
     /// The skips of earlier executions of the step.
     earlier_skips: i64,
     /// The number of written results that are no longer in the buffer.
@@ -120,6 +123,7 @@ impl<'r, 'l> Interval<'r, 'l> {
             process_skips: 0,
             write_skips: 0,
             dropped: 0,
+            skips_by_class: UsedLimits::default(),
             earlier_skips,
             flushed: 0,
             next: 0,
@@ -134,6 +138,12 @@ impl<'r, 'l> Interval<'r, 'l> {
         let before = self.earlier_skips + self.step.counters.skips();
         let here = self.read_skips + self.process_skips + self.write_skips;
         u64::try_from(before).unwrap_or(0) + here as u64
+    }
+
+    /// Returns the number, among all results of the interval, of the one at `index` in the buffer.
+    pub(super) fn number(&self, index: usize) -> usize {
+        // Skipped results were before it, except for those that failed later in an earlier attempt.
+        self.flushed + index + self.dropped
     }
 
     /// Returns the counters after the commit of this interval.
@@ -300,6 +310,9 @@ impl ChunkRunner<'_> {
         )?;
         interval.state.writer = Some(position);
         interval.state.user_data = env.context.persistent_info();
+        if !interval.skips_by_class.is_empty() {
+            interval.state.skips = CheckpointInfo::encode(&interval.skips_by_class).ok();
+        }
         self.ask_algorithm("end_checkpoint", CheckpointAlgorithm::end_checkpoint)?;
         let renewal = env
             .running
@@ -312,6 +325,7 @@ impl ChunkRunner<'_> {
             env.running.renewed(asked);
         }
         self.budget.committed(interval.reads + interval.read_skips);
+        self.skips_by_class = std::mem::take(&mut interval.skips_by_class);
         env.context.set_counters(counters);
         env.context.heartbeat();
         env.events.emit(JobEventKind::ChunkCommitted {

@@ -3,6 +3,8 @@
 //! Spec: Appendix B.2 of the catalogue
 
 mod ahead;
+mod back_off;
+mod class_limits;
 mod faults;
 mod interval;
 mod listeners;
@@ -26,10 +28,13 @@ use crate::observer::JobEventKind;
 use crate::repository::StepState;
 use crate::role::{CheckpointAlgorithm, ItemWriter};
 
+pub(crate) use self::back_off::BackOff;
+pub(crate) use self::class_limits::ClassLimits;
 pub(crate) use self::faults::FaultRules;
 pub(crate) use self::listeners::ChunkListeners;
 
 use self::ahead::{Input, ReadAhead, lock};
+use self::class_limits::UsedLimits;
 use self::faults::Budget;
 use self::interval::{Interval, IntervalEnd, Mode, RolledBack};
 
@@ -49,6 +54,8 @@ pub(crate) struct ChunkRunner<'a> {
     /// Only for the checkpoint policy `custom`.
     algorithm: Option<Box<dyn CheckpointAlgorithm>>,
     budget: Budget,
+    /// The committed skips by class, if the step limits them.
+    skips_by_class: UsedLimits,
     read_progress: ProgressCheck,
 }
 
@@ -89,6 +96,7 @@ impl<'a> ChunkRunner<'a> {
             writer_is_open: false,
             algorithm,
             budget: Budget::default(),
+            skips_by_class: UsedLimits::default(),
             read_progress: ProgressCheck::default(),
         })
     }
@@ -101,12 +109,19 @@ impl<'a> ChunkRunner<'a> {
         mut state: StepState,
         listeners: &mut ChunkListeners<'_>,
     ) -> Result<BodyEnd, Interrupt> {
+        self.restore_skips(&state);
         let opened = self.open(&state);
         let result = opened
             .map_err(Interrupt::from)
             .and_then(|()| self.intervals(step, &mut state, listeners));
         self.close();
         result
+    }
+
+    /// Restores the skips by class, of this execution and of earlier ones.
+    fn restore_skips(&mut self, state: &StepState) {
+        let stored = state.skips.as_ref().and_then(|skips| skips.decode().ok());
+        self.skips_by_class = stored.unwrap_or_default();
     }
 
     fn open(&mut self, state: &StepState) -> Result<(), Failure> {
@@ -248,6 +263,7 @@ impl<'a> ChunkRunner<'a> {
         );
         self.env.context.restore_persistent_info(kept.user_data.clone());
         *state = kept;
+        self.restore_skips(state);
         self.close();
         self.open(state)?;
         Ok(true)
@@ -272,6 +288,7 @@ impl<'a> ChunkRunner<'a> {
             let again = std::mem::replace(&mut mode, Mode::Plain);
             let earlier_skips = self.env.context.earlier_skips();
             let mut interval = Interval::new(tx, again, step, state, listeners, earlier_skips);
+            interval.skips_by_class.clone_from(&self.skips_by_class);
             match self.interval(&mut interval) {
                 Ok(end) => {
                     listeners.after_checkpoint()?;

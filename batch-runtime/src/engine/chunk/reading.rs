@@ -10,6 +10,7 @@ use super::super::bound::Bound;
 use super::super::call::{Failure, call};
 use super::super::elements::BoundChunk;
 use super::ahead::{FailedItem, FillResult, Input, ReadAhead, lock};
+use super::class_limits::{ClassLimit, UsedLimits};
 use super::faults::{Budget, FaultRules, InputCall, InputRetry, Skip};
 use super::interval::{Interval, Mode, RolledBack};
 use super::{ChunkListeners, ChunkRunner, ProgressCheck};
@@ -120,7 +121,9 @@ impl ChunkRunner<'_> {
         let error = Arc::new(error);
         self.env.context.set_exception(Arc::clone(&error));
         interval.listeners.on_read_error(&error)?;
-        let skip = chunk.faults.skip(&error, interval.skips());
+        let skip = chunk
+            .faults
+            .skip(&error, interval.skips(), &interval.skips_by_class);
         let place = (interval.reads + interval.read_skips, InputCall::Read);
         let retry = chunk.faults.retry_input(&error, skip, place, &mut self.budget);
         if retry != InputRetry::No {
@@ -143,6 +146,10 @@ impl ChunkRunner<'_> {
             failure.because_of(chunk.faults.remark_on_input(&error, &self.budget))
         })?;
         interval.read_skips += 1;
+        chunk
+            .faults
+            .skip_limits
+            .count(&error, &mut interval.skips_by_class);
         self.env
             .events
             .skipped(ItemPhase::Read, || chunk.reader.shown(&error));
@@ -190,7 +197,8 @@ impl ChunkRunner<'_> {
     ) -> Result<(), RolledBack> {
         let error = Arc::new(error);
         self.env.context.set_exception(Arc::clone(&error));
-        let skip = self.chunk.faults.skip(&error, interval.skips());
+        let faults = &self.chunk.faults;
+        let skip = faults.skip(&error, interval.skips(), &interval.skips_by_class);
         // The processor has taken the item, so it has to be read again.
         let number = interval.reads + interval.read_skips - self.input().sink.waiting();
         let (rules, place) = (&self.chunk.faults, (number, InputCall::Process));
@@ -204,18 +212,22 @@ impl ChunkRunner<'_> {
             Failure::thrown(self.chunk.last_input(), "process_item", Arc::clone(&error)).because_of(remark)
         })?;
         interval.process_skips += 1;
+        faults.skip_limits.count(&error, &mut interval.skips_by_class);
         self.env.events.skipped(ItemPhase::Process, || shown(&error));
         Ok(())
     }
 }
 
 /// Returns the failure, with the reason, unless the error is skipped.
-pub(super) fn may_skip(skip: Skip, failure: impl FnOnce() -> Failure) -> Result<(), Failure> {
+pub(super) fn may_skip(skip: Skip<'_>, failure: impl FnOnce() -> Failure) -> Result<(), Failure> {
     match skip {
         Skip::Yes => Ok(()),
         Skip::No => Err(failure()),
         Skip::LimitReached(limit) => Err(failure().because(format_args!(
             "it is skippable, but the skip-limit of {limit} is used up"
+        ))),
+        Skip::ClassLimitReached(ClassLimit { class, limit, .. }) => Err(failure().because(format_args!(
+            "it is skippable, but the limit of {limit} for `{class}` in `batch.skip.limits` is used up"
         ))),
     }
 }
@@ -231,6 +243,7 @@ struct ChunkObserver<'w, 'r> {
     /// The items read or skipped since the last commit.
     reads: usize,
     process_skips: &'w mut usize,
+    skips_by_class: &'w mut UsedLimits,
     listeners: &'w mut ChunkListeners<'r>,
     halted: Option<Halted>,
 }
@@ -267,6 +280,7 @@ impl<'w, 'r> ChunkObserver<'w, 'r> {
             budget,
             reads: interval.reads + interval.read_skips + reads,
             process_skips: &mut interval.process_skips,
+            skips_by_class: &mut interval.skips_by_class,
             listeners: &mut *interval.listeners,
             halted: None,
         }
@@ -285,7 +299,7 @@ impl<'w, 'r> ChunkObserver<'w, 'r> {
         let error = Arc::new(error);
         self.env.context.set_exception(Arc::clone(&error));
         self.listeners.on_process_error(&error, item)?;
-        let skip = self.rules.skip(&error, self.skips);
+        let skip = self.rules.skip(&error, self.skips, self.skips_by_class);
         let place = (self.reads - behind, InputCall::Process);
         let retry = self.rules.retry_input(&error, skip, place, self.budget);
         let events = self.env.events;
@@ -297,7 +311,14 @@ impl<'w, 'r> ChunkObserver<'w, 'r> {
                 &mut |listener| listener.on_retry_process_exception(&error, item),
             )?;
             return match retry {
-                InputRetry::Call if !forced && self.budget.pause_before_retry(self.env.worker) => Ok(true),
+                InputRetry::Call
+                    if !forced
+                        && self
+                            .budget
+                            .pause_before_retry(self.rules.back_off, self.env.worker) =>
+                {
+                    Ok(true)
+                }
                 InputRetry::Call if !forced => Err(Halted::Stopped),
                 _ => Err(Halted::Retried),
             };
@@ -307,6 +328,7 @@ impl<'w, 'r> ChunkObserver<'w, 'r> {
             failure.because_of(self.rules.remark_on_input(&error, self.budget))
         })?;
         *self.process_skips += 1;
+        self.rules.skip_limits.count(&error, self.skips_by_class);
         events.skipped(ItemPhase::Process, || self.chunk_processor.shown(&error));
         self.skips += 1;
         let notified = self.listeners.on_skip("on_skip_in_process", &mut |listener| {

@@ -9,16 +9,13 @@ use std::time::Duration;
 use super::super::call::{Failure, call};
 use super::super::threads::Worker;
 use super::ChunkRunner;
-use super::faults::{Budget, Skip};
+use super::back_off::BackOff;
+use super::faults::Budget;
 use super::interval::{Interval, Mode, RolledBack};
 use super::reading::may_skip;
 use crate::context::Activity;
 use crate::error::BatchError;
 use crate::observer::ItemPhase;
-
-/// The number of retries without a pause between two commits; later pauses grow up to the longest.
-const QUICK_RETRIES: u32 = 3;
-const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
 /// A failed call of the writer.
 struct FailedWrite {
@@ -98,7 +95,8 @@ impl ChunkRunner<'_> {
                 continue;
             };
             self.env.context.set_exception(Arc::clone(&thrown.error));
-            let skip = self.chunk.faults.skip(&thrown.error, interval.skips());
+            let faults = &self.chunk.faults;
+            let skip = faults.skip(&thrown.error, interval.skips(), &interval.skips_by_class);
             may_skip(skip, || thrown.failure)?;
             self.drop_item(interval, index, &thrown.error)?;
         }
@@ -193,12 +191,12 @@ impl ChunkRunner<'_> {
             *bad = range.end;
             return Ok(());
         }
-        // A retried item is skipped if possible.
+        let faults = &self.chunk.faults;
         let again = self.budget.one_by_one > 0
             || matches!(&interval.mode, Mode::Retry { items, .. } if interval.flushed + range.start == items.start);
-        let skip = self.chunk.faults.skip(error, interval.skips());
-        let try_retry = !(again && skip != Skip::No);
-        if try_retry && self.chunk.faults.retry(error, &mut self.budget) {
+        let skip = faults.skip(error, interval.skips(), &interval.skips_by_class);
+        let failures = item.map_or(1, |index| self.budget.result_failed(interval.number(index)));
+        if faults.has_attempts(failures, again, skip) && faults.retry(error, &mut self.budget) {
             self.env
                 .events
                 .retried(ItemPhase::Write, || self.chunk.writer.shown(error));
@@ -278,7 +276,9 @@ impl ChunkRunner<'_> {
         }
     }
 
-    fn write_skipped(&self, error: &BatchError) {
+    fn write_skipped(&self, interval: &mut Interval<'_, '_>, error: &BatchError) {
+        let limits = &self.chunk.faults.skip_limits;
+        limits.count(error, &mut interval.skips_by_class);
         self.env
             .events
             .skipped(ItemPhase::Write, || self.chunk.writer.shown(error));
@@ -292,7 +292,7 @@ impl ChunkRunner<'_> {
         error: &BatchError,
     ) -> Result<(), Failure> {
         interval.write_skips += 1;
-        self.write_skipped(error);
+        self.write_skipped(interval, error);
         let items = self.results.items(range.clone());
         interval.listeners.on_skip("on_skip_in_write", &mut |listener| {
             listener.on_skip_in_write(error, &items)
@@ -311,7 +311,7 @@ impl ChunkRunner<'_> {
         error: &BatchError,
     ) -> Result<(), Failure> {
         interval.write_skips += 1;
-        self.write_skipped(error);
+        self.write_skipped(interval, error);
         interval.dropped += 1;
         let items = self.results.items(index..index + 1);
         interval.listeners.on_skip("on_skip_in_write", &mut |listener| {
@@ -379,23 +379,30 @@ impl ChunkRunner<'_> {
     /// Pauses before a retry, to relieve an overloaded system. Returns `false` after a stop request. Spec:
     /// CHUNK-RETRY-16, D-07
     pub(super) fn pause_before_retry(&mut self) -> bool {
-        self.budget.pause_before_retry(self.env.worker)
+        let back_off = self.chunk.faults.back_off;
+        self.budget.pause_before_retry(back_off, self.env.worker)
     }
 }
 
 impl Budget {
-    pub(super) fn pause_before_retry(&mut self, worker: &Worker) -> bool {
-        if let Some(pause) = self.pause() {
+    pub(super) fn pause_before_retry(&mut self, back_off: BackOff, worker: &Worker) -> bool {
+        if let Some(pause) = self.pause(back_off) {
             worker.pause(pause);
         }
         !worker.stop_requested()
     }
 
-    /// Returns the pause before the next attempt; none for the first few since the last commit.
-    fn pause(&mut self) -> Option<Duration> {
+    /// Returns the pause before the next attempt since the last commit.
+    fn pause(&mut self, back_off: BackOff) -> Option<Duration> {
         self.attempts = self.attempts.saturating_add(1);
-        let doublings = self.attempts.checked_sub(QUICK_RETRIES + 1)?.min(10);
-        Some(Duration::from_millis(1 << doublings).min(LONGEST_PAUSE))
+        back_off.pause(self.attempts)
+    }
+
+    /// Counts a failure of the result with this number in its interval, and returns how often it has failed.
+    fn result_failed(&mut self, number: usize) -> u32 {
+        let failures = self.retried_results.entry(number).or_default();
+        *failures += 1;
+        *failures
     }
 
     /// Resets the retry state after the commit of an interval in which so many items were read or skipped.
@@ -404,6 +411,7 @@ impl Budget {
         self.attempts = 0;
         self.losses = 0;
         self.retried_inputs.clear();
+        self.retried_results.clear();
     }
 }
 
@@ -417,11 +425,11 @@ mod tests {
     #[test]
     fn pauses_grow_until_the_next_commit() {
         let mut budget = Budget::default();
-        let mut pauses = |count| -> Vec<_> { (0..count).map(|_| budget.pause()).collect() };
+        let mut pauses = |count| -> Vec<_> { (0..count).map(|_| budget.pause(BackOff::default())).collect() };
         let ms = |ms| Some(Duration::from_millis(ms));
         assert_eq!(pauses(7), [None, None, None, ms(1), ms(2), ms(4), ms(8)]);
         assert_eq!(pauses(20).last(), Some(&ms(1000)));
         budget.committed(0);
-        assert_eq!(budget.pause(), None);
+        assert_eq!(budget.pause(BackOff::default()), None);
     }
 }

@@ -253,6 +253,7 @@ fn overwrite(stored: &mut StepState, state: &StepState) {
     stored.reader.clone_from(&state.reader);
     stored.writer.clone_from(&state.writer);
     stored.user_data.clone_from(&state.user_data);
+    stored.skips.clone_from(&state.skips);
     stored.termination.clone_from(&state.termination);
     stored.other_entries.clone_from(&state.other_entries);
     stored.of_other_program = false;

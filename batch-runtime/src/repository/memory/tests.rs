@@ -87,6 +87,7 @@ fn state(random: &mut Random) -> StepState {
         reader: some(random),
         writer: some(random),
         user_data: some(random),
+        skips: some(random),
         of_other_program: random.is_rare(),
         ..StepState::default()
     }

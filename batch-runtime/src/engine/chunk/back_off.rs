@@ -1,0 +1,106 @@
+//! The pauses before retries.
+//!
+//! Spec: CHUNK-RETRY-16, D-07, FAULT-01
+
+use std::hash::{BuildHasher, RandomState};
+use std::time::Duration;
+
+/// The pauses before the retries between two commits.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct BackOff {
+    /// The number of retries before the first pause.
+    pub(crate) quick: u32,
+    /// The first pause.
+    pub(crate) initial: Duration,
+    /// The factor from each pause to the next.
+    pub(crate) multiplier: f64,
+    pub(crate) max: Duration,
+    /// The part of a pause that is left out at random, at most: 0 for none.
+    pub(crate) jitter: f64,
+}
+
+impl Default for BackOff {
+    /// Relieves an overloaded system, and hardly delays a retry that succeeds.
+    fn default() -> Self {
+        Self {
+            quick: 3,
+            initial: Duration::from_millis(1),
+            multiplier: 2.0,
+            max: Duration::from_secs(1),
+            jitter: 0.0,
+        }
+    }
+}
+
+impl BackOff {
+    /// Returns the pause before an attempt, the first of which has the number 1.
+    pub(super) fn pause(self, attempt: u32) -> Option<Duration> {
+        let before = attempt.checked_sub(self.quick + 1)?;
+        let factor = self.multiplier.powi(i32::try_from(before).unwrap_or(i32::MAX));
+        let longest = self.max.as_secs_f64();
+        let pause = (self.initial.as_secs_f64() * factor).min(longest);
+        let left_out = match self.jitter > 0.0 {
+            true => pause * self.jitter * random(),
+            false => 0.0,
+        };
+        let pause = Duration::try_from_secs_f64(pause - left_out).unwrap_or(self.max);
+        (!pause.is_zero()).then_some(pause)
+    }
+}
+
+/// Returns a random number from 0 to 1.
+#[allow(clippy::cast_precision_loss, reason = "32 bits are exact")]
+fn random() -> f64 {
+    let bits = RandomState::new().hash_one(0) >> 32;
+    bits as f64 / f64::from(u32::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Spec: FAULT-01
+    #[test]
+    fn pauses_grow_up_to_the_longest() {
+        let millis = Duration::from_millis;
+        let exponential = BackOff {
+            quick: 0,
+            initial: millis(100),
+            multiplier: 2.0,
+            max: millis(500),
+            jitter: 0.0,
+        };
+        let pauses = |back_off: BackOff| [1, 2, 3, 4, 9].map(|attempt| back_off.pause(attempt));
+        assert_eq!(
+            pauses(exponential),
+            [100, 200, 400, 500, 500].map(|pause| Some(millis(pause)))
+        );
+        let fixed = BackOff {
+            multiplier: 1.0,
+            ..exponential
+        };
+        assert_eq!(pauses(fixed), [Some(millis(100)); 5]);
+        let none = BackOff {
+            initial: Duration::ZERO,
+            ..exponential
+        };
+        assert_eq!(pauses(none), [None; 5]);
+        assert_eq!(exponential.pause(u32::MAX), Some(millis(500)));
+    }
+
+    /// Spec: FAULT-01
+    #[test]
+    fn jitter_shortens_pauses_at_random() {
+        let back_off = BackOff {
+            quick: 0,
+            initial: Duration::from_secs(100),
+            multiplier: 1.0,
+            max: Duration::from_secs(100),
+            jitter: 0.5,
+        };
+        let pauses: Vec<_> = (0..50).filter_map(|_| back_off.pause(1)).collect();
+        let is_between = |pause: &Duration| (50.0..=100.0).contains(&pause.as_secs_f64());
+        assert!(pauses.iter().all(is_between), "{pauses:?}");
+        assert!(pauses.iter().any(|pause| *pause != pauses[0]), "{pauses:?}");
+    }
+}

@@ -1,0 +1,154 @@
+//! The runtime properties of a job or step for skips and retries.
+//!
+//! Spec: FAULT-01 to FAULT-03
+
+use std::str::FromStr;
+use std::time::Duration;
+
+use batch_xml::model::{ExceptionClasses, Property};
+use batch_xml::{Span, Spanned};
+
+use super::bind::Binder;
+use crate::engine::{BackOff, ClassLimits};
+
+/// In milliseconds.
+pub(super) const BACKOFF_INITIAL: &str = "batch.retry.backoff.initial";
+pub(super) const BACKOFF_MULTIPLIER: &str = "batch.retry.backoff.multiplier";
+/// In milliseconds.
+pub(super) const BACKOFF_MAX: &str = "batch.retry.backoff.max";
+/// From 0 to 1.
+pub(super) const BACKOFF_JITTER: &str = "batch.retry.backoff.jitter";
+pub(super) const MAX_ATTEMPTS: &str = "batch.retry.max-attempts";
+/// Exception classes with their limits.
+pub(super) const RETRY_LIMITS: &str = "batch.retry.limits";
+/// Exception classes with their limits.
+pub(super) const SKIP_LIMITS: &str = "batch.skip.limits";
+
+/// The properties of a job or step.
+#[derive(Clone, Default)]
+pub(super) struct FaultProperties {
+    initial: Option<Duration>,
+    multiplier: Option<f64>,
+    max: Option<Duration>,
+    jitter: Option<f64>,
+    pub(super) max_attempts: Option<u32>,
+    pub(super) retry_limits: Option<ClassLimits>,
+    pub(super) skip_limits: Option<ClassLimits>,
+}
+
+impl FaultProperties {
+    /// Returns those of a step, with the defaults of its job.
+    pub(super) fn or(self, job: &Self) -> Self {
+        Self {
+            initial: self.initial.or(job.initial),
+            multiplier: self.multiplier.or(job.multiplier),
+            max: self.max.or(job.max),
+            jitter: self.jitter.or(job.jitter),
+            max_attempts: self.max_attempts.or(job.max_attempts),
+            retry_limits: self.retry_limits.or_else(|| job.retry_limits.clone()),
+            skip_limits: self.skip_limits.or_else(|| job.skip_limits.clone()),
+        }
+    }
+
+    /// Returns the pauses before retries. If one of the properties is set, the others have the defaults of Spring Batch.
+    pub(super) fn back_off(&self) -> BackOff {
+        let is_set = self.initial.is_some() || self.max.is_some();
+        if !is_set && self.multiplier.is_none() && self.jitter.is_none() {
+            return BackOff::default();
+        }
+        let initial = self.initial.unwrap_or(Duration::from_millis(100));
+        BackOff {
+            quick: 0,
+            initial,
+            multiplier: self.multiplier.unwrap_or(2.0),
+            max: self.max.unwrap_or(Duration::from_secs(30)).max(initial),
+            jitter: self.jitter.unwrap_or(0.0),
+        }
+    }
+}
+
+impl Binder<'_> {
+    /// Reads the properties. `of` is the place of the job, if the values may come from outside.
+    pub(super) fn fault_properties(&mut self, properties: &[Property], of: Option<&Span>) -> FaultProperties {
+        let millis = |number: u64| Duration::from_millis(number);
+        let is_millis = "expected a number of milliseconds";
+        let is_factor = |factor: &f64| (1.0..=1_000.0).contains(factor);
+        let is_part = |part: &f64| (0.0..=1.0).contains(part);
+        FaultProperties {
+            initial: self
+                .parsed(BACKOFF_INITIAL, is_millis, properties, of, |_| true)
+                .map(millis),
+            multiplier: self.parsed(
+                BACKOFF_MULTIPLIER,
+                "expected a number from 1 to 1000",
+                properties,
+                of,
+                is_factor,
+            ),
+            max: self
+                .parsed(BACKOFF_MAX, is_millis, properties, of, |_| true)
+                .map(millis),
+            jitter: self.parsed(
+                BACKOFF_JITTER,
+                "expected a number from 0 to 1",
+                properties,
+                of,
+                is_part,
+            ),
+            max_attempts: self.parsed(
+                MAX_ATTEMPTS,
+                "expected a number of attempts, at least 1",
+                properties,
+                of,
+                |most| *most > 0,
+            ),
+            retry_limits: self.class_limits(RETRY_LIMITS, properties, of),
+            skip_limits: self.class_limits(SKIP_LIMITS, properties, of),
+        }
+    }
+
+    /// Parses a property; `expected` describes the values that `is_valid` accepts.
+    fn parsed<T: FromStr>(
+        &mut self,
+        name: &str,
+        expected: &str,
+        properties: &[Property],
+        of: Option<&Span>,
+        is_valid: impl Fn(&T) -> bool,
+    ) -> Option<T> {
+        let (value, span) = self.runtime_property(name, properties, of)?;
+        let parsed = value.trim().parse().ok().filter(is_valid);
+        if parsed.is_none() {
+            let (message, span) = (format!("invalid value {value:?} for `{name}`"), span.clone());
+            self.reject_property(name, message, span, expected);
+        }
+        parsed
+    }
+
+    fn class_limits(
+        &mut self,
+        name: &str,
+        properties: &[Property],
+        of: Option<&Span>,
+    ) -> Option<ClassLimits> {
+        let (value, span) = self.runtime_property(name, properties, of)?;
+        let span = span.clone();
+        match value.parse::<ClassLimits>() {
+            Ok(limits) => {
+                let classes = limits
+                    .classes()
+                    .map(|class| Spanned::new(class.to_owned(), span.clone()));
+                self.check_exception_classes(&ExceptionClasses {
+                    include: classes.collect(),
+                    ..ExceptionClasses::default()
+                });
+                Some(limits)
+            }
+            Err(problem) => {
+                let expected = "expected exception classes with limits, separated by commas: `io::Error=5, BadRecord=100`";
+                self.reject_property(name, problem, span, expected);
+                None
+            }
+        }
+    }
+}

@@ -1,0 +1,145 @@
+//! The runtime properties for skips and retries: back-off, attempts and limits of classes, an extension.
+
+use batch_runtime::{BatchStatus, JobParameters};
+use insta::assert_snapshot;
+
+use super::artifacts::{refused, restart_with, without_lines};
+use super::faults::{RULES, faulty_job, faulty_stage, lines, run, tree_and_calls};
+
+/// Returns the job with properties of its step.
+fn job_with(properties: &[(&str, &str)], attributes: &str) -> String {
+    let list: String = properties
+        .iter()
+        .map(|(name, value)| format!("<property name=\"{name}\" value=\"{value}\"/>"))
+        .collect();
+    let job = faulty_job("", "TableOut", attributes, RULES);
+    job.replace("<chunk", &format!("<properties>{list}</properties><chunk"))
+}
+
+/// An item is tried as often as the property says, also if it could be skipped; then it is skipped, or the step fails.
+///
+/// Spec: FAULT-02
+#[test]
+fn attempts_at_an_item_are_limited() {
+    let mut text = String::new();
+    for (attempts, faults) in [
+        ("3", "has n2: @Both x2"),
+        ("2", "has n2: @Both x2"),
+        ("3", "has n2: @Retry x2"),
+        ("2", "has n2: @Retry x2"),
+        ("1", "has n2: @Retry x1"),
+        ("2", "has n1: @Retry x1; has n3: @Retry x1"),
+    ] {
+        let stage = faulty_stage(&job_with(
+            &[("batch.retry.max-attempts", attempts)],
+            "commit-interval=\"3\"",
+        ));
+        text += &format!(
+            "== {attempts} {faults}\n{}\n",
+            run(&stage, faults, "4", &["nothing"])
+        );
+        text += &format!("table: {}\n", lines(&stage));
+    }
+    assert_snapshot!(without_lines(&text));
+}
+
+/// With `batch.retry.input`, the attempts of a reader or processor are limited too.
+///
+/// Spec: FAULT-02
+#[test]
+fn attempts_at_a_read_are_limited() {
+    for (faults, status) in [
+        ("read 2: Both x2", BatchStatus::Completed),
+        ("process 2: Retry x2", BatchStatus::Completed),
+        ("process 2: Retry x3", BatchStatus::Failed),
+    ] {
+        let properties = [("batch.retry.max-attempts", "3"), ("batch.retry.input", "true")];
+        let stage = faulty_stage(&job_with(&properties, "commit-interval=\"3\""));
+        let execution = stage.start("job", [("faults", faults), ("items", "3")]);
+        let step = &stage.operator().step_executions(execution).unwrap()[0];
+        assert_eq!((step.status, step.counters.skips()), (status, 0), "{faults}");
+    }
+}
+
+/// Skips of a class are counted over the executions of the instance, those of others are not limited.
+///
+/// Spec: FAULT-03
+#[test]
+fn skips_are_limited_by_class() {
+    let mut text = String::new();
+    let stage = faulty_stage(&job_with(
+        &[("batch.skip.limits", "Skip=2, Both=0")],
+        "commit-interval=\"1\"",
+    ));
+    let faults = "read 2: Skip; process 3: SoftSkip; read 4: Skip; has n6: Fatal";
+    let first = stage.start("job", [("faults", faults), ("items", "8")]);
+    text += &tree_and_calls(&stage, first, &["nothing"]);
+    let second = restart_with(&stage, first, [("faults", "read 7: Skip")]);
+    text += &tree_and_calls(&stage, second, &["nothing"]);
+    assert_snapshot!(without_lines(&text));
+}
+
+/// Retries of a class are counted for a step execution.
+///
+/// Spec: FAULT-03
+#[test]
+fn retries_are_limited_by_class() {
+    let stage = faulty_stage(&job_with(
+        &[("batch.retry.limits", "Retry=1")],
+        "commit-interval=\"1\"",
+    ));
+    assert_snapshot!(without_lines(&run(
+        &stage,
+        "has n1: @Both x1; has n2: @Retry x1; has n3: @Retry x1",
+        "4",
+        &["nothing"]
+    )));
+}
+
+/// A pause ends when the job is stopped.
+///
+/// Spec: FAULT-01
+#[test]
+fn a_stop_ends_a_pause() {
+    let hour = [
+        ("batch.retry.backoff.initial", "3600000"),
+        ("batch.retry.backoff.max", "3600000"),
+    ];
+    let stage = faulty_stage(&job_with(&hour, "commit-interval=\"1\""));
+    let operator = stage.operator();
+    let execution = operator
+        .start("job", [("faults", "has n2: @Retry x1"), ("items", "3")])
+        .unwrap();
+    let is_paused = || {
+        let steps = operator.step_executions(execution).unwrap();
+        steps.first().is_some_and(|step| step.counters.commits == 1)
+    };
+    while !is_paused() {
+        std::thread::yield_now();
+    }
+    operator.stop(execution).unwrap();
+    assert_eq!(operator.wait(execution).unwrap().status, BatchStatus::Stopped);
+}
+
+/// Invalid values are errors with their places; a misspelt class is a warning.
+///
+/// Spec: FAULT-01, FAULT-02, FAULT-03
+#[test]
+fn invalid_values_are_rejected() {
+    let properties = [
+        ("batch.retry.backoff.initial", "1s"),
+        ("batch.retry.backoff.multiplier", "0.5"),
+        ("batch.retry.backoff.jitter", "2"),
+        ("batch.retry.max-attempts", "0"),
+        ("batch.retry.limits", "Retry"),
+        ("batch.skip.limits", "Skip=many"),
+    ];
+    let stage = faulty_stage(&job_with(&properties, ""));
+    assert_snapshot!(refused(&stage, "job", JobParameters::new()));
+    let misspelt = faulty_stage(&job_with(&[("batch.skip.limits", "Skop=1")], ""));
+    let warnings = misspelt.operator().check("job", JobParameters::new()).unwrap();
+    assert!(
+        warnings.iter().any(|one| one.message.contains("`Skop`")),
+        "{warnings:?}"
+    );
+}
