@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-use batch_runtime::parameters::{JavaValue, JobParameter};
+use batch_runtime::parameters::JobParameter;
 use batch_runtime::{JobParameters, ParameterValue};
 use clap::Args;
 
@@ -130,10 +130,7 @@ pub(crate) fn parameter(text: &str) -> Result<(String, JobParameter), String> {
             ParameterValue::Secret(reference.map_err(|error| format!("parameter `{name}`: {error}"))?)
         }
         "null" => ParameterValue::Null(value.parse()?),
-        class if class.contains('.') => ParameterValue::Java(JavaValue {
-            class: class.to_owned(),
-            text: value.to_owned(),
-        }),
+        class if class.contains('.') => ParameterValue::of_class(class.trim(), value),
         other => {
             return Err(format!(
                 "unknown type `{other}`: expected string, long, double, date, secret, null or a class of Java such as \
@@ -165,6 +162,8 @@ pub(crate) fn format_parameter(name: &str, parameter: &JobParameter) -> String {
 
 #[cfg(test)]
 mod tests {
+    use batch_runtime::parameters::JavaValue;
+
     use super::*;
     use batch_runtime::Timestamp;
     use batch_runtime::parameters::ParameterType;
@@ -200,6 +199,13 @@ mod tests {
                 true,
             ),
             ("f(x)(long)=5", "f(x)", ParameterValue::Long(5), true),
+            ("n(java.lang.Long )=5", "n", ParameterValue::Long(5), true),
+            (
+                "s(java.lang.String)=a",
+                "s",
+                ParameterValue::String("a".into()),
+                true,
+            ),
             (
                 "-d(java.time.LocalDate)=2026-11-20",
                 "d",

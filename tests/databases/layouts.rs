@@ -5,7 +5,9 @@ use std::path::Path;
 
 use batch_runtime::parameters::JavaValue;
 use batch_runtime::repository::{ExecutionFilter, MigrationStatus, RepositoryLayout, RepositoryUrl};
-use batch_runtime::{BatchRuntime, BatchStatus, JobOperator, JobParameters, ParameterValue, Timestamp};
+use batch_runtime::{
+    BatchRuntime, BatchStatus, JobInstanceId, JobOperator, JobParameters, ParameterValue, Timestamp,
+};
 use batch_tests::database::{Database, Place};
 use tempfile::TempDir;
 
@@ -222,6 +224,50 @@ fn parameters_that_a_layout_lacks_are_rejected() {
                 .is_empty()
         );
     }
+}
+
+/// A program that opens the tables of Spring Batch may find times as text, which its driver writes with `date_class=TEXT`.
+///
+/// Spec: REPO-13, REPO-87
+#[test]
+fn times_that_are_texts_are_rejected() {
+    let (folder, place) = place_in(Database::Sqlite, RepositoryLayout::V5);
+    let operator = operator(folder.path(), place.url()).unwrap();
+    let launched = operator
+        .launch("job", JobParameters::from([("to", "1")]))
+        .unwrap();
+    operator.wait(launched).unwrap();
+    let text = "UPDATE BATCH_JOB_EXECUTION SET CREATE_TIME = '2026-11-25 09:00:00.123'";
+    place.connect().execute(text).unwrap();
+    let error = operator.job_execution(launched).unwrap_err().to_string();
+    assert!(
+        error.contains("the time `2026-11-25 09:00:00.123` is stored as text"),
+        "{error}"
+    );
+}
+
+/// An exported instance of Spring Batch is imported, whatever its serializer; it is not resumed.
+///
+/// Spec: REPO-69, REPO-90
+#[test]
+fn an_instance_with_contexts_of_java_is_imported() {
+    let (folder, place) = place_in(Database::Sqlite, RepositoryLayout::V5);
+    let operator = operator(folder.path(), place.url()).unwrap();
+    let given = JobParameters::from([("to", "9")]).with_non_identifying("fails-at", "5");
+    let failed = operator.launch("job", given.clone()).unwrap();
+    assert_eq!(operator.wait(failed).unwrap().status, BatchStatus::Failed);
+    for table in ["JOB", "STEP"] {
+        let java = format!(
+            "UPDATE BATCH_{table}_EXECUTION_CONTEXT SET SHORT_CONTEXT = 'rO0ABXNyABFqYXZhLnV0aWwuSGFzaE1hcA=='"
+        );
+        place.connect().execute(&java).unwrap();
+    }
+    let line = operator.export(JobInstanceId(1)).unwrap().unwrap();
+    let (elsewhere, other) = place_in(Database::Sqlite, RepositoryLayout::V6);
+    let operator = self::operator(elsewhere.path(), other.url()).unwrap();
+    operator.import(&line).unwrap();
+    let error = operator.launch("job", given).unwrap_err().to_string();
+    assert!(error.contains("was serialized by Java"), "{error}");
 }
 
 /// Spring Batch 6 inserts a step with its creation only, and may die before it writes another time.

@@ -119,6 +119,18 @@ fn incompatible_tables_are_rejected() {
 
         let (_folder, place) = new_place(database);
         build(place.url()).unwrap();
+        place
+            .connect()
+            .execute("DROP TABLE BATCH_JOB_EXECUTION_PARAMS")
+            .unwrap();
+        let error = build(place.url()).err().unwrap();
+        assert!(
+            error.contains("its table BATCH_JOB_EXECUTION_PARAMS is missing"),
+            "{database:?}: {error}"
+        );
+
+        let (_folder, place) = new_place(database);
+        build(place.url()).unwrap();
         let newer = "INSERT INTO __diesel_schema_migrations (version) VALUES ('0000000000999')";
         place.connect().execute(newer).unwrap();
         let error = build(place.url()).err().unwrap();

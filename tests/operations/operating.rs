@@ -419,7 +419,7 @@ fn tables_are_inspected_and_created() {
     );
     assert_eq!(
         ends(0, folder.path(), &["db", "status"]).0,
-        "`sqlite://batch.db` is up to date\n"
+        "`sqlite://batch.db` is up to date, in the layout of Spring Batch 4.3\n"
     );
     sqlite::open(&folder.path().join("batch.db"))
         .batch_execute("DROP TABLE BATCH_JOB_INSTANCE_LEASE; DELETE FROM __diesel_schema_migrations WHERE version LIKE '%431'")
@@ -489,7 +489,11 @@ fn tables_created_by_hand_are_used() {
             "{layout}: {out}"
         );
         ends_there(0, &["db", "migrate"]);
-        ends_there(0, &["db", "status"]);
+        let out = ends_there(0, &["db", "status"]);
+        assert!(
+            out.ends_with(&format!("in the layout of Spring Batch {layout}\n")),
+            "{out}"
+        );
         ends_there(0, &["start", "works"]);
     }
     let (help, _) = ends(0, folder().path(), &["db", "export-schema", "--help"]);

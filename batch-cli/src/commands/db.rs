@@ -33,7 +33,7 @@ enum Action {
     /// Keeps all values and recomputes the keys of instances. Stop all programs that use the repository first. If it fails, nothing has
     /// changed on SQLite and PostgreSQL; on MySQL and MariaDB, run it again.
     Upgrade(Upgrade),
-    /// Prints the statements that create the tables
+    /// Prints the statements that create the tables, in the layout that the URL names
     ///
     /// The statements do not record that they were run. After they were run by hand, `db status` reports "not up to date"
     /// until `db migrate`, or the first start, has found the tables and recorded them.
@@ -41,7 +41,7 @@ enum Action {
         /// Database to print them for [default: that of --repository]
         #[arg(long, value_enum)]
         database: Option<Database>,
-        /// Prints the statements that upgrade tables of this version of Spring Batch instead
+        /// Prints the statements that upgrade tables of this version of Spring Batch to 4.3 instead; `db upgrade` converts them to 5 or 6
         #[arg(long, value_enum, value_name = "VERSION")]
         upgrade_from: Option<Version>,
     },
@@ -211,7 +211,11 @@ impl Write for Backup {
             None => self.create().map_err(|error| self.named(&error))?,
         };
         let written = file.write(bytes).map_err(|error| self.named(&error));
-        self.file = Some(file);
+        match written {
+            Ok(_) => self.file = Some(file),
+            // A part of a backup is none.
+            Err(_) => drop(std::fs::remove_file(&self.path)),
+        }
         written
     }
 
@@ -225,7 +229,10 @@ impl Write for Backup {
 fn print_status(url: &RepositoryUrl) -> Result<ExitCode, CliError> {
     match url.migration_status()? {
         MigrationStatus::UpToDate => {
-            outln!("`{url}` is up to date");
+            match url.layout()? {
+                Some(layout) => outln!("`{url}` is up to date, in the layout of Spring Batch {layout}"),
+                None => outln!("`{url}` is up to date"),
+            }
             return Ok(ExitCode::SUCCESS);
         }
         MigrationStatus::Pending(missing) => {

@@ -178,6 +178,16 @@ impl ParameterValue {
         value.unwrap_or_else(|| Self::java(class, text))
     }
 
+    /// Creates the value that Spring Batch 5 and 6 store with a class of Java: one of the other variants for their classes
+    /// (`java.lang.Long` is [`Long`](Self::Long)), else [`Java`](Self::Java).
+    pub fn of_class(class: &str, text: impl Into<String>) -> Self {
+        match Self::of_typed(class, Some(text.into())) {
+            // Only stored values can be references to secrets.
+            Self::Secret(reference) => Self::String(reference.to_stored()),
+            value => value,
+        }
+    }
+
     fn java(class: &str, text: String) -> Self {
         Self::Java(JavaValue {
             class: class.to_owned(),
@@ -426,8 +436,9 @@ impl JobParameters {
                 ParameterValue::Java(value) => {
                     if let Some(layout) = layout.filter(|layout| !layout.has_typed_parameters()) {
                         return reject(format!(
-                            "the layout of Spring Batch {layout} has no parameters of type `{}`, or not with the text `{}`",
-                            value.class, value.text
+                            "the layout of Spring Batch {layout} has no parameters of type `{}`: use a text, or convert the tables by \
+                             `db upgrade`",
+                            value.class
                         ));
                     }
                     check_text(name, "type", &value.class, MAX_NAME)?;

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::context_json::ContextError;
 use super::{JobState, StoredContext};
 use crate::clock::Timestamp;
 use crate::execution::{JobInstance, StepCounters};
@@ -193,11 +194,14 @@ impl ArchivedExecution {
             })
     }
 
-    /// Returns whether its context contains states of parallel elements, or cannot be read.
+    /// Returns whether its context contains states of parallel elements, or may contain some. One that Java has serialized is of Spring Batch.
     pub(crate) fn keeps_elements(&self) -> bool {
-        self.context.as_ref().is_some_and(|context| {
-            JobState::decode(context.text()).map_or(true, |state| !state.elements.is_empty())
-        })
+        self.context
+            .as_ref()
+            .is_some_and(|context| match JobState::decode(context.text()) {
+                Ok(state) => !state.elements.is_empty(),
+                Err(error) => !matches!(error, ContextError::Java),
+            })
     }
 
     pub(crate) fn job_parameters(&self) -> JobParameters {

@@ -2,7 +2,7 @@
 
 use std::error::Error;
 
-use crate::error::one_line;
+use crate::error::{error_chain, one_line};
 use crate::ids::JobExecutionId;
 
 type Source = Box<dyn Error + Send + Sync>;
@@ -39,7 +39,7 @@ pub enum RepositoryError {
         problem: Source,
     },
     /// A statement failed.
-    #[error("failed to {action}: {}", one_line(&source.to_string()))]
+    #[error("failed to {action}: {}", one_line(&error_chain(&**source)))]
     Database {
         /// The action, to complete "failed to".
         action: &'static str,

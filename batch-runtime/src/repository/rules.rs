@@ -66,7 +66,10 @@ pub(crate) fn running_without_lease(
     let open = newest.filter(|newest| !newest.status.is_final() && lease_is_for != Some(newest.id))?;
     Some(ClaimError::Running {
         execution: open.id,
-        owner: "another program that keeps no lease, such as Spring Batch".into(),
+        owner: format!(
+            "another program that keeps no lease, such as Spring Batch; if its process is dead, `recover --declare-dead {}` closes it",
+            open.id
+        ),
     })
 }
 

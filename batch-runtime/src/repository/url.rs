@@ -94,9 +94,22 @@ impl RepositoryUrl {
         }
         Ok(match missing_migrations(&self.0)? {
             None => MigrationStatus::Absent,
-            Some(missing) if missing.is_empty() => MigrationStatus::UpToDate,
-            Some(missing) => MigrationStatus::Pending(missing),
+            Some((_, missing)) if missing.is_empty() => MigrationStatus::UpToDate,
+            Some((_, missing)) => MigrationStatus::Pending(missing),
         })
+    }
+
+    /// Returns the layout of the tables; `None` if there are none. Changes nothing.
+    ///
+    /// # Errors
+    /// As [`migration_status`](Self::migration_status).
+    ///
+    /// Spec: REPO-87
+    pub fn layout(&self) -> Result<Option<RepositoryLayout>, RepositoryError> {
+        if self.database() == DatabaseKind::Memory {
+            return Ok(None);
+        }
+        Ok(missing_migrations(&self.0)?.map(|(layout, _)| layout))
     }
 
     /// Reports what a conversion to another layout would change, and what blocks it. Changes nothing. `zone` is that of

@@ -109,8 +109,8 @@ mod calendar {
 #[cfg(feature = "sqlite")]
 mod sqlite {
     use diesel::serialize::IsNull;
-    use diesel::sql_types::BigInt;
-    use diesel::sqlite::Sqlite;
+    use diesel::sql_types::{BigInt, Text};
+    use diesel::sqlite::{Sqlite, SqliteType};
 
     use super::*;
 
@@ -123,6 +123,15 @@ mod sqlite {
 
     impl FromSql<BigInt, Sqlite> for DbTimestamp {
         fn from_sql(value: diesel::sqlite::SqliteValue<'_, '_, '_>) -> deserialize::Result<Self> {
+            // SQLite would read the year of a text, as a number.
+            if value.value_type() == Some(SqliteType::Text) {
+                let text = <String as FromSql<Text, Sqlite>>::from_sql(value)?;
+                return Err(format!(
+                    "the time `{text}` is stored as text: remove `date_class=TEXT` from the JDBC URL of the program that wrote it, and \
+                     convert such times to milliseconds since 1970"
+                )
+                .into());
+            }
             FromSql::<BigInt, Sqlite>::from_sql(value).map(Self)
         }
     }

@@ -192,6 +192,13 @@ impl Catalog {
         if !self.has_table("BATCH_JOB_INSTANCE") {
             return Ok(None);
         }
+        // A creation that was interrupted has no later table.
+        let has_parameters = ["BATCH_JOB_EXECUTION_PARAMS", "BATCH_JOB_PARAMS"];
+        if self.has_table("BATCH_STEP_EXECUTION") && !has_parameters.iter().any(|table| self.has_table(table))
+        {
+            let table = prefix.rename("BATCH_JOB_EXECUTION_PARAMS");
+            return Err(format!("its table {table} is missing"));
+        }
         let has_all = |columns: &[&str]| columns.iter().all(|column| self.has_column(column));
         let age = if has_all(&["BATCH_JOB_EXECUTION.JOB_CONFIGURATION_LOCATION"])
             || !self.has_table("BATCH_JOB_EXECUTION")
@@ -239,17 +246,19 @@ impl Migrations {
         Ok(self.missing(connection, catalog)?.is_empty())
     }
 
-    /// Returns the names of the missing migrations; `None` if there are no tables. Changes nothing.
+    /// Returns the layout of the tables, and the names of the missing migrations; `None` if there are no tables. Changes nothing.
     pub(super) fn names_of_missing<DB: Backend, C: MigrationHarness<DB>>(
         &self,
         connection: &mut Session<C>,
         catalog: &Catalog,
-    ) -> Result<Option<Vec<String>>, Failure> {
+    ) -> Result<Option<(RepositoryLayout, Vec<String>)>, Failure> {
         if !catalog.has_table("BATCH_JOB_INSTANCE") {
             return Ok(None);
         }
         let missing = self.missing(connection, catalog)?;
-        Ok(Some(missing.iter().map(|step| step.name.to_string()).collect()))
+        let names = missing.iter().map(|step| step.name.to_string()).collect();
+        let layout = catalog.layout_or(connection.settings().wanted_layout);
+        Ok(layout.map(|layout| (layout, names)))
     }
 
     /// Runs the missing migrations. The caller ensures that no other process does so at the same time.

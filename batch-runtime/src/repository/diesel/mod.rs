@@ -199,7 +199,9 @@ pub(crate) fn layout_of(url: &str) -> RepositoryLayout {
 }
 
 /// Returns the names of the migrations that opening `url` would run; `None` if there is no repository yet. Changes nothing.
-pub(crate) fn missing_migrations(url: &str) -> Result<Option<Vec<String>>, RepositoryError> {
+pub(crate) fn missing_migrations(
+    url: &str,
+) -> Result<Option<(RepositoryLayout, Vec<String>)>, RepositoryError> {
     let database = database_of(url)?;
     let (url, settings) = settings(url, database, &TimeZone::UTC)?;
     match database {

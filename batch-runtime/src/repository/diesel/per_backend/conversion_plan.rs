@@ -12,6 +12,7 @@ use super::parameters::{PAGE, parameters_of};
 use super::rows::ExecutionRow;
 use super::schema::{job_execution, job_instance, job_params, launch, step_execution, typed_params, worker};
 use super::{Connection, Db, Work, rejected};
+use crate::clock::Timestamp;
 use crate::execution::JobExecution;
 use crate::parameters::{JobParameters, ParameterValue};
 use crate::repository::conversion::LayoutConversion;
@@ -94,18 +95,23 @@ fn add_open_work(connection: &mut Connection, plan: &mut LayoutConversion) -> Wo
     let open = executions!().filter(job_execution::status.eq_any(OPEN));
     let open: Vec<JobExecution> = load_executions!(open, connection)?;
     for execution in open {
+        let id = execution.id;
         plan.add_obstacle(format!(
-            "job execution {} of `{}` is {}: stop it, or close it by `recover`",
-            execution.id, execution.job_name, execution.status
+            "job execution {id} of `{}` is {}: stop it; if its process is dead, close it by `recover`, one of Spring Batch by \
+             `recover --declare-dead {id}`",
+            execution.job_name, execution.status
         ));
     }
     let now: i64 = diesel::select(Db::now()).get_result(connection)?;
-    let workers: Vec<String> = worker::table
+    let workers: Vec<(String, i64)> = worker::table
         .filter(worker::expires_at.ge(now))
-        .select(worker::worker_name)
+        .select((worker::worker_name, worker::expires_at))
         .load(connection)?;
-    for worker in workers {
-        plan.add_obstacle(format!("worker {worker} is running: stop it"));
+    for (worker, expires) in workers {
+        plan.add_obstacle(format!(
+            "worker {worker} is registered: stop it; if it is dead, its registration expires at {}",
+            Timestamp(expires)
+        ));
     }
     let launches: Vec<i64> = launch::table
         .filter(launch::is_open.is_not_null())

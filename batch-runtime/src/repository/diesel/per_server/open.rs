@@ -61,7 +61,7 @@ pub(in crate::repository::diesel) fn connect_to(
 pub(in crate::repository::diesel) fn missing_migrations(
     url: &str,
     settings: SessionSettings,
-) -> Result<Option<Vec<String>>, RepositoryError> {
+) -> Result<Option<(RepositoryLayout, Vec<String>)>, RepositoryError> {
     let (_, mut connection, found) = connect(url, settings, &Owner::new(None, 0))?;
     Db::MIGRATIONS
         .names_of_missing(&mut connection, &found)

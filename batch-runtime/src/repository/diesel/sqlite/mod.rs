@@ -129,7 +129,7 @@ pub(super) fn convert(
 pub(super) fn missing_migrations(
     url: &str,
     settings: SessionSettings,
-) -> Result<Option<Vec<String>>, RepositoryError> {
+) -> Result<Option<(RepositoryLayout, Vec<String>)>, RepositoryError> {
     let database = SqliteDatabase::from_url(url)?;
     // Connecting would create the file.
     if !database.file.as_ref().is_some_and(|file| file.path().exists()) {
@@ -367,7 +367,7 @@ impl SqliteDatabase {
                 _ => {
                     return Err(reject(format!(
                         "unknown option `{option}`; known: `synchronous=full|normal`, `file_mode=MODE`, \
-                         `table_prefix=NAME_`"
+                         `table_prefix=NAME_`, `layout=4.3|5|6`, `max_varchar_length=CHARACTERS`"
                     )));
                 }
             }

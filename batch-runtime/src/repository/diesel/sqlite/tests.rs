@@ -70,7 +70,10 @@ fn looking_for_a_repository_waits_for_the_file_lock() {
             .unwrap();
     }
     holder.batch_execute("COMMIT").unwrap();
-    assert_eq!(looking.join().unwrap().unwrap(), Some(Vec::new()));
+    assert_eq!(
+        looking.join().unwrap().unwrap(),
+        Some((RepositoryLayout::V4_3, Vec::new()))
+    );
 }
 
 /// A file that was moved away is neither replaced by an empty one nor confused with another one that takes its place.
