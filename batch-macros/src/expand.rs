@@ -150,6 +150,7 @@ fn method_signature(row: &Method) -> TokenStream {
     let params = match row.shape {
         Shape::Open => quote!(, checkpoint: ::core::option::Option<&#runtime::CheckpointInfo>),
         Shape::Timeout => quote!(, timeout: i32),
+        Shape::Judge => quote!(, failed: &#runtime::FailedItem<'_>),
         Shape::Decide => quote!(, steps: &#runtime::StepsBefore<'_>),
         Shape::AnalyzeStatus => quote!(, batch_status: #runtime::BatchStatus, status: &str),
         Shape::Analyze => quote!(, data: #runtime::CollectorData),
@@ -174,7 +175,7 @@ fn result(row: &Method) -> TokenStream {
     match row.shape {
         Shape::Checkpoint => quote!(#runtime::CheckpointInfo),
         Shape::Text | Shape::Decide => quote!(::std::string::String),
-        Shape::Flag => quote!(bool),
+        Shape::Flag | Shape::Judge => quote!(bool),
         Shape::Count => quote!(::core::option::Option<u64>),
         Shape::Timeout => quote!(i32),
         Shape::Plan => quote!(#runtime::PartitionPlan),
@@ -195,6 +196,7 @@ fn declaration(kind: ParamKind) -> (Ident, TokenStream) {
         ParamKind::BatchStatus => ("batch_status", quote!(#runtime::BatchStatus)),
         ParamKind::Seconds => ("timeout", quote!(i32)),
         ParamKind::Steps => ("steps", quote!(&[#runtime::StepExecution])),
+        ParamKind::Failed => ("failed", quote!(&#runtime::FailedItem<'_>)),
     };
     (format_ident!("{name}"), ty)
 }
@@ -232,6 +234,11 @@ fn adapters(method: &ArtifactMethod, artifact: &Artifact) -> Vec<TokenStream> {
         Shape::Timeout => {
             let bound = bind_params(method);
             let call = value(method, quote!(self, timeout));
+            vec![quote!(#bound #call)]
+        }
+        Shape::Judge => {
+            let bound = bind_params(method);
+            let call = value(method, quote!(self, failed));
             vec![quote!(#bound #call)]
         }
         Shape::Decide => vec![decide(method)],

@@ -60,7 +60,7 @@ pub(crate) fn parameters(row: &Method, signature: &Signature, errors: &mut Error
         .collect();
     let (least, most) = match row.shape {
         Shape::Notice(kinds) => (kinds.len(), kinds.len()),
-        Shape::Open | Shape::Process | Shape::Timeout | Shape::Analyze => (1, 1),
+        Shape::Open | Shape::Process | Shape::Timeout | Shape::Judge | Shape::Analyze => (1, 1),
         Shape::Write | Shape::AnalyzeStatus => (1, 2),
         Shape::Decide => (0, 1),
         _ => (0, 0),
@@ -131,6 +131,7 @@ fn by_shape<'a>(row: &Method, types: &[&'a Type]) -> Result<Parameters, &'a Type
         Shape::AnalyzeStatus => event(&[ParamKind::BatchStatus, ParamKind::Status], types),
         Shape::Decide => event(&[ParamKind::Steps], types),
         Shape::Timeout => event(&[ParamKind::Seconds], types),
+        Shape::Judge => event(&[ParamKind::Failed], types),
         Shape::Notice(kinds) => event(kinds, types),
         _ => Ok(Parameters::None),
     }
@@ -152,6 +153,7 @@ fn binding(kind: ParamKind, ty: &Type) -> Option<ParamBinding> {
         ParamKind::BatchStatus => as_written(is_named(ty, "BatchStatus")),
         ParamKind::Seconds => as_written(is_named(ty, "i32")),
         ParamKind::Steps => as_written(items_type(ty).is_some_and(|step| is_named(&step, "StepExecution"))),
+        ParamKind::Failed => as_written(reference_to(ty).is_some_and(|ty| is_named(ty, "FailedItem"))),
         ParamKind::Item(_) => item(ty, ty),
         ParamKind::Result => item(option_of(ty)?, ty),
         ParamKind::List => list(ty),

@@ -259,6 +259,18 @@ fn checkpoint_algorithm() {
     }));
 }
 
+/// Spec: FAULT-04
+#[test]
+fn skip_policy() {
+    insta::assert_snapshot!(expand(quote! {
+        #[skip_policy]
+        impl Sample {
+            #[should_skip]
+            fn should_skip(&mut self, failed: &FailedItem<'_>) -> bool { failed.skips() < 5 }
+        }
+    }));
+}
+
 /// Spec: LISTEN-CKPT-01 to LISTEN-CKPT-03
 #[test]
 fn checkpoint_listener() {

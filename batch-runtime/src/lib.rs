@@ -180,8 +180,8 @@ pub mod worker;
 
 #[doc(inline)]
 pub use artifact::{
-    BatchArtifact, BatchArtifactLoader, BatchException, ChunkItems, LoadedArtifact, PartitionPlan,
-    artifact_loader,
+    BatchArtifact, BatchArtifactLoader, BatchException, ChunkItems, FailedItem, LoadedArtifact,
+    PartitionPlan, artifact_loader,
 };
 pub use batch_xml as xml;
 pub use batch_xml::Dialect;

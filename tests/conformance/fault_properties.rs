@@ -1,9 +1,11 @@
 //! The runtime properties for skips and retries: back-off, attempts and limits of classes, an extension.
 
-use batch_runtime::{BatchStatus, JobParameters};
+use batch_runtime::prelude::*;
+use batch_runtime::{BatchStatus, FailedItem, JobParameters};
+use batch_tests::stage::say;
 use insta::assert_snapshot;
 
-use super::artifacts::{refused, restart_with, without_lines};
+use super::artifacts::{calls, refused, restart_with, without_lines};
 use super::faults::{RULES, faulty_job, faulty_stage, lines, run, tree_and_calls};
 
 /// Returns the job with properties of its step.
@@ -94,6 +96,79 @@ fn retries_are_limited_by_class() {
         "4",
         &["nothing"]
     )));
+}
+
+/// Skips results with these texts, and records what it is asked.
+#[derive(BatchArtifact)]
+struct Chosen {
+    #[batch_property(name = "chosen")]
+    chosen: String,
+    #[batch_property(name = "log")]
+    log: String,
+}
+
+#[skip_policy]
+impl Chosen {
+    #[should_skip]
+    fn should_skip(&mut self, failed: &FailedItem<'_>) -> Result<bool, BatchError> {
+        let read = failed.item::<u64>().map(u64::to_string);
+        let item = read.or_else(|| failed.item::<String>().cloned());
+        let (phase, error, skips) = (failed.phase(), failed.error(), failed.skips());
+        say(&self.log, format!("asked {phase:?} {error} {item:?} {skips}"));
+        if error.to_string().contains("Fatal") {
+            return Err(BatchError::msg("the policy failed"));
+        }
+        let is_chosen = |item: String| self.chosen.split(' ').any(|chosen| chosen == item);
+        // A list, or a read.
+        Ok(item.is_none_or(is_chosen))
+    }
+}
+
+/// A policy decides with the item in place of classes; the skip-limit applies; its error fails the step.
+///
+/// Spec: FAULT-04
+#[test]
+fn a_policy_decides_what_is_skipped() {
+    let mut text = String::new();
+    for (writer, attributes, faults) in [
+        ("TableOut", "", "read 1: Skip; process 2: Skip; has n4: @Skip"),
+        ("Out", "", "has n4: Skip"),
+        ("TableOut", "", "process 3: Skip"),
+        ("TableOut", "skip-limit=\"1\"", "process 2: Skip; process 5: Skip"),
+        ("TableOut", "", "process 2: Fatal"),
+    ] {
+        let job = faulty_job(
+            "",
+            writer,
+            &format!("commit-interval=\"6\" chunk-size=\"6\" {attributes}"),
+            "",
+        );
+        let properties = r#"<properties><property name="batch.skip.policy" value="Chosen"/><property name="chosen" value="2 n4 5"/></properties>"#;
+        let stage = faulty_stage(&job.replace("<chunk", &format!("{properties}<chunk")));
+        let execution = stage.start("job", [("faults", faults), ("items", "6")]);
+        let (tree, asked) = (stage.tree(execution), calls(&stage, &["asked"]));
+        text += &format!("== {writer} {attributes} {faults}\n{tree}{asked}\n");
+        text += &format!("table: {}\n", lines(&stage));
+    }
+    assert_snapshot!(without_lines(&text));
+}
+
+/// Classes have no meaning beside a policy.
+///
+/// Spec: FAULT-04
+#[test]
+fn a_policy_has_no_classes() {
+    let stage = faulty_stage(&job_with(&[("batch.skip.policy", "Chosen")], ""));
+    assert_snapshot!(refused(&stage, "job", JobParameters::new()));
+    let unknown = faulty_job("", "TableOut", "", "").replace(
+        "<chunk",
+        r#"<properties><property name="batch.skip.policy" value="Chosn"/></properties><chunk"#,
+    );
+    let error = refused(&faulty_stage(&unknown), "job", JobParameters::new());
+    assert!(
+        error.contains("unknown skip policy `Chosn`") && error.contains("`Chosen`"),
+        "{error}"
+    );
 }
 
 /// A pause ends when the job is stopped.

@@ -35,6 +35,7 @@ fn every_mistake_has_its_message() {
         "partition_algorithm",
         "retry_listener",
         "skip_listener",
+        "skip_policy",
         "step_listener",
         "sub_job_analyzer",
         "sub_job_collector",

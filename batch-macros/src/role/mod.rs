@@ -87,6 +87,8 @@ pub(crate) enum Shape {
     Flag,
     /// `(timeout: i32)`, seconds as the result.
     Timeout,
+    /// `(failed: &FailedItem<'_>)`, a `bool` as the result.
+    Judge,
     /// No parameter, a partition plan as the result.
     Plan,
     /// No parameter, a payload or none as the result.
@@ -118,6 +120,8 @@ pub(crate) enum ParamKind {
     Seconds,
     /// `&[StepExecution]`
     Steps,
+    /// `&FailedItem<'_>`
+    Failed,
 }
 
 /// The side of the processor that items are on.
@@ -185,10 +189,11 @@ mod tests {
     use super::*;
 
     /// Attributes that the draft does not have.
-    const EXTENSIONS: [&str; 5] = [
+    const EXTENSIONS: [&str; 6] = [
         "get_item_count",
         "finish",
         "chunk_listener",
+        "skip_policy",
         "on_retry_read_exception",
         "on_retry_process_exception",
     ];

@@ -82,6 +82,14 @@ macro_rules! role_table {
             end_checkpoint("fn end_checkpoint(&mut self) -> Result<(), E>") { ..NOTICE }
         ]
 
+        /// Decides which errors are skipped.
+        skip_policy SkipPolicy { ..ROLE } [
+            /// Returns whether an error is skipped, as if its class was in `skippable-exception-classes`. Required.
+            should_skip("fn should_skip(&mut self, failed: &FailedItem<'_>) -> Result<bool, E>") {
+                shape: Shape::Judge, required: true, usual_names: &["skips", "is_skippable"], ..NOTICE
+            }
+        ]
+
         /// Does one thing.
         batchlet Batchlet { ..ROLE } [
             /// Runs before `#[process]`. Optional.

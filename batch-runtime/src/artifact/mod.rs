@@ -2,6 +2,7 @@
 //! artifacts. Knows no job; of the repository only the chunk transaction, which writers receive.
 
 mod exception;
+mod failed_item;
 pub(crate) mod inject;
 pub(crate) mod item;
 mod item_time;
@@ -19,6 +20,7 @@ mod type_name;
 pub use crate::plan::PartitionPlan;
 pub use exception::{BatchException, ExceptionClass, ExceptionRegistration};
 pub(crate) use exception::{ExceptionFilter, class_names, is_called};
+pub use failed_item::FailedItem;
 pub use inject::{
     BatchArtifact, ContextField, ContextInfo, ContextKind, ContextScope, InjectError, InjectionScope,
     Properties, PropertyInfo, PropertySource, PropertyValue,

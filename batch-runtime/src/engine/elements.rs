@@ -256,6 +256,7 @@ pub(crate) struct BoundChunk {
     /// True if processed items are kept to write them again after a rollback. Spec: D-12
     pub(crate) buffer_reads: bool,
     pub(crate) faults: FaultRules,
+    pub(crate) skip_policy: Option<Bound>,
 }
 
 /// The condition for a checkpoint.

@@ -224,13 +224,15 @@ impl Binder<'_> {
         let body = match &step.body {
             StepBody::Chunk(chunk) => {
                 let faults = self.fault_rules(step, chunk);
+                let skip_policy = self.skip_policy(step, chunk, scope);
                 let processors = self.processors(step, chunk);
                 let pipeline = self.pipeline(step);
-                self.chunk(chunk, scope, faults, processors).map(|mut bound| {
-                    bound.pipelined = self.is_pipelined(pipeline, step, chunk, &bound, &listeners);
-                    bound.rewindable &= !acts_on_commits(&listeners);
-                    BoundBody::Chunk(Box::new(bound))
-                })
+                self.chunk(chunk, scope, (faults, skip_policy), processors)
+                    .map(|mut bound| {
+                        bound.pipelined = self.is_pipelined(pipeline, step, chunk, &bound, &listeners);
+                        bound.rewindable &= !acts_on_commits(&listeners);
+                        BoundBody::Chunk(Box::new(bound))
+                    })
             }
             StepBody::Batchlet(batchlet) => self
                 .artifact(Role::Batchlet, batchlet, scope)
@@ -274,7 +276,7 @@ impl Binder<'_> {
         &mut self,
         chunk: &Chunk,
         scope: Scope,
-        faults: FaultRules,
+        (faults, skip_policy): (FaultRules, Option<Bound>),
         processors: usize,
     ) -> Option<BoundChunk> {
         let reader = self.artifact(Role::ItemReader, &chunk.reader, scope);
@@ -327,7 +329,11 @@ impl Binder<'_> {
             writer_keeps_position: info.keeps_position,
             rewindable: input().rewindable && info.rewindable && !info.transactional,
             buffer_reads: chunk.buffer_reads,
-            faults,
+            faults: FaultRules {
+                has_policy: skip_policy.is_some(),
+                ..faults
+            },
+            skip_policy,
         })
     }
 
@@ -350,6 +356,7 @@ impl Binder<'_> {
             failed_write_skips_its_list: self.dialect().failed_write_skips_its_list(),
             back_off: properties.back_off(),
             max_attempts: properties.max_attempts,
+            has_policy: false,
             retry_limits: properties.retry_limits.unwrap_or_default(),
             skip_limits: properties.skip_limits.unwrap_or_default(),
         }

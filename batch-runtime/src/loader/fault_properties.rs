@@ -5,11 +5,12 @@
 use std::str::FromStr;
 use std::time::Duration;
 
-use batch_xml::model::{ExceptionClasses, Property};
+use batch_xml::model::{ArtifactRef, Chunk, ExceptionClasses, Property, Step};
 use batch_xml::{Span, Spanned};
 
-use super::bind::Binder;
-use crate::engine::{BackOff, ClassLimits};
+use super::bind::{Binder, Scope};
+use crate::engine::{BackOff, Bound, ClassLimits};
+use crate::role::Role;
 
 /// In milliseconds.
 pub(super) const BACKOFF_INITIAL: &str = "batch.retry.backoff.initial";
@@ -24,6 +25,9 @@ pub(super) const RETRY_LIMITS: &str = "batch.retry.limits";
 /// Exception classes with their limits.
 pub(super) const SKIP_LIMITS: &str = "batch.skip.limits";
 
+/// The name of an artifact.
+pub(super) const SKIP_POLICY: &str = "batch.skip.policy";
+
 /// The properties of a job or step.
 #[derive(Clone, Default)]
 pub(super) struct FaultProperties {
@@ -34,6 +38,7 @@ pub(super) struct FaultProperties {
     pub(super) max_attempts: Option<u32>,
     pub(super) retry_limits: Option<ClassLimits>,
     pub(super) skip_limits: Option<ClassLimits>,
+    pub(super) skip_policy: Option<Spanned<String>>,
 }
 
 impl FaultProperties {
@@ -47,6 +52,7 @@ impl FaultProperties {
             max_attempts: self.max_attempts.or(job.max_attempts),
             retry_limits: self.retry_limits.or_else(|| job.retry_limits.clone()),
             skip_limits: self.skip_limits.or_else(|| job.skip_limits.clone()),
+            skip_policy: self.skip_policy.or_else(|| job.skip_policy.clone()),
         }
     }
 
@@ -104,7 +110,36 @@ impl Binder<'_> {
             ),
             retry_limits: self.class_limits(RETRY_LIMITS, properties, of),
             skip_limits: self.class_limits(SKIP_LIMITS, properties, of),
+            skip_policy: {
+                let named = self.runtime_property(SKIP_POLICY, properties, of);
+                named.map(|(name, span)| Spanned::new(name.trim().to_owned(), span.clone()))
+            },
         }
+    }
+
+    /// Binds the skip policy of a step. Properties of the step are those of the policy.
+    pub(super) fn skip_policy(&mut self, step: &Step, chunk: &Chunk, scope: Scope) -> Option<Bound> {
+        let name = self.faults_of(step).skip_policy?;
+        let classes = chunk
+            .skippable
+            .include
+            .first()
+            .or(chunk.skippable.exclude.first());
+        if let Some(class) = classes {
+            let message = format!("`{SKIP_POLICY}` decides in place of `skippable-exception-classes`");
+            self.reject_property(
+                SKIP_POLICY,
+                message,
+                class.span.clone(),
+                "has no effect beside the policy",
+            );
+        }
+        let policy = ArtifactRef {
+            name,
+            properties: step.properties.clone(),
+            deferred: false,
+        };
+        self.artifact(Role::SkipPolicy, &policy, scope)
     }
 
     /// Parses a property; `expected` describes the values that `is_valid` accepts.

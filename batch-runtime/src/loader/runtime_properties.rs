@@ -8,7 +8,7 @@ use batch_xml::{Diagnostic, Span};
 use super::bind::{Binder, ListenerAt};
 use super::fault_properties::{
     BACKOFF_INITIAL, BACKOFF_JITTER, BACKOFF_MAX, BACKOFF_MULTIPLIER, FaultProperties, MAX_ATTEMPTS,
-    RETRY_LIMITS, SKIP_LIMITS,
+    RETRY_LIMITS, SKIP_LIMITS, SKIP_POLICY,
 };
 use crate::engine::{BoundChunk, InnerSteps, Replan, StepLimits};
 use crate::exit_codes::{EXIT_CODES, ExitCodes};
@@ -57,6 +57,7 @@ pub(super) const OF_JOB: &[&str] = &[
     MAX_ATTEMPTS,
     RETRY_LIMITS,
     SKIP_LIMITS,
+    SKIP_POLICY,
     PROCESSORS,
     PIPELINE,
 ];
@@ -77,6 +78,7 @@ pub(super) const OF_STEP: &[&str] = &[
     MAX_ATTEMPTS,
     RETRY_LIMITS,
     SKIP_LIMITS,
+    SKIP_POLICY,
     PROCESSORS,
     PIPELINE,
 ];

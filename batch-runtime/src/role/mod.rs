@@ -22,6 +22,7 @@ mod retry_listener;
 #[cfg(test)]
 mod role_tests;
 mod skip_listener;
+mod skip_policy;
 mod step_listener;
 mod sub_job_analyzer;
 mod sub_job_collector;

@@ -167,6 +167,10 @@ roles! {
         #[is_ready_to_checkpoint]
         fn is_ready(&mut self) -> bool { true }
     }
+    skip_policy, SkipPolicy {
+        #[should_skip]
+        fn skips(&mut self, _failed: &crate::FailedItem<'_>) -> bool { true }
+    }
     batchlet, Batchlet {
         #[process]
         fn run(&self) -> String { self.given.clone() }

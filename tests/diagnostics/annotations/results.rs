@@ -62,6 +62,9 @@ macro_rules! every_method {
                 is_ready_to_checkpoint() -> (bool) { true }
                 end_checkpoint() -> (()) { () }
             }
+            skip_policy {
+                should_skip(_: &batch_runtime::FailedItem<'_>) -> (bool) { true }
+            }
             batchlet {
                 begin_step() -> (()) { () }
                 process() -> (String) { String::new() }

@@ -17,6 +17,9 @@ type ItemWriter = Nothing;
 #[checkpoint_algorithm]
 type CheckpointAlgorithm = Nothing;
 
+#[skip_policy]
+type SkipPolicy = Nothing;
+
 #[batchlet]
 type Batchlet = Nothing;
 

@@ -52,11 +52,11 @@ pub(super) struct FillResult {
     pub(super) end: Result<Result<FillEnd, FillError>, BatchError>,
     pub(super) reads: usize,
     /// The item that the processor failed at, if a listener needs it.
-    pub(super) failed: Option<FailedItem>,
+    pub(super) failed: Option<FailedAhead>,
 }
 
 /// An item that the processor failed at, and the number of items read after it.
-pub(super) struct FailedItem {
+pub(super) struct FailedAhead {
     pub(super) error: BatchError,
     pub(super) item: Box<dyn Any + Send>,
     pub(super) behind: usize,
@@ -243,7 +243,7 @@ impl FillRequest {
 
 /// Keeps the item that the processor fails at, and ends the fill there.
 #[derive(Default)]
-struct FailureKeeper(Option<FailedItem>);
+struct FailureKeeper(Option<FailedAhead>);
 
 impl ItemObserver for FailureKeeper {
     fn before_read(&mut self) -> Result<(), Halt> {
@@ -264,7 +264,7 @@ impl ItemObserver for FailureKeeper {
         item: Box<dyn Any + Send>,
         behind: usize,
     ) -> Result<Option<Box<dyn Any + Send>>, Halt> {
-        self.0 = Some(FailedItem { error, item, behind });
+        self.0 = Some(FailedAhead { error, item, behind });
         Err(Halt)
     }
 }

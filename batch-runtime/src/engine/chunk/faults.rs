@@ -6,7 +6,9 @@ use std::collections::BTreeMap;
 
 use super::back_off::BackOff;
 use super::class_limits::{ClassLimit, ClassLimits, UsedLimits};
-use crate::artifact::ExceptionFilter;
+use super::policy::Policy;
+use crate::artifact::{ExceptionFilter, FailedItem};
+use crate::engine::call::Failure;
 use crate::error::BatchError;
 
 /// The rules of a chunk, from its Job XML.
@@ -19,6 +21,8 @@ pub(crate) struct FaultRules {
     /// Maximum number of retries of a step execution; `None` is unlimited.
     pub(crate) retry_limit: Option<u32>,
     pub(crate) no_rollback: ExceptionFilter,
+    /// True if a policy decides which errors are skippable.
+    pub(crate) has_policy: bool,
     /// Maximum number of skips in the instance, for some classes.
     pub(crate) skip_limits: ClassLimits,
     /// Maximum number of retries of a step execution, for some classes.
@@ -37,7 +41,7 @@ pub(crate) struct FaultRules {
 impl FaultRules {
     /// Returns whether a failed write may be handled, so that the items of an interval are kept until its commit.
     pub(crate) fn handle_writes(&self) -> bool {
-        !self.skippable.is_empty() || !self.retryable.is_empty()
+        self.has_policy || !self.skippable.is_empty() || !self.retryable.is_empty()
     }
 
     /// Returns whether a retryable exception keeps the transaction. Spec: CHUNK-NORB-02, CHUNK-NORB-03
@@ -118,18 +122,30 @@ impl Budget {
 }
 
 impl FaultRules {
-    /// Decides on a skip; `skips` is the number of skips of the step so far, `by_class` that of some classes.
-    pub(super) fn skip(&self, error: &BatchError, skips: u64, by_class: &UsedLimits) -> Skip<'_> {
-        if !self.skippable.includes(error) {
-            return Skip::No;
+    /// Decides on a skip; `by_class` is the number of skips of some classes so far.
+    ///
+    /// # Errors
+    /// The failure of the policy.
+    pub(super) fn skip(
+        &self,
+        policy: &mut Option<Policy>,
+        failed: &FailedItem<'_>,
+        by_class: &UsedLimits,
+    ) -> Result<Skip<'_>, Failure> {
+        let is_skippable = match policy {
+            Some(policy) => policy.is_skippable(failed)?,
+            None => self.skippable.includes(failed.error()),
+        };
+        if !is_skippable {
+            return Ok(Skip::No);
         }
-        match self.skip_limit {
-            Some(limit) if skips >= u64::from(limit) => Skip::LimitReached(limit),
+        Ok(match self.skip_limit {
+            Some(limit) if failed.skips() >= u64::from(limit) => Skip::LimitReached(limit),
             _ => {
-                let used_up = self.skip_limits.used_up(error, by_class);
+                let used_up = self.skip_limits.used_up(failed.error(), by_class);
                 used_up.map_or(Skip::Yes, Skip::ClassLimitReached)
             }
-        }
+        })
     }
 
     /// Counts a retry, and returns whether the exception is retried. Spec: CHUNK-RETRY-04, CHUNK-RETRY-05, CHUNK-RETRY-06
@@ -215,7 +231,7 @@ impl FaultRules {
             ));
         }
         let unused = |limit: Option<u32>, classes: &ExceptionFilter| limit > Some(0) && classes.is_empty();
-        if unused(self.skip_limit, &self.skippable) {
+        if !self.has_policy && unused(self.skip_limit, &self.skippable) {
             return Some("the `skip-limit` has no effect without `skippable-exception-classes`".into());
         }
         unused(self.retry_limit, &self.retryable)

@@ -42,7 +42,9 @@ impl ActiveListeners {
             Role::ItemProcessListener,
             Role::SkipListener,
         ];
-        always.into_iter().any(|role| self.has(role)) || (rules.retry_input && self.has(Role::RetryListener))
+        rules.has_policy
+            || always.into_iter().any(|role| self.has(role))
+            || (rules.retry_input && self.has(Role::RetryListener))
     }
 }
 

@@ -8,6 +8,7 @@ mod class_limits;
 mod faults;
 mod interval;
 mod listeners;
+mod policy;
 mod reading;
 mod writing;
 
@@ -37,6 +38,7 @@ use self::ahead::{Input, ReadAhead, lock};
 use self::class_limits::UsedLimits;
 use self::faults::Budget;
 use self::interval::{Interval, IntervalEnd, Mode, RolledBack};
+use self::policy::Policy;
 
 /// Runs one chunk.
 pub(crate) struct ChunkRunner<'a> {
@@ -54,6 +56,7 @@ pub(crate) struct ChunkRunner<'a> {
     /// Only for the checkpoint policy `custom`.
     algorithm: Option<Box<dyn CheckpointAlgorithm>>,
     budget: Budget,
+    policy: Option<Policy>,
     /// The committed skips by class, if the step limits them.
     skips_by_class: UsedLimits,
     read_progress: ProgressCheck,
@@ -79,6 +82,8 @@ impl<'a> ChunkRunner<'a> {
         let sink = processors(chunk, contexts, &gate)?;
         let results = sink.new_buffer();
         let writer = chunk.writer.item_writer(contexts)?;
+        let policy = chunk.skip_policy.as_ref();
+        let policy = policy.map(|policy| Policy::make(policy, contexts));
         let algorithm = match &chunk.interval {
             CheckpointInterval::Custom(bound) => Some(bound.checkpoint_algorithm(contexts)?),
             CheckpointInterval::Items { .. } | CheckpointInterval::Time(_) => None,
@@ -96,6 +101,7 @@ impl<'a> ChunkRunner<'a> {
             writer_is_open: false,
             algorithm,
             budget: Budget::default(),
+            policy: policy.transpose()?,
             skips_by_class: UsedLimits::default(),
             read_progress: ProgressCheck::default(),
         })

@@ -9,12 +9,13 @@ use super::super::body::StepEnv;
 use super::super::bound::Bound;
 use super::super::call::{Failure, call};
 use super::super::elements::BoundChunk;
-use super::ahead::{FailedItem, FillResult, Input, ReadAhead, lock};
+use super::ahead::{FailedAhead, FillResult, Input, ReadAhead, lock};
 use super::class_limits::{ClassLimit, UsedLimits};
 use super::faults::{Budget, FaultRules, InputCall, InputRetry, Skip};
 use super::interval::{Interval, Mode, RolledBack};
+use super::policy::Policy;
 use super::{ChunkListeners, ChunkRunner, ProgressCheck};
-use crate::artifact::{Fill, FillEnd, FillError, Halt, ItemObserver};
+use crate::artifact::{FailedItem, Fill, FillEnd, FillError, Halt, ItemObserver};
 use crate::error::BatchError;
 use crate::observer::ItemPhase;
 
@@ -81,7 +82,13 @@ impl ChunkRunner<'_> {
         let faults = &self.chunk.faults;
         let observed = interval.listeners.active.single_items(faults) || faults.repeats_calls();
         let stop = self.env.worker.stop_flag();
-        let mut observer = ChunkObserver::new(self.chunk, self.env, &mut self.budget, interval, 0);
+        let mut observer = ChunkObserver::new(
+            self.chunk,
+            self.env,
+            (&mut self.budget, &mut self.policy),
+            interval,
+            0,
+        );
         let fill = Fill::new(sink, stop, max_reads, full_at);
         let mut fill = if observed {
             fill.observed(&mut observer)
@@ -101,14 +108,20 @@ impl ChunkRunner<'_> {
     fn item_failed(
         &mut self,
         interval: &mut Interval<'_, '_>,
-        failed: FailedItem,
+        failed: FailedAhead,
         reads: usize,
     ) -> Result<(), Halted> {
-        let FailedItem { error, item, behind } = failed;
-        ChunkObserver::new(self.chunk, self.env, &mut self.budget, interval, reads)
-            .failed(error, &*item, behind)
-            // A step whose calls are repeated is not pipelined.
-            .map(|_| ())
+        let FailedAhead { error, item, behind } = failed;
+        ChunkObserver::new(
+            self.chunk,
+            self.env,
+            (&mut self.budget, &mut self.policy),
+            interval,
+            reads,
+        )
+        .failed(error, &*item, behind)
+        // A step whose calls are repeated is not pipelined.
+        .map(|_| ())
     }
 
     /// Skips a failed read, or returns the failure. Spec: CHUNK-SKIP-09, LISTEN-READ-04, LISTEN-SKIP-02
@@ -121,9 +134,10 @@ impl ChunkRunner<'_> {
         let error = Arc::new(error);
         self.env.context.set_exception(Arc::clone(&error));
         interval.listeners.on_read_error(&error)?;
+        let failed = FailedItem::new(ItemPhase::Read, &error, None, interval.skips());
         let skip = chunk
             .faults
-            .skip(&error, interval.skips(), &interval.skips_by_class);
+            .skip(&mut self.policy, &failed, &interval.skips_by_class)?;
         let place = (interval.reads + interval.read_skips, InputCall::Read);
         let retry = chunk.faults.retry_input(&error, skip, place, &mut self.budget);
         if retry != InputRetry::No {
@@ -198,7 +212,8 @@ impl ChunkRunner<'_> {
         let error = Arc::new(error);
         self.env.context.set_exception(Arc::clone(&error));
         let faults = &self.chunk.faults;
-        let skip = faults.skip(&error, interval.skips(), &interval.skips_by_class);
+        let failed = FailedItem::new(ItemPhase::Process, &error, None, interval.skips());
+        let skip = faults.skip(&mut self.policy, &failed, &interval.skips_by_class)?;
         // The processor has taken the item, so it has to be read again.
         let number = interval.reads + interval.read_skips - self.input().sink.waiting();
         let (rules, place) = (&self.chunk.faults, (number, InputCall::Process));
@@ -240,6 +255,7 @@ struct ChunkObserver<'w, 'r> {
     /// The skips of the step execution at the start of the fill.
     skips: u64,
     budget: &'w mut Budget,
+    policy: &'w mut Option<Policy>,
     /// The items read or skipped since the last commit.
     reads: usize,
     process_skips: &'w mut usize,
@@ -268,7 +284,7 @@ impl<'w, 'r> ChunkObserver<'w, 'r> {
     fn new(
         chunk: &'w BoundChunk,
         env: StepEnv<'w>,
-        budget: &'w mut Budget,
+        (budget, policy): (&'w mut Budget, &'w mut Option<Policy>),
         interval: &'w mut Interval<'_, 'r>,
         reads: usize,
     ) -> Self {
@@ -278,6 +294,7 @@ impl<'w, 'r> ChunkObserver<'w, 'r> {
             env,
             skips: interval.skips(),
             budget,
+            policy,
             reads: interval.reads + interval.read_skips + reads,
             process_skips: &mut interval.process_skips,
             skips_by_class: &mut interval.skips_by_class,
@@ -299,7 +316,8 @@ impl<'w, 'r> ChunkObserver<'w, 'r> {
         let error = Arc::new(error);
         self.env.context.set_exception(Arc::clone(&error));
         self.listeners.on_process_error(&error, item)?;
-        let skip = self.rules.skip(&error, self.skips, self.skips_by_class);
+        let failed = FailedItem::new(ItemPhase::Process, &error, Some(item), self.skips);
+        let skip = self.rules.skip(self.policy, &failed, self.skips_by_class)?;
         let place = (self.reads - behind, InputCall::Process);
         let retry = self.rules.retry_input(&error, skip, place, self.budget);
         let events = self.env.events;

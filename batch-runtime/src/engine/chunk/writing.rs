@@ -13,6 +13,7 @@ use super::back_off::BackOff;
 use super::faults::Budget;
 use super::interval::{Interval, Mode, RolledBack};
 use super::reading::may_skip;
+use crate::artifact::FailedItem;
 use crate::context::Activity;
 use crate::error::BatchError;
 use crate::observer::ItemPhase;
@@ -96,7 +97,8 @@ impl ChunkRunner<'_> {
             };
             self.env.context.set_exception(Arc::clone(&thrown.error));
             let faults = &self.chunk.faults;
-            let skip = faults.skip(&thrown.error, interval.skips(), &interval.skips_by_class);
+            let failed = FailedItem::new(ItemPhase::Write, &thrown.error, Some(item), interval.skips());
+            let skip = faults.skip(&mut self.policy, &failed, &interval.skips_by_class)?;
             may_skip(skip, || thrown.failure)?;
             self.drop_item(interval, index, &thrown.error)?;
         }
@@ -194,7 +196,9 @@ impl ChunkRunner<'_> {
         let faults = &self.chunk.faults;
         let again = self.budget.one_by_one > 0
             || matches!(&interval.mode, Mode::Retry { items, .. } if interval.flushed + range.start == items.start);
-        let skip = faults.skip(error, interval.skips(), &interval.skips_by_class);
+        let result = item.and_then(|index| self.results.item(index));
+        let skipped = FailedItem::new(ItemPhase::Write, error, result, interval.skips());
+        let skip = faults.skip(&mut self.policy, &skipped, &interval.skips_by_class)?;
         let failures = item.map_or(1, |index| self.budget.result_failed(interval.number(index)));
         if faults.has_attempts(failures, again, skip) && faults.retry(error, &mut self.budget) {
             self.env

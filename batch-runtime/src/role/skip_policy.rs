@@ -1,0 +1,52 @@
+//! A skip policy: its attribute, and the erased trait that the attribute implements. An extension of the draft.
+
+use crate::artifact::FailedItem;
+use crate::error::BatchError;
+
+/// Makes a type a skip policy, which decides in code which errors of a chunk step are skipped, in place of
+/// `skippable-exception-classes`. An extension of the draft.
+///
+/// The property `batch.skip.policy` of the step names it. The limits of skips apply as without it. The properties of the step are those of
+/// the policy. The arguments are those of [every artifact attribute](crate#artifact-attributes).
+///
+/// | method | required | |
+/// |---|---|---|
+/// | [`should_skip`](macro@crate::should_skip) | yes | returns whether an error is skipped |
+///
+/// ```
+/// use batch_runtime::FailedItem;
+/// use batch_runtime::prelude::*;
+///
+/// /// Skips orders below a value.
+/// #[derive(BatchArtifact)]
+/// struct SmallOrders {
+///     #[batch_property(name = "most", value = "100")]
+///     most: u64,
+/// }
+///
+/// #[skip_policy]
+/// impl SmallOrders {
+///     #[should_skip]
+///     fn should_skip(&mut self, failed: &FailedItem<'_>) -> bool {
+///         failed.item::<u64>().is_some_and(|value| *value < self.most)
+///     }
+/// }
+/// ```
+///
+/// It is asked at every error of the reader, the processor or the writer that is not a panic, also before a retry, so it may be asked more
+/// than once about an item. If the writer fails with a list and does not name the item, it is asked about the list, without an item; if it
+/// returns `true`, the item is searched, and it is asked again about that.
+///
+/// Spec: FAULT-04
+#[doc(inline)]
+pub use batch_macros::skip_policy;
+
+/// A skip policy. Spec: FAULT-04
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a skip policy",
+    label = "this type has no `#[skip_policy]` impl block"
+)]
+pub trait SkipPolicy: Send {
+    /// `#[should_skip]`. An error fails the step.
+    fn should_skip(&mut self, failed: &FailedItem<'_>) -> Result<bool, BatchError>;
+}
