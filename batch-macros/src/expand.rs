@@ -231,14 +231,10 @@ fn adapters(method: &ArtifactMethod, artifact: &Artifact) -> Vec<TokenStream> {
         Shape::Notice(_) | Shape::AnalyzeStatus => vec![notice(method)],
         Shape::Compensation => vec![notice(method), quote!(true)],
         Shape::Text | Shape::Flag | Shape::Count | Shape::Plan => vec![value(method, quote!(self))],
-        Shape::Timeout => {
+        Shape::Timeout | Shape::Judge => {
             let bound = bind_params(method);
-            let call = value(method, quote!(self, timeout));
-            vec![quote!(#bound #call)]
-        }
-        Shape::Judge => {
-            let bound = bind_params(method);
-            let call = value(method, quote!(self, failed));
+            let names = params_of(method).iter().map(|param| declaration(param.kind).0);
+            let call = value(method, quote!(self #(, #names)*));
             vec![quote!(#bound #call)]
         }
         Shape::Decide => vec![decide(method)],

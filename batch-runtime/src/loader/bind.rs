@@ -285,22 +285,7 @@ impl Binder<'_> {
         let processor = processor.and_then(|named| self.artifact(Role::ItemProcessor, named, scope));
         let writer = self.artifact(Role::ItemWriter, &chunk.writer, scope);
         self.check_chunk_items(reader.as_ref(), processor.as_ref(), writer.as_ref(), chunk);
-        let interval = match chunk.checkpoint_policy.value {
-            CheckpointPolicy::Item => CheckpointInterval::Items {
-                count: as_usize(chunk.commit_interval.get()),
-                time: chunk
-                    .time_limit
-                    .map(|limit| Duration::from_secs(limit.get().into())),
-            },
-            CheckpointPolicy::Time => {
-                CheckpointInterval::Time(Duration::from_secs(chunk.commit_interval.get().into()))
-            }
-            // The XML checks require an algorithm.
-            CheckpointPolicy::Custom => {
-                let algorithm = chunk.checkpoint_algorithm.as_ref()?;
-                CheckpointInterval::Custom(self.artifact(Role::CheckpointAlgorithm, algorithm, scope)?)
-            }
-        };
+        let interval = self.checkpoint_interval(chunk, scope)?;
         let (reader, writer) = (reader?, writer?);
         if has_processor && processor.is_none() {
             return None;
@@ -334,6 +319,25 @@ impl Binder<'_> {
                 ..faults
             },
             skip_policy,
+        })
+    }
+
+    fn checkpoint_interval(&mut self, chunk: &Chunk, scope: Scope) -> Option<CheckpointInterval> {
+        Some(match chunk.checkpoint_policy.value {
+            CheckpointPolicy::Item => CheckpointInterval::Items {
+                count: as_usize(chunk.commit_interval.get()),
+                time: chunk
+                    .time_limit
+                    .map(|limit| Duration::from_secs(limit.get().into())),
+            },
+            CheckpointPolicy::Time => {
+                CheckpointInterval::Time(Duration::from_secs(chunk.commit_interval.get().into()))
+            }
+            // The XML checks require an algorithm.
+            CheckpointPolicy::Custom => {
+                let algorithm = chunk.checkpoint_algorithm.as_ref()?;
+                CheckpointInterval::Custom(self.artifact(Role::CheckpointAlgorithm, algorithm, scope)?)
+            }
         })
     }
 
