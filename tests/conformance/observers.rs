@@ -5,6 +5,7 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 
 use batch_runtime::observer::{JobEvent, JobEventKind};
+use batch_runtime::parameters::SecretReference;
 use batch_runtime::{BatchRuntime, BatchStatus, JobExecutionId, JobParameters};
 use batch_tests::stage::Stage;
 use insta::assert_snapshot;
@@ -247,4 +248,31 @@ fn the_last_events_arrive() {
             .is_some_and(|line| line.starts_with("job ended COMPLETED")),
         "{lines:?}"
     );
+}
+
+/// The errors of skips, rollbacks and ends show no secrets.
+///
+/// Spec: OBS-06
+#[test]
+fn an_observer_sees_no_secrets() {
+    let policy = r#"<properties><property name="batch.skip.policy" value="Chosen"/></properties>"#;
+    for (properties, told) in [
+        (policy, &["skipped Read"][..]),
+        ("", &["rolled back", "job ended FAILED"]),
+    ] {
+        let received = Received::default();
+        let chunk = r#"<chunk reader="Numbers" processor="Labels" writer="Lines"/>"#;
+        let xml = job(&format!(r#"<step id="copy">{properties}{chunk}</step>"#));
+        let stage = Stage::configured(&xml, |builder| builder.observer(received.observer()));
+        let file = stage.path().join("secret");
+        std::fs::write(&file, "read 2").unwrap();
+        let secret = SecretReference::File(file.display().to_string());
+        stage.start("job", JobParameters::new().with_secret("fail", secret));
+        let lines = received.until(1);
+        assert!(lines.iter().all(|line| !line.contains("read 2")), "{lines:#?}");
+        for told in told {
+            let hides_it = |line: &String| line.contains(told) && line.contains("cannot {secret:file:");
+            assert!(lines.iter().any(hides_it), "{told}: {lines:#?}");
+        }
+    }
 }

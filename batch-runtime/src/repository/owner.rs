@@ -243,9 +243,9 @@ fn take_lock(directory: &Path, nonce: &str, mode: u32) -> io::Result<File> {
 /// Creates a directory. Users who may read its files may enter it.
 #[cfg_attr(not(unix), expect(unused_variables, reason = "permissions are those of Unix"))]
 fn create_directory(directory: &Path, mode: u32) -> io::Result<()> {
-    let mut builder = fs::DirBuilder::new();
+    let builder = &mut fs::DirBuilder::new();
     #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, mode | (mode & 0o444) >> 2);
+    std::os::unix::fs::DirBuilderExt::mode(builder, mode | (mode & 0o444) >> 2);
     match builder.create(directory) {
         Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(()),
         other => other,

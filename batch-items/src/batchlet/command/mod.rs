@@ -267,5 +267,6 @@ enum Ending {
 #[derive(Clone, Copy)]
 struct Limits {
     timeout: Option<std::time::Duration>,
+    #[cfg_attr(not(unix), expect(dead_code, reason = "other systems end a program at once"))]
     kill_after: std::time::Duration,
 }
