@@ -23,8 +23,11 @@ pub(crate) fn keep(runtime: &Weak<Shared>, ended: &Receiver<()>) {
         let mut running: Vec<Arc<Running>> = shared.running().values().cloned().collect();
         running.extend(shared.partitions().iter().cloned());
         running.retain(|execution| !execution.has_ended());
+        let repository = Arc::clone(&shared.repository);
+        // The one who drops the last clone of the runtime waits for its observers, not this thread.
+        drop(shared);
         if !running.is_empty() {
-            keeper.look_after(&running, shared.repository.as_ref());
+            keeper.look_after(&running, &*repository);
         }
     }
 }

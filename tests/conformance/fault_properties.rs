@@ -31,6 +31,12 @@ fn attempts_at_an_item_are_limited() {
         ("2", "has n2: @Retry x2"),
         ("1", "has n2: @Retry x1"),
         ("2", "has n1: @Retry x1; has n3: @Retry x1"),
+        // The list is an attempt at each of its items.
+        ("2", "has n2: Retry x2"),
+        ("3", "has n2: Retry x2"),
+        // Without a rollback it is written again as a whole.
+        ("3", "has n2: SoftSkip"),
+        ("3", "has n2: Soft"),
     ] {
         let stage = faulty_stage(&job_with(
             &[("batch.retry.max-attempts", attempts)],

@@ -57,7 +57,11 @@ fn shown(event: &JobEvent) -> String {
             end.status, end.counters.reads, end.counters.writes, end.counters.commits, end.counters.rollbacks
         ),
         JobEventKind::PartitionsPlanned { element, planned } => format!("{planned} partitions of {element}"),
-        JobEventKind::PartitionEnded { element } => format!("a partition of {element} ended"),
+        JobEventKind::PartitionEnded {
+            element,
+            partition,
+            status,
+        } => format!("partition {partition} of {element} ended {status:?}"),
         JobEventKind::ChunkCommitted { before, counters, .. } => format!(
             "committed {} of {}",
             counters.writes - before.writes,
@@ -141,8 +145,8 @@ fn an_observer_sees_partitions() {
             "{lines:#?}"
         );
     }
-    let ended = lines.iter().filter(|line| *line == "a partition of copy ended");
-    assert_eq!(ended.count(), 2, "{lines:#?}");
+    at("partition 1 of copy ended Some(Completed)");
+    at("partition 2 of copy ended Some(Completed)");
 }
 
 /// A request to stop, and a timeout, are events.
@@ -164,6 +168,82 @@ fn an_observer_sees_why_a_job_stops() {
         .filter(|line| line.starts_with("stop requested"))
         .collect();
     assert_eq!(stops, ["stop requested None"], "{lines:#?}");
+}
+
+/// Spec: OBS-01
+#[test]
+fn an_observer_sees_a_timeout() {
+    let received = Received::default();
+    let timeout = r#"<properties><property name="batch.job.timeout" value="1"/></properties>"#;
+    let xml = job(&format!(
+        r#"{timeout}<step id="wait"><batchlet ref="Task"/></step>"#
+    ));
+    let stage = Stage::configured(&xml, |builder| builder.observer(received.observer()));
+    stage.start("job", [("hold", "until cancelled")]);
+    let lines = received.until(1);
+    let stop = r#"stop requested Some("the job exceeded its timeout")"#;
+    assert!(lines.iter().any(|line| line == stop), "{lines:#?}");
+}
+
+/// A partition of a flow starts and ends as those of a step do.
+///
+/// Spec: OBS-01, OBS-02
+#[test]
+fn an_observer_sees_partitions_of_flows() {
+    let received = Received::default();
+    let xml = job(
+        r#"<flow id="both"><step id="one"><batchlet ref="Task"/></step><partition instances="2"/></flow>"#,
+    );
+    let stage = Stage::configured(&xml, |builder| builder.observer(received.observer()));
+    stage.start("job", JobParameters::new());
+    let lines = received.until(1);
+    for expected in [
+        "2 partitions of both",
+        "partition both:1: started after 0 items",
+        "step both:1/one: started after 0 items",
+        "partition both:2: ended COMPLETED read 0 written 0 commits 0 rollbacks 0",
+        "partition 2 of both ended Some(Completed)",
+    ] {
+        assert!(
+            lines.iter().any(|line| line == expected),
+            "{expected}: {lines:#?}"
+        );
+    }
+}
+
+/// A runtime that takes an execution over says so, and the one that has lost it.
+///
+/// Spec: OBS-01, OBS-02
+#[test]
+fn observers_see_a_takeover_and_a_loss() {
+    let (lost, takes) = (Received::default(), Received::default());
+    let xml = job(r#"<step id="wait"><batchlet ref="Task"/></step>"#);
+    let stage = Stage::configured(&xml, |builder| builder.observer(lost.observer()));
+    let operator = stage.operator();
+    let execution = operator.start("job", [("hold", "until opened")]).unwrap();
+    Gate::at(&stage).pass("held");
+    let dead = "UPDATE BATCH_JOB_INSTANCE_LEASE SET OWNER = 'nobody/1/dead', EXPIRES_AT = 1";
+    stage.outside().execute(dead).unwrap();
+    let runtime = stage.another_runtime_with(|builder| {
+        builder
+            .observer(takes.observer())
+            .lease_time(Duration::from_millis(500))
+    });
+    let other = runtime.job_operator();
+    let again = other.restart(execution, [("hold", "")]).unwrap();
+    assert_eq!(other.wait(again).unwrap().status, BatchStatus::Completed);
+    assert_eq!(takes.until(1)[..2], ["took over 1", "job started job 2"]);
+    Gate::at(&stage).open("go");
+    assert!(operator.wait(execution).is_err());
+    drop(operator);
+    drop(stage);
+    let lines = lost.0.0.lock().unwrap();
+    for expected in ["step wait: StepLost", "JobLost { cause: "] {
+        assert!(
+            lines.iter().any(|line| line.starts_with(expected)),
+            "{expected}: {lines:#?}"
+        );
+    }
 }
 
 /// An observer that blocks does not hold the job up; what does not fit into its queue is dropped, and it is told how much.
@@ -275,4 +355,20 @@ fn an_observer_sees_no_secrets() {
             assert!(lines.iter().any(hides_it), "{told}: {lines:#?}");
         }
     }
+}
+
+/// A runtime that ends does not wait for ever for an observer that blocks.
+///
+/// Spec: OBS-05
+#[test]
+fn the_end_of_a_runtime_does_not_wait_for_ever() {
+    let gate = Arc::new(Gate::default());
+    let held = Arc::clone(&gate);
+    let stage = Stage::new(&chunk_job(""));
+    let runtime = stage.another_runtime_with(|builder| builder.observer(move |_: &JobEvent| held.pass("go")));
+    let operator = runtime.job_operator();
+    let execution = operator.start("job", JobParameters::new()).unwrap();
+    operator.wait(execution).unwrap();
+    drop((operator, runtime));
+    gate.open("go");
 }

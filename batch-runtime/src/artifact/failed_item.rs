@@ -1,4 +1,4 @@
-//! What a skip policy is asked about.
+//! A failed item, as a skip policy sees it.
 
 use std::any::Any;
 

@@ -38,14 +38,14 @@ pub(crate) struct JobRunner {
 }
 
 /// The end of a job's elements, and the start position of a restart.
-struct JobEnd {
+struct ElementsEnd {
     outcome: Outcome,
     /// The element at which a `fail`, `end` or `stop` element ended the job.
     terminated_at: Option<String>,
     restart: Option<RestartPosition>,
 }
 
-impl From<Outcome> for JobEnd {
+impl From<Outcome> for ElementsEnd {
     fn from(outcome: Outcome) -> Self {
         Self {
             outcome,
@@ -63,6 +63,7 @@ impl JobRunner {
         let (repository, running) = (Arc::clone(&self.repository), Arc::clone(&self.running));
         running.events.emit(JobEventKind::JobStarted);
         let ended = self.run_observed()?;
+        running.announce_no_stop();
         running.events.ended(&ended);
         // Reports that arrived late.
         if running.has_dispatched()
@@ -125,7 +126,7 @@ impl JobRunner {
         worker: &Arc<Worker>,
         listeners: &JobListeners,
         contexts: &ContextScope,
-    ) -> Result<JobEnd, RepositoryError> {
+    ) -> Result<ElementsEnd, RepositoryError> {
         let states = States::new(self.repository.element_states(self.execution.instance_id)?);
         let shared = Shared {
             job: &self.job,
@@ -142,7 +143,7 @@ impl JobRunner {
     }
 
     /// Walks from the first element, or from where the previous execution was stopped. Spec: SEQ-01, RESTART-04
-    fn walk(&self, walk: &Walk<'_>) -> Result<JobEnd, RepositoryError> {
+    fn walk(&self, walk: &Walk<'_>) -> Result<ElementsEnd, RepositoryError> {
         let elements = &walk.shared.job.elements;
         let (begin, last) = match self.repository.restart_position(&self.execution)? {
             None => (elements.first().unwrap_or_default(), None),
@@ -177,7 +178,7 @@ impl JobRunner {
                 .map_or(Outcome::Stopped, Outcome::Failed),
             (outcome, _) => outcome,
         };
-        Ok(JobEnd {
+        Ok(ElementsEnd {
             outcome,
             terminated_at,
             restart,
@@ -205,11 +206,11 @@ impl JobRunner {
 
     fn end(
         mut self,
-        end: JobEnd,
+        end: ElementsEnd,
         context: &JobContext,
         listeners: &JobListeners,
     ) -> Result<JobExecution, RepositoryError> {
-        let JobEnd {
+        let ElementsEnd {
             mut outcome,
             terminated_at,
             restart,

@@ -12,6 +12,7 @@ use batch_xml::{Diagnostic, JobXmlErrors, Span, Spanned};
 
 use super::BindOutcome;
 use super::artifacts::Found;
+use super::fault_properties::FaultProperties;
 use super::partition::Source;
 use super::runtime_properties::{Defaults, OF_JOB};
 use super::unused::PropertyUses;
@@ -223,8 +224,11 @@ impl Binder<'_> {
         let (listeners, complete) = self.listeners(listener_place(step), wanted, &step.listeners, scope);
         let body = match &step.body {
             StepBody::Chunk(chunk) => {
-                let faults = self.fault_rules(step, chunk);
-                let skip_policy = self.skip_policy(step, chunk, scope);
+                let mut properties = self.faults_of(step);
+                let policy = properties.skip_policy.take();
+                let skip_policy = self.skip_policy(step, chunk, policy, scope);
+                self.check_limits(step, chunk, skip_policy.is_some());
+                let faults = self.fault_rules(step, chunk, properties);
                 let processors = self.processors(step, chunk);
                 let pipeline = self.pipeline(step);
                 self.chunk(chunk, scope, (faults, skip_policy), processors)
@@ -341,9 +345,8 @@ impl Binder<'_> {
         })
     }
 
-    fn fault_rules(&mut self, step: &Step, chunk: &Chunk) -> FaultRules {
+    fn fault_rules(&mut self, step: &Step, chunk: &Chunk, properties: FaultProperties) -> FaultRules {
         let retry_input = self.retry_input(step);
-        let properties = self.faults_of(step);
         let mut filter = |classes: &ExceptionClasses| {
             self.check_exception_classes(classes);
             let names = |list: &[Spanned<String>]| list.iter().map(|class| class.value.clone()).collect();

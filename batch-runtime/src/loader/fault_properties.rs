@@ -6,9 +6,10 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use batch_xml::model::{ArtifactRef, Chunk, ExceptionClasses, Property, Step};
-use batch_xml::{Span, Spanned};
+use batch_xml::{Diagnostic, Span, Spanned};
 
 use super::bind::{Binder, Scope};
+use super::runtime_properties::RUNTIME_PROPERTY;
 use crate::engine::{BackOff, Bound, ClassLimits};
 use crate::role::Role;
 
@@ -67,10 +68,14 @@ impl FaultProperties {
             quick: 0,
             initial,
             multiplier: self.multiplier.unwrap_or(2.0),
-            max: self.max.unwrap_or(Duration::from_secs(30)).max(initial),
+            max: self.max.unwrap_or(Duration::from_secs(30).max(initial)),
             jitter: self.jitter.unwrap_or(0.0),
         }
     }
+}
+
+fn property<'p>(properties: &'p [Property], name: &str) -> Option<&'p Property> {
+    properties.iter().find(|property| property.name.value == name)
 }
 
 impl Binder<'_> {
@@ -117,22 +122,27 @@ impl Binder<'_> {
         }
     }
 
-    /// Binds the skip policy of a step. Properties of the step are those of the policy.
-    pub(super) fn skip_policy(&mut self, step: &Step, chunk: &Chunk, scope: Scope) -> Option<Bound> {
-        let name = self.faults_of(step).skip_policy?;
-        let classes = chunk
+    /// Binds the skip policy of a step. Properties of the step are those of the policy. Classes of the step win against a policy of the job.
+    pub(super) fn skip_policy(
+        &mut self,
+        step: &Step,
+        chunk: &Chunk,
+        name: Option<Spanned<String>>,
+        scope: Scope,
+    ) -> Option<Bound> {
+        let name = name?;
+        if let Some(class) = chunk
             .skippable
             .include
             .first()
-            .or(chunk.skippable.exclude.first());
-        if let Some(class) = classes {
-            let message = format!("`{SKIP_POLICY}` decides in place of `skippable-exception-classes`");
-            self.reject_property(
-                SKIP_POLICY,
-                message,
-                class.span.clone(),
-                "has no effect beside the policy",
-            );
+            .or(chunk.skippable.exclude.first())
+        {
+            if property(&step.properties, SKIP_POLICY).is_some() {
+                let message = format!("`{SKIP_POLICY}` decides in place of `skippable-exception-classes`");
+                let expected = "has no effect beside the policy: remove one of them";
+                self.reject_property(SKIP_POLICY, message, class.span.clone(), expected);
+            }
+            return None;
         }
         let policy = ArtifactRef {
             name,
@@ -140,6 +150,29 @@ impl Binder<'_> {
             deferred: false,
         };
         self.artifact(Role::SkipPolicy, &policy, scope)
+    }
+
+    /// Warns of properties of a step for skips and retries that cannot happen.
+    pub(super) fn check_limits(&mut self, step: &Step, chunk: &Chunk, has_policy: bool) {
+        let mut idle = Vec::new();
+        if chunk.skippable.include.is_empty() && !has_policy {
+            idle.push((SKIP_LIMITS, "skippable-exception-classes"));
+        }
+        if chunk.retryable.include.is_empty() {
+            idle.extend([RETRY_LIMITS, MAX_ATTEMPTS].map(|name| (name, "retryable-exception-classes")));
+        }
+        for (name, list) in idle {
+            let Some(found) = property(&step.properties, name) else {
+                continue;
+            };
+            let message = format!("`{name}` limits nothing");
+            let warning = Diagnostic::warning(RUNTIME_PROPERTY, message, found.name.span.clone())
+                .label("no exception class is included")
+                .help(format!(
+                    "add `<{list}><include class=\"..\"/></{list}>` to the chunk"
+                ));
+            self.warnings.push(warning);
+        }
     }
 
     /// Parses a property; `expected` describes the values that `is_valid` accepts.

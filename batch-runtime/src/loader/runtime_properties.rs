@@ -15,7 +15,7 @@ use crate::exit_codes::{EXIT_CODES, ExitCodes};
 use crate::role::Role;
 
 /// A runtime property has an invalid value, or is in the wrong place.
-const RUNTIME_PROPERTY: &str = "ART0012";
+pub(super) const RUNTIME_PROPERTY: &str = "ART0012";
 
 /// In seconds.
 const JOB_TIMEOUT: &str = "batch.job.timeout";
@@ -310,14 +310,14 @@ impl Binder<'_> {
         {
             return Some(number);
         }
-        let wrong = Diagnostic::error(
-            RUNTIME_PROPERTY,
-            format!("invalid value {value:?} for `{name}`"),
-            span.clone(),
-        )
-        .label(format!("expected a number of {unit}, at least 1"))
-        .help(format!("`{name}` is a property of the runtime"));
-        self.diagnostics.push(wrong);
+        let message = format!("invalid value {value:?} for `{name}`");
+        let span = span.clone();
+        self.reject_property(
+            name,
+            message,
+            span,
+            &format!("expected a number of {unit}, at least 1"),
+        );
         None
     }
 
@@ -328,14 +328,9 @@ impl Binder<'_> {
         if !value.is_empty() && value.chars().count() <= 100 {
             return Some(value.to_owned());
         }
-        let wrong = Diagnostic::error(
-            RUNTIME_PROPERTY,
-            format!("invalid value {value:?} for `{name}`"),
-            span.clone(),
-        )
-        .label("expected a name of 1 to 100 characters")
-        .help(format!("`{name}` is a property of the runtime"));
-        self.diagnostics.push(wrong);
+        let message = format!("invalid value {value:?} for `{name}`");
+        let span = span.clone();
+        self.reject_property(name, message, span, "expected a name of 1 to 100 characters");
         None
     }
 
@@ -345,14 +340,9 @@ impl Binder<'_> {
         if let Ok(flag) = value.trim().parse() {
             return Some(flag);
         }
-        let wrong = Diagnostic::error(
-            RUNTIME_PROPERTY,
-            format!("invalid value {value:?} for `{name}`"),
-            span.clone(),
-        )
-        .label("expected `true` or `false`")
-        .help(format!("`{name}` is a property of the runtime"));
-        self.diagnostics.push(wrong);
+        let message = format!("invalid value {value:?} for `{name}`");
+        let span = span.clone();
+        self.reject_property(name, message, span, "expected `true` or `false`");
         None
     }
 

@@ -31,7 +31,7 @@ impl JobEvents {
         }
     }
 
-    /// Creates those of a job that nobody observes.
+    /// Creates the events of a job without observers.
     #[cfg(test)]
     pub(crate) fn unobserved(lease: &Lease) -> Self {
         let observers = Observers::start(Arc::new(crate::clock::SystemClock), []);
@@ -60,7 +60,7 @@ impl JobEvents {
         &self,
         step: &str,
         execution: &StepExecution,
-        is_partition: bool,
+        (is_partition, is_chunk): (bool, bool),
         earlier_items: u64,
     ) -> StepEvents<'_> {
         let events = StepEvents {
@@ -70,6 +70,7 @@ impl JobEvents {
                 name: execution.step_name.clone(),
                 execution: execution.id,
                 is_partition,
+                is_chunk,
             }),
             began: Instant::now(),
             has_ended: AtomicBool::new(false),

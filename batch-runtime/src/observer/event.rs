@@ -8,7 +8,7 @@ use crate::execution::StepCounters;
 use crate::ids::{JobExecutionId, JobInstanceId, StepExecutionId};
 use crate::status::BatchStatus;
 
-/// Something that has happened to a job in this process.
+/// An event of a job that runs in this process.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct JobEvent {
@@ -46,9 +46,11 @@ pub struct ObservedStep {
     pub execution: StepExecutionId,
     /// True for a partition.
     pub is_partition: bool,
+    /// True if it is a chunk step.
+    pub is_chunk: bool,
 }
 
-/// What happens to a job.
+/// The kind of an event, with its details.
 ///
 /// A job execution has one [`JobStarted`](Self::JobStarted), and one [`JobEnded`](Self::JobEnded) or [`JobLost`](Self::JobLost); a step or
 /// partition has one [`StepStarted`](Self::StepStarted), and one [`StepEnded`](Self::StepEnded) or [`StepLost`](Self::StepLost). If the
@@ -60,8 +62,7 @@ pub enum JobEventKind {
     JobStarted,
     /// The end of the job execution is recorded.
     JobEnded(Box<JobEnd>),
-    /// This process runs the job execution no longer, and has not recorded its end: its lease was lost, or the repository stays
-    /// unreachable.
+    /// This process stopped running the job execution without recording its end: its lease was lost, or the repository stays unreachable.
     JobLost {
         /// Why.
         cause: String,
@@ -73,7 +74,7 @@ pub enum JobEventKind {
     },
     /// The job execution, or the partition, was requested to stop.
     StopRequested {
-        /// Why the runtime stops it; `None` if an operator does.
+        /// Why the runtime stops it: a timeout, or a lost lease. `None` if an operator does.
         cause: Option<String>,
     },
     /// The lease of the job execution, or of the partition, may be lost: it stops.
@@ -88,7 +89,7 @@ pub enum JobEventKind {
     },
     /// The end of the step or partition is recorded.
     StepEnded(Box<StepEnd>),
-    /// This process runs the step or partition no longer, and has not recorded its end.
+    /// This process stopped running the step or partition without recording its end.
     StepLost,
     /// The partitions of a step or flow are planned.
     PartitionsPlanned {
@@ -101,6 +102,10 @@ pub enum JobEventKind {
     PartitionEnded {
         /// The name of the step or flow in the repository.
         element: String,
+        /// The number of the partition, from 1.
+        partition: u32,
+        /// Its status; `None` if its end is not recorded.
+        status: Option<BatchStatus>,
     },
     /// The reader has reported the number of its items, including those of earlier executions.
     ItemsCounted {

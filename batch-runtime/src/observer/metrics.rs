@@ -3,30 +3,35 @@
 //! They go to the recorder that the program has installed; without one they cost next to nothing.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::Duration;
 
 use metrics::{Counter, Gauge, Histogram, counter, gauge, histogram};
 
 use super::{JobEvent, JobEventKind, JobObserver, ObservedStep};
 use crate::execution::StepCounters;
-use crate::ids::{JobExecutionId, StepExecutionId};
+use crate::ids::JobExecutionId;
 use crate::status::BatchStatus;
 
 #[derive(Default)]
 pub(super) struct MetricsObserver {
     jobs: Mutex<HashMap<JobExecutionId, Gauge>>,
-    steps: Mutex<HashMap<StepExecutionId, StepMetrics>>,
+    /// By the address of the step: after a lost lease a step execution can run twice in one process.
+    steps: RwLock<HashMap<usize, Arc<StepMetrics>>>,
 }
 
 struct StepMetrics {
     active: Gauge,
-    /// From the first chunk on.
+    /// Of a chunk step.
     items: Option<ItemMetrics>,
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn key(step: &Arc<ObservedStep>) -> usize {
+    Arc::as_ptr(step).addr()
 }
 
 fn record(name: &'static str, mut labels: Vec<(&'static str, String)>, status: BatchStatus, time: Duration) {
@@ -45,7 +50,7 @@ fn labels_of_step(event: &JobEvent, step: &ObservedStep) -> Vec<(&'static str, S
 
 impl JobObserver for MetricsObserver {
     fn on_event(&self, event: &JobEvent) {
-        match (&event.kind, event.step.as_deref()) {
+        match (&event.kind, &event.step) {
             (JobEventKind::JobStarted, _) => self.job_started(event),
             (JobEventKind::JobEnded(end), _) => {
                 self.job_left(event.job.execution);
@@ -54,7 +59,7 @@ impl JobObserver for MetricsObserver {
             (JobEventKind::JobLost { .. }, _) => self.job_left(event.job.execution),
             (JobEventKind::StepStarted { .. }, Some(step)) => self.step_started(event, step),
             (JobEventKind::StepEnded(end), Some(step)) => {
-                self.step_left(step.execution);
+                self.step_left(step);
                 record(
                     "spring.batch.step",
                     labels_of_step(event, step),
@@ -62,7 +67,7 @@ impl JobObserver for MetricsObserver {
                     end.elapsed,
                 );
             }
-            (JobEventKind::StepLost, Some(step)) => self.step_left(step.execution),
+            (JobEventKind::StepLost, Some(step)) => self.step_left(step),
             (
                 JobEventKind::ChunkCommitted {
                     before,
@@ -70,14 +75,14 @@ impl JobObserver for MetricsObserver {
                     elapsed,
                 },
                 Some(step),
-            ) => self.with_items(event, step, |items| items.committed(*before, *counters, *elapsed)),
+            ) => self.with_items(step, |items| items.committed(*before, *counters, *elapsed)),
             (
                 JobEventKind::ChunkRolledBack {
                     elapsed: Some(elapsed),
                     ..
                 },
                 Some(step),
-            ) => self.with_items(event, step, |items| items.chunk_failed.record(*elapsed)),
+            ) => self.with_items(step, |items| items.chunk_failed.record(*elapsed)),
             _ => {}
         }
     }
@@ -98,22 +103,29 @@ impl MetricsObserver {
         }
     }
 
-    fn step_started(&self, event: &JobEvent, step: &ObservedStep) {
+    fn step_started(&self, event: &JobEvent, step: &Arc<ObservedStep>) {
         let active = gauge!("spring.batch.step.active", &labels_of_step(event, step));
         active.increment(1);
-        let metrics = StepMetrics { active, items: None };
-        lock(&self.steps).insert(step.execution, metrics);
+        let items = step.is_chunk.then(|| ItemMetrics::of(event, step));
+        let metrics = Arc::new(StepMetrics { active, items });
+        let mut steps = self.steps.write().unwrap_or_else(PoisonError::into_inner);
+        steps.insert(key(step), metrics);
     }
 
-    fn step_left(&self, execution: StepExecutionId) {
-        if let Some(step) = lock(&self.steps).remove(&execution) {
-            step.active.decrement(1);
+    fn step_left(&self, step: &Arc<ObservedStep>) {
+        let mut steps = self.steps.write().unwrap_or_else(PoisonError::into_inner);
+        if let Some(left) = steps.remove(&key(step)) {
+            left.active.decrement(1);
         }
     }
 
-    fn with_items(&self, event: &JobEvent, step: &ObservedStep, record: impl FnOnce(&ItemMetrics)) {
-        if let Some(metrics) = lock(&self.steps).get_mut(&step.execution) {
-            record(metrics.items.get_or_insert_with(|| ItemMetrics::of(event, step)));
+    /// Commits of different steps do not wait for each other here.
+    fn with_items(&self, step: &Arc<ObservedStep>, record: impl FnOnce(&ItemMetrics)) {
+        let steps = self.steps.read().unwrap_or_else(PoisonError::into_inner);
+        let metrics = steps.get(&key(step)).map(Arc::clone);
+        drop(steps);
+        if let Some(items) = metrics.as_ref().and_then(|metrics| metrics.items.as_ref()) {
+            record(items);
         }
     }
 }

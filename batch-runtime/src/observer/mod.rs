@@ -4,8 +4,9 @@
 //! [`BatchRuntimeBuilder::observer`](crate::BatchRuntimeBuilder::observer).
 //!
 //! An observer cannot hold a job up. It has a thread and a queue of its own: if it blocks until the queue is full, further events are
-//! dropped for it, and it is told how many; if it panics, that is logged, and it gets the next event. When the last clone of the runtime is
-//! dropped, it waits up to five seconds for the observers to receive the rest.
+//! dropped for it, and `EventsDropped` reports how many; if it panics, that is logged, and it gets the next event. When the last clone of the runtime is
+//! dropped, it waits up to five seconds for the observers to receive the rest. An observer must not own its runtime or an operator of it,
+//! which would then never end.
 //!
 //! Spec: OBS-01 to OBS-06
 
@@ -42,7 +43,7 @@ pub(crate) use self::observers::Observers;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub trait JobObserver: Send + Sync {
-    /// Handles an event. Called on a thread of the observer, with one event at a time.
+    /// Handles an event. Called on a thread of the observer, with one event of each runtime at a time.
     fn on_event(&self, event: &JobEvent);
 }
 

@@ -1,5 +1,6 @@
 //! The progress of a running execution.
 
+use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -55,10 +56,16 @@ pub struct PartitionProgress {
 
 /// Follows one execution.
 #[derive(Default)]
-pub(super) struct ProgressObserver(Mutex<Vec<Followed>>);
+pub(super) struct ProgressObserver(Mutex<Steps>);
+
+#[derive(Default)]
+struct Steps {
+    all: Vec<Followed>,
+    /// The last entry of each: a step that was resumed in this execution has several.
+    places: HashMap<StepExecutionId, usize>,
+}
 
 struct Followed {
-    id: StepExecutionId,
     started: Instant,
     progress: StepProgress,
 }
@@ -78,13 +85,17 @@ impl JobObserver for ProgressObserver {
                 followed.progress.elapsed = end.elapsed;
                 followed.progress.is_running = false;
             }),
+            (JobEventKind::StepLost, Some(step)) => self.change(step, |followed| {
+                followed.progress.elapsed = followed.started.elapsed();
+                followed.progress.is_running = false;
+            }),
             (JobEventKind::PartitionsPlanned { element, planned }, _) => {
                 self.change_partitions(element, |partitions| {
                     partitions.planned = *planned;
                     partitions.ended = 0;
                 });
             }
-            (JobEventKind::PartitionEnded { element }, _) => {
+            (JobEventKind::PartitionEnded { element, .. }, _) => {
                 self.change_partitions(element, |partitions| partitions.ended += 1);
             }
             _ => {}
@@ -93,13 +104,15 @@ impl JobObserver for ProgressObserver {
 }
 
 impl ProgressObserver {
-    fn followed(&self) -> MutexGuard<'_, Vec<Followed>> {
+    fn followed(&self) -> MutexGuard<'_, Steps> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn started(&self, step: &ObservedStep, earlier_items: u64) {
-        self.followed().push(Followed {
-            id: step.execution,
+        let mut steps = self.followed();
+        let place = steps.all.len();
+        steps.places.insert(step.execution, place);
+        steps.all.push(Followed {
             started: Instant::now(),
             progress: StepProgress {
                 step: step.name.clone(),
@@ -111,17 +124,18 @@ impl ProgressObserver {
     }
 
     fn change(&self, step: &ObservedStep, change: impl FnOnce(&mut Followed)) {
-        let mut followed = self.followed();
-        // A step that was resumed in this execution has several entries.
-        if let Some(found) = followed.iter_mut().rev().find(|other| other.id == step.execution) {
+        let mut steps = self.followed();
+        let place = steps.places.get(&step.execution).copied();
+        if let Some(found) = place.and_then(|place| steps.all.get_mut(place)) {
             change(found);
         }
     }
 
     /// Changes the partitions of the last step with this name; those of a flow are not shown.
     fn change_partitions(&self, element: &str, change: impl FnOnce(&mut PartitionProgress)) {
-        let mut followed = self.followed();
-        let found = followed
+        let mut steps = self.followed();
+        let found = steps
+            .all
             .iter_mut()
             .rev()
             .find(|other| other.progress.step == element);
@@ -139,7 +153,7 @@ impl ProgressObserver {
             progress
         };
         Progress {
-            steps: self.followed().iter().map(as_of_now).collect(),
+            steps: self.followed().all.iter().map(as_of_now).collect(),
         }
     }
 }

@@ -55,7 +55,8 @@ impl Queue {
     /// Waits until the observer has received all events, but not longer than `until`. Returns whether it has.
     pub(super) fn drain(&self, until: Instant) -> bool {
         if self.thread == thread::current().id() {
-            return false;
+            // It receives the rest once this event is handled.
+            return true;
         }
         let sent = self.state.sent.load(Ordering::Relaxed);
         let received = self.state.received.lock().unwrap_or_else(PoisonError::into_inner);

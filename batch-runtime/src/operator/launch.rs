@@ -420,6 +420,7 @@ fn run_to_end(runner: JobRunner, shared: &Shared) -> std::result::Result<(), Str
     result.map(drop).map_err(|error| {
         tracing::error!(execution = %id, %error, "cannot record the end of the execution");
         let cause = error.to_string();
+        running.announce_no_stop();
         running.events.emit(JobEventKind::JobLost { cause });
         // So the next launch need not wait until the lease expires.
         shared.release_lease(running.release());

@@ -34,8 +34,8 @@ use crate::error::BatchError;
 /// ```
 ///
 /// It is asked at every error of the reader, the processor or the writer that is not a panic, also before a retry, so it may be asked more
-/// than once about an item. If the writer fails with a list and does not name the item, it is asked about the list, without an item; if it
-/// returns `true`, the item is searched, and it is asked again about that.
+/// than once about an item. If the writer fails with a list and does not name the item, the item is searched first. (In Jakarta Batch the
+/// policy is asked about the whole list, without an item.)
 ///
 /// Spec: FAULT-04
 #[doc(inline)]

@@ -30,14 +30,14 @@ struct Interval {
 
 impl<'a> Lowering<'a> {
     /// Spec: JSL-CHUNK-01, JSL-CHUNK-25
-    pub(super) fn chunk(&mut self, element: &'a Element) -> Option<Chunk> {
+    pub(super) fn chunk(&mut self, element: &'a Element, has_skip_policy: bool) -> Option<Chunk> {
         self.scope.enter(element);
-        let chunk = self.chunk_in_scope(element);
+        let chunk = self.chunk_in_scope(element, has_skip_policy);
         self.scope.leave();
         chunk
     }
 
-    fn chunk_in_scope(&mut self, element: &'a Element) -> Option<Chunk> {
+    fn chunk_in_scope(&mut self, element: &'a Element, has_skip_policy: bool) -> Option<Chunk> {
         let parts = self.parts(element);
         let policy = self.checkpoint_policy(element);
         let interval = self.interval(element, policy.as_ref());
@@ -55,7 +55,7 @@ impl<'a> Lowering<'a> {
         self.check_limit(
             element,
             ("skip-limit", "skippable-exception-classes"),
-            skip_limit,
+            skip_limit.filter(|_| !has_skip_policy),
             &skippable,
         );
         self.check_limit(

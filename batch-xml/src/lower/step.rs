@@ -142,7 +142,9 @@ impl<'a> Lowering<'a> {
             });
         }
         match (chunk, batchlet) {
-            (Some(chunk), _) => self.chunk(chunk).map(|chunk| StepBody::Chunk(Box::new(chunk))),
+            (Some(chunk), _) => self
+                .chunk(chunk, names_skip_policy(element))
+                .map(|chunk| StepBody::Chunk(Box::new(chunk))),
             (None, Some(batchlet)) => self.artifact(batchlet).map(StepBody::Batchlet),
             (None, None) => {
                 // An unknown element may be a typo, and has been reported.
@@ -237,4 +239,14 @@ fn references(transitions: &[Transition]) -> Vec<Reference> {
         TransitionKind::Fail { .. } | TransitionKind::End { .. } => None,
     };
     transitions.iter().filter_map(named).collect()
+}
+
+/// Returns whether a step has a skip policy of the runtime, which decides in place of exception classes.
+fn names_skip_policy(step: &Element) -> bool {
+    let names_it = |property: &Element| {
+        let name = property.attribute("name");
+        name.is_some_and(|name| name.value.value == "batch.skip.policy")
+    };
+    let list = step.child("properties");
+    list.is_some_and(|list| list.children("property").any(names_it))
 }

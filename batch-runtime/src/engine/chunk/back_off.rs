@@ -15,7 +15,7 @@ pub(crate) struct BackOff {
     /// The factor from each pause to the next.
     pub(crate) multiplier: f64,
     pub(crate) max: Duration,
-    /// The part of a pause that is left out at random, at most: 0 for none.
+    /// The largest fraction by which a pause is shortened at random; 0 is none.
     pub(crate) jitter: f64,
 }
 
@@ -33,8 +33,19 @@ impl Default for BackOff {
 }
 
 impl BackOff {
+    /// Returns the pauses with an open transaction, for which all writes wait on SQLite.
+    pub(super) fn in_transaction(self) -> Self {
+        Self {
+            max: self.max.min(Duration::from_secs(1)),
+            ..self
+        }
+    }
+
     /// Returns the pause before an attempt, the first of which has the number 1.
     pub(super) fn pause(self, attempt: u32) -> Option<Duration> {
+        if self.initial.is_zero() {
+            return None;
+        }
         let before = attempt.checked_sub(self.quick + 1)?;
         let factor = self.multiplier.powi(i32::try_from(before).unwrap_or(i32::MAX));
         let longest = self.max.as_secs_f64();
@@ -85,6 +96,7 @@ mod tests {
             ..exponential
         };
         assert_eq!(pauses(none), [None; 5]);
+        assert_eq!(none.pause(u32::MAX), None);
         assert_eq!(exponential.pause(u32::MAX), Some(millis(500)));
     }
 

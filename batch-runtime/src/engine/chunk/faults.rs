@@ -163,7 +163,7 @@ impl FaultRules {
         retried
     }
 
-    /// Returns whether an item that has failed `failures` times may be retried, if it fails again and `skip` decides what happens otherwise.
+    /// Returns whether an item may be retried after `failures` failures. `is_again`: it failed in its retry.
     pub(super) fn has_attempts(&self, failures: u32, is_again: bool, skip: Skip<'_>) -> bool {
         match self.max_attempts {
             Some(most) => failures < most,
@@ -227,7 +227,7 @@ impl FaultRules {
             ));
         } else if let Some(most) = self.max_attempts {
             return Some(format!(
-                "it is retryable, but all {most} attempts of `batch.retry.max-attempts` are used up"
+                "it is retryable, but `batch.retry.max-attempts` allows only {most}"
             ));
         }
         let unused = |limit: Option<u32>, classes: &ExceptionFilter| limit > Some(0) && classes.is_empty();
@@ -255,7 +255,7 @@ mod tests {
         let mut budget = Budget::default();
         let mut resumed = || [(); 4].map(|()| budget.resume());
         assert_eq!(resumed(), [true, true, true, false]);
-        budget.committed(0);
+        budget.committed(0, 0);
         assert!(budget.resume());
     }
 }

@@ -32,8 +32,8 @@ pub(super) struct Interval<'r, 'l> {
     pub(super) read_skips: usize,
     pub(super) process_skips: usize,
     pub(super) write_skips: usize,
-    /// The results that failed writes have skipped.
-    pub(super) dropped: usize,
+    /// The results that failed writes have skipped, by their numbers in the interval, in ascending order.
+    pub(super) dropped: Vec<usize>,
     /// The skips of the step in its instance by class, including those of this interval, if the step limits them.
     pub(super) skips_by_class: UsedLimits,
     /// The skips of earlier executions of the step.
@@ -122,7 +122,7 @@ impl<'r, 'l> Interval<'r, 'l> {
             read_skips: 0,
             process_skips: 0,
             write_skips: 0,
-            dropped: 0,
+            dropped: Vec::new(),
             skips_by_class: UsedLimits::default(),
             earlier_skips,
             flushed: 0,
@@ -142,15 +142,17 @@ impl<'r, 'l> Interval<'r, 'l> {
 
     /// Returns the number, among all results of the interval, of the one at `index` in the buffer.
     pub(super) fn number(&self, index: usize) -> usize {
-        // Skipped results were before it, except for those that failed later in an earlier attempt.
-        self.flushed + index + self.dropped
+        let dropped = self.dropped.iter();
+        dropped.fold(self.flushed + index, |number, dropped| {
+            number + usize::from(*dropped <= number)
+        })
     }
 
     /// Returns the counters after the commit of this interval.
     fn counters(&self) -> StepCounters {
         let before = self.step.counters;
         let written = self.flushed + self.next;
-        let filtered = self.reads - self.process_skips - written - self.dropped;
+        let filtered = self.reads - self.process_skips - written - self.dropped.len();
         StepCounters {
             reads: before.reads + as_count(self.reads),
             writes: before.writes + as_count(written),
@@ -310,8 +312,10 @@ impl ChunkRunner<'_> {
         )?;
         interval.state.writer = Some(position);
         interval.state.user_data = env.context.persistent_info();
-        if !interval.skips_by_class.is_empty() {
-            interval.state.skips = CheckpointInfo::encode(&interval.skips_by_class).ok();
+        if interval.skips_by_class != self.skips_by_class {
+            let skips = CheckpointInfo::encode(&interval.skips_by_class);
+            let skips = skips.map_err(|error| Failure::new(error.to_string()))?;
+            interval.state.skips = Some(skips);
         }
         self.ask_algorithm("end_checkpoint", CheckpointAlgorithm::end_checkpoint)?;
         let renewal = env
@@ -324,7 +328,9 @@ impl ChunkRunner<'_> {
         if let Some((asked, _)) = renewal {
             env.running.renewed(asked);
         }
-        self.budget.committed(interval.reads + interval.read_skips);
+        let results = interval.flushed + interval.next + interval.dropped.len();
+        self.budget
+            .committed(interval.reads + interval.read_skips, results);
         self.skips_by_class = std::mem::take(&mut interval.skips_by_class);
         env.context.set_counters(counters);
         env.context.heartbeat();

@@ -115,8 +115,7 @@ impl<'a> ChunkRunner<'a> {
         mut state: StepState,
         listeners: &mut ChunkListeners<'_>,
     ) -> Result<BodyEnd, Interrupt> {
-        self.restore_skips(&state);
-        let opened = self.open(&state);
+        let opened = self.restore_skips(&state).and_then(|()| self.open(&state));
         let result = opened
             .map_err(Interrupt::from)
             .and_then(|()| self.intervals(step, &mut state, listeners));
@@ -125,9 +124,12 @@ impl<'a> ChunkRunner<'a> {
     }
 
     /// Restores the skips by class, of this execution and of earlier ones.
-    fn restore_skips(&mut self, state: &StepState) {
-        let stored = state.skips.as_ref().and_then(|skips| skips.decode().ok());
+    fn restore_skips(&mut self, state: &StepState) -> Result<(), Failure> {
+        let stored = state.skips.as_ref().map(CheckpointInfo::decode).transpose();
+        let stored =
+            stored.map_err(|error| Failure::new(format!("cannot read the skips by class: {error}")))?;
         self.skips_by_class = stored.unwrap_or_default();
+        Ok(())
     }
 
     fn open(&mut self, state: &StepState) -> Result<(), Failure> {
@@ -269,7 +271,7 @@ impl<'a> ChunkRunner<'a> {
         );
         self.env.context.restore_persistent_info(kept.user_data.clone());
         *state = kept;
-        self.restore_skips(state);
+        self.restore_skips(state)?;
         self.close();
         self.open(state)?;
         Ok(true)

@@ -27,6 +27,10 @@ impl Policy {
             return Ok(false);
         }
         let policy = &mut self.policy;
-        self.bound.call("should_skip", || policy.should_skip(failed))
+        let asked = self.bound.call("should_skip", || policy.should_skip(failed));
+        asked.map_err(|failure| {
+            let error = self.bound.shown(failed.error());
+            failure.because(format_args!("it was asked about: {error}"))
+        })
     }
 }

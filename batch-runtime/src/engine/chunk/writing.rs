@@ -10,7 +10,7 @@ use super::super::call::{Failure, call};
 use super::super::threads::Worker;
 use super::ChunkRunner;
 use super::back_off::BackOff;
-use super::faults::Budget;
+use super::faults::{Budget, InputPlace, Skip};
 use super::interval::{Interval, Mode, RolledBack};
 use super::reading::may_skip;
 use crate::artifact::FailedItem;
@@ -198,8 +198,22 @@ impl ChunkRunner<'_> {
             || matches!(&interval.mode, Mode::Retry { items, .. } if interval.flushed + range.start == items.start);
         let result = item.and_then(|index| self.results.item(index));
         let skipped = FailedItem::new(ItemPhase::Write, error, result, interval.skips());
-        let skip = faults.skip(&mut self.policy, &skipped, &interval.skips_by_class)?;
-        let failures = item.map_or(1, |index| self.budget.result_failed(interval.number(index)));
+        let skip = match item {
+            // The search finds the item that the policy decides on.
+            None if self.policy.is_some() && !faults.failed_write_skips_its_list && !error.is_panic() => {
+                Skip::Yes
+            }
+            _ => faults.skip(&mut self.policy, &skipped, &interval.skips_by_class)?,
+        };
+        let failures = match faults.max_attempts {
+            None => 1,
+            // A list whose failed item is not known is an attempt at each of its items.
+            Some(_) => {
+                let tried = item.map_or_else(|| range.clone(), |index| index..index + 1);
+                let count = |index| self.budget.result_failed(interval.number(index));
+                tried.map(count).max().unwrap_or(1)
+            }
+        };
         if faults.has_attempts(failures, again, skip) && faults.retry(error, &mut self.budget) {
             self.env
                 .events
@@ -273,14 +287,14 @@ impl ChunkRunner<'_> {
         }
         interval.next = first;
         interval.mode = mode;
-        if self.pause_before_retry() {
+        if self.pause_in_transaction() {
             Ok(())
         } else {
             Err(RolledBack::Stopped { open: true })
         }
     }
 
-    fn write_skipped(&self, interval: &mut Interval<'_, '_>, error: &BatchError) {
+    fn count_write_skip(&self, interval: &mut Interval<'_, '_>, error: &BatchError) {
         let limits = &self.chunk.faults.skip_limits;
         limits.count(error, &mut interval.skips_by_class);
         self.env
@@ -296,12 +310,14 @@ impl ChunkRunner<'_> {
         error: &BatchError,
     ) -> Result<(), Failure> {
         interval.write_skips += 1;
-        self.write_skipped(interval, error);
+        self.count_write_skip(interval, error);
         let items = self.results.items(range.clone());
         interval.listeners.on_skip("on_skip_in_write", &mut |listener| {
             listener.on_skip_in_write(error, &items)
         })?;
-        interval.dropped += range.len();
+        let numbers: Vec<usize> = range.clone().map(|index| interval.number(index)).collect();
+        interval.dropped.extend(numbers);
+        interval.dropped.sort_unstable();
         range.clone().rev().for_each(|index| self.results.remove(index));
         interval.mode = Mode::Plain;
         Ok(())
@@ -315,8 +331,10 @@ impl ChunkRunner<'_> {
         error: &BatchError,
     ) -> Result<(), Failure> {
         interval.write_skips += 1;
-        self.write_skipped(interval, error);
-        interval.dropped += 1;
+        self.count_write_skip(interval, error);
+        let number = interval.number(index);
+        let behind = interval.dropped.partition_point(|dropped| *dropped < number);
+        interval.dropped.insert(behind, number);
         let items = self.results.items(index..index + 1);
         interval.listeners.on_skip("on_skip_in_write", &mut |listener| {
             listener.on_skip_in_write(error, &items)
@@ -386,6 +404,12 @@ impl ChunkRunner<'_> {
         let back_off = self.chunk.faults.back_off;
         self.budget.pause_before_retry(back_off, self.env.worker)
     }
+
+    /// As `pause_before_retry`, while the transaction of the chunk may be open.
+    pub(super) fn pause_in_transaction(&mut self) -> bool {
+        let back_off = self.chunk.faults.back_off.in_transaction();
+        self.budget.pause_before_retry(back_off, self.env.worker)
+    }
 }
 
 impl Budget {
@@ -409,13 +433,20 @@ impl Budget {
         *failures
     }
 
-    /// Resets the retry state after the commit of an interval in which so many items were read or skipped.
-    pub(super) fn committed(&mut self, read: usize) {
-        self.one_by_one = self.one_by_one.saturating_sub(read);
+    /// Resets the retry state after the commit of an interval of so many items that were read or skipped, and so many results.
+    pub(super) fn committed(&mut self, inputs: usize, results: usize) {
+        self.one_by_one = self.one_by_one.saturating_sub(inputs);
         self.attempts = 0;
         self.losses = 0;
-        self.retried_inputs.clear();
-        self.retried_results.clear();
+        // After a rollback the interval may be shorter: failures of items behind it remain.
+        let input = |((place, call), failures): (InputPlace, u32)| {
+            Some(((place.checked_sub(inputs)?, call), failures))
+        };
+        let result = |(number, failures): (usize, u32)| Some((number.checked_sub(results)?, failures));
+        let before = std::mem::take(&mut self.retried_inputs);
+        self.retried_inputs = before.into_iter().filter_map(input).collect();
+        let before = std::mem::take(&mut self.retried_results);
+        self.retried_results = before.into_iter().filter_map(result).collect();
     }
 }
 
@@ -433,7 +464,7 @@ mod tests {
         let ms = |ms| Some(Duration::from_millis(ms));
         assert_eq!(pauses(7), [None, None, None, ms(1), ms(2), ms(4), ms(8)]);
         assert_eq!(pauses(20).last(), Some(&ms(1000)));
-        budget.committed(0);
+        budget.committed(0, 0);
         assert_eq!(budget.pause(BackOff::default()), None);
     }
 }

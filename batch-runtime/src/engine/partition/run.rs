@@ -18,6 +18,7 @@ use crate::engine::threads::{Collecting, CollectorSink, Worker, lock};
 use crate::engine::walk::Walk;
 
 use crate::execution::{StepCounters, StepExecution};
+use crate::observer::StepEvents;
 use crate::repository::{Ending, RepositoryError, StepState};
 use crate::status::BatchStatus;
 
@@ -87,8 +88,10 @@ impl PartitionedElement<'_> {
             }
             .run_claimed(row, state, earlier),
             ElementBody::Flow(flow) => {
+                let running = self.walk.shared.running;
+                let events = running.events.step_started(&element.id, row, (true, false), 0);
                 let ended = walk.flow_once(&element, &flow.elements)?;
-                self.record(row, ended)
+                self.record(row, ended, &events)
             }
             ElementBody::Split(_) | ElementBody::Decision(_) => Err(RepositoryError::Fault),
         }
@@ -111,14 +114,21 @@ impl PartitionedElement<'_> {
     fn cannot_bind(&self, row: &mut StepExecution, problem: String) -> Result<ElementEnd, RepositoryError> {
         let shared = self.walk.shared;
         let ending = Ending::of(BatchStatus::Failed, problem.clone());
+        let events = shared.running.events.step_started(self.id, row, (true, false), 0);
         shared
             .repository
             .end_step(&shared.running.lease, row, &ending, None)?;
+        events.ended(&ending, row.counters);
         Ok(ElementEnd::failed(Failure::new(problem)))
     }
 
     /// Records the end of a partition of a flow.
-    fn record(&self, row: &mut StepExecution, ended: ElementEnd) -> Result<ElementEnd, RepositoryError> {
+    fn record(
+        &self,
+        row: &mut StepExecution,
+        ended: ElementEnd,
+        events: &StepEvents<'_>,
+    ) -> Result<ElementEnd, RepositoryError> {
         let (failure, termination) = match &ended.outcome {
             Outcome::Failed(failure) => (Some(failure.clone()), None),
             Outcome::Terminated(termination) => (None, Some(termination)),
@@ -140,6 +150,7 @@ impl PartitionedElement<'_> {
         shared
             .repository
             .end_step(&shared.running.lease, row, &ending, Some(&state))?;
+        events.ended(&ending, row.counters);
         Ok(match failure {
             Some(failure) => ElementEnd {
                 outcome: Outcome::Failed(failure),

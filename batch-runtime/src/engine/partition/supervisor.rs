@@ -346,7 +346,7 @@ impl<'s, 'a> Supervisor<'s, 'a> {
         for (number, preparation) in prepared {
             match preparation {
                 Preparation::Settled(outcome, exit_status) => {
-                    self.count_ended();
+                    self.count_ended(number, Some(outcome.status()));
                     let is_complete = matches!(outcome, Outcome::Completed);
                     if !is_complete || dialect.analyzes_complete_partitions() {
                         self.analysis.ended(outcome.status(), &exit_status);
@@ -578,7 +578,8 @@ impl<'s, 'a> Supervisor<'s, 'a> {
 
     /// Counts the end of a partition. Spec: SUBJOB-10
     pub(super) fn note(&mut self, id: StepExecutionId, ended: Ended) {
-        self.count_ended();
+        let status = ended.as_ref().ok().map(|(outcome, _)| outcome.status());
+        self.count_ended(self.element.number_of(id), status);
         match ended {
             Ok((outcome, exit_status)) => {
                 self.analysis.ended(outcome.status(), &exit_status);
@@ -591,10 +592,12 @@ impl<'s, 'a> Supervisor<'s, 'a> {
         }
     }
 
-    fn count_ended(&self) {
+    fn count_ended(&self, partition: u32, status: Option<BatchStatus>) {
         let running = self.element.walk.shared.running;
         running.events.emit(JobEventKind::PartitionEnded {
             element: self.element.key.to_owned(),
+            partition,
+            status,
         });
     }
 }

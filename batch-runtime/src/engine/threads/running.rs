@@ -33,7 +33,7 @@ pub(crate) struct Running {
     renewed: Mutex<Instant>,
     pub(crate) events: JobEvents,
     /// True once the request to stop was emitted.
-    stop_announced: AtomicBool,
+    stop_announced: Mutex<bool>,
     thread: OnceLock<ThreadId>,
     ended: Mutex<Option<Result<(), String>>>,
     end: Condvar,
@@ -55,7 +55,7 @@ impl Running {
             dispatched: AtomicBool::new(false),
             renewed: Mutex::new(claimed),
             events,
-            stop_announced: AtomicBool::new(false),
+            stop_announced: Mutex::default(),
             thread: OnceLock::new(),
             ended: Mutex::new(None),
             end: Condvar::new(),
@@ -72,16 +72,24 @@ impl Running {
         self.dispatched.load(Ordering::Relaxed)
     }
 
-    /// Requests all threads to stop at their next items, because an operator wishes it.
+    /// Requests all threads to stop at their next items: for an operator, or because the lease may be lost.
     pub(crate) fn request_stop(&self) {
-        self.request_stop_because(None);
+        self.request_stop_because(self.distrusted.get().cloned());
     }
 
     fn request_stop_because(&self, cause: Option<String>) {
-        if !self.stop_announced.swap(true, Ordering::Relaxed) {
-            self.events.emit(JobEventKind::StopRequested { cause });
+        {
+            let mut announced = lock(&self.stop_announced);
+            if !std::mem::replace(&mut *announced, true) {
+                self.events.emit(JobEventKind::StopRequested { cause });
+            }
         }
         self.workers.request_stop();
+    }
+
+    /// Prevents that a request to stop is emitted after the end.
+    pub(crate) fn announce_no_stop(&self) {
+        *lock(&self.stop_announced) = true;
     }
 
     /// Sets the timeout, after which the execution is stopped and fails.
