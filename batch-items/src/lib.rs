@@ -88,8 +88,8 @@ mod xml;
 #[cfg(feature = "parquet")]
 pub use self::parquet::{ArrowItemReader, Codec, ParquetItemReader, ParquetItemWriter};
 pub use compose::{
-    ClassifierItemWriter, CompositeItemWriter, EnrichingItemWriter, FlatteningItemWriter, ProcessorChain,
-    ValidatingProcessor,
+    ClassifierItemWriter, CompositeItemWriter, EnrichingItemWriter, FlatteningItemWriter, PeekableItemReader,
+    ProcessorChain, ValidatingProcessor,
 };
 pub use delimited::{Character, DelimitedFormat, DelimitedItemReader, DelimitedItemWriter, QuoteMode};
 pub use error::{EncodeError, Field, RecordError, ResourceError};

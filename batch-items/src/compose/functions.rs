@@ -1,6 +1,7 @@
 //! Artifacts of one expression, for small jobs and for tests.
 
-/// Declares a reader of the items of an iterator. A restart passes over the items that were read.
+/// Declares a reader of the items of an iterator. A restart passes over the items that were read. It can be the inner reader of another
+/// one: see [`ReadItems`](crate::compose::ReadItems).
 ///
 /// ```
 /// batch_items::iterator_reader!(pub Numbers("numbers"): u64 = 1..=100);
@@ -39,6 +40,33 @@ macro_rules! iterator_reader {
             #[get_checkpoint_info]
             fn checkpoint(&self) -> usize {
                 self.read
+            }
+        }
+
+        impl $crate::compose::ReadItems for $type {
+            type Item = $item;
+            type Position = usize;
+
+            fn open(
+                &mut self,
+                checkpoint: ::core::option::Option<usize>,
+            ) -> ::core::result::Result<(), ::batch_runtime::BatchError> {
+                $type::open(self, checkpoint);
+                ::core::result::Result::Ok(())
+            }
+
+            fn read(
+                &mut self,
+            ) -> ::core::result::Result<::core::option::Option<$item>, ::batch_runtime::BatchError> {
+                ::core::result::Result::Ok($type::read(self))
+            }
+
+            fn position(&mut self) -> ::core::result::Result<usize, ::batch_runtime::BatchError> {
+                ::core::result::Result::Ok($type::checkpoint(self))
+            }
+
+            fn place(&self) -> ::core::option::Option<::std::string::String> {
+                ::core::option::Option::Some(::std::format!("item {}", self.read))
             }
         }
     };

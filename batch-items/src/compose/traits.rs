@@ -5,8 +5,57 @@ use batch_runtime::prelude::*;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::file::{Encode, FileFrame, FileItemWriter, FramedPosition};
+use crate::file::{
+    Encode, FileFrame, FileItemReader, FileItemWriter, Format, FramedPosition, Items, ReadPosition,
+};
+use crate::query::{FromRow, QueryItemReader, QueryPosition};
 use crate::table::TableItemWriter;
+
+/// A reader inside another artifact. All readers of this crate are, and those of [`iterator_reader!`](crate::iterator_reader).
+///
+/// A reader of a program implements it beside its role: the methods that the runtime calls are the same.
+pub trait ReadItems: BatchArtifact + Send {
+    /// The type of the items.
+    type Item: Send + 'static;
+    /// The checkpoint.
+    type Position: Clone + Serialize + DeserializeOwned + Send + 'static;
+
+    /// Positions at a checkpoint; at the beginning for `None`.
+    ///
+    /// # Errors
+    /// Those of the reader.
+    fn open(&mut self, checkpoint: Option<Self::Position>) -> Result<(), BatchError>;
+
+    /// Reads the next item; `None` at the end. After an error, the next call continues behind the item that cannot be read.
+    ///
+    /// # Errors
+    /// Those of the reader.
+    fn read(&mut self) -> Result<Option<Self::Item>, BatchError>;
+
+    /// Returns the position of the next item. The reader can be opened at any of its positions, not only at the last one.
+    ///
+    /// # Errors
+    /// Those of the reader.
+    fn position(&mut self) -> Result<Self::Position, BatchError>;
+
+    /// Replaces a position, which was returned since the reader was opened, with that of the next item. It is called before each item, so
+    /// a reader whose positions have texts overrides it.
+    ///
+    /// # Errors
+    /// Those of the reader.
+    fn update_position(&mut self, position: &mut Self::Position) -> Result<(), BatchError> {
+        *position = self.position()?;
+        Ok(())
+    }
+
+    /// Returns the place of the last item for messages, such as ``record 7 of `orders.csv` ``, if the reader knows it.
+    fn place(&self) -> Option<String> {
+        None
+    }
+
+    /// Releases the resources.
+    fn close(&mut self) {}
+}
 
 /// A writer of items of type `T` inside another artifact. All writers of this crate are.
 pub trait WriteItems<T>: BatchArtifact + Send {
@@ -156,5 +205,65 @@ impl<T: Serialize + Send + 'static> WriteItems<T> for TableItemWriter<T> {
 
     fn position(&mut self) -> Result<(), BatchError> {
         Ok(())
+    }
+}
+
+impl<F, T> ReadItems for FileItemReader<F, T>
+where
+    F: Format + BatchArtifact,
+    F::Records: Items<T>,
+    T: Send + 'static,
+{
+    type Item = T;
+    type Position = ReadPosition;
+
+    fn open(&mut self, checkpoint: Option<ReadPosition>) -> Result<(), BatchError> {
+        self.open(checkpoint)
+    }
+
+    fn read(&mut self) -> Result<Option<T>, BatchError> {
+        self.read()
+    }
+
+    fn position(&mut self) -> Result<ReadPosition, BatchError> {
+        Ok(self.checkpoint())
+    }
+
+    fn update_position(&mut self, position: &mut ReadPosition) -> Result<(), BatchError> {
+        self.update_checkpoint(position);
+        Ok(())
+    }
+
+    fn place(&self) -> Option<String> {
+        self.place_of_record()
+    }
+
+    fn close(&mut self) {
+        self.close();
+    }
+}
+
+impl<T: FromRow> ReadItems for QueryItemReader<T> {
+    type Item = T;
+    type Position = QueryPosition;
+
+    fn open(&mut self, checkpoint: Option<QueryPosition>) -> Result<(), BatchError> {
+        Ok(self.open(checkpoint)?)
+    }
+
+    fn read(&mut self) -> Result<Option<T>, BatchError> {
+        Ok(self.read()?)
+    }
+
+    fn position(&mut self) -> Result<QueryPosition, BatchError> {
+        Ok(self.checkpoint())
+    }
+
+    fn place(&self) -> Option<String> {
+        Some(format!("row {} of the query", self.checkpoint().rows))
+    }
+
+    fn close(&mut self) {
+        self.close();
     }
 }

@@ -481,6 +481,21 @@ impl<R: Records> Files<R> {
         }
     }
 
+    /// Replaces a position of this input with that of the next record, if it is in the same file; otherwise returns `false`.
+    pub(crate) fn update_position(&self, position: &mut ReadPosition) -> bool {
+        let is_same_file = position.files == self.done;
+        let (true, Some(records), Some(file)) = (is_same_file, &self.current, &mut position.file) else {
+            return false;
+        };
+        Place {
+            byte: file.byte,
+            line: file.line,
+            record: file.record,
+            depth: file.depth,
+        } = records.place();
+        true
+    }
+
     /// Counts the next file as read.
     fn pass(&mut self) {
         let mut names = crc32fast::Hasher::new_with_initial(self.names);

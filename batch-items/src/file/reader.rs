@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 use batch_runtime::BatchArtifact;
 use batch_runtime::prelude::*;
 
-use super::input::{FileInput, Files, Format, Items, ReadPosition};
+use super::input::{FileInput, FilePosition, Files, Format, Items, ReadPosition};
 
 /// Reads the records of files in the format `F` as items of type `T`.
 ///
@@ -79,5 +79,18 @@ where
     #[close]
     pub fn close(&mut self) {
         self.files.close();
+    }
+
+    /// Replaces a position of this reader with that of the next record. Within a file, that copies no text.
+    pub(crate) fn update_checkpoint(&self, position: &mut ReadPosition) {
+        if !self.files.update_position(position) {
+            *position = self.checkpoint();
+        }
+    }
+
+    /// Returns the place of the last record, for messages.
+    pub(crate) fn place_of_record(&self) -> Option<String> {
+        let FilePosition { resource, record, .. } = self.files.position().file?;
+        Some(format!("record {record} of `{resource}`"))
     }
 }
