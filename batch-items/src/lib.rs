@@ -32,6 +32,7 @@
 //! | | |
 //! |---|---|
 //! | readers | `csvRecordReader`, `fixedWidthRecordReader`, `patternRecordReader`, `jsonlRecordReader`, `jsonArrayRecordReader`, `queryRecordReader` |
+//! | readers of groups | the same with `RecordGroupReader`, such as `csvRecordGroupReader`, see [`RecordGroups`](compose::RecordGroups) |
 //! | processor | [`recordProcessor`](record::RecordProcessor), which maps and filters |
 //! | listener | [`recordRejects`](RejectListener), which writes skipped items to a file |
 //! | partitions | [`filePartitions`](FilePartitions), [`keyRangePartitions`](KeyRangePartitions) |
@@ -88,8 +89,8 @@ mod xml;
 #[cfg(feature = "parquet")]
 pub use self::parquet::{ArrowItemReader, Codec, ParquetItemReader, ParquetItemWriter};
 pub use compose::{
-    ClassifierItemWriter, CompositeItemWriter, EnrichingItemWriter, FlatteningItemWriter, PeekableItemReader,
-    ProcessorChain, ValidatingProcessor,
+    ClassifierItemWriter, CompositeItemWriter, EnrichingItemWriter, FlatteningItemWriter, GroupingItemReader,
+    PeekableItemReader, ProcessorChain, ValidatingProcessor,
 };
 pub use delimited::{Character, DelimitedFormat, DelimitedItemReader, DelimitedItemWriter, QuoteMode};
 pub use error::{EncodeError, Field, RecordError, ResourceError};

@@ -2,9 +2,10 @@
 
 use batch_runtime::prelude::*;
 
+use crate::compose::RecordGroups;
 use crate::record::Record;
 use crate::{
-    DelimitedItemReader, DelimitedItemWriter, FixedWidthItemReader, FixedWidthItemWriter,
+    DelimitedItemReader, DelimitedItemWriter, FixedWidthItemReader, FixedWidthItemWriter, GroupingItemReader,
     JsonArrayItemReader, JsonArrayItemWriter, JsonLinesItemReader, JsonLinesItemWriter, PatternItemReader,
     QueryItemReader, TableItemWriter,
 };
@@ -32,6 +33,30 @@ pub type JsonArrayRecordReader = JsonArrayItemReader<Record>;
 /// `queryRecordReader`: the rows of a query.
 #[item_reader("queryRecordReader")]
 pub type QueryRecordReader = QueryItemReader<Record>;
+
+/// `csvRecordGroupReader`: the rows of delimited files, in groups.
+#[item_reader("csvRecordGroupReader")]
+pub type CsvRecordGroupReader = GroupingItemReader<CsvRecordReader, RecordGroups>;
+
+/// `fixedWidthRecordGroupReader`: lines whose fields have fixed widths, in groups.
+#[item_reader("fixedWidthRecordGroupReader")]
+pub type FixedWidthRecordGroupReader = GroupingItemReader<FixedWidthRecordReader, RecordGroups>;
+
+/// `patternRecordGroupReader`: lines whose fields a regular expression finds, in groups.
+#[item_reader("patternRecordGroupReader")]
+pub type PatternRecordGroupReader = GroupingItemReader<PatternRecordReader, RecordGroups>;
+
+/// `jsonlRecordGroupReader`: JSON objects, one on each line, in groups.
+#[item_reader("jsonlRecordGroupReader")]
+pub type JsonlRecordGroupReader = GroupingItemReader<JsonlRecordReader, RecordGroups>;
+
+/// `jsonArrayRecordGroupReader`: the objects of a JSON array, in groups.
+#[item_reader("jsonArrayRecordGroupReader")]
+pub type JsonArrayRecordGroupReader = GroupingItemReader<JsonArrayRecordReader, RecordGroups>;
+
+/// `queryRecordGroupReader`: the rows of a query, in groups.
+#[item_reader("queryRecordGroupReader")]
+pub type QueryRecordGroupReader = GroupingItemReader<QueryRecordReader, RecordGroups>;
 
 /// `recordCsvWriter`: rows of delimited files.
 #[item_writer("recordCsvWriter")]

@@ -90,6 +90,8 @@ macro_rules! function_processor {
         #[::batch_runtime::item_processor($name)]
         impl $type {
             #[process_item]
+            // An item may be a `Vec`, such as a group.
+            #[allow(clippy::ptr_arg)]
             fn process(&mut self, $item: &$input) -> $result $body
         }
     };
@@ -120,6 +122,59 @@ macro_rules! function_writer {
 
             #[get_checkpoint_info]
             fn checkpoint(&mut self) {}
+        }
+    };
+}
+
+/// Declares the rule by which a [`GroupingItemReader`](crate::GroupingItemReader) makes groups: by a `key` of the items, or at each item
+/// that is a `header`.
+///
+/// ```
+/// struct OrderLine {
+///     order: u64,
+///     customer: String,
+/// }
+///
+/// batch_items::group_rule!(ByOrder: key |line: &OrderLine| line.order);
+/// batch_items::group_rule!(pub ByCustomer: key |line: &OrderLine| (line.order / 1000, &line.customer));
+/// batch_items::group_rule!(AtOrder: header |line: &String| line.starts_with("ORDER"));
+/// ```
+#[macro_export]
+macro_rules! group_rule {
+    ($(#[$about:meta])* $visibility:vis $type:ident: key |$item:ident: &$ty:ty| $key:expr) => {
+        $crate::group_rule!(@declare [$(#[$about])* $visibility] $type, $ty, |previous, item| match previous {
+            ::core::option::Option::Some($item) => {
+                let previous = $key;
+                let $item = item;
+                match previous == $key {
+                    true => $crate::compose::GroupPart::Detail,
+                    false => $crate::compose::GroupPart::First,
+                }
+            }
+            ::core::option::Option::None => $crate::compose::GroupPart::First,
+        });
+    };
+    ($(#[$about:meta])* $visibility:vis $type:ident: header |$item:ident: &$ty:ty| $is_header:expr) => {
+        $crate::group_rule!(@declare [$(#[$about])* $visibility] $type, $ty, |_previous, item| {
+            let $item = item;
+            match $is_header {
+                true => $crate::compose::GroupPart::Header,
+                false => $crate::compose::GroupPart::Detail,
+            }
+        });
+    };
+    (@declare [$($declaration:tt)*] $type:ident, $ty:ty, |$previous:ident, $next:ident| $part:expr) => {
+        #[derive(::batch_runtime::BatchArtifact)]
+        $($declaration)* struct $type;
+
+        impl $crate::compose::GroupRule<$ty> for $type {
+            fn part(
+                &self,
+                $previous: ::core::option::Option<&$ty>,
+                $next: &$ty,
+            ) -> ::core::result::Result<$crate::compose::GroupPart, ::batch_runtime::BatchError> {
+                ::core::result::Result::Ok($part)
+            }
         }
     };
 }

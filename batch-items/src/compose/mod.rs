@@ -1,13 +1,17 @@
 //! Artifacts made of others.
 
 mod functions;
+mod grouping;
 mod peek;
 mod processors;
+mod record_groups;
 mod traits;
 mod writers;
 
+pub use self::grouping::{BySize, GroupError, GroupPart, GroupPosition, GroupRule, GroupingItemReader};
 pub use self::peek::PeekableItemReader;
 pub use self::processors::{ProcessorChain, Validate, ValidatingProcessor, ValidationError};
+pub use self::record_groups::RecordGroups;
 pub use self::traits::{Classified, LookUp, NoWriter, ProcessItem, ReadItems, WriteItems};
 pub use self::writers::{
     ClassifierItemWriter, CompositeItemWriter, EnrichingItemWriter, FlatteningItemWriter,

@@ -9,7 +9,7 @@ use super::value::{Record, Value};
 
 /// Conditions that all have to hold: `delay > 15 and origin = 'MUC' and note is not null`.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Condition(Vec<Comparison>);
+pub(crate) struct Condition(Vec<Comparison>);
 
 #[derive(Clone, Debug)]
 struct Comparison {
@@ -37,7 +37,7 @@ const OPERATORS: &[(&str, &[Ordering])] = &[
 
 impl Condition {
     /// Returns whether the conditions hold. Fails if a field does not exist.
-    pub(super) fn holds(&self, record: &Record) -> Result<bool, String> {
+    pub(crate) fn holds(&self, record: &Record) -> Result<bool, String> {
         for Comparison { field, test } in &self.0 {
             let value = record
                 .get(field)

@@ -7,5 +7,6 @@ mod value;
 pub use self::processor::{MappingError, RecordProcessor};
 pub use self::value::{Record, Value};
 
-pub(crate) use self::condition::literal;
+pub(crate) use self::condition::{Condition, literal};
+pub(crate) use self::processor::{field, missing};
 pub(crate) use self::value::TEXT;

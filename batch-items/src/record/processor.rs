@@ -130,7 +130,7 @@ impl Type {
     }
 }
 
-/// A record that a [`RecordProcessor`] cannot map: a field is missing or has another type.
+/// A record without a field that a property names, or whose field has another type.
 #[derive(Debug, BatchException)]
 pub struct MappingError(String);
 
@@ -190,12 +190,14 @@ impl RecordProcessor {
     }
 }
 
-fn field<'r>(record: &'r Record, name: &str) -> Result<&'r Value, MappingError> {
+/// Returns a field, or the error that names the fields that there are.
+pub(crate) fn field<'r>(record: &'r Record, name: &str) -> Result<&'r Value, MappingError> {
     let found = record.get(name);
     found.ok_or_else(|| missing(format!("the record has no field `{name}`"), record))
 }
 
-fn missing(cause: String, record: &Record) -> MappingError {
+/// Returns the error of a field that is missing.
+pub(crate) fn missing(cause: String, record: &Record) -> MappingError {
     let names: Vec<_> = record.iter().map(|(name, _)| format!("`{name}`")).collect();
     MappingError(format!("{cause}, but {}", names.join(", ")))
 }

@@ -1,0 +1,475 @@
+//! Items that are groups of others, read from files and queries, and resumed.
+
+use std::fs;
+
+use batch_items::compose::BySize;
+use batch_items::registered::{CsvRecordGroupReader, QueryRecordGroupReader};
+use batch_items::{
+    DelimitedItemReader, FlatteningItemWriter, GroupingItemReader, LineItemReader, LineItemWriter, Record,
+    RejectListener, TableItemWriter,
+};
+use batch_runtime::BatchStatus;
+use batch_runtime::prelude::*;
+use batch_testing::{ArtifactTest, crash_sweep};
+use serde::Deserialize;
+
+use super::stage::{Stage, check_restarts};
+
+#[item_writer("GroupLines")]
+type GroupLines = LineItemWriter<String>;
+
+/// Declares a processor that returns a group as a text, and fails at the group of this number, if the property is set.
+macro_rules! joined {
+    ($name:ident: |$item:ident: &$ty:ty| $text:expr) => {
+        #[derive(BatchArtifact)]
+        struct $name {
+            #[batch_property(name = "fail.at", value = "0")]
+            fail_at: u64,
+            groups: u64,
+        }
+
+        #[item_processor]
+        impl $name {
+            #[process_item]
+            fn process(&mut self, group: Vec<$ty>) -> Result<Option<String>, BatchError> {
+                self.groups += 1;
+                if self.groups == self.fail_at {
+                    return Err(BatchError::msg("stopped by the test"));
+                }
+                let items: Vec<String> = group.iter().map(|$item| $text).collect();
+                Ok(Some(items.join(" ")))
+            }
+        }
+    };
+}
+
+joined!(JoinedRecords: |record: &Record| record.iter().map(|(_, value)| value.to_string()).collect());
+
+/// The readers of records with their properties, the files that they read, and their groups.
+type Form = (&'static str, &'static str, [&'static str; 3], &'static str);
+
+const BY_KEY: &str = "1x 1y\n2x\n3x 3y 3z\n4x 4y\n5x\n6x\n7x 7y\n";
+const AT_HEADERS: &str = "H1 Dx Dy\nH2\nH3 Dx\nH4 Dx Dy\nH5\nH6 Dx\nH7\n";
+const BY_SIZE: &str = "1 2\n3 4\n5 6\n7 8\n9 10\n11 12\n13\n";
+
+/// Groups reach from one file into the next.
+const FORMS: &[Form] = &[
+    (
+        "csvRecordGroupReader",
+        "group=key order",
+        [
+            "order,article\n1,x\n1,y\n2,x\n3,x\n",
+            "order,article\n",
+            "order,article\r\n3,y\r\n3,z\r\n4,x\r\n4,y\r\n5,x\r\n6,x\r\n7,x\r\n7,y",
+        ],
+        BY_KEY,
+    ),
+    (
+        "csvRecordGroupReader",
+        "group=header kind = 'H'\nstrict@reader=false\ncolumns@reader=kind,text",
+        [
+            "H,1\nD,x\nD,y\nH,2\nH,3\n",
+            "D,x\n\n",
+            "H,4\nD,x\nD,y\nH,5\nH,6\nD,x\nH,7",
+        ],
+        AT_HEADERS,
+    ),
+    (
+        "fixedWidthRecordGroupReader",
+        "group=header kind = H\ncolumns@reader=kind 1, text 2-3",
+        [
+            "H1 \nDx \nDy \nH2 \nH3 \n",
+            "Dx \n",
+            "H4 \nDx \nDy \nH5 \nH6 \nDx \nH7 ",
+        ],
+        AT_HEADERS,
+    ),
+    (
+        "patternRecordGroupReader",
+        "group=header text ~ '^H'\npattern=^(?<text>\\w+)$",
+        ["H1\nDx\nDy\nH2\nH3\n", "Dx\n", "\nH4\nDx\nDy\nH5\nH6\nDx\nH7"],
+        AT_HEADERS,
+    ),
+    (
+        "jsonlRecordGroupReader",
+        "group=size 2",
+        [
+            "{\"n\":1}\n{\"n\":2}\n{\"n\":3}\n",
+            "\n",
+            "{\"n\":4}\n{\"n\":5}\n{\"n\":6}\n{\"n\":7}\n{\"n\":8}\n{\"n\":9}\n{\"n\":10}\n{\"n\":11}\n{\"n\":12}\n{\"n\":13}",
+        ],
+        BY_SIZE,
+    ),
+    (
+        "jsonArrayRecordGroupReader",
+        "group=key o, year\nmax.group.size=2",
+        [
+            "[{\"o\":1,\"year\":null,\"t\":\"x\"},{\"o\":1,\"year\":null,\"t\":\"y\"},{\"o\":1,\"year\":2,\"t\":\"z\"}]",
+            "[]",
+            "[{\"o\":2,\"year\":2},{\"o\":3,\"year\":2},{\"o\":4,\"year\":2},{\"o\":5,\"year\":2},\n{\"o\":6,\"year\":2}]",
+        ],
+        "1x 1y\n12z\n22\n32\n42\n52\n62\n",
+    ),
+];
+
+fn job(form: &Form, processor: &str, commit_interval: u32) -> Stage {
+    let (reader, properties, files, _) = form;
+    let stage = Stage::new(
+        &format!(
+            "reader=\"{reader}\" processor=\"{processor}\" writer=\"GroupLines\" commit-interval=\"{commit_interval}\""
+        ),
+        &format!("resource=${{dir}}/in-*\noutput=${{dir}}/out\n{properties}"),
+    );
+    for (index, content) in files.iter().enumerate() {
+        stage.write(&format!("in-{index}"), content);
+    }
+    stage
+}
+
+#[test]
+fn groups_of_records_resume_in_every_format() {
+    for form in FORMS {
+        check_restarts(
+            |commit_interval| job(form, "JoinedRecords", commit_interval),
+            form.3,
+        );
+    }
+}
+
+#[derive(Clone, Deserialize)]
+struct OrderLine {
+    order: String,
+    article: String,
+}
+
+batch_items::group_rule!(ByOrder: key |line: &OrderLine| &line.order);
+batch_items::group_rule!(AtOrder: header |line: &String| line.starts_with('H'));
+
+#[item_reader("Orders")]
+type Orders = GroupingItemReader<DelimitedItemReader<OrderLine>, ByOrder>;
+#[item_reader("OrdersOfLines")]
+type OrdersOfLines = GroupingItemReader<LineItemReader<String>, AtOrder>;
+#[item_reader("Pairs")]
+type Pairs = GroupingItemReader<LineItemReader<String>, BySize>;
+
+joined!(JoinedLines: |line: &String| line.clone());
+joined!(JoinedOrderLines: |line: &OrderLine| format!("{}{}", line.order, line.article));
+
+#[test]
+fn groups_of_rust_types_resume() {
+    let rows = [
+        "order,article\n1,x\n1,y\n2,x\n3,x\n3,y\n",
+        "order,article\n3,z\n4,x\n4,y\n5,x\n",
+        "order,article\n6,x\n7,x\n7,y\n",
+    ];
+    let orders: Form = ("Orders", "", rows, BY_KEY);
+    check_restarts(
+        |commit_interval| job(&orders, "JoinedOrderLines", commit_interval),
+        orders.3,
+    );
+    let lines = ["H1\nDx\nDy\nH2\nH3\n", "Dx\nH4\nDx\n", "Dy\nH5\nH6\nDx\nH7\n"];
+    let lines: Form = ("OrdersOfLines", "", lines, AT_HEADERS);
+    check_restarts(
+        |commit_interval| job(&lines, "JoinedLines", commit_interval),
+        lines.3,
+    );
+    let numbers = ["1\n2\n3\n", "4\n5\n6\n7\n8\n", "9\n10\n11\n12\n13\n"];
+    let pairs: Form = ("Pairs", "group.size=2", numbers, BY_SIZE);
+    check_restarts(
+        |commit_interval| job(&pairs, "JoinedLines", commit_interval),
+        pairs.3,
+    );
+}
+
+#[test]
+fn the_checkpoint_of_a_registered_reader_is_exact() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("in.csv");
+    fs::write(&file, "order\n1\n1\n2\n3\n3\n3\n").unwrap();
+    let group = |order: &str, count| {
+        let mut record = Record::new();
+        record.set("order", order);
+        vec![record; count]
+    };
+    ArtifactTest::new()
+        .property("resource", file.display())
+        .property("group", "key order")
+        .assert_restartable(
+            LoadedArtifact::of::<CsvRecordGroupReader>,
+            [group("1", 2), group("2", 1), group("3", 3)],
+        );
+}
+
+/// Pages of two rows, which end within groups.
+#[test]
+fn groups_of_a_query_resume() {
+    let group = |customer: i64, rows: &[i64]| -> Vec<Record> {
+        let record = |row: &i64| {
+            let mut record = Record::new();
+            record.set("customer", customer);
+            record.set("id", *row);
+            record
+        };
+        rows.iter().map(record).collect()
+    };
+    for key in ["customer, id", ""] {
+        ArtifactTest::new()
+            .prepare(|database| {
+                database.execute("CREATE TABLE item (customer BIGINT, id BIGINT)");
+                database.execute("INSERT INTO item VALUES (1, 1), (1, 2), (1, 3), (2, 4), (3, 5), (3, 6)");
+            })
+            .property("query", "SELECT customer, id FROM item ORDER BY customer, id")
+            .property("key", key)
+            .property("page.size", 2)
+            .property("group", "key customer")
+            .assert_restartable(
+                LoadedArtifact::of::<QueryRecordGroupReader>,
+                [group(1, &[1, 2, 3]), group(2, &[4]), group(3, &[5, 6])],
+            );
+    }
+}
+
+#[skip_listener("JoinedRejects")]
+#[checkpoint_listener("JoinedRejects")]
+type JoinedRejects = RejectListener<Vec<Record>, String>;
+
+const SKIP: &str = r#"<skippable-exception-classes>
+  <include class="RecordError"/><include class="GroupError"/>
+</skippable-exception-classes>"#;
+
+/// A job of records that skips; the file `rejects` gets what it skips.
+fn skipping(properties: &str, input: &str, commit_interval: u32) -> Stage {
+    let listener = r#"<listeners><listener ref="JoinedRejects"><properties>
+        <property name="rejects.output" value="${dir}/rejects"/></properties></listener></listeners>"#;
+    let stage = Stage::with_listeners(
+        listener,
+        &format!(
+            "reader=\"csvRecordGroupReader\" processor=\"JoinedRecords\" writer=\"GroupLines\" commit-interval=\"{commit_interval}\""
+        ),
+        &format!("resource=${{dir}}/in\noutput@writer=${{dir}}/out\n{properties}"),
+        SKIP,
+    );
+    stage.write("in", input);
+    stage
+}
+
+/// Checks the groups, and the lines of the rejects, without a restart and with one after a failure at each group.
+fn check_skips(properties: &str, input: &str, groups: &[&str], rejects: &[&str]) {
+    for commit_interval in 1..=3 {
+        for fail_at in 0..=groups.len() {
+            let stage = skipping(properties, input, commit_interval);
+            let first = stage.start([("fail.at", fail_at.to_string())]);
+            let (mut read, mut skips) = (first.writes, first.skips);
+            if fail_at > 0 {
+                assert_eq!(first.status, BatchStatus::Failed);
+                let again = stage.restart(&first, [("fail.at", "0")]);
+                assert_eq!(again.status, BatchStatus::Completed, "{}", again.message);
+                (read, skips) = (read + again.writes, skips + again.skips);
+            } else {
+                assert_eq!(first.status, BatchStatus::Completed, "{}", first.message);
+            }
+            let context = format!("interval {commit_interval}, failed at {fail_at}");
+            let output: String = groups.iter().map(|group| format!("{group}\n")).collect();
+            assert_eq!(stage.read("out"), output, "{context}");
+            assert_eq!(read, groups.len() as i64, "{context}");
+            assert_eq!(skips, rejects.len() as i64, "{context}");
+            let report = stage.read("rejects");
+            assert_eq!(report.lines().count(), rejects.len(), "{context}\n{report}");
+            for (line, reject) in report.lines().zip(rejects) {
+                assert!(line.contains(reject), "{context}: {line}");
+            }
+        }
+    }
+}
+
+/// The bad rows belong to the groups 2, to 4 or 5, and to 7.
+#[test]
+fn a_bad_record_skips_the_groups_that_it_may_belong_to() {
+    let input =
+        "order,article\n1,x\n1,y\n2,x\n2,x,x\n2,y\n2,z\n3,x\n4,x\n4,y,y\n5,y,y\n5,z\n6,x\n6,y\n7,x\n7,y,y\n";
+    check_skips(
+        "group=key order",
+        input,
+        &["1x 1y", "3x", "6x 6y"],
+        &["\"line\":5", "\"line\":10", "\"line\":11", "\"line\":16"],
+    );
+}
+
+/// Everything is skipped from the header of the bad record to the next header: that record may have been a header.
+#[test]
+fn a_bad_record_skips_up_to_the_next_header() {
+    let input = "kind,text\nH,1\nD,x\nH,2\nD,x\nH,3,3\nD,x\nD,y\nH,4\nD,x\n";
+    check_skips(
+        "group=header kind = H",
+        input,
+        &["H1 Dx", "H4 Dx"],
+        &["\"line\":6"],
+    );
+}
+
+#[test]
+fn a_bad_record_ends_a_group_of_a_size_and_is_skipped_alone() {
+    let input = "n\n1\n2\n3\n4,4\n5\n6\n7\n";
+    check_skips("group=size 2", input, &["1 2", "3", "5 6", "7"], &["\"line\":5"]);
+}
+
+#[test]
+fn details_without_a_header_and_groups_that_are_too_large_are_skipped_once() {
+    let input = "kind,text\nD,x\nD,y\nH,1\nH,2\nD,x\nD,y\nD,z\nD,z\nH,3\nD,x\nD,y\n";
+    check_skips(
+        "group=header kind = H\nmax.group.size=3",
+        input,
+        &["H1", "H3 Dx Dy"],
+        &[
+            "the item comes before the first header",
+            "the group has more than 3 items",
+        ],
+    );
+}
+
+#[test]
+fn errors_that_are_not_skipped_name_the_place_and_the_remedy() {
+    let failing = |properties: &str| {
+        let stage = Stage::new(
+            "reader=\"csvRecordGroupReader\" processor=\"JoinedRecords\" writer=\"GroupLines\"",
+            &format!("resource=${{dir}}/in\noutput=${{dir}}/out\n{properties}"),
+        );
+        stage.write("in", "order,article\n1,x\n1,y\n2,x\n");
+        stage.fails()
+    };
+    let message = failing("group=header article = y");
+    assert!(
+        message.contains("record 1 of `in`: the item comes before the first header; check the rule"),
+        "{message}"
+    );
+    let message = failing("group=key order\nmax.group.size=1");
+    assert!(
+        message.contains("record 2 of `in`: the group has more than 1 items"),
+        "{message}"
+    );
+    let message = failing("group=key customer");
+    assert!(
+        message.contains("the record has no field `customer`, but `order`, `article`"),
+        "{message}"
+    );
+    let message = failing("group=header kind = H");
+    assert!(
+        message.contains("the record has no field `kind`, but `order`, `article`"),
+        "{message}"
+    );
+}
+
+#[test]
+fn a_wrong_rule_is_rejected_before_the_job_starts() {
+    let rejected = |properties: &str| {
+        Stage::new(
+            "reader=\"csvRecordGroupReader\" processor=\"JoinedRecords\" writer=\"GroupLines\"",
+            &format!("resource=${{dir}}/in\noutput=${{dir}}/out\n{properties}"),
+        )
+        .rejected()
+    };
+    for (properties, expected) in [
+        ("", "group"),
+        ("group=keys order", "did you mean `key`?"),
+        ("group=header kind", "expected a condition such as"),
+        ("group=size 0", "expected a number of records after `size`"),
+        ("group=key order\nmax.group.size=0", "max.group.size"),
+    ] {
+        let message = rejected(properties);
+        assert!(message.contains(expected), "{properties}: {message}");
+    }
+}
+
+#[test]
+fn an_input_may_be_empty_or_one_group() {
+    for (input, output) in [("order\n", ""), ("order\n1\n1\n1", "1 1 1\n")] {
+        let stage = skipping("group=key order", input, 10);
+        let ended = stage.completes();
+        assert_eq!((ended.reads, ended.skips), (i64::from(!output.is_empty()), 0));
+        assert_eq!(stage.read("out"), output);
+    }
+}
+
+/// Fails the step after its last commit, if the property is set.
+#[derive(BatchArtifact)]
+struct FailAfter {
+    #[batch_property(name = "fails", value = "false")]
+    fails: bool,
+}
+
+#[step_listener]
+impl FailAfter {
+    #[before_step]
+    fn before(&mut self) {}
+
+    #[after_step]
+    fn after(&mut self) -> Result<(), BatchError> {
+        match self.fails {
+            true => Err(BatchError::msg("stopped by the test")),
+            false => Ok(()),
+        }
+    }
+}
+
+/// What is appended to the last group after it was read is a group of its own, or details without a header.
+#[test]
+fn an_input_that_has_grown_since_its_last_group_is_read_to_its_end() {
+    for (rule, output, skips) in [
+        ("key order", "1x\n2x\n2y\n3x\n", 0),
+        ("header article = x", "1x\n2x\n3x\n", 1),
+    ] {
+        let stage = Stage::with_listeners(
+            r#"<listeners><listener ref="FailAfter"/></listeners>"#,
+            "reader=\"csvRecordGroupReader\" processor=\"JoinedRecords\" writer=\"GroupLines\" commit-interval=\"1\"",
+            &format!("resource=${{dir}}/in\noutput=${{dir}}/out\ngroup={rule}"),
+            SKIP,
+        );
+        stage.write("in", "order,article\n1,x\n2,x\n");
+        let failed = stage.start([("fails", "true")]);
+        assert_eq!((failed.status, failed.writes), (BatchStatus::Failed, 2));
+        stage.write("in", "order,article\n1,x\n2,x\n2,y\n3,x\n");
+        let unchanged = stage.restart(&failed, [("fails", "false")]);
+        assert_eq!(unchanged.status, BatchStatus::Failed);
+        assert!(
+            unchanged.message.contains("cannot resume reading"),
+            "{}",
+            unchanged.message
+        );
+        let again = stage.restart(&unchanged, [("fails", "false"), ("if.changed", "resume")]);
+        assert_eq!(again.status, BatchStatus::Completed, "{}", again.message);
+        assert_eq!((stage.read("out").as_str(), again.skips), (output, skips));
+    }
+}
+
+#[item_writer("OrderTable")]
+type OrderTable = FlatteningItemWriter<Record, TableItemWriter<Record>>;
+batch_items::function_processor!(SameGroup("SameGroup"): |group: &Vec<Record>| -> Option<Vec<Record>> {
+    Some(group.clone())
+});
+
+/// Wherever the process dies, each row is in the table once, with the number of its group.
+#[test]
+fn a_crash_loses_or_duplicates_no_group() {
+    let folder = tempfile::tempdir().unwrap();
+    let (job, input) = (folder.path().join("orders.xml"), folder.path().join("in.csv"));
+    let xml = r#"<job id="orders"><step id="load">
+      <chunk reader="csvRecordGroupReader" processor="SameGroup" writer="OrderTable" commit-interval="2"
+             skip-limit="1">
+        <properties>
+          <property name="group" value="key order"/>
+          <property name="table" value="item"/>
+        </properties>
+        <skippable-exception-classes><include class="RecordError"/></skippable-exception-classes>
+      </chunk>
+    </step></job>"#;
+    fs::write(&job, xml).unwrap();
+    fs::write(
+        &input,
+        "order,article\n1,x\n1,y\n2,x\n2,bad,bad\n2,y\n3,x\n4,x\n4,y\n4,z\n5,x\n",
+    )
+    .unwrap();
+    crash_sweep(job)
+        .parameter("resource", input.display())
+        .prepare(|database| database.execute("CREATE TABLE item (\"order\" TEXT, article TEXT)"))
+        .run();
+}
