@@ -32,11 +32,19 @@
 //! | | |
 //! |---|---|
 //! | readers | `csvRecordReader`, `fixedWidthRecordReader`, `patternRecordReader`, `jsonlRecordReader`, `jsonArrayRecordReader`, `queryRecordReader` |
-//! | readers of groups | the same with `RecordGroupReader`, such as `csvRecordGroupReader`, see [`RecordGroups`](compose::RecordGroups) |
 //! | processor | [`recordProcessor`](record::RecordProcessor), which maps and filters |
 //! | listener | [`recordRejects`](RejectListener), which writes skipped items to a file |
 //! | partitions | [`filePartitions`](FilePartitions), [`keyRangePartitions`](KeyRangePartitions) |
 //! | writers | `recordTableWriter`, `recordCsvWriter`, `recordFixedWidthWriter`, `recordJsonlWriter`, `recordJsonArrayWriter` |
+//!
+//! Others take groups of records, such as an order with its lines, see [`RecordGroups`](compose::RecordGroups):
+//!
+//! | | |
+//! |---|---|
+//! | readers | `csvRecordGroupReader`, `fixedWidthRecordGroupReader`, and so on: `Group` in the names above |
+//! | processor | [`recordGroupProcessor`](record::RecordGroupProcessor), which also copies fields of the header |
+//! | listener | [`recordGroupRejects`](RecordGroupRejectListener) |
+//! | writers | `recordGroupTableWriter`, `recordGroupCsvWriter`, `recordGroupJsonlWriter`, which write the records |
 //!
 //! # Restart
 //!
@@ -101,7 +109,9 @@ pub use lines::{
 pub use partitions::{FilePartitions, KeyRangePartitions};
 pub use query::QueryItemReader;
 pub use record::{Record, Value};
-pub use rejects::{IfRejectsExist, RecordRejectListener, RejectFormat, RejectListener};
+pub use rejects::{
+    IfRejectsExist, RecordGroupRejectListener, RecordRejectListener, RejectFormat, RejectListener,
+};
 #[doc(hidden)]
 pub use table::insertable;
 pub use table::{RowsAffected, TableError, TableItemWriter, WriteMode};

@@ -5,9 +5,9 @@ use batch_runtime::prelude::*;
 use crate::compose::RecordGroups;
 use crate::record::Record;
 use crate::{
-    DelimitedItemReader, DelimitedItemWriter, FixedWidthItemReader, FixedWidthItemWriter, GroupingItemReader,
-    JsonArrayItemReader, JsonArrayItemWriter, JsonLinesItemReader, JsonLinesItemWriter, PatternItemReader,
-    QueryItemReader, TableItemWriter,
+    DelimitedItemReader, DelimitedItemWriter, FixedWidthItemReader, FixedWidthItemWriter,
+    FlatteningItemWriter, GroupingItemReader, JsonArrayItemReader, JsonArrayItemWriter, JsonLinesItemReader,
+    JsonLinesItemWriter, PatternItemReader, QueryItemReader, TableItemWriter,
 };
 
 /// `csvRecordReader`: the rows of delimited files.
@@ -77,3 +77,15 @@ pub type RecordJsonArrayWriter = JsonArrayItemWriter<Record>;
 /// `recordTableWriter`: rows of a table.
 #[item_writer("recordTableWriter")]
 pub type RecordTableWriter = TableItemWriter<Record>;
+
+/// `recordGroupTableWriter`: rows of a table, a group as a whole.
+#[item_writer("recordGroupTableWriter")]
+pub type RecordGroupTableWriter = FlatteningItemWriter<Record, RecordTableWriter>;
+
+/// `recordGroupCsvWriter`: rows of delimited files, a group as a whole.
+#[item_writer("recordGroupCsvWriter")]
+pub type RecordGroupCsvWriter = FlatteningItemWriter<Record, RecordCsvWriter>;
+
+/// `recordGroupJsonlWriter`: JSON objects, one on each line, a group as a whole.
+#[item_writer("recordGroupJsonlWriter")]
+pub type RecordGroupJsonlWriter = FlatteningItemWriter<Record, RecordJsonlWriter>;

@@ -1,9 +1,11 @@
 //! Items without Rust types, and the artifacts that are registered for them.
 
 mod condition;
+mod group_processor;
 mod processor;
 mod value;
 
+pub use self::group_processor::RecordGroupProcessor;
 pub use self::processor::{MappingError, RecordProcessor};
 pub use self::value::{Record, Value};
 

@@ -43,9 +43,9 @@ pub struct RecordProcessor {
 }
 
 /// `new=old`, or a name that stays.
-struct Renamed {
-    name: String,
-    from: String,
+pub(super) struct Renamed {
+    pub(super) name: String,
+    pub(super) from: String,
 }
 
 /// `name=value`

@@ -142,6 +142,11 @@ struct Pending {
 #[checkpoint_listener("recordRejects")]
 pub type RecordRejectListener = RejectListener<Record>;
 
+/// `recordGroupRejects`: the rejects of a step whose items are groups of records.
+#[skip_listener("recordGroupRejects")]
+#[checkpoint_listener("recordGroupRejects")]
+pub type RecordGroupRejectListener = RejectListener<Vec<Record>>;
+
 #[skip_listener]
 impl<I: Serialize + Send + 'static, O: Serialize + Send + 'static> RejectListener<I, O> {
     #[on_skip_in_read]

@@ -5,8 +5,7 @@ use std::fs;
 use batch_items::compose::BySize;
 use batch_items::registered::{CsvRecordGroupReader, QueryRecordGroupReader};
 use batch_items::{
-    DelimitedItemReader, FlatteningItemWriter, GroupingItemReader, LineItemReader, LineItemWriter, Record,
-    RejectListener, TableItemWriter,
+    DelimitedItemReader, GroupingItemReader, LineItemReader, LineItemWriter, Record, RejectListener,
 };
 use batch_runtime::BatchStatus;
 use batch_runtime::prelude::*;
@@ -441,20 +440,65 @@ fn an_input_that_has_grown_since_its_last_group_is_read_to_its_end() {
     }
 }
 
-#[item_writer("OrderTable")]
-type OrderTable = FlatteningItemWriter<Record, TableItemWriter<Record>>;
-batch_items::function_processor!(SameGroup("SameGroup"): |group: &Vec<Record>| -> Option<Vec<Record>> {
-    Some(group.clone())
-});
+/// A job of Job XML alone: each line gets the number of its order. Lines without a count are filtered.
+#[test]
+fn records_get_the_fields_of_their_header() {
+    for (writer, output) in [
+        (
+            "recordGroupCsvWriter",
+            "number,article,count\n1001,pen,3\n1001,ink,1\n1003,cap,2\n",
+        ),
+        (
+            "recordGroupJsonlWriter",
+            "{\"number\":\"1001\",\"article\":\"pen\",\"count\":3}\n{\"number\":\"1001\",\"article\":\"ink\",\"count\":1}\n\
+             {\"number\":\"1003\",\"article\":\"cap\",\"count\":2}\n",
+        ),
+    ] {
+        let stage = Stage::with_listeners(
+            r#"<listeners><listener ref="recordGroupRejects"><properties>
+                <property name="rejects.output" value="${dir}/rejects"/></properties></listener></listeners>"#,
+            &format!(
+                "reader=\"patternRecordGroupReader\" processor=\"recordGroupProcessor\" writer=\"{writer}\""
+            ),
+            r"resource=${dir}/in
+              output@writer=${dir}/out
+              pattern=^(?:ORDER;(?<order>\d+)|LINE;(?<article>\w+);(?<count>\d*))$
+              group=header order is not null
+              header.fields=number=order
+              where=count is not null
+              types=count=int
+              fields=number, article, count",
+            r#"<skippable-exception-classes>
+              <include class="RecordError"/><include class="MappingError"/>
+            </skippable-exception-classes>"#,
+        );
+        let input = "ORDER;1001\nLINE;pen;3\nLINE;cup;\nLINE;ink;1\nORDER;1002\nLINE;cup;\nORDER;1003\nLINE;cap;2\n\
+                     ORDER;1004\nLINE;pad;1\nLINE\nORDER;1005\nLINE;pad;99999999999999999999\nORDER;1006\n";
+        stage.write("in", input);
+        let ended = stage.completes();
+        assert_eq!((ended.reads, ended.writes, ended.skips), (5, 2, 2));
+        assert_eq!(stage.read("out"), output);
+        let rejects = stage.read("rejects");
+        assert!(rejects.contains("\"line\":11,\"raw\":\"LINE\""), "{rejects}");
+        assert!(
+            rejects.contains("field `count`: expected an integer"),
+            "{rejects}"
+        );
+        assert!(
+            rejects.contains("\"order\":\"1005\""),
+            "the item is the group: {rejects}"
+        );
+    }
+}
 
-/// Wherever the process dies, each row is in the table once, with the number of its group.
+/// Wherever the process dies, each row of a whole group is in the table once.
 #[test]
 fn a_crash_loses_or_duplicates_no_group() {
     let folder = tempfile::tempdir().unwrap();
     let (job, input) = (folder.path().join("orders.xml"), folder.path().join("in.csv"));
     let xml = r#"<job id="orders"><step id="load">
-      <chunk reader="csvRecordGroupReader" processor="SameGroup" writer="OrderTable" commit-interval="2"
-             skip-limit="1">
+      <chunk reader="csvRecordGroupReader" processor="recordGroupProcessor" writer="recordGroupTableWriter"
+             commit-interval="2" skip-limit="1">
         <properties>
           <property name="group" value="key order"/>
           <property name="table" value="item"/>
@@ -463,11 +507,8 @@ fn a_crash_loses_or_duplicates_no_group() {
       </chunk>
     </step></job>"#;
     fs::write(&job, xml).unwrap();
-    fs::write(
-        &input,
-        "order,article\n1,x\n1,y\n2,x\n2,bad,bad\n2,y\n3,x\n4,x\n4,y\n4,z\n5,x\n",
-    )
-    .unwrap();
+    let rows = "order,article\n1,x\n1,y\n2,x\n2,bad,bad\n2,y\n3,x\n4,x\n4,y\n4,z\n5,x\n";
+    fs::write(&input, rows).unwrap();
     crash_sweep(job)
         .parameter("resource", input.display())
         .prepare(|database| database.execute("CREATE TABLE item (\"order\" TEXT, article TEXT)"))

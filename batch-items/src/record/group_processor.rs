@@ -1,0 +1,58 @@
+//! Mapping and filtering of groups of records.
+
+use batch_runtime::prelude::*;
+
+use super::processor::{MappingError, RecordProcessor, Renamed, field};
+use super::value::{Record, Value};
+
+/// Maps and filters the records of groups by properties; registered as `recordGroupProcessor`.
+///
+/// | property | default | |
+/// |---|---|---|
+/// | `header.fields` | none | fields of the first record of a group, which the others get, separated by commas; `number=order` renames `order`. The first record itself is not in the result |
+///
+/// The other properties are those of a [`RecordProcessor`], which is applied to each record of the result. A group without records in its
+/// result is filtered.
+///
+/// ```xml
+/// <chunk reader="csvRecordGroupReader" processor="recordGroupProcessor" writer="recordGroupTableWriter">
+///   <properties>
+///     <property name="group" value="header kind = 'H'"/>
+///     <property name="header.fields" value="order"/>
+///     <property name="fields" value="order, article, count"/>
+///   </properties>
+/// </chunk>
+/// ```
+#[derive(BatchArtifact)]
+pub struct RecordGroupProcessor {
+    #[batch_property(name = "header.fields")]
+    header_fields: Vec<Renamed>,
+    #[batch_artifact]
+    each: RecordProcessor,
+}
+
+#[item_processor("recordGroupProcessor")]
+impl RecordGroupProcessor {
+    /// Maps a group, or filters it.
+    #[process_item]
+    pub fn process(&mut self, mut group: Vec<Record>) -> Result<Option<Vec<Record>>, MappingError> {
+        if !self.header_fields.is_empty() && !group.is_empty() {
+            let header = group.remove(0);
+            let fields: Vec<(&str, &Value)> = self
+                .header_fields
+                .iter()
+                .map(|Renamed { name, from }| Ok((name.as_str(), field(&header, from)?)))
+                .collect::<Result<_, _>>()?;
+            for record in &mut group {
+                fields
+                    .iter()
+                    .for_each(|(name, value)| record.set(name, (*value).clone()));
+            }
+        }
+        let mut result = Vec::with_capacity(group.len());
+        for record in group {
+            result.extend(self.each.process(record)?);
+        }
+        Ok(Some(result).filter(|result| !result.is_empty()))
+    }
+}
