@@ -3,13 +3,15 @@
 use std::fs;
 
 use batch_items::compose::BySize;
+use batch_items::file::ReadPosition;
 use batch_items::registered::{CsvRecordGroupReader, QueryRecordGroupReader};
 use batch_items::{
-    DelimitedItemReader, GroupingItemReader, LineItemReader, LineItemWriter, Record, RejectListener,
+    DelimitedItemReader, GroupingItemReader, LineItemReader, LineItemWriter, PeekableItemReader, Record,
+    RejectListener,
 };
 use batch_runtime::BatchStatus;
 use batch_runtime::prelude::*;
-use batch_testing::{ArtifactTest, crash_sweep};
+use batch_testing::ArtifactTest;
 use serde::Deserialize;
 
 use super::stage::{Stage, check_restarts};
@@ -180,6 +182,50 @@ fn groups_of_rust_types_resume() {
     );
 }
 
+/// Joins lines that begin with a blank to the line before them.
+#[derive(BatchArtifact)]
+struct FoldedLines {
+    #[batch_artifact]
+    lines: PeekableItemReader<LineItemReader<String>>,
+}
+
+#[item_reader(rewindable = true)]
+impl FoldedLines {
+    #[open]
+    fn open(&mut self, checkpoint: Option<ReadPosition>) -> Result<(), BatchError> {
+        self.lines.open(checkpoint)
+    }
+
+    #[read_item]
+    fn read(&mut self) -> Result<Option<String>, BatchError> {
+        let Some(mut line) = self.lines.read()? else {
+            return Ok(None);
+        };
+        while matches!(self.lines.peek(), Ok(Some(next)) if next.starts_with(' ')) {
+            line += &self.lines.read()?.unwrap_or_default();
+        }
+        Ok(Some(line))
+    }
+
+    #[get_checkpoint_info]
+    fn checkpoint(&mut self) -> Result<ReadPosition, BatchError> {
+        self.lines.position()
+    }
+}
+
+#[test]
+fn a_reader_that_looks_ahead_resumes() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("in-1"), "a\n b\nc\n").unwrap();
+    fs::write(folder.path().join("in-2"), " d\n e\nf\n").unwrap();
+    ArtifactTest::new()
+        .property("resource", folder.path().join("in-*").display())
+        .assert_restartable(
+            LoadedArtifact::of::<FoldedLines>,
+            ["a b", "c d e", "f"].map(str::to_owned),
+        );
+}
+
 #[test]
 fn the_checkpoint_of_a_registered_reader_is_exact() {
     let folder = tempfile::tempdir().unwrap();
@@ -232,8 +278,26 @@ fn groups_of_a_query_resume() {
 #[checkpoint_listener("JoinedRejects")]
 type JoinedRejects = RejectListener<Vec<Record>, String>;
 
+#[test]
+fn a_group_of_rows_that_is_too_large_names_the_row() {
+    let failure = ArtifactTest::new()
+        .property(
+            "query",
+            "SELECT 1 AS customer UNION ALL SELECT 1 UNION ALL SELECT 2 ORDER BY 1",
+        )
+        .property("group", "key customer")
+        .property("max.group.size", 1)
+        .read::<Vec<Record>>(LoadedArtifact::of::<QueryRecordGroupReader>)
+        .unwrap_err();
+    let message = failure.to_string();
+    assert!(
+        message.contains("row 2 of the query: the group has more than 1 items"),
+        "{message}"
+    );
+}
+
 const SKIP: &str = r#"<skippable-exception-classes>
-  <include class="RecordError"/><include class="GroupError"/>
+  <include class="MappingError"/><include class="RecordError"/><include class="GroupError"/>
 </skippable-exception-classes>"#;
 
 /// A job of records that skips; the file `rejects` gets what it skips.
@@ -310,6 +374,34 @@ fn a_bad_record_skips_up_to_the_next_header() {
 fn a_bad_record_ends_a_group_of_a_size_and_is_skipped_alone() {
     let input = "n\n1\n2\n3\n4,4\n5\n6\n7\n";
     check_skips("group=size 2", input, &["1 2", "3", "5 6", "7"], &["\"line\":5"]);
+}
+
+/// The rule cannot be applied to a row without the field.
+#[test]
+fn a_record_without_the_field_of_the_rule_is_skipped_like_a_bad_one() {
+    let input = "kind,order\na,1\na,1\na,2\na\na,2\na,3\na,3\n";
+    check_skips(
+        "group=key order\nstrict@reader=false",
+        input,
+        &["a1 a1", "a3 a3"],
+        &["the record has no field `order`, but `kind`"],
+    );
+}
+
+/// Rows with different numbers of fields.
+#[test]
+fn the_header_is_not_in_the_result() {
+    let stage = Stage::new(
+        "reader=\"csvRecordGroupReader\" processor=\"recordGroupProcessor\" writer=\"recordGroupCsvWriter\"",
+        "resource=${dir}/in\noutput@writer=${dir}/out\ncolumns@reader=kind,text,count\nstrict@reader=false\n\
+         group=header kind = 'H'\nheader.fields=order=text",
+    );
+    stage.write("in", "H,1001\nD,pen,3\nD,ink,1\nH,1002\nD,cap,2\n");
+    stage.completes();
+    assert_eq!(
+        stage.read("out"),
+        "kind,text,count,order\nD,pen,3,1001\nD,ink,1,1001\nD,cap,2,1002\n"
+    );
 }
 
 #[test]
@@ -489,28 +581,4 @@ fn records_get_the_fields_of_their_header() {
             "the item is the group: {rejects}"
         );
     }
-}
-
-/// Wherever the process dies, each row of a whole group is in the table once.
-#[test]
-fn a_crash_loses_or_duplicates_no_group() {
-    let folder = tempfile::tempdir().unwrap();
-    let (job, input) = (folder.path().join("orders.xml"), folder.path().join("in.csv"));
-    let xml = r#"<job id="orders"><step id="load">
-      <chunk reader="csvRecordGroupReader" processor="recordGroupProcessor" writer="recordGroupTableWriter"
-             commit-interval="2" skip-limit="1">
-        <properties>
-          <property name="group" value="key order"/>
-          <property name="table" value="item"/>
-        </properties>
-        <skippable-exception-classes><include class="RecordError"/></skippable-exception-classes>
-      </chunk>
-    </step></job>"#;
-    fs::write(&job, xml).unwrap();
-    let rows = "order,article\n1,x\n1,y\n2,x\n2,bad,bad\n2,y\n3,x\n4,x\n4,y\n4,z\n5,x\n";
-    fs::write(&input, rows).unwrap();
-    crash_sweep(job)
-        .parameter("resource", input.display())
-        .prepare(|database| database.execute("CREATE TABLE item (\"order\" TEXT, article TEXT)"))
-        .run();
 }
