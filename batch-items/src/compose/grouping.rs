@@ -30,8 +30,8 @@ use super::traits::ReadItems;
 /// header: if the bad item was one, its details do not become part of the order before it. Groups of a [size](BySize) are different: the
 /// group ends before the bad item, and no other item is skipped. Each bad item counts as one skip, the other items of its group as none.
 ///
-/// A read that is retried without a rollback (`no-rollback-exception-classes` of Jakarta Batch) has lost its group, too; after a rollback the
-/// group is read again.
+/// A read that is retried without a rollback (`no-rollback-exception-classes` of Jakarta Batch) has lost its group, too; after a rollback
+/// the group is read again.
 ///
 /// **An item before the first header** is a [`GroupError`]. If the job skips it, reading continues at the first header.
 ///

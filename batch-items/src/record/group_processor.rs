@@ -9,8 +9,9 @@ use super::value::{Record, Value};
 ///
 /// | property | default | |
 /// |---|---|---|
-/// | `header.fields` | none | fields of the first record of a group, which the others get, separated by commas; `number=order` renames `order`. The first record itself is not in the result |
+/// | `header.fields` | none | fields of the first record, which the others get, separated by commas; `number=order` renames |
 ///
+/// With `header.fields`, the first record itself is not in the result.
 /// The other properties are those of a [`RecordProcessor`], which is applied to each record of the result. A group without records in its
 /// result is filtered.
 ///
