@@ -142,10 +142,7 @@ impl<'r, 'l> Interval<'r, 'l> {
 
     /// Returns the number, among all results of the interval, of the one at `index` in the buffer.
     pub(super) fn number(&self, index: usize) -> usize {
-        let dropped = self.dropped.iter();
-        dropped.fold(self.flushed + index, |number, dropped| {
-            number + usize::from(*dropped <= number)
-        })
+        number_of(self.flushed + index, &self.dropped)
     }
 
     /// Returns the counters after the commit of this interval.
@@ -359,4 +356,25 @@ impl ChunkRunner<'_> {
 
 fn as_count(items: usize) -> i64 {
     i64::try_from(items).unwrap_or(i64::MAX)
+}
+
+/// Returns the number of a result among all, from its place among those that are not dropped. `dropped` are numbers in ascending order.
+fn number_of(place: usize, dropped: &[usize]) -> usize {
+    let before = dropped.iter();
+    before.fold(place, |number, dropped| number + usize::from(*dropped <= number))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::number_of;
+
+    /// Spec: FAULT-02
+    #[test]
+    fn dropped_results_keep_their_numbers() {
+        let numbers = |dropped: &[usize]| [0, 1, 2, 3].map(|place| number_of(place, dropped));
+        assert_eq!(numbers(&[]), [0, 1, 2, 3]);
+        assert_eq!(numbers(&[3]), [0, 1, 2, 4]);
+        assert_eq!(numbers(&[0, 2]), [1, 3, 4, 5]);
+        assert_eq!(numbers(&[1, 2, 3]), [0, 4, 5, 6]);
+    }
 }

@@ -467,4 +467,22 @@ mod tests {
         budget.committed(0, 0);
         assert_eq!(budget.pause(BackOff::default()), None);
     }
+
+    /// A commit of the items before it does not forget how often an item has failed.
+    ///
+    /// Spec: FAULT-02
+    #[test]
+    fn failures_move_with_their_items() {
+        use super::super::faults::InputCall;
+
+        let mut budget = Budget::default();
+        assert_eq!([5, 5, 2].map(|number| budget.result_failed(number)), [1, 2, 1]);
+        budget.retried_inputs.insert((4, InputCall::Process), 1);
+        budget.committed(3, 3);
+        assert_eq!(budget.result_failed(2), 3);
+        assert_eq!(budget.retried_inputs, [((1, InputCall::Process), 1)].into());
+        budget.committed(3, 3);
+        assert_eq!(budget.result_failed(2), 1);
+        assert!(budget.retried_inputs.is_empty());
+    }
 }
