@@ -67,6 +67,8 @@ pub mod guide {
     pub struct Restart;
     #[doc = include_str!("../../docs/guide/operating.md")]
     pub struct Operating;
+    #[doc = include_str!("../../docs/guide/platforms.md")]
+    pub struct Platforms;
     #[doc = include_str!("../../docs/guide/testing.md")]
     pub struct Testing;
     #[doc = include_str!("../../docs/guide/migrating-from-spring-batch.md")]
