@@ -46,7 +46,14 @@ fn each_program_stops_jobs_of_the_other() {
             refused.starts_with("JobExecutionAlreadyRunningException"),
             "{on:?}: {refused}"
         );
-        assert_eq!(shared.spring.done(&shared.place, json!(["stop", here.0])), true);
+        match shared.spring.ask(&shared.place, json!(["stop", here.0])) {
+            Ok(is_stopped) => assert_eq!(is_stopped, true, "{on:?}"),
+            // Spring Batch 6 then ends the steps, too, unless their runner has obeyed in between and has ended them.
+            Err(problem) => assert!(
+                on.version == Version::V6 && problem.starts_with("OptimisticLockingFailureException"),
+                "{on:?}: {problem}"
+            ),
+        }
         match shared.operator.wait(here) {
             Ok(ended) => assert_eq!(ended.status, BatchStatus::Stopped, "{on:?}"),
             // Spring Batch 6 records the end at once: the runner loses its execution, and writes nothing more.
