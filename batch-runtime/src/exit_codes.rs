@@ -4,6 +4,7 @@ use std::str::FromStr;
 
 use batch_xml::{Dialect, Pattern};
 
+use crate::entries::name_and_value;
 use crate::status::BatchStatus;
 
 /// The name of the property. (ext)
@@ -29,11 +30,7 @@ impl FromStr for ExitCodes {
     /// Parses `EXIT STATUS=CODE` entries, separated by commas.
     fn from_str(text: &str) -> Result<Self, String> {
         let one = |entry: &str| {
-            let (pattern, code) = entry
-                .rsplit_once('=')
-                .map(|(pattern, code)| (pattern.trim(), code.trim()))
-                .filter(|(pattern, _)| !pattern.is_empty())
-                .ok_or_else(|| format!("invalid entry {:?}: expected `EXIT STATUS=CODE`", entry.trim()))?;
+            let (pattern, code) = name_and_value(entry, "EXIT STATUS=CODE")?;
             let code = code
                 .parse()
                 .map_err(|_| format!("invalid exit code {code:?}: expected a number from 0 to 255"))?;

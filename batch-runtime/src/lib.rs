@@ -146,6 +146,7 @@ pub mod context;
 mod context_gate;
 mod dispatch;
 mod engine;
+mod entries;
 mod error;
 pub mod execution;
 mod exit_codes;

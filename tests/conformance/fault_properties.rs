@@ -177,6 +177,54 @@ fn a_policy_has_no_classes() {
     );
 }
 
+/// Classes of a step win against a policy of its job; a limit beside a policy has a meaning.
+///
+/// Spec: FAULT-04
+#[test]
+fn classes_of_a_step_win_against_a_policy_of_the_job() {
+    let policy = r#"<properties><property name="batch.skip.policy" value="Chosen"/></properties>"#;
+    let xml = faulty_job("", "TableOut", "", RULES).replace("<step", &format!("{policy}<step"));
+    let stage = faulty_stage(&xml);
+    let execution = stage.start("job", [("faults", "read 1: Skip"), ("items", "3")]);
+    let step = &stage.operator().step_executions(execution).unwrap()[0];
+    assert_eq!(
+        (step.status, step.counters.read_skips),
+        (BatchStatus::Completed, 1)
+    );
+    assert_eq!(calls(&stage, &["asked"]), "");
+
+    let warnings = |xml: &str| {
+        let stage = faulty_stage(xml);
+        let warnings = stage.operator().check("job", JobParameters::new()).unwrap();
+        warnings.into_iter().map(|one| one.message).collect::<Vec<_>>()
+    };
+    let limited = faulty_job("", "TableOut", "skip-limit=\"5\"", "");
+    assert_eq!(warnings(&limited), ["`skip-limit` limits nothing"]);
+    let with_policy = limited.replace("<chunk", &format!("{policy}<chunk"));
+    assert_eq!(warnings(&with_policy), [""; 0]);
+}
+
+/// A limit of skips or retries that cannot happen is a warning.
+///
+/// Spec: FAULT-02, FAULT-03
+#[test]
+fn limits_without_classes_are_reported() {
+    let idle = [
+        ("batch.skip.limits", "Skip=1"),
+        ("batch.retry.limits", "Retry=1"),
+        ("batch.retry.max-attempts", "3"),
+    ];
+    let stage = faulty_stage(&job_with(&idle, "").replace(RULES, ""));
+    let warnings = stage.operator().check("job", JobParameters::new()).unwrap();
+    let messages: Vec<_> = warnings.into_iter().map(|one| one.message).collect();
+    assert_eq!(messages, idle.map(|(name, _)| format!("`{name}` limits nothing")));
+    let stage = faulty_stage(&job_with(&idle, ""));
+    assert_eq!(
+        stage.operator().check("job", JobParameters::new()).unwrap().len(),
+        0
+    );
+}
+
 /// A pause ends when the job is stopped.
 ///
 /// Spec: FAULT-01

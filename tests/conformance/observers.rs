@@ -246,7 +246,7 @@ fn observers_see_a_takeover_and_a_loss() {
     }
 }
 
-/// An observer that blocks does not hold the job up; what does not fit into its queue is dropped, and it is told how much.
+/// An observer that blocks does not delay the job; events that do not fit into its queue are dropped, and an event reports how many.
 ///
 /// Spec: OBS-03
 #[test]
@@ -336,7 +336,7 @@ fn the_last_events_arrive() {
 #[test]
 fn an_observer_sees_no_secrets() {
     let policy = r#"<properties><property name="batch.skip.policy" value="Chosen"/></properties>"#;
-    for (properties, told) in [
+    for (properties, hiding) in [
         (policy, &["skipped Read"][..]),
         ("", &["rolled back", "job ended FAILED"]),
     ] {
@@ -350,9 +350,9 @@ fn an_observer_sees_no_secrets() {
         stage.start("job", JobParameters::new().with_secret("fail", secret));
         let lines = received.until(1);
         assert!(lines.iter().all(|line| !line.contains("read 2")), "{lines:#?}");
-        for told in told {
-            let hides_it = |line: &String| line.contains(told) && line.contains("cannot {secret:file:");
-            assert!(lines.iter().any(hides_it), "{told}: {lines:#?}");
+        for start in hiding {
+            let hides_it = |line: &String| line.contains(start) && line.contains("cannot {secret:file:");
+            assert!(lines.iter().any(hides_it), "{start}: {lines:#?}");
         }
     }
 }

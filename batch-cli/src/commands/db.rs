@@ -213,7 +213,7 @@ impl Write for Backup {
         let written = file.write(bytes).map_err(|error| self.named(&error));
         match written {
             Ok(_) => self.file = Some(file),
-            // A part of a backup is none.
+            // An incomplete file must not look like a backup.
             Err(_) => drop(std::fs::remove_file(&self.path)),
         }
         written

@@ -107,8 +107,8 @@ pub struct GroupPosition<P> {
 /// }
 /// ```
 pub trait GroupRule<T>: BatchArtifact + Send {
-    /// Returns which part of a group an item is, after the previous item. There is none at the beginning of the input and of a restart,
-    /// and after an item that cannot be read.
+    /// Returns which part of a group an item is, after the previous item. `previous` is `None` at the beginning of the input and of a
+    /// restart, and after an item that cannot be read.
     ///
     /// # Errors
     /// If the rule cannot be applied to the item. The item then counts as one that cannot be read.

@@ -8,6 +8,7 @@ use super::bound::{Bound, BoundListener};
 use super::chunk::FaultRules;
 use super::limits::StepLimits;
 use crate::Dialect;
+use crate::observer::StepBody;
 use crate::plan::PartitionPlan;
 use crate::repository::InnerSteps;
 use crate::transition::Transitions;
@@ -225,6 +226,17 @@ pub(crate) enum BoundBody {
     Chunk(Box<BoundChunk>),
     Batchlet(Bound),
     Partitioned(Box<BoundPartition>),
+}
+
+impl BoundBody {
+    /// Returns how observers see it.
+    pub(crate) fn observed(&self) -> StepBody {
+        match self {
+            Self::Chunk(_) => StepBody::Chunk,
+            Self::Batchlet(_) => StepBody::Batchlet,
+            Self::Partitioned(_) => StepBody::Partitions,
+        }
+    }
 }
 
 impl BoundChunk {

@@ -312,12 +312,12 @@ impl StepRunner<'_> {
         let shared = self.walk.shared;
         let _span = step_span(execution).entered();
         let read = u64::try_from(earlier.reads + earlier.read_skips).unwrap_or(0);
-        let is_chunk = matches!(self.step.body, BoundBody::Chunk(_));
-        let events =
-            shared
-                .running
-                .events
-                .step_started(self.id, execution, (self.is_partition, is_chunk), read);
+        let events = shared.running.events.step_started(
+            self.id,
+            execution,
+            (self.is_partition, self.step.body.observed()),
+            read,
+        );
         let context = StepContext::new(
             self.id,
             execution.id,

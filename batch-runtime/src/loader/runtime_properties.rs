@@ -61,27 +61,8 @@ pub(super) const OF_JOB: &[&str] = &[
     PROCESSORS,
     PIPELINE,
 ];
-/// The runtime properties of a step.
-pub(super) const OF_STEP: &[&str] = &[
-    STEP_TIMEOUT,
-    STEP_HEARTBEAT,
-    CHECKPOINT_LIMIT,
-    PARTITION_THREADS,
-    PARTITION_REPLAN,
-    DISPATCH,
-    DISPATCH_QUEUE,
-    RETRY_INPUT,
-    BACKOFF_INITIAL,
-    BACKOFF_MULTIPLIER,
-    BACKOFF_MAX,
-    BACKOFF_JITTER,
-    MAX_ATTEMPTS,
-    RETRY_LIMITS,
-    SKIP_LIMITS,
-    SKIP_POLICY,
-    PROCESSORS,
-    PIPELINE,
-];
+/// The runtime properties of a step: those of a job without the first ones, which only a job has.
+pub(super) const OF_STEP: &[&str] = OF_JOB.split_at(2).1;
 
 /// The runtime properties that a job sets for all its elements.
 #[derive(Clone, Default)]

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use super::progress::{Progress, ProgressObserver};
-use super::{ItemPhase, JobEnd, JobEventKind, ObservedJob, ObservedStep, Observers, StepEnd};
+use super::{ItemPhase, JobEnd, JobEventKind, ObservedJob, ObservedStep, Observers, StepBody, StepEnd};
 use crate::execution::{JobExecution, StepCounters, StepExecution};
 use crate::repository::{Ending, Lease};
 
@@ -60,7 +60,7 @@ impl JobEvents {
         &self,
         step: &str,
         execution: &StepExecution,
-        (is_partition, is_chunk): (bool, bool),
+        (is_partition, body): (bool, StepBody),
         earlier_items: u64,
     ) -> StepEvents<'_> {
         let events = StepEvents {
@@ -70,7 +70,7 @@ impl JobEvents {
                 name: execution.step_name.clone(),
                 execution: execution.id,
                 is_partition,
-                is_chunk,
+                body,
             }),
             began: Instant::now(),
             has_ended: AtomicBool::new(false),

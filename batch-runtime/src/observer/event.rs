@@ -46,8 +46,22 @@ pub struct ObservedStep {
     pub execution: StepExecutionId,
     /// True for a partition.
     pub is_partition: bool,
-    /// True if it is a chunk step.
-    pub is_chunk: bool,
+    /// Its body.
+    pub body: StepBody,
+}
+
+/// The body of an observed step or partition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum StepBody {
+    /// A chunk.
+    Chunk,
+    /// A batchlet.
+    Batchlet,
+    /// Partitions, whose own events follow.
+    Partitions,
+    /// The steps of a flow, whose own events follow: a partition of a flow.
+    Flow,
 }
 
 /// The kind of an event, with its details.

@@ -1,11 +1,19 @@
 //! The log of starts and ends. The threads of a job are in its span, see `engine/spans.rs`.
 
-use super::{JobEvent, JobEventKind, JobObserver};
+use super::{JobEvent, JobEventKind, JobObserver, StepBody};
 
 pub(super) struct LogObserver;
 
 impl JobObserver for LogObserver {
     fn on_event(&self, event: &JobEvent) {
+        // A partition of a flow is no step.
+        if event
+            .step
+            .as_ref()
+            .is_some_and(|step| step.body == StepBody::Flow)
+        {
+            return;
+        }
         match &event.kind {
             JobEventKind::JobStarted => tracing::info!("job started"),
             JobEventKind::StepStarted { .. } => tracing::info!("step started"),

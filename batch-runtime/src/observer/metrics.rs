@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use metrics::{Counter, Gauge, Histogram, counter, gauge, histogram};
 
-use super::{JobEvent, JobEventKind, JobObserver, ObservedStep};
+use super::{JobEvent, JobEventKind, JobObserver, ObservedStep, StepBody};
 use crate::execution::StepCounters;
 use crate::ids::JobExecutionId;
 use crate::status::BatchStatus;
@@ -50,7 +50,9 @@ fn labels_of_step(event: &JobEvent, step: &ObservedStep) -> Vec<(&'static str, S
 
 impl JobObserver for MetricsObserver {
     fn on_event(&self, event: &JobEvent) {
-        match (&event.kind, &event.step) {
+        // A partition of a flow is no step; its steps are recorded.
+        let step = event.step.as_ref().filter(|step| step.body != StepBody::Flow);
+        match (&event.kind, step) {
             (JobEventKind::JobStarted, _) => self.job_started(event),
             (JobEventKind::JobEnded(end), _) => {
                 self.job_left(event.job.execution);
@@ -106,7 +108,7 @@ impl MetricsObserver {
     fn step_started(&self, event: &JobEvent, step: &Arc<ObservedStep>) {
         let active = gauge!("spring.batch.step.active", &labels_of_step(event, step));
         active.increment(1);
-        let items = step.is_chunk.then(|| ItemMetrics::of(event, step));
+        let items = (step.body == StepBody::Chunk).then(|| ItemMetrics::of(event, step));
         let metrics = Arc::new(StepMetrics { active, items });
         let mut steps = self.steps.write().unwrap_or_else(PoisonError::into_inner);
         steps.insert(key(step), metrics);

@@ -18,7 +18,9 @@ mod observers;
 pub(crate) mod progress;
 mod queue;
 
-pub use self::event::{ItemPhase, JobEnd, JobEvent, JobEventKind, ObservedJob, ObservedStep, StepEnd};
+pub use self::event::{
+    ItemPhase, JobEnd, JobEvent, JobEventKind, ObservedJob, ObservedStep, StepBody, StepEnd,
+};
 
 pub(crate) use self::emit::{JobEvents, StepEvents};
 pub(crate) use self::observers::Observers;

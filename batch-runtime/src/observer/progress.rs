@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use super::{JobEvent, JobEventKind, JobObserver, ObservedStep};
+use super::{JobEvent, JobEventKind, JobObserver, ObservedStep, StepBody};
 use crate::execution::StepCounters;
 use crate::ids::StepExecutionId;
 
@@ -72,7 +72,9 @@ struct Followed {
 
 impl JobObserver for ProgressObserver {
     fn on_event(&self, event: &JobEvent) {
-        match (&event.kind, event.step.as_deref()) {
+        // Of a partitioned flow, the steps are followed.
+        let step = event.step.as_deref().filter(|step| step.body != StepBody::Flow);
+        match (&event.kind, step) {
             (JobEventKind::StepStarted { earlier_items }, Some(step)) => self.started(step, *earlier_items),
             (JobEventKind::ItemsCounted { items }, Some(step)) => {
                 self.change(step, |followed| followed.progress.item_count = Some(*items));

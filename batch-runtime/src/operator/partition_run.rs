@@ -206,6 +206,7 @@ impl Drop for PartitionRun {
     fn drop(&mut self) {
         let is_other = |other: &Arc<Running>| !Arc::ptr_eq(other, &self.running);
         self.shared.partitions().retain(is_other);
+        self.running.announce_no_stop();
         let lease = self.running.release();
         if !self.is_recorded {
             self.shared.release_lease(lease);

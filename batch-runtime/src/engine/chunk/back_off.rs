@@ -15,7 +15,7 @@ pub(crate) struct BackOff {
     /// The factor from each pause to the next.
     pub(crate) multiplier: f64,
     pub(crate) max: Duration,
-    /// The largest fraction by which a pause is shortened at random; 0 is none.
+    /// The largest fraction by which a pause is shortened at random; 0 leaves all as they are.
     pub(crate) jitter: f64,
 }
 
@@ -98,6 +98,21 @@ mod tests {
         assert_eq!(pauses(none), [None; 5]);
         assert_eq!(none.pause(u32::MAX), None);
         assert_eq!(exponential.pause(u32::MAX), Some(millis(500)));
+    }
+
+    /// Spec: FAULT-01
+    #[test]
+    fn pauses_in_a_transaction_are_short() {
+        let hour = Duration::from_secs(3_600);
+        let long = BackOff {
+            quick: 0,
+            initial: hour,
+            multiplier: 1.0,
+            max: hour,
+            jitter: 0.0,
+        };
+        assert_eq!(long.pause(1), Some(hour));
+        assert_eq!(long.in_transaction().pause(1), Some(Duration::from_secs(1)));
     }
 
     /// Spec: FAULT-01

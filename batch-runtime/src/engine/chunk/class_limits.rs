@@ -4,12 +4,14 @@ use std::collections::BTreeMap;
 use std::str::FromStr;
 
 use crate::artifact::ExceptionFilter;
+use crate::entries::name_and_value;
 use crate::error::BatchError;
 
 /// How often exceptions of some classes may be skipped or retried.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ClassLimits(Vec<ClassLimit>);
 
+/// The limit of a class.
 #[derive(Clone, Debug)]
 pub(crate) struct ClassLimit {
     pub(crate) class: String,
@@ -21,6 +23,7 @@ pub(crate) struct ClassLimit {
 pub(crate) type UsedLimits = BTreeMap<String, u64>;
 
 impl ClassLimits {
+    /// Returns the classes as they are written.
     pub(crate) fn classes(&self) -> impl Iterator<Item = &str> {
         self.0.iter().map(|limit| limit.class.as_str())
     }
@@ -51,11 +54,7 @@ impl FromStr for ClassLimits {
     /// Parses `CLASS=LIMIT` entries, separated by commas.
     fn from_str(text: &str) -> Result<Self, String> {
         let one = |entry: &str| {
-            let (class, limit) = entry
-                .rsplit_once('=')
-                .map(|(class, limit)| (class.trim(), limit.trim()))
-                .filter(|(class, _)| !class.is_empty())
-                .ok_or_else(|| format!("invalid entry {:?}: expected `CLASS=LIMIT`", entry.trim()))?;
+            let (class, limit) = name_and_value(entry, "CLASS=LIMIT")?;
             let number = limit.parse();
             Ok(ClassLimit {
                 class: class.to_owned(),

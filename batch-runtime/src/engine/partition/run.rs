@@ -18,8 +18,8 @@ use crate::engine::threads::{Collecting, CollectorSink, Worker, lock};
 use crate::engine::walk::Walk;
 
 use crate::execution::{StepCounters, StepExecution};
-use crate::observer::StepEvents;
-use crate::repository::{Ending, RepositoryError, StepState};
+use crate::observer::{StepBody, StepEvents};
+use crate::repository::{Ending, InnerSteps, RepositoryError, StepState};
 use crate::status::BatchStatus;
 
 impl PartitionedElement<'_> {
@@ -89,7 +89,9 @@ impl PartitionedElement<'_> {
             .run_claimed(row, state, earlier),
             ElementBody::Flow(flow) => {
                 let running = self.walk.shared.running;
-                let events = running.events.step_started(&element.id, row, (true, false), 0);
+                let events = running
+                    .events
+                    .step_started(&element.id, row, (true, StepBody::Flow), 0);
                 let ended = walk.flow_once(&element, &flow.elements)?;
                 self.record(row, ended, &events)
             }
@@ -114,7 +116,12 @@ impl PartitionedElement<'_> {
     fn cannot_bind(&self, row: &mut StepExecution, problem: String) -> Result<ElementEnd, RepositoryError> {
         let shared = self.walk.shared;
         let ending = Ending::of(BatchStatus::Failed, problem.clone());
-        let events = shared.running.events.step_started(self.id, row, (true, false), 0);
+        let body = match (self.bound.inner, self.bound.is_chunk) {
+            (InnerSteps::None, true) => StepBody::Chunk,
+            (InnerSteps::None, false) => StepBody::Batchlet,
+            _ => StepBody::Flow,
+        };
+        let events = shared.running.events.step_started(self.id, row, (true, body), 0);
         shared
             .repository
             .end_step(&shared.running.lease, row, &ending, None)?;

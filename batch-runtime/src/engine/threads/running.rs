@@ -271,6 +271,7 @@ mod tests {
     use super::super::Worker;
     use super::*;
     use crate::clock::SystemClock;
+    use crate::observer::{JobEvent, JobObserver, Observers};
     use crate::parameters::JobParameters;
     use crate::repository::{ClaimRequest, JobRepository, Target, open};
     use crate::time_zone::TimeZone;
@@ -353,6 +354,39 @@ mod tests {
         let minute = Duration::from_secs(60);
         assert!(!aged(LEASE * 5 / 6 - minute).is_untrusted());
         assert!(aged(LEASE * 5 / 6 + minute).is_untrusted());
+    }
+
+    /// Spec: OBS-02
+    #[test]
+    fn no_stop_is_emitted_after_the_end() {
+        let repository = open("memory:", Arc::new(SystemClock), LEASE, &TimeZone::UTC).unwrap();
+        let lease = claimed(&*repository);
+        let stops = Arc::new(Mutex::new(0));
+        let seen = Arc::clone(&stops);
+        let observer = move |event: &JobEvent| {
+            *lock(&seen) += u32::from(matches!(event.kind, JobEventKind::StopRequested { .. }));
+        };
+        let observers = Observers::start(
+            Arc::new(SystemClock),
+            [Arc::new(observer) as Arc<dyn JobObserver>],
+        );
+        let observers = Arc::new(observers.unwrap());
+        let running = || {
+            Running::new(
+                lease,
+                LEASE,
+                Instant::now(),
+                JobEvents::new(&observers, "job", &lease),
+            )
+        };
+        let (stopped, ended) = (running(), running());
+        ended.announce_no_stop();
+        for _ in 0..2 {
+            stopped.request_stop();
+            ended.request_stop();
+        }
+        observers.drain();
+        assert_eq!(*lock(&stops), 1);
     }
 
     /// The keeper may try to renew a lease while the runner releases it, which does not count as a loss.
