@@ -159,3 +159,42 @@ impl ProgressObserver {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::super::ObservedJob;
+    use super::*;
+    use crate::clock::Timestamp;
+    use crate::ids::{JobExecutionId, JobInstanceId};
+
+    /// The steps of a partitioned flow are followed, its partitions are not.
+    ///
+    /// Spec: OBS-01
+    #[test]
+    fn partitions_of_flows_are_no_steps() {
+        let progress = ProgressObserver::default();
+        for (name, body) in [("both:1", StepBody::Flow), ("both:1/one", StepBody::Batchlet)] {
+            progress.on_event(&JobEvent {
+                at: Timestamp(0),
+                job: Arc::new(ObservedJob {
+                    job: "job".into(),
+                    instance: JobInstanceId(1),
+                    execution: JobExecutionId(1),
+                }),
+                step: Some(Arc::new(ObservedStep {
+                    step: "one".into(),
+                    name: name.into(),
+                    execution: StepExecutionId(1),
+                    is_partition: body == StepBody::Flow,
+                    body,
+                })),
+                kind: JobEventKind::StepStarted { earlier_items: 0 },
+            });
+        }
+        let steps = progress.progress().steps;
+        let names: Vec<_> = steps.iter().map(|step| step.step.as_str()).collect();
+        assert_eq!(names, ["both:1/one"]);
+    }
+}
