@@ -117,6 +117,7 @@ pub const SQLITE: Scripts = Scripts {
         "0000000000432_partition_lease",
         "0000000000433_repeated_steps",
         "0000000000434_workers",
+        "0000000000435_turns_of_jobs",
     ),
     upgrades: scripts!(
         "upgrade/sqlite":
@@ -140,6 +141,7 @@ pub const POSTGRESQL: Scripts = Scripts {
         "0000000000432_partition_lease",
         "0000000000433_repeated_steps",
         "0000000000434_workers",
+        "0000000000435_turns_of_jobs",
     ),
     upgrades: scripts!(
         "upgrade/postgres":
@@ -163,6 +165,7 @@ pub const MYSQL: Scripts = Scripts {
         "0000000000432_partition_lease",
         "0000000000433_repeated_steps",
         "0000000000434_workers",
+        "0000000000435_turns_of_jobs",
     ),
     upgrades: scripts!(
         "upgrade/mysql":

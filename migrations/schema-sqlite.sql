@@ -157,3 +157,12 @@ CREATE TABLE IF NOT EXISTS BATCH_LAUNCH (
     constraint LAUNCH_OPEN_UN unique (JOB_NAME, JOB_KEY, IS_OPEN)
 );
 CREATE INDEX IF NOT EXISTS BATCH_LAUNCH_IX ON BATCH_LAUNCH (QUEUE_NAME, STATUS);
+-- The turns of jobs whose `batch.job.concurrency` is `one` or `queue`: IS_TAKEN is 1 for the execution that may run, and NULL for those
+-- that wait, in the order of their ids. The next execution removes the rows of those that have ended. No
+-- foreign keys, as above.
+CREATE TABLE IF NOT EXISTS BATCH_JOB_TURN (
+    JOB_EXECUTION_ID INTEGER NOT NULL PRIMARY KEY,
+    JOB_NAME VARCHAR(100) NOT NULL,
+    IS_TAKEN INTEGER,
+    constraint JOB_TURN_UN unique (JOB_NAME, IS_TAKEN)
+);

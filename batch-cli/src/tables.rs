@@ -1,7 +1,7 @@
 //! Tables for people: columns as wide as their widest cell, numbers to the right.
 
 use batch_runtime::execution::{JobExecution, StepExecution, StepTotal};
-use batch_runtime::{JobOperator, JobOperatorError, Timestamp};
+use batch_runtime::{BatchStatus, JobExecutionId, JobOperator, JobOperatorError, Timestamp};
 use comfy_table::{Cell, CellAlignment, presets};
 
 use crate::print::{cut, out, outln, printable};
@@ -155,12 +155,23 @@ pub(crate) fn live_status(
     operator: &JobOperator,
     execution: &JobExecution,
 ) -> Result<String, JobOperatorError> {
-    let mark = if is_dead(operator, execution)? {
-        " (dead)"
-    } else {
-        ""
+    let mark = match waits_for(operator, execution)? {
+        Some(before) => format!(" (waits for {before})"),
+        None if is_dead(operator, execution)? => " (dead)".to_owned(),
+        None => String::new(),
     };
     Ok(format!("{}{mark}", execution.status))
+}
+
+/// Returns the execution that comes before a living one of the same job.
+pub(crate) fn waits_for(
+    operator: &JobOperator,
+    execution: &JobExecution,
+) -> Result<Option<JobExecutionId>, JobOperatorError> {
+    match execution.status {
+        BatchStatus::Starting if !is_dead(operator, execution)? => operator.waits_for(execution.id),
+        _ => Ok(None),
+    }
 }
 
 /// Returns an exit status as a cell of a table.

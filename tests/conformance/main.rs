@@ -62,4 +62,5 @@ mod s6_4_job_path;
 mod s6_8_operator;
 mod sequence;
 mod totals;
+mod turns;
 mod warnings;

@@ -32,4 +32,6 @@ mod statements;
 #[cfg(feature = "servers")]
 mod sweeps;
 mod tables;
+#[cfg(unix)]
+mod turns;
 mod zones;

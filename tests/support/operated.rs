@@ -34,6 +34,18 @@ impl Operated {
         Self { child, said }
     }
 
+    /// Reads until a line holds `what`; returns `false` if it ends before.
+    pub fn says(&mut self, what: &str) -> bool {
+        let mut line = String::new();
+        while !line.contains(what) {
+            line.clear();
+            if self.said.read_line(&mut line).unwrap() == 0 {
+                return false;
+            }
+        }
+        true
+    }
+
     /// Reads until a line holds `what`; returns that line.
     pub fn until(&mut self, what: &str) -> String {
         let mut all = String::new();

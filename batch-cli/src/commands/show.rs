@@ -12,7 +12,7 @@ use super::execution_id;
 use crate::parameters::format_parameter;
 use crate::print::{out, outln};
 use crate::session::{Outcome, Session};
-use crate::tables::{is_dead, or_dash, print_message, print_steps, print_totals};
+use crate::tables::{is_dead, or_dash, print_message, print_steps, print_totals, waits_for};
 use crate::{json, report};
 
 /// Shows an execution with its parameters and steps
@@ -72,6 +72,9 @@ fn print_text(operator: &JobOperator, execution: &JobExecution) -> Result<(), Jo
     let mut status = execution.status.to_string();
     if is_dead(operator, execution)? {
         status += ", but its process is dead: `launch` or `restart` resumes it";
+    }
+    if let Some(before) = waits_for(operator, execution)? {
+        status += &format!(", waits for execution {before}: one execution of the job runs at a time");
     }
     let definition = execution.configuration_location.as_deref();
     for (fact, value) in [

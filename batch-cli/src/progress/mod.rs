@@ -43,6 +43,7 @@ pub(crate) fn watch(
         interval,
         last_line: Instant::now(),
         announced: vec![0; all.len()],
+        waits_for: vec![None; all.len()],
     };
     loop {
         match ended.recv_timeout(REDRAW) {
@@ -93,6 +94,8 @@ struct Display {
     last_line: Instant,
     /// The number of steps announced so far, of each execution.
     announced: Vec<usize>,
+    /// The execution that each waits for.
+    waits_for: Vec<Option<JobExecutionId>>,
 }
 
 impl Display {
@@ -101,6 +104,14 @@ impl Display {
         for (index, execution) in all.iter().enumerate() {
             if let Some(of_one) = operator.progress(*execution) {
                 self.announce(index, of_one.steps.iter().map(|step| step.step.as_str()));
+                if self.waits_for[index] != of_one.waits_for {
+                    self.waits_for[index] = of_one.waits_for;
+                    if let Some(before) = of_one.waits_for {
+                        errln!(
+                            "execution {execution} waits for execution {before}: one execution of the job runs at a time"
+                        );
+                    }
+                }
                 let name = (all.len() > 1).then(|| format!("{execution} "));
                 progress.push((name.unwrap_or_default(), of_one));
             }

@@ -10,13 +10,15 @@ use super::limits::StepLimits;
 use crate::Dialect;
 use crate::observer::StepBody;
 use crate::plan::PartitionPlan;
-use crate::repository::InnerSteps;
+use crate::repository::{Concurrency, InnerSteps};
 use crate::transition::Transitions;
 
 /// A job that is ready to run.
 pub(crate) struct BoundJob {
     pub(crate) id: String,
     pub(crate) restartable: bool,
+    /// How many executions of the job may run at the same time. (ext)
+    pub(crate) concurrency: Concurrency,
     pub(crate) dialect: Dialect,
     /// The timeout of an execution. (ext)
     pub(crate) timeout: Option<Duration>,

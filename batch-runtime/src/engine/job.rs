@@ -12,6 +12,7 @@ use super::outcome::{Last, Outcome};
 use super::spans::job_span;
 use super::states::States;
 use super::threads::{Running, Worker};
+use super::turn;
 use super::walk::{Dispatch, Shared, Walk, WalkEnd};
 use crate::artifact::ContextScope;
 use crate::context::{FlowContext, JobContext, SplitContext, StepContext};
@@ -76,9 +77,10 @@ impl JobRunner {
 
     fn run_observed(mut self) -> Result<JobExecution, RepositoryError> {
         self.running.runs_here();
-        let began = self
-            .repository
-            .begin_job(&self.running.lease, &mut self.execution)?;
+        let began = turn::wait(&self)?
+            && self
+                .repository
+                .begin_job(&self.running.lease, &mut self.execution)?;
         let context = JobContext::new(
             &self.job.id,
             self.execution.instance_id,

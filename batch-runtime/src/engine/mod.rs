@@ -19,6 +19,7 @@ mod split;
 mod states;
 mod step;
 mod threads;
+mod turn;
 mod walk;
 
 pub(crate) use bound::{Bound, BoundListener};
@@ -35,4 +36,4 @@ pub(crate) use states::States;
 pub(crate) use threads::{CollectorSink, Running};
 pub(crate) use walk::Dispatch;
 
-pub(crate) use crate::repository::InnerSteps;
+pub(crate) use crate::repository::{Concurrency, InnerSteps};

@@ -10,7 +10,7 @@ use super::fault_properties::{
     BACKOFF_INITIAL, BACKOFF_JITTER, BACKOFF_MAX, BACKOFF_MULTIPLIER, FaultProperties, MAX_ATTEMPTS,
     RETRY_LIMITS, SKIP_LIMITS, SKIP_POLICY,
 };
-use crate::engine::{BoundChunk, InnerSteps, Replan, StepLimits};
+use crate::engine::{BoundChunk, Concurrency, InnerSteps, Replan, StepLimits};
 use crate::exit_codes::{EXIT_CODES, ExitCodes};
 use crate::role::Role;
 
@@ -19,6 +19,8 @@ pub(super) const RUNTIME_PROPERTY: &str = "ART0012";
 
 /// In seconds.
 const JOB_TIMEOUT: &str = "batch.job.timeout";
+/// `any`, `one` or `queue`.
+const JOB_CONCURRENCY: &str = "batch.job.concurrency";
 /// In seconds.
 const STEP_TIMEOUT: &str = "batch.step.timeout";
 /// In seconds.
@@ -41,6 +43,7 @@ const PIPELINE: &str = "batch.chunk.pipeline";
 /// The runtime properties of a job. Those of a step are the defaults of its steps.
 pub(super) const OF_JOB: &[&str] = &[
     JOB_TIMEOUT,
+    JOB_CONCURRENCY,
     EXIT_CODES,
     STEP_TIMEOUT,
     STEP_HEARTBEAT,
@@ -62,7 +65,7 @@ pub(super) const OF_JOB: &[&str] = &[
     PIPELINE,
 ];
 /// The runtime properties of a step: those of a job without the first ones, which only a job has.
-pub(super) const OF_STEP: &[&str] = OF_JOB.split_at(2).1;
+pub(super) const OF_STEP: &[&str] = OF_JOB.split_at(3).1;
 
 /// The runtime properties that a job sets for all its elements.
 #[derive(Clone, Default)]
@@ -91,8 +94,8 @@ pub(super) struct PartitionSettings {
 }
 
 impl Binder<'_> {
-    /// Reads the runtime properties of a job. Returns its timeout.
-    pub(super) fn properties_of_job(&mut self, job: &Job) -> Option<Duration> {
+    /// Reads the runtime properties of a job. Returns its timeout, and how many executions may run at the same time.
+    pub(super) fn properties_of_job(&mut self, job: &Job) -> (Option<Duration>, Concurrency) {
         let place = Some(&job.id.span);
         self.defaults = Defaults {
             timeout: self.number(STEP_TIMEOUT, "seconds", &job.properties, place),
@@ -108,8 +111,24 @@ impl Binder<'_> {
             pipeline: self.flag(PIPELINE, &job.properties, place),
         };
         self.exit_codes(job);
-        self.number(JOB_TIMEOUT, "seconds", &job.properties, place)
-            .map(seconds)
+        let timeout = self.number(JOB_TIMEOUT, "seconds", &job.properties, place);
+        (timeout.map(seconds), self.concurrency(job).unwrap_or_default())
+    }
+
+    /// Spec: TURN-01
+    fn concurrency(&mut self, job: &Job) -> Option<Concurrency> {
+        let place = Some(&job.id.span);
+        let (value, span) = self.runtime_property(JOB_CONCURRENCY, &job.properties, place)?;
+        match value.trim() {
+            "any" => return Some(Concurrency::Any),
+            "one" => return Some(Concurrency::One),
+            "queue" => return Some(Concurrency::Queue),
+            _ => {}
+        }
+        let message = format!("invalid value {value:?} for `{JOB_CONCURRENCY}`");
+        let span = span.clone();
+        self.reject_property(JOB_CONCURRENCY, message, span, "expected `any`, `one` or `queue`");
+        None
     }
 
     /// Reads the runtime properties of a step.
@@ -251,14 +270,14 @@ impl Binder<'_> {
             "all" => return Some(Replan::All),
             _ => {}
         }
-        let wrong = Diagnostic::error(
-            RUNTIME_PROPERTY,
-            format!("invalid value {value:?} for `{PARTITION_REPLAN}`"),
-            span.clone(),
-        )
-        .label("expected `no`, `properties` or `all`")
-        .help(format!("`{PARTITION_REPLAN}` is a property of the runtime"));
-        self.diagnostics.push(wrong);
+        let message = format!("invalid value {value:?} for `{PARTITION_REPLAN}`");
+        let span = span.clone();
+        self.reject_property(
+            PARTITION_REPLAN,
+            message,
+            span,
+            "expected `no`, `properties` or `all`",
+        );
         None
     }
 

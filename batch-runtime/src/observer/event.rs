@@ -81,11 +81,19 @@ pub enum JobEventKind {
         /// Why.
         cause: String,
     },
-    /// The job execution takes the place of one whose process has died.
+    /// The job execution takes the place of one whose process has died: of the same instance, or one that had its turn.
     TookOver {
         /// The job execution of the dead process.
         dead: JobExecutionId,
     },
+    /// The job execution waits for its turn, because the executions of its job run one at a time. Follows `JobStarted`, and again when
+    /// another execution comes before it.
+    WaitsForTurn {
+        /// The job execution that has the turn, or waits longer.
+        before: JobExecutionId,
+    },
+    /// The job execution has its turn, after it waited.
+    TurnTaken,
     /// The job execution, or the partition, was requested to stop.
     StopRequested {
         /// Why the runtime stops it: a timeout, or a lost lease. `None` if an operator does.

@@ -16,6 +16,9 @@ impl JobObserver for LogObserver {
         }
         match &event.kind {
             JobEventKind::JobStarted => tracing::info!("job started"),
+            JobEventKind::WaitsForTurn { before } => {
+                tracing::info!(execution = %before, "waits for its turn after another execution of the job");
+            }
             JobEventKind::StepStarted { .. } => tracing::info!("step started"),
             JobEventKind::JobEnded(end) => {
                 let (status, exit_status) = (end.status.as_str(), end.exit_status.as_str());

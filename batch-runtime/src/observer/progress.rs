@@ -6,13 +6,15 @@ use std::time::{Duration, Instant};
 
 use super::{JobEvent, JobEventKind, JobObserver, ObservedStep, StepBody};
 use crate::execution::StepCounters;
-use crate::ids::StepExecutionId;
+use crate::ids::{JobExecutionId, StepExecutionId};
 
 /// The progress of a running execution, as of the last commit.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Progress {
     /// The steps that this execution has started, in the order of their start.
     pub steps: Vec<StepProgress>,
+    /// The job execution for whose end it waits, because the executions of its job run one at a time, or that waits longer.
+    pub waits_for: Option<JobExecutionId>,
 }
 
 /// The progress of a step or partition.
@@ -63,6 +65,7 @@ struct Steps {
     all: Vec<Followed>,
     /// The last entry of each: a step that was resumed in this execution has several.
     places: HashMap<StepExecutionId, usize>,
+    waits_for: Option<JobExecutionId>,
 }
 
 struct Followed {
@@ -75,6 +78,8 @@ impl JobObserver for ProgressObserver {
         // Of a partitioned flow, the steps are followed.
         let step = event.step.as_deref().filter(|step| step.body != StepBody::Flow);
         match (&event.kind, step) {
+            (JobEventKind::WaitsForTurn { before }, _) => self.followed().waits_for = Some(*before),
+            (JobEventKind::TurnTaken, _) => self.followed().waits_for = None,
             (JobEventKind::StepStarted { earlier_items }, Some(step)) => self.started(step, *earlier_items),
             (JobEventKind::ItemsCounted { items }, Some(step)) => {
                 self.change(step, |followed| followed.progress.item_count = Some(*items));
@@ -154,8 +159,10 @@ impl ProgressObserver {
             }
             progress
         };
+        let followed = self.followed();
         Progress {
-            steps: self.followed().all.iter().map(as_of_now).collect(),
+            steps: followed.all.iter().map(as_of_now).collect(),
+            waits_for: followed.waits_for,
         }
     }
 }
@@ -167,7 +174,7 @@ mod tests {
     use super::super::ObservedJob;
     use super::*;
     use crate::clock::Timestamp;
-    use crate::ids::{JobExecutionId, JobInstanceId};
+    use crate::ids::JobInstanceId;
 
     /// The steps of a partitioned flow are followed, its partitions are not.
     ///

@@ -202,6 +202,16 @@ pub enum StartError {
         /// The owner of its lease.
         owner: String,
     },
+    /// Another execution of the job runs, and the job has the property `batch.job.concurrency` = `one`.
+    ///
+    /// Spec: TURN-01
+    #[error(
+        "its executions run one at a time (`batch.job.concurrency`), and execution {execution} has not ended; stop it first, or wait"
+    )]
+    OneAtATime {
+        /// The execution that has not ended.
+        execution: JobExecutionId,
+    },
     /// The process died several times without a new checkpoint, so starting it automatically would repeat that without end.
     /// [`JobOperator::restart`](crate::JobOperator::restart) starts it anyway.
     #[error(

@@ -45,6 +45,7 @@ impl Wish {
             location: &prepared.location,
             crash_limit: self.crash_limit,
             launch: self.launch,
+            concurrency: prepared.job.concurrency,
         }
     }
 }
@@ -283,6 +284,7 @@ impl JobOperator {
             let asked = Instant::now();
             match self.shared.repository.claim(&request) {
                 Err(ClaimError::Running { execution, .. }) if self.await_certainty(execution)? => {}
+                Err(ClaimError::NotItsTurn { execution }) if self.pass_turn(execution)? => {}
                 claim => break (asked, claim),
             }
         };
@@ -324,15 +326,33 @@ impl JobOperator {
                 crashes,
                 place: self.place_of(execution),
             }),
+            ClaimError::NotItsTurn { execution } => reject(StartError::OneAtATime { execution }),
             ClaimError::TakenOver => reject(StartError::TakenOver),
             ClaimError::NoSuchExecution(id) => JobOperatorError::NoSuchJobExecution(id),
             ClaimError::Repository(error) => error.into(),
         }
     }
 
+    /// Closes an execution that has the turn of its job, if its process is dead. Returns whether the turn may be free.
+    ///
+    /// Spec: TURN-02
+    fn pass_turn(&self, execution: JobExecutionId) -> Result<bool> {
+        self.await_certainty(execution)?;
+        let closed = self.shared.repository.pass_turn(execution)?;
+        self.forget_partitions(closed.iter().flatten());
+        Ok(closed.is_some())
+    }
+
     fn note_takeover(&self, claim: &Claim) {
         for dead in &claim.taken_over {
             tracing::warn!(execution = %dead, by = %claim.execution.id, "took over an execution whose owner is dead");
+        }
+        self.forget_partitions(&claim.taken_over);
+    }
+
+    /// Deletes the tickets of executions whose owner was dead.
+    fn forget_partitions<'a>(&self, dead: impl IntoIterator<Item = &'a JobExecutionId>) {
+        for dead in dead {
             if let Err(error) = self.shared.repository.forget_partitions(*dead) {
                 tracing::warn!(%error, "its tickets for workers are left in the repository; no worker can claim them");
             }

@@ -22,6 +22,16 @@ impl JobOperator {
         Ok(names)
     }
 
+    /// Returns the execution for which this one waits, because the executions of its job run one at a time; `None` if it does not wait.
+    ///
+    /// # Errors
+    /// When the repository fails.
+    ///
+    /// Spec: TURN-03
+    pub fn waits_for(&self, execution: JobExecutionId) -> Result<Option<JobExecutionId>> {
+        Ok(self.shared.repository.waits_for(execution)?)
+    }
+
     /// Opens a new connection to the database of the repository, such as for a test or a report. It takes part in no chunk
     /// transaction.
     ///

@@ -117,6 +117,11 @@ pub(crate) enum ClaimError {
         /// The number of crashes in a row.
         crashes: i64,
     },
+    /// Another execution of the job has its turn.
+    NotItsTurn {
+        /// That execution.
+        execution: JobExecutionId,
+    },
     /// The execution to recover is not the last one, or not dead any more.
     TakenOver,
     /// No such execution.

@@ -40,9 +40,10 @@ pub(crate) use insert_step::InsertStep;
 pub(crate) use observation::{HolderState, LeaseKey, Observations};
 pub use records::ExecutionFilter;
 pub(crate) use records::{
-    AbandonOutcome, Claim, ClaimRequest, ClaimedPartition, DeathOutcome, Ending, InnerSteps, Inserted,
-    LaunchPhase, LaunchRow, Lease, NewStepExecution, PartitionFinding, PartitionReport, PartitionState,
-    QueuedPartition, Signals, StepHistory, StopOutcome, TakenLaunch, Target, WithdrawOutcome, WorkerRow,
+    AbandonOutcome, Claim, ClaimRequest, ClaimedPartition, Concurrency, DeathOutcome, Ending, InnerSteps,
+    Inserted, LaunchPhase, LaunchRow, Lease, NewStepExecution, PartitionFinding, PartitionReport,
+    PartitionState, QueuedPartition, Signals, StepHistory, StopOutcome, TakenLaunch, Target, TurnOutcome,
+    WithdrawOutcome, WorkerRow,
 };
 pub(crate) use store::{
     ArchiveStore, Channel, JobRepository, JobStore, LaunchStore, Listener, OperatorStore, QueueStore,

@@ -36,6 +36,38 @@ pub(crate) struct ClaimRequest<'a> {
     pub(crate) crash_limit: Option<u32>,
     /// The launch that this worker has taken, and that must still be its own.
     pub(crate) launch: Option<LaunchId>,
+    /// How many executions of the job may run at the same time.
+    pub(crate) concurrency: Concurrency,
+}
+
+/// How many executions of a job, of whichever instances, may run at the same time. Spec: TURN-01
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Concurrency {
+    /// Any number.
+    #[default]
+    Any,
+    /// One; others are rejected.
+    One,
+    /// One; others wait for their turn.
+    Queue,
+}
+
+/// The outcome of taking the turn of a job.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct TurnOutcome {
+    /// The execution that has the turn, or waits longer; `None` if the turn is taken.
+    pub(crate) waits_for: Option<JobExecutionId>,
+    /// The executions that were closed because their owner is dead.
+    pub(crate) closed: Vec<JobExecutionId>,
+}
+
+impl TurnOutcome {
+    pub(crate) fn waits_for(waits_for: Option<JobExecutionId>) -> Self {
+        Self {
+            waits_for,
+            closed: Vec::new(),
+        }
+    }
 }
 
 /// The outcome of a request to abandon an execution.

@@ -345,6 +345,40 @@ impl Result {
     fn cancel(&self) {}
 }
 
+/// Writes its number to the file `turns`, and waits until there is a file of this number, or it is cancelled. Writes `two at once`
+/// if another process does the same.
+#[derive(BatchArtifact)]
+struct TurnTaker {
+    #[batch_property]
+    number: String,
+    cancelled: AtomicBool,
+}
+
+#[batchlet]
+impl TurnTaker {
+    #[process]
+    fn take_turn(&self) -> std::result::Result<String, BatchError> {
+        let append = std::fs::OpenOptions::new().create(true).append(true).clone();
+        // The kernel unlocks it when the process is killed.
+        let lock = append.open("turns.lock")?;
+        let is_alone = lock.try_lock().is_ok();
+        let said = if is_alone {
+            self.number.as_str()
+        } else {
+            "two at once"
+        };
+        append.open("turns")?.write_all(format!("{said}\n").as_bytes())?;
+        while !Path::new(&self.number).exists() && !self.cancelled.load(Ordering::Relaxed) {
+            thread::yield_now();
+        }
+        Ok("DONE".into())
+    }
+    #[cancel]
+    fn cancel(&self) {
+        self.cancelled.store(true, Ordering::Relaxed);
+    }
+}
+
 fn main() -> ExitCode {
     batch_cli::main()
 }

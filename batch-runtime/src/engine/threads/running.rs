@@ -273,7 +273,7 @@ mod tests {
     use crate::clock::SystemClock;
     use crate::observer::{JobEvent, JobObserver, Observers};
     use crate::parameters::JobParameters;
-    use crate::repository::{ClaimRequest, JobRepository, Target, open};
+    use crate::repository::{ClaimRequest, Concurrency, JobRepository, Target, open};
     use crate::time_zone::TimeZone;
 
     const LEASE: Duration = Duration::from_secs(3_600);
@@ -289,6 +289,7 @@ mod tests {
             target: Target::New,
             parameters: JobParameters::new(),
             restartable: true,
+            concurrency: Concurrency::Any,
             location: "job.xml",
             crash_limit: Some(0),
         };

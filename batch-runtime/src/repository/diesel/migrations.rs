@@ -31,7 +31,7 @@ pub(super) struct Catalog {
 }
 
 /// The tables of an up-to-date repository.
-pub(super) const TABLES: [&str; 12] = [
+pub(super) const TABLES: [&str; 13] = [
     "BATCH_JOB_INSTANCE",
     "BATCH_JOB_EXECUTION",
     "BATCH_JOB_EXECUTION_PARAMS",
@@ -44,6 +44,7 @@ pub(super) const TABLES: [&str; 12] = [
     "BATCH_PARTITION_REPORT",
     "BATCH_WORKER",
     "BATCH_LAUNCH",
+    "BATCH_JOB_TURN",
 ];
 
 impl Catalog {

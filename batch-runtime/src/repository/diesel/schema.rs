@@ -16,6 +16,7 @@ macro_rules! tables {
         $partition_report:tt,
         $worker:tt,
         $launch:tt,
+        $turn:tt,
     ) => {
         diesel::table! {
             #[sql_name = $job_instance]
@@ -219,13 +220,24 @@ macro_rules! tables {
             }
         }
 
+        diesel::table! {
+            #[sql_name = $turn]
+            turn (job_execution_id) {
+                job_execution_id -> BigInt,
+                job_name -> Text,
+                is_taken -> Nullable<SmallInt>,
+            }
+        }
+
         diesel::allow_tables_to_appear_in_same_query!(
             job_instance,
             job_execution,
             step_execution,
             step_context,
-            instance_lease
+            instance_lease,
+            turn
         );
+        diesel::joinable!(turn -> job_execution (job_execution_id));
         diesel::joinable!(job_execution -> job_instance (job_instance_id));
         diesel::joinable!(step_execution -> job_execution (job_execution_id));
     };

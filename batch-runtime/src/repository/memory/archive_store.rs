@@ -97,6 +97,7 @@ fn delete(tables: &mut Tables, id: JobInstanceId) {
         keys.remove(&instance.row.job_key);
     }
     for execution in instance.executions {
+        tables.turns.remove(&execution);
         let steps = tables
             .executions
             .remove(&execution)

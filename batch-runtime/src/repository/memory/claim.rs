@@ -2,6 +2,7 @@
 
 use super::MemoryRepository;
 use super::tables::{Context, LeaseRow, Tables};
+use super::turns::{check_turn, enter_turn};
 use crate::execution::JobExecution;
 use crate::ids::{JobExecutionId, JobInstanceId};
 use crate::parameters::JobParameters;
@@ -22,15 +23,21 @@ impl MemoryRepository {
         let mut tables = self.alone();
         let parameters = request.parameters.clone();
         let claimed = match &request.target {
-            Target::New => new_instance(&mut tables, request),
+            Target::New => {
+                check_turn(&tables, request, None)?;
+                new_instance(&mut tables, request)
+            }
             Target::Identified(key) => match tables.instance_with(request.job_name, key) {
                 Some(instance) => self.next_execution(&mut tables, request, instance)?,
-                None => Claimed {
-                    instance: tables.insert_instance(request.job_name, key),
-                    parameters,
-                    taken_over: Vec::new(),
-                    context: JobState::default(),
-                },
+                None => {
+                    check_turn(&tables, request, None)?;
+                    Claimed {
+                        instance: tables.insert_instance(request.job_name, key),
+                        parameters,
+                        taken_over: Vec::new(),
+                        context: JobState::default(),
+                    }
+                }
             },
             Target::InstanceOf(id) => {
                 let execution = tables
@@ -66,6 +73,9 @@ impl MemoryRepository {
             return Err(rejection);
         }
         let readable = readable_state(tables, instance, newest.as_ref());
+        if readable.is_ok() {
+            check_turn(tables, request, Some(instance))?;
+        }
         let cause = readable.as_ref().err().map(ToString::to_string);
         let taken_over = tables.close_open_executions(instance, self.now(), cause.as_deref());
         Ok(Claimed {
@@ -107,6 +117,7 @@ impl MemoryRepository {
         let context = Some(Context::State(claimed.context));
         let is_first = tables.newest(claimed.instance).is_none();
         let id = tables.insert_execution(row.clone(), claimed.parameters, context);
+        enter_turn(tables, request, id);
         let mut fence = 1;
         if let Some(instance) = tables.instances.get_mut(&claimed.instance) {
             fence += instance.lease.as_ref().map_or(0, |lease| lease.fence);

@@ -10,13 +10,21 @@ use crate::ids::{JobExecutionId, JobInstanceId, StepExecutionId};
 use crate::repository::rules::stored_message;
 use crate::repository::{
     Claim, ClaimError, ClaimRequest, Connector, ElementState, Ending, JobState, JobStore, Lease, MAX_VARCHAR,
-    RepositoryError, RepositoryFormat, RestartPosition, Signals,
+    RepositoryError, RepositoryFormat, RestartPosition, Signals, TurnOutcome,
 };
 use crate::status::BatchStatus;
 
 impl JobStore for MemoryRepository {
     fn claim(&self, request: &ClaimRequest<'_>) -> Result<Claim, ClaimError> {
         self.claim_instance(request)
+    }
+
+    fn take_turn(&self, lease: &Lease, job_name: &str) -> Result<TurnOutcome, RepositoryError> {
+        Ok(self.take_turn_of_job(lease.execution_id, job_name))
+    }
+
+    fn pass_turn(&self, execution: JobExecutionId) -> Result<Option<Vec<JobExecutionId>>, RepositoryError> {
+        Ok(self.pass_turn_of(execution))
     }
 
     fn begin_job(&self, lease: &Lease, execution: &mut JobExecution) -> Result<bool, RepositoryError> {

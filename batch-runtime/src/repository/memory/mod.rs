@@ -15,6 +15,7 @@ mod step_store;
 mod tables;
 #[cfg(all(test, feature = "sqlite"))]
 mod tests;
+mod turns;
 mod workers;
 
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};

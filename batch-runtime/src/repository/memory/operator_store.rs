@@ -29,6 +29,10 @@ impl OperatorStore for MemoryRepository {
         }))
     }
 
+    fn waits_for(&self, execution: JobExecutionId) -> Result<Option<JobExecutionId>, RepositoryError> {
+        Ok(self.shared().waits_for(execution))
+    }
+
     fn request_stop(&self, id: JobExecutionId) -> Result<Option<StopOutcome>, RepositoryError> {
         let mut tables = self.alone();
         let Some(Execution { row, .. }) = tables.executions.get_mut(&id) else {

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use super::turns::Turn;
 use super::{corrupt, fenced};
 use crate::clock::Timestamp;
 use crate::execution::{JobExecution, JobInstance, StepExecution};
@@ -21,6 +22,8 @@ pub(super) struct Tables {
     pub(super) keys: HashMap<String, HashMap<String, JobInstanceId>>,
     pub(super) executions: BTreeMap<JobExecutionId, Execution>,
     pub(super) steps: BTreeMap<StepExecutionId, Mutex<Step>>,
+    /// The turns of jobs of which one execution runs at a time, until the end of the execution. Spec: TURN-02
+    pub(super) turns: BTreeMap<JobExecutionId, Turn>,
     /// The latest ids.
     pub(super) last: LastIds,
 }

@@ -14,9 +14,9 @@ use crate::execution::{JobExecution, StepCounters, StepExecution};
 use crate::ids::{JobExecutionId, JobInstanceId, StepExecutionId};
 use crate::parameters::JobParameters;
 use crate::repository::{
-    ArchivedInstance, ClaimError, ClaimRequest, DeathOutcome, ElementBefore, ElementKind, ElementState,
-    Ending, ExecutionFilter, InsertStep, JobRepository, JobStore, Lease, RepositoryError, RepositoryFormat,
-    RestartPosition, StepState, StepStore, StoredContext, Target, open,
+    ArchivedInstance, ClaimError, ClaimRequest, Concurrency, DeathOutcome, ElementBefore, ElementKind,
+    ElementState, Ending, ExecutionFilter, InsertStep, JobRepository, JobStore, Lease, RepositoryError,
+    RepositoryFormat, RestartPosition, StepState, StepStore, StoredContext, Target, open,
 };
 use crate::status::BatchStatus;
 use crate::time_zone::TimeZone;
@@ -151,6 +151,12 @@ impl Side {
             location: "job.xml",
             crash_limit: random.one_of(&[None, Some(0), Some(3)]),
             launch: None,
+            concurrency: random.one_of(&[
+                Concurrency::Any,
+                Concurrency::Any,
+                Concurrency::One,
+                Concurrency::Queue,
+            ]),
         });
         match claim {
             Ok(claim) => {
@@ -164,6 +170,10 @@ impl Side {
             }
             // The owner has another name there.
             Err(ClaimError::Running { execution, .. }) => format!("running {execution}"),
+            Err(ClaimError::NotItsTurn { execution }) => {
+                let passed = self.repository.pass_turn(execution);
+                format!("after {execution}, {}", shown(passed))
+            }
             Err(ClaimError::Repository(error)) => error.to_string(),
             Err(other) => format!("{other:?}"),
         }
@@ -180,7 +190,7 @@ impl Side {
         let Some(Runner { lease, execution, .. }) = self.runner(random) else {
             return String::new();
         };
-        let (number, ending) = (random.below(12), ending(random));
+        let (number, ending) = (random.below(13), ending(random));
         let element = ElementState {
             planned: number as i64,
             ..ElementState::default()
@@ -191,6 +201,7 @@ impl Side {
             8 => shown(repository.renew_lease(lease)),
             9 if random.is_rare() => shown(repository.release_lease(lease)),
             10 => shown(repository.restart_position(execution)),
+            11 => shown(repository.take_turn(lease, &execution.job_name)),
             _ => shown(repository.save_element_state(lease, random.one_of(&STEPS), &element)),
         };
         format!("{result} {execution:?}")
@@ -250,7 +261,11 @@ impl Side {
             .map_or(0, |newest| newest.id.0);
         let id = JobExecutionId(newest - random.below(5) as i64);
         match random.below(4) {
-            0 => shown(repository.request_stop(id)),
+            0 => format!(
+                "{} {}",
+                shown(repository.waits_for(id)),
+                shown(repository.request_stop(id))
+            ),
             1 if random.below(2) == 0 => shown(repository.abandon(id))
                 .split(" {")
                 .next()
@@ -419,6 +434,7 @@ fn commits_of_different_steps_do_not_wait_for_each_other() {
         location: "job.xml",
         crash_limit: None,
         launch: None,
+        concurrency: Concurrency::Any,
     });
     let lease = claim.unwrap().lease;
     let create = |name: &str| {

@@ -15,6 +15,9 @@ pub(crate) trait OperatorStore: Send + Sync {
     /// of another program, which holds no lease, is alive.
     fn holder_state(&self, execution: JobExecutionId) -> Result<Option<HolderState>, RepositoryError>;
 
+    /// Returns the execution that has the turn of the job, if this one waits for it, else one that waits longer.
+    fn waits_for(&self, execution: JobExecutionId) -> Result<Option<JobExecutionId>, RepositoryError>;
+
     /// Requests an execution to stop; closes it if its owner is dead. Returns `None` if there is no such execution.
     fn request_stop(&self, execution: JobExecutionId) -> Result<Option<StopOutcome>, RepositoryError>;
 

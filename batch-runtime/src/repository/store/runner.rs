@@ -8,7 +8,7 @@ use crate::ids::{JobExecutionId, JobInstanceId, StepExecutionId};
 use crate::repository::{
     ChunkTransaction, Claim, ClaimError, ClaimRequest, ClaimedPartition, Connector, ElementState, Ending,
     InnerSteps, Inserted, Lease, NewStepExecution, PartitionState, RepositoryError, RepositoryFormat,
-    RestartPosition, Signals, StepHistory, StepState,
+    RestartPosition, Signals, StepHistory, StepState, TurnOutcome,
 };
 
 /// The operations of the runner of a job execution, and of the keeper of its lease.
@@ -19,6 +19,18 @@ pub(crate) trait JobStore: Send + Sync {
     ///
     /// Spec: REPO-86, OP-34, OP-35
     fn claim(&self, request: &ClaimRequest<'_>) -> Result<Claim, ClaimError>;
+
+    /// Takes the turn of a job whose executions run one at a time, unless another execution has it or waits longer. Closes the execution
+    /// of a dead owner that has the turn. The end of the execution gives it to the next. A crash afterwards leaves an execution with the
+    /// turn whose owner is dead, which the next one closes.
+    ///
+    /// Spec: TURN-02
+    fn take_turn(&self, lease: &Lease, job_name: &str) -> Result<TurnOutcome, RepositoryError>;
+
+    /// Closes an execution that has the turn of its job if its owner is dead. Returns what was closed; `None` if the owner is alive.
+    ///
+    /// Spec: TURN-02
+    fn pass_turn(&self, execution: JobExecutionId) -> Result<Option<Vec<JobExecutionId>>, RepositoryError>;
 
     /// Changes STARTING to STARTED. Returns `false` if a stop was requested first; `execution` then shows STOPPING.
     fn begin_job(&self, lease: &Lease, execution: &mut JobExecution) -> Result<bool, RepositoryError>;

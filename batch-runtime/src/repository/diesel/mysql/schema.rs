@@ -14,4 +14,5 @@ super::super::schema::tables! {
     "BATCH_PARTITION_REPORT",
     "BATCH_WORKER",
     "BATCH_LAUNCH",
+    "BATCH_JOB_TURN",
 }

@@ -198,6 +198,7 @@ impl Repository {
         }
         let id = self.insert_execution(connection, request, &claimed, earlier)?;
         let fence = self.take_lease(connection, instance, id, lease.as_ref(), crashes)?;
+        self.enter_turn(connection, request.job_name, id, request.concurrency)?;
         if let Some(launch) = request.launch {
             self.bind_launch(connection, launch, id)?;
         }
@@ -435,7 +436,7 @@ fn is_taken(connection: &mut Connection, job_name: &str, key: &str) -> QueryResu
 }
 
 /// Returns the progress of an instance: it grows with each commit of a chunk and each completed step.
-fn progress_of(connection: &mut Connection, instance: i64) -> QueryResult<i64> {
+pub(super) fn progress_of(connection: &mut Connection, instance: i64) -> QueryResult<i64> {
     let of_instance = || {
         step_execution::table
             .inner_join(job_execution::table)

@@ -19,13 +19,21 @@ use crate::repository::diesel::update::update;
 use crate::repository::rules::stored_message;
 use crate::repository::{
     Claim, ClaimError, ClaimRequest, Connector, ElementState, Ending, JobState, JobStore, Lease,
-    RepositoryError, RepositoryFormat, RestartPosition, Signals,
+    RepositoryError, RepositoryFormat, RestartPosition, Signals, TurnOutcome,
 };
 use crate::status::BatchStatus;
 
 impl JobStore for Repository {
     fn claim(&self, request: &ClaimRequest<'_>) -> Result<Claim, ClaimError> {
         self.claim_instance(request)
+    }
+
+    fn take_turn(&self, lease: &Lease, job_name: &str) -> Result<TurnOutcome, RepositoryError> {
+        self.take_turn_of_job(lease, job_name)
+    }
+
+    fn pass_turn(&self, execution: JobExecutionId) -> Result<Option<Vec<JobExecutionId>>, RepositoryError> {
+        self.pass_turn_of(execution)
     }
 
     fn begin_job(&self, lease: &Lease, execution: &mut JobExecution) -> Result<bool, RepositoryError> {

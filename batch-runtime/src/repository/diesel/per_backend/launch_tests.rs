@@ -11,8 +11,8 @@ use super::*;
 use crate::ids::LaunchId;
 use crate::parameters::JobParameters;
 use crate::repository::{
-    Claim, ClaimError, ClaimRequest, Ending, JobStore, LaunchPhase, LaunchStore, QueueStore, Target,
-    WorkerRow,
+    Claim, ClaimError, ClaimRequest, Concurrency, Ending, JobStore, LaunchPhase, LaunchStore, QueueStore,
+    Target, WorkerRow,
 };
 use crate::status::BatchStatus;
 
@@ -27,6 +27,7 @@ fn request(launch: Option<LaunchId>) -> ClaimRequest<'static> {
         target: Target::Identified(parameters.job_key()),
         parameters,
         restartable: true,
+        concurrency: Concurrency::Any,
         location: "job.xml",
         crash_limit: Some(0),
     }

@@ -26,6 +26,7 @@ mod rows;
 pub(super) mod step_store;
 #[cfg(test)]
 pub(super) mod tests;
+mod turns;
 
 use super::{Db, schema};
 use crate::repository::RepositoryError;

@@ -45,6 +45,10 @@ impl OperatorStore for Repository {
         })
     }
 
+    fn waits_for(&self, execution: JobExecutionId) -> Result<Option<JobExecutionId>, RepositoryError> {
+        self.turn_before(execution)
+    }
+
     fn request_stop(&self, id: JobExecutionId) -> Result<Option<StopOutcome>, RepositoryError> {
         self.pool
             .write_with_priority("request the stop", |connection, in_doubt| {

@@ -17,8 +17,8 @@ use crate::parameters::JobParameters;
 use crate::repository::diesel::session::RunQueryDsl;
 use crate::repository::owner::Owner;
 use crate::repository::{
-    ArchiveStore, Claim, ClaimError, ClaimRequest, ElementState, Ending, InsertStep, JobStore, Lease,
-    Observations, OperatorStore, StepState, StepStore, StopOutcome, Target,
+    ArchiveStore, Claim, ClaimError, ClaimRequest, Concurrency, ElementState, Ending, InsertStep, JobStore,
+    Lease, Observations, OperatorStore, StepState, StepStore, StopOutcome, Target,
 };
 use crate::status::BatchStatus;
 
@@ -68,6 +68,7 @@ fn claim_as(repository: &Repository, target: Target, crash_limit: Option<u32>) -
         target,
         parameters: JobParameters::new().with("day", "1"),
         restartable: true,
+        concurrency: Concurrency::Any,
         location: "job.xml",
         crash_limit,
     })

@@ -14,4 +14,5 @@ super::super::schema::tables! {
     "batch_partition_report",
     "batch_worker",
     "batch_launch",
+    "batch_job_turn",
 }

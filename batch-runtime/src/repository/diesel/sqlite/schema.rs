@@ -14,6 +14,7 @@ super::super::schema::tables! {
     "BATCH_PARTITION_REPORT",
     "BATCH_WORKER",
     "BATCH_LAUNCH",
+    "BATCH_JOB_TURN",
 }
 
 diesel::table! { batch_job_seq (id) { id -> BigInt, } }

@@ -1,0 +1,51 @@
+//! The wait of a job execution for its turn.
+//!
+//! Spec: TURN-02
+
+use std::time::Duration;
+
+use super::job::JobRunner;
+use super::threads::Worker;
+use crate::observer::JobEventKind;
+use crate::repository::{Concurrency, RepositoryError};
+
+/// The interval at which a waiting execution looks for its turn.
+const LOOK: Duration = Duration::from_millis(500);
+
+/// Waits until the execution has the turn of its job. Returns `false` after a request to stop.
+pub(super) fn wait(runner: &JobRunner) -> Result<bool, RepositoryError> {
+    if runner.job.concurrency != Concurrency::Queue {
+        return Ok(true);
+    }
+    let workers = &runner.running.workers;
+    let worker = workers.begin();
+    let has_turn = wait_in_queue(runner, &worker);
+    workers.end(&worker);
+    has_turn
+}
+
+fn wait_in_queue(runner: &JobRunner, worker: &Worker) -> Result<bool, RepositoryError> {
+    let running = &runner.running;
+    let mut announced = None;
+    while !worker.stop_requested() {
+        let outcome = runner.repository.take_turn(&running.lease, &runner.job.id)?;
+        for dead in outcome.closed {
+            tracing::warn!(execution = %dead, "closed an execution whose owner is dead, which had the turn of the job");
+            running.events.emit(JobEventKind::TookOver { dead });
+            if let Err(error) = runner.repository.forget_partitions(dead) {
+                tracing::warn!(%error, "its tickets for workers are left in the repository; no worker can claim them");
+            }
+        }
+        let Some(before) = outcome.waits_for else {
+            if announced.is_some() {
+                running.events.emit(JobEventKind::TurnTaken);
+            }
+            return Ok(true);
+        };
+        if announced.replace(before) != Some(before) {
+            running.events.emit(JobEventKind::WaitsForTurn { before });
+        }
+        worker.pause(LOOK);
+    }
+    Ok(false)
+}

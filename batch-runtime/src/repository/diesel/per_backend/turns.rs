@@ -1,0 +1,269 @@
+//! The turns of jobs of which one execution runs at a time. A unique key lets one execution have the turn.
+//!
+//! Spec: TURN-01 to TURN-03
+
+use diesel::prelude::*;
+
+use super::claim::{ClaimWork, progress_of};
+use super::closing::OPEN;
+use super::lease::lease_of;
+use super::schema::{job_execution, turn};
+use super::{Connection, Db, Repository, Work};
+use crate::ids::JobExecutionId;
+use crate::repository::diesel::backend::Backend;
+use crate::repository::diesel::session::RunQueryDsl;
+use crate::repository::diesel::transaction_error::{
+    TransactionError, concurrent_change, on_unique_violation,
+};
+use crate::repository::diesel::update::update;
+use crate::repository::{ClaimError, Concurrency, Lease, RepositoryError, TurnOutcome};
+
+/// IS_TAKEN of the execution that has the turn.
+const TAKEN: Option<i16> = Some(1);
+
+/// An execution that has the turn of its job, or waits for it.
+struct Turn {
+    execution: i64,
+    is_taken: bool,
+    /// `None` if the execution has ended, or is deleted.
+    open_instance: Option<i64>,
+}
+
+impl Repository {
+    /// Gives a new execution the turn of its job, or queues it.
+    pub(super) fn enter_turn(
+        &self,
+        connection: &mut Connection,
+        job_name: &str,
+        execution: i64,
+        concurrency: Concurrency,
+    ) -> ClaimWork<()> {
+        let is_taken = match concurrency {
+            Concurrency::Any => return Ok(()),
+            Concurrency::Queue => None,
+            Concurrency::One => {
+                let turns = turns_of(connection, job_name)?;
+                let running = turns
+                    .iter()
+                    .find(|turn| turn.is_taken && turn.open_instance.is_some());
+                if let Some(running) = running {
+                    let execution = JobExecutionId(running.execution);
+                    return Err(TransactionError::Rejected(ClaimError::NotItsTurn { execution }));
+                }
+                forget_ended(connection, &turns)?;
+                TAKEN
+            }
+        };
+        insert(connection, job_name, execution, is_taken)
+    }
+
+    /// Implements `JobStore::take_turn`.
+    pub(super) fn take_turn_of_job(
+        &self,
+        lease: &Lease,
+        job_name: &str,
+    ) -> Result<TurnOutcome, RepositoryError> {
+        let own = lease.execution_id.0;
+        let waits_for = |connection: &mut Connection| -> Work<(Vec<Turn>, Option<JobExecutionId>)> {
+            let turns = turns_of(connection, job_name)?;
+            let waits_for = self.before(connection, &turns, own)?;
+            Ok((turns, waits_for))
+        };
+        // Most calls find the turn taken, and write nothing.
+        let (_, before) = self.pool.read("look for the turn of the job", &waits_for)?;
+        if before.is_some() {
+            return Ok(TurnOutcome::waits_for(before));
+        }
+        self.pool
+            .write_idempotent("take the turn of the job", |connection, _| {
+                let (turns, before) = waits_for(connection)?;
+                if before.is_some() {
+                    return Ok(TurnOutcome::waits_for(before));
+                }
+                let mut closed = Vec::new();
+                for dead in turns.iter().filter(|turn| turn.is_taken && turn.execution != own) {
+                    closed.extend(self.close_dead(connection, dead)?);
+                    forget(connection, dead.execution)?;
+                }
+                forget_ended(connection, &turns)?;
+                let taken = update(turn::table.find(own))
+                    .set(turn::is_taken.eq(TAKEN))
+                    .execute(connection)
+                    .map_err(on_unique_violation)?;
+                if taken == 0 {
+                    // Another execution has taken this one for dead.
+                    insert(connection, job_name, own, TAKEN)?;
+                }
+                Ok(TurnOutcome {
+                    waits_for: None,
+                    closed,
+                })
+            })
+    }
+
+    /// Implements `JobStore::pass_turn`.
+    pub(super) fn pass_turn_of(
+        &self,
+        execution: JobExecutionId,
+    ) -> Result<Option<Vec<JobExecutionId>>, RepositoryError> {
+        self.pool.write("pass the turn of the job", |connection| {
+            let Some(dead) = turn_of(connection, execution)? else {
+                return Ok(Some(Vec::new()));
+            };
+            if self.is_alive(connection, &dead)? {
+                return Ok(None);
+            }
+            let closed = self.close_dead(connection, &dead)?;
+            forget(connection, dead.execution)?;
+            Ok(Some(closed))
+        })
+    }
+
+    /// Implements `OperatorStore::waits_for`.
+    pub(super) fn turn_before(
+        &self,
+        execution: JobExecutionId,
+    ) -> Result<Option<JobExecutionId>, RepositoryError> {
+        self.pool.read("look for the turn of the job", |connection| {
+            let job_name: Option<String> = turn::table
+                .find(execution.0)
+                .select(turn::job_name)
+                .first(connection)
+                .optional()?;
+            let Some(job_name) = job_name else {
+                return Ok(None);
+            };
+            let turns = turns_of(connection, &job_name)?;
+            let is_open = |turn: &Turn| turn.execution == execution.0 && turn.open_instance.is_some();
+            match turns.iter().any(is_open) {
+                true => Ok(self.before(connection, &turns, execution.0)?),
+                false => Ok(None),
+            }
+        })
+    }
+
+    /// Returns the living execution that has the turn, else the first that waits before `own`; `None` if the turn is that of `own`.
+    fn before(
+        &self,
+        connection: &mut Connection,
+        turns: &[Turn],
+        own: i64,
+    ) -> QueryResult<Option<JobExecutionId>> {
+        if turns.iter().any(|turn| turn.is_taken && turn.execution == own) {
+            return Ok(None);
+        }
+        let taken = turns.iter().filter(|turn| turn.is_taken);
+        let waiting = turns.iter().filter(|turn| !turn.is_taken && turn.execution < own);
+        for turn in taken.chain(waiting) {
+            if self.is_alive(connection, turn)? {
+                return Ok(Some(JobExecutionId(turn.execution)));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Returns whether an execution has not ended and its owner may be alive.
+    fn is_alive(&self, connection: &mut Connection, turn: &Turn) -> QueryResult<bool> {
+        let Some(instance) = turn.open_instance else {
+            return Ok(false);
+        };
+        match lease_of(connection, instance)? {
+            Some(row) if row.job_execution_id == turn.execution => self.is_held(connection, instance, &row),
+            _ => Ok(false),
+        }
+    }
+
+    /// Closes an execution whose owner is dead. Should the owner only be suspended, the repository rejects what it writes. Counts the
+    /// crash as a claim of the instance does.
+    fn close_dead(&self, connection: &mut Connection, dead: &Turn) -> Work<Vec<JobExecutionId>> {
+        let Some(instance) = dead.open_instance else {
+            return Ok(Vec::new());
+        };
+        if !Db::lock_instance(connection, instance)? || self.is_alive(connection, dead)? {
+            return Err(concurrent_change());
+        }
+        let lease = lease_of(connection, instance)?;
+        let Some(row) = lease
+            .as_ref()
+            .filter(|row| row.job_execution_id == dead.execution)
+        else {
+            return Ok(Vec::new());
+        };
+        let progress = progress_of(connection, instance)?;
+        let closed = self.close_open_executions(connection, instance, lease.as_ref(), None)?;
+        if !row.is_free() {
+            Self::void_lease(connection, instance, row, Some((row.crashes(progress), progress)))?;
+        }
+        Ok(closed)
+    }
+}
+
+type Row = (i64, Option<i16>, Option<i64>, Option<String>);
+
+/// Selects the turns as `Row`s.
+macro_rules! turns {
+    () => {
+        turn::table.left_join(job_execution::table).select((
+            turn::job_execution_id,
+            turn::is_taken,
+            job_execution::job_instance_id.nullable(),
+            job_execution::status.nullable(),
+        ))
+    };
+}
+
+/// Returns the turns of a job, in the order of their executions.
+fn turns_of(connection: &mut Connection, job_name: &str) -> QueryResult<Vec<Turn>> {
+    let query = turns!()
+        .filter(turn::job_name.eq(job_name))
+        .order(turn::job_execution_id.asc());
+    let rows: Vec<Row> = query.load(connection)?;
+    Ok(rows.into_iter().map(Turn::from).collect())
+}
+
+fn turn_of(connection: &mut Connection, execution: JobExecutionId) -> QueryResult<Option<Turn>> {
+    let query = turns!().filter(turn::job_execution_id.eq(execution.0));
+    let row: Option<Row> = query.first(connection).optional()?;
+    Ok(row.map(Turn::from))
+}
+
+impl From<Row> for Turn {
+    fn from((execution, is_taken, instance, status): Row) -> Self {
+        let is_open = |status: &String| OPEN.contains(&status.as_str());
+        Self {
+            execution,
+            is_taken: is_taken.is_some(),
+            open_instance: instance.filter(|_| status.as_ref().is_some_and(is_open)),
+        }
+    }
+}
+
+fn insert<E>(
+    connection: &mut Connection,
+    job_name: &str,
+    execution: i64,
+    is_taken: Option<i16>,
+) -> Result<(), TransactionError<E>> {
+    diesel::insert_into(turn::table)
+        .values((
+            turn::job_execution_id.eq(execution),
+            turn::job_name.eq(job_name),
+            turn::is_taken.eq(is_taken),
+        ))
+        .execute(connection)
+        .map_err(on_unique_violation)?;
+    Ok(())
+}
+
+fn forget(connection: &mut Connection, execution: i64) -> QueryResult<usize> {
+    diesel::delete(turn::table.find(execution)).execute(connection)
+}
+
+/// Deletes the turns of executions that have ended.
+fn forget_ended(connection: &mut Connection, turns: &[Turn]) -> QueryResult<()> {
+    let ended = turns.iter().filter(|turn| turn.open_instance.is_none());
+    for ended in ended {
+        forget(connection, ended.execution)?;
+    }
+    Ok(())
+}
