@@ -9,12 +9,17 @@ use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
 pub use crate::checkpoint::UserDataError;
 use crate::checkpoint::{CheckpointInfo, Externalizable};
 use crate::context_gate;
 use crate::error::BatchError;
 use crate::execution::{Metric, MetricName, StepCounters};
 use crate::ids::{JobExecutionId, JobInstanceId, StepExecutionId};
+use crate::job_data::JobData;
+pub use crate::job_data::PersistentData;
 use crate::repository::{Connector, RepositoryConnection, RepositoryError};
 use crate::status::BatchStatus;
 
@@ -155,6 +160,7 @@ struct JobShared {
     properties: BTreeMap<String, String>,
     began: Instant,
     connector: Connector,
+    data: JobData,
     element: Mutex<ElementState>,
 }
 
@@ -165,6 +171,7 @@ impl JobContext {
         execution_id: JobExecutionId,
         properties: BTreeMap<String, String>,
         connector: Connector,
+        data: JobData,
     ) -> Self {
         Self(Arc::new(JobShared {
             id: id.to_owned(),
@@ -173,6 +180,7 @@ impl JobContext {
             properties,
             began: Instant::now(),
             connector,
+            data,
             element: Mutex::default(),
         }))
     }
@@ -220,8 +228,65 @@ impl JobContext {
         self.0.connector.connect()
     }
 
-    /// Returns the context of a subjob: that of the job, without the data stored by its artifacts. Spec: CTX-06, D-67
-    pub(crate) fn for_subjob(&self) -> Self {
+    /// Returns a value of the persistent data of the job execution, which artifacts have stored by
+    /// [`set_persistent_data`](Self::set_persistent_data) in this or an earlier execution of the instance; `None` if there is none of this
+    /// name. Sees what this step, or flow of a split, has changed since the last commit. The entries that Spring Batch stores in the
+    /// execution context of the job are data, too.
+    ///
+    /// # Errors
+    /// When the value is of another type.
+    ///
+    /// Spec: DATA-01
+    pub fn persistent_data<T: DeserializeOwned>(&self, name: &str) -> Result<Option<T>, UserDataError> {
+        let _ = context_gate::wait();
+        self.0.data.get(name)
+    }
+
+    /// Stores a value for later steps, deciders and executions of the instance. It is committed with the chunk that stores it, or else with
+    /// the end of the step; what a rolled back chunk has stored is undone. What job listeners and deciders store is committed when they
+    /// have returned.
+    ///
+    /// A value that is `null` in JSON, such as `None`, removes the entry, because Spring Batch has no such values.
+    ///
+    /// The value is stored as an entry of the execution context of the job that Spring Batch can read: an `i64` as `Long`, an `i32` as `Integer`, a
+    /// sequence as `ArrayList`, a struct or map as `HashMap`. JSON is at most 1 MiB.
+    ///
+    /// # Errors
+    /// In a partition, which cannot change the data of the job; if the name is empty or begins with `batch.`; if serde cannot serialise the
+    /// value as JSON, or it is too large.
+    ///
+    /// Spec: DATA-01, DATA-03
+    pub fn set_persistent_data<T: Serialize + ?Sized>(
+        &self,
+        name: &str,
+        value: &T,
+    ) -> Result<(), BatchError> {
+        let stored = self.0.data.encode(name, value)?;
+        if context_gate::wait() {
+            self.0.data.change(name, stored);
+        }
+        Ok(())
+    }
+
+    /// Removes a value, as [`set_persistent_data`](Self::set_persistent_data) stores one.
+    ///
+    /// # Errors
+    /// In a partition, and if the name is reserved.
+    pub fn remove_persistent_data(&self, name: &str) -> Result<(), BatchError> {
+        self.0.data.check(name)?;
+        if context_gate::wait() {
+            self.0.data.change(name, None);
+        }
+        Ok(())
+    }
+
+    pub(crate) fn data(&self) -> &JobData {
+        &self.0.data
+    }
+
+    /// Returns the context of a subjob: that of the job, without the data stored by its artifacts. A partition cannot change the persistent
+    /// data. Spec: CTX-06, D-67, DATA-01
+    pub(crate) fn for_subjob(&self, is_partition: bool) -> Self {
         let job = &self.0;
         let element = ElementState {
             batch_status: self.batch_status(),
@@ -234,6 +299,7 @@ impl JobContext {
             properties: job.properties.clone(),
             began: job.began,
             connector: job.connector.clone(),
+            data: job.data.for_subjob(is_partition),
             element: Mutex::new(element),
         }))
     }

@@ -155,6 +155,7 @@ mod failpoints;
 #[cfg(any(test, fuzzing))]
 pub mod fuzzing;
 mod ids;
+mod job_data;
 mod job_path;
 mod keeper;
 mod layout;

@@ -16,6 +16,7 @@ mod jakarta_checks;
 mod jakarta_end;
 mod jakarta_partitions;
 mod jakarta_retry;
+mod job_data;
 mod limits;
 mod observers;
 mod parallel;

@@ -14,6 +14,7 @@ mod dispatch;
 mod edges;
 mod history;
 mod insertables;
+mod job_data;
 mod jobs;
 mod layouts;
 #[cfg(feature = "servers")]

@@ -1,5 +1,6 @@
 //! The artifacts of this runtime's jobs; those of Spring Batch are in `Jobs.java`.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Condvar, Mutex};
 use std::time::Duration;
@@ -8,7 +9,7 @@ use batch_runtime::prelude::*;
 
 /// `skips`: twenty numbers by fours; one is skipped, one filtered, and one fails. `prepared`: completes or fails, as
 /// the parameter `load` says, and counts its runs. `waits`: waits until it is stopped.
-pub(super) const JOBS: [(&str, &str); 3] = [
+pub(super) const JOBS: [(&str, &str); 4] = [
     (
         "skips",
         r#"<job id="skips">
@@ -25,6 +26,10 @@ pub(super) const JOBS: [(&str, &str); 3] = [
           <step id="prepare" next="load"><batchlet ref="Prepare"/></step>
           <step id="load"><batchlet ref="Load"/></step>
         </job>"#,
+    ),
+    (
+        "keeps",
+        r#"<job id="keeps"><step id="keep"><batchlet ref="Keep"/></step></job>"#,
     ),
     (
         "waits",
@@ -143,6 +148,33 @@ impl Load {
             Some("fail") => Err(BatchError::msg(message())),
             _ => Ok("COMPLETED".into()),
         }
+    }
+    #[cancel]
+    fn cancel(&self) {}
+}
+
+/// Stores data of several types.
+#[derive(BatchArtifact)]
+struct Keep {
+    #[batch_context]
+    job: JobContext,
+}
+
+#[batchlet("Keep")]
+impl Keep {
+    #[process]
+    fn process(&self) -> Result<String, BatchError> {
+        self.job.set_persistent_data("text", "größer 漢字 😀")?;
+        self.job.set_persistent_data("long", &5_i64)?;
+        self.job.set_persistent_data("int", &7_i32)?;
+        self.job.set_persistent_data("double", &0.5)?;
+        self.job.set_persistent_data("flag", &true)?;
+        self.job.set_persistent_data("nothing", &None::<String>)?;
+        self.job.set_persistent_data("list", &("a", 2_i64, vec![0.5]))?;
+        let map = BTreeMap::from([("größe", Some(1_i64)), ("none", None)]);
+        self.job.set_persistent_data("map", &map)?;
+        self.job.set_persistent_data("much", &message())?;
+        Ok("COMPLETED".into())
     }
     #[cancel]
     fn cancel(&self) {}

@@ -7,6 +7,7 @@
 
 mod artifacts;
 mod continuing;
+mod data;
 mod layouts;
 mod reading;
 mod shared;

@@ -145,8 +145,17 @@ impl Shared {
         self.spring.ask(&self.place, json!(["run", job, parameters]))
     }
 
-    /// Returns everything that Spring Batch sees, except the creation of steps.
+    /// Returns everything that Spring Batch sees, except the creation of steps and the classes of data.
     pub(super) fn seen_there(&mut self) -> Vec<Value> {
+        let mut all = self.seen_with_classes();
+        for execution in &mut all {
+            execution.as_object_mut().unwrap().remove("classes").unwrap();
+        }
+        all
+    }
+
+    /// The same, with the classes of the data of jobs.
+    pub(super) fn seen_with_classes(&mut self) -> Vec<Value> {
         let all = self.spring.done(&self.place, json!(["read"]));
         let mut all: Vec<Value> = serde_json::from_value(all).unwrap();
         let steps = all

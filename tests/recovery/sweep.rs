@@ -8,8 +8,8 @@ use std::thread;
 use batch_tests::sqlite;
 use batch_tests::suspended::{launch_until_it_waits, taken_over_at};
 use batch_tests::sweep::{
-    BATCHLET, CHUNKS, FILES, Fault, PARTITIONS, PIPELINE, PLAIN_PIPELINE, REFUSALS, Raised, Shape, Sweep,
-    UNDISTURBED,
+    BATCHLET, CHUNKS, DATA, FILES, Fault, PARTITIONS, PIPELINE, PLAIN_PIPELINE, REFUSALS, Raised, Shape,
+    Sweep, UNDISTURBED,
 };
 use diesel::connection::SimpleConnection;
 
@@ -86,6 +86,16 @@ fn a_death_while_the_tables_are_made_is_recovered_by_a_launch() {
     let events = events.unwrap_or_else(|problem| panic!("{problem}"));
     println!("tables: {events} events");
     assert!(events >= 30, "only {events} events");
+}
+
+/// Data of the job agrees with the rows, wherever the process dies or a statement fails.
+///
+/// Spec: DATA-01, OP-35, CHUNK-LOOP-12
+#[test]
+fn a_fault_at_any_event_leaves_data_that_agrees_with_the_rows() {
+    strike(DATA, Fault::Kill, Raised::InStatement, 100);
+    strike(DATA, Fault::Once, Raised::InStatement, 30);
+    strike(DATA, Fault::Once, Raised::InCommit, 30);
 }
 
 /// The same between and in partitions; completed ones do not run again.

@@ -11,6 +11,8 @@ pub struct Shape {
     pub steps: &'static [&'static str],
     /// The files that the steps write, with their content.
     pub files: &'static [(&'static str, &'static str)],
+    /// What the context of the job contains.
+    pub data: &'static str,
 }
 
 /// Three chunks, then a batchlet.
@@ -27,6 +29,22 @@ pub const CHUNKS: Shape = Shape {
     rows: || (1..=12).filter(|n| ![5, 7].contains(n)).collect(),
     steps: &["close 0 0 0 0", "load 12 10 1 1"],
     files: &[],
+    data: "",
+};
+
+/// The same chunks, which keep the number of their rows as data of the job.
+pub const DATA: Shape = Shape {
+    xml: r#"<job id="job">
+  <step id="load" next="close">
+    <chunk reader="Numbers" processor="Wanted" writer="RowsAndData" commit-interval="4" skip-limit="9">
+      <properties><property name="to" value="12"/></properties>
+      <skippable-exception-classes><include class="test.Unwanted"/></skippable-exception-classes>
+    </chunk>
+  </step>
+  <step id="close"><batchlet ref="Done"/></step>
+</job>"#,
+    data: r#""rows":["java.lang.Long",10]"#,
+    ..CHUNKS
 };
 
 /// The Job XML of chunks by two processors.
@@ -77,6 +95,7 @@ pub const FILES: Shape = Shape {
             "{\"skip\":1,\"instance\":1,\"step\":\"load\",\"phase\":\"process\",\"error\":\"an unwanted number\",\"item\":7}\n",
         ),
     ],
+    data: "",
 };
 
 /// The same in a pipeline.
@@ -106,6 +125,7 @@ pub const BATCHLET: Shape = Shape {
     rows: Vec::new,
     steps: &["close 0 0 0 0"],
     files: &[],
+    data: "",
 };
 
 /// Two partitions of three chunks on one thread.
@@ -128,6 +148,7 @@ pub const PARTITIONS: Shape = Shape {
     rows: || (1..=24).filter(|n| ![5, 7, 17, 19].contains(n)).collect(),
     steps: &["load 0 0 0 0", "load:1 12 10 1 1", "load:2 12 10 1 1"],
     files: &[],
+    data: "",
 };
 
 /// Moves each call of a processor behind the call of the reader, where one processor would have been called; a process may have died

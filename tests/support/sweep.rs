@@ -13,7 +13,7 @@ use diesel::connection::SimpleConnection;
 use crate::database::Outside;
 use crate::order::Order as Calls;
 use crate::shapes::as_by_one_processor;
-pub use crate::shapes::{BATCHLET, CHUNKS, FILES, PARTITIONS, PIPELINE, PLAIN_PIPELINE, Shape};
+pub use crate::shapes::{BATCHLET, CHUNKS, DATA, FILES, PARTITIONS, PIPELINE, PLAIN_PIPELINE, Shape};
 use crate::{deadline, process, sqlite};
 
 /// The program's message when the fault has struck.
@@ -466,6 +466,11 @@ impl Sweep {
         expect("the sums of the counters", sums, steps)?;
         for (what, query) in NEVER {
             expect(what, query, Vec::new())?;
+        }
+        let data = "SELECT SHORT_CONTEXT AS text FROM BATCH_JOB_EXECUTION_CONTEXT ORDER BY JOB_EXECUTION_ID DESC LIMIT 1";
+        let context = Outside::Sqlite(sqlite::open(&self.database())).rows(data);
+        if !context.iter().any(|context| context.contains(self.shape.data)) {
+            return Err(format!("the data: {context:?} without {}", self.shape.data));
         }
         let files = self.outputs().into_iter().map(|name| {
             let text = fs::read_to_string(self.path().join(&name)).unwrap();

@@ -10,7 +10,7 @@ use serde_json::json as value;
 
 use super::execution_id;
 use crate::parameters::format_parameter;
-use crate::print::{out, outln};
+use crate::print::{out, outln, printable};
 use crate::session::{Outcome, Session};
 use crate::tables::{is_dead, or_dash, print_message, print_steps, print_totals, waits_for};
 use crate::{json, report};
@@ -56,6 +56,16 @@ fn print_json(operator: &JobOperator, execution: &JobExecution) -> Result<(), Jo
         .iter()
         .map(|(name, _)| (name.to_owned(), value!(parameters.get(name))))
         .collect();
+    let data = operator.persistent_data(execution.id)?;
+    shown["data"] = data
+        .iter()
+        .map(|(name, json)| {
+            (
+                name.to_owned(),
+                serde_json::from_str::<serde_json::Value>(&json).unwrap_or_default(),
+            )
+        })
+        .collect();
     let steps = operator.step_executions(execution.id)?;
     shown["steps"] = steps.iter().map(json::step_execution).collect();
     let totals = operator.step_totals(execution.id)?;
@@ -93,6 +103,9 @@ fn print_text(operator: &JobOperator, execution: &JobExecution) -> Result<(), Jo
     for (name, parameter) in parameters.iter() {
         let parameter = format_parameter(name, parameter);
         outln!("parameter    {}", parameter.escape_debug());
+    }
+    for (name, value) in operator.persistent_data(execution.id)?.iter() {
+        outln!("data         {} = {}", printable(name), printable(&value));
     }
     print_message(&execution.exit_message);
     out("");

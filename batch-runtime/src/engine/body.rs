@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::threads::{Collecting, Running, Worker};
 use crate::artifact::ContextScope;
 use crate::context::StepContext;
+use crate::job_data::JobData;
 use crate::observer::StepEvents;
 use crate::repository::JobRepository;
 
@@ -15,6 +16,8 @@ pub(crate) struct StepEnv<'a> {
     pub(crate) running: &'a Running,
     pub(crate) worker: &'a Arc<Worker>,
     pub(crate) context: &'a StepContext,
+    /// The data of the job.
+    pub(crate) data: &'a JobData,
     pub(crate) events: &'a StepEvents<'a>,
     /// The collector of the subjob, and the contexts of the step.
     pub(crate) collecting: Option<(&'a Collecting, &'a ContextScope)>,

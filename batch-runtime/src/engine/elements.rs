@@ -218,6 +218,8 @@ pub(crate) struct BoundStep {
     pub(crate) max_starts: Option<u32>,
     pub(crate) allow_start_if_complete: bool,
     pub(crate) limits: StepLimits,
+    /// The fields of its persistent user data that become data of the job. (ext)
+    pub(crate) promoted: Vec<String>,
     pub(crate) properties: BTreeMap<String, String>,
     pub(crate) listeners: Vec<Arc<BoundListener>>,
     pub(crate) body: BoundBody,

@@ -18,9 +18,10 @@ use crate::artifact::ContextScope;
 use crate::context::{FlowContext, JobContext, SplitContext, StepContext};
 use crate::execution::JobExecution;
 use crate::ids::StepExecutionId;
+use crate::job_data::JobData;
 use crate::observer::JobEventKind;
 use crate::repository::{
-    ElementBefore, ElementKind, Ending, JobRepository, RepositoryError, RestartPosition,
+    ElementBefore, ElementKind, Ending, JobRepository, KeptState, RepositoryError, RestartPosition,
 };
 use crate::status::BatchStatus;
 
@@ -81,12 +82,22 @@ impl JobRunner {
             && self
                 .repository
                 .begin_job(&self.running.lease, &mut self.execution)?;
+        let states = match began {
+            true => self.repository.kept_state(self.execution.instance_id),
+            false => Ok(KeptState::default()),
+        };
+        let states = states.map(|kept| States::new(kept, self.repository.format().layout));
+        let data = states
+            .as_ref()
+            .map(|states| states.data.clone())
+            .unwrap_or_default();
         let context = JobContext::new(
             &self.job.id,
             self.execution.instance_id,
             self.execution.id,
             self.job.properties.clone(),
             self.repository.connector(),
+            JobData::new(data, false),
         );
         if !began {
             // Stopped before it started. Spec: STATUS-10
@@ -108,7 +119,7 @@ impl JobRunner {
             Err(failure) => (JobListeners::default(), Err(failure)),
         };
         let end = match made.and_then(|()| listeners.before_job()) {
-            Ok(()) => match self.run_elements(&worker, &listeners, &contexts) {
+            Ok(()) => match self.run_elements(&worker, &listeners, &contexts, states) {
                 // Stored state that cannot be read fails the job, and each restart, until it is repaired.
                 Err(error @ RepositoryError::Corrupt { .. }) => {
                     Outcome::Failed(Failure::of_repository(error)).into()
@@ -128,8 +139,9 @@ impl JobRunner {
         worker: &Arc<Worker>,
         listeners: &JobListeners,
         contexts: &ContextScope,
+        states: Result<States, RepositoryError>,
     ) -> Result<ElementsEnd, RepositoryError> {
-        let states = States::new(self.repository.element_states(self.execution.instance_id)?);
+        let states = states?;
         let shared = Shared {
             job: &self.job,
             repository: self.repository.as_ref(),
@@ -229,6 +241,10 @@ impl JobRunner {
             };
             context.set_batch_status(outcome.status());
         }
+        let lease = &self.running.lease;
+        context
+            .data()
+            .save(|changes| self.repository.save_job_data(lease, changes))?;
         loop {
             let ending = self.ending(&outcome, terminated_at.as_deref(), context);
             let ending = Ending {

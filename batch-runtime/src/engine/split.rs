@@ -144,7 +144,7 @@ impl Walk<'_> {
         since: Option<i64>,
         contexts: &ContextScope,
     ) -> Result<ElementEnd, RepositoryError> {
-        let contexts = contexts_of_subjob(contexts, worker);
+        let contexts = contexts_of_subjob(contexts, worker, false);
         let collector = split.subjobs.collector.clone();
         let collecting = collector.map(|bound| Collecting::new(bound, sink));
         let walk = Walk {
@@ -154,11 +154,13 @@ impl Walk<'_> {
             collecting,
             ..self.clone()
         };
-        match &flow.body {
-            ElementBody::Flow(body) => walk.flow(flow, body),
+        let ended = match &flow.body {
+            ElementBody::Flow(body) => walk.flow(flow, body)?,
             // Only flows are started.
-            _ => Err(RepositoryError::Fault),
-        }
+            _ => return Err(RepositoryError::Fault),
+        };
+        walk.save_data()?;
+        Ok(ended)
     }
 
     /// Returns the flow that follows a flow, directly or by a decision. Spec: SPLIT-10, SPLIT-12, SPLIT-18, D-30

@@ -4,21 +4,29 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
 use super::threads::lock;
-use crate::repository::{ElementState, RepositoryError};
+use crate::job_data::CommittedData;
+use crate::repository::{ElementState, KeptState, RepositoryError, RepositoryLayout};
 
-/// The states by the paths of the elements.
+/// The states by the paths of the elements, and the data of the job.
 #[derive(Default)]
-pub(crate) struct States(Mutex<BTreeMap<String, Arc<ElementState>>>);
+pub(crate) struct States {
+    elements: Mutex<BTreeMap<String, Arc<ElementState>>>,
+    pub(crate) data: CommittedData,
+}
 
 impl States {
-    pub(crate) fn new(kept: BTreeMap<String, ElementState>) -> Self {
-        let shared = kept.into_iter().map(|(key, state)| (key, Arc::new(state)));
-        Self(Mutex::new(shared.collect()))
+    pub(crate) fn new(kept: KeptState, layout: RepositoryLayout) -> Self {
+        let elements = kept.elements.into_iter();
+        let elements = elements.map(|(key, state)| (key, Arc::new(state))).collect();
+        Self {
+            elements: Mutex::new(elements),
+            data: CommittedData::new(kept.data, layout),
+        }
     }
 
     /// Returns the state of an element. A plan may be large, so it is not copied.
     pub(super) fn get(&self, key: &str) -> Arc<ElementState> {
-        lock(&self.0).get(key).cloned().unwrap_or_default()
+        lock(&self.elements).get(key).cloned().unwrap_or_default()
     }
 
     /// Changes the state of one element and records it, one thread at a time.
@@ -28,7 +36,7 @@ impl States {
         change: impl FnOnce(&mut ElementState),
         record: impl FnOnce(&ElementState) -> Result<(), RepositoryError>,
     ) -> Result<(), RepositoryError> {
-        let mut states = lock(&self.0);
+        let mut states = lock(&self.elements);
         let state = Arc::make_mut(states.entry(key.to_owned()).or_default());
         change(state);
         record(state)

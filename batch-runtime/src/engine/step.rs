@@ -379,6 +379,7 @@ impl StepRunner<'_> {
             running: shared.running,
             worker,
             context,
+            data: self.walk.job_data(),
             events,
             collecting: collecting.map(|collecting| (collecting, contexts)),
         };
@@ -543,6 +544,17 @@ impl StepRunner<'_> {
         })
     }
 
+    /// Copies fields of the step's persistent user data to the data of the job. Spec: DATA-04
+    fn promote(&self, context: &StepContext) {
+        let names = &self.step.promoted;
+        let Some(stored) = context.persistent_info().filter(|_| !names.is_empty()) else {
+            return;
+        };
+        for problem in self.walk.job_data().promote(names, stored.as_json()) {
+            tracing::warn!(step = self.id, "`batch.step.promote`: {problem}");
+        }
+    }
+
     /// Records the end of the step.
     fn record(
         &self,
@@ -571,9 +583,15 @@ impl StepRunner<'_> {
                 ..StepState::default()
             }),
         };
-        let recorded = shared
-            .repository
-            .end_step(&shared.running.lease, execution, ending, state.as_ref());
+        if ending.status == BatchStatus::Completed && !self.is_partition {
+            self.promote(context);
+        }
+        let data = self.walk.job_data().pending();
+        let recorded =
+            shared
+                .repository
+                .end_step(&shared.running.lease, execution, ending, state.as_ref(), &data);
+        self.walk.job_data().committed(data);
         recorded.map(|()| true).inspect_err(|_| {
             // Logs the true cause, which could not be recorded.
             tracing::error!(step = self.id, status = %ending.status, message = ending.message, "cannot record the end of the step");

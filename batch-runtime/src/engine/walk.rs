@@ -3,7 +3,7 @@
 //! Spec: SEQ-01 to SEQ-26, FLOW-06 to FLOW-15, D-76
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use super::call::Failure;
 use super::elements::{BoundFlow, BoundJob, Element, ElementBody, Elements, PartitionKey};
@@ -13,8 +13,9 @@ use super::states::States;
 use super::step::StepRunner;
 use super::threads::{Collecting, Running, Worker};
 use crate::artifact::ContextScope;
-use crate::context::FlowContext;
+use crate::context::{FlowContext, JobContext};
 use crate::dispatch::Dispatchers;
+use crate::job_data::JobData;
 use crate::repository::{JobRepository, RepositoryError};
 use crate::status::BatchStatus;
 use crate::transition::Follow;
@@ -95,6 +96,23 @@ impl Walk<'_> {
             Some(collecting) => collecting.collect(contexts),
             None => Ok(()),
         }
+    }
+
+    /// Returns the data of the job, as this thread sees it.
+    pub(super) fn job_data(&self) -> &JobData {
+        // Every walk has the context of its job.
+        static NONE: OnceLock<JobData> = OnceLock::new();
+        let job = self.contexts.job.as_ref();
+        job.map_or_else(|| NONE.get_or_init(JobData::default), JobContext::data)
+    }
+
+    /// Records the data of the job that no step has committed: of a decider or a listener of the job. Spec: DATA-01
+    pub(super) fn save_data(&self) -> Result<(), RepositoryError> {
+        let Shared {
+            repository, running, ..
+        } = self.shared;
+        self.job_data()
+            .save(|changes| repository.save_job_data(&running.lease, changes))
     }
 
     /// Walks from the element at `position`, after `last`.

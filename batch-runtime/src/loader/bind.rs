@@ -263,6 +263,7 @@ impl Binder<'_> {
             max_starts: self.source.dialect.max_starts(step.start_limit),
             allow_start_if_complete: step.allow_start_if_complete,
             limits,
+            promoted: self.promoted(step),
             properties: self.as_map(&step.properties),
             listeners,
             body,

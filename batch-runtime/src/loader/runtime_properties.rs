@@ -25,6 +25,8 @@ const JOB_CONCURRENCY: &str = "batch.job.concurrency";
 const STEP_TIMEOUT: &str = "batch.step.timeout";
 /// In seconds.
 const STEP_HEARTBEAT: &str = "batch.step.heartbeat";
+/// Names, separated by commas.
+const PROMOTE: &str = "batch.step.promote";
 /// In bytes.
 const CHECKPOINT_LIMIT: &str = "batch.checkpoint.limit";
 const PARTITION_THREADS: &str = "batch.partition.threads";
@@ -47,6 +49,7 @@ pub(super) const OF_JOB: &[&str] = &[
     EXIT_CODES,
     STEP_TIMEOUT,
     STEP_HEARTBEAT,
+    PROMOTE,
     CHECKPOINT_LIMIT,
     PARTITION_THREADS,
     PARTITION_REPLAN,
@@ -72,6 +75,7 @@ pub(super) const OF_STEP: &[&str] = OF_JOB.split_at(3).1;
 pub(super) struct Defaults {
     timeout: Option<usize>,
     heartbeat: Option<usize>,
+    promoted: Vec<String>,
     checkpoint_limit: Option<usize>,
     threads: Option<usize>,
     replan: Option<Replan>,
@@ -100,6 +104,7 @@ impl Binder<'_> {
         self.defaults = Defaults {
             timeout: self.number(STEP_TIMEOUT, "seconds", &job.properties, place),
             heartbeat: self.number(STEP_HEARTBEAT, "seconds", &job.properties, place),
+            promoted: self.promoted_by(&job.properties, place).unwrap_or_default(),
             checkpoint_limit: self.number(CHECKPOINT_LIMIT, "bytes", &job.properties, place),
             threads: self.number(PARTITION_THREADS, "threads", &job.properties, place),
             replan: self.replan_of(&job.properties, place),
@@ -163,6 +168,28 @@ impl Binder<'_> {
     pub(super) fn faults_of(&mut self, step: &Step) -> FaultProperties {
         self.fault_properties(&step.properties, None)
             .or(&self.defaults.faults)
+    }
+
+    /// Returns the fields of a step's user data that become data of the job.
+    pub(super) fn promoted(&mut self, step: &Step) -> Vec<String> {
+        let of_step = self.promoted_by(&step.properties, None);
+        of_step.unwrap_or_else(|| self.defaults.promoted.clone())
+    }
+
+    fn promoted_by(&mut self, properties: &[Property], of: Option<&Span>) -> Option<Vec<String>> {
+        let (value, span) = self.runtime_property(PROMOTE, properties, of)?;
+        let names: Vec<String> = value.split(',').map(|name| name.trim().to_owned()).collect();
+        if names
+            .iter()
+            .all(|name| !name.is_empty() && !name.starts_with("batch."))
+        {
+            return Some(names);
+        }
+        let message = format!("invalid value {value:?} for `{PROMOTE}`");
+        let span = span.clone();
+        let expected = "expected names, separated by commas, that do not begin with `batch.`";
+        self.reject_property(PROMOTE, message, span, expected);
+        None
     }
 
     /// Reports an invalid value.

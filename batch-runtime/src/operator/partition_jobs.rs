@@ -48,7 +48,10 @@ impl PartitionJob {
             return Ok(Arc::clone(&valid.states));
         }
         let latest = repository.latest_step(claimed.lease.execution_id)?;
-        let states = Arc::new(States::new(repository.element_states(claimed.lease.instance_id)?));
+        let states = Arc::new(States::new(
+            repository.kept_state(claimed.lease.instance_id)?,
+            repository.format().layout,
+        ));
         *known = Some(KnownStates {
             latest: latest.unwrap_or(claimed.row.id),
             states: Arc::clone(&states),

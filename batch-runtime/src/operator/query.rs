@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::{Definitions, JobOperator, JobOperatorError, Result};
 use crate::execution::{JobExecution, JobInstance, StepExecution, StepTotal};
 use crate::ids::{JobExecutionId, JobInstanceId, StepExecutionId};
+use crate::job_data::PersistentData;
 use crate::job_path::JobPathReport;
 use crate::parameters::JobParameters;
 use crate::repository::{ExecutionFilter, HolderState, RepositoryConnection};
@@ -30,6 +31,17 @@ impl JobOperator {
     /// Spec: TURN-03
     pub fn waits_for(&self, execution: JobExecutionId) -> Result<Option<JobExecutionId>> {
         Ok(self.shared.repository.waits_for(execution)?)
+    }
+
+    /// Returns the persistent data of a job execution, which its artifacts have stored by
+    /// [`JobContext::set_persistent_data`](crate::JobContext::set_persistent_data); none if there is no such execution.
+    ///
+    /// # Errors
+    /// When the repository fails, or the context of the execution cannot be read.
+    ///
+    /// Spec: DATA-02
+    pub fn persistent_data(&self, execution: JobExecutionId) -> Result<PersistentData> {
+        Ok(PersistentData::new(self.shared.repository.job_data(execution)?))
     }
 
     /// Opens a new connection to the database of the repository, such as for a test or a report. It takes part in no chunk

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use super::{RepositoryFormat, StoredContext};
+use super::{DataChanges, RepositoryFormat, StoredContext};
 use crate::checkpoint::CheckpointInfo;
 use crate::plan::PartitionPlan;
 
@@ -183,7 +183,7 @@ pub(crate) struct JobState {
     pub(crate) restart: Option<RestartPosition>,
     /// The states of elements by their paths.
     pub(crate) elements: BTreeMap<String, ElementState>,
-    /// The entries of other programs, such as Spring Batch.
+    /// The data of the job, and the entries of other programs, such as Spring Batch.
     pub(crate) other_entries: OtherEntries,
 }
 
@@ -202,6 +202,16 @@ impl JobState {
             &self.other_entries,
             format,
         ))
+    }
+
+    /// Changes the data of the job: those entries that are not the runtime's own. Spec: DATA-01
+    pub(crate) fn change_data(&mut self, changes: &DataChanges) {
+        for (name, value) in changes {
+            match value {
+                Some(value) => self.other_entries.insert(name.clone(), value.clone()),
+                None => self.other_entries.remove(name),
+            };
+        }
     }
 
     /// Encodes the initial context of the next execution of the instance.

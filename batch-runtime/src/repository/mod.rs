@@ -11,6 +11,7 @@ mod diesel;
 mod error;
 #[cfg(test)]
 mod insert_step;
+mod java_json;
 mod memory;
 mod observation;
 mod owner;
@@ -37,13 +38,14 @@ pub(crate) use error::ClaimError;
 pub use error::RepositoryError;
 #[cfg(test)]
 pub(crate) use insert_step::InsertStep;
+pub(crate) use java_json::{from_java, to_java};
 pub(crate) use observation::{HolderState, LeaseKey, Observations};
 pub use records::ExecutionFilter;
 pub(crate) use records::{
-    AbandonOutcome, Claim, ClaimRequest, ClaimedPartition, Concurrency, DeathOutcome, Ending, InnerSteps,
-    Inserted, LaunchPhase, LaunchRow, Lease, NewStepExecution, PartitionFinding, PartitionReport,
-    PartitionState, QueuedPartition, Signals, StepHistory, StopOutcome, TakenLaunch, Target, TurnOutcome,
-    WithdrawOutcome, WorkerRow,
+    AbandonOutcome, Claim, ClaimRequest, ClaimedPartition, Concurrency, DataChanges, DeathOutcome, Ending,
+    InnerSteps, Inserted, KeptState, LaunchPhase, LaunchRow, Lease, NewStepExecution, PartitionFinding,
+    PartitionReport, PartitionState, QueuedPartition, Signals, StepHistory, StopOutcome, TakenLaunch, Target,
+    TurnOutcome, WithdrawOutcome, WorkerRow,
 };
 pub(crate) use store::{
     ArchiveStore, Channel, JobRepository, JobStore, LaunchStore, Listener, OperatorStore, QueueStore,

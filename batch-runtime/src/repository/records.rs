@@ -1,10 +1,12 @@
 //! The parameters and results of the stores, except the executions: requests, claims, leases, endings, outcomes.
 
+use std::collections::BTreeMap;
+
 use crate::clock::Timestamp;
 use crate::execution::{JobExecution, StepCounters, StepExecution};
 use crate::ids::{JobExecutionId, JobInstanceId, LaunchId, StepExecutionId};
 use crate::parameters::JobParameters;
-use crate::repository::{RestartPosition, StepState};
+use crate::repository::{ElementState, RestartPosition, StepState};
 use crate::status::BatchStatus;
 
 /// The instance that a new execution belongs to.
@@ -50,6 +52,18 @@ pub(crate) enum Concurrency {
     One,
     /// One; others wait for their turn.
     Queue,
+}
+
+/// Changed entries of the context of a job execution, in the form of Spring Batch; `None` removes one. Spec: DATA-01
+pub(crate) type DataChanges = BTreeMap<String, Option<String>>;
+
+/// The state that the executions of an instance have left, and the data of the latest.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct KeptState {
+    /// The latest stored state of each parallel element.
+    pub(crate) elements: BTreeMap<String, ElementState>,
+    /// The data, in the form of Spring Batch.
+    pub(crate) data: BTreeMap<String, String>,
 }
 
 /// The outcome of taking the turn of a job.

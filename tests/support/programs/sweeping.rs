@@ -162,6 +162,38 @@ impl Rows {
     }
 }
 
+/// The same, and keeps the number of rows as data of the job.
+#[derive(BatchArtifact)]
+struct RowsAndData {
+    #[batch_artifact]
+    rows: Rows,
+    #[batch_context]
+    job: JobContext,
+}
+
+#[item_writer]
+impl RowsAndData {
+    #[open]
+    fn open(&mut self, _: Option<()>) {
+        self.rows.open(None);
+    }
+    #[write_items]
+    fn write(&mut self, numbers: &[u64], tx: &mut ChunkTransaction) -> Result<(), BatchError> {
+        let before: Option<u64> = self.job.persistent_data("rows")?;
+        let rows = before.unwrap_or(0) + numbers.len() as u64;
+        self.job.set_persistent_data("rows", &rows)?;
+        self.rows.write(numbers, tx)
+    }
+    #[get_checkpoint_info]
+    fn checkpoint(&mut self) {
+        self.rows.checkpoint();
+    }
+    #[close]
+    fn close(&mut self) {
+        self.rows.close();
+    }
+}
+
 /// The number and the sum of the numbers in a file, its footer.
 #[derive(Clone, Default, Serialize, Deserialize)]
 struct Totals {

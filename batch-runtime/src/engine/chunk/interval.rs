@@ -166,6 +166,7 @@ impl<'r, 'l> Interval<'r, 'l> {
 impl ChunkRunner<'_> {
     /// Runs an interval. Each ends with a checkpoint, even an empty one. Spec: CHUNK-LOOP-09
     pub(super) fn interval(&mut self, interval: &mut Interval<'_, '_>) -> Result<IntervalEnd, RolledBack> {
+        self.env.data.begin_chunk();
         self.ask_algorithm("begin_checkpoint", CheckpointAlgorithm::begin_checkpoint)?;
         interval.listeners.before_chunk()?;
         let pending = self.ahead.as_ref().filter(|ahead| ahead.is_pending());
@@ -320,8 +321,16 @@ impl ChunkRunner<'_> {
             .renewal_due()
             .then(|| (Instant::now(), &env.running.lease));
         let lease = renewal.map(|(_, lease)| lease);
-        env.repository
-            .commit_chunk(&mut interval.tx, interval.step, counters, interval.state, lease)?;
+        let data = env.data.pending();
+        env.repository.commit_chunk(
+            &mut interval.tx,
+            interval.step,
+            counters,
+            interval.state,
+            &data,
+            lease,
+        )?;
+        env.data.committed(data);
         if let Some((asked, _)) = renewal {
             env.running.renewed(asked);
         }

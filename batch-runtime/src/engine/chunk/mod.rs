@@ -388,6 +388,7 @@ impl<'a> ChunkRunner<'a> {
         step: &StepExecution,
         state: &mut StepState,
     ) -> Result<ControlFlow<BodyEnd, Mode>, Interrupt> {
+        self.env.data.roll_back_chunk();
         match rolled_back {
             RolledBack::Failed(interrupt) if !is_lost || !self.resume(&interrupt, step, state)? => {
                 Err(interrupt)

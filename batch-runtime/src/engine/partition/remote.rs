@@ -15,7 +15,8 @@ use crate::engine::states::States;
 use crate::engine::threads::{CollectorSink, Running};
 use crate::engine::walk::{Shared, Walk};
 use crate::execution::StepCounters;
-use crate::repository::{ClaimedPartition, Ending, JobRepository, RepositoryError};
+use crate::job_data::JobData;
+use crate::repository::{ClaimedPartition, DataChanges, Ending, JobRepository, RepositoryError};
 use crate::status::BatchStatus;
 
 /// A partition that a worker process has claimed, with its job.
@@ -62,6 +63,7 @@ impl RemotePartition {
             lease.execution_id,
             self.job.properties.clone(),
             self.repository.connector(),
+            JobData::new(self.states.data.clone(), true),
         );
         job.set_batch_status(BatchStatus::Started);
         let contexts = ContextScope {
@@ -182,7 +184,7 @@ impl RemotePartition {
         let mut row = self.claimed.row.clone();
         let ending = Ending::of(BatchStatus::Failed, failure.message);
         self.repository
-            .end_step(&self.running.lease, &mut row, &ending, None)?;
+            .end_step(&self.running.lease, &mut row, &ending, None, &DataChanges::new())?;
         Ok(BatchStatus::Failed)
     }
 }

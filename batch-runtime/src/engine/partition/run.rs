@@ -19,7 +19,7 @@ use crate::engine::walk::Walk;
 
 use crate::execution::{StepCounters, StepExecution};
 use crate::observer::{StepBody, StepEvents};
-use crate::repository::{Ending, InnerSteps, RepositoryError, StepState};
+use crate::repository::{DataChanges, Ending, InnerSteps, RepositoryError, StepState};
 use crate::status::BatchStatus;
 
 impl PartitionedElement<'_> {
@@ -72,7 +72,7 @@ impl PartitionedElement<'_> {
         let walk = Walk {
             shared: self.walk.shared,
             worker: Arc::clone(worker),
-            contexts: contexts_of_subjob(self.contexts, worker),
+            contexts: contexts_of_subjob(self.contexts, worker, true),
             prefix,
             path,
             since: self.since,
@@ -124,7 +124,7 @@ impl PartitionedElement<'_> {
         let events = shared.running.events.step_started(self.id, row, (true, body), 0);
         shared
             .repository
-            .end_step(&shared.running.lease, row, &ending, None)?;
+            .end_step(&shared.running.lease, row, &ending, None, &DataChanges::new())?;
         events.ended(&ending, row.counters);
         Ok(ElementEnd::failed(Failure::new(problem)))
     }
@@ -154,9 +154,13 @@ impl PartitionedElement<'_> {
             ..StepState::default()
         };
         let shared = self.walk.shared;
-        shared
-            .repository
-            .end_step(&shared.running.lease, row, &ending, Some(&state))?;
+        shared.repository.end_step(
+            &shared.running.lease,
+            row,
+            &ending,
+            Some(&state),
+            &DataChanges::new(),
+        )?;
         events.ended(&ending, row.counters);
         Ok(match failure {
             Some(failure) => ElementEnd {
@@ -169,9 +173,13 @@ impl PartitionedElement<'_> {
 }
 
 /// Returns the contexts of a subjob: copies, so that changes stay in the subjob. Spec: CTX-06 to CTX-09, D-67
-pub(in crate::engine) fn contexts_of_subjob(contexts: &ContextScope, worker: &Worker) -> ContextScope {
+pub(in crate::engine) fn contexts_of_subjob(
+    contexts: &ContextScope,
+    worker: &Worker,
+    is_partition: bool,
+) -> ContextScope {
     let copy = ContextScope {
-        job: contexts.job.as_ref().map(|job| job.for_subjob()),
+        job: contexts.job.as_ref().map(|job| job.for_subjob(is_partition)),
         flow: contexts.flow.as_ref().map(|flow| FlowContext::new(flow.id())),
         split: contexts.split.as_ref().map(|split| SplitContext::new(split.id())),
         step: None,

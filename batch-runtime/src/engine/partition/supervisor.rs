@@ -22,7 +22,9 @@ use crate::error::error_chain;
 use crate::execution::StepExecution;
 use crate::ids::StepExecutionId;
 use crate::observer::JobEventKind;
-use crate::repository::{ElementState, Ending, InnerSteps, PartitionFinding, RepositoryError, StepState};
+use crate::repository::{
+    DataChanges, ElementState, Ending, InnerSteps, PartitionFinding, RepositoryError, StepState,
+};
 use crate::status::BatchStatus;
 use crate::transition::Termination;
 
@@ -159,7 +161,13 @@ impl PartitionedElement<'_> {
             if self.bound.inner != InnerSteps::None {
                 repository.close_inner_steps(&self.walk.shared.running.lease, &row)?;
             }
-            repository.end_step(&self.walk.shared.running.lease, &mut row, ending, None)?;
+            repository.end_step(
+                &self.walk.shared.running.lease,
+                &mut row,
+                ending,
+                None,
+                &DataChanges::new(),
+            )?;
         }
         self.ended(&row, &state)
     }

@@ -1,6 +1,5 @@
 //! Job executions: their start and end, their lease, the states of their elements.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::tables::{Context, Tables};
@@ -9,8 +8,8 @@ use crate::execution::JobExecution;
 use crate::ids::{JobExecutionId, JobInstanceId, StepExecutionId};
 use crate::repository::rules::stored_message;
 use crate::repository::{
-    Claim, ClaimError, ClaimRequest, Connector, ElementState, Ending, JobState, JobStore, Lease, MAX_VARCHAR,
-    RepositoryError, RepositoryFormat, RestartPosition, Signals, TurnOutcome,
+    Claim, ClaimError, ClaimRequest, Connector, DataChanges, ElementState, Ending, JobState, JobStore,
+    KeptState, Lease, MAX_VARCHAR, RepositoryError, RepositoryFormat, RestartPosition, Signals, TurnOutcome,
 };
 use crate::status::BatchStatus;
 
@@ -92,16 +91,21 @@ impl JobStore for MemoryRepository {
         }
     }
 
-    fn element_states(
-        &self,
-        instance: JobInstanceId,
-    ) -> Result<BTreeMap<String, ElementState>, RepositoryError> {
+    fn kept_state(&self, instance: JobInstanceId) -> Result<KeptState, RepositoryError> {
         let tables = self.shared();
-        let mut states = BTreeMap::new();
+        let mut kept = KeptState::default();
         for execution in tables.executions_of(instance) {
-            states.extend(tables.job_state(execution.row.id)?.elements);
+            let state = tables.job_state(execution.row.id)?;
+            kept.elements.extend(state.elements);
+            kept.data = state.other_entries;
         }
-        Ok(states)
+        Ok(kept)
+    }
+
+    fn save_job_data(&self, lease: &Lease, changes: &DataChanges) -> Result<(), RepositoryError> {
+        let mut tables = self.alone();
+        tables.ensure_held(lease, "record the data of the job")?;
+        tables.change_job_data(lease.execution_id, changes)
     }
 
     fn save_element_state(

@@ -33,6 +33,18 @@ impl OperatorStore for MemoryRepository {
         Ok(self.shared().waits_for(execution))
     }
 
+    fn job_data(&self, id: JobExecutionId) -> Result<BTreeMap<String, String>, RepositoryError> {
+        let tables = self.shared();
+        match tables
+            .executions
+            .get(&id)
+            .is_some_and(|found| found.context.is_some())
+        {
+            true => Ok(tables.job_state(id)?.other_entries),
+            false => Ok(BTreeMap::new()),
+        }
+    }
+
     fn request_stop(&self, id: JobExecutionId) -> Result<Option<StopOutcome>, RepositoryError> {
         let mut tables = self.alone();
         let Some(Execution { row, .. }) = tables.executions.get_mut(&id) else {

@@ -8,8 +8,8 @@ use crate::execution::{StepCounters, StepExecution};
 use crate::ids::{JobExecutionId, JobInstanceId, StepExecutionId};
 use crate::repository::rules::{self, StepRun, stored_message};
 use crate::repository::{
-    ChunkTransaction, ClaimedPartition, Ending, InnerSteps, Inserted, Lease, MAX_VARCHAR, NewStepExecution,
-    PartitionState, RepositoryError, StepHistory, StepState, StepStore,
+    ChunkTransaction, ClaimedPartition, DataChanges, Ending, InnerSteps, Inserted, Lease, MAX_VARCHAR,
+    NewStepExecution, PartitionState, RepositoryError, StepHistory, StepState, StepStore,
 };
 use crate::status::BatchStatus;
 
@@ -181,10 +181,12 @@ impl StepStore for MemoryRepository {
         step: &mut StepExecution,
         counters: StepCounters,
         state: &StepState,
+        data: &DataChanges,
         renew: Option<&Lease>,
     ) -> Result<(), RepositoryError> {
         const ACTION: &str = "record the checkpoint";
         let now = self.now();
+        self.change_data_of(step, data, renew, ACTION)?;
         let tables = self.shared();
         let mut stored = tables.step_at(step, ACTION)?;
         if let Some(lease) = renew {
@@ -206,10 +208,13 @@ impl StepStore for MemoryRepository {
         step: &mut StepExecution,
         ending: &Ending,
         state: Option<&StepState>,
+        data: &DataChanges,
     ) -> Result<(), RepositoryError> {
+        const ACTION: &str = "record the end of the step execution";
         let now = self.now().max(step.started);
+        self.change_data_of(step, data, None, ACTION)?;
         let tables = self.shared();
-        let mut stored = tables.step_at(step, "record the end of the step execution")?;
+        let mut stored = tables.step_at(step, ACTION)?;
         if let Some(state) = state {
             overwrite(stored.state_mut()?, state);
         }
@@ -224,6 +229,27 @@ impl StepStore for MemoryRepository {
             ..step.clone()
         };
         Ok(())
+    }
+}
+
+impl MemoryRepository {
+    /// Changes the data of a step's job, before the step itself, unless that will fail. Most commits change none, and share the tables.
+    fn change_data_of(
+        &self,
+        step: &StepExecution,
+        data: &DataChanges,
+        renew: Option<&Lease>,
+        action: &'static str,
+    ) -> Result<(), RepositoryError> {
+        if data.is_empty() {
+            return Ok(());
+        }
+        let mut tables = self.alone();
+        tables.step_at(step, action)?.state_mut()?;
+        if let Some(lease) = renew {
+            tables.ensure_held(lease, action)?;
+        }
+        tables.change_job_data(step.job_execution_id, data)
     }
 }
 

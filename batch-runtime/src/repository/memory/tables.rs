@@ -11,7 +11,7 @@ use crate::ids::{JobExecutionId, JobInstanceId, StepExecutionId};
 use crate::parameters::JobParameters;
 use crate::repository::rules::{Closing, stored_message};
 use crate::repository::{
-    JobState, Lease, MAX_VARCHAR, RepositoryError, RepositoryLayout, StepState, StoredContext,
+    DataChanges, JobState, Lease, MAX_VARCHAR, RepositoryError, RepositoryLayout, StepState, StoredContext,
 };
 
 /// All rows.
@@ -237,6 +237,20 @@ impl Tables {
                 .map_err(|problem| corrupt(row(), problem)),
             None => Err(corrupt(row(), "is missing")),
         }
+    }
+
+    /// Changes the data of a job execution.
+    pub(super) fn change_job_data(
+        &mut self,
+        id: JobExecutionId,
+        changes: &DataChanges,
+    ) -> Result<(), RepositoryError> {
+        let mut state = self.job_state(id)?;
+        state.change_data(changes);
+        if let Some(execution) = self.executions.get_mut(&id) {
+            execution.context = Some(Context::State(state));
+        }
+        Ok(())
     }
 
     /// Returns the stored state of a step execution.

@@ -14,9 +14,9 @@ use crate::execution::{JobExecution, StepCounters, StepExecution};
 use crate::ids::{JobExecutionId, JobInstanceId, StepExecutionId};
 use crate::parameters::JobParameters;
 use crate::repository::{
-    ArchivedInstance, ClaimError, ClaimRequest, Concurrency, DeathOutcome, ElementBefore, ElementKind,
-    ElementState, Ending, ExecutionFilter, InsertStep, JobRepository, JobStore, Lease, RepositoryError,
-    RepositoryFormat, RestartPosition, StepState, StepStore, StoredContext, Target, open,
+    ArchivedInstance, ClaimError, ClaimRequest, Concurrency, DataChanges, DeathOutcome, ElementBefore,
+    ElementKind, ElementState, Ending, ExecutionFilter, InsertStep, JobRepository, JobStore, Lease,
+    RepositoryError, RepositoryFormat, RestartPosition, StepState, StepStore, StoredContext, Target, open,
 };
 use crate::status::BatchStatus;
 use crate::time_zone::TimeZone;
@@ -190,7 +190,7 @@ impl Side {
         let Some(Runner { lease, execution, .. }) = self.runner(random) else {
             return String::new();
         };
-        let (number, ending) = (random.below(13), ending(random));
+        let (number, ending) = (random.below(14), ending(random));
         let element = ElementState {
             planned: number as i64,
             ..ElementState::default()
@@ -202,6 +202,7 @@ impl Side {
             9 if random.is_rare() => shown(repository.release_lease(lease)),
             10 => shown(repository.restart_position(execution)),
             11 => shown(repository.take_turn(lease, &execution.job_name)),
+            12 => shown(repository.save_job_data(lease, &data(random))),
             _ => shown(repository.save_element_state(lease, random.one_of(&STEPS), &element)),
         };
         format!("{result} {execution:?}")
@@ -234,6 +235,7 @@ impl Side {
             ..StepCounters::default()
         });
         let renew = random.is_rare().then_some(&*lease);
+        let data = data(random);
         let result = match number {
             2 => shown(repository.begin_step(step)),
             3 => match repository.claim_step(step.id) {
@@ -243,10 +245,10 @@ impl Side {
                 }
                 other => shown(other),
             },
-            4 => shown(repository.end_step(lease, step, &ending, renew.is_none().then_some(&state))),
+            4 => shown(repository.end_step(lease, step, &ending, renew.is_none().then_some(&state), &data)),
             _ => {
                 let mut tx = repository.begin_chunk();
-                shown(repository.commit_chunk(&mut tx, step, counters, &state, renew))
+                shown(repository.commit_chunk(&mut tx, step, counters, &state, &data, renew))
             }
         };
         format!("{result} {step:?}")
@@ -271,6 +273,7 @@ impl Side {
                 .next()
                 .unwrap()
                 .to_owned(),
+            3 if random.below(2) == 0 => shown(repository.job_data(id)),
             2 => match repository.declare_dead(id) {
                 Ok(Some(DeathOutcome::Running { .. })) => "running".into(),
                 other => shown(other),
@@ -351,11 +354,21 @@ impl Side {
             let id = state.instance.id;
             lines.push(format!("{state:?}"));
             lines.push(shown(repository.original_parameters(id)));
-            lines.push(shown(repository.element_states(id)));
+            lines.push(shown(repository.kept_state(id)));
             lines.push(shown(repository.export_instance(id)));
         }
         lines.join("\n")
     }
+}
+
+/// Returns changes of the data of a job, mostly none.
+fn data(random: &mut Random) -> DataChanges {
+    if random.below(3) > 0 {
+        return DataChanges::new();
+    }
+    let name = random.one_of(&["a", "b"]).to_owned();
+    let value = random.one_of(&[None, Some("1"), Some(r#"["java.lang.Long",2]"#)]);
+    DataChanges::from([(name, value.map(str::to_owned))])
 }
 
 /// Changes an instance as if another program had exported it.
@@ -450,7 +463,14 @@ fn commits_of_different_steps_do_not_wait_for_each_other() {
     std::thread::spawn(move || {
         let mut tx = of_thread.begin_chunk();
         let (counters, state) = (StepCounters::default(), StepState::default());
-        let committed = of_thread.commit_chunk(&mut tx, &mut step, counters, &state, Some(&lease));
+        let committed = of_thread.commit_chunk(
+            &mut tx,
+            &mut step,
+            counters,
+            &state,
+            &DataChanges::new(),
+            Some(&lease),
+        );
         ended.send((committed.is_ok(), step.version)).unwrap();
     });
     assert_eq!(end.recv_timeout(DEADLINE), Ok((true, 1)));

@@ -18,6 +18,11 @@ pub(crate) trait OperatorStore: Send + Sync {
     /// Returns the execution that has the turn of the job, if this one waits for it, else one that waits longer.
     fn waits_for(&self, execution: JobExecutionId) -> Result<Option<JobExecutionId>, RepositoryError>;
 
+    /// Returns the data of a job execution, in the form of Spring Batch.
+    ///
+    /// Spec: DATA-02
+    fn job_data(&self, id: JobExecutionId) -> Result<BTreeMap<String, String>, RepositoryError>;
+
     /// Requests an execution to stop; closes it if its owner is dead. Returns `None` if there is no such execution.
     fn request_stop(&self, execution: JobExecutionId) -> Result<Option<StopOutcome>, RepositoryError>;
 

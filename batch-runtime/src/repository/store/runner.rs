@@ -1,14 +1,14 @@
 //! The operations of the runners of jobs and steps.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use crate::execution::{JobExecution, StepCounters, StepExecution};
 use crate::ids::{JobExecutionId, JobInstanceId, StepExecutionId};
 use crate::repository::{
-    ChunkTransaction, Claim, ClaimError, ClaimRequest, ClaimedPartition, Connector, ElementState, Ending,
-    InnerSteps, Inserted, Lease, NewStepExecution, PartitionState, RepositoryError, RepositoryFormat,
-    RestartPosition, Signals, StepHistory, StepState, TurnOutcome,
+    ChunkTransaction, Claim, ClaimError, ClaimRequest, ClaimedPartition, Connector, DataChanges,
+    ElementState, Ending, InnerSteps, Inserted, KeptState, Lease, NewStepExecution, PartitionState,
+    RepositoryError, RepositoryFormat, RestartPosition, Signals, StepHistory, StepState, TurnOutcome,
 };
 
 /// The operations of the runner of a job execution, and of the keeper of its lease.
@@ -50,11 +50,13 @@ pub(crate) trait JobStore: Send + Sync {
     /// Spec: RESTART-04
     fn restart_position(&self, execution: &JobExecution) -> Result<Option<RestartPosition>, RepositoryError>;
 
-    /// Returns the latest stored state of each parallel element of the instance.
-    fn element_states(
-        &self,
-        instance: JobInstanceId,
-    ) -> Result<BTreeMap<String, ElementState>, RepositoryError>;
+    /// Returns the latest stored state of each parallel element of the instance, and the data of its latest job execution.
+    fn kept_state(&self, instance: JobInstanceId) -> Result<KeptState, RepositoryError>;
+
+    /// Changes the data of a job execution, outside of its steps. A crash before it leaves the data as it was.
+    ///
+    /// Spec: DATA-01
+    fn save_job_data(&self, lease: &Lease, changes: &DataChanges) -> Result<(), RepositoryError>;
 
     /// Stores the state of one parallel element with this execution. A crash before it leaves the state stored before.
     fn save_element_state(
@@ -191,8 +193,8 @@ pub(crate) trait StepStore: Send + Sync {
     /// Returns a transaction for a chunk. Writes nothing yet.
     fn begin_chunk(&self) -> ChunkTransaction;
 
-    /// Commits a chunk: what the writer wrote through `tx`, `state`, `counters` and VERSION together. With `renew`, extends
-    /// the lease in the same transaction. Any error rolls everything back.
+    /// Commits a chunk: what the writer wrote through `tx`, `state`, `counters`, VERSION and the changed `data` of the job together. With
+    /// `renew`, extends the lease in the same transaction. Any error rolls everything back.
     ///
     /// Spec: CHUNK-LOOP-12, REPO-62
     fn commit_chunk(
@@ -201,10 +203,11 @@ pub(crate) trait StepStore: Send + Sync {
         step: &mut StepExecution,
         counters: StepCounters,
         state: &StepState,
+        data: &DataChanges,
         renew: Option<&Lease>,
     ) -> Result<(), RepositoryError>;
 
-    /// Writes the end of a step execution with its counters, and its state if given. If it is the partition that `lease` is for, releases
+    /// Writes the end of a step execution with its counters, its state if given, and the changed `data` of the job. If it is the partition that `lease` is for, releases
     /// that lease.
     fn end_step(
         &self,
@@ -212,5 +215,6 @@ pub(crate) trait StepStore: Send + Sync {
         step: &mut StepExecution,
         ending: &Ending,
         state: Option<&StepState>,
+        data: &DataChanges,
     ) -> Result<(), RepositoryError>;
 }

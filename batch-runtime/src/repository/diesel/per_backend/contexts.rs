@@ -7,7 +7,7 @@ use super::{Connection, Work, corrupt};
 use crate::ids::{JobExecutionId, StepExecutionId};
 use crate::repository::diesel::session::RunQueryDsl;
 use crate::repository::diesel::update::update;
-use crate::repository::{JobState, StepState, StoredContext};
+use crate::repository::{DataChanges, JobState, StepState, StoredContext};
 
 /// Reads the context of a step execution.
 pub(super) fn step_context_in(connection: &mut Connection, step: i64) -> QueryResult<Option<StoredContext>> {
@@ -105,6 +105,28 @@ pub(super) fn job_state_in(connection: &mut Connection, execution: i64) -> Work<
             "is missing",
         )),
     }
+}
+
+/// Returns the stored state of a job execution, for a change: no other transaction changes it until this one has ended.
+pub(super) fn locked_job_state(connection: &mut Connection, execution: JobExecutionId) -> Work<JobState> {
+    update(job_context::table.find(execution.0))
+        .set(job_context::short_context.eq(job_context::short_context))
+        .execute(connection)?;
+    job_state_in(connection, execution.0)
+}
+
+/// Changes the data of a job execution.
+pub(super) fn change_job_data(
+    connection: &mut Connection,
+    execution: JobExecutionId,
+    changes: &DataChanges,
+) -> Work<()> {
+    if changes.is_empty() {
+        return Ok(());
+    }
+    let mut state = locked_job_state(connection, execution)?;
+    state.change_data(changes);
+    save_job_state(connection, execution, &state)
 }
 
 /// Returns the initial context of an execution that follows another one. It keeps the entries of other programs, as they do

@@ -1,11 +1,10 @@
 //! Job executions: their start and end, their lease, the states of their elements.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use diesel::prelude::*;
 
-use super::contexts::{job_state_in, save_job_state};
+use super::contexts::{change_job_data, job_state_in, locked_job_state, save_job_state};
 use super::executions::{execution_ids, execution_in};
 use super::schema::{instance_lease, job_execution, step_execution};
 use super::{Connection, Db, Repository, Work, fenced};
@@ -18,8 +17,8 @@ use crate::repository::diesel::session::RunQueryDsl;
 use crate::repository::diesel::update::update;
 use crate::repository::rules::stored_message;
 use crate::repository::{
-    Claim, ClaimError, ClaimRequest, Connector, ElementState, Ending, JobState, JobStore, Lease,
-    RepositoryError, RepositoryFormat, RestartPosition, Signals, TurnOutcome,
+    Claim, ClaimError, ClaimRequest, Connector, DataChanges, ElementState, Ending, JobState, JobStore,
+    KeptState, Lease, RepositoryError, RepositoryFormat, RestartPosition, Signals, TurnOutcome,
 };
 use crate::status::BatchStatus;
 
@@ -107,7 +106,7 @@ impl JobStore for Repository {
             if let Some(restart) = &ending.restart {
                 let state = JobState {
                     restart: Some(restart.clone()),
-                    ..job_state_in(connection, execution.id.0)?
+                    ..locked_job_state(connection, execution.id)?
                 };
                 save_job_state(connection, execution.id, &state)?;
             }
@@ -142,18 +141,27 @@ impl JobStore for Repository {
         })
     }
 
-    fn element_states(
-        &self,
-        instance: JobInstanceId,
-    ) -> Result<BTreeMap<String, ElementState>, RepositoryError> {
+    fn kept_state(&self, instance: JobInstanceId) -> Result<KeptState, RepositoryError> {
         self.pool
-            .read("read the state of parallel elements", |connection| {
-                let mut states = BTreeMap::new();
+            .read("read the state that the job has kept", |connection| {
+                let mut kept = KeptState::default();
                 for execution in execution_ids(connection, instance)? {
-                    states.extend(job_state_in(connection, execution.0)?.elements);
+                    let state = job_state_in(connection, execution.0)?;
+                    kept.elements.extend(state.elements);
+                    kept.data = state.other_entries;
                 }
-                Ok(states)
+                Ok(kept)
             })
+    }
+
+    fn save_job_data(&self, lease: &Lease, changes: &DataChanges) -> Result<(), RepositoryError> {
+        const ACTION: &str = "record the data of the job";
+        self.pool.write_idempotent(ACTION, |connection, _| {
+            // The row has no VERSION to compare, so the lease itself is checked.
+            Db::lock_executions(connection, lease.instance_id.0)?;
+            self.ensure_held(connection, lease, ACTION)?;
+            change_job_data(connection, lease.execution_id, changes)
+        })
     }
 
     fn save_element_state(
@@ -168,7 +176,7 @@ impl JobStore for Repository {
             // checked.
             Db::lock_executions(connection, lease.instance_id.0)?;
             self.ensure_held(connection, lease, ACTION)?;
-            let mut stored = job_state_in(connection, lease.execution_id.0)?;
+            let mut stored = locked_job_state(connection, lease.execution_id)?;
             stored.restart = None;
             stored.elements.insert(element.to_owned(), state.clone());
             save_job_state(connection, lease.execution_id, &stored)

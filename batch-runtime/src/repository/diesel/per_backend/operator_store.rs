@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use diesel::prelude::*;
 
 use super::closing::OPEN;
-use super::contexts::step_state_of;
+use super::contexts::{job_context_in, job_state_in, step_state_of};
 use super::executions::{
     execution_ids, execution_in, executions, instance_in, last_execution, load_executions,
 };
@@ -47,6 +47,15 @@ impl OperatorStore for Repository {
 
     fn waits_for(&self, execution: JobExecutionId) -> Result<Option<JobExecutionId>, RepositoryError> {
         self.turn_before(execution)
+    }
+
+    fn job_data(&self, id: JobExecutionId) -> Result<BTreeMap<String, String>, RepositoryError> {
+        self.pool.read("read the data of the job", |connection| {
+            match job_context_in(connection, id.0)? {
+                Some(_) => Ok(job_state_in(connection, id.0)?.other_entries),
+                None => Ok(BTreeMap::new()),
+            }
+        })
     }
 
     fn request_stop(&self, id: JobExecutionId) -> Result<Option<StopOutcome>, RepositoryError> {

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use diesel::prelude::*;
 
-use super::contexts::{insert_step_context, step_state_in, update_context};
+use super::contexts::{change_job_data, insert_step_context, step_state_in, update_context};
 use super::partitions::step_in;
 use super::rows::StepRow;
 use super::schema::{job_execution, step_execution};
@@ -20,7 +20,7 @@ use crate::repository::diesel::transaction_error::TransactionError;
 use crate::repository::diesel::update::update;
 use crate::repository::rules::{self, StepRun, stored_message};
 use crate::repository::{
-    ChunkTransaction, ClaimedPartition, Ending, InnerSteps, Inserted, Lease, NewStepExecution,
+    ChunkTransaction, ClaimedPartition, DataChanges, Ending, InnerSteps, Inserted, Lease, NewStepExecution,
     PartitionState, RepositoryError, StepHistory, StepState, StepStore,
 };
 use crate::status::BatchStatus;
@@ -269,13 +269,17 @@ impl StepStore for Repository {
         step: &mut StepExecution,
         counters: StepCounters,
         state: &StepState,
+        data: &DataChanges,
         renew: Option<&Lease>,
     ) -> Result<(), RepositoryError> {
         let now = self.now();
         let tx = <&mut Chunk<Db>>::try_from(tx)?;
-        write_rows(tx, step, counters, state, now, |connection| match renew {
-            Some(lease) if !self.renew_lease_in(connection, lease)? => Err(fenced(ACTION)),
-            _ => Ok(()),
+        write_rows(tx, step, counters, state, now, |connection| {
+            change_job_data(connection, step.job_execution_id, data)?;
+            match renew {
+                Some(lease) if !self.renew_lease_in(connection, lease)? => Err(fenced(ACTION)),
+                _ => Ok(()),
+            }
         })?;
         if let Err(error) = tx.commit() {
             if !tx.is_in_doubt() {
@@ -298,6 +302,7 @@ impl StepStore for Repository {
         step: &mut StepExecution,
         ending: &Ending,
         state: Option<&StepState>,
+        data: &DataChanges,
     ) -> Result<(), RepositoryError> {
         const ACTION: &str = "record the end of the step execution";
         let now = self.now().max(self.column(step.started));
@@ -324,12 +329,13 @@ impl StepStore for Repository {
                 let changed = update_context(connection, step.id, &state.encode(&self.settings.format))?;
                 require_context(changed, step.id)?;
             }
+            change_job_data(connection, step.job_execution_id, data)?;
             if ends_lease {
                 self.release_lease_in(connection, lease)?;
             }
             Ok(())
         };
-        match state.is_none() && !ends_lease {
+        match state.is_none() && data.is_empty() && !ends_lease {
             true => self.pool.write_statement(ACTION, end)?,
             false => self.pool.write_idempotent(ACTION, end)?,
         }
@@ -519,7 +525,7 @@ fn write_rows(
     counters: StepCounters,
     state: &StepState,
     now: DbTimestamp,
-    renew: impl FnOnce(&mut Connection) -> Work<()>,
+    also: impl FnOnce(&mut Connection) -> Work<()>,
 ) -> Result<(), RepositoryError> {
     #[cfg(batch_failpoints)]
     if crate::failpoints::is_on(crate::failpoints::Fault::SplitCommit) {
@@ -551,7 +557,7 @@ fn write_rows(
         }
         fenced_if_none(updated.steps, ACTION)?;
         require_context(updated.contexts, step.id)?;
-        renew(connection)
+        also(connection)
     };
     record().map_err(|error| error.into_error(ACTION))
 }

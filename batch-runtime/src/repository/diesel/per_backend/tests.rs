@@ -17,8 +17,8 @@ use crate::parameters::JobParameters;
 use crate::repository::diesel::session::RunQueryDsl;
 use crate::repository::owner::Owner;
 use crate::repository::{
-    ArchiveStore, Claim, ClaimError, ClaimRequest, Concurrency, ElementState, Ending, InsertStep, JobStore,
-    Lease, Observations, OperatorStore, StepState, StepStore, StopOutcome, Target,
+    ArchiveStore, Claim, ClaimError, ClaimRequest, Concurrency, DataChanges, ElementState, Ending,
+    InsertStep, JobStore, Lease, Observations, OperatorStore, StepState, StepStore, StopOutcome, Target,
 };
 use crate::status::BatchStatus;
 
@@ -120,7 +120,14 @@ impl StartedJob {
         let mut tx = repository.begin_chunk();
         begin(&mut tx);
         let state = StepState::default();
-        repository.commit_chunk(&mut tx, &mut self.step.clone(), counters, &state, renew)
+        repository.commit_chunk(
+            &mut tx,
+            &mut self.step.clone(),
+            counters,
+            &state,
+            &DataChanges::new(),
+            renew,
+        )
     }
 }
 
@@ -163,6 +170,7 @@ const WRITES: [(&str, Write); 9] = [
             &mut started.step.clone(),
             &completed(),
             Some(&StepState::default()),
+            &DataChanges::new(),
         )
     }),
     ("end_job", |started, repository| {
@@ -566,7 +574,13 @@ fn an_instance_that_has_run_again_is_not_deleted() {
         assert_eq!(seen()[0].status, None, "it runs");
         assert_eq!(repository.delete_instances(&seen()).unwrap(), 0);
         repository
-            .end_step(&started.lease, &mut started.step, ending, None)
+            .end_step(
+                &started.lease,
+                &mut started.step,
+                ending,
+                None,
+                &DataChanges::new(),
+            )
             .unwrap();
         assert!(
             repository

@@ -58,6 +58,9 @@ final class Reading {
         time(shown, "lastUpdated", execution.getLastUpdated());
         shown.put("definition", Repository.definition(execution));
         shown.set("context", context(execution.getExecutionContext()));
+        ObjectNode classes = shown.putObject("classes");
+        execution.getExecutionContext().entrySet()
+                .forEach(entry -> classes.put(entry.getKey(), entry.getValue().getClass().getSimpleName()));
         ArrayNode steps = shown.putArray("steps");
         execution.getStepExecutions().stream()
                 .sorted(Comparator.comparing(StepExecution::getId))
