@@ -272,3 +272,61 @@ fn invalid_values_are_rejected() {
         "{warnings:?}"
     );
 }
+
+/// The properties mean the same in a pipeline, with several processors, and if items are read again instead of kept.
+///
+/// Spec: FAULT-01 to FAULT-04
+#[test]
+fn the_properties_mean_the_same_in_each_kind_of_chunk() {
+    let backoff = ("batch.retry.backoff.initial", "1");
+    let scenarios = [
+        (
+            "has n2: @Retry x2",
+            vec![("batch.retry.max-attempts", "3"), backoff],
+        ),
+        ("has n2: @Retry x2", vec![("batch.retry.max-attempts", "2")]),
+        ("has n2: @Both x2", vec![("batch.retry.max-attempts", "2")]),
+        (
+            "has n1: @Retry x1; has n3: @Retry x1",
+            vec![("batch.retry.limits", "Retry=2"), backoff],
+        ),
+        (
+            "has n1: @Retry x1; has n3: @Retry x1",
+            vec![("batch.retry.limits", "Retry=1")],
+        ),
+        (
+            "read 2: Skip; process 4: Skip",
+            vec![("batch.skip.limits", "Skip=2")],
+        ),
+        (
+            "read 2: Skip; process 4: Skip",
+            vec![("batch.skip.limits", "Skip=1")],
+        ),
+    ];
+    let outcome = |attributes: &str, kind: &[(&str, &str)], faults: &str, properties: &[(&str, &str)]| {
+        let properties = [kind, properties].concat();
+        let stage = faulty_stage(&job_with(
+            &properties,
+            &format!("commit-interval=\"1\" {attributes}"),
+        ));
+        let execution = stage.start("job", [("faults", faults), ("items", "6")]);
+        let step = stage.operator().step_executions(execution).unwrap().remove(0);
+        (
+            step.status,
+            step.counters.writes,
+            step.counters.skips(),
+            lines(&stage),
+        )
+    };
+    for (faults, properties) in &scenarios {
+        let plain = outcome("", &[], faults, properties);
+        for (attributes, kind) in [
+            ("", [("batch.chunk.pipeline", "true")]),
+            ("", [("batch.chunk.processors", "2")]),
+            ("buffer-reads=\"false\"", [("batch.chunk.processors", "1")]),
+        ] {
+            let other = outcome(attributes, &kind, faults, properties);
+            assert_eq!(other, plain, "{attributes} {kind:?} {faults} {properties:?}");
+        }
+    }
+}
