@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use batch_runtime::JobExecutionId;
+use batch_runtime::observer::{JobEvent, JobObserver};
 use batch_runtime::partition::{
     CollectedPayload, DeclinedPartition, DispatchError, PartitionChannel, PartitionDelivery,
     PartitionDispatcher, PartitionEvent, PartitionSource, PartitionTicket, PartitionTransport,
@@ -119,17 +120,22 @@ fn steps_and_reports(stage: &Stage, dispatch: &str) -> (String, Vec<String>) {
     )
 }
 
+/// Returns a transport of this process.
+fn twice() -> Twice {
+    let (submit, take) = channel();
+    Twice {
+        submit,
+        take: Arc::new(Mutex::new(take)),
+        events: Arc::default(),
+    }
+}
+
 /// A ticket that arrives twice runs its partition once, and a report that arrives twice counts once: the job ends as with threads.
 ///
 /// Spec: DISP-01, DISP-04, DISP-14, SUBJOB-09, SUBJOB-10
 #[test]
 fn what_is_delivered_twice_counts_once() {
-    let (submit, take) = channel();
-    let twice = Twice {
-        submit,
-        take: Arc::new(Mutex::new(take)),
-        events: Arc::default(),
-    };
+    let twice = twice();
     let xml = job(&chunk(BOTH));
     let stage = Stage::configured(&xml, |builder| {
         builder.partition_transport("twice", twice.clone())
@@ -145,4 +151,50 @@ fn what_is_delivered_twice_counts_once() {
     worker.wait().unwrap();
     assert!(on_workers.0.starts_with("job job COMPLETED"), "{}", on_workers.0);
     assert_eq!(on_workers, steps_and_reports(&Stage::new(&xml), "local"));
+}
+
+/// Chooses one trace for all.
+struct Tracing;
+
+impl JobObserver for Tracing {
+    fn on_event(&self, _: &JobEvent) {}
+    fn trace_job(&self, _: &str) -> Option<String> {
+        Some("the trace".into())
+    }
+}
+
+/// The events of a worker have the trace that its ticket carries, or that the repository has.
+///
+/// Spec: OTEL-04
+#[test]
+fn events_of_a_worker_have_the_trace_of_the_job() {
+    for dispatch in ["twice", "repository"] {
+        let twice = twice();
+        let stage = Stage::configured(&job(&chunk(BOTH)), |builder| {
+            builder
+                .partition_transport("twice", twice.clone())
+                .observer(Tracing)
+        });
+        let seen: Arc<Mutex<Vec<Option<String>>>> = Arc::default();
+        let seeing = Arc::clone(&seen);
+        let workers = stage.another_runtime_with(|builder| {
+            builder
+                .partition_transport("twice", twice.clone())
+                .dispatch(dispatch)
+                .observer(move |event: &JobEvent| {
+                    seeing.lock().unwrap().push(event.job.trace.context.clone());
+                })
+        });
+        let worker = workers.worker().slots(1).start().unwrap();
+        steps_and_reports(&stage, dispatch);
+        worker.drain();
+        worker.wait().unwrap();
+        workers.job_operator().flush_observers();
+        let seen = seen.lock().unwrap();
+        assert!(!seen.is_empty(), "{dispatch}");
+        assert!(
+            seen.iter().all(|trace| trace.as_deref() == Some("the trace")),
+            "{dispatch}: {seen:?}"
+        );
+    }
 }

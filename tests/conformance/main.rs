@@ -63,5 +63,6 @@ mod s6_4_job_path;
 mod s6_8_operator;
 mod sequence;
 mod totals;
+mod traces;
 mod turns;
 mod warnings;

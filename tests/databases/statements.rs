@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::sync::{Mutex, PoisonError};
 
 use batch_runtime::BatchStatus;
+use batch_runtime::observer::{JobEvent, JobObserver};
 use batch_runtime::prelude::*;
 use batch_tests::database::Database;
 use batch_tests::stage::Stage;
@@ -100,6 +101,7 @@ impl CountedNumbers {
     }
     #[read_item]
     fn read(&mut self) -> Option<u32> {
+        assert_ne!(self.limit, 13, "the reader fails");
         (self.next < self.limit).then(|| {
             self.next += 1;
             self.next
@@ -221,6 +223,40 @@ fn check(database: Database) {
             "{database:?}, run {run}"
         );
     }
+}
+
+/// Chooses a trace for each job execution.
+struct Tracing;
+
+impl JobObserver for Tracing {
+    fn on_event(&self, _: &JobEvent) {}
+    fn trace_job(&self, _: &str) -> Option<String> {
+        Some("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01".into())
+    }
+}
+
+/// A trace is stored by the statements that there are anyway, and read by them at the next execution.
+///
+/// Spec: OTEL-03
+#[test]
+fn a_trace_costs_no_statement() {
+    let _one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
+    set_default_instrumentation(recorder).unwrap();
+    let counts = |stage: &Stage| {
+        count_statements_of(stage);
+        statements_of(stage, 5, 0);
+        let launch = statements_of(stage, 15, 1).len();
+        let failed = stage.operator().launch("count", [("limit", "13"), ("run", "2")]);
+        let failed = stage.operator().wait(failed.unwrap()).unwrap();
+        assert_eq!(failed.status, BatchStatus::Failed);
+        COUNTED.lock().unwrap().statements.clear();
+        let again = stage.operator().restart(failed.id, [("limit", "5")]).unwrap();
+        stage.operator().wait(again).unwrap();
+        (launch, COUNTED.lock().unwrap().statements.len())
+    };
+    let untraced = counts(&Stage::configured(JOB, |builder| builder));
+    let traced = counts(&Stage::configured(JOB, |builder| builder.observer(Tracing)));
+    assert_eq!(traced, untraced);
 }
 
 /// A job of steps, and two of partitions that run one after the other: of a batchlet, and of a chunk with one commit.

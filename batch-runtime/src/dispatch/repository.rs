@@ -247,5 +247,7 @@ fn ticket(partition: QueuedPartition) -> PartitionTicket {
         job_execution: partition.job_execution,
         attempt: partition.attempt,
         fingerprint: partition.fingerprint,
+        // The repository has it, which the worker reads anyway.
+        traceparent: None,
     }
 }

@@ -17,4 +17,30 @@ pub struct PartitionTicket {
     /// Identifies the job as the coordinator resolved it. A worker that resolves it differently, because it has another
     /// version of the Job XML or other system properties, must not run the partition.
     pub fingerprint: String,
+    /// The trace context of the job execution, as the W3C header `traceparent`. If it is missing, a worker that is traced reads it from the
+    /// repository.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub traceparent: Option<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Workers and coordinators of versions without traces understand the tickets of this one, and the reverse.
+    ///
+    /// Spec: OTEL-04
+    #[test]
+    fn a_ticket_has_its_trace_only_if_there_is_one() {
+        let old = r#"{"job_execution":1,"step_execution":2,"attempt":1,"fingerprint":"f"}"#;
+        let ticket: PartitionTicket = serde_json::from_str(old).unwrap();
+        assert_eq!(ticket.traceparent, None);
+        assert_eq!(serde_json::to_string(&ticket).unwrap(), old);
+        let traced = PartitionTicket {
+            traceparent: Some("00-1".into()),
+            ..ticket
+        };
+        let text = serde_json::to_string(&traced).unwrap();
+        assert_eq!(serde_json::from_str::<PartitionTicket>(&text).unwrap(), traced);
+    }
 }

@@ -5,7 +5,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use super::progress::{Progress, ProgressObserver};
-use super::{ItemPhase, JobEnd, JobEventKind, ObservedJob, ObservedStep, Observers, StepBody, StepEnd};
+use super::{
+    ItemPhase, JobEnd, JobEventKind, JobTrace, ObservedJob, ObservedStep, Observers, StepBody, StepEnd,
+};
 use crate::execution::{JobExecution, StepCounters, StepExecution};
 use crate::repository::{Ending, Lease};
 
@@ -18,13 +20,14 @@ pub(crate) struct JobEvents {
 }
 
 impl JobEvents {
-    pub(crate) fn new(observers: &Arc<Observers>, job: &str, lease: &Lease) -> Self {
+    pub(crate) fn new(observers: &Arc<Observers>, job: &str, lease: &Lease, trace: JobTrace) -> Self {
         Self {
             observers: Arc::clone(observers),
             job: Arc::new(ObservedJob {
                 job: job.to_owned(),
                 instance: lease.instance_id,
                 execution: lease.execution_id,
+                trace,
             }),
             progress: ProgressObserver::default(),
             began: Instant::now(),
@@ -35,11 +38,16 @@ impl JobEvents {
     #[cfg(test)]
     pub(crate) fn unobserved(lease: &Lease) -> Self {
         let observers = Observers::start(Arc::new(crate::clock::SystemClock), []);
-        Self::new(&Arc::new(observers.unwrap()), "job", lease)
+        Self::new(&Arc::new(observers.unwrap()), "job", lease, JobTrace::default())
     }
 
     pub(crate) fn progress(&self) -> Progress {
         self.progress.progress()
+    }
+
+    /// Returns the context of its trace.
+    pub(crate) fn traceparent(&self) -> Option<&str> {
+        self.job.trace.context.as_deref()
     }
 
     pub(crate) fn emit(&self, kind: JobEventKind) {

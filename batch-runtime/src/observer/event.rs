@@ -32,6 +32,19 @@ pub struct ObservedJob {
     pub instance: JobInstanceId,
     /// The job execution.
     pub execution: JobExecutionId,
+    /// Its trace, if an observer [traces](super::JobObserver::trace_job) it.
+    pub trace: JobTrace,
+}
+
+/// The trace of a job execution. Contexts have the form of the W3C header `traceparent`, but are not checked: a context may come from
+/// another process.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct JobTrace {
+    /// The context of the job execution, as the observer returned it; in a worker process, that of the coordinator.
+    pub context: Option<String>,
+    /// The context of the execution of the instance before, if that was traced.
+    pub previous: Option<String>,
 }
 
 /// The step execution of an event.

@@ -19,7 +19,7 @@ pub(crate) mod progress;
 mod queue;
 
 pub use self::event::{
-    ItemPhase, JobEnd, JobEvent, JobEventKind, ObservedJob, ObservedStep, StepBody, StepEnd,
+    ItemPhase, JobEnd, JobEvent, JobEventKind, JobTrace, ObservedJob, ObservedStep, StepBody, StepEnd,
 };
 
 pub(crate) use self::emit::{JobEvents, StepEvents};
@@ -47,6 +47,18 @@ pub(crate) use self::observers::Observers;
 pub trait JobObserver: Send + Sync {
     /// Handles an event. Called on a thread of the observer, with one event of each runtime at a time.
     fn on_event(&self, event: &JobEvent);
+
+    /// Returns the context of a new trace for an execution of `job`, as the W3C header `traceparent`. Default: `None`, nothing is traced.
+    ///
+    /// Called when the execution is about to be created, on the thread that launches the job, which waits: return at once. The launch may
+    /// still fail, so that no event follows. The context of the first observer that returns one is stored with the execution. Its events
+    /// have it as [`JobTrace::context`], in worker processes too, and those of the next execution of the instance as
+    /// [`JobTrace::previous`].
+    ///
+    /// Spec: OTEL-03
+    fn trace_job(&self, _job: &str) -> Option<String> {
+        None
+    }
 }
 
 impl<F: Fn(&JobEvent) + Send + Sync> JobObserver for F {

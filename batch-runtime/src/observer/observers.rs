@@ -1,5 +1,6 @@
 //! The observers of a runtime.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -16,6 +17,7 @@ const LAST_EVENTS: Duration = Duration::from_secs(5);
 pub(crate) struct Observers {
     clock: Arc<dyn Clock>,
     metrics: MetricsObserver,
+    of_program: Vec<Arc<dyn JobObserver>>,
     queues: Vec<Queue>,
 }
 
@@ -25,18 +27,29 @@ impl Observers {
         clock: Arc<dyn Clock>,
         observers: impl IntoIterator<Item = Arc<dyn JobObserver>>,
     ) -> std::io::Result<Self> {
+        let of_program: Vec<_> = observers.into_iter().collect();
+        let queues = of_program.iter().map(Arc::clone).map(Queue::start);
         Ok(Self {
             clock,
             metrics: MetricsObserver::default(),
-            queues: observers
-                .into_iter()
-                .map(Queue::start)
-                .collect::<Result<_, _>>()?,
+            queues: queues.collect::<Result<_, _>>()?,
+            of_program,
         })
     }
 
+    /// Returns the context of a new trace for an execution of `job`, if an observer traces it.
+    pub(crate) fn trace_job(&self, job: &str) -> Option<String> {
+        let trace = |observer: &Arc<dyn JobObserver>| {
+            catch_unwind(AssertUnwindSafe(|| observer.trace_job(job))).unwrap_or_else(|_| {
+                tracing::error!(job, "an observer panicked; the execution is not traced");
+                None
+            })
+        };
+        self.of_program.iter().find_map(trace)
+    }
+
     /// Returns whether the program has observers, so that the texts of errors are needed.
-    pub(super) fn are_any(&self) -> bool {
+    pub(crate) fn are_any(&self) -> bool {
         !self.queues.is_empty()
     }
 

@@ -171,7 +171,7 @@ impl ProgressObserver {
 mod tests {
     use std::sync::Arc;
 
-    use super::super::ObservedJob;
+    use super::super::{JobTrace, ObservedJob};
     use super::*;
     use crate::clock::Timestamp;
     use crate::ids::JobInstanceId;
@@ -189,6 +189,7 @@ mod tests {
                     job: "job".into(),
                     instance: JobInstanceId(1),
                     execution: JobExecutionId(1),
+                    trace: JobTrace::default(),
                 }),
                 step: Some(Arc::new(ObservedStep {
                     step: "one".into(),

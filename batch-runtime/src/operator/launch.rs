@@ -13,7 +13,7 @@ use crate::dispatch::{DEFAULT_QUEUE, LOCAL};
 use crate::engine::{BoundJob, Dispatch, JobRunner, Running};
 use crate::execution::JobExecution;
 use crate::ids::{JobExecutionId, LaunchId};
-use crate::observer::{JobEventKind, JobEvents};
+use crate::observer::{JobEventKind, JobEvents, JobTrace};
 use crate::parameters::JobParameters;
 use crate::repository::{Claim, ClaimError, ClaimRequest, Ending, RepositoryError, Target};
 use crate::secret::Secrets;
@@ -46,6 +46,7 @@ impl Wish {
             crash_limit: self.crash_limit,
             launch: self.launch,
             concurrency: prepared.job.concurrency,
+            traceparent: None,
         }
     }
 }
@@ -279,7 +280,10 @@ impl JobOperator {
     ) -> Result<JobExecutionId> {
         let restarting = matches!(wish.target, Target::InstanceOf(_));
         let job_name = prepared.job.id.clone();
-        let request = wish.request(&prepared);
+        let request = ClaimRequest {
+            traceparent: self.shared.observers.trace_job(&job_name),
+            ..wish.request(&prepared)
+        };
         let (asked, claim) = loop {
             let asked = Instant::now();
             match self.shared.repository.claim(&request) {
@@ -295,7 +299,11 @@ impl JobOperator {
             other => self.rejection(&job_name, other, reject),
         })?;
         self.note_takeover(&claim);
-        self.run(prepared, claim, asked)
+        let trace = JobTrace {
+            context: request.traceparent,
+            previous: claim.previous_traceparent.clone(),
+        };
+        self.run(prepared, claim, trace, asked)
             .map_err(|error| reject(StartError::Thread(error)))
     }
 
@@ -376,9 +384,16 @@ impl JobOperator {
         }
     }
 
-    fn run(&self, prepared: Prepared, claim: Claim, asked: Instant) -> std::io::Result<JobExecutionId> {
+    fn run(
+        &self,
+        prepared: Prepared,
+        claim: Claim,
+        trace: JobTrace,
+        asked: Instant,
+    ) -> std::io::Result<JobExecutionId> {
         let repository = Arc::clone(&self.shared.repository);
-        let events = JobEvents::new(&self.shared.observers, &claim.execution.job_name, &claim.lease);
+        let job = &claim.execution.job_name;
+        let events = JobEvents::new(&self.shared.observers, job, &claim.lease, trace);
         for dead in &claim.taken_over {
             events.emit(JobEventKind::TookOver { dead: *dead });
         }

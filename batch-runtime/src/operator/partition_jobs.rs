@@ -14,6 +14,8 @@ pub(super) struct PartitionJob {
     pub(super) bound: Arc<BoundJob>,
     /// Whether the job execution is the first one of its instance.
     pub(super) is_first: bool,
+    /// The trace context of the job execution, as stored; `None` without observers, and if the tickets carry it.
+    pub(super) traceparent: Option<String>,
     states: Arc<Mutex<Option<KnownStates>>>,
 }
 
@@ -25,11 +27,17 @@ struct KnownStates {
 }
 
 impl PartitionJob {
-    pub(super) fn new(fingerprint: String, bound: BoundJob, is_first: bool) -> Self {
+    pub(super) fn new(
+        fingerprint: String,
+        bound: BoundJob,
+        is_first: bool,
+        traceparent: Option<String>,
+    ) -> Self {
         Self {
             fingerprint,
             bound: Arc::new(bound),
             is_first,
+            traceparent,
             states: Arc::default(),
         }
     }

@@ -16,7 +16,7 @@ use super::{Definitions, JobOperator, JobOperatorError, Shared};
 use crate::dispatch::{CollectedPayload, PartitionTicket};
 use crate::engine::{CollectorSink, RemotePartition, Running};
 use crate::ids::{JobExecutionId, StepExecutionId};
-use crate::observer::JobEvents;
+use crate::observer::{JobEvents, JobTrace};
 use crate::parameters::JobParameters;
 use crate::repository::RepositoryError;
 use crate::secret::Secrets;
@@ -63,22 +63,7 @@ impl JobOperator {
     ) -> Result<PartitionRun, ClaimPartitionError> {
         let shared = Arc::clone(&self.shared);
         let execution = ticket.job_execution;
-        let cannot = |source| ClaimPartitionError::Job {
-            execution,
-            source: Box::new(source),
-        };
-        let job = match shared.partition_jobs.get(execution) {
-            Some(job) => job,
-            None => {
-                let job = self.job_of_partitions(execution).map_err(|error| match error {
-                    JobOperatorError::Repository(error) => error.into(),
-                    other => cannot(other),
-                })?;
-                let job = job.ok_or(ClaimPartitionError::Taken(ticket.step_execution))?;
-                shared.partition_jobs.keep(execution, &job);
-                job
-            }
-        };
+        let job = self.partition_job(ticket)?;
         if job.fingerprint != ticket.fingerprint {
             return Err(ClaimPartitionError::OtherVersion {
                 job: job.bound.id.clone(),
@@ -91,7 +76,11 @@ impl JobOperator {
         let claimed = repository.claim_partition(execution, ticket.step_execution, job.is_first)?;
         let claimed = claimed.ok_or(ClaimPartitionError::Taken(ticket.step_execution))?;
         let states = job.states_for(&**repository, &claimed);
-        let events = JobEvents::new(&shared.observers, &job.bound.id, &claimed.lease);
+        let trace = JobTrace {
+            context: ticket.traceparent.clone().or(job.traceparent),
+            previous: None,
+        };
+        let events = JobEvents::new(&shared.observers, &job.bound.id, &claimed.lease, trace);
         let lease_time = repository.lease_time();
         let running = Arc::new(Running::new(claimed.lease, lease_time, asked, events));
         shared.partitions().push(Arc::clone(&running));
@@ -119,10 +108,28 @@ impl JobOperator {
         Ok(run)
     }
 
+    /// Returns the job of a partition, as kept or newly resolved.
+    fn partition_job(&self, ticket: &PartitionTicket) -> Result<PartitionJob, ClaimPartitionError> {
+        let (jobs, execution) = (&self.shared.partition_jobs, ticket.job_execution);
+        if let Some(job) = jobs.get(execution) {
+            return Ok(job);
+        }
+        let job = self.job_of_partitions(ticket).map_err(|error| match error {
+            JobOperatorError::Repository(error) => error.into(),
+            other => ClaimPartitionError::Job {
+                execution,
+                source: Box::new(other),
+            },
+        })?;
+        let job = job.ok_or(ClaimPartitionError::Taken(ticket.step_execution))?;
+        jobs.keep(execution, &job);
+        Ok(job)
+    }
+
     /// Resolves and binds the job of an execution that another process coordinates. Returns `None` if the execution has ended: its
     /// definition may have changed since, and does not matter.
-    fn job_of_partitions(&self, execution: JobExecutionId) -> super::Result<Option<PartitionJob>> {
-        let shared = &self.shared;
+    fn job_of_partitions(&self, ticket: &PartitionTicket) -> super::Result<Option<PartitionJob>> {
+        let (shared, execution) = (&self.shared, ticket.job_execution);
         let found = shared.repository.job_execution(execution)?;
         let found = found.ok_or(JobOperatorError::NoSuchJobExecution(execution))?;
         if found.status.is_final() {
@@ -140,7 +147,16 @@ impl JobOperator {
             .bound;
         let executions = shared.repository.job_executions(found.instance_id)?;
         let is_first = executions.len() == 1;
-        Ok(Some(PartitionJob::new(fingerprint, bound.job, is_first)))
+        let traceparent = match shared.observers.are_any() && ticket.traceparent.is_none() {
+            true => shared.repository.traceparent(execution)?,
+            false => None,
+        };
+        Ok(Some(PartitionJob::new(
+            fingerprint,
+            bound.job,
+            is_first,
+            traceparent,
+        )))
     }
 }
 

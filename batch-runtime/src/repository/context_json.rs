@@ -29,6 +29,7 @@ const SKIPS: &str = "batch.skips.by.class";
 const TERMINATION: &str = "batch.termination";
 const RESTART: &str = "batch.restart.position";
 const ELEMENTS: &str = "batch.parallel.elements";
+const TRACEPARENT: &str = "batch.traceparent";
 
 /// A context that is not one of this runtime or of Spring Batch.
 #[derive(Debug, thiserror::Error)]
@@ -183,6 +184,8 @@ pub(crate) struct JobState {
     pub(crate) restart: Option<RestartPosition>,
     /// The states of elements by their paths.
     pub(crate) elements: BTreeMap<String, ElementState>,
+    /// The trace context of the execution, if an observer traces it.
+    pub(crate) traceparent: Option<String>,
     /// The data of the job, and the entries of other programs, such as Spring Batch.
     pub(crate) other_entries: OtherEntries,
 }
@@ -194,7 +197,11 @@ impl JobState {
         let elements = (!self.elements.is_empty())
             .then(|| serde_json::to_string(&self.elements))
             .transpose()?;
-        let entries = [(RESTART, &restart), (ELEMENTS, &elements)];
+        let entries = [
+            (RESTART, &restart),
+            (ELEMENTS, &elements),
+            (TRACEPARENT, &self.traceparent),
+        ];
         Ok(StoredContext::new(
             entries
                 .into_iter()
@@ -214,9 +221,10 @@ impl JobState {
         }
     }
 
-    /// Encodes the initial context of the next execution of the instance.
-    pub(crate) fn for_next(&self, format: &RepositoryFormat) -> StoredContext {
-        StoredContext::new(std::iter::empty(), &self.other_entries, format)
+    /// Encodes the initial context of the next execution of the instance, with its own trace context.
+    pub(crate) fn for_next(&self, traceparent: Option<&str>, format: &RepositoryFormat) -> StoredContext {
+        let entries = traceparent.map(|traceparent| (TRACEPARENT, traceparent));
+        StoredContext::new(entries.into_iter(), &self.other_entries, format)
     }
 
     /// Decodes a context.
@@ -228,6 +236,8 @@ impl JobState {
         let restart = take_text(&mut entries, RESTART)?.map(|text| serde_json::from_str(&text));
         let elements = take_text(&mut entries, ELEMENTS)?.map(|text| serde_json::from_str(&text));
         Ok(Self {
+            // No reason to reject a restart.
+            traceparent: take_text(&mut entries, TRACEPARENT).unwrap_or_default(),
             restart: restart.transpose().map_err(ContextError::State)?,
             elements: elements
                 .transpose()
@@ -342,6 +352,7 @@ mod tests {
                     since: Some(7),
                 },
             )]),
+            traceparent: Some("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01".into()),
             other_entries: BTreeMap::from([("d".into(), r#"["java.lang.Long",2]"#.into())]),
         };
         let stored = state.encode(&RepositoryFormat::default()).unwrap();
@@ -374,6 +385,27 @@ mod tests {
         }
     }
 
+    /// The next execution has its own trace, and a damaged one is no reason to reject it.
+    ///
+    /// Spec: OTEL-03
+    #[test]
+    fn the_trace_of_an_execution_is_its_own() {
+        let format = RepositoryFormat::default();
+        let first = JobState::default().for_next(Some("00-1"), &format).short;
+        assert_eq!(
+            first,
+            r#"{"@class":"java.util.HashMap","batch.traceparent":"00-1"}"#
+        );
+        let first = JobState::decode(&first).unwrap();
+        assert_eq!(first.traceparent.as_deref(), Some("00-1"));
+        let second = JobState::decode(&first.for_next(Some("00-2"), &format).short).unwrap();
+        assert_eq!(second.traceparent.as_deref(), Some("00-2"));
+        let untraced = second.for_next(None, &format);
+        assert_eq!(JobState::decode(&untraced.short).unwrap(), JobState::default());
+        let damaged = JobState::decode(r#"{"batch.traceparent":{"a":1}}"#).unwrap();
+        assert_eq!(damaged, JobState::default());
+    }
+
     /// Entries as Spring Batch stores them, to the digit.
     ///
     /// Spec: REPO-66, REPO-69, REPO-75
@@ -393,7 +425,7 @@ mod tests {
         assert!(!again.of_other_program);
         let (format, of_6) = (RepositoryFormat::default(), format_of(RepositoryLayout::V6));
         assert_eq!(again.encode(&format), state.encode(&format));
-        let next = JobState::decode(&kept).unwrap().for_next(&format).short;
+        let next = JobState::decode(&kept).unwrap().for_next(None, &format).short;
         assert_eq!(StepState::decode(&next).unwrap(), again);
         let without_class = kept.replace(r#""@class":"java.util.HashMap","#, "");
         assert_eq!(state.encode(&of_6).short, without_class);

@@ -38,6 +38,8 @@ pub(crate) struct ClaimRequest<'a> {
     pub(crate) crash_limit: Option<u32>,
     /// The launch that this worker has taken, and that must still be its own.
     pub(crate) launch: Option<LaunchId>,
+    /// The trace context of the execution, to be stored in its context.
+    pub(crate) traceparent: Option<String>,
     /// How many executions of the job may run at the same time.
     pub(crate) concurrency: Concurrency,
 }
@@ -191,6 +193,8 @@ pub(crate) struct Claim {
     pub(crate) taken_over: Vec<JobExecutionId>,
     /// Whether the instance has no earlier execution.
     pub(crate) is_first: bool,
+    /// The trace context that the execution before has stored.
+    pub(crate) previous_traceparent: Option<String>,
 }
 
 /// The end of an execution.

@@ -54,6 +54,7 @@ mod tests {
             step_execution: StepExecutionId(id),
             attempt,
             fingerprint: String::new(),
+            traceparent: None,
         }
     }
 

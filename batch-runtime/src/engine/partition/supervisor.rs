@@ -351,6 +351,7 @@ impl<'s, 'a> Supervisor<'s, 'a> {
     /// Adds partitions to those that are ready, and notes those that do not run.
     fn add_prepared(&mut self, prepared: Vec<(u32, Preparation)>) {
         let dialect = self.element.walk.shared.job.dialect;
+        let running = self.element.walk.shared.running;
         for (number, preparation) in prepared {
             match preparation {
                 Preparation::Settled(outcome, exit_status) => {
@@ -369,6 +370,7 @@ impl<'s, 'a> Supervisor<'s, 'a> {
                         attempt: 1,
                         fingerprint: dispatch
                             .map_or_else(String::new, |dispatch| dispatch.fingerprint.clone()),
+                        traceparent: running.events.traceparent().map(str::to_owned),
                     });
                 }
             }

@@ -271,7 +271,7 @@ mod tests {
     use super::super::Worker;
     use super::*;
     use crate::clock::SystemClock;
-    use crate::observer::{JobEvent, JobObserver, Observers};
+    use crate::observer::{JobEvent, JobObserver, JobTrace, Observers};
     use crate::parameters::JobParameters;
     use crate::repository::{ClaimRequest, Concurrency, JobRepository, Target, open};
     use crate::time_zone::TimeZone;
@@ -285,6 +285,7 @@ mod tests {
     fn claimed(repository: &dyn JobRepository) -> Lease {
         let request = ClaimRequest {
             launch: None,
+            traceparent: None,
             job_name: "job",
             target: Target::New,
             parameters: JobParameters::new(),
@@ -377,7 +378,7 @@ mod tests {
                 lease,
                 LEASE,
                 Instant::now(),
-                JobEvents::new(&observers, "job", &lease),
+                JobEvents::new(&observers, "job", &lease, JobTrace::default()),
             )
         };
         let (stopped, ended) = (running(), running());

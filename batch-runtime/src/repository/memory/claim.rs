@@ -98,7 +98,12 @@ impl MemoryRepository {
     }
 
     /// Inserts the execution and acquires the lease for it.
-    fn begin_execution(&self, tables: &mut Tables, request: &ClaimRequest<'_>, claimed: Claimed) -> Claim {
+    fn begin_execution(
+        &self,
+        tables: &mut Tables,
+        request: &ClaimRequest<'_>,
+        mut claimed: Claimed,
+    ) -> Claim {
         let now = self.now();
         let row = JobExecution {
             id: JobExecutionId(0),
@@ -114,6 +119,8 @@ impl MemoryRepository {
             version: 0,
             configuration_location: Some(request.location.to_owned()),
         };
+        let traceparent = request.traceparent.clone();
+        let previous_traceparent = std::mem::replace(&mut claimed.context.traceparent, traceparent);
         let context = Some(Context::State(claimed.context));
         let is_first = tables.newest(claimed.instance).is_none();
         let id = tables.insert_execution(row.clone(), claimed.parameters, context);
@@ -137,6 +144,7 @@ impl MemoryRepository {
             },
             taken_over: claimed.taken_over,
             is_first,
+            previous_traceparent,
         }
     }
 }
@@ -160,7 +168,7 @@ fn new_instance(tables: &mut Tables, request: &ClaimRequest<'_>) -> Claimed {
     }
 }
 
-/// Returns the state that the next execution of an instance begins with, if all that it resumes from can be read. An imported context
+/// Returns the state that the next execution of an instance begins with, with the trace context of the newest one, if all that it resumes from can be read. An imported context
 /// may be damaged.
 ///
 /// Spec: OP-35, REPO-69
@@ -186,6 +194,7 @@ fn readable_state(
     }
     Ok(JobState {
         other_entries: state.other_entries,
+        traceparent: state.traceparent,
         ..JobState::default()
     })
 }

@@ -91,6 +91,10 @@ impl JobStore for MemoryRepository {
         }
     }
 
+    fn traceparent(&self, execution: JobExecutionId) -> Result<Option<String>, RepositoryError> {
+        Ok(self.shared().job_state(execution)?.traceparent)
+    }
+
     fn kept_state(&self, instance: JobInstanceId) -> Result<KeptState, RepositoryError> {
         let tables = self.shared();
         let mut kept = KeptState::default();

@@ -157,6 +157,7 @@ impl Side {
                 Concurrency::One,
                 Concurrency::Queue,
             ]),
+            traceparent: None,
         });
         match claim {
             Ok(claim) => {
@@ -448,6 +449,7 @@ fn commits_of_different_steps_do_not_wait_for_each_other() {
         crash_limit: None,
         launch: None,
         concurrency: Concurrency::Any,
+        traceparent: None,
     });
     let lease = claim.unwrap().lease;
     let create = |name: &str| {

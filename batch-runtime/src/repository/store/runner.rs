@@ -50,6 +50,9 @@ pub(crate) trait JobStore: Send + Sync {
     /// Spec: RESTART-04
     fn restart_position(&self, execution: &JobExecution) -> Result<Option<RestartPosition>, RepositoryError>;
 
+    /// Returns the trace context that the execution has stored.
+    fn traceparent(&self, execution: JobExecutionId) -> Result<Option<String>, RepositoryError>;
+
     /// Returns the latest stored state of each parallel element of the instance, and the data of its latest job execution.
     fn kept_state(&self, instance: JobInstanceId) -> Result<KeptState, RepositoryError>;
 

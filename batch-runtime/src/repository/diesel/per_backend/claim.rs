@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use diesel::prelude::*;
 
-use super::contexts::{context_after, insert_job_context, job_state_in, step_state_of};
+use super::contexts::{insert_job_context, job_state_in, step_state_of};
 use super::executions::{execution_in, last_execution};
 use super::lease::{LeaseRow, lease_of};
 use super::parameters::insert_parameters;
@@ -163,6 +163,7 @@ impl Repository {
             taken_over: Vec::new(),
             // Reads the histories, of which nothing is known here.
             is_first: false,
+            previous_traceparent: None,
         }))
     }
 
@@ -196,7 +197,7 @@ impl Repository {
             }
             return Ok(Err(ClaimError::Repository(unreadable)));
         }
-        let id = self.insert_execution(connection, request, &claimed, earlier)?;
+        let (id, previous_traceparent) = self.insert_execution(connection, request, &claimed, earlier)?;
         let fence = self.take_lease(connection, instance, id, lease.as_ref(), crashes)?;
         self.enter_turn(connection, request.job_name, id, request.concurrency)?;
         if let Some(launch) = request.launch {
@@ -216,6 +217,7 @@ impl Repository {
             lease,
             taken_over,
             is_first: claimed.previous.is_none(),
+            previous_traceparent,
         }))
     }
 
@@ -233,14 +235,14 @@ impl Repository {
         rejection.map_or(Ok(()), |rejection| Err(TransactionError::Rejected(rejection)))
     }
 
-    /// Inserts the execution with its parameters and its context. Returns its id.
+    /// Inserts the execution with its parameters and its context. Returns its id, and the trace context of the execution before.
     fn insert_execution(
         &self,
         connection: &mut Connection,
         request: &ClaimRequest<'_>,
         claimed: &Claimed,
         earlier: &AllocatedIds,
-    ) -> ClaimWork<i64> {
+    ) -> ClaimWork<(i64, Option<String>)> {
         let id = Db::next_id(&self.pool, connection, Sequence::Execution)?;
         let now = self.now();
         earlier.execution.set(Some(id));
@@ -258,14 +260,16 @@ impl Repository {
             ))
             .execute(connection)?;
         insert_parameters(connection, id, &claimed.parameters)?;
-        let context = match &claimed.previous {
+        let previous = match &claimed.previous {
             Some(previous) => {
-                context_after(connection, previous.id.0).map_err(TransactionError::into_other)?
+                job_state_in(connection, previous.id.0).map_err(TransactionError::into_other)?
             }
-            None => JobState::default().for_next(&self.settings.format),
+            None => JobState::default(),
         };
+        // It keeps the entries of other programs, as they do themselves.
+        let context = previous.for_next(request.traceparent.as_deref(), &self.settings.format);
         insert_job_context(connection, id, &context)?;
-        Ok(id)
+        Ok((id, previous.traceparent))
     }
 
     /// Returns the rejection if the instance is running: run by the lease holder, regardless of the status column, or by a

@@ -129,13 +129,6 @@ pub(super) fn change_job_data(
     save_job_state(connection, execution, &state)
 }
 
-/// Returns the initial context of an execution that follows another one. It keeps the entries of other programs, as they do
-/// themselves.
-pub(super) fn context_after(connection: &mut Connection, execution: i64) -> Work<StoredContext> {
-    let state = job_state_in(connection, execution)?;
-    Ok(state.for_next(&connection.settings().format))
-}
-
 /// Writes the stored state of a job execution.
 pub(super) fn save_job_state(
     connection: &mut Connection,

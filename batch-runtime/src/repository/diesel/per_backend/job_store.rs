@@ -141,6 +141,12 @@ impl JobStore for Repository {
         })
     }
 
+    fn traceparent(&self, execution: JobExecutionId) -> Result<Option<String>, RepositoryError> {
+        self.pool.read("read the trace context", |connection| {
+            Ok(job_state_in(connection, execution.0)?.traceparent)
+        })
+    }
+
     fn kept_state(&self, instance: JobInstanceId) -> Result<KeptState, RepositoryError> {
         self.pool
             .read("read the state that the job has kept", |connection| {

@@ -23,6 +23,7 @@ fn request(launch: Option<LaunchId>) -> ClaimRequest<'static> {
     let parameters = JobParameters::new().with("day", "1");
     ClaimRequest {
         launch,
+        traceparent: None,
         job_name: "job",
         target: Target::Identified(parameters.job_key()),
         parameters,

@@ -64,6 +64,7 @@ pub(in crate::repository::diesel) fn claim(repository: &Repository) -> Result<Cl
 fn claim_as(repository: &Repository, target: Target, crash_limit: Option<u32>) -> Result<Claim, ClaimError> {
     repository.claim(&ClaimRequest {
         launch: None,
+        traceparent: None,
         job_name: "job",
         target,
         parameters: JobParameters::new().with("day", "1"),
