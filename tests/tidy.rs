@@ -20,7 +20,7 @@ const MAX_LINES: usize = 620;
 const MAX_FUNCTION_LINES: usize = 60;
 
 /// The sources of the library crates.
-const LIBRARIES: [&str; 7] = [
+const LIBRARIES: [&str; 8] = [
     "batch-macros/src",
     "batch-xml/src",
     "batch-runtime/src",
@@ -28,6 +28,7 @@ const LIBRARIES: [&str; 7] = [
     "batch-items/src",
     "batch-testing/src",
     "batch-nats/src",
+    "batch-otel/src",
 ];
 
 fn root() -> PathBuf {
@@ -113,6 +114,22 @@ fn each_library_is_named_in_one_place() {
         &["batch-cli/src/metrics.rs"],
         &["metrics_exporter_prometheus"],
     );
+    // batch-otel knows OpenTelemetry, and the command line knows batch-otel.
+    for folder in [
+        runtime,
+        cli,
+        "batch-items/src",
+        "batch-testing/src",
+        "batch-nats/src",
+    ] {
+        check_absent(folder, &[], &["opentelemetry"]);
+    }
+    check_absent(cli, &["batch-cli/src/telemetry.rs"], &["batch_otel"]);
+    check_absent(
+        "batch-otel/src",
+        &["batch-otel/src/transport.rs", "batch-otel/src/telemetry.rs"],
+        &["ureq"],
+    );
     check_absent(cli, &["batch-cli/src/progress/screen.rs"], &["rustix"]);
     check_absent(cli, &["batch-cli/src/settings/file.rs"], &["toml::"]);
     check_absent(cli, &["batch-cli/src/signals.rs"], &["signal_hook"]);
@@ -139,6 +156,7 @@ fn no_crate_names_the_private_module_of_another() {
         "batch-items",
         "batch-testing",
         "batch-nats",
+        "batch-otel",
         "examples",
         "benches",
         "tests",
@@ -164,7 +182,12 @@ fn the_command_line_depends_on_the_runtime_only() {
 /// The items and the test kit use the annotations and the public API, as any library would.
 #[test]
 fn the_libraries_depend_on_the_public_runtime_only() {
-    for folder in ["batch-items/src", "batch-testing/src", "batch-nats/src"] {
+    for folder in [
+        "batch-items/src",
+        "batch-testing/src",
+        "batch-nats/src",
+        "batch-otel/src",
+    ] {
         check_absent(folder, &[], &["batch_xml::", "batch_macros", "inventory"]);
     }
 }
@@ -267,6 +290,7 @@ fn files_are_short_and_have_a_header() {
         "batch-testing/src",
         "batch-testing/tests",
         "batch-nats/src",
+        "batch-otel/src",
         "examples",
         "fuzz/src",
         "fuzz/fuzz_targets",
@@ -299,6 +323,7 @@ fn no_marker_of_unfinished_work() {
         "batch-items",
         "batch-testing",
         "batch-nats",
+        "batch-otel",
     ];
     for folder in crates.iter().chain(&["examples"]) {
         check_absent(folder, &[], &words);

@@ -33,10 +33,14 @@ pub(crate) fn record_by(operator: &JobOperator) {
     *OPERATOR.lock().unwrap_or_else(PoisonError::into_inner) = Some(operator.clone());
 }
 
-/// Lets the process exit, and drops the operator: its runtime removes its lock file when it ends.
+/// Lets the process exit, when the observers have received the last events, and drops the operator: its runtime removes its lock file when
+/// it ends.
 pub(crate) fn disarm() {
     IS_ARMED.store(false, Ordering::SeqCst);
-    *OPERATOR.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    let operator = OPERATOR.lock().unwrap_or_else(PoisonError::into_inner).take();
+    if let Some(operator) = operator {
+        operator.flush_observers();
+    }
 }
 
 /// Called by `exit`, on the thread that called it.

@@ -21,7 +21,8 @@
 //! resumes the job from its last checkpoint. The same applies to an artifact that calls `exit`, whose code is replaced by 1.
 //!
 //! The crate uses nothing but the public API of `batch-runtime`. Its features name the databases that a repository can be on:
-//! `sqlite` (default), `postgres`, `mysql`, `bundled-postgres`, `bundled-mysql`.
+//! `sqlite` (default), `postgres`, `mysql`, `bundled-postgres`, `bundled-mysql`. With `nats` it carries partitions by NATS, and with
+//! `otlp` it sends traces, metrics and logs to OpenTelemetry.
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod commands;
@@ -43,6 +44,7 @@ mod session;
 mod settings;
 mod signals;
 mod tables;
+mod telemetry;
 
 use std::process::ExitCode;
 
@@ -55,6 +57,7 @@ use crate::options::Arguments;
 use crate::print::errln;
 use crate::session::{Session, USAGE};
 use crate::settings::{Origin, Setting, Settings, Source};
+use crate::telemetry::Telemetry;
 
 /// Runs the command line with its defaults: jobs in the current directory, repository `sqlite://batch.db`.
 pub fn main() -> ExitCode {
@@ -152,10 +155,16 @@ impl Cli {
         let file = arguments.options.config.clone();
         settings::warn_of_misspelt_variables();
         let settings = Settings::load(arguments.options.into_source(), file.as_deref(), self.defaults)?;
-        logging::start(&settings);
+        let telemetry = match arguments.command.runs_jobs() {
+            true => Telemetry::start(),
+            false => Telemetry::default(),
+        };
+        logging::start(&settings, &telemetry);
         record_panic_locations();
-        arguments
-            .command
-            .run(&Session::new(settings, self.runtime, options::command))
+        let session = Session::new(settings, self.runtime, telemetry.clone(), options::command);
+        let outcome = arguments.command.run(&session);
+        exit_guard::disarm();
+        telemetry.end();
+        outcome
     }
 }

@@ -1,20 +1,44 @@
-//! The log, on the standard error.
+//! The log, on the standard error, and over OTLP if that is configured.
 
 use std::io::{IsTerminal, stderr};
 
+use tracing::Subscriber;
+use tracing_subscriber::registry::LookupSpan;
+use tracing_subscriber::util::{SubscriberInitExt, TryInitError};
+
 use crate::settings::{LogFormat, Settings};
+use crate::telemetry::Telemetry;
 
 /// Installs the logger that the settings configure, unless the program has installed another one before.
-pub(crate) fn start(settings: &Settings) {
+pub(crate) fn start(settings: &Settings, telemetry: &Telemetry) {
     let log = tracing_subscriber::fmt()
         .with_max_level(settings.log)
         .with_writer(stderr);
     let _ = match settings.log_format {
-        LogFormat::Text => log
-            .with_ansi(stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none())
-            .without_time()
-            .with_target(false)
-            .try_init(),
-        LogFormat::Json => log.json().flatten_event(true).try_init(),
+        LogFormat::Text => {
+            let is_colored = stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
+            let log = log.with_ansi(is_colored).without_time().with_target(false);
+            install(log.finish(), telemetry)
+        }
+        LogFormat::Json => install(log.json().flatten_event(true).finish(), telemetry),
     };
+}
+
+#[cfg(feature = "otlp")]
+fn install<S>(log: S, telemetry: &Telemetry) -> Result<(), TryInitError>
+where
+    S: Subscriber + Send + Sync + for<'s> LookupSpan<'s>,
+{
+    use tracing_subscriber::layer::SubscriberExt;
+
+    let layer = telemetry.otlp.as_ref().and_then(|otlp| otlp.log_layer());
+    log.with(layer).try_init()
+}
+
+#[cfg(not(feature = "otlp"))]
+fn install<S>(log: S, _: &Telemetry) -> Result<(), TryInitError>
+where
+    S: Subscriber + Send + Sync + for<'s> LookupSpan<'s>,
+{
+    log.try_init()
 }

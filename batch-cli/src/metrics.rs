@@ -15,6 +15,7 @@ use serde_json::json;
 
 use crate::error::CliError;
 use crate::print::errln;
+use crate::telemetry::Telemetry;
 
 /// The time limit of a client to send its request, and to read the response.
 const TIMEOUT: Duration = Duration::from_secs(5);
@@ -38,12 +39,18 @@ impl FromStr for Address {
     }
 }
 
-/// Starts the metrics endpoint if an address is configured. Port 0 picks a free port, which is printed.
-pub(crate) fn serve(address: Option<Address>, health: &Health) -> Result<(), CliError> {
+/// Starts the metrics endpoint if an address is configured. Port 0 picks a free port, which is printed. The metrics go to `telemetry`, too.
+pub(crate) fn serve(
+    address: Option<Address>,
+    health: &Health,
+    telemetry: &Telemetry,
+) -> Result<(), CliError> {
     let Some(Address(address)) = address else {
+        record_without_endpoint(telemetry);
         return Ok(());
     };
-    let at = start(address, health.clone()).map_err(|source| CliError::Metrics { address, source })?;
+    let at =
+        start(address, health.clone(), telemetry).map_err(|source| CliError::Metrics { address, source })?;
     errln!("metrics at http://{at}/metrics");
     Ok(())
 }
@@ -84,10 +91,47 @@ enum Probe {
     Alive,
 }
 
-fn start(address: SocketAddr, health: Health) -> Result<SocketAddr, Box<dyn Error + Send + Sync>> {
+#[cfg(feature = "otlp")]
+fn record_without_endpoint(telemetry: &Telemetry) {
+    let installed = telemetry.otlp.as_ref().map(|otlp| otlp.install_metrics());
+    if let Some(Err(error)) = installed {
+        tracing::warn!("cannot send metrics: {error}");
+    }
+}
+
+#[cfg(feature = "otlp")]
+fn install(
+    endpoint: PrometheusBuilder,
+    telemetry: &Telemetry,
+) -> Result<PrometheusHandle, Box<dyn Error + Send + Sync>> {
+    let Some(otlp) = &telemetry.otlp else {
+        return Ok(endpoint.install_recorder()?);
+    };
+    let recorder = endpoint.build_recorder();
+    let handle = recorder.handle();
+    otlp.install_metrics_with(recorder)?;
+    Ok(handle)
+}
+
+#[cfg(not(feature = "otlp"))]
+fn record_without_endpoint(_: &Telemetry) {}
+
+#[cfg(not(feature = "otlp"))]
+fn install(
+    endpoint: PrometheusBuilder,
+    _: &Telemetry,
+) -> Result<PrometheusHandle, Box<dyn Error + Send + Sync>> {
+    Ok(endpoint.install_recorder()?)
+}
+
+fn start(
+    address: SocketAddr,
+    health: Health,
+    telemetry: &Telemetry,
+) -> Result<SocketAddr, Box<dyn Error + Send + Sync>> {
     let listener = TcpListener::bind(address)?;
     let at = listener.local_addr()?;
-    let handle = PrometheusBuilder::new().install_recorder()?;
+    let handle = install(PrometheusBuilder::new(), telemetry)?;
     let upkeep = handle.clone();
     spawn("batch-metrics", move || {
         respond_to_all(&listener, &handle, &health)

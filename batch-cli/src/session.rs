@@ -14,6 +14,7 @@ use crate::metrics::Health;
 use crate::print::errln;
 use crate::settings::{Origin, Setting, Settings};
 use crate::signals::Shutdown;
+use crate::telemetry::Telemetry;
 use crate::{exit_guard, metrics};
 
 const IN_MEMORY: &str = "memory:";
@@ -35,6 +36,7 @@ pub(crate) fn exit_code(succeeded: bool) -> ExitCode {
 pub(crate) struct Session {
     pub(crate) settings: Settings,
     runtime: BatchRuntimeBuilder,
+    telemetry: Telemetry,
     /// The same, once it is connected to the server that carries partitions.
     connected: OnceCell<BatchRuntimeBuilder>,
     arguments: fn() -> clap::Command,
@@ -45,9 +47,11 @@ impl Session {
     pub(crate) fn new(
         settings: Settings,
         runtime: BatchRuntimeBuilder,
+        telemetry: Telemetry,
         arguments: fn() -> clap::Command,
     ) -> Self {
-        let mut runtime = runtime
+        let mut runtime = telemetry
+            .observe(runtime)
             .repository(settings.repository.as_str())
             .repository_time_zone(settings.repository_time_zone.clone())
             .stop_timeout(settings.stop_timeout)
@@ -76,6 +80,7 @@ impl Session {
         Self {
             settings,
             runtime,
+            telemetry,
             connected: OnceCell::new(),
             arguments,
         }
@@ -156,7 +161,7 @@ impl Session {
     /// As `listen`, with the health of the process.
     pub(crate) fn listen_as(&self, health: &Health) -> Result<Shutdown, CliError> {
         self.connect_dispatch()?;
-        metrics::serve(self.settings.metrics_port, health)?;
+        metrics::serve(self.settings.metrics_port, health, &self.telemetry)?;
         exit_guard::arm();
         Ok(Shutdown::listen(self.settings.shutdown_timeout))
     }

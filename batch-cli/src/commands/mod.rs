@@ -78,6 +78,16 @@ commands! {
     New(new::New),
 }
 
+impl Command {
+    /// Returns whether the command runs jobs or partitions.
+    pub(crate) fn runs_jobs(&self) -> bool {
+        matches!(
+            self,
+            Self::Start(_) | Self::Launch(_) | Self::Restart(_) | Self::Recover(_) | Self::Worker(_)
+        )
+    }
+}
+
 fn execution_id(text: &str) -> Result<JobExecutionId, &'static str> {
     let id = text.parse();
     id.map_err(|_| "not the id of an execution; expected a number, as `executions` lists them")
