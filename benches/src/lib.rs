@@ -7,7 +7,8 @@ pub mod person;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-use batch_runtime::{BatchRuntime, BatchStatus};
+use batch_runtime::observer::JobObserver;
+use batch_runtime::{BatchRuntime, BatchRuntimeBuilder, BatchStatus};
 
 /// A program that does its work once and returns the time it took.
 pub type Program<'a> = (&'static str, Box<dyn FnMut() -> Duration + 'a>);
@@ -78,14 +79,35 @@ pub fn run_job(job: &str, repository: &str, parameters: &[(&str, &str)]) -> Dura
     WORKED.lock().unwrap().take().unwrap()
 }
 
+/// As `run_job`, with an observer.
+pub fn run_observed_job(
+    job: &str,
+    repository: &str,
+    parameters: &[(&str, &str)],
+    observer: impl JobObserver + 'static,
+) -> Duration {
+    run_by(
+        BatchRuntime::builder().observer(observer),
+        job,
+        repository,
+        parameters,
+    );
+    WORKED.lock().unwrap().take().unwrap()
+}
+
 /// Runs a job and returns the time from its start to its end.
 pub fn run_whole_job(job: &str, repository: &str, parameters: &[(&str, &str)]) -> Duration {
+    run_by(BatchRuntime::builder(), job, repository, parameters)
+}
+
+fn run_by(
+    builder: BatchRuntimeBuilder,
+    job: &str,
+    repository: &str,
+    parameters: &[(&str, &str)],
+) -> Duration {
     let jobs = concat!(env!("CARGO_MANIFEST_DIR"), "/jobs");
-    let runtime = BatchRuntime::builder()
-        .repository(repository)
-        .job_path(jobs)
-        .build()
-        .unwrap();
+    let runtime = builder.repository(repository).job_path(jobs).build().unwrap();
     let operator = runtime.job_operator();
     let begin = Instant::now();
     let execution = operator.start(
