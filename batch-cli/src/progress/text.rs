@@ -282,7 +282,13 @@ mod tests {
     }
 
     fn shown(steps: Vec<StepProgress>) -> Vec<(String, Progress)> {
-        vec![(String::new(), Progress { steps })]
+        vec![(
+            String::new(),
+            Progress {
+                steps,
+                waits_for: None,
+            },
+        )]
     }
 
     fn plain(lines: &[String]) -> Vec<String> {

@@ -316,6 +316,24 @@ impl ChunkRunner<'_> {
             interval.state.skips = Some(skips);
         }
         self.ask_algorithm("end_checkpoint", CheckpointAlgorithm::end_checkpoint)?;
+        self.commit(interval, counters)?;
+        let results = interval.flushed + interval.next + interval.dropped.len();
+        self.budget
+            .committed(interval.reads + interval.read_skips, results);
+        self.skips_by_class = std::mem::take(&mut interval.skips_by_class);
+        env.context.set_counters(counters);
+        env.context.heartbeat();
+        env.events.emit(JobEventKind::ChunkCommitted {
+            before,
+            counters,
+            elapsed: begin.elapsed(),
+        });
+        Ok(())
+    }
+
+    /// Commits the data with the counters and the checkpoints, and renews the lease when it is time.
+    fn commit(&self, interval: &mut Interval<'_, '_>, counters: StepCounters) -> Result<(), RepositoryError> {
+        let env = self.env;
         let renewal = env
             .running
             .renewal_due()
@@ -334,17 +352,6 @@ impl ChunkRunner<'_> {
         if let Some((asked, _)) = renewal {
             env.running.renewed(asked);
         }
-        let results = interval.flushed + interval.next + interval.dropped.len();
-        self.budget
-            .committed(interval.reads + interval.read_skips, results);
-        self.skips_by_class = std::mem::take(&mut interval.skips_by_class);
-        env.context.set_counters(counters);
-        env.context.heartbeat();
-        env.events.emit(JobEventKind::ChunkCommitted {
-            before,
-            counters,
-            elapsed: begin.elapsed(),
-        });
         Ok(())
     }
 
