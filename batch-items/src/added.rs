@@ -1,5 +1,7 @@
 //! Records with added fields: a serde deserializer.
 
+use std::marker::PhantomData;
+
 use serde::de::{self, Deserialize, DeserializeSeed, Deserializer, IntoDeserializer, MapAccess, Visitor};
 use serde::forward_to_deserialize_any;
 
@@ -153,8 +155,7 @@ impl<'de, A: MapAccess<'de>> MapAccess<'de> for Object<'_, A> {
 
     fn next_value_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<S::Value, A::Error> {
         match self.value.take() {
-            Some(AddedValue::Text(text)) => seed.deserialize(text.into_deserializer()),
-            Some(AddedValue::Number(number)) => seed.deserialize(number.into_deserializer()),
+            Some(value) => seed.deserialize(AddedDeserializer(value, PhantomData)),
             None => self.inner.next_value_seed(seed),
         }
     }
@@ -170,6 +171,45 @@ impl<A> Object<'_, A> {
         };
         self.value = Some(added.value);
         seed.deserialize(added.name.into_deserializer()).map(Some)
+    }
+}
+
+/// A deserializer of an added value, which may be an option or a newtype.
+struct AddedDeserializer<'a, E>(AddedValue<'a>, PhantomData<E>);
+
+impl<'de, E: de::Error> Deserializer<'de> for AddedDeserializer<'_, E> {
+    type Error = E;
+
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, E> {
+        match self.0 {
+            AddedValue::Text(text) => visitor.visit_str(text),
+            AddedValue::Number(number) => visitor.visit_u64(number),
+        }
+    }
+
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, E> {
+        visitor.visit_some(self)
+    }
+
+    fn deserialize_newtype_struct<V: Visitor<'de>>(self, _: &'static str, visitor: V) -> Result<V::Value, E> {
+        visitor.visit_newtype_struct(self)
+    }
+
+    fn deserialize_enum<V: Visitor<'de>>(
+        self,
+        name: &'static str,
+        variants: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, E> {
+        match self.0 {
+            AddedValue::Text(text) => text.into_deserializer().deserialize_enum(name, variants, visitor),
+            AddedValue::Number(_) => self.deserialize_any(visitor),
+        }
+    }
+
+    forward_to_deserialize_any! {
+        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf unit unit_struct
+        seq tuple tuple_struct map struct identifier ignored_any
     }
 }
 

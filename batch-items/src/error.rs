@@ -17,6 +17,8 @@ use encoding_rs::{Encoding, UTF_8};
 )]
 pub struct RecordError {
     resource: String,
+    /// What `line` counts, if not lines.
+    unit: Option<&'static str>,
     line: u64,
     column: Option<usize>,
     cell: Option<String>,
@@ -45,6 +47,7 @@ impl RecordError {
     ) -> Self {
         Self {
             resource: resource.into(),
+            unit: None,
             line,
             column: None,
             cell: None,
@@ -52,6 +55,22 @@ impl RecordError {
             raw: Vec::new(),
             encoding: UTF_8,
             cause: cause.into(),
+        }
+    }
+
+    /// `number` is that of a message of a queue, which counts in `unit`.
+    #[cfg(any(feature = "kafka", feature = "nats"))]
+    pub(crate) fn of_message(
+        resource: String,
+        unit: &'static str,
+        number: u64,
+        cause: Box<dyn Error + Send + Sync>,
+        raw: &[u8],
+    ) -> Self {
+        Self {
+            unit: Some(unit),
+            raw: raw.to_vec(),
+            ..Self::new(resource, number, cause)
         }
     }
 
@@ -79,12 +98,13 @@ impl RecordError {
         self
     }
 
-    /// Returns the file, or the query.
+    /// Returns the file, the query, or the place of a message.
     pub fn resource(&self) -> &str {
         &self.resource
     }
 
-    /// Returns the line at which the record starts, from 1; of a query, a sheet and a Parquet file, the row.
+    /// Returns the line at which the record starts, from 1; of a query, a sheet and a Parquet file, the row; of a
+    /// message, its offset in Kafka or its sequence in a stream of NATS.
     pub fn line(&self) -> u64 {
         self.line
     }
@@ -116,7 +136,10 @@ impl RecordError {
 
 impl fmt::Display for RecordError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}", self.resource, self.line)?;
+        match self.unit {
+            None => write!(f, "{}:{}", self.resource, self.line)?,
+            Some(unit) => write!(f, "{}, {unit} {}", self.resource, self.line)?,
+        }
         if let Some(column) = self.column {
             write!(f, ":{column}")?;
         }

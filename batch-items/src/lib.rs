@@ -59,6 +59,8 @@
 //! | `sqlite` (default), `postgres`, `mysql` | the databases, as of `batch-runtime` |
 //! | `object-store` | files in S3, Google Cloud Storage and Azure, and input from HTTP, by [`object_store`](https://docs.rs/object_store) |
 //! | `parquet` | `ParquetItemReader`, `ParquetItemWriter`, `ArrowItemReader` |
+//! | `kafka` | `KafkaItemReader`, `KafkaItemWriter`, `kafkaPartitions`, `kafkaRecordReader`, `recordKafkaWriter` |
+//! | `nats` | `NatsItemReader`, `NatsItemWriter`, `natsRecordReader`, `recordNatsWriter`, for streams of NATS JetStream |
 //! | `xlsx` | `XlsxItemReader` |
 //! | `zstd` | compression by zstd, of files and in Parquet files |
 //!
@@ -75,6 +77,7 @@ mod bind;
 mod choices;
 pub mod compose;
 mod delimited;
+mod duration;
 mod error;
 pub mod file;
 mod json;
@@ -84,6 +87,8 @@ mod nearest;
 mod parquet;
 mod partitions;
 pub mod query;
+#[cfg(any(feature = "kafka", feature = "nats"))]
+pub mod queue;
 pub mod record;
 pub mod registered;
 mod rejects;
@@ -108,6 +113,10 @@ pub use lines::{
 };
 pub use partitions::{FilePartitions, KeyRangePartitions};
 pub use query::QueryItemReader;
+#[cfg(feature = "kafka")]
+pub use queue::{KafkaItemReader, KafkaItemWriter, KafkaPartitions};
+#[cfg(feature = "nats")]
+pub use queue::{NatsItemReader, NatsItemWriter};
 pub use record::{Record, Value};
 pub use rejects::{
     IfRejectsExist, RecordGroupRejectListener, RecordRejectListener, RejectFormat, RejectListener,

@@ -18,7 +18,6 @@
 
 mod cancel;
 mod command;
-mod duration;
 mod files;
 #[cfg(feature = "http")]
 mod http;

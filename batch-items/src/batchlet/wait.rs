@@ -9,9 +9,9 @@ use std::time::{self, Instant, SystemTime};
 use batch_runtime::prelude::*;
 
 use super::cancel::{Cancel, STOPPED};
-use super::duration::Duration;
 use super::pattern::FilePattern;
 use crate::choices::choices;
+use crate::duration::Duration;
 use crate::error::ResourceError;
 
 /// The shortest interval of checks.

@@ -1,12 +1,14 @@
-//! Private servers for the tests, databases and an object store: started from the Debian packages in a temporary folder, and ended with the
-//! process that started them, however that ends.
+//! Private servers for the tests, databases, an object store and queues: started in a temporary folder, from the Debian packages or, Kafka,
+//! from what Maven fetches; and ended with the process that started them, however that ends.
 //!
 //! A database is reached by a socket in its folder, which avoids conflicts over ports.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 
+mod kafka;
 mod nats;
 mod objects;
 
+pub use kafka::{KAFKA_PASSWORD, KafkaServer};
 pub use nats::NatsServer;
 pub use objects::{ACCESS_KEY, ObjectServer, SECRET_KEY};
 

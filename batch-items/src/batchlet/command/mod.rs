@@ -24,7 +24,7 @@ use self::exit_codes::ExitCodes;
 use self::output::{Output, Stream};
 use self::words::{Environment, Words};
 use super::cancel::{Cancel, STOPPED};
-use super::duration::Duration;
+use crate::duration::Duration;
 use crate::error::ResourceError;
 
 /// Runs a program and waits for its end. In Job XML: `systemCommand`.

@@ -19,8 +19,8 @@ use ureq::tls::{RootCerts, TlsConfig};
 use self::request::{AllowedMethod, Body, Request, Url};
 use self::retry::{Failure, Limits, Retry, random};
 use super::cancel::{Cancel, STOPPED};
-use super::duration::Duration;
 use super::publish::publish;
+use crate::duration::Duration;
 use crate::error::ResourceError;
 
 /// The longest time to resolve a name and to connect, which a stop does not interrupt.

@@ -1,0 +1,66 @@
+//! Waiting for a broker, in a step that may be stopped meanwhile.
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+use batch_runtime::BatchStatus;
+use batch_runtime::prelude::*;
+
+/// The time after which a wait checks whether the step should stop.
+pub(super) const POLL: Duration = Duration::from_millis(200);
+
+/// The contexts of a step that waits.
+#[derive(BatchArtifact)]
+pub(crate) struct Waiting {
+    #[batch_context]
+    pub(super) job: JobContext,
+    #[batch_context]
+    pub(super) step: StepContext,
+}
+
+impl Waiting {
+    /// Reports that the step is alive, and returns whether it should stop.
+    pub(super) fn is_stopping(&self) -> bool {
+        self.step.heartbeat();
+        let stopping = BatchStatus::Stopping;
+        self.job.batch_status() == stopping || self.step.batch_status() == stopping
+    }
+
+    /// Waits for `time`. Returns true, soon, if the step should stop.
+    pub(super) fn pause(&self, time: Duration) -> bool {
+        let end = Instant::now() + time;
+        loop {
+            let left = end.saturating_duration_since(Instant::now());
+            if self.is_stopping() || left.is_zero() {
+                return self.is_stopping();
+            }
+            thread::sleep(left.min(POLL));
+        }
+    }
+}
+
+/// The pauses between attempts to reach a broker.
+pub(super) struct Attempts {
+    deadline: Instant,
+    pause: Duration,
+}
+
+impl Attempts {
+    const FIRST_PAUSE: Duration = Duration::from_millis(50);
+    const LONGEST_PAUSE: Duration = Duration::from_secs(1);
+
+    /// Allows attempts for `time`.
+    pub(super) fn new(time: Duration) -> Self {
+        Self {
+            deadline: Instant::now() + time,
+            pause: Self::FIRST_PAUSE,
+        }
+    }
+
+    /// Returns the pause before the next attempt; `None` if the time is over.
+    pub(super) fn next(&mut self) -> Option<Duration> {
+        let pause = self.pause;
+        self.pause = (pause * 2).min(Self::LONGEST_PAUSE);
+        (Instant::now() + pause < self.deadline).then_some(pause)
+    }
+}
