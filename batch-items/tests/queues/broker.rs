@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
+use async_nats::ConnectOptions;
 use async_nats::jetstream::{self, Context, stream};
 use batch_test_servers::{KafkaServer, NatsServer};
 
@@ -152,7 +153,6 @@ impl Queue {
                     .collect();
                 let mut words = vec!["send", &self.name, "none"];
                 words.extend(messages.iter().map(String::as_str));
-                // A test that has the broker alone sends before.
                 kafka().client(&words);
             }
             Kind::Nats => self.publish(
@@ -179,13 +179,10 @@ impl Queue {
         });
     }
 
-    /// Returns the items in the queue, by their numbers, with their headers as `source`.
+    /// Returns the items in the queue, by their numbers.
     pub(crate) fn stored(&self) -> Vec<Item> {
         let mut items: Vec<Item> = match self.kind {
-            Kind::Kafka => {
-                let lines = kafka().client(&["read", &self.name]);
-                lines.iter().map(|line| self.of_line(line)).collect()
-            }
+            Kind::Kafka => return self.stored_on(&kafka()),
             Kind::Nats => on_nats(&self.address, async |jetstream| {
                 let stream = jetstream.get_stream(&self.name).await.unwrap();
                 let mut items = Vec::new();
@@ -200,9 +197,13 @@ impl Queue {
         items
     }
 
-    fn of_line(&self, line: &str) -> Item {
-        let value = line.split('\t').nth(2).unwrap();
-        serde_json::from_str(value).unwrap()
+    /// The same on a broker of Kafka that the caller has locked.
+    pub(crate) fn stored_on(&self, server: &KafkaServer) -> Vec<Item> {
+        let lines = server.client(&["read", &self.name]);
+        let values = lines.iter().map(|line| line.split('\t').nth(2).unwrap());
+        let mut items: Vec<Item> = values.map(|value| serde_json::from_str(value).unwrap()).collect();
+        items.sort();
+        items
     }
 }
 
@@ -213,7 +214,14 @@ pub(crate) fn on_nats<T>(address: &str, act: impl AsyncFnOnce(Context) -> T) -> 
         .build()
         .unwrap();
     runtime.block_on(async {
-        let client = async_nats::connect(address).await.unwrap();
+        let (user, server) = address
+            .rsplit_once('@')
+            .map_or((None, address), |(user, host)| (Some(user), host));
+        let options = match user.and_then(|user| user.strip_prefix("nats://")?.split_once(':')) {
+            Some((user, password)) => ConnectOptions::with_user_and_password(user.into(), password.into()),
+            None => ConnectOptions::new(),
+        };
+        let client = options.connect(server).await.unwrap();
         act(jetstream::new(client)).await
     })
 }

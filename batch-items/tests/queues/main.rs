@@ -72,6 +72,26 @@ impl Pass {
     }
 }
 
+/// Fails before the commit of this number, when the items of its chunk are written.
+#[derive(BatchArtifact)]
+struct FailingCommit {
+    #[batch_property(name = "fail.commit", value = "0")]
+    fail_commit: u64,
+    chunks: u64,
+}
+
+#[chunk_listener("FailingCommit")]
+impl FailingCommit {
+    #[after_chunk]
+    fn after(&mut self) -> Result<(), BatchError> {
+        self.chunks += 1;
+        match self.chunks == self.fail_commit {
+            true => Err(BatchError::msg("the commit fails")),
+            false => Ok(()),
+        }
+    }
+}
+
 /// Makes the items 1 to `items`, of which one may be larger than a broker accepts.
 #[derive(BatchArtifact)]
 struct Items {

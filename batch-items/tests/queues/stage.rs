@@ -52,7 +52,7 @@ pub(crate) struct Step<'s> {
 }
 
 impl Step<'_> {
-    fn xml(&self) -> String {
+    pub(crate) fn xml(&self) -> String {
         let (reader, of_reader) = &self.reader;
         let (writer, of_writer) = &self.writer;
         format!(

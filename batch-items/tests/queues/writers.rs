@@ -24,6 +24,41 @@ fn a_restart_writes_the_rest() {
     }
 }
 
+/// A process that dies between the flush and the commit is like a commit that fails: the messages of the chunk are written again, and
+/// only a stream with ids stores them once.
+///
+/// Spec: QUEUE-08, QUEUE-10
+#[test]
+fn a_chunk_that_is_rolled_back_is_written_again() {
+    for (kind, further, twice) in [
+        (Kind::Kafka, &[][..], true),
+        (Kind::Kafka, &[("key", "{id}")], true),
+        (Kind::Nats, &[], true),
+        (Kind::Nats, &[("message.id", "position")], false),
+        (Kind::Nats, &[("message.id", "item {id}")], false),
+    ] {
+        let queue = Queue::new(kind);
+        let step = Step {
+            reader: ("Items", vec![("items", "50".to_owned())]),
+            writer: queue.writer(further),
+            attributes: "commit-interval=\"7\"",
+            children: "",
+        };
+        let listener = "<listeners><listener ref=\"FailingCommit\"><properties><property name=\"fail.commit\" value=\"0\"/></properties>\
+                        </listener></listeners><chunk";
+        let stage = Stage::of(&step.xml().replacen("<chunk", listener, 1));
+        let failed = stage.start([("fail.commit", "3")]).failed(&["the commit fails"]);
+        assert_eq!(queue.stored(), items(1..=21), "the messages were flushed");
+        stage.restart(&failed, [("fail.commit", "0")]).completed();
+        let mut expected = items(1..=50);
+        if twice {
+            expected.extend(items(15..=21));
+            expected.sort();
+        }
+        assert_eq!(queue.stored(), expected, "{kind:?} {further:?}");
+    }
+}
+
 /// A message that is too large for the broker is skipped alone; those of its chunk are written again in the search for it.
 ///
 /// Spec: QUEUE-08

@@ -1,6 +1,7 @@
 //! The brokers of a cluster, as the clients of one topic see them.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use kafka_protocol::ResponseError;
 use kafka_protocol::messages::list_offsets_request::{ListOffsetsPartition, ListOffsetsTopic};
@@ -16,6 +17,8 @@ use crate::nearest::did_you_mean;
 
 /// Reads only messages of transactions that have committed.
 pub(super) const READ_COMMITTED: i8 = 1;
+/// The time after which all brokers know a new topic.
+const KNOWN_EVERYWHERE: Duration = Duration::from_secs(5);
 /// A client that is no broker.
 pub(super) const NO_REPLICA: i32 = -1;
 
@@ -50,12 +53,20 @@ impl Cluster {
             leaders: BTreeMap::new(),
             connections: BTreeMap::new(),
         };
-        let (found, metadata) = cluster.ask_metadata(waiting)?;
-        if !found {
-            return Err(cluster.unknown_topic(waiting));
+        let mut attempts = Attempts::new(KNOWN_EVERYWHERE);
+        loop {
+            let (found, metadata) = cluster.ask_metadata(waiting)?;
+            if found {
+                cluster.update(metadata)?;
+                return Ok(cluster);
+            }
+            let (is_listed, fault) = cluster.unknown_topic(waiting);
+            match attempts.next().filter(|_| is_listed) {
+                Some(pause) if !waiting.pause(pause) => {}
+                Some(_) => return Err(Fault::Stopped),
+                None => return Err(fault),
+            }
         }
-        cluster.update(metadata)?;
-        Ok(cluster)
     }
 
     pub(super) fn topic(&self) -> &TopicName {
@@ -179,8 +190,8 @@ impl Cluster {
         Ok(())
     }
 
-    /// Explains that the topic does not exist.
-    fn unknown_topic(&mut self, waiting: &Waiting) -> Fault {
+    /// Explains that the topic does not exist. Returns also whether it is listed: then it was created a moment ago.
+    fn unknown_topic(&mut self, waiting: &Waiting) -> (bool, Fault) {
         let topic = self.topic.as_str().to_owned();
         let others = self
             .ask_any(None, waiting)
@@ -190,10 +201,11 @@ impl Cluster {
         let names: Vec<_> = names
             .filter_map(|other| Some(other.name.as_ref()?.as_str()))
             .collect();
-        Fault::Lasting(format!(
+        let fault = Fault::Lasting(format!(
             "there is no topic `{topic}`{}; create it, or permit this user to describe it",
             did_you_mean(&topic, names.iter().copied())
-        ))
+        ));
+        (names.contains(&topic.as_str()), fault)
     }
 
     /// Returns the leader of each partition.

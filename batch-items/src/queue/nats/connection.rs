@@ -1,13 +1,15 @@
 //! The server, and the thread that the client runs on.
 
-use std::future::Future;
+use std::future::{Future, ready};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time;
 
 use async_nats::connection::State;
 use async_nats::jetstream::{self, Context};
-use async_nats::{Client, ConnectErrorKind, ConnectOptions, ServerAddr};
+use async_nats::{Client, ConnectErrorKind, ConnectOptions, Event, ServerAddr};
 use batch_runtime::BatchArtifact;
 use tokio::runtime::Runtime;
 
@@ -32,7 +34,7 @@ pub(super) const TIMEOUT: time::Duration = time::Duration::from_secs(5);
 /// | `tls.certificate`, `tls.key` | none | files in PEM with the certificate and the key of this client |
 /// | `timeout` | `30s` | the time for which a request is tried again when the server cannot be reached |
 ///
-/// A message shows none of the secrets, nor the user and password of a URL.
+/// A message shows none of the secrets.
 #[derive(BatchArtifact)]
 pub struct NatsConnection {
     #[batch_property(name = "servers")]
@@ -77,6 +79,12 @@ impl FromStr for Servers {
                 return Err(expected());
             }
             let address: ServerAddr = server.parse().map_err(|_| expected())?;
+            if address.has_user_pass() {
+                return Err(
+                    "a URL of `servers` has a user; set the properties `user` and `password`, or `token`"
+                        .to_owned(),
+                );
+            }
             match address.host().is_empty() {
                 true => Err(expected()),
                 false => Ok(address),
@@ -92,12 +100,24 @@ pub(super) struct Server {
     client: Client,
     pub(super) jetstream: Context,
     timeout: time::Duration,
+    /// The number of connections that were lost.
+    lost: Arc<AtomicU64>,
 }
 
 impl NatsConnection {
     /// Connects to a server.
     pub(super) fn connect(&self) -> Result<Server, Fault> {
-        let options = self.options().map_err(Fault::Lasting)?;
+        let lost = Arc::new(AtomicU64::new(0));
+        let counting = Arc::clone(&lost);
+        let options = self
+            .options()
+            .map_err(Fault::Lasting)?
+            .event_callback(move |event| {
+                if matches!(event, Event::Disconnected) {
+                    counting.fetch_add(1, Ordering::Relaxed);
+                }
+                ready(())
+            });
         let mut threads = tokio::runtime::Builder::new_multi_thread();
         threads
             .worker_threads(1)
@@ -119,6 +139,7 @@ impl NatsConnection {
             client,
             jetstream,
             timeout: self.timeout.get(),
+            lost,
         })
     }
 
@@ -225,6 +246,11 @@ impl Server {
         self.client.connection_state() == State::Connected
     }
 
+    /// Returns the number of the current connection.
+    pub(super) fn connection(&self) -> u64 {
+        self.lost.load(Ordering::Relaxed)
+    }
+
     /// Makes attempts at a call until it succeeds, or fails in a way that would repeat itself.
     pub(super) fn attempt<T>(
         &self,
@@ -277,6 +303,12 @@ mod tests {
         ] {
             let error = text.parse::<Servers>().err().unwrap();
             assert!(error.starts_with("expected `nats://host:4222`"), "{text}");
+            assert!(!error.contains("secret"), "{error}");
+        }
+        // The client would ignore them.
+        for text in ["nats://ann:secret@a", "nats://secret@a"] {
+            let error = text.parse::<Servers>().err().unwrap();
+            assert!(error.contains("set the properties `user`"), "{error}");
             assert!(!error.contains("secret"), "{error}");
         }
     }

@@ -43,11 +43,32 @@ pub(super) struct StreamState {
     pub(super) is_compacted: bool,
 }
 
+impl StreamState {
+    /// Checks that the stream is that of a position: the time of its creation, and the sequence of the next message.
+    pub(super) fn check(&self, created: i64, next: u64) -> Result<(), String> {
+        if created != self.created {
+            return Err("the stream has been deleted and created again, so the sequence of the checkpoint is that of another message; \
+                 launch a new instance of the job to read it from its beginning"
+                .to_owned());
+        }
+        match next > self.last + 1 {
+            true => Err(format!(
+                "the stream ends at sequence {}, and the next message would be {next}: the server has lost messages that were read; launch \
+                 a new instance of the job to read what is there",
+                self.last
+            )),
+            false => Ok(()),
+        }
+    }
+}
+
 /// A consumer that lives as long as this process reads. It is not durable, and acknowledges nothing.
 pub(super) struct Source {
     name: String,
     subject: Option<String>,
     stream: Stream,
+    /// When the stream was created.
+    created: i64,
     active: Option<Active>,
 }
 
@@ -56,6 +77,8 @@ struct Active {
     batch: Option<Batch>,
     /// The number of messages that have arrived from it. A gap shows that one was lost on its way.
     arrived: u64,
+    /// The number of the connection that it was created on.
+    connection: u64,
 }
 
 impl Source {
@@ -78,9 +101,16 @@ impl Source {
             name: name.to_owned(),
             subject: subject.map(str::to_owned),
             stream,
+            created: state.created,
             active: None,
         };
         Ok((source, state))
+    }
+
+    /// Creates the consumer, before the first message is read. The error is a wrong subject, or a missing permission.
+    pub(super) fn start(&mut self, server: &Server, from: u64, waiting: &Waiting) -> Result<(), Fault> {
+        self.active = Some(self.consumer(server, from, waiting)?);
+        Ok(())
     }
 
     /// Asks the server for the state of the stream.
@@ -99,7 +129,7 @@ impl Source {
         waiting: &Waiting,
     ) -> Result<Option<Received>, Fault> {
         server.attempt(waiting, || {
-            let delivered = self.deliver(server, from, wait);
+            let delivered = self.deliver(server, from, wait, waiting);
             if delivered.is_err() {
                 self.active = None;
             }
@@ -107,14 +137,22 @@ impl Source {
         })
     }
 
-    fn deliver(&mut self, server: &Server, from: u64, wait: Duration) -> Result<Option<Received>, Fault> {
+    fn deliver(
+        &mut self,
+        server: &Server,
+        from: u64,
+        wait: Duration,
+        waiting: &Waiting,
+    ) -> Result<Option<Received>, Fault> {
         let lost = || Fault::Passing("the connection to the server is lost".to_owned());
         if !server.is_connected() {
             return Err(lost());
         }
         let mut active = match self.active.take() {
+            // Requests of an earlier connection are lost, and a server that has crashed may not know the consumer.
+            Some(active) if active.connection != server.connection() => return Err(lost()),
             Some(active) => active,
-            None => self.consumer(server, from)?,
+            None => self.consumer(server, from, waiting)?,
         };
         let mut batch = match active.batch.take() {
             Some(batch) => batch,
@@ -136,7 +174,10 @@ impl Source {
                 None
             }
             // The request has expired, or all its messages have arrived.
-            Some(None) => None,
+            Some(None) => {
+                active.state(server)?;
+                None
+            }
             Some(Some(Err(error))) => {
                 return Err(Fault::Passing(format!("cannot receive messages: {error}")));
             }
@@ -150,8 +191,11 @@ impl Source {
         Ok(received)
     }
 
-    /// Creates a consumer that delivers messages from a sequence on.
-    fn consumer(&self, server: &Server, from: u64) -> Result<Active, Fault> {
+    /// Creates a consumer that delivers messages from a sequence on. The stream may be another one than before.
+    fn consumer(&self, server: &Server, from: u64, waiting: &Waiting) -> Result<Active, Fault> {
+        let connection = server.connection();
+        let (_, state) = find(server, &self.name, waiting)?;
+        state.check(self.created, from).map_err(Fault::Lasting)?;
         let config = pull::Config {
             deliver_policy: DeliverPolicy::ByStartSequence { start_sequence: from },
             ack_policy: AckPolicy::None,
@@ -177,6 +221,7 @@ impl Source {
             consumer,
             batch: None,
             arrived: 0,
+            connection,
         })
     }
 
@@ -188,18 +233,34 @@ impl Source {
         waiting: &Waiting,
     ) -> Result<bool, Fault> {
         server.attempt(waiting, || {
-            let active = match self.active.take() {
+            let mut active = match self.active.take() {
                 Some(active) => active,
-                None => self.consumer(server, from)?,
+                None => self.consumer(server, from, waiting)?,
             };
-            let info = server.poll(active.consumer.get_info(), TIMEOUT);
-            let info = info.and_then(Result::ok);
-            let info =
-                info.ok_or_else(|| Fault::Passing("cannot ask for the state of the consumer".to_owned()))?;
-            let is_drained = info.num_pending == 0 && info.delivered.consumer_sequence == active.arrived;
-            self.active = Some(active);
-            Ok(is_drained)
+            let pending = active.state(server);
+            // Without the answer, or if a message is under way or lost, another consumer delivers it.
+            if pending.is_ok() {
+                self.active = Some(active);
+            }
+            pending.map(|pending| pending == 0)
         })
+    }
+}
+
+impl Active {
+    /// Asks the server for the number of messages that it has not delivered. An error if it has delivered others than have arrived.
+    fn state(&mut self, server: &Server) -> Result<u64, Fault> {
+        let info = server
+            .poll(self.consumer.get_info(), TIMEOUT)
+            .and_then(Result::ok);
+        let info =
+            info.ok_or_else(|| Fault::Passing("the server does not know the consumer any more".to_owned()))?;
+        match info.delivered.consumer_sequence == self.arrived {
+            true => Ok(info.num_pending),
+            false => Err(Fault::Passing(
+                "messages of the server have not arrived".to_owned(),
+            )),
+        }
     }
 }
 

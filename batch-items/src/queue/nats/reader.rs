@@ -188,7 +188,7 @@ where
         let server = self.connection.connect()?;
         let found = Source::open(&server, &self.stream, self.subject.as_deref(), &self.waiting);
         self.server = Some(server);
-        let (source, state) = found?;
+        let (mut source, state) = found?;
         if self.position.created == 0 {
             self.start(state)?;
         }
@@ -198,6 +198,9 @@ where
             self.position.end = Some(state.last + 1);
         }
         self.check(state)?;
+        if let Some(server) = &self.server {
+            source.start(server, self.position.next, &self.waiting)?;
+        }
         self.source = Some(source);
         Ok(())
     }
@@ -253,20 +256,7 @@ where
                 "the checkpoint is that of the stream `{stream}`; restart the job with this stream, or launch a new instance"
             )));
         }
-        if *created != state.created {
-            return Err(Fault::Lasting(
-                "the stream has been deleted and created again, so the sequence of the checkpoint is that of another message; launch a \
-                 new instance of the job to read it from its beginning"
-                    .to_owned(),
-            ));
-        }
-        if *next > state.last + 1 {
-            return Err(Fault::Lasting(format!(
-                "the stream ends at sequence {}, and the next message would be {next}: the server has lost messages that were read; launch \
-                 a new instance of the job to read what is there",
-                state.last
-            )));
-        }
+        state.check(*created, *next).map_err(Fault::Lasting)?;
         self.check_removed(state)
     }
 
@@ -298,14 +288,21 @@ where
     fn next_message(&mut self) -> Result<Option<Received>, Fault> {
         loop {
             let is_idle = self.idle_since.is_some_and(|since| self.until.is_idle(since));
-            let is_over = self.position.is_done() || self.until.is_enough(self.position.items) || is_idle;
+            let is_over = self.position.is_done() || self.until.is_enough(self.position.items);
             if is_over || self.waiting.is_stopping() {
                 return Ok(None);
             }
             let (Some(server), Some(source)) = (&self.server, &mut self.source) else {
                 return Err(Fault::Stopped);
             };
-            let wait = self.idle_since.map_or(POLL, |since| self.until.wait(since, POLL));
+            // A message may have been lost on its way.
+            if is_idle && source.is_drained(server, self.position.next, &self.waiting)? {
+                return Ok(None);
+            }
+            let wait = match self.idle_since {
+                Some(since) if !is_idle => self.until.wait(since, POLL),
+                _ => POLL,
+            };
             let next = self.position.next;
             match source.next(server, next, wait, &self.waiting)? {
                 Some(message) if self.position.end.is_some_and(|end| message.sequence >= end) => {
