@@ -106,3 +106,31 @@ fn a_stop_ends_a_reader_that_waits() {
         }
     }
 }
+
+/// A step that takes too long ends, although its reader waits; the job may go on to another step.
+///
+/// Spec: QUEUE-11
+#[test]
+fn a_limit_ends_a_reader_that_waits() {
+    for kind in Kind::ALL {
+        let queue = Queue::new(kind);
+        queue.send(1..=9);
+        let step = loading(queue.reader(&[("until", "items 20")])).xml();
+        let limited = step.replacen(
+            "<chunk",
+            "<properties><property name=\"batch.step.timeout\" value=\"1\"/></properties><chunk",
+            1,
+        );
+        let next = loading(queue.reader(&[])).xml();
+        let limited = limited
+            .replacen("<step id=\"step\">", "<step id=\"limited\">", 1)
+            .replacen("</step>", "<next on=\"FAILED\" to=\"step\"/></step>", 1);
+        let stage = Stage::of(&(limited + &next));
+        stage.start(()).completed();
+        let rows: Vec<_> = stage.rows();
+        let mut expected = items(1..=9);
+        expected.extend(items(1..=9));
+        expected.sort();
+        assert_eq!(rows, expected, "{kind:?}");
+    }
+}

@@ -7,6 +7,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Properties;
+import java.util.concurrent.ExecutionException;
 import java.util.concurrent.Future;
 
 import org.apache.kafka.clients.admin.Admin;
@@ -64,6 +65,10 @@ public class Client {
                     topic.configs(Map.of(setting[0], setting[1]));
                 }
                 admin.createTopics(List.of(topic)).all().get();
+                // The broker learns of it a moment later.
+                while (!isKnown(words[1])) {
+                    Thread.sleep(5);
+                }
                 return List.of();
             case "delete":
                 admin.deleteTopics(List.of(words[1])).all().get();
@@ -81,6 +86,15 @@ public class Client {
                 return read(words[1]);
             default:
                 throw new IllegalArgumentException(words[0]);
+        }
+    }
+
+    private boolean isKnown(String topic) throws Exception {
+        try {
+            return admin.describeTopics(List.of(topic)).allTopicNames().get().get(topic).partitions().stream()
+                    .allMatch(partition -> partition.leader() != null);
+        } catch (ExecutionException error) {
+            return false;
         }
     }
 

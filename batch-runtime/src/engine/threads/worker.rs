@@ -101,8 +101,12 @@ impl Worker {
         report(&message);
         *lock(&self.overdue) = Some(message);
         {
-            let _contexts = lock(&self.contexts);
+            let contexts = lock(&self.contexts);
             self.stop.store(true, Ordering::Relaxed);
+            // A reader that waits sees it in the step's context; the job may go on.
+            if let Some(step) = contexts.last() {
+                step.show_stop();
+            }
             self.stopped.notify_all();
         }
         self.cancel();
