@@ -35,6 +35,7 @@
 //! | processor | [`recordProcessor`](record::RecordProcessor), which maps and filters |
 //! | listener | [`recordRejects`](RejectListener), which writes skipped items to a file |
 //! | partitions | [`filePartitions`](FilePartitions), [`keyRangePartitions`](KeyRangePartitions) |
+//! | queues | with the features `kafka` and `nats`: `kafkaRecordReader`, `recordKafkaWriter`, `kafkaPartitions`, `natsRecordReader`, `recordNatsWriter` |
 //! | writers | `recordTableWriter`, `recordCsvWriter`, `recordFixedWidthWriter`, `recordJsonlWriter`, `recordJsonArrayWriter` |
 //!
 //! Others take groups of records, such as an order with its lines, see [`RecordGroups`](compose::RecordGroups):
@@ -127,3 +128,10 @@ pub use table::{RowsAffected, TableError, TableItemWriter, WriteMode};
 #[cfg(feature = "xlsx")]
 pub use xlsx::XlsxItemReader;
 pub use xml::{XmlItemReader, XmlItemWriter};
+
+/// The programs of the guide that need these features compile.
+#[cfg(all(doctest, feature = "kafka", feature = "nats"))]
+pub mod guide {
+    #[doc = include_str!("../../docs/guide/queues.md")]
+    pub struct Queues;
+}

@@ -248,12 +248,15 @@ fn console_blocks_show_the_output() {
     assert!(ran > 20, "{ran}");
 }
 
-/// The README links every page and every example, and the library's doctests include every page, or those of the package for OTLP.
+/// The README links every page and every example, and doctests include every page: those of this package, of the one for OTLP, or of
+/// batch-items for what needs its features.
 #[test]
 fn every_page_is_linked_and_compiled() {
     let readme = fs::read_to_string(root().join("README.md")).unwrap();
-    let read = |path| fs::read_to_string(root().join(path)).unwrap();
-    let doctests = read("tests/support/lib.rs") + &read("tests/otel/src/lib.rs");
+    let doctests = ["tests/support/lib.rs", "tests/otel/src/lib.rs", "batch-items/src/lib.rs"];
+    let doctests = doctests
+        .map(|file| fs::read_to_string(root().join(file)).unwrap())
+        .concat();
     for (name, _) in pages() {
         assert!(readme.contains(&format!("(docs/guide/{name})")), "{name}");
         assert!(doctests.contains(&format!("/../docs/guide/{name}\")]")), "{name}");
