@@ -99,6 +99,9 @@ struct Items {
     items: i64,
     #[batch_property(name = "large", value = "0")]
     large: i64,
+    /// Follows the text of each item.
+    #[batch_property(name = "suffix", value = "")]
+    suffix: String,
     last: i64,
 }
 
@@ -114,6 +117,7 @@ impl Items {
         (self.last < self.items).then(|| {
             self.last += 1;
             let mut item = item(self.last);
+            item.text += &self.suffix;
             if self.last == self.large {
                 item.text = "x".repeat(2_000_000);
             }

@@ -133,3 +133,34 @@ fn subjects_and_headers_have_fields() {
         .start(())
         .failed(&["set `message.id`"]);
 }
+
+/// If a restart gets other items, a position is not that of the same message: all are stored.
+///
+/// Spec: QUEUE-10
+#[test]
+fn a_position_hides_no_other_message() {
+    let queue = Queue::new(Kind::Nats);
+    let step = Step {
+        reader: (
+            "Items",
+            vec![("items", "30".to_owned()), ("suffix", String::new())],
+        ),
+        writer: queue.writer(&[("message.id", "position")]),
+        attributes: "commit-interval=\"7\"",
+        children: "",
+    };
+    let listener = "<listeners><listener ref=\"FailingCommit\"><properties><property name=\"fail.commit\" value=\"0\"/></properties>\
+                    </listener></listeners><chunk";
+    let stage = Stage::of(&step.xml().replacen("<chunk", listener, 1));
+    let failed = stage.start([("fail.commit", "3")]).failed(&["the commit fails"]);
+    let parameters = [("fail.commit", "0"), ("suffix", ", corrected")];
+    stage.restart(&failed, parameters).completed();
+    let stored = queue.stored();
+    let corrected: Vec<i64> = stored
+        .iter()
+        .filter(|item| item.text.ends_with("corrected"))
+        .map(|item| item.id)
+        .collect();
+    assert_eq!(corrected, Vec::from_iter(15..=30));
+    assert_eq!(stored.len(), 21 + 16);
+}
