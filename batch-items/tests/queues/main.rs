@@ -9,6 +9,7 @@ mod interrupted;
 mod kafka_only;
 mod killed;
 mod nats_only;
+mod proxy;
 mod stage;
 mod writers;
 

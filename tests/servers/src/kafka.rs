@@ -11,7 +11,7 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 #[derive(Debug)]
 pub struct KafkaServer {
     folder: PathBuf,
-    ports: [u16; 4],
+    ports: [u16; 6],
     /// As of [`Server`](crate::Server).
     supervisor: Child,
     output: BufReader<ChildStdout>,
@@ -49,9 +49,9 @@ const KAFKA: &str = r#"
 process.roles=broker,controller
 node.id=1
 controller.quorum.voters=1@127.0.0.1:$CONTROLLER
-listeners=PLAIN://127.0.0.1:$PLAIN,SASL://127.0.0.1:$SASL,TLS://127.0.0.1:$TLS,CONTROLLER://127.0.0.1:$CONTROLLER
-advertised.listeners=PLAIN://127.0.0.1:$PLAIN,SASL://127.0.0.1:$SASL,TLS://127.0.0.1:$TLS
-listener.security.protocol.map=PLAIN:PLAINTEXT,SASL:SASL_PLAINTEXT,TLS:SSL,CONTROLLER:PLAINTEXT
+listeners=PLAIN://127.0.0.1:$PLAIN,SASL://127.0.0.1:$SASL,TLS://127.0.0.1:$TLS,PROXY://127.0.0.1:$BEHIND,CONTROLLER://127.0.0.1:$CONTROLLER
+advertised.listeners=PLAIN://127.0.0.1:$PLAIN,SASL://127.0.0.1:$SASL,TLS://127.0.0.1:$TLS,PROXY://127.0.0.1:$PROXY
+listener.security.protocol.map=PLAIN:PLAINTEXT,SASL:SASL_PLAINTEXT,TLS:SSL,PROXY:PLAINTEXT,CONTROLLER:PLAINTEXT
 inter.broker.listener.name=PLAIN
 controller.listener.names=CONTROLLER
 sasl.enabled.mechanisms=PLAIN,SCRAM-SHA-256,SCRAM-SHA-512
@@ -106,14 +106,17 @@ impl KafkaServer {
     pub fn start() -> Self {
         let libraries = libraries();
         // All are taken at once, so they differ.
-        let free = [(); 4].map(|()| TcpListener::bind("127.0.0.1:0").expect("a free port"));
+        let free = [(); 6].map(|()| TcpListener::bind("127.0.0.1:0").expect("a free port"));
         let ports = free.map(|listener| listener.local_addr().expect("an address").port());
         let mut command = Command::new("sh");
         command.args(["-c", KAFKA]).current_dir("/");
         command
             .env("LIBRARIES", libraries)
             .env("PASSWORD", KAFKA_PASSWORD);
-        for (name, port) in ["PLAIN", "SASL", "TLS", "CONTROLLER"].iter().zip(ports) {
+        for (name, port) in ["PLAIN", "SASL", "TLS", "CONTROLLER", "BEHIND", "PROXY"]
+            .iter()
+            .zip(ports)
+        {
             command.env(name, port.to_string());
         }
         command.stdin(Stdio::piped()).stdout(Stdio::piped());
@@ -144,6 +147,14 @@ impl KafkaServer {
     /// Returns the address of encrypted connections.
     pub fn tls_address(&self) -> String {
         format!("127.0.0.1:{}", self.ports[2])
+    }
+
+    /// Returns the address where a test may listen as a proxy, because the broker sends the clients of the second one there.
+    pub fn proxied_addresses(&self) -> (String, String) {
+        (
+            format!("127.0.0.1:{}", self.ports[5]),
+            format!("127.0.0.1:{}", self.ports[4]),
+        )
     }
 
     /// Returns the file with the certificate that signs for the broker.
