@@ -71,7 +71,8 @@ pub trait WriteItems<T>: BatchArtifact + Send {
     /// Those of the writer.
     fn open(&mut self, checkpoint: Option<Self::Position>) -> Result<(), BatchError>;
 
-    /// Writes items. A call that fails leaves nothing, except through the transaction.
+    /// Writes items. A call that fails leaves nothing, except through the transaction; a writer of a queue leaves the messages that the
+    /// broker has stored.
     ///
     /// # Errors
     /// Those of the writer.

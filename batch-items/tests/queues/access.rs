@@ -1,7 +1,10 @@
 //! Connections: what a user may set wrongly is named, and no secret is in a message.
 
+use std::fs;
 use std::net::TcpListener;
 
+use batch_runtime::JobParameters;
+use batch_runtime::parameters::SecretReference;
 use batch_test_servers::{KAFKA_PASSWORD, NatsServer};
 
 use super::broker::{Kind, Queue, kafka, nats};
@@ -220,4 +223,31 @@ fn a_stream_must_keep_its_messages() {
             "read a stream with the retention `limits`",
         ],
     );
+}
+
+/// A password may be a secret of the job, which no message shows.
+///
+/// Spec: QUEUE-12
+#[test]
+fn a_password_may_be_a_secret() {
+    let server = kafka();
+    let queue = Queue::on_kafka(&server, 1);
+    queue.send(1..=3);
+    let address = server.sasl_address();
+    let user = [
+        ("servers", address.as_str()),
+        ("user", "ann"),
+        ("password", "${secret}"),
+    ];
+    let stage = Stage::new(&loading(queue.reader(&user)));
+    let with = |password: &str| {
+        let file = stage.path().join("password");
+        fs::write(&file, password).unwrap();
+        let reference = SecretReference::File(file.display().to_string());
+        stage.start(JobParameters::new().with_secret("secret", reference))
+    };
+    let failed = with("wr0ng-s3cret").failed(&["rejects the user `ann`"]);
+    assert!(!failed.message.contains("wr0ng"), "{}", failed.message);
+    with(KAFKA_PASSWORD).completed();
+    assert_eq!(stage.rows(), items(1..=3));
 }
