@@ -195,3 +195,34 @@ fn messages_without_a_key_go_to_all_partitions() {
     let text = std::fs::read_to_string(copy.path().join("out")).unwrap();
     assert_eq!(text.lines().count(), 60);
 }
+
+/// A restart reads the same partitions: others would be read twice, or not to their end.
+///
+/// Spec: QUEUE-02
+#[test]
+fn a_restart_reads_the_same_partitions() {
+    let queue = Queue::on_kafka(&kafka(), 3);
+    queue.send(1..=60);
+    let stage = Stage::new(&loading(queue.reader(&[("partitions", "0,1")])));
+    let mut failed = stage.start([("fail.at", "15")]).failed(&["stopped by the test"]);
+    for (partitions, other) in [("0", "1"), ("0-2", "2")] {
+        let message = format!("which differ in {other}; restart the job with the same");
+        failed = stage
+            .restart(&failed, [("fail.at", "0"), ("partitions", partitions)])
+            .failed(&[&message]);
+    }
+    stage
+        .restart(&failed, [("fail.at", "0"), ("partitions", "0,1")])
+        .completed();
+    let rows = stage.rows();
+    assert_eq!(
+        rows.len(),
+        Stage::new(&loading(queue.reader(&[("partitions", "0,1")])))
+            .start(())
+            .completed()
+            .reads as usize
+    );
+    let mut ids: Vec<i64> = rows.iter().map(|row| row.id).collect();
+    ids.dedup();
+    assert_eq!(ids.len(), rows.len(), "none is there twice");
+}

@@ -230,10 +230,8 @@ where
             self.start(&cluster, &earliest, &latest)?;
         } else {
             self.check_topic(&cluster).map_err(Fault::Lasting)?;
+            self.check_partitions(&earliest).map_err(Fault::Lasting)?;
             // Partitions that are not in the checkpoint were added to the topic since.
-            self.position
-                .next
-                .retain(|partition, _| earliest.contains_key(partition));
             for (partition, first) in &earliest {
                 self.position.next.entry(*partition).or_insert(*first);
             }
@@ -297,6 +295,20 @@ where
         match topic_id {
             Some(_) if *topic_id != cluster.topic_id => Err(recreated(topic)),
             _ => Ok(()),
+        }
+    }
+
+    /// Checks that the property `partitions` is that of the checkpoint: others would be read twice, or not to their end.
+    fn check_partitions(&self, selected: &BTreeMap<i32, i64>) -> Result<(), String> {
+        let known = &self.position.next;
+        let left_out = known.keys().find(|partition| !selected.contains_key(partition));
+        let added = selected.keys().find(|partition| !known.contains_key(partition));
+        match left_out.or(added.filter(|_| self.partitions != Partitions::All)) {
+            None => Ok(()),
+            Some(partition) => Err(format!(
+                "the checkpoint is that of other partitions of the topic, which differ in {partition}; restart the job with the same \
+                 `partitions`, or launch a new instance"
+            )),
         }
     }
 
