@@ -32,7 +32,7 @@
 //! | `chunk NAME` | the step or partition | `batch.chunk.items.*`; `batch.chunk.number` of a committed one |
 //!
 //! A chunk begins at the commit before it. Its events are `batch.item.skip`, `batch.item.retry` and `batch.chunk.rollback`; those of a job
-//! `batch.job.takeover`, `batch.job.stop` and `batch.job.lease_lost`. Errors have the attributes `exception.message` and `error.type` of
+//! `batch.job.takeover`, `batch.job.stop`, `batch.job.lease_lost`, and `batch.job.wait` and `batch.job.turn` if it waits for its turn. Errors have the attributes `exception.message` and `error.type` of
 //! the semantic conventions. The trace of a restart links to that of the execution before. Times have milliseconds.
 //!
 //! # Failures of the collector

@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime};
 
 use batch_runtime::execution::StepCounters;
 use batch_runtime::observer::{ItemPhase, JobEvent, JobEventKind, ObservedJob, ObservedStep, StepBody};
-use batch_runtime::{BatchStatus, Timestamp};
+use batch_runtime::{BatchStatus, JobExecutionId, Timestamp};
 use opentelemetry::trace::{
     Event, Link, Span as _, SpanBuilder, SpanContext, SpanKind, Status, TraceContextExt, TraceFlags,
     Tracer as _, TracerProvider as _,
@@ -127,10 +127,14 @@ impl Tracer {
                 self.end_job(&mut open, event, lost, Some(cause));
             }
             JobEventKind::TookOver { dead } => {
-                let dead = vec![KeyValue::new(names::JOB_EXECUTION, dead.0)];
-                let early = &mut open.job(event).early;
-                early.push(Event::new(names::TAKEOVER, at, dead, 0));
+                // Mostly before the job has started.
+                open.job(event);
+                open.add(event, Event::new(names::TAKEOVER, at, execution(*dead), 0));
             }
+            JobEventKind::WaitsForTurn { before } => {
+                open.add(event, Event::new(names::WAIT, at, execution(*before), 0));
+            }
+            JobEventKind::TurnTaken => open.add(event, Event::new(names::TURN, at, Vec::new(), 0)),
             JobEventKind::StopRequested { cause } => {
                 open.add(event, Event::new(names::STOP, at, message(cause.as_deref()), 0));
             }
@@ -431,6 +435,10 @@ fn add(span: &mut Span, event: Event) {
 fn fail(span: &mut Span, kind: &'static str, message: &str) {
     span.set_attribute(KeyValue::new(names::ERROR_TYPE, kind));
     span.set_status(Status::error(message.to_owned()));
+}
+
+fn execution(id: JobExecutionId) -> Vec<KeyValue> {
+    vec![KeyValue::new(names::JOB_EXECUTION, id.0)]
 }
 
 fn message(error: Option<&str>) -> Vec<KeyValue> {

@@ -66,6 +66,7 @@ fn print_json(operator: &JobOperator, execution: &JobExecution) -> Result<(), Jo
             )
         })
         .collect();
+    shown["waitsFor"] = waits_for(operator, execution)?.map(|before| before.0).into();
     let steps = operator.step_executions(execution.id)?;
     shown["steps"] = steps.iter().map(json::step_execution).collect();
     let totals = operator.step_totals(execution.id)?;

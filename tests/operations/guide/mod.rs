@@ -253,7 +253,11 @@ fn console_blocks_show_the_output() {
 #[test]
 fn every_page_is_linked_and_compiled() {
     let readme = fs::read_to_string(root().join("README.md")).unwrap();
-    let doctests = ["tests/support/lib.rs", "tests/otel/src/lib.rs", "batch-items/src/lib.rs"];
+    let doctests = [
+        "tests/support/lib.rs",
+        "tests/otel/src/lib.rs",
+        "batch-items/src/lib.rs",
+    ];
     let doctests = doctests
         .map(|file| fs::read_to_string(root().join(file)).unwrap())
         .concat();

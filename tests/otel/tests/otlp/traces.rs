@@ -135,6 +135,41 @@ fn a_stop_is_an_event() {
     "#);
 }
 
+/// A job that waits for its turn says for which execution, and when it has the turn.
+///
+/// Spec: OTEL-02, TURN-03
+#[test]
+fn the_wait_for_a_turn_is_an_event() {
+    let traced = Traced::new(
+        r#"<job id="job"><properties><property name="batch.job.concurrency" value="queue"/></properties>
+           <step id="load">
+             <properties><property name="hold" value="2"/></properties>
+             <chunk reader="Numbers" processor="Choosy" writer="Moody" commit-interval="2"/>
+           </step></job>"#,
+    );
+    let mut first = traced.command(&["launch", "job", "run=1"]);
+    first.stdin(Stdio::null()).env("OTEL_SDK_DISABLED", "true");
+    let mut first = spawn_until(first, "waiting");
+    let mut second = traced.command(&["launch", "job", "run=2"]);
+    second.stdin(Stdio::null());
+    let second = spawn_until(second, "waits for execution 1");
+    fs::write(traced.path().join("go"), "").unwrap();
+    first.kill().unwrap();
+    first.wait().unwrap();
+    ended(0, &second.wait_with_output().unwrap());
+    let spans = traces(&traced.receiver.received().spans());
+    let job: Vec<_> = spans.lines().take(4).map(str::trim).collect();
+    assert_eq!(
+        job,
+        [
+            "job job [execution.id=2 exit_status=COMPLETED instance.id=2 name=job status=COMPLETED]",
+            "* batch.job.wait [job.execution.id=1]",
+            "* batch.job.takeover [job.execution.id=1]",
+            "* batch.job.turn []",
+        ]
+    );
+}
+
 /// The span that started the process is the parent, whatever the process knows of it.
 ///
 /// Spec: OTEL-05
