@@ -5,6 +5,7 @@ use batch_runtime::xml::is_unprintable;
 use serde_json::{Value, json};
 
 use crate::print::outln;
+use crate::tables::nested_job;
 
 /// Prints JSON on the standard output.
 pub(crate) fn print(value: &Value) {
@@ -55,7 +56,11 @@ pub(crate) fn step_execution(step: &StepExecution) -> Value {
         "started": step.started.to_string(),
         "ended": step.ended.map(|time| time.to_string()),
     });
-    with_counters(about, step.counters)
+    let mut shown = with_counters(about, step.counters);
+    if let Some((_, job, execution)) = nested_job(step) {
+        shown["nestedJob"] = json!({ "job": job, "execution": execution });
+    }
+    shown
 }
 
 /// The counters of a step in all executions of its instance.

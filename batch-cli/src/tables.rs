@@ -73,6 +73,9 @@ pub(crate) fn print_steps(steps: &[StepExecution], printed: &str) {
         table.row(row);
     }
     table.print();
+    for (step, job, execution) in steps.iter().filter_map(nested_job) {
+        outln!("step {step} ran job {job}: execution {execution}");
+    }
     for step in steps {
         let has_message = !step.exit_message.is_empty() && step.exit_message != printed;
         let is_cut = shortened(&step.exit_status) != step.exit_status;
@@ -86,6 +89,18 @@ pub(crate) fn print_steps(steps: &[StepExecution], printed: &str) {
             print_message(&step.exit_message);
         }
     }
+}
+
+/// Returns the step, and the job and execution that its `runJob` has run.
+pub(crate) fn nested_job(step: &StepExecution) -> Option<(&str, String, i64)> {
+    let data: serde_json::Value = serde_json::from_str(step.user_data.as_ref()?).ok()?;
+    let nested = data.get("nestedJob")?;
+    let job = printable(nested.get("job")?.as_str()?);
+    Some((
+        &step.step_name,
+        job.to_string(),
+        nested.get("execution")?.as_i64()?,
+    ))
 }
 
 /// The heading of the totals.

@@ -6,7 +6,7 @@ use std::any::Any;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Instant;
 
 use serde::Serialize;
@@ -161,8 +161,12 @@ struct JobShared {
     began: Instant,
     connector: Connector,
     data: JobData,
+    runtime: RuntimeRef,
     element: Mutex<ElementState>,
 }
+
+/// The runtime that runs a job. Contexts do not know its type, and do not keep it.
+pub(crate) type RuntimeRef = Weak<dyn Any + Send + Sync>;
 
 impl JobContext {
     pub(crate) fn new(
@@ -172,6 +176,7 @@ impl JobContext {
         properties: BTreeMap<String, String>,
         connector: Connector,
         data: JobData,
+        runtime: RuntimeRef,
     ) -> Self {
         Self(Arc::new(JobShared {
             id: id.to_owned(),
@@ -181,6 +186,7 @@ impl JobContext {
             began: Instant::now(),
             connector,
             data,
+            runtime,
             element: Mutex::default(),
         }))
     }
@@ -280,6 +286,10 @@ impl JobContext {
         Ok(())
     }
 
+    pub(crate) fn runtime(&self) -> &RuntimeRef {
+        &self.0.runtime
+    }
+
     pub(crate) fn data(&self) -> &JobData {
         &self.0.data
     }
@@ -300,6 +310,7 @@ impl JobContext {
             began: job.began,
             connector: job.connector.clone(),
             data: job.data.for_subjob(is_partition),
+            runtime: job.runtime.clone(),
             element: Mutex::new(element),
         }))
     }

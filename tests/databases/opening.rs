@@ -34,7 +34,7 @@ fn many_runtimes_open_a_new_database_at_once() {
             }
         });
         let applied = "SELECT COUNT(*) FROM __diesel_schema_migrations";
-        assert_eq!(place.connect().number(applied), 5, "{database:?}");
+        assert_eq!(place.connect().number(applied), 6, "{database:?}");
     }
 }
 

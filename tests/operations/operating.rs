@@ -654,3 +654,33 @@ fn a_panic_is_found_in_the_source() {
         .any(|line| line.contains("the artifact panicked at ") && line.ends_with(&expected));
     assert!(has_place, "{shown}");
 }
+
+/// `show`, reports and drawings name the job that a step has run.
+///
+/// Spec: NEST-04
+#[test]
+fn a_nested_job_is_named() {
+    let folder = folder();
+    let outer = r#"<job id="outer"><step id="run"><batchlet ref="runJob"><properties>
+        <property name="job" value="works"/></properties></batchlet></step></job>"#;
+    fs::write(folder.path().join("outer.xml"), outer).unwrap();
+    ends(0, folder.path(), &["launch", "outer"]);
+    let (shown, _) = ends(0, folder.path(), &["show", "1"]);
+    assert!(shown.contains("step run ran job works: execution 2"), "{shown}");
+    let (json, _) = ends(0, folder.path(), &["show", "1", "--json"]);
+    let json: Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(json["steps"][0]["nestedJob"]["execution"], 2, "{json}");
+    let (inner, _) = ends(0, folder.path(), &["show", "2"]);
+    assert!(
+        inner.contains("parent.instance(long)=1") && inner.contains("parent.step=run"),
+        "{inner}"
+    );
+    ends(0, folder.path(), &["show", "1", "--report", "report.md"]);
+    let report = fs::read_to_string(folder.path().join("report.md")).unwrap();
+    assert!(
+        report.contains("| Nested job | works, execution 2, by step run |"),
+        "{report}"
+    );
+    let (drawing, _) = ends(0, folder.path(), &["graph", "outer", "--format", "dot"]);
+    assert!(drawing.contains("runJob works"), "{drawing}");
+}

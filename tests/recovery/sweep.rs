@@ -8,8 +8,8 @@ use std::thread;
 use batch_tests::sqlite;
 use batch_tests::suspended::{launch_until_it_waits, taken_over_at};
 use batch_tests::sweep::{
-    BATCHLET, CHUNKS, DATA, FILES, Fault, PARTITIONS, PIPELINE, PLAIN_PIPELINE, REFUSALS, Raised, Shape,
-    Sweep, UNDISTURBED,
+    BATCHLET, CHUNKS, DATA, FILES, Fault, NESTED, PARTITIONS, PIPELINE, PLAIN_PIPELINE, REFUSALS, Raised,
+    Shape, Sweep, UNDISTURBED,
 };
 use diesel::connection::SimpleConnection;
 
@@ -96,6 +96,17 @@ fn a_fault_at_any_event_leaves_data_that_agrees_with_the_rows() {
     strike(DATA, Fault::Kill, Raised::InStatement, 100);
     strike(DATA, Fault::Once, Raised::InStatement, 30);
     strike(DATA, Fault::Once, Raised::InCommit, 30);
+}
+
+/// Wherever a process dies that runs a job within a job, or a statement fails, a launch of the outer job resumes the inner one, of which there is
+/// one instance.
+///
+/// Spec: NEST-01, NEST-02, OP-35, CHUNK-LOOP-12
+#[test]
+fn a_fault_at_any_event_of_a_nested_job_is_recovered_by_a_launch() {
+    strike(NESTED, Fault::Kill, Raised::InStatement, 100);
+    strike(NESTED, Fault::Once, Raised::InStatement, 30);
+    strike(NESTED, Fault::Once, Raised::InCommit, 30);
 }
 
 /// The same between and in partitions; completed ones do not run again.

@@ -13,6 +13,8 @@ pub struct Shape {
     pub files: &'static [(&'static str, &'static str)],
     /// What the context of the job contains.
     pub data: &'static str,
+    /// The Job XML of a job `child`, or empty.
+    pub child: &'static str,
 }
 
 /// Three chunks, then a batchlet.
@@ -30,6 +32,7 @@ pub const CHUNKS: Shape = Shape {
     steps: &["close 0 0 0 0", "load 12 10 1 1"],
     files: &[],
     data: "",
+    child: "",
 };
 
 /// The same chunks, which keep the number of their rows as data of the job.
@@ -44,6 +47,24 @@ pub const DATA: Shape = Shape {
   <step id="close"><batchlet ref="Done"/></step>
 </job>"#,
     data: r#""rows":["java.lang.Long",10]"#,
+    ..CHUNKS
+};
+
+/// The same chunks in a job that another one runs.
+pub const NESTED: Shape = Shape {
+    xml: r#"<job id="job"><step id="run"><batchlet ref="runJob">
+  <properties><property name="job" value="child"/><property name="parameters" value="note=x"/></properties>
+</batchlet></step></job>"#,
+    steps: &["close 0 0 0 0", "load 12 10 1 1", "run 0 0 0 0"],
+    child: r#"<job id="child">
+  <step id="load" next="close">
+    <chunk reader="Numbers" processor="Wanted" writer="Rows" commit-interval="4" skip-limit="9">
+      <properties><property name="to" value="12"/></properties>
+      <skippable-exception-classes><include class="test.Unwanted"/></skippable-exception-classes>
+    </chunk>
+  </step>
+  <step id="close"><batchlet ref="Done"/></step>
+</job>"#,
     ..CHUNKS
 };
 
@@ -96,6 +117,7 @@ pub const FILES: Shape = Shape {
         ),
     ],
     data: "",
+    child: "",
 };
 
 /// The same in a pipeline.
@@ -126,6 +148,7 @@ pub const BATCHLET: Shape = Shape {
     steps: &["close 0 0 0 0"],
     files: &[],
     data: "",
+    child: "",
 };
 
 /// Two partitions of three chunks on one thread.
@@ -149,6 +172,7 @@ pub const PARTITIONS: Shape = Shape {
     steps: &["load 0 0 0 0", "load:1 12 10 1 1", "load:2 12 10 1 1"],
     files: &[],
     data: "",
+    child: "",
 };
 
 /// Moves each call of a processor behind the call of the reader, where one processor would have been called; a process may have died

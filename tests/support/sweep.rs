@@ -13,7 +13,7 @@ use diesel::connection::SimpleConnection;
 use crate::database::Outside;
 use crate::order::Order as Calls;
 use crate::shapes::as_by_one_processor;
-pub use crate::shapes::{BATCHLET, CHUNKS, DATA, FILES, PARTITIONS, PIPELINE, PLAIN_PIPELINE, Shape};
+pub use crate::shapes::{BATCHLET, CHUNKS, DATA, FILES, NESTED, PARTITIONS, PIPELINE, PLAIN_PIPELINE, Shape};
 use crate::{deadline, process, sqlite};
 
 /// The program's message when the fault has struck.
@@ -172,6 +172,9 @@ impl Sweep {
     pub fn new(program: &'static str, shape: Shape) -> Self {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join("job.xml"), shape.xml).unwrap();
+        if !shape.child.is_empty() {
+            fs::write(folder.path().join("child.xml"), shape.child).unwrap();
+        }
         let fresh = folder.path().join("fresh.db");
         batch_runtime::BatchRuntime::builder()
             .repository(format!("sqlite://{}", fresh.display()))
@@ -486,7 +489,7 @@ impl Sweep {
         }
         expect(
             "the last execution and the lease",
-            "SELECT STATUS || ' ' || (SELECT GROUP_CONCAT(OWNER || ';') FROM BATCH_JOB_INSTANCE_LEASE) AS text
+            "SELECT STATUS || ' ' || (SELECT GROUP_CONCAT(DISTINCT OWNER || ';') FROM BATCH_JOB_INSTANCE_LEASE) AS text
              FROM BATCH_JOB_EXECUTION ORDER BY JOB_EXECUTION_ID DESC LIMIT 1",
             vec!["COMPLETED ;".into()],
         )?;
@@ -553,13 +556,15 @@ const NEVER: [(&str, &str); 11] = [
     ),
     (
         "not completed exactly once",
-        "SELECT 'job' AS text WHERE 1 <> (SELECT COUNT(*) FROM BATCH_JOB_EXECUTION WHERE STATUS = 'COMPLETED')
+        "SELECT JOB_NAME AS text FROM BATCH_JOB_INSTANCE I
+            JOIN BATCH_JOB_EXECUTION E ON E.JOB_INSTANCE_ID = I.JOB_INSTANCE_ID GROUP BY JOB_NAME
+            HAVING 1 <> SUM(CASE STATUS WHEN 'COMPLETED' THEN 1 ELSE 0 END)
          UNION ALL SELECT STEP_NAME FROM BATCH_STEP_EXECUTION GROUP BY STEP_NAME
             HAVING 1 <> SUM(CASE STATUS WHEN 'COMPLETED' THEN 1 ELSE 0 END)",
     ),
     (
-        "more than one instance",
-        "SELECT 'instances' AS text WHERE 1 <> (SELECT COUNT(*) FROM BATCH_JOB_INSTANCE)",
+        "more than one instance of a job",
+        "SELECT JOB_NAME AS text FROM BATCH_JOB_INSTANCE GROUP BY JOB_NAME HAVING COUNT(*) > 1",
     ),
     (
         "a VERSION that is not the number of updates",

@@ -16,7 +16,7 @@ use batch_runtime::{
 };
 
 use crate::error::CliError;
-use crate::tables::{TOTAL_COLUMNS, or_dash, total_cells};
+use crate::tables::{TOTAL_COLUMNS, nested_job, or_dash, total_cells};
 
 /// An execution as the report shows it.
 struct Run {
@@ -61,6 +61,9 @@ impl Run {
             ("Ended", or_dash(execution.ended)),
             ("Took", duration(self.end().millis_since(self.start()))),
         ];
+        for (step, job, nested) in self.steps.iter().filter_map(nested_job) {
+            facts.push(("Nested job", format!("{job}, execution {nested}, by step {step}")));
+        }
         if let Some(definition) = &execution.configuration_location {
             facts.push(("Definition", definition.clone()));
         }

@@ -11,6 +11,7 @@
 //! | `compressFiles` | [compresses files](CompressFiles) |
 //! | `checksumFiles` | [writes or verifies checksums](ChecksumFiles) |
 //! | `waitForFile` | [waits for files](WaitForFile) |
+//! | `runJob` | [runs another job](RunJob) |
 //! | `httpCall` | calls a service by HTTP (`HttpCall`); needs the feature `http` |
 //!
 //! Durations in their properties are `500ms`, `90s`, `10m`, `2h`, `1d`, or a number of seconds.
@@ -21,6 +22,7 @@ mod command;
 mod files;
 #[cfg(feature = "http")]
 mod http;
+mod job;
 mod pattern;
 mod publish;
 mod sql;
@@ -30,5 +32,6 @@ pub use command::SystemCommand;
 pub use files::{ChecksumFiles, CompressFiles, CopyFiles, DeleteFiles, MoveFiles};
 #[cfg(feature = "http")]
 pub use http::HttpCall;
+pub use job::RunJob;
 pub use sql::SqlScript;
 pub use wait::WaitForFile;

@@ -7,6 +7,7 @@ mod examples;
 mod files;
 #[cfg(feature = "http")]
 mod http;
+mod job;
 #[cfg(unix)]
 mod kill;
 #[cfg(any(feature = "postgres", feature = "mysql"))]

@@ -15,7 +15,7 @@ use super::threads::{Running, Worker};
 use super::turn;
 use super::walk::{Dispatch, Shared, Walk, WalkEnd};
 use crate::artifact::ContextScope;
-use crate::context::{FlowContext, JobContext, SplitContext, StepContext};
+use crate::context::{FlowContext, JobContext, RuntimeRef, SplitContext, StepContext};
 use crate::execution::JobExecution;
 use crate::ids::StepExecutionId;
 use crate::job_data::JobData;
@@ -37,6 +37,7 @@ pub(crate) struct JobRunner {
     pub(crate) partition_threads: usize,
     /// Sends partitions to other processes.
     pub(crate) dispatch: Option<Dispatch>,
+    pub(crate) runtime: RuntimeRef,
 }
 
 /// The end of a job's elements, and the start position of a restart.
@@ -98,6 +99,7 @@ impl JobRunner {
             self.job.properties.clone(),
             self.repository.connector(),
             JobData::new(data, false),
+            self.runtime.clone(),
         );
         if !began {
             // Stopped before it started. Spec: STATUS-10

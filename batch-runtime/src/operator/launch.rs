@@ -408,6 +408,7 @@ impl JobOperator {
             repository,
             running: Arc::clone(&running),
             partition_threads: self.shared.limits.partition_threads,
+            runtime: Shared::as_runtime(&self.shared),
         };
         let shared = Arc::clone(&self.shared);
         let thread = thread::Builder::new().name(format!("batch-job-{id}"));

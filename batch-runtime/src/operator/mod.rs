@@ -14,6 +14,7 @@ mod definitions;
 mod error;
 mod explain;
 mod launch;
+mod of_job;
 mod partition_jobs;
 mod partition_run;
 mod query;

@@ -100,6 +100,7 @@ impl JobOperator {
             states: states?,
             is_first: job.is_first,
             partition_threads: shared.limits.partition_threads,
+            runtime: Shared::as_runtime(&shared),
         };
         if remote.can_hand_back() {
             run.running.allow_handing_back();

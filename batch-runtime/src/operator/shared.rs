@@ -1,5 +1,6 @@
 //! The state that operators, runners and the keeper of a runtime share.
 
+use std::any::Any;
 use std::collections::HashMap;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -9,6 +10,7 @@ use crossbeam::channel::Sender;
 
 use super::partition_jobs::PartitionJobs;
 use super::{Callbacks, Definitions};
+use crate::context::RuntimeRef;
 use crate::dispatch::Dispatchers;
 use crate::engine::Running;
 use crate::ids::JobExecutionId;
@@ -50,6 +52,12 @@ impl Drop for Shared {
 }
 
 impl Shared {
+    /// Returns the reference for contexts.
+    pub(super) fn as_runtime(this: &Arc<Self>) -> RuntimeRef {
+        let runtime: Arc<dyn Any + Send + Sync> = Arc::<Self>::clone(this);
+        Arc::downgrade(&runtime)
+    }
+
     pub(crate) fn new(
         repository: Arc<dyn JobRepository>,
         definitions: Definitions,

@@ -3,7 +3,9 @@
 use std::collections::{HashMap, HashSet};
 
 use super::{Edge, Exit, ExitKind, Group, Node};
-use crate::model::{Chunk, ElementKind, ExecutionElement, Partition, StepBody, Transition, TransitionKind};
+use crate::model::{
+    ArtifactRef, Chunk, ElementKind, ExecutionElement, Partition, StepBody, Transition, TransitionKind,
+};
 use crate::span::Spanned;
 
 /// Builds the graph of the elements of a job (`None`), flow or split.
@@ -87,7 +89,7 @@ fn node(element: &ExecutionElement, exits: Vec<Exit>) -> Node {
     let detail = match element {
         ExecutionElement::Step(step) => match &step.body {
             StepBody::Chunk(chunk) => chunk_detail(chunk),
-            StepBody::Batchlet(batchlet) => batchlet.name.value.clone(),
+            StepBody::Batchlet(batchlet) => batchlet_detail(batchlet),
         },
         ExecutionElement::Decision(decision) => decision.decider.name.value.clone(),
         ExecutionElement::Flow(_) | ExecutionElement::Split(_) => String::new(),
@@ -101,6 +103,15 @@ fn node(element: &ExecutionElement, exits: Vec<Exit>) -> Node {
         exits,
         group: is_container.then(|| group(element.elements(), Some(kind))),
         place: element.span().to_string(),
+    }
+}
+
+/// Returns the name of a batchlet. The one of `batch-items` that runs another job also names that job.
+fn batchlet_detail(batchlet: &ArtifactRef) -> String {
+    let name = &batchlet.name.value;
+    match batchlet.property("job").filter(|_| name == "runJob") {
+        Some(job) => format!("{name} {}", job.value),
+        None => name.clone(),
     }
 }
 

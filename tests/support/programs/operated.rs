@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
+use batch_items as _;
 use batch_runtime::BatchStatus;
 use batch_runtime::prelude::*;
 

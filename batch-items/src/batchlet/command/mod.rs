@@ -22,7 +22,8 @@ use self::unix as platform;
 
 use self::exit_codes::ExitCodes;
 use self::output::{Output, Stream};
-use self::words::{Environment, Words};
+use self::words::Environment;
+pub(super) use self::words::Words;
 use super::cancel::{Cancel, STOPPED};
 use crate::duration::Duration;
 use crate::error::ResourceError;

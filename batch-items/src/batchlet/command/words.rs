@@ -4,7 +4,7 @@ use std::str::FromStr;
 
 /// Words separated by blanks, of which quotes group several; or the lines of a text with line breaks, as they are.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Words(pub(super) Vec<String>);
+pub(in crate::batchlet) struct Words(pub(in crate::batchlet) Vec<String>);
 
 impl FromStr for Words {
     type Err = String;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::PartitionedElement;
 use crate::artifact::ContextScope;
-use crate::context::{FlowContext, JobContext, SplitContext};
+use crate::context::{FlowContext, JobContext, RuntimeRef, SplitContext};
 use crate::engine::call::{Failure, discard};
 use crate::engine::elements::{
     BoundBody, BoundJob, BoundPartition, Element, ElementBody, Elements, PartitionBody,
@@ -30,6 +30,7 @@ pub(crate) struct RemotePartition {
     /// Whether the job execution is the first one of its instance: no partition has run before.
     pub(crate) is_first: bool,
     pub(crate) partition_threads: usize,
+    pub(crate) runtime: RuntimeRef,
 }
 
 /// A partitioned element of a job, with the contexts of the enclosing elements.
@@ -64,6 +65,7 @@ impl RemotePartition {
             self.job.properties.clone(),
             self.repository.connector(),
             JobData::new(self.states.data.clone(), true),
+            self.runtime.clone(),
         );
         job.set_batch_status(BatchStatus::Started);
         let contexts = ContextScope {
