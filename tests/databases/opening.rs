@@ -161,7 +161,7 @@ fn a_schema_of_postgresql_holds_a_repository() {
         }
         assert_eq!(
             place.connect().number(&format!("{tables} IN ('one', 'other')")),
-            number * 12
+            number * 13
         );
     }
     assert_eq!(place.connect().number(&format!("{tables} = 'public'")), 0);
