@@ -2,6 +2,7 @@
 //!
 //! Spec: Appendix B.1 of the catalogue
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::call::{Failure, discard};
@@ -18,7 +19,7 @@ use crate::artifact::ContextScope;
 use crate::context::{FlowContext, JobContext, RuntimeRef, SplitContext, StepContext};
 use crate::execution::JobExecution;
 use crate::ids::StepExecutionId;
-use crate::job_data::JobData;
+use crate::job_data::{CommittedData, JobData};
 use crate::observer::JobEventKind;
 use crate::repository::{
     ElementBefore, ElementKind, Ending, JobRepository, KeptState, RepositoryError, RestartPosition,
@@ -87,11 +88,10 @@ impl JobRunner {
             true => self.repository.kept_state(self.execution.instance_id),
             false => Ok(KeptState::default()),
         };
-        let states = states.map(|kept| States::new(kept, self.repository.format().layout));
-        let data = states
-            .as_ref()
-            .map(|states| states.data.clone())
-            .unwrap_or_default();
+        let layout = self.repository.format().layout;
+        let states = states.map(|kept| States::new(kept, layout));
+        let data = states.as_ref().map(|states| states.data.clone());
+        let data = data.unwrap_or_else(|_| CommittedData::new(BTreeMap::new(), layout));
         let context = JobContext::new(
             &self.job.id,
             self.execution.instance_id,
@@ -160,6 +160,8 @@ impl JobRunner {
 
     /// Walks from the first element, or from where the previous execution was stopped. Spec: SEQ-01, RESTART-04
     fn walk(&self, walk: &Walk<'_>) -> Result<ElementsEnd, RepositoryError> {
+        // That of `before_job`.
+        walk.save_data()?;
         let elements = &walk.shared.job.elements;
         let (begin, last) = match self.repository.restart_position(&self.execution)? {
             None => (elements.first().unwrap_or_default(), None),

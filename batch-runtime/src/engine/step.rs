@@ -591,7 +591,9 @@ impl StepRunner<'_> {
             shared
                 .repository
                 .end_step(&shared.running.lease, execution, ending, state.as_ref(), &data);
-        self.walk.job_data().committed(data);
+        if recorded.is_ok() {
+            self.walk.job_data().committed(data);
+        }
         recorded.map(|()| true).inspect_err(|_| {
             // Logs the true cause, which could not be recorded.
             tracing::error!(step = self.id, status = %ending.status, message = ending.message, "cannot record the end of the step");

@@ -175,7 +175,12 @@ impl Walk<'_> {
             }
             ElementBody::Flow(flow) => self.flow(element, flow),
             ElementBody::Split(split) => self.split(element, split),
-            ElementBody::Decision(decider) => Ok(self.decide(element, decider, last)),
+            ElementBody::Decision(decider) => {
+                let ended = self.decide(element, decider, last);
+                // Flows and partitions that follow read only what is committed.
+                self.save_data()?;
+                Ok(ended)
+            }
         }
     }
 
