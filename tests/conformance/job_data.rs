@@ -1,5 +1,6 @@
 //! Data of a job that outlives its steps, an extension.
 
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use batch_runtime::prelude::*;
@@ -109,6 +110,39 @@ fn data_outlives_the_step_and_the_execution() {
     assert_eq!(typed.get::<Batch>("batch").unwrap().unwrap().id, u64::MAX);
     assert!(typed.get::<String>("count").is_err());
     assert_eq!(typed.get::<String>("other").unwrap(), None);
+}
+
+/// Counts by the number of an account.
+#[derive(BatchArtifact)]
+struct DataByAccount {
+    #[batch_context]
+    job: JobContext,
+}
+
+#[batchlet("DataByAccount")]
+impl DataByAccount {
+    #[process]
+    fn process(&self) -> Result<String, BatchError> {
+        let mut counts: BTreeMap<u64, i64> = self.job.persistent_data("counts")?.unwrap_or_default();
+        *counts.entry(4711).or_default() += 1;
+        self.job.set_persistent_data("counts", &counts)?;
+        assert_eq!(self.job.persistent_data("counts")?, Some(counts.clone()));
+        match counts[&4711] {
+            1 => Err(BatchError::msg("as requested")),
+            _ => Ok("DONE".into()),
+        }
+    }
+    #[cancel]
+    fn cancel(&self) {}
+}
+
+/// Spec: DATA-02, DATA-03
+#[test]
+fn maps_with_numbers_as_keys_outlive_the_execution() {
+    let stage = Stage::new(&job(&batchlet("one", "DataByAccount")));
+    let first = stage.start("job", [("day", "1")]);
+    let again = restart_with(&stage, first, [("day", "1")]);
+    assert_eq!(data(&stage, again), [r#"counts={"4711":2}"#]);
 }
 
 /// Reads the numbers to `items`; each number is added to the datum `sum`, and logged with it.
@@ -330,6 +364,51 @@ fn flows_of_a_split_store_data_at_the_same_time() {
     assert_eq!(data(&stage, execution), ["a=1", "b=1", "c=1"]);
 }
 
+/// Logs what the decider and the listener of the job have stored.
+#[derive(BatchArtifact)]
+struct DataReader {
+    #[batch_property]
+    log: String,
+    #[batch_context]
+    job: JobContext,
+    #[batch_context]
+    step: StepContext,
+}
+
+#[batchlet("DataReader")]
+impl DataReader {
+    #[process]
+    fn process(&self) -> Result<String, BatchError> {
+        let before: Option<bool> = self.job.persistent_data("before")?;
+        let decision: Option<String> = self.job.persistent_data("decision")?;
+        say(&self.log, format!("{} {before:?} {decision:?}", self.step.id()));
+        Ok("DONE".into())
+    }
+    #[cancel]
+    fn cancel(&self) {}
+}
+
+/// Data of deciders and job listeners is committed when they have returned: flows and partitions that follow see it.
+///
+/// Spec: DATA-01
+#[test]
+fn threads_see_the_data_of_deciders_and_job_listeners() {
+    let stage = Stage::new(&job(r#"<listeners><listener ref="DataListener"/></listeners>
+        <split id="split" next="decide"><flow id="f"><step id="a"><batchlet ref="DataReader"/></step></flow></split>
+        <decision id="decide" ref="DataDecider"><next on="*" to="b"/></decision>
+        <step id="b" next="second"><batchlet ref="DataReader"/><partition instances="1"/></step>
+        <split id="second"><flow id="g"><step id="c"><batchlet ref="DataReader"/></step></flow></split>"#));
+    stage.start("job", [("day", "1")]);
+    assert_eq!(
+        stage.log(),
+        [
+            "a Some(true) None",
+            r#"b Some(true) Some("SMALL")"#,
+            r#"c Some(true) Some("SMALL")"#
+        ]
+    );
+}
+
 /// Logs the datum `count`, and what happens if it changes data.
 #[derive(BatchArtifact)]
 struct DataPartition {
@@ -394,7 +473,7 @@ impl Misnamed {
                 .unwrap_err()
                 .to_string(),
         );
-        let keys = std::collections::BTreeMap::from([((1, 2), 3)]);
+        let keys = BTreeMap::from([((1, 2), 3)]);
         say(
             &self.log,
             self.job

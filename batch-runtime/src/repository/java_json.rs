@@ -21,6 +21,8 @@ pub(crate) fn to_java<T: Serialize + ?Sized>(
     let mut text = Vec::new();
     let types = JavaTypes {
         has_classes_in_objects: layout.has_classes_in_objects(),
+        is_in_key: false,
+        depth: 0,
     };
     value.serialize(&mut Serializer::with_formatter(&mut text, types))?;
     String::from_utf8(text).map_err(serde::ser::Error::custom)
@@ -74,55 +76,92 @@ fn is_class(text: &str) -> bool {
     name.contains('.') && name.split('.').all(is_part)
 }
 
+/// The greatest depth of arrays and objects. The class of each doubles it, and serde_json reads 127 levels.
+const MAX_DEPTH: usize = 60;
+
 /// Writes values with their Java types.
 struct JavaTypes {
     /// As an entry of each object; otherwise before it.
     has_classes_in_objects: bool,
+    /// Keys have no types: a number is written there as a string.
+    is_in_key: bool,
+    /// The number of arrays and objects around the next value.
+    depth: usize,
 }
 
 impl JavaTypes {
     fn typed<W: Write + ?Sized>(
+        &self,
         writer: &mut W,
         class: &str,
         value: impl std::fmt::Display,
     ) -> io::Result<()> {
-        write!(writer, "[\"{class}\",{value}]")
+        match self.is_in_key {
+            true => write!(writer, "{value}"),
+            false => write!(writer, "[\"{class}\",{value}]"),
+        }
     }
+
+    fn enter(&mut self) -> io::Result<()> {
+        self.depth += 1;
+        match self.depth > MAX_DEPTH {
+            true => Err(io::Error::other(format!(
+                "it is nested more than {MAX_DEPTH} levels deep"
+            ))),
+            false => Ok(()),
+        }
+    }
+}
+
+fn too_large(value: impl std::fmt::Display) -> io::Error {
+    io::Error::other(format!(
+        "the number {value} has more than 64 bits; store it as text"
+    ))
 }
 
 impl Formatter for JavaTypes {
     fn write_u32<W: Write + ?Sized>(&mut self, writer: &mut W, value: u32) -> io::Result<()> {
-        Self::typed(writer, "java.lang.Long", value)
+        self.typed(writer, "java.lang.Long", value)
     }
 
     fn write_i64<W: Write + ?Sized>(&mut self, writer: &mut W, value: i64) -> io::Result<()> {
-        Self::typed(writer, "java.lang.Long", value)
+        self.typed(writer, "java.lang.Long", value)
     }
 
     fn write_u64<W: Write + ?Sized>(&mut self, writer: &mut W, value: u64) -> io::Result<()> {
         match i64::try_from(value) {
             Ok(value) => self.write_i64(writer, value),
-            Err(_) => Self::typed(writer, "java.math.BigInteger", value),
+            Err(_) => self.typed(writer, "java.math.BigInteger", value),
         }
     }
 
     fn write_i128<W: Write + ?Sized>(&mut self, writer: &mut W, value: i128) -> io::Result<()> {
-        Self::typed(writer, "java.math.BigInteger", value)
+        match (i64::try_from(value), u64::try_from(value)) {
+            (Ok(value), _) => self.write_i64(writer, value),
+            (_, Ok(value)) => self.write_u64(writer, value),
+            _ => Err(too_large(value)),
+        }
     }
 
     fn write_u128<W: Write + ?Sized>(&mut self, writer: &mut W, value: u128) -> io::Result<()> {
-        Self::typed(writer, "java.math.BigInteger", value)
+        match u64::try_from(value) {
+            Ok(value) => self.write_u64(writer, value),
+            Err(_) => Err(too_large(value)),
+        }
     }
 
     fn begin_array<W: Write + ?Sized>(&mut self, writer: &mut W) -> io::Result<()> {
+        self.enter()?;
         writer.write_all(b"[\"java.util.ArrayList\",[")
     }
 
     fn end_array<W: Write + ?Sized>(&mut self, writer: &mut W) -> io::Result<()> {
+        self.depth -= 1;
         writer.write_all(b"]]")
     }
 
     fn begin_object<W: Write + ?Sized>(&mut self, writer: &mut W) -> io::Result<()> {
+        self.enter()?;
         match self.has_classes_in_objects {
             true => writer.write_all(b"{\"@class\":\"java.util.HashMap\""),
             false => writer.write_all(b"[\"java.util.HashMap\",{"),
@@ -130,6 +169,7 @@ impl Formatter for JavaTypes {
     }
 
     fn end_object<W: Write + ?Sized>(&mut self, writer: &mut W) -> io::Result<()> {
+        self.depth -= 1;
         match self.has_classes_in_objects {
             true => writer.write_all(b"}"),
             false => writer.write_all(b"}]"),
@@ -137,15 +177,30 @@ impl Formatter for JavaTypes {
     }
 
     fn begin_object_key<W: Write + ?Sized>(&mut self, writer: &mut W, first: bool) -> io::Result<()> {
+        self.is_in_key = true;
         match first && !self.has_classes_in_objects {
             true => Ok(()),
             false => writer.write_all(b","),
+        }
+    }
+
+    fn end_object_key<W: Write + ?Sized>(&mut self, _writer: &mut W) -> io::Result<()> {
+        self.is_in_key = false;
+        Ok(())
+    }
+
+    fn write_string_fragment<W: Write + ?Sized>(&mut self, writer: &mut W, fragment: &str) -> io::Result<()> {
+        match self.is_in_key && fragment == CLASS_KEY {
+            true => Err(io::Error::other(format!("the key `{CLASS_KEY}` is reserved"))),
+            false => writer.write_all(fragment.as_bytes()),
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use serde_json::json;
 
     use super::*;
@@ -182,6 +237,66 @@ mod tests {
         );
         let big = to_java(&u64::MAX, RepositoryLayout::V4_3).unwrap();
         assert_eq!(big, r#"["java.math.BigInteger",18446744073709551615]"#);
+    }
+
+    /// Keys are strings of JSON, whatever their Rust type.
+    ///
+    /// Spec: DATA-03
+    #[test]
+    fn keys_have_no_types() {
+        let unsigned = BTreeMap::from([(7_u64, 1_u32), (u64::MAX, 2)]);
+        let signed = BTreeMap::from([(-7_i64, vec![1_u8]), (8, vec![])]);
+        let wide = BTreeMap::from([(u128::from(u64::MAX), BTreeMap::from([(-1_i128, 0_u8)]))]);
+        for layout in RepositoryLayout::ALL {
+            fn again<T: Serialize + serde::de::DeserializeOwned>(value: &T, layout: RepositoryLayout) -> T {
+                let text = to_java(value, layout).unwrap();
+                let read = from_java(&text).unwrap_or_else(|| panic!("{layout} {text}"));
+                serde_json::from_value(read).unwrap()
+            }
+            assert_eq!(again(&unsigned, layout), unsigned);
+            assert_eq!(again(&signed, layout), signed);
+            assert_eq!(again(&wide, layout), wide);
+        }
+        let text = to_java(&unsigned, RepositoryLayout::V6).unwrap();
+        assert_eq!(
+            text,
+            r#"["java.util.HashMap",{"7":["java.lang.Long",1],"18446744073709551615":["java.lang.Long",2]}]"#
+        );
+    }
+
+    /// What could not be read again is not written.
+    ///
+    /// Spec: DATA-03
+    #[test]
+    fn values_that_cannot_be_read_again_are_errors() {
+        let error = |value: &dyn Fn(RepositoryLayout) -> Result<String, serde_json::Error>| {
+            let errors = RepositoryLayout::ALL.map(|layout| value(layout).unwrap_err().to_string());
+            assert!(errors.iter().all(|error| *error == errors[0]), "{errors:?}");
+            errors[0].clone()
+        };
+        let large = "the number 18446744073709551616 has more than 64 bits; store it as text";
+        assert_eq!(
+            error(&|layout| to_java(&(u128::from(u64::MAX) + 1), layout)),
+            large
+        );
+        assert_eq!(
+            error(&|layout| to_java(&(i128::from(u64::MAX) + 1), layout)),
+            large
+        );
+        assert_eq!(
+            error(&|layout| to_java(&json!([{"@class": 1}]), layout)),
+            "the key `@class` is reserved"
+        );
+        let nested = |depth| (0..depth).fold(json!(1), |inner, _| json!([{ "a": inner }]));
+        let deepest = nested(MAX_DEPTH / 2);
+        for layout in RepositoryLayout::ALL {
+            let text = to_java(&deepest, layout).unwrap();
+            assert_eq!(from_java(&text).as_ref(), Some(&deepest), "{layout}");
+        }
+        assert_eq!(
+            error(&|layout| to_java(&nested(MAX_DEPTH / 2 + 1), layout)),
+            "it is nested more than 60 levels deep"
+        );
     }
 
     /// Spec: DATA-03
