@@ -95,7 +95,7 @@ struct Hold {
 }
 
 /// One for each test.
-static HOLDS: [Hold; 2] = [const { Hold::new() }; 2];
+static HOLDS: [Hold; 4] = [const { Hold::new() }; 4];
 
 impl Hold {
     const fn new() -> Self {
@@ -519,6 +519,55 @@ fn a_remote_launch_whose_lease_was_lost_runs_again() {
         ))
     };
     assert_eq!((count("FAILED"), count("COMPLETED")), (1, 1));
+    worker.drain();
+    worker.wait().unwrap();
+}
+
+/// An execution that waits for its turn and loses its lease was not requested to stop: it fails, and a worker runs its launch again.
+///
+/// Spec: DISP-15, TURN-02
+#[test]
+fn a_remote_launch_that_waits_for_its_turn_survives_a_lost_lease() {
+    let (place, runtime, folder) = with_a_short_lease();
+    let xml = r#"<job id="queued"><properties><property name="batch.job.concurrency" value="queue"/></properties>
+        <step id="hold"><batchlet ref="Held"/></step></job>"#;
+    fs::write(folder.path().join("queued.xml"), xml).unwrap();
+    let operator = runtime.job_operator();
+    let first = operator.launch("queued", [("hold", "2")]).unwrap();
+    HOLDS[2].held.wait();
+    HOLDS[3].released.set();
+    let worker = runtime.worker().slots(1).start().unwrap();
+    operator
+        .launch_remote("queued", [("hold", "3")], "default")
+        .unwrap();
+    let launch = || operator.launches().unwrap().remove(0);
+    let waiting = until("the launch waits for its turn", || {
+        let execution = launch().execution?;
+        operator.waits_for(execution).unwrap().map(|_| execution)
+    });
+    place
+        .connect()
+        .execute(&format!(
+            "CREATE FUNCTION deny() RETURNS trigger AS $$ BEGIN RAISE EXCEPTION 'denied'; END $$ LANGUAGE plpgsql;
+            CREATE TRIGGER deny BEFORE UPDATE ON BATCH_JOB_INSTANCE_LEASE FOR EACH ROW
+            WHEN (NEW.JOB_EXECUTION_ID = {waiting} AND NEW.EXPIRES_AT > 0) EXECUTE FUNCTION deny()"
+        ))
+        .unwrap();
+    let ended = until("the execution has ended", || {
+        let execution = operator.job_execution(waiting).unwrap().unwrap();
+        execution.status.is_final().then_some(execution)
+    });
+    assert_eq!(ended.status, BatchStatus::Failed);
+    assert!(
+        ended.exit_message.contains("the lease could not be renewed"),
+        "{}",
+        ended.exit_message
+    );
+    HOLDS[2].released.set();
+    assert_eq!(operator.wait(first).unwrap().status, BatchStatus::Completed);
+    until("the launch has completed", || {
+        (launch().status == LaunchStatus::Ended(BatchStatus::Completed)).then_some(())
+    });
     worker.drain();
     worker.wait().unwrap();
 }

@@ -168,6 +168,36 @@ fn one_process_runs() {
     }
 }
 
+/// With `one`, a remote launch stays in its queue until the execution that runs has ended: it may be one that a worker has to resume.
+///
+/// Spec: TURN-01, DISP-15
+#[test]
+fn a_remote_launch_waits_in_its_queue() {
+    for database in Database::ALL {
+        let scene = Scene::new(database, "one");
+        let mut first = scene.launch(1);
+        scene.until_turn(1, 1);
+        let remote = ["launch", "--remote", "turns", "number=2"];
+        assert!(scene.run(&remote).status.success(), "{database:?}");
+        let mut worker = Operated::run(PROGRAM, scene.path(), &["worker"]);
+        let listed = |what: &str| {
+            until(what, || {
+                let listed = text(&scene.run(&["launches"]).stdout);
+                assert!(!listed.contains("rejected"), "{database:?} {listed}");
+                listed.contains(what).then_some(())
+            });
+        };
+        listed("one at a time");
+        scene.release(1);
+        assert!(first.ends().success(), "{database:?}");
+        scene.release(2);
+        listed("COMPLETED");
+        worker.signal("TERM");
+        assert!(worker.ends().success(), "{database:?}");
+        assert_eq!(scene.turns(), ["1", "2"], "{database:?}");
+    }
+}
+
 /// A process that is suspended for longer than its lease loses the turn, and cannot record its end when it resumes. (On SQLite its lock
 /// shows that it lives.)
 ///

@@ -102,9 +102,11 @@ impl JobRunner {
             self.runtime.clone(),
         );
         if !began {
-            // Stopped before it started. Spec: STATUS-10
+            // Stopped before it started, or its lease was lost while it waited for its turn. Spec: STATUS-10
             self.running.request_stop();
-            return self.end(Outcome::Stopped.into(), &context, &JobListeners::default());
+            let distrusted = self.running.distrusted();
+            let outcome = distrusted.map_or(Outcome::Stopped, Outcome::Failed);
+            return self.end(outcome.into(), &context, &JobListeners::default());
         }
         context.set_batch_status(BatchStatus::Started);
         if let Some(limit) = self.job.timeout {

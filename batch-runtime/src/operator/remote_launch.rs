@@ -163,7 +163,8 @@ impl JobOperator {
                 error @ (JobOperatorError::Repository(_)
                 | JobOperatorError::JobExecutionAlreadyRunning { .. }
                 | JobOperatorError::JobStart {
-                    cause: StartError::Thread(_),
+                    // It may be a launch to resume, which has to wait for the others.
+                    cause: StartError::Thread(_) | StartError::OneAtATime { .. },
                     ..
                 }),
             ) => LaunchStart::Later(error_chain(&error)),
