@@ -234,13 +234,13 @@ impl JobContext {
         self.0.connector.connect()
     }
 
-    /// Returns a value of the persistent data of the job execution, which artifacts have stored by
-    /// [`set_persistent_data`](Self::set_persistent_data) in this or an earlier execution of the instance; `None` if there is none of this
-    /// name. Sees what this step, or flow of a split, has changed since the last commit. The entries that Spring Batch stores in the
-    /// execution context of the job are data, too.
+    /// Returns a value of the persistent data of the job, which an artifact has stored by
+    /// [`set_persistent_data`](Self::set_persistent_data) in this or an earlier execution of the instance, or which Spring Batch has stored
+    /// in the execution context of the job; `None` if nothing has this name. The changes of this step, or flow of a split, that are not
+    /// committed yet are included.
     ///
     /// # Errors
-    /// When the value is of another type.
+    /// If the value has another type.
     ///
     /// Spec: DATA-01
     pub fn persistent_data<T: DeserializeOwned>(&self, name: &str) -> Result<Option<T>, UserDataError> {
@@ -254,12 +254,15 @@ impl JobContext {
     ///
     /// A value that is `null` in JSON, such as `None`, removes the entry, because Spring Batch has no such values.
     ///
-    /// The value is stored as an entry of the execution context of the job that Spring Batch can read: an `i64` as `Long`, an `i32` as `Integer`, a
-    /// sequence as `ArrayList`, a struct or map as `HashMap`. JSON is at most 1 MiB.
+    /// The value is stored as an entry of the execution context of the job that Spring Batch can read: an `i64` as `Long`, an `i32` as
+    /// `Integer`, a sequence as `ArrayList`, a struct or map as `HashMap`. Its JSON has at most 1 MiB.
+    ///
+    /// Processors that run on several threads (`batch.chunk.processors`) share the data: between a read and a write of one, another one may
+    /// store a value, which is lost. Count in the reader or writer instead.
     ///
     /// # Errors
-    /// In a partition, which cannot change the data of the job; if the name is empty or begins with `batch.`; if serde cannot serialise the
-    /// value as JSON, or it is too large.
+    /// In a partition, which cannot change the data of the job; if the name is empty, `@class`, or begins with `batch.`; if the value cannot
+    /// be stored as JSON with Java types, for example because of a number of more than 64 bits, or is too large.
     ///
     /// Spec: DATA-01, DATA-03
     pub fn set_persistent_data<T: Serialize + ?Sized>(

@@ -28,10 +28,10 @@ impl PersistentData {
         Self(entries)
     }
 
-    /// Returns a value; `None` if there is none of this name.
+    /// Returns a value; `None` if nothing has this name.
     ///
     /// # Errors
-    /// When the value is of another type.
+    /// If the value has another type.
     pub fn get<T: DeserializeOwned>(&self, name: &str) -> Result<Option<T>, UserDataError> {
         self.0.get(name).map(|stored| decode(stored)).transpose()
     }
@@ -134,7 +134,7 @@ impl JobData {
         if stored.len() > MAX_VALUE {
             let bytes = stored.len();
             return Err(problem(format!(
-                "it has {bytes} bytes of JSON, and at most {MAX_VALUE} are possible; store it in a table or file"
+                "it has {bytes} bytes of JSON, and at most {MAX_VALUE} are allowed; store it in a table or file"
             )));
         }
         Ok(Some(stored).filter(|stored| stored != "null"))

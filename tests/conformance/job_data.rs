@@ -498,7 +498,7 @@ fn wrong_names_and_values_are_errors() {
             "cannot change the data ``: its name is empty",
             "cannot change the data `@class`: the name is reserved",
             "cannot change the data `batch.x`: names that begin with `batch.` are reserved",
-            "cannot store the data `large`: it has 1048577 bytes of JSON, and at most 1048576 are possible; store it in a table or file",
+            "cannot store the data `large`: it has 1048577 bytes of JSON, and at most 1048576 are allowed; store it in a table or file",
             "cannot store the data `keys`: key must be a string",
         ]
     );

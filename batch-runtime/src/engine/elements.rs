@@ -17,7 +17,7 @@ use crate::transition::Transitions;
 pub(crate) struct BoundJob {
     pub(crate) id: String,
     pub(crate) restartable: bool,
-    /// How many executions of the job may run at the same time. (ext)
+    /// The number of executions of the job that may run at the same time. (ext)
     pub(crate) concurrency: Concurrency,
     pub(crate) dialect: Dialect,
     /// The timeout of an execution. (ext)

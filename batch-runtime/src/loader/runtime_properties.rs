@@ -98,7 +98,7 @@ pub(super) struct PartitionSettings {
 }
 
 impl Binder<'_> {
-    /// Reads the runtime properties of a job. Returns its timeout, and how many executions may run at the same time.
+    /// Reads the runtime properties of a job. Returns its timeout, and the number of executions that may run at the same time.
     pub(super) fn properties_of_job(&mut self, job: &Job) -> (Option<Duration>, Concurrency) {
         let place = Some(&job.id.span);
         self.defaults = Defaults {

@@ -99,8 +99,8 @@ pub enum JobEventKind {
         /// The job execution of the dead process.
         dead: JobExecutionId,
     },
-    /// The job execution waits for its turn, because the executions of its job run one at a time. Follows `JobStarted`, and again when
-    /// another execution comes before it.
+    /// The job execution waits for its turn, because the executions of its job run one at a time. Emitted after `JobStarted`, and again
+    /// when it waits for another execution.
     WaitsForTurn {
         /// The job execution that has the turn, or waits longer.
         before: JobExecutionId,

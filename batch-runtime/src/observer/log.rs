@@ -17,7 +17,7 @@ impl JobObserver for LogObserver {
         match &event.kind {
             JobEventKind::JobStarted => tracing::info!("job started"),
             JobEventKind::WaitsForTurn { before } => {
-                tracing::info!(execution = %before, "waits for its turn after another execution of the job");
+                tracing::info!(%before, "waits for its turn: one execution of the job runs at a time");
             }
             JobEventKind::StepStarted { .. } => tracing::info!("step started"),
             JobEventKind::JobEnded(end) => {

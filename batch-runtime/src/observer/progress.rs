@@ -13,7 +13,8 @@ use crate::ids::{JobExecutionId, StepExecutionId};
 pub struct Progress {
     /// The steps that this execution has started, in the order of their start.
     pub steps: Vec<StepProgress>,
-    /// The job execution for whose end it waits, because the executions of its job run one at a time, or that waits longer.
+    /// The job execution that it waits for, because the executions of its job run one at a time: the one that has the turn, else one that
+    /// waits longer.
     pub waits_for: Option<JobExecutionId>,
 }
 

@@ -347,6 +347,9 @@ impl JobOperator {
     fn pass_turn(&self, execution: JobExecutionId) -> Result<bool> {
         self.await_certainty(execution)?;
         let closed = self.shared.repository.pass_turn(execution)?;
+        for dead in closed.iter().flatten() {
+            tracing::warn!(execution = %dead, "closed an execution whose owner is dead, which had the turn of the job");
+        }
         self.forget_partitions(closed.iter().flatten());
         Ok(closed.is_some())
     }

@@ -40,11 +40,11 @@ pub(crate) struct ClaimRequest<'a> {
     pub(crate) launch: Option<LaunchId>,
     /// The trace context of the execution, to be stored in its context.
     pub(crate) traceparent: Option<String>,
-    /// How many executions of the job may run at the same time.
+    /// The number of executions of the job that may run at the same time.
     pub(crate) concurrency: Concurrency,
 }
 
-/// How many executions of a job, of whichever instances, may run at the same time. Spec: TURN-01
+/// The number of executions of a job, of all its instances, that may run at the same time. Spec: TURN-01
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Concurrency {
     /// Any number.

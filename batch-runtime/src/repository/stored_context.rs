@@ -302,7 +302,10 @@ fn unfolded(text: &str) -> Cow<'_, str> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use super::*;
+    use crate::repository::to_java;
 
     fn context(short: &str) -> StoredContext {
         StoredContext {
@@ -321,6 +324,30 @@ mod tests {
             layout,
             max_varchar,
             ..RepositoryFormat::default()
+        }
+    }
+
+    /// Data of a job keeps its values and its Java types, even lists that look like values with a class.
+    ///
+    /// Spec: DATA-03, REPO-91
+    #[test]
+    fn data_of_a_job_is_converted_to_any_layout() {
+        let row = BTreeMap::from([("n", Some(1_i64)), ("none", None)]);
+        let values = (
+            ("app.Row", &row),
+            ("app.Row", vec![1_u8]),
+            (-0.0, BTreeMap::from([(5_i64, Vec::<&str>::new())])),
+        );
+        let of = |layout: RepositoryLayout| {
+            let entries = OtherEntries::from([("größe".into(), to_java(&values, layout).unwrap())]);
+            StoredContext::new(std::iter::empty(), &entries, &format_of(layout, 10_000))
+        };
+        for from in RepositoryLayout::ALL {
+            for to in RepositoryLayout::ALL {
+                let format = format_of(to, 10_000);
+                let converted = of(from).converted(from, &format).unwrap_or_else(|| of(from));
+                assert_eq!(converted, of(to), "{from} to {to}");
+            }
         }
     }
 

@@ -210,8 +210,8 @@ pub(crate) trait StepStore: Send + Sync {
         renew: Option<&Lease>,
     ) -> Result<(), RepositoryError>;
 
-    /// Writes the end of a step execution with its counters, its state if given, and the changed `data` of the job. If it is the partition that `lease` is for, releases
-    /// that lease.
+    /// Writes the end of a step execution with its counters, its state if given, and the changed `data` of the job. If it is the partition
+    /// that `lease` is for, releases that lease.
     fn end_step(
         &self,
         lease: &Lease,
