@@ -253,6 +253,19 @@ fn data_is_committed_with_its_chunk() {
     assert_eq!(data(&stage, again), ["sum=21"]);
 }
 
+/// Data that a pipelined step stores while it reads the next chunk belongs to that one.
+///
+/// Spec: DATA-01, D-100
+#[test]
+fn data_of_a_pipeline_is_committed_with_its_chunk() {
+    let stage = sums("", "");
+    let pipeline = ("batch.chunk.pipeline", "true");
+    let first = stage.start("job", [("bad", "4"), pipeline]);
+    assert_eq!(data(&stage, first), ["sum=3"]);
+    let again = restart_with(&stage, first, [("bad", "0"), pipeline]);
+    assert_eq!(data(&stage, again), ["sum=21"]);
+}
+
 /// Items that are read again after a rollback are added once; items that are kept are not read again, and their data stays.
 ///
 /// Spec: DATA-01
