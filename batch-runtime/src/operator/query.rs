@@ -34,7 +34,7 @@ impl JobOperator {
     }
 
     /// Returns the persistent data of a job execution, which its artifacts have stored by
-    /// [`JobContext::set_persistent_data`](crate::JobContext::set_persistent_data); empty if the repository has no such execution.
+    /// [`JobContext::set_persistent_data`](crate::context::JobContext::set_persistent_data); empty if the repository has no such execution.
     ///
     /// # Errors
     /// When the repository fails, or the context of the execution cannot be read.
