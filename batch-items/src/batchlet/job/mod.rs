@@ -162,7 +162,7 @@ impl RunJob {
     fn ended(&self, operator: &JobOperator, execution: JobExecutionId) -> Result<JobExecution, BatchError> {
         let (send, receive) = channel();
         let waiting = operator.clone();
-        thread::spawn(move || send.send(waiting.wait(execution)));
+        thread::spawn(move || drop(send.send(waiting.wait(execution))));
         loop {
             match receive.recv_timeout(LOOK) {
                 Ok(ended) => return Ok(ended?),
