@@ -57,8 +57,8 @@ pub(crate) fn step_execution(step: &StepExecution) -> Value {
         "ended": step.ended.map(|time| time.to_string()),
     });
     let mut shown = with_counters(about, step.counters);
-    if let Some((_, job, execution)) = nested_job(step) {
-        shown["nestedJob"] = json!({ "job": job, "execution": execution });
+    if let Some(nested) = nested_job(step) {
+        shown["nestedJob"] = json!({ "job": nested.nested_job, "execution": nested.execution.0 });
     }
     shown
 }

@@ -1,6 +1,6 @@
 //! Tables for people: columns as wide as their widest cell, numbers to the right.
 
-use batch_runtime::execution::{JobExecution, StepExecution, StepTotal};
+use batch_runtime::execution::{JobExecution, NestedJob, StepExecution, StepTotal};
 use batch_runtime::{BatchStatus, JobExecutionId, JobOperator, JobOperatorError, Timestamp};
 use comfy_table::{Cell, CellAlignment, presets};
 
@@ -73,8 +73,15 @@ pub(crate) fn print_steps(steps: &[StepExecution], printed: &str) {
         table.row(row);
     }
     table.print();
-    for (step, job, execution) in steps.iter().filter_map(nested_job) {
-        outln!("step {step} ran job {job}: execution {execution}");
+    for step in steps {
+        if let Some(nested) = nested_job(step) {
+            let job = printable(&nested.nested_job);
+            outln!(
+                "step {} ran job {job}: execution {}",
+                step.step_name,
+                nested.execution
+            );
+        }
     }
     for step in steps {
         let has_message = !step.exit_message.is_empty() && step.exit_message != printed;
@@ -91,16 +98,10 @@ pub(crate) fn print_steps(steps: &[StepExecution], printed: &str) {
     }
 }
 
-/// Returns the step, and the job and execution that its `runJob` has run.
-pub(crate) fn nested_job(step: &StepExecution) -> Option<(&str, String, i64)> {
-    let data: serde_json::Value = serde_json::from_str(step.user_data.as_ref()?).ok()?;
-    let nested = data.get("nestedJob")?;
-    let job = printable(nested.get("job")?.as_str()?);
-    Some((
-        &step.step_name,
-        job.to_string(),
-        nested.get("execution")?.as_i64()?,
-    ))
+/// Returns the job that a step has run, if it did.
+pub(crate) fn nested_job(step: &StepExecution) -> Option<NestedJob> {
+    // Most steps have user data of another type.
+    step.persistent_user_data().ok().flatten()
 }
 
 /// The heading of the totals.

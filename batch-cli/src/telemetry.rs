@@ -38,7 +38,7 @@ impl Telemetry {
         }
     }
 
-    /// Sends what is left when the jobs have ended.
+    /// Sends the rest when the jobs have ended.
     pub(crate) fn end(&self) {
         if let Some(otlp) = &self.otlp {
             otlp.shutdown(LAST_EXPORT);

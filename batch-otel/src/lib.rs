@@ -20,7 +20,7 @@
 //! ```
 //!
 //! [`install_metrics`](OpenTelemetry::install_metrics) sends the metrics of the runtime and of the program, and
-//! [`log_layer`](OpenTelemetry::log_layer) what is logged by `tracing`. Programs with `batch-cli` have all three with its feature `otlp`.
+//! [`log_layer`](OpenTelemetry::log_layer) the records of `tracing`. Programs with `batch-cli` have all three with its feature `otlp`.
 //!
 //! # Spans
 //!

@@ -23,7 +23,7 @@ const SECONDS: [f64; 17] = [
     86_400.0,
 ];
 
-/// Passes what is recorded by the crate `metrics` to a meter. Each series has one state, however often it is registered.
+/// Passes the metrics of the crate `metrics` to a meter. Each series has one state, however often it is registered.
 pub(crate) struct OtelRecorder {
     meter: otel::Meter,
     counters: Series<CounterState>,

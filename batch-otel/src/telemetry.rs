@@ -88,7 +88,7 @@ impl OpenTelemetry {
         &self.inner.problems
     }
 
-    /// Returns a layer that sends what is logged by `tracing`; `None` if logs are not sent. Records of jobs belong to their traces.
+    /// Returns a layer that sends the records of `tracing`; `None` if logs are not sent. Records of jobs belong to their traces.
     ///
     /// Spec: OTEL-07
     pub fn log_layer(&self) -> Option<LogLayer> {
@@ -97,7 +97,7 @@ impl OpenTelemetry {
         Some(bridge.build())
     }
 
-    /// Installs a recorder of the crate `metrics`, so that what is recorded by it is sent. Does nothing if metrics are not sent.
+    /// Installs a recorder that sends the metrics of the crate `metrics`. Does nothing if metrics are not sent.
     ///
     /// # Errors
     /// If the program has installed a recorder before: use [`install_metrics_with`](Self::install_metrics_with).
@@ -132,7 +132,7 @@ impl OpenTelemetry {
         Some(OtelRecorder::new(provider.meter("batch-runtime")))
     }
 
-    /// Sends what is left, and ends. Waits for the collector up to `limit`, then logs a warning and leaves the rest; the process can exit.
+    /// Sends the rest, and ends. Waits for the collector up to `limit`; after that it logs a warning and discards the rest.
     /// Call it after [`flush_observers`](batch_runtime::JobOperator::flush_observers), which passes on the last events. A second call does
     /// nothing.
     ///

@@ -147,6 +147,18 @@ impl StepExecution {
     }
 }
 
+/// The job that a step has run, which `runJob` of `batch-items` stores as the persistent user data of the step.
+///
+/// Spec: NEST-04
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct NestedJob {
+    /// The id of the job.
+    pub nested_job: String,
+    /// Its latest execution.
+    pub execution: JobExecutionId,
+}
+
 /// Formats as one line. Spec: OP-20
 impl fmt::Display for StepExecution {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

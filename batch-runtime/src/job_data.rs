@@ -79,10 +79,10 @@ impl CommittedData {
 }
 
 /// The data as the artifacts of one thread of the job see it: with the changes that are not committed yet.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct JobData {
     committed: CommittedData,
-    changes: Mutex<Changes>,
+    changes: Arc<Mutex<Changes>>,
     /// True in a partition.
     is_read_only: bool,
 }
@@ -98,7 +98,7 @@ impl JobData {
     pub(crate) fn new(committed: CommittedData, is_read_only: bool) -> Self {
         Self {
             committed,
-            changes: Mutex::default(),
+            changes: Arc::default(),
             is_read_only,
         }
     }

@@ -17,17 +17,32 @@ pub struct Shape {
     pub child: &'static str,
 }
 
-/// Three chunks, then a batchlet.
-pub const CHUNKS: Shape = Shape {
-    xml: r#"<job id="job">
-  <step id="load" next="close">
-    <chunk reader="Numbers" processor="Wanted" writer="Rows" commit-interval="4" skip-limit="9">
+/// The steps of three chunks, by this writer, and a batchlet.
+macro_rules! three_chunks {
+    ($job:literal, $writer:literal, $properties:literal) => {
+        concat!(
+            r#"<job id=""#,
+            $job,
+            r#"">
+  <step id="load" next="close">"#,
+            $properties,
+            r#"
+    <chunk reader="Numbers" processor="Wanted" writer=""#,
+            $writer,
+            r#"" commit-interval="4" skip-limit="9">
       <properties><property name="to" value="12"/></properties>
       <skippable-exception-classes><include class="test.Unwanted"/></skippable-exception-classes>
     </chunk>
   </step>
   <step id="close"><batchlet ref="Done"/></step>
-</job>"#,
+</job>"#
+        )
+    };
+}
+
+/// Three chunks, then a batchlet.
+pub const CHUNKS: Shape = Shape {
+    xml: three_chunks!("job", "Rows", ""),
     rows: || (1..=12).filter(|n| ![5, 7].contains(n)).collect(),
     steps: &["close 0 0 0 0", "load 12 10 1 1"],
     files: &[],
@@ -37,15 +52,7 @@ pub const CHUNKS: Shape = Shape {
 
 /// The same chunks, which keep the number of their rows as data of the job.
 pub const DATA: Shape = Shape {
-    xml: r#"<job id="job">
-  <step id="load" next="close">
-    <chunk reader="Numbers" processor="Wanted" writer="RowsAndData" commit-interval="4" skip-limit="9">
-      <properties><property name="to" value="12"/></properties>
-      <skippable-exception-classes><include class="test.Unwanted"/></skippable-exception-classes>
-    </chunk>
-  </step>
-  <step id="close"><batchlet ref="Done"/></step>
-</job>"#,
+    xml: three_chunks!("job", "RowsAndData", ""),
     data: r#""rows":["java.lang.Long",10]"#,
     ..CHUNKS
 };
@@ -56,15 +63,7 @@ pub const NESTED: Shape = Shape {
   <properties><property name="job" value="child"/><property name="parameters" value="note=x"/></properties>
 </batchlet></step></job>"#,
     steps: &["close 0 0 0 0", "load 12 10 1 1", "run 0 0 0 0"],
-    child: r#"<job id="child">
-  <step id="load" next="close">
-    <chunk reader="Numbers" processor="Wanted" writer="Rows" commit-interval="4" skip-limit="9">
-      <properties><property name="to" value="12"/></properties>
-      <skippable-exception-classes><include class="test.Unwanted"/></skippable-exception-classes>
-    </chunk>
-  </step>
-  <step id="close"><batchlet ref="Done"/></step>
-</job>"#,
+    child: three_chunks!("child", "Rows", ""),
     ..CHUNKS
 };
 
@@ -128,16 +127,11 @@ pub const PIPELINE: Shape = Shape {
 
 /// The chunks to a table, by one processor, in a pipeline.
 pub const PLAIN_PIPELINE: Shape = Shape {
-    xml: r#"<job id="job">
-  <step id="load" next="close">
-    <properties><property name="batch.chunk.pipeline" value="true"/></properties>
-    <chunk reader="Numbers" processor="Wanted" writer="Rows" commit-interval="4" skip-limit="9">
-      <properties><property name="to" value="12"/></properties>
-      <skippable-exception-classes><include class="test.Unwanted"/></skippable-exception-classes>
-    </chunk>
-  </step>
-  <step id="close"><batchlet ref="Done"/></step>
-</job>"#,
+    xml: three_chunks!(
+        "job",
+        "Rows",
+        r#"<properties><property name="batch.chunk.pipeline" value="true"/></properties>"#
+    ),
     ..CHUNKS
 };
 

@@ -61,8 +61,12 @@ impl Run {
             ("Ended", or_dash(execution.ended)),
             ("Took", duration(self.end().millis_since(self.start()))),
         ];
-        for (step, job, nested) in self.steps.iter().filter_map(nested_job) {
-            facts.push(("Nested job", format!("{job}, execution {nested}, by step {step}")));
+        for step in &self.steps {
+            if let Some(nested) = nested_job(step) {
+                let (job, execution) = (nested.nested_job, nested.execution);
+                let fact = format!("{job}, execution {execution}, by step {}", step.step_name);
+                facts.push(("Nested job", fact));
+            }
         }
         if let Some(definition) = &execution.configuration_location {
             facts.push(("Definition", definition.clone()));

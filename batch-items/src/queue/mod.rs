@@ -4,6 +4,7 @@
 //! whenever the process dies, each message is an item once. Writers wait until the broker has stored all messages of a
 //! list; a chunk that is written again after a crash is there twice.
 
+mod fault;
 mod format;
 #[cfg(feature = "kafka")]
 mod kafka;
@@ -13,6 +14,9 @@ mod template;
 mod until;
 mod waiting;
 
+use std::fmt::Display;
+
+use self::fault::Fault;
 pub use self::format::{
     AddedFields, BinaryMessages, DecodeMessage, EncodeMessage, JsonMessages, TextMessages,
 };
@@ -37,6 +41,22 @@ enum IfRemoved {
     Fail,
     /// `continue`: it logs a warning and reads the messages that are left.
     Continue,
+}
+
+impl IfRemoved {
+    /// Decides about `removed` messages that the broker does not have any more: `missing` says which. `remedy` prevents it.
+    fn check(self, missing: &str, removed: impl Display, remedy: &str) -> Result<(), Fault> {
+        let problem = format!("{missing}: {removed} messages were removed before they were read");
+        match self {
+            Self::Fail => Err(Fault::Permanent(format!(
+                "{problem}; {remedy}, and restart with `if.removed` = `continue` to read those that are left"
+            ))),
+            Self::Continue => {
+                tracing::warn!(target: "batch.queue", "{problem}");
+                Ok(())
+            }
+        }
+    }
 }
 
 crate::choices::choices! {

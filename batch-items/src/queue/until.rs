@@ -10,9 +10,9 @@ use crate::duration::Duration;
 pub(crate) struct Until {
     /// `end`: at the messages that are there when the step first starts.
     pub(crate) end: bool,
-    /// `idle 30s`: when no message has arrived for so long.
+    /// `idle 30s`: when no message has arrived for that long.
     pub(crate) idle: Option<time::Duration>,
-    /// `items 1000`: after so many items, over all executions of the instance.
+    /// `items 1000`: after that many items, over all executions of the instance.
     pub(crate) items: Option<u64>,
 }
 
@@ -47,7 +47,7 @@ impl FromStr for Until {
 }
 
 impl Until {
-    /// Returns whether so many items are enough.
+    /// Returns whether this number of items is enough.
     pub(crate) fn is_enough(&self, items: u64) -> bool {
         self.items.is_some_and(|limit| items >= limit)
     }

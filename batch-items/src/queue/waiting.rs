@@ -6,6 +6,8 @@ use std::time::{Duration, Instant};
 use batch_runtime::BatchStatus;
 use batch_runtime::prelude::*;
 
+use super::fault::Fault;
+
 /// The time after which a wait checks whether the step should stop.
 pub(super) const POLL: Duration = Duration::from_millis(200);
 
@@ -39,8 +41,9 @@ impl Waiting {
     }
 }
 
-/// The pauses between attempts to reach a broker.
+/// The attempts to reach a broker, with pauses between them.
 pub(super) struct Attempts {
+    time: Duration,
     deadline: Instant,
     pause: Duration,
 }
@@ -52,6 +55,7 @@ impl Attempts {
     /// Allows attempts for `time`.
     pub(super) fn new(time: Duration) -> Self {
         Self {
+            time,
             deadline: Instant::now() + time,
             pause: Self::FIRST_PAUSE,
         }
@@ -62,5 +66,20 @@ impl Attempts {
         let pause = self.pause;
         self.pause = (pause * 2).min(Self::LONGEST_PAUSE);
         (Instant::now() + pause < self.deadline).then_some(pause)
+    }
+
+    /// Waits before the next attempt, after one that failed with `problem`. Fails if the time is over, or the step has to stop.
+    pub(super) fn wait(&mut self, problem: &str, waiting: &Waiting) -> Result<(), Fault> {
+        let Some(pause) = self.next() else {
+            let seconds = self.time.as_secs();
+            return Err(Fault::Permanent(format!(
+                "{problem}; the `timeout` of {seconds} s is over"
+            )));
+        };
+        tracing::warn!(target: "batch.queue", problem, "trying again");
+        match waiting.pause(pause) {
+            true => Err(Fault::Stopped),
+            false => Ok(()),
+        }
     }
 }

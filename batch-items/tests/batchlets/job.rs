@@ -153,6 +153,6 @@ fn the_step_names_the_execution() {
     let steps = stage.operator().step_executions(failed.id).unwrap();
     assert_eq!(
         steps[0].user_data.as_deref(),
-        Some(r#"{"nestedJob":{"job":"child","execution":2}}"#)
+        Some(r#"{"nestedJob":"child","execution":2}"#)
     );
 }

@@ -14,7 +14,7 @@ fn until(queue: &Queue) -> Stage {
     Stage::new(&loading(queue.reader(&[("until", "end")])))
 }
 
-/// A run ends after so many items, also over restarts; the next message is not read.
+/// A run ends after a number of items, also over restarts; the next message is not read.
 ///
 /// Spec: QUEUE-03
 #[test]
@@ -107,7 +107,7 @@ fn a_stop_ends_a_reader_that_waits() {
     }
 }
 
-/// A step that takes too long ends, although its reader waits; the job may go on to another step.
+/// A step that takes too long ends, although its reader waits; the job may continue with another step.
 ///
 /// Spec: QUEUE-11
 #[test]

@@ -128,7 +128,7 @@ fn subjects_and_headers_have_fields() {
     let blank = format!("{}.{{text}}", queue.name);
     writing(&queue, &[("subject", &blank)])
         .start(())
-        .failed(&["item 1 of the chunk", "it is no subject"]);
+        .failed(&["item 1 of the chunk", "not a valid subject"]);
     writing(&queue, &[("headers", "Nats-Msg-Id={id}")])
         .start(())
         .failed(&["set `message.id`"]);

@@ -11,7 +11,7 @@ use super::partition::contexts_of_subjob;
 use super::threads::{
     Analysis, Collecting, CollectorSink, Report, SubjobOutcomes, SubjobThreads, Worker, exit_status_of,
 };
-use super::walk::Walk;
+use super::walk::{Walk, data_of};
 use crate::artifact::ContextScope;
 use crate::context::SplitContext;
 use crate::repository::RepositoryError;
@@ -149,6 +149,7 @@ impl Walk<'_> {
         let collecting = collector.map(|bound| Collecting::new(bound, sink));
         let walk = Walk {
             worker: Arc::clone(worker),
+            data: data_of(&contexts),
             contexts,
             since,
             collecting,

@@ -379,7 +379,7 @@ impl StepRunner<'_> {
             running: shared.running,
             worker,
             context,
-            data: self.walk.job_data(),
+            data: &self.walk.data,
             events,
             collecting: collecting.map(|collecting| (collecting, contexts)),
         };
@@ -550,7 +550,7 @@ impl StepRunner<'_> {
         let Some(stored) = context.persistent_info().filter(|_| !names.is_empty()) else {
             return;
         };
-        for problem in self.walk.job_data().promote(names, stored.as_json()) {
+        for problem in self.walk.data.promote(names, stored.as_json()) {
             tracing::warn!(step = self.id, "`batch.step.promote`: {problem}");
         }
     }
@@ -586,13 +586,13 @@ impl StepRunner<'_> {
         if ending.status == BatchStatus::Completed && !self.is_partition {
             self.promote(context);
         }
-        let data = self.walk.job_data().pending();
+        let data = self.walk.data.pending();
         let recorded =
             shared
                 .repository
                 .end_step(&shared.running.lease, execution, ending, state.as_ref(), &data);
         if recorded.is_ok() {
-            self.walk.job_data().committed(data);
+            self.walk.data.committed(data);
         }
         recorded.map(|()| true).inspect_err(|_| {
             // Logs the true cause, which could not be recorded.

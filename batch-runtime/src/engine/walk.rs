@@ -3,7 +3,7 @@
 //! Spec: SEQ-01 to SEQ-26, FLOW-06 to FLOW-15, D-76
 
 use std::collections::BTreeSet;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use super::call::Failure;
 use super::elements::{BoundFlow, BoundJob, Element, ElementBody, Elements, PartitionKey};
@@ -13,7 +13,7 @@ use super::states::States;
 use super::step::StepRunner;
 use super::threads::{Collecting, Running, Worker};
 use crate::artifact::ContextScope;
-use crate::context::{FlowContext, JobContext};
+use crate::context::FlowContext;
 use crate::dispatch::Dispatchers;
 use crate::job_data::JobData;
 use crate::repository::{JobRepository, RepositoryError};
@@ -64,6 +64,14 @@ pub(crate) struct Walk<'a> {
     pub(crate) since: Option<i64>,
     /// The collector of the subjob that runs here.
     pub(crate) collecting: Option<Arc<Collecting>>,
+    /// The data of the job, as this thread sees it: that of the job's context.
+    pub(crate) data: JobData,
+}
+
+/// Returns the data of the job's context.
+pub(super) fn data_of(contexts: &ContextScope) -> JobData {
+    let job = contexts.job.as_ref();
+    job.map(|job| job.data().clone()).unwrap_or_default()
 }
 
 /// The end of a walk, and its last element.
@@ -85,6 +93,7 @@ impl<'a> Walk<'a> {
             path: Vec::new(),
             since: None,
             collecting: None,
+            data: data_of(shared.outside),
         }
     }
 }
@@ -98,20 +107,12 @@ impl Walk<'_> {
         }
     }
 
-    /// Returns the data of the job, as this thread sees it.
-    pub(super) fn job_data(&self) -> &JobData {
-        // Every walk has the context of its job.
-        static NONE: OnceLock<JobData> = OnceLock::new();
-        let job = self.contexts.job.as_ref();
-        job.map_or_else(|| NONE.get_or_init(JobData::default), JobContext::data)
-    }
-
     /// Records the data of the job that no step has committed: of a decider or a listener of the job. Spec: DATA-01
     pub(super) fn save_data(&self) -> Result<(), RepositoryError> {
         let Shared {
             repository, running, ..
         } = self.shared;
-        self.job_data()
+        self.data
             .save(|changes| repository.save_job_data(&running.lease, changes))
     }
 

@@ -1,20 +1,19 @@
 //! A private Kafka broker, from the libraries of Kafka, which Maven fetches, and Kafka's own client beside it.
 
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{BufRead, BufReader, Write};
 use std::net::TcpListener;
-use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::{Mutex, OnceLock, PoisonError};
+
+use crate::supervisor::Supervisor;
 
 /// A running broker of one node on ports of the loopback interface.
 #[derive(Debug)]
 pub struct KafkaServer {
     folder: PathBuf,
     ports: [u16; 6],
-    /// As of [`Server`](crate::Server).
-    supervisor: Child,
-    output: BufReader<ChildStdout>,
+    supervisor: Supervisor,
     client: Mutex<Client>,
 }
 
@@ -108,28 +107,18 @@ impl KafkaServer {
         // All are taken at once, so they differ.
         let free = [(); 6].map(|()| TcpListener::bind("127.0.0.1:0").expect("a free port"));
         let ports = free.map(|listener| listener.local_addr().expect("an address").port());
-        let mut command = Command::new("sh");
-        command.args(["-c", KAFKA]).current_dir("/");
-        command
-            .env("LIBRARIES", libraries)
-            .env("PASSWORD", KAFKA_PASSWORD);
-        for (name, port) in ["PLAIN", "SASL", "TLS", "CONTROLLER", "BEHIND", "PROXY"]
-            .iter()
-            .zip(ports)
-        {
-            command.env(name, port.to_string());
-        }
-        command.stdin(Stdio::piped()).stdout(Stdio::piped());
-        command.process_group(0);
-        let mut supervisor = command.spawn().expect("a shell");
-        let mut output = BufReader::new(supervisor.stdout.take().expect("piped"));
-        let folder = started(&mut output);
+        let (supervisor, folder) = Supervisor::start(KAFKA, MISSING, |command| {
+            command
+                .env("LIBRARIES", libraries)
+                .env("PASSWORD", KAFKA_PASSWORD);
+            let names = ["PLAIN", "SASL", "TLS", "CONTROLLER", "BEHIND", "PROXY"];
+            command.envs(names.into_iter().zip(ports.map(|port| port.to_string())));
+        });
         let client = Mutex::new(Client::start(libraries, ports[0]));
         Self {
-            folder,
+            folder: folder.into(),
             ports,
             supervisor,
-            output,
             client,
         }
     }
@@ -173,38 +162,16 @@ impl KafkaServer {
 
     /// Kills the broker as `kill -9` does.
     pub fn crash(&mut self) {
-        self.order("crash");
-        let mut line = String::new();
-        self.output.read_line(&mut line).expect("readable");
-        assert_eq!(line, "crashed\n");
+        assert_eq!(self.supervisor.order("crash"), "crashed");
     }
 
     /// Starts it again at the same addresses, with what it has stored.
     pub fn restart(&mut self) {
-        self.order("restart");
-        started(&mut self.output);
-    }
-
-    fn order(&mut self, order: &str) {
-        let input = self.supervisor.stdin.as_mut().expect("piped");
-        writeln!(input, "{order}").expect("the supervisor lives");
+        self.supervisor.restart(MISSING);
     }
 }
 
 const MISSING: &str = "the tests of Kafka want Java and Maven: apt-get install default-jdk-headless maven";
-
-/// Waits until the broker accepts connections, and returns its folder.
-fn started(output: &mut BufReader<ChildStdout>) -> PathBuf {
-    let mut line = String::new();
-    output.read_line(&mut line).expect("readable");
-    match line.trim_end().strip_prefix("ready ") {
-        Some(folder) => folder.into(),
-        None => {
-            output.read_to_string(&mut line).expect("readable");
-            panic!("the Kafka broker did not start; {MISSING}:\n{line}");
-        }
-    }
-}
 
 /// Returns the folder of the libraries, fetched by Maven into the folder of the build.
 fn libraries() -> &'static Path {
@@ -275,15 +242,5 @@ impl Drop for Client {
         drop(self.input.take());
         let _ = self.process.kill();
         let _ = self.process.wait();
-    }
-}
-
-/// The supervisor ends the broker when its input is closed.
-impl Drop for KafkaServer {
-    fn drop(&mut self) {
-        drop(self.supervisor.stdin.take());
-        let mut rest = String::new();
-        let _ = self.output.read_to_string(&mut rest);
-        let _ = self.supervisor.wait();
     }
 }

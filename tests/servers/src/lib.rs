@@ -7,18 +7,20 @@
 mod kafka;
 mod nats;
 mod objects;
+mod supervisor;
 
 pub use kafka::{KAFKA_PASSWORD, KafkaServer};
 pub use nats::NatsServer;
 pub use objects::{ACCESS_KEY, ObjectServer, SECRET_KEY};
 
 use std::fs;
-use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdout, Command, Stdio};
+use std::process::Command;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
+
+use supervisor::Supervisor;
 
 /// The kinds of servers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,10 +37,7 @@ pub struct Server {
     kind: Kind,
     folder: PathBuf,
     programs: PathBuf,
-    /// A shell that waits until its input is closed, which the kernel does when this process dies; then it ends the server
-    /// and removes the folder.
-    supervisor: Child,
-    output: BufReader<ChildStdout>,
+    supervisor: Supervisor,
 }
 
 /// Returns the server of a kind that all tests of this process share.
@@ -111,33 +110,20 @@ impl Server {
             Kind::Postgres => (newest_postgres(), POSTGRES, "postgres"),
             Kind::Mariadb => (mariadb(), MARIADB, "mysql"),
         };
-        let mut command = Command::new("sh");
-        command
-            .args(["-c", script])
-            .env("PROGRAMS", &programs)
-            .current_dir("/");
-        command.stdin(Stdio::piped()).stdout(Stdio::piped());
-        // Signals of the terminal are meant for the tests.
-        command.process_group(0);
-        // Neither server runs as root.
-        if number("id -u") == 0 {
-            command.gid(number(&format!("id -g {user}")));
-            command.uid(number(&format!("id -u {user}")));
-        }
-        let mut supervisor = command.spawn().expect("a shell");
-        let mut output = BufReader::new(supervisor.stdout.take().expect("piped"));
-        let mut line = String::new();
-        output.read_line(&mut line).expect("readable");
-        let Some(folder) = line.trim_end().strip_prefix("ready ") else {
-            output.read_to_string(&mut line).expect("readable");
-            panic!("the server of {kind:?} did not start:\n{line}");
-        };
+        let missing = format!("{kind:?} is not there, or cannot run");
+        let (supervisor, folder) = Supervisor::start(script, &missing, |command| {
+            command.env("PROGRAMS", &programs);
+            // Neither server runs as root.
+            if number("id -u") == 0 {
+                command.gid(number(&format!("id -g {user}")));
+                command.uid(number(&format!("id -u {user}")));
+            }
+        });
         Self {
             kind,
             folder: folder.into(),
             programs,
             supervisor,
-            output,
         }
     }
 
@@ -146,11 +132,8 @@ impl Server {
     /// # Panics
     /// If it does not start.
     pub fn crash(&mut self) {
-        let input = self.supervisor.stdin.as_mut().expect("piped");
-        input.write_all(b"crash\n").expect("the supervisor lives");
-        let mut line = String::new();
-        self.output.read_line(&mut line).expect("readable");
-        assert_eq!(line, "restarted\n", "the server did not start again");
+        let answer = self.supervisor.order("crash");
+        assert_eq!(answer, "restarted", "the server did not start again");
     }
 
     /// Returns the folder of its socket.
@@ -213,14 +196,6 @@ impl Server {
         let output = command.output().expect("the client runs");
         let error = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success(), "{statement}: {error}");
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        drop(self.supervisor.stdin.take());
-        let _ = self.output.read_to_string(&mut String::new());
-        let _ = self.supervisor.wait();
     }
 }
 

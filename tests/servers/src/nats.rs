@@ -1,17 +1,14 @@
 //! A private NATS server with JetStream, from the package `nats-server`.
 
-use std::io::{BufRead, BufReader, Read, Write};
-use std::os::unix::process::CommandExt;
-use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::OnceLock;
+
+use crate::supervisor::Supervisor;
 
 /// A running server on a port of the loopback interface.
 #[derive(Debug)]
 pub struct NatsServer {
     url: String,
-    /// As of [`Server`](crate::Server).
-    supervisor: Child,
-    output: BufReader<ChildStdout>,
+    supervisor: Supervisor,
 }
 
 const NATS: &str = r#"
@@ -65,20 +62,10 @@ impl NatsServer {
     /// # Panics
     /// If it cannot be started; the message has the reason.
     pub fn start(configuration: &str) -> Self {
-        let mut command = Command::new("sh");
-        command.args(["-c", NATS]);
-        command.env("CONFIGURATION", configuration).current_dir("/");
-        command.stdin(Stdio::piped()).stdout(Stdio::piped());
-        command.process_group(0);
-        let mut supervisor = command.spawn().expect("a shell");
-        let output = BufReader::new(supervisor.stdout.take().expect("piped"));
-        let mut server = Self {
-            url: String::new(),
-            supervisor,
-            output,
-        };
-        server.url = server.started();
-        server
+        let (supervisor, url) = Supervisor::start(NATS, MISSING, |command| {
+            command.env("CONFIGURATION", configuration);
+        });
+        Self { url, supervisor }
     }
 
     /// Returns its URL.
@@ -88,43 +75,13 @@ impl NatsServer {
 
     /// Kills the server as `kill -9` does.
     pub fn crash(&mut self) {
-        self.order("crash");
-        let mut line = String::new();
-        self.output.read_line(&mut line).expect("readable");
-        assert_eq!(line, "crashed\n");
+        assert_eq!(self.supervisor.order("crash"), "crashed");
     }
 
     /// Starts it again at the same address, with what it has stored.
     pub fn restart(&mut self) {
-        self.order("restart");
-        assert_eq!(self.started(), self.url);
-    }
-
-    fn order(&mut self, order: &str) {
-        let input = self.supervisor.stdin.as_mut().expect("piped");
-        writeln!(input, "{order}").expect("the supervisor lives");
-    }
-
-    /// Waits until it accepts connections, and returns its URL.
-    fn started(&mut self) -> String {
-        let mut line = String::new();
-        self.output.read_line(&mut line).expect("readable");
-        match line.trim_end().strip_prefix("ready ") {
-            Some(url) => url.to_owned(),
-            None => {
-                self.output.read_to_string(&mut line).expect("readable");
-                panic!("the NATS server did not start; apt-get install nats-server:\n{line}");
-            }
-        }
+        assert_eq!(self.supervisor.restart(MISSING), self.url);
     }
 }
 
-/// The supervisor ends the server when its input is closed.
-impl Drop for NatsServer {
-    fn drop(&mut self) {
-        drop(self.supervisor.stdin.take());
-        let mut rest = String::new();
-        let _ = self.output.read_to_string(&mut rest);
-        let _ = self.supervisor.wait();
-    }
-}
+const MISSING: &str = "apt-get install nats-server";

@@ -2,19 +2,18 @@
 //!
 //! The objects are in the memory of the server.
 
-use std::io::{BufRead, BufReader, Read, Write};
-use std::os::unix::process::CommandExt;
-use std::process::{Child, ChildStdout, Command, Stdio};
+use std::io::Write;
+use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::supervisor::Supervisor;
 
 /// A running object store, with S3 on a port of the loopback interface.
 #[derive(Debug)]
 pub struct ObjectServer {
     endpoint: String,
-    /// As of [`Server`](crate::Server).
-    supervisor: Child,
-    output: BufReader<ChildStdout>,
+    _supervisor: Supervisor,
 }
 
 /// The access key and the secret key of the server's only user.
@@ -123,26 +122,15 @@ impl ObjectServer {
     /// # Panics
     /// If it cannot be started; the message has the reason.
     pub fn start() -> Self {
-        let mut command = Command::new("sh");
-        command
-            .args(["-c", CEPH])
-            .env("ACCESS_KEY", ACCESS_KEY)
-            .env("SECRET_KEY", SECRET_KEY)
-            .current_dir("/");
-        command.stdin(Stdio::piped()).stdout(Stdio::piped());
-        command.process_group(0);
-        let mut supervisor = command.spawn().expect("a shell");
-        let mut output = BufReader::new(supervisor.stdout.take().expect("piped"));
-        let mut line = String::new();
-        output.read_line(&mut line).expect("readable");
-        let Some(endpoint) = line.trim_end().strip_prefix("ready ") else {
-            output.read_to_string(&mut line).expect("readable");
-            panic!("Ceph did not start; apt-get install ceph-mon ceph-osd radosgw:\n{line}");
-        };
+        let missing = "apt-get install ceph-mon ceph-osd radosgw";
+        let (supervisor, endpoint) = Supervisor::start(CEPH, missing, |command| {
+            command
+                .env("ACCESS_KEY", ACCESS_KEY)
+                .env("SECRET_KEY", SECRET_KEY);
+        });
         Self {
-            endpoint: endpoint.to_owned(),
-            supervisor,
-            output,
+            endpoint,
+            _supervisor: supervisor,
         }
     }
 
@@ -231,13 +219,5 @@ impl ObjectServer {
         let status = body.split_off(body.len() - 3);
         let status = String::from_utf8_lossy(&status).parse();
         (status.expect("a status"), body)
-    }
-}
-
-impl Drop for ObjectServer {
-    fn drop(&mut self) {
-        drop(self.supervisor.stdin.take());
-        let _ = self.output.read_to_string(&mut String::new());
-        let _ = self.supervisor.wait();
     }
 }

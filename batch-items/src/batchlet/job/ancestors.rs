@@ -1,14 +1,14 @@
-//! The jobs that have run this one.
+//! The outer jobs of a nested one.
 
 use batch_runtime::prelude::*;
 use batch_runtime::{JobInstanceId, JobOperator, JobOperatorError, ParameterValue};
 
-/// The identifying parameter with the instance of the job that runs this one.
+/// The identifying parameter of a nested job with the instance of its outer job.
 pub(super) const INSTANCE: &str = "parent.instance";
-/// That with the step which does.
+/// That with the step that runs it.
 pub(super) const STEP: &str = "parent.step";
 
-/// Returns the way from `job` through its ancestors back to it, if it is to be run by one of them.
+/// Returns the chain of jobs from `job` to itself, if `job` is the one that `runs` belongs to, or one of its outer jobs.
 pub(super) fn cycle(
     operator: &JobOperator,
     runs: &JobContext,

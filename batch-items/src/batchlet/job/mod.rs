@@ -3,24 +3,21 @@
 mod ancestors;
 mod parameters;
 
-use std::collections::BTreeMap;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread;
 use std::time::Duration;
 
-use batch_runtime::execution::JobExecution;
+use batch_runtime::execution::{JobExecution, NestedJob};
 use batch_runtime::prelude::*;
 use batch_runtime::{BatchStatus, JobExecutionId, JobOperator, JobOperatorError, JobParameters};
-
-use serde::{Deserialize, Serialize};
 
 use super::cancel::{Cancel, STOPPED};
 use parameters::Parameters;
 
-/// The interval at which an execution in another process is looked for, and of heartbeats.
+/// The interval of heartbeats, and of attempts to launch an instance that runs in another process.
 const LOOK: Duration = Duration::from_millis(500);
 
-/// Runs another job, and ends as it does. In Job XML: `runJob`.
+/// Runs another job, the nested one, and ends as it does. In Job XML: `runJob`.
 ///
 /// ```xml
 /// <!-- Parameters: day=2026-11-20 -->
@@ -33,7 +30,9 @@ const LOOK: Duration = Duration::from_millis(500);
 ///       </properties>
 ///     </batchlet>
 ///   </step>
-///   <step id="statements"><batchlet ref="Statements"/></step>
+///   <step id="statements">
+///     <batchlet ref="runJob"><properties><property name="job" value="statements"/></properties></batchlet>
+///   </step>
 /// </job>
 /// ```
 ///
@@ -42,16 +41,17 @@ const LOOK: Duration = Duration::from_millis(500);
 /// | `job` | required | the id of the job |
 /// | `parameters` | none | its parameters, each `NAME=VALUE`, or with a type `NAME(long)=`, `NAME(double)=`, `NAME(date)=`; separated by blanks, and `'..'` and `".."` group several words |
 ///
-/// The instance of the job belongs to the instance of this one and to the step: these are its identifying parameters `parent.instance` and
-/// `parent.step`. So a restart of this job resumes the same instance from its last checkpoint, also after the process was killed; one that has
-/// completed does not run again. The parameters of the property do not identify it, and a restart may change them.
+/// The instance of the nested job is identified by the instance of the outer job and the step, as its parameters `parent.instance` and
+/// `parent.step`. A restart of the outer job therefore resumes the same instance from its last checkpoint, also after a crash; a complete
+/// instance does not run again. The parameters of the property do not identify the instance, so a restart may change them.
 ///
-/// The exit status of the step is that of the job. If the job fails, so does the step. A stop of this job stops the other one, and if that is
-/// stopped, this one is stopped, too. If it already runs in another process, the step waits for its end.
+/// The exit status of the step is that of the nested job. If the nested job fails, the step fails. A stop of the outer job stops the nested
+/// one, and a stop of the nested job stops the outer one. If the instance already runs in another process, the step waits for its end.
 ///
-/// The other execution is named in the persistent user data of the step, and printed by `show` and reports.
+/// The persistent user data of the step is a [`NestedJob`], which `show` and reports print. A nested job that is also one of the outer jobs
+/// is rejected before it starts.
 ///
-/// A job that would run itself, directly or through others, is an error before it starts.
+/// Spec: NEST-01 to NEST-04
 #[derive(BatchArtifact)]
 pub struct RunJob {
     #[batch_property(name = "job")]
@@ -97,7 +97,7 @@ impl RunJob {
                         complete.map_or_else(|| "COMPLETED".to_owned(), |complete| complete.exit_status)
                     );
                 }
-                // Of a process that died together with the one before this, or of `recover`.
+                // The process of the outer job ran it, too, and is not certainly dead yet; or `recover` resumes it.
                 Err(JobOperatorError::JobExecutionAlreadyRunning { .. }) => {
                     if self.cancel.pause(LOOK) {
                         return Ok(STOPPED.into());
@@ -114,23 +114,16 @@ impl RunJob {
     }
 }
 
-/// The job that a step has run.
-#[derive(Serialize, Deserialize)]
-struct Nested {
-    job: String,
-    execution: i64,
-}
-
 impl RunJob {
-    /// Waits for the end of the job, and ends as it does.
+    /// Waits for the end of the nested job, and ends as it does.
     fn follow(&self, operator: &JobOperator, execution: JobExecutionId) -> Result<String, BatchError> {
-        tracing::info!(target: "batch.job", job = self.job_id, %execution, "runs another job");
+        tracing::info!(target: "batch.job", job = self.job_id, %execution, "runs a nested job");
         self.name_nested(execution)?;
         let stopping = operator.clone();
         let stop = move || match stopping.stop(execution) {
             // It may have ended meanwhile.
             Ok(_) | Err(JobOperatorError::JobExecutionNotRunning(_)) => {}
-            Err(error) => tracing::warn!(%execution, %error, "cannot stop the other job"),
+            Err(error) => tracing::warn!(%execution, %error, "cannot stop the nested job"),
         };
         let ended = self
             .cancel
@@ -150,15 +143,14 @@ impl RunJob {
 
     /// Names the execution in the persistent user data of the step, which `show` and reports print.
     fn name_nested(&self, execution: JobExecutionId) -> Result<(), BatchError> {
-        let nested = Nested {
-            job: self.job_id.clone(),
-            execution: execution.0,
-        };
-        self.step
-            .set_persistent_user_data(&BTreeMap::from([("nestedJob".to_owned(), nested)]))
+        let nested_job = self.job_id.clone();
+        self.step.set_persistent_user_data(&NestedJob {
+            nested_job,
+            execution,
+        })
     }
 
-    /// Waits for the end of an execution, with signs of life.
+    /// Waits for the end of an execution, with heartbeats.
     fn ended(&self, operator: &JobOperator, execution: JobExecutionId) -> Result<JobExecution, BatchError> {
         let (send, receive) = channel();
         let waiting = operator.clone();
@@ -172,7 +164,7 @@ impl RunJob {
         }
     }
 
-    /// Stops this job, because the other one was stopped.
+    /// Stops the outer job, because the nested one was stopped.
     fn stop_this(&self, operator: &JobOperator) {
         let (operator, execution) = (operator.clone(), self.job.execution_id());
         if !self.cancel.is_requested() {

@@ -1,4 +1,4 @@
-//! The parameters of another job, as a property.
+//! The parameters of a nested job, as a property.
 
 use std::str::FromStr;
 

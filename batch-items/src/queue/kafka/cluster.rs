@@ -9,17 +9,17 @@ use kafka_protocol::messages::metadata_request::MetadataRequestTopic;
 use kafka_protocol::messages::{ListOffsetsRequest, MetadataRequest, MetadataResponse, TopicName};
 use kafka_protocol::protocol::StrBytes;
 
+use super::super::fault::Fault;
 use super::super::waiting::{Attempts, Waiting};
 use super::address::{Access, Address};
 use super::connection::Connection;
-use super::fault::Fault;
 use crate::nearest::did_you_mean;
 
 /// Reads only messages of transactions that have committed.
 pub(super) const READ_COMMITTED: i8 = 1;
 /// The time after which all brokers know a new topic.
 const KNOWN_EVERYWHERE: Duration = Duration::from_secs(5);
-/// A client that is no broker.
+/// The broker id of a client.
 pub(super) const NO_REPLICA: i32 = -1;
 
 /// Which offset of a partition is asked for.
@@ -91,23 +91,13 @@ impl Cluster {
     ) -> Result<T, Fault> {
         let mut attempts = Attempts::new(self.access.timeout);
         loop {
-            let problem = match call(self) {
-                Err(Fault::Passing(problem)) => problem,
+            match call(self) {
+                Err(Fault::Transient(problem)) => attempts.wait(&problem, waiting)?,
                 result => return result,
-            };
-            let Some(pause) = attempts.next() else {
-                return Err(Fault::Lasting(format!(
-                    "{problem}; the `timeout` of {} s is over",
-                    self.access.timeout.as_secs()
-                )));
-            };
-            tracing::warn!(target: "batch.kafka", problem, "trying again");
-            if waiting.pause(pause) {
-                return Err(Fault::Stopped);
             }
             // The partitions may have other leaders.
             match self.refresh(waiting) {
-                Ok(()) | Err(Fault::Passing(_)) => {}
+                Ok(()) | Err(Fault::Transient(_)) => {}
                 Err(fault) => return Err(fault),
             }
         }
@@ -120,7 +110,7 @@ impl Cluster {
         match found {
             true => self.update(metadata),
             // A broker that has just started may not know it yet.
-            false => Err(Fault::Passing(format!(
+            false => Err(Fault::Transient(format!(
                 "there is no topic `{}`",
                 self.topic.as_str()
             ))),
@@ -161,11 +151,11 @@ impl Cluster {
             let connection = Connection::open(&server, &self.access, waiting);
             match connection.and_then(|mut connection| connection.call(&request, waiting)) {
                 Ok(metadata) => return Ok(metadata),
-                Err(Fault::Passing(problem)) => problems.push(problem),
+                Err(Fault::Transient(problem)) => problems.push(problem),
                 Err(fault) => return Err(fault),
             }
         }
-        Err(Fault::Passing(problems.join("; ")))
+        Err(Fault::Transient(problems.join("; ")))
     }
 
     fn update(&mut self, metadata: MetadataResponse) -> Result<(), Fault> {
@@ -174,7 +164,7 @@ impl Cluster {
         };
         let id = (!topic.topic_id.is_nil()).then(|| topic.topic_id.to_string());
         if self.topic_id.is_some() && id != self.topic_id {
-            return Err(Fault::Lasting(recreated(&self.topic)));
+            return Err(Fault::Permanent(recreated(&self.topic)));
         }
         self.topic_id = id;
         let brokers = metadata.brokers.into_iter().filter_map(|broker| {
@@ -201,7 +191,7 @@ impl Cluster {
         let names: Vec<_> = names
             .filter_map(|other| Some(other.name.as_ref()?.as_str()))
             .collect();
-        let fault = Fault::Lasting(format!(
+        let fault = Fault::Permanent(format!(
             "there is no topic `{topic}`{}; create it, or permit this user to describe it",
             did_you_mean(&topic, names.iter().copied())
         ));
@@ -218,7 +208,7 @@ impl Cluster {
                 }
                 _ => {
                     let place = self.place(*partition);
-                    return Err(Fault::Passing(format!("{place} has no leader at the moment")));
+                    return Err(Fault::Transient(format!("{place} has no leader at the moment")));
                 }
             }
         }
@@ -229,18 +219,18 @@ impl Cluster {
     pub(super) fn connection(&mut self, broker: i32, waiting: &Waiting) -> Result<&mut Connection, Fault> {
         if !self.connections.contains_key(&broker) {
             let address = self.brokers.get(&broker);
-            let address = address.ok_or_else(|| Fault::Passing(format!("broker {broker} is unknown")))?;
+            let address = address.ok_or_else(|| Fault::Transient(format!("broker {broker} is unknown")))?;
             let connection = Connection::open(address, &self.access, waiting)?;
             self.connections.insert(broker, connection);
         }
         let connection = self.connections.get_mut(&broker);
-        connection.ok_or_else(|| Fault::Passing(format!("broker {broker} is unknown")))
+        connection.ok_or_else(|| Fault::Transient(format!("broker {broker} is unknown")))
     }
 
     /// Returns a broker that any request may go to.
     pub(super) fn any_broker(&self) -> Result<i32, Fault> {
         let broker = self.brokers.keys().next().copied();
-        broker.ok_or_else(|| Fault::Passing("the cluster has no brokers".to_owned()))
+        broker.ok_or_else(|| Fault::Transient("the cluster has no brokers".to_owned()))
     }
 
     /// Closes the connections. Their requests may still be answered.

@@ -14,9 +14,9 @@ use kafka_protocol::{ResponseError, messages};
 use rustls::pki_types::ServerName;
 use rustls::{ClientConnection, StreamOwned};
 
+use super::super::fault::Fault;
 use super::super::waiting::{POLL, Waiting};
 use super::address::{Access, Address, Mechanism};
-use super::fault::Fault;
 use super::sasl::{Login, Scram};
 use super::tls;
 
@@ -59,7 +59,7 @@ impl Connection {
     /// Connects to a broker.
     pub(super) fn open(address: &Address, access: &Access, waiting: &Waiting) -> Result<Self, Fault> {
         let stream = connect(address, access.tls.as_ref())
-            .map_err(|problem| Fault::Passing(format!("cannot connect to {address}: {problem}")))?;
+            .map_err(|problem| Fault::Transient(format!("cannot connect to {address}: {problem}")))?;
         let mut connection = Self {
             stream,
             address: address.clone(),
@@ -97,9 +97,9 @@ impl Connection {
         header
             .encode(&mut frame, R::header_version(version))
             .and_then(|()| request.encode(&mut frame, version))
-            .map_err(|error| Fault::Lasting(format!("the request cannot be encoded: {error}")))?;
+            .map_err(|error| Fault::Permanent(format!("the request cannot be encoded: {error}")))?;
         let length = i32::try_from(frame.len() - 4);
-        let length = length.map_err(|_| Fault::Lasting("the request is larger than 2 GiB".to_owned()))?;
+        let length = length.map_err(|_| Fault::Permanent("the request is larger than 2 GiB".to_owned()))?;
         frame[..4].copy_from_slice(&length.to_be_bytes());
         let written = self.stream.write_all(&frame).and_then(|()| self.stream.flush());
         written.map_err(|error| self.lost(&error))?;
@@ -121,7 +121,7 @@ impl Connection {
         self.read(&mut length, deadline, waiting)?;
         let length = usize::try_from(i32::from_be_bytes(length)).unwrap_or(usize::MAX);
         if length > LARGEST {
-            return Err(Fault::Lasting(format!(
+            return Err(Fault::Permanent(format!(
                 "{} does not answer as a Kafka broker does; check the port and `tls`",
                 self.address
             )));
@@ -130,7 +130,7 @@ impl Connection {
         self.read(&mut frame, deadline, waiting)?;
         let mut frame = Bytes::from(frame);
         let bad = |problem: String| {
-            Fault::Lasting(format!(
+            Fault::Permanent(format!(
                 "cannot understand the response of {}: {problem}",
                 self.address
             ))
@@ -162,7 +162,7 @@ impl Connection {
 
     fn lost(&self, error: &io::Error) -> Fault {
         let address = &self.address;
-        Fault::Passing(match error.kind() {
+        Fault::Transient(match error.kind() {
             io::ErrorKind::UnexpectedEof | io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe => {
                 format!(
                     "{address} has closed the connection; check that it runs, and `tls`, `user` and `mechanism`"
@@ -181,7 +181,7 @@ impl Connection {
             (Some((_, newest)), Some((from, to)), Ok(oldest)) if oldest <= *to && from <= newest => {
                 Ok(*newest.min(to))
             }
-            _ => Err(Fault::Lasting(format!(
+            _ => Err(Fault::Permanent(format!(
                 "{} does not support a request of this client ({key}); Kafka 2.1 or later is needed",
                 self.address
             ))),
@@ -214,7 +214,7 @@ impl Connection {
                 .iter()
                 .map(|name| name.to_lowercase())
                 .collect();
-            return Err(Fault::Lasting(format!(
+            return Err(Fault::Permanent(format!(
                 "{} does not accept the mechanism `{}`; set `mechanism` to one that it does: {}",
                 self.address,
                 login.mechanism.name().to_lowercase(),
@@ -224,14 +224,14 @@ impl Connection {
         if login.mechanism == Mechanism::Plain {
             return self.exchange(login, login.plain(), waiting).map(|_| ());
         }
-        let scram = Scram::new(login).map_err(Fault::Lasting)?;
+        let scram = Scram::new(login).map_err(Fault::Permanent)?;
         let server = self.exchange(login, scram.first(), waiting)?;
-        let (last, expected) = scram.last(&server).map_err(Fault::Lasting)?;
+        let (last, expected) = scram.last(&server).map_err(Fault::Permanent)?;
         let server = self.exchange(login, last, waiting)?;
         // A server that does not know the password cannot sign.
         match *server == *expected.as_bytes() {
             true => Ok(()),
-            false => Err(Fault::Lasting(format!(
+            false => Err(Fault::Permanent(format!(
                 "{} cannot prove that it knows the password of `{}`; check the address",
                 self.address, login.user
             ))),
@@ -243,7 +243,7 @@ impl Connection {
         let response: messages::SaslAuthenticateResponse = self.call(&request, waiting)?;
         match ResponseError::try_from_code(response.error_code) {
             None => Ok(response.auth_bytes),
-            Some(error) => Err(Fault::Lasting(format!(
+            Some(error) => Err(Fault::Permanent(format!(
                 "{} rejects the user `{}` ({error}); check `user`, `password` and `mechanism`",
                 self.address, login.user
             ))),

@@ -10,9 +10,9 @@ use kafka_protocol::messages::fetch_response::PartitionData;
 use kafka_protocol::messages::{FetchRequest, FetchResponse};
 use kafka_protocol::records::RecordBatchDecoder;
 
+use super::super::fault::Fault;
 use super::super::waiting::Waiting;
 use super::cluster::{Cluster, NO_REPLICA, READ_COMMITTED};
-use super::fault::Fault;
 
 /// The most bytes that a broker sends in a response, and of a partition. The first batch is sent whole, whatever its size.
 const RESPONSE_BYTES: i32 = 16 << 20;

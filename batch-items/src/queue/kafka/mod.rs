@@ -5,8 +5,8 @@
 
 mod address;
 mod cluster;
+mod codes;
 mod connection;
-mod fault;
 mod fetch;
 mod partition;
 mod partitions;

@@ -57,7 +57,7 @@ impl Partitions {
     }
 }
 
-/// Returns the partition of a key among so many: that of Kafka's own producers, so all messages of a key are in one.
+/// Returns the partition of a key, of this number of partitions, as Kafka's own producers choose it, so all messages of a key are in one.
 pub(super) fn of_key(key: &[u8], partitions: usize) -> usize {
     let positive = murmur2(key) & 0x7fff_ffff;
     positive as usize % partitions

@@ -5,10 +5,10 @@ use std::num::NonZeroUsize;
 use batch_runtime::BatchArtifact;
 use batch_runtime::prelude::*;
 
+use super::super::fault::Fault;
 use super::super::waiting::Waiting;
 use super::address::KafkaConnection;
 use super::cluster::Cluster;
-use super::fault::Fault;
 use crate::error::ResourceError;
 
 /// Plans partitions of a step for the partitions of a topic; registered as `kafkaPartitions`. Requires the feature `kafka` of this
@@ -71,7 +71,7 @@ impl KafkaPartitions {
         let access = self
             .connection
             .access()
-            .map_err(|problem| fail(Fault::Lasting(problem)))?;
+            .map_err(|problem| fail(Fault::Permanent(problem)))?;
         let cluster = Cluster::connect(access, &self.topic, &self.waiting).map_err(fail)?;
         let numbers: Vec<i32> = cluster.partitions().collect();
         let most = self

@@ -14,9 +14,9 @@ use kafka_protocol::records::{
     RecordBatchEncoder, RecordEncodeOptions, TimestampType,
 };
 
+use super::super::fault::{Fault, WriteError};
 use super::super::waiting::Waiting;
 use super::cluster::Cluster;
-use super::fault::Fault;
 
 /// All replicas that are in sync have to store a message.
 const ALL_REPLICAS: i16 = -1;
@@ -56,18 +56,6 @@ pub(super) struct Producer {
     is_uncertain: bool,
 }
 
-/// A message that the broker does not accept: its place in the list.
-pub(super) enum Refused {
-    Fault(Fault),
-    TooLarge(usize),
-}
-
-impl From<Fault> for Refused {
-    fn from(fault: Fault) -> Self {
-        Self::Fault(fault)
-    }
-}
-
 /// The result of one batch.
 enum Stored {
     Yes,
@@ -103,7 +91,7 @@ impl Producer {
             let broker = cluster.any_broker()?;
             let response = cluster.connection(broker, waiting)?.call(&request, waiting)?;
             match Fault::of_code(response.error_code, "cannot get the id of a producer") {
-                Some(Fault::Passing(problem)) => Err(Fault::Passing(problem)),
+                Some(Fault::Transient(problem)) => Err(Fault::Transient(problem)),
                 _ => Ok(response),
             }
         })?;
@@ -127,7 +115,7 @@ impl Producer {
         partition: i32,
         messages: &[(usize, &Outgoing)],
         waiting: &Waiting,
-    ) -> Result<(), Refused> {
+    ) -> Result<(), WriteError> {
         if self.is_uncertain {
             self.renew(cluster, waiting)?;
         }
@@ -151,7 +139,7 @@ impl Producer {
         partition: i32,
         batch: &[(usize, &Outgoing)],
         waiting: &Waiting,
-    ) -> Result<(), Refused> {
+    ) -> Result<(), WriteError> {
         let mut renewed = false;
         loop {
             let sequence = match self.id {
@@ -167,7 +155,7 @@ impl Producer {
             }
             match stored? {
                 Stored::Yes => break,
-                Stored::TooLarge if batch.len() == 1 => return Err(Refused::TooLarge(batch[0].0)),
+                Stored::TooLarge if batch.len() == 1 => return Err(WriteError::TooLarge(batch[0].0)),
                 Stored::TooLarge => {
                     let (first, second) = batch.split_at(batch.len() / 2);
                     self.write_batch(cluster, partition, first, waiting)?;
@@ -179,7 +167,7 @@ impl Producer {
                 }
                 Stored::UnknownProducer => {
                     let place = cluster.place(partition);
-                    return Err(Fault::Lasting(format!(
+                    return Err(Fault::Permanent(format!(
                         "{place} does not accept the numbers of this producer"
                     ))
                     .into());
@@ -219,7 +207,7 @@ impl Producer {
         };
         let mut bytes = BytesMut::new();
         RecordBatchEncoder::encode(&mut bytes, &records, &options)
-            .map_err(|error| Fault::Lasting(format!("the messages cannot be encoded: {error:#}")))?;
+            .map_err(|error| Fault::Permanent(format!("the messages cannot be encoded: {error:#}")))?;
         Ok(bytes.freeze())
     }
 }
@@ -233,7 +221,7 @@ fn headers(message: &Outgoing) -> IndexMap<StrBytes, Option<Bytes>> {
     headers.collect()
 }
 
-/// Returns the number after so many messages. After the largest one comes 0.
+/// Returns the number after this many messages. After the largest one comes 0.
 fn after(sequence: i32, messages: usize) -> i32 {
     let next = (i64::from(sequence) + messages as i64) % (i64::from(i32::MAX) + 1);
     i32::try_from(next).unwrap_or(0)
@@ -260,7 +248,7 @@ fn send(cluster: &mut Cluster, partition: i32, records: &Bytes, waiting: &Waitin
         .flat_map(|topic| topic.partition_responses);
     let place = cluster.place(partition);
     let Some(response) = partitions.next() else {
-        return Err(Fault::Lasting(format!(
+        return Err(Fault::Permanent(format!(
             "the broker does not say whether {place} has stored the messages"
         )));
     };

@@ -8,13 +8,13 @@ use batch_runtime::BatchArtifact;
 use batch_runtime::prelude::*;
 use serde::{Deserialize, Serialize};
 
+use super::super::fault::{Fault, OpenError};
 use super::super::format::{AddedFields, DecodeMessage, JsonMessages};
 use super::super::until::Until;
 use super::super::waiting::{POLL, Waiting};
 use super::super::{IfRemoved, Start};
 use super::address::KafkaConnection;
 use super::cluster::{Cluster, OffsetOf, place, recreated};
-use super::fault::Fault;
 use super::fetch::{Entry, Fetch, Fetched, Message};
 use super::partition::Partitions;
 use crate::added::{Added, AddedValue};
@@ -32,7 +32,7 @@ use crate::query::{Parameters, Query, load_records};
 /// | `partitions` | `all` | the partitions that are read, such as `0,2-5` |
 /// | `start` | `earliest` | where partitions start without a checkpoint: `earliest`, or `latest` for messages that arrive from now on |
 /// | `start.query` | none | a query on the database of the repository, with the columns `partition` and `offset`: where partitions start without a checkpoint, before `start` |
-/// | `until` | `end` | the end of the run: `end`, the messages that are there when the step first starts; `idle 30s`, when none has arrived for so long; `items 1000`; or several of them, separated by commas, for the first that is reached |
+/// | `until` | `end` | the end of the run: `end`, the messages that are there when the step first starts; `idle 30s`, when none has arrived for that long; `items 1000`; or several of them, separated by commas, for the first that is reached |
 /// | `if.removed` | `fail` | `continue`: messages that the broker has removed before they were read are not missed, but logged |
 /// | `if.null` | `fail` | `skip`: messages without a value, which delete a key from a compacted topic, are not read; otherwise they are a [`RecordError`](crate::RecordError) |
 /// | `partition.field`, `offset.field`, `key.field` | none | fields that items get in addition |
@@ -102,7 +102,7 @@ pub struct KafkaItemReader<T, F = JsonMessages> {
     format: F,
     #[batch_artifact]
     waiting: Waiting,
-    /// None before the reader is open, and if a stop was requested meanwhile.
+    /// `None` before the reader is open, and if a stop was requested meanwhile.
     cluster: Option<Cluster>,
     fetched: BTreeMap<i32, Fetched>,
     position: KafkaPosition,
@@ -172,10 +172,7 @@ where
         self.position = checkpoint.unwrap_or_default();
         match self.connect() {
             Ok(cluster) => self.cluster = Some(cluster),
-            // The step ends at the first read.
-            Err(OpenError::Fault(Fault::Stopped)) => {}
-            Err(OpenError::Fault(fault)) => return Err(self.fail(fault.into_text()).into()),
-            Err(OpenError::Other(error)) => return Err(error),
+            Err(error) => error.unless_stopped(|text| self.fail(text))?,
         }
         self.idle_since = None;
         Ok(())
@@ -221,16 +218,19 @@ where
 
     /// Connects, and completes the position.
     fn connect(&mut self) -> Result<Cluster, OpenError> {
-        let access = self.connection.access().map_err(Fault::Lasting)?;
+        let access = self.connection.access().map_err(Fault::Permanent)?;
         let mut cluster = Cluster::connect(access, &self.topic, &self.waiting)?;
-        let partitions = self.partitions.of(cluster.partitions()).map_err(Fault::Lasting)?;
+        let partitions = self
+            .partitions
+            .of(cluster.partitions())
+            .map_err(Fault::Permanent)?;
         let earliest = cluster.offsets(OffsetOf::Earliest, &partitions, &self.waiting)?;
         let latest = cluster.offsets(OffsetOf::Latest, &partitions, &self.waiting)?;
         if self.position.next.is_empty() {
             self.start(&cluster, &earliest, &latest)?;
         } else {
-            self.check_topic(&cluster).map_err(Fault::Lasting)?;
-            self.check_partitions(&earliest).map_err(Fault::Lasting)?;
+            self.check_topic(&cluster).map_err(Fault::Permanent)?;
+            self.check_partitions(&earliest).map_err(Fault::Permanent)?;
             // Partitions that are not in the checkpoint were added to the topic since.
             for (partition, first) in &earliest {
                 self.position.next.entry(*partition).or_insert(*first);
@@ -279,7 +279,7 @@ where
             let partition = number("partition").and_then(|number| i32::try_from(number).ok());
             partition.zip(number("offset")).ok_or_else(|| {
                 let problem = format!("`start.query` has to return the numbers `partition` and `offset`, and has returned `{row}`");
-                OpenError::Fault(Fault::Lasting(problem))
+                OpenError::Fault(Fault::Permanent(problem))
             })
         });
         offsets.collect()
@@ -339,7 +339,7 @@ where
             if next < first && !self.position.is_done(partition) {
                 self.removed(partition, first)?;
             } else if next > end {
-                return Err(Fault::Lasting(format!(
+                return Err(Fault::Permanent(format!(
                     "{} ends at offset {end}, and the next message would be that of offset {next}: the broker has lost messages that \
                      were read, or it is another cluster; launch a new instance of the job to read what is there",
                     place(&self.topic, partition)
@@ -353,22 +353,11 @@ where
     fn removed(&mut self, partition: i32, first: i64) -> Result<(), Fault> {
         let next = self.position.next[&partition];
         let place = place(&self.topic, partition);
-        match self.if_removed {
-            IfRemoved::Fail => Err(Fault::Lasting(format!(
-                "the broker no longer has offset {next} of {place}, which begins at {first}: {} messages were removed before they were \
-                 read; raise the retention of the topic, and restart with `if.removed` = `continue` to read those that are left",
-                first - next
-            ))),
-            IfRemoved::Continue => {
-                tracing::warn!(
-                    target: "batch.kafka",
-                    "{} messages of {place}, from offset {next} on, were removed before they were read",
-                    first - next
-                );
-                self.position.next.insert(partition, first);
-                Ok(())
-            }
-        }
+        let missing = format!("the broker no longer has offset {next} of {place}, which begins at {first}");
+        self.if_removed
+            .check(&missing, first - next, "raise the retention of the topic")?;
+        self.position.next.insert(partition, first);
+        Ok(())
     }
 
     /// Returns the next message, and advances past it; `None` at the end of the run.
@@ -458,11 +447,11 @@ where
         let next = self.position.next.get(&partition).copied().unwrap_or_default();
         match (earliest.get(&partition), latest.get(&partition)) {
             (Some(first), _) if next < *first => self.removed(partition, *first),
-            (_, Some(end)) => Err(Fault::Lasting(format!(
+            (_, Some(end)) => Err(Fault::Permanent(format!(
                 "{} ends at offset {end}, and the next message would be that of offset {next}: the broker has lost messages that were read",
                 place(&self.topic, partition)
             ))),
-            _ => Err(Fault::Lasting("the broker does not have the offset".to_owned())),
+            _ => Err(Fault::Permanent("the broker does not have the offset".to_owned())),
         }
     }
 
@@ -494,18 +483,6 @@ where
             added.push(Added { name, value });
         }
         self.format.decode(value, &AddedFields(added)).map_err(bad)
-    }
-}
-
-/// Why a reader cannot be opened.
-enum OpenError {
-    Fault(Fault),
-    Other(BatchError),
-}
-
-impl From<Fault> for OpenError {
-    fn from(fault: Fault) -> Self {
-        Self::Fault(fault)
     }
 }
 

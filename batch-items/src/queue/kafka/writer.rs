@@ -7,14 +7,14 @@ use batch_runtime::BatchArtifact;
 use batch_runtime::prelude::*;
 use serde::Serialize;
 
+use super::super::fault::{Fault, WriteError};
 use super::super::format::{EncodeMessage, JsonMessages};
 use super::super::template::{Headers, Template};
 use super::super::waiting::Waiting;
 use super::address::KafkaConnection;
 use super::cluster::Cluster;
-use super::fault::Fault;
 use super::partition::of_key;
-use super::produce::{Outgoing, Producer, Refused};
+use super::produce::{Outgoing, Producer};
 use crate::compose::WriteItems;
 use crate::error::{EncodeError, ResourceError};
 
@@ -35,8 +35,8 @@ use crate::error::{EncodeError, ResourceError};
 /// once (an idempotent producer).
 ///
 /// A message with a key goes to the partition that Kafka's own producers choose. Without a key, each list goes to the next partition. A
-/// key is none if one of its fields is null. Items that are not messages are an [`EncodeError`](crate::EncodeError) before any message of their
-/// list is sent; a message that is too large for the broker is one, too.
+/// message has no key if one of the fields of `key` is null. Items that are not messages are an [`EncodeError`](crate::EncodeError) before
+/// any message of their list is sent; a message that is too large for the broker is one, too.
 ///
 /// ```
 /// use batch_items::KafkaItemWriter;
@@ -142,7 +142,7 @@ where
     }
 
     fn connect(&self) -> Result<(Cluster, Producer), Fault> {
-        let access = self.connection.access().map_err(Fault::Lasting)?;
+        let access = self.connection.access().map_err(Fault::Permanent)?;
         let mut cluster = Cluster::connect(access, &self.topic, &self.waiting)?;
         let producer = Producer::new(&mut cluster, self.compression.into(), &self.waiting)?;
         Ok((cluster, producer))
@@ -165,8 +165,8 @@ where
         }
         match self.send(&messages) {
             Ok(()) => Ok(()),
-            Err(Refused::Fault(fault)) => Err(self.fail(fault).into()),
-            Err(Refused::TooLarge(index)) => {
+            Err(WriteError::Fault(fault)) => Err(self.fail(fault).into()),
+            Err(WriteError::TooLarge(index)) => {
                 let bytes = messages[index].value.len();
                 let cause = format!(
                     "the message of {bytes} bytes is larger than the broker accepts; raise `max.message.bytes` of the topic"
@@ -200,9 +200,9 @@ where
         Ok(message)
     }
 
-    fn send(&mut self, messages: &[Outgoing]) -> Result<(), Refused> {
+    fn send(&mut self, messages: &[Outgoing]) -> Result<(), WriteError> {
         let Some((cluster, producer)) = &mut self.open else {
-            return Err(Fault::Lasting("the writer is not open".to_owned()).into());
+            return Err(Fault::Permanent("the writer is not open".to_owned()).into());
         };
         let partitions: Vec<i32> = cluster.partitions().collect();
         let mut lists: BTreeMap<i32, Vec<(usize, &Outgoing)>> = BTreeMap::new();

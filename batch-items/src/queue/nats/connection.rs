@@ -13,8 +13,8 @@ use async_nats::{Client, ConnectErrorKind, ConnectOptions, Event, ServerAddr};
 use batch_runtime::BatchArtifact;
 use tokio::runtime::Runtime;
 
+use super::super::fault::Fault;
 use super::super::waiting::{Attempts, POLL, Waiting};
-use super::Fault;
 use crate::duration::Duration;
 use crate::file::redact;
 
@@ -111,7 +111,7 @@ impl NatsConnection {
         let counting = Arc::clone(&lost);
         let options = self
             .options()
-            .map_err(Fault::Lasting)?
+            .map_err(Fault::Permanent)?
             .event_callback(move |event| {
                 if matches!(event, Event::Disconnected) {
                     counting.fetch_add(1, Ordering::Relaxed);
@@ -125,9 +125,9 @@ impl NatsConnection {
             .enable_all();
         let runtime = threads
             .build()
-            .map_err(|error| Fault::Lasting(error.to_string()))?;
+            .map_err(|error| Fault::Permanent(error.to_string()))?;
         let connected = runtime.block_on(options.connect(self.servers.0.as_slice()));
-        let client = connected.map_err(|error| Fault::Lasting(self.explained(&error)))?;
+        let client = connected.map_err(|error| Fault::Permanent(self.explained(&error)))?;
         // It starts a task.
         let entered = runtime.enter();
         let jetstream = jetstream::ContextBuilder::new()
@@ -259,19 +259,9 @@ impl Server {
     ) -> Result<T, Fault> {
         let mut attempts = Attempts::new(self.timeout);
         loop {
-            let problem = match call() {
-                Err(Fault::Passing(problem)) => problem,
+            match call() {
+                Err(Fault::Transient(problem)) => attempts.wait(&problem, waiting)?,
                 result => return result,
-            };
-            let Some(pause) = attempts.next() else {
-                let seconds = self.timeout.as_secs();
-                return Err(Fault::Lasting(format!(
-                    "{problem}; the `timeout` of {seconds} s is over"
-                )));
-            };
-            tracing::warn!(target: "batch.nats", problem, "trying again");
-            if waiting.pause(pause) {
-                return Err(Fault::Stopped);
             }
         }
     }

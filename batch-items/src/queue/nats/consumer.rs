@@ -10,8 +10,8 @@ use async_nats::jetstream::{ErrorCode, Message};
 use bytes::Bytes;
 use futures_util::StreamExt;
 
+use super::super::fault::Fault;
 use super::super::waiting::Waiting;
-use super::Fault;
 use super::connection::{Server, TIMEOUT};
 use crate::nearest::did_you_mean;
 
@@ -92,7 +92,7 @@ impl Source {
         let (stream, state) = find(server, name, waiting)?;
         let retention = stream.cached_info().config.retention;
         if retention != RetentionPolicy::Limits {
-            return Err(Fault::Lasting(format!(
+            return Err(Fault::Permanent(format!(
                 "the stream removes messages when they are acknowledged (retention `{retention:?}`), so a restart would not find those of \
                  its checkpoint; read a stream with the retention `limits`, for example one that has this stream as its source"
             )));
@@ -144,7 +144,7 @@ impl Source {
         wait: Duration,
         waiting: &Waiting,
     ) -> Result<Option<Received>, Fault> {
-        let lost = || Fault::Passing("the connection to the server is lost".to_owned());
+        let lost = || Fault::Transient("the connection to the server is lost".to_owned());
         if !server.is_connected() {
             return Err(lost());
         }
@@ -164,7 +164,7 @@ impl Source {
                     .expires(REQUEST)
                     .messages();
                 let batch = server.poll(request, TIMEOUT).ok_or_else(lost)?;
-                batch.map_err(|error| Fault::Passing(format!("cannot request messages: {error}")))?
+                batch.map_err(|error| Fault::Transient(format!("cannot request messages: {error}")))?
             }
         };
         let received = match server.poll(batch.next(), wait) {
@@ -179,7 +179,7 @@ impl Source {
                 None
             }
             Some(Some(Err(error))) => {
-                return Err(Fault::Passing(format!("cannot receive messages: {error}")));
+                return Err(Fault::Transient(format!("cannot receive messages: {error}")));
             }
             Some(Some(Ok(message))) => {
                 active.batch = Some(batch);
@@ -195,7 +195,7 @@ impl Source {
     fn consumer(&self, server: &Server, from: u64, waiting: &Waiting) -> Result<Active, Fault> {
         let connection = server.connection();
         let (_, state) = find(server, &self.name, waiting)?;
-        state.check(self.created, from).map_err(Fault::Lasting)?;
+        state.check(self.created, from).map_err(Fault::Permanent)?;
         let config = pull::Config {
             deliver_policy: DeliverPolicy::ByStartSequence { start_sequence: from },
             ack_policy: AckPolicy::None,
@@ -210,9 +210,9 @@ impl Source {
             let text = format!("cannot create a consumer: {error}");
             match error.kind() {
                 ConsumerErrorKind::JetStream(error) if (400..500).contains(&error.code()) => {
-                    Fault::Lasting(text)
+                    Fault::Permanent(text)
                 }
-                _ => Fault::Passing(format!(
+                _ => Fault::Transient(format!(
                     "{text}; permit this user to publish to `$JS.API.>` and to subscribe to `_INBOX.>`"
                 )),
             }
@@ -253,11 +253,11 @@ impl Active {
         let info = server
             .poll(self.consumer.get_info(), TIMEOUT)
             .and_then(Result::ok);
-        let info =
-            info.ok_or_else(|| Fault::Passing("the server does not know the consumer any more".to_owned()))?;
+        let info = info
+            .ok_or_else(|| Fault::Transient("the server does not know the consumer any more".to_owned()))?;
         match info.delivered.consumer_sequence == self.arrived {
             true => Ok(info.num_pending),
-            false => Err(Fault::Passing(
+            false => Err(Fault::Transient(
                 "messages of the server have not arrived".to_owned(),
             )),
         }
@@ -267,9 +267,9 @@ impl Active {
 /// Reads what a message says about itself. An error if one before it was lost.
 fn received(message: &Message, number: u64, from: u64) -> Result<Received, Fault> {
     let info = message.info();
-    let info = info.map_err(|error| Fault::Lasting(format!("a message has no sequence: {error}")))?;
+    let info = info.map_err(|error| Fault::Permanent(format!("a message has no sequence: {error}")))?;
     if info.consumer_sequence != number || info.stream_sequence < from {
-        return Err(Fault::Passing("a message was lost on its way".to_owned()));
+        return Err(Fault::Transient("a message was lost on its way".to_owned()));
     }
     Ok(Received {
         sequence: info.stream_sequence,
@@ -284,15 +284,15 @@ fn find(server: &Server, name: &str, waiting: &Waiting) -> Result<(Stream, Strea
     let found = server.wait_or_stop(server.jetstream.get_stream(name), waiting)?;
     let stream = found.map_err(|error| match error.kind() {
         GetStreamErrorKind::JetStream(error) if error.error_code() == ErrorCode::STREAM_NOT_FOUND => {
-            Fault::Lasting(format!("there is no stream `{name}`{}; create it", nearest(server, name)))
+            Fault::Permanent(format!("there is no stream `{name}`{}; create it", nearest(server, name)))
         }
-        GetStreamErrorKind::JetStream(error) if error.error_code() == ErrorCode::JETSTREAM_NOT_ENABLED => Fault::Lasting(
+        GetStreamErrorKind::JetStream(error) if error.error_code() == ErrorCode::JETSTREAM_NOT_ENABLED => Fault::Permanent(
             "the server runs without JetStream; start it with `-js`".to_owned(),
         ),
         GetStreamErrorKind::EmptyName | GetStreamErrorKind::InvalidStreamName => {
-            Fault::Lasting(format!("`{name}` is not the name of a stream"))
+            Fault::Permanent(format!("`{name}` is not the name of a stream"))
         }
-        _ => Fault::Passing(format!(
+        _ => Fault::Transient(format!(
             "cannot ask for the stream `{name}`: {error}; start the server with JetStream (`-js`), and permit this user to publish to \
              `$JS.API.>` and to subscribe to `_INBOX.>`"
         )),

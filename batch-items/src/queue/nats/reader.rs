@@ -7,11 +7,11 @@ use batch_runtime::BatchArtifact;
 use batch_runtime::prelude::*;
 use serde::{Deserialize, Serialize};
 
+use super::super::fault::{Fault, OpenError};
 use super::super::format::{AddedFields, DecodeMessage, JsonMessages};
 use super::super::until::Until;
 use super::super::waiting::{POLL, Waiting};
 use super::super::{IfRemoved, Start};
-use super::Fault;
 use super::connection::{NatsConnection, Server, close};
 use super::consumer::{Received, Source, StreamState};
 use crate::added::{Added, AddedValue};
@@ -92,7 +92,7 @@ pub struct NatsItemReader<T, F = JsonMessages> {
     format: F,
     #[batch_artifact]
     waiting: Waiting,
-    /// None before the reader is open, and if a stop was requested meanwhile.
+    /// `None` before the reader is open, and if a stop was requested meanwhile.
     server: Option<Server>,
     source: Option<Source>,
     position: NatsPosition,
@@ -135,12 +135,8 @@ where
         self.close();
         self.position = checkpoint.unwrap_or_default();
         self.idle_since = None;
-        match self.connect() {
-            // The step ends at the first read.
-            Ok(()) | Err(OpenError::Fault(Fault::Stopped)) => Ok(()),
-            Err(OpenError::Fault(fault)) => Err(self.fail(fault.into_text()).into()),
-            Err(OpenError::Other(error)) => Err(error),
-        }
+        self.connect()
+            .or_else(|error| error.unless_stopped(|text| self.fail(text)))
     }
 
     /// Reads the next message.
@@ -237,7 +233,7 @@ where
                     .and_then(|value| u64::try_from(value).ok());
                 let problem =
                     || format!("`start.query` has to return the number `sequence`, and has returned `{row}`");
-                let sequence = sequence.ok_or_else(|| Fault::Lasting(problem()))?;
+                let sequence = sequence.ok_or_else(|| Fault::Permanent(problem()))?;
                 Ok(Some(sequence))
             }
         }
@@ -252,11 +248,11 @@ where
             ..
         } = &self.position;
         if *stream != self.stream {
-            return Err(Fault::Lasting(format!(
+            return Err(Fault::Permanent(format!(
                 "the checkpoint is that of the stream `{stream}`; restart the job with this stream, or launch a new instance"
             )));
         }
-        state.check(*created, *next).map_err(Fault::Lasting)?;
+        state.check(*created, *next).map_err(Fault::Permanent)?;
         self.check_removed(state)
     }
 
@@ -265,23 +261,14 @@ where
         if state.first <= next || state.is_compacted || self.position.is_done() {
             return Ok(());
         }
-        let removed = state.first - next;
-        match self.if_removed {
-            IfRemoved::Fail => Err(Fault::Lasting(format!(
-                "the stream no longer has sequence {next}, and begins at {}: {removed} messages were removed before they were read; raise \
-                 the limits of the stream, and restart with `if.removed` = `continue` to read those that are left",
-                state.first
-            ))),
-            IfRemoved::Continue => {
-                tracing::warn!(
-                    target: "batch.nats",
-                    stream = self.stream,
-                    "{removed} messages, from sequence {next} on, were removed before they were read"
-                );
-                self.position.next = state.first;
-                Ok(())
-            }
-        }
+        let missing = format!(
+            "the stream no longer has sequence {next}, and begins at {}",
+            state.first
+        );
+        self.if_removed
+            .check(&missing, state.first - next, "raise the limits of the stream")?;
+        self.position.next = state.first;
+        Ok(())
     }
 
     /// Returns the next message, and advances past it; `None` at the end of the run.
@@ -359,18 +346,6 @@ where
                 let stream = format!("stream `{}`", self.stream);
                 RecordError::of_message(stream, "sequence", message.sequence, cause, &message.payload).into()
             })
-    }
-}
-
-/// Why a reader cannot be opened.
-enum OpenError {
-    Fault(Fault),
-    Other(BatchError),
-}
-
-impl From<Fault> for OpenError {
-    fn from(fault: Fault) -> Self {
-        Self::Fault(fault)
     }
 }
 

@@ -15,10 +15,10 @@ use bytes::Bytes;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
+use super::super::fault::{Fault, WriteError};
 use super::super::format::{EncodeMessage, JsonMessages};
 use super::super::template::{Headers, Template};
 use super::super::waiting::Waiting;
-use super::Fault;
 use super::connection::{NatsConnection, Server, TIMEOUT, close};
 use crate::compose::WriteItems;
 use crate::error::{EncodeError, ResourceError};
@@ -132,19 +132,6 @@ struct Outgoing {
     headers: HeaderMap,
 }
 
-/// Why messages are not stored.
-enum Refused {
-    Fault(Fault),
-    /// The message at this place in the list is too large.
-    TooLarge(usize),
-}
-
-impl From<Fault> for Refused {
-    fn from(fault: Fault) -> Self {
-        Self::Fault(fault)
-    }
-}
-
 #[item_writer]
 impl<T, F> NatsItemWriter<T, F>
 where
@@ -185,7 +172,7 @@ where
             .names()
             .find(|name| name.to_lowercase().starts_with("nats-"))
         {
-            return Err(Fault::Lasting(format!(
+            return Err(Fault::Permanent(format!(
                 "the header `{name}` is one of the server's own; set `message.id` for `{MESSAGE_ID}`"
             )));
         }
@@ -204,7 +191,7 @@ where
     fn check(&self, server: &Server) -> Result<(), Fault> {
         if let Some(stream) = &self.stream {
             let found = server.wait_or_stop(server.jetstream.get_stream(stream), &self.waiting)?;
-            let missing = |error| Fault::Lasting(format!("cannot find the stream `{stream}`: {error}"));
+            let missing = |error| Fault::Permanent(format!("cannot find the stream `{stream}`: {error}"));
             return found.map(|_| ()).map_err(missing);
         }
         if self.subject.has_fields() {
@@ -221,7 +208,7 @@ where
             &self.waiting,
         )?;
         found.map(|_| ()).map_err(|error| {
-            Fault::Lasting(format!(
+            Fault::Permanent(format!(
                 "no stream has the subject `{subject}` ({error}); create one"
             ))
         })
@@ -250,8 +237,8 @@ where
                 self.written += messages.len() as u64;
                 Ok(())
             }
-            Err(Refused::Fault(fault)) => Err(self.fail(fault).into()),
-            Err(Refused::TooLarge(index)) => {
+            Err(WriteError::Fault(fault)) => Err(self.fail(fault).into()),
+            Err(WriteError::TooLarge(index)) => {
                 let bytes = messages[index].payload.len();
                 let cause = format!(
                     "the message of {bytes} bytes is larger than the server accepts; raise its `max_payload`, or `max_msg_size` of the stream"
@@ -277,7 +264,7 @@ where
             .text(&fields)
             .map_err(|problem| format!("`subject`: {problem}"))?;
         let subject = subject.filter(|subject| is_subject(subject)).ok_or_else(|| {
-            "`subject`: a field is null or empty, or has a blank, `*` or `>`, so that it is no subject"
+            "`subject`: a field is null or empty, or has a blank, `*` or `>`, so that it is not a valid subject"
                 .to_owned()
         })?;
         let mut headers = HeaderMap::new();
@@ -335,30 +322,34 @@ where
     }
 
     /// Sends messages until all are acknowledged.
-    fn send(&self, messages: &[Outgoing]) -> Result<(), Refused> {
+    fn send(&self, messages: &[Outgoing]) -> Result<(), WriteError> {
         let Some(server) = &self.server else {
-            return Err(Fault::Lasting("the writer is not open".to_owned()).into());
+            return Err(Fault::Permanent("the writer is not open".to_owned()).into());
         };
         for (number, window) in messages.chunks(WINDOW).enumerate() {
             let mut missing: BTreeSet<usize> = (0..window.len()).collect();
             let mut too_large = None;
             let result = server.attempt(&self.waiting, || {
                 if !server.is_connected() {
-                    return Err(Fault::Passing("the connection to the server is lost".to_owned()));
+                    return Err(Fault::Transient(
+                        "the connection to the server is lost".to_owned(),
+                    ));
                 }
                 let sent = server.poll(publish(&server.jetstream, window, &mut missing), 2 * TIMEOUT);
                 match sent.unwrap_or_else(|| {
-                    Err(Unsent::Passing(
+                    Err(Unsent::Transient(
                         "the server does not acknowledge messages".to_owned(),
                     ))
                 }) {
                     Ok(()) => Ok(()),
-                    Err(Unsent::Passing(problem)) => Err(Fault::Passing(problem)),
+                    Err(Unsent::Transient(problem)) => Err(Fault::Transient(problem)),
                     // As long as the server starts, no stream answers.
                     Err(Unsent::NoStream(problem)) if self.written > 0 || number > 0 => {
-                        Err(Fault::Passing(problem))
+                        Err(Fault::Transient(problem))
                     }
-                    Err(Unsent::NoStream(problem) | Unsent::Lasting(problem)) => Err(Fault::Lasting(problem)),
+                    Err(Unsent::NoStream(problem) | Unsent::Permanent(problem)) => {
+                        Err(Fault::Permanent(problem))
+                    }
                     Err(Unsent::TooLarge(index)) => {
                         too_large = Some(number * WINDOW + index);
                         Ok(())
@@ -367,7 +358,7 @@ where
             });
             result?;
             if let Some(index) = too_large {
-                return Err(Refused::TooLarge(index));
+                return Err(WriteError::TooLarge(index));
             }
         }
         Ok(())
@@ -376,9 +367,9 @@ where
 
 /// Why messages are not acknowledged.
 enum Unsent {
-    Passing(String),
+    Transient(String),
     NoStream(String),
-    Lasting(String),
+    Permanent(String),
     TooLarge(usize),
 }
 
@@ -410,7 +401,7 @@ async fn publish(
             }
             Err(error) => {
                 let found = unsent(&error, index, &messages[index].subject);
-                let is_worse = matches!(problem, None | Some(Unsent::Passing(_)));
+                let is_worse = matches!(problem, None | Some(Unsent::Transient(_)));
                 problem = if is_worse { Some(found) } else { problem };
             }
         }
@@ -430,10 +421,10 @@ fn unsent(error: &PublishError, index: usize, subject: &str) -> Unsent {
             Unsent::NoStream(format!("no stream has the subject `{subject}`; create one"))
         }
         PublishErrorKind::TimedOut | PublishErrorKind::BrokenPipe => {
-            Unsent::Passing(format!("the server does not acknowledge messages: {error}"))
+            Unsent::Transient(format!("the server does not acknowledge messages: {error}"))
         }
-        _ if source.is_some_and(|source| source.code() >= 500) => Unsent::Passing(error.to_string()),
-        _ => Unsent::Lasting(error.to_string()),
+        _ if source.is_some_and(|source| source.code() >= 500) => Unsent::Transient(error.to_string()),
+        _ => Unsent::Permanent(error.to_string()),
     }
 }
 

@@ -15,7 +15,7 @@ use crate::engine::ending;
 use crate::engine::outcome::{ElementEnd, Last, Outcome};
 use crate::engine::step::StepRunner;
 use crate::engine::threads::{Collecting, CollectorSink, Worker, lock};
-use crate::engine::walk::Walk;
+use crate::engine::walk::{Walk, data_of};
 
 use crate::execution::{StepCounters, StepExecution};
 use crate::observer::{StepBody, StepEvents};
@@ -69,10 +69,12 @@ impl PartitionedElement<'_> {
             ElementBody::Flow(_) => format!("{}:{number}/", self.key),
             _ => self.walk.prefix.clone(),
         };
+        let contexts = contexts_of_subjob(self.contexts, worker, true);
         let walk = Walk {
             shared: self.walk.shared,
             worker: Arc::clone(worker),
-            contexts: contexts_of_subjob(self.contexts, worker, true),
+            data: data_of(&contexts),
+            contexts,
             prefix,
             path,
             since: self.since,

@@ -103,7 +103,7 @@ impl Worker {
         {
             let contexts = lock(&self.contexts);
             self.stop.store(true, Ordering::Relaxed);
-            // A reader that waits sees it in the step's context; the job may go on.
+            // A reader that waits sees it in the step's context; the job may continue.
             if let Some(step) = contexts.last() {
                 step.show_stop();
             }

@@ -109,7 +109,7 @@ fn a_restart_links_to_the_killed_execution() {
     assert_eq!(attribute(&job.attributes, "batch.job.execution.id").unwrap(), "2");
 }
 
-/// A process that is told to stop ends its spans.
+/// A process that receives SIGTERM ends its spans.
 ///
 /// Spec: OTEL-02
 #[test]

@@ -1,4 +1,4 @@
-//! The operator, for artifacts of a running job.
+//! The operator, as artifacts of a running job get it from their context.
 
 use super::{JobOperator, Shared};
 use crate::context::JobContext;
