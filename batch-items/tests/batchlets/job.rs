@@ -1,8 +1,8 @@
 //! `runJob`: a job within a job.
 
-use batch_runtime::BatchStatus;
+use batch_runtime::{BatchStatus, JobParameters, ParameterValue};
 
-use crate::stage::{Stage, step};
+use crate::stage::{Stage, step, until};
 
 /// A stage whose job runs `child`, a job with this step.
 fn stage(parameters: &str, child: &str) -> Stage {
@@ -155,4 +155,62 @@ fn the_step_names_the_execution() {
         steps[0].user_data.as_deref(),
         Some(r#"{"nestedJob":"child","execution":2}"#)
     );
+}
+
+/// Each step has an instance of its own, also of the same job.
+///
+/// Spec: NEST-01
+#[test]
+fn two_steps_run_two_instances() {
+    let run = |id: &str, next: &str| {
+        let properties = &[("job", "child"), ("parameters", "")];
+        step(id, "runJob", properties).replacen(">", next, 1)
+    };
+    let stage = Stage::of(&format!("{}{}", run("one", " next=\"two\">"), run("two", ">")));
+    let child = step(
+        "wait",
+        "waitForFile",
+        &[("resource", "${folder}/a"), ("poll.interval", "10ms")],
+    );
+    stage.write("child.xml", format!("<job id=\"child\">{child}</job>"));
+    stage.write("a", "");
+    stage.run().completed();
+    assert_eq!(stage.operator().job_instance_count("child").unwrap(), 2);
+}
+
+/// An instance that already runs is waited for; a stop ends the wait, and leaves that instance running.
+///
+/// Spec: NEST-02
+#[test]
+fn an_instance_that_runs_is_waited_for() {
+    for stops in [true, false] {
+        let child = step(
+            "wait",
+            "waitForFile",
+            &[("resource", "${folder}/a"), ("poll.interval", "10ms")],
+        );
+        let stage = stage("", &child);
+        let operator = stage.operator();
+        // The outer job will have the second instance.
+        let parameters = JobParameters::new()
+            .with_parameter("parent.instance", ParameterValue::Long(2), true)
+            .with("parent.step", "step");
+        let running = operator.launch("child", parameters).unwrap();
+        let outer = stage.start(());
+        until(|| {
+            let steps = operator.step_executions(outer).unwrap();
+            steps.iter().any(|step| step.status == BatchStatus::Started)
+        });
+        if stops {
+            operator.stop(outer).unwrap();
+            assert_eq!(stage.wait(outer).status, BatchStatus::Stopped);
+            assert!(operator.is_alive(running).unwrap());
+        }
+        stage.write("a", "");
+        assert_eq!(stage.wait(running).status, BatchStatus::Completed);
+        if !stops {
+            stage.wait(outer).completed();
+        }
+        assert_eq!(operator.job_instance_count("child").unwrap(), 1);
+    }
 }
