@@ -118,6 +118,7 @@ pub const SQLITE: Scripts = Scripts {
         "0000000000433_repeated_steps",
         "0000000000434_workers",
         "0000000000435_turns_of_jobs",
+        "0000000000436_notifications",
     ),
     upgrades: scripts!(
         "upgrade/sqlite":
@@ -142,6 +143,7 @@ pub const POSTGRESQL: Scripts = Scripts {
         "0000000000433_repeated_steps",
         "0000000000434_workers",
         "0000000000435_turns_of_jobs",
+        "0000000000436_notifications",
     ),
     upgrades: scripts!(
         "upgrade/postgres":
@@ -166,6 +168,7 @@ pub const MYSQL: Scripts = Scripts {
         "0000000000433_repeated_steps",
         "0000000000434_workers",
         "0000000000435_turns_of_jobs",
+        "0000000000436_notifications",
     ),
     upgrades: scripts!(
         "upgrade/mysql":

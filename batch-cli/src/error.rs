@@ -23,6 +23,8 @@ pub(crate) enum CliError {
     /// The problems, each with its source.
     #[error("{}", .0.join("\nerror: "))]
     Settings(Vec<String>),
+    #[error("{0}")]
+    Usage(String),
     #[error("cannot {action} `{}`: {source}", .path.display())]
     File {
         action: &'static str,

@@ -22,7 +22,7 @@
 //!
 //! The crate uses nothing but the public API of `batch-runtime`. Its features name the databases that a repository can be on:
 //! `sqlite` (default), `postgres`, `mysql`, `bundled-postgres`, `bundled-mysql`. With `nats` it carries partitions by NATS, and with
-//! `otlp` it sends traces, metrics and logs to OpenTelemetry.
+//! `otlp` it sends traces, metrics and logs to OpenTelemetry, with `notify` notifications to webhooks and commands.
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod commands;
@@ -35,6 +35,7 @@ pub mod fuzzing;
 mod json;
 mod logging;
 mod metrics;
+mod notify;
 mod options;
 mod parameters;
 mod print;

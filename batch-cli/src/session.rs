@@ -1,6 +1,6 @@
 //! The state that every command works with: the settings, and a runtime configured by them.
 
-use std::cell::OnceCell;
+use std::cell::RefCell;
 
 use std::process::ExitCode;
 
@@ -15,7 +15,7 @@ use crate::print::errln;
 use crate::settings::{Origin, Setting, Settings};
 use crate::signals::Shutdown;
 use crate::telemetry::Telemetry;
-use crate::{exit_guard, metrics};
+use crate::{exit_guard, metrics, notify};
 
 const IN_MEMORY: &str = "memory:";
 
@@ -37,8 +37,8 @@ pub(crate) struct Session {
     pub(crate) settings: Settings,
     runtime: BatchRuntimeBuilder,
     telemetry: Telemetry,
-    /// The same, once it is connected to the server that carries partitions.
-    connected: OnceCell<BatchRuntimeBuilder>,
+    /// The same, once it is connected to the server that carries partitions, or has the notification targets.
+    prepared: RefCell<Option<BatchRuntimeBuilder>>,
     arguments: fn() -> clap::Command,
 }
 
@@ -81,7 +81,7 @@ impl Session {
             settings,
             runtime,
             telemetry,
-            connected: OnceCell::new(),
+            prepared: RefCell::default(),
             arguments,
         }
     }
@@ -93,7 +93,7 @@ impl Session {
 
     /// Returns the configured runtime, for commands that need no repository.
     pub(crate) fn runtime(&self) -> BatchRuntimeBuilder {
-        self.connected.get().unwrap_or(&self.runtime).clone()
+        self.prepared.borrow().as_ref().unwrap_or(&self.runtime).clone()
     }
 
     /// Returns the jobs and artifacts, without a repository.
@@ -152,15 +152,23 @@ impl Session {
     pub(crate) fn connect_dispatch(&self) -> Result<(), CliError> {
         let (dispatch, _) = self.settings.get(Setting::Dispatch);
         if dispatch::is_address(dispatch) {
-            let connected = dispatch::connect(self.runtime.clone(), dispatch)?;
-            self.connected.get_or_init(|| connected);
+            let connected = dispatch::connect(self.runtime(), dispatch)?;
+            *self.prepared.borrow_mut() = Some(connected);
         }
+        Ok(())
+    }
+
+    /// Adds the notification targets of the settings.
+    pub(crate) fn add_notifications(&self) -> Result<(), CliError> {
+        let runtime = notify::add(self.runtime(), &self.settings.targets)?;
+        *self.prepared.borrow_mut() = Some(runtime);
         Ok(())
     }
 
     /// As `listen`, with the health of the process.
     pub(crate) fn listen_as(&self, health: &Health) -> Result<Shutdown, CliError> {
         self.connect_dispatch()?;
+        self.add_notifications()?;
         metrics::serve(self.settings.metrics_port, health, &self.telemetry)?;
         exit_guard::arm();
         Ok(Shutdown::listen(self.settings.shutdown_timeout))

@@ -21,12 +21,13 @@ use crate::dispatch::{
 use crate::job_path::JobPath;
 use crate::keeper::keep;
 use crate::loader::{ArtifactSources, Artifacts};
+use crate::notify::{NotificationRules, NotificationTarget, Senders, Watch};
 use crate::observer::{JobObserver, Observers};
 use crate::operator::{
-    CheckReport, ClaimPartitionError, Definitions, JobOperator, Limits, PartitionRun, Shared,
+    CheckReport, ClaimPartitionError, Definitions, JobOperator, Limits, PartitionRun, Shared, problem_with,
 };
 use crate::parameters::JobParameters;
-use crate::repository::{self, RepositoryError};
+use crate::repository::{self, RepositoryConfig, RepositoryError};
 use crate::system_properties;
 use crate::time_zone::TimeZone;
 
@@ -110,6 +111,7 @@ pub struct BatchRuntimeBuilder {
     time_zone: TimeZone,
     clock: Arc<dyn Clock>,
     observers: Vec<Arc<dyn JobObserver>>,
+    notifications: Vec<NotificationTarget>,
     /// `None`: that of each document.
     dialect: Option<Dialect>,
 }
@@ -121,6 +123,7 @@ impl Default for BatchRuntimeBuilder {
             job_path: None,
             dialect: None,
             observers: Vec::new(),
+            notifications: Vec::new(),
             system: system_properties::platform(),
             sources: ArtifactSources::default(),
             stop_timeout: Duration::from_secs(5),
@@ -316,6 +319,16 @@ impl BatchRuntimeBuilder {
         self
     }
 
+    /// Adds a target of notifications about jobs. See [`notify`](crate::notify). In worker processes add the same: they send those of the
+    /// steps that they run.
+    ///
+    /// Spec: NOTIFY-01
+    #[must_use]
+    pub fn notify(mut self, target: NotificationTarget) -> Self {
+        self.notifications.push(target);
+        self
+    }
+
     /// Sets the dialect of all Job XML files. Default: that of each file, by the namespace of its root.
     ///
     /// Spec: JAK-02
@@ -365,8 +378,17 @@ impl BatchRuntimeBuilder {
         definitions.log_problems();
         // Before the repository, which opening may create.
         check_dispatcher(&self.dispatchers)?;
-        let clock = Arc::clone(&self.clock);
-        let repository = repository::open(&self.repository, self.clock, self.lease_time, &self.time_zone)?;
+        if let Some(problem) = problem_with(&self.notifications) {
+            return Err(BuildError::NotificationTarget(problem));
+        }
+        let rules = NotificationRules::new(&self.notifications);
+        let config = RepositoryConfig {
+            clock: Arc::clone(&self.clock),
+            lease_time: self.lease_time,
+            zone: self.time_zone,
+            notifications: rules.clone(),
+        };
+        let repository = repository::open(&self.repository, config)?;
         let mut dispatchers = self.dispatchers;
         if !repository.has_database()
             && let Some(name) = dispatchers.remote()
@@ -383,7 +405,13 @@ impl BatchRuntimeBuilder {
         dispatchers
             .transports
             .insert(REPOSITORY.into(), Arc::new(of_repository));
-        let observers = Observers::start(clock, self.observers).map_err(BuildError::Observer)?;
+        let notifications = Arc::new(Senders::new(self.notifications, &repository, &self.clock));
+        let mut observers = self.observers;
+        if !rules.are_none() {
+            let watch = Watch::new(rules, Arc::clone(&repository), Arc::clone(&notifications));
+            observers.push(Arc::new(watch));
+        }
+        let observers = Observers::start(self.clock, observers).map_err(BuildError::Observer)?;
         let (keeper, ended) = bounded(0);
         let shared = Arc::new(Shared::new(
             repository,
@@ -394,6 +422,7 @@ impl BatchRuntimeBuilder {
                 crash_limit: self.crash_limit,
             },
             observers,
+            notifications,
             dispatchers,
             keeper,
         ));
@@ -440,6 +469,9 @@ pub enum BuildError {
     /// The thread of an observer cannot be started.
     #[error("cannot start the thread of an observer: {0}")]
     Observer(std::io::Error),
+    /// The name of a notification target is not usable.
+    #[error("{0}")]
+    NotificationTarget(String),
     /// A transport connects hosts, but the repository is for processes of one host.
     #[error(
         "the transport `{0}` connects hosts, but a SQLite repository is for the processes of one; use PostgreSQL or MySQL, or a server at a \

@@ -102,7 +102,11 @@ impl SecretReference {
         format!("{{{}}}", self.to_stored())
     }
 
-    fn read(&self) -> Result<String, Box<dyn Error + Send + Sync>> {
+    /// Returns the secret.
+    ///
+    /// # Errors
+    /// When the variable is not set, the file cannot be read, or the secret is not UTF-8. The error does not contain it.
+    pub fn read(&self) -> Result<String, Box<dyn Error + Send + Sync>> {
         match self {
             Self::Env(name) => std::env::var(name).map_err(|error| match error {
                 std::env::VarError::NotPresent => "the environment variable is not set".into(),

@@ -29,6 +29,11 @@ impl TimeZone {
     /// Universal time.
     pub const UTC: Self = Self(tz::TimeZone::UTC);
 
+    /// Returns the zone of this computer; UTC if that is not known.
+    pub(crate) fn system() -> Self {
+        Self(tz::TimeZone::system())
+    }
+
     /// Returns the wall-clock time of a point in time, as milliseconds since 1970-01-01T00:00:00.
     pub(crate) fn wall(&self, instant: Timestamp) -> Timestamp {
         Timestamp(instant.0.saturating_add(self.offset(instant.0)))

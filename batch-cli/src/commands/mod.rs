@@ -17,6 +17,7 @@ mod launch;
 mod launches;
 mod list;
 mod new;
+mod notifications;
 mod params;
 mod purge;
 mod recover;
@@ -67,6 +68,7 @@ commands! {
     Worker(worker::Worker),
     Workers(workers::Workers),
     Launches(launches::Launches),
+    Notifications(notifications::Notifications),
     Params(params::Params),
     Explain(explain::Explain),
     Graph(graph::Graph),

@@ -9,6 +9,7 @@ use batch_runtime::xml::suggest::nearest;
 use toml::Spanned;
 use toml::de::{DeString, DeTable, DeValue};
 
+use super::notify::NOTIFY;
 use super::{Origin, Setting, Source};
 
 /// The file that is read if it exists and no other is named.
@@ -45,7 +46,7 @@ pub(super) fn parse(path: &Path, text: &str, problems: &mut Vec<String>) -> Sour
     File { path, text }.read(problems)
 }
 
-struct File<'a> {
+pub(super) struct File<'a> {
     path: &'a Path,
     text: &'a str,
 }
@@ -56,7 +57,8 @@ impl File<'_> {
         match DeTable::parse(self.text) {
             Ok(table) => {
                 for (key, value) in table.get_ref() {
-                    problems.extend(self.entry(key, value, &mut source).err());
+                    let entry = self.entry(key, value, &mut source, problems);
+                    problems.extend(entry.err());
                 }
             }
             Err(error) => {
@@ -72,14 +74,22 @@ impl File<'_> {
         key: &Spanned<DeString<'_>>,
         value: &Spanned<DeValue<'_>>,
         source: &mut Source,
+        problems: &mut Vec<String>,
     ) -> Result<(), String> {
         let name = key.get_ref().as_ref();
         if name == SYSTEM {
             return self.system(value, source);
         }
+        if name == NOTIFY {
+            source.targets = self.targets(value, problems);
+            return Ok(());
+        }
         let mut settings = Setting::ALL.iter();
         let Some(setting) = settings.find(|setting| setting.key() == name) else {
-            let keys = Setting::ALL.iter().map(|setting| setting.key()).chain([SYSTEM]);
+            let keys = Setting::ALL
+                .iter()
+                .map(|setting| setting.key())
+                .chain([SYSTEM, NOTIFY]);
             let help = match nearest(name, keys.clone()) {
                 Some(near) => format!("did you mean `{near}`?"),
                 None => format!("expected one of {}", keys.collect::<Vec<_>>().join(", ")),
@@ -104,7 +114,7 @@ impl File<'_> {
         Ok(())
     }
 
-    fn text_of(&self, name: &str, value: &Spanned<DeValue<'_>>) -> Result<String, String> {
+    pub(super) fn text_of(&self, name: &str, value: &Spanned<DeValue<'_>>) -> Result<String, String> {
         match value.get_ref() {
             DeValue::String(text) => Ok(text.to_string()),
             DeValue::Integer(number) => Ok(number.to_string()),
@@ -118,12 +128,12 @@ impl File<'_> {
         }
     }
 
-    fn origin<T>(&self, at: &Spanned<T>) -> Origin {
+    pub(super) fn origin<T>(&self, at: &Spanned<T>) -> Origin {
         Origin::File(self.place(at.span().start))
     }
 
     /// Returns file and line of a byte.
-    fn place(&self, byte: usize) -> String {
+    pub(super) fn place(&self, byte: usize) -> String {
         let before = self.text.get(..byte).unwrap_or(self.text);
         format!("{}:{}", self.path.display(), before.matches('\n').count() + 1)
     }

@@ -2,6 +2,7 @@
 //! order.
 
 mod file;
+mod notify;
 
 use std::collections::BTreeMap;
 use std::env::{self, VarError};
@@ -9,6 +10,8 @@ use std::fmt;
 use std::num::NonZeroUsize;
 use std::path::Path;
 use std::time::Duration;
+
+pub(crate) use self::notify::TargetSettings;
 
 use batch_runtime::Dialect;
 use batch_runtime::repository::RepositoryUrl;
@@ -102,6 +105,8 @@ pub(crate) struct Source {
     values: Vec<(Setting, String, Origin)>,
     /// System properties: name and value.
     pub(crate) system: Vec<(String, String, Origin)>,
+    /// The notification targets, which only a file has.
+    targets: Vec<TargetSettings>,
 }
 
 impl Source {
@@ -151,6 +156,7 @@ pub(crate) struct Settings {
     pub(crate) log_format: LogFormat,
     /// `None`: that of each job file.
     pub(crate) dialect: Option<Dialect>,
+    pub(crate) targets: Vec<TargetSettings>,
 }
 
 impl Settings {
@@ -174,10 +180,13 @@ impl Settings {
         let system = [program.system, file.system, arguments.system];
         let system = system.into_iter().flatten();
         let system = system.map(|(name, value, origin)| (name, (value, origin)));
-        let settings = Self::parse(values, system.collect(), &mut problems);
-        settings
-            .filter(|_| problems.is_empty())
-            .ok_or(CliError::Settings(problems))
+        match Self::parse(values, system.collect(), &mut problems) {
+            Some(settings) if problems.is_empty() => Ok(Self {
+                targets: file.targets,
+                ..settings
+            }),
+            _ => Err(CliError::Settings(problems)),
+        }
     }
 
     /// Returns the settings of a settings file alone.
@@ -194,7 +203,10 @@ impl Settings {
         let system = file.system.iter().cloned();
         let system = system.map(|(name, value, origin)| (name, (value, origin)));
         match Self::parse(values, system.collect(), &mut problems) {
-            Some(settings) if problems.is_empty() => Ok(settings),
+            Some(settings) if problems.is_empty() => Ok(Self {
+                targets: file.targets,
+                ..settings
+            }),
             _ => Err(problems),
         }
     }
@@ -248,6 +260,7 @@ impl Settings {
             log: log?,
             log_format: log_format?,
             dialect: dialect?,
+            targets: Vec::new(),
             values,
             system,
         })
@@ -287,7 +300,14 @@ impl Settings {
                 origin.to_string(),
             ]
         });
-        settings.chain(properties).collect()
+        let targets = self.targets.iter().map(|target| {
+            [
+                format!("{}.{}", notify::NOTIFY, target.name),
+                target.shown(),
+                target.origin.to_string(),
+            ]
+        });
+        settings.chain(properties).chain(targets).collect()
     }
 }
 

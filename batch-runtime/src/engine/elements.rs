@@ -8,6 +8,7 @@ use super::bound::{Bound, BoundListener};
 use super::chunk::FaultRules;
 use super::limits::StepLimits;
 use crate::Dialect;
+use crate::deadline::Deadline;
 use crate::observer::StepBody;
 use crate::plan::PartitionPlan;
 use crate::repository::{Concurrency, InnerSteps};
@@ -19,6 +20,8 @@ pub(crate) struct BoundJob {
     pub(crate) restartable: bool,
     /// The number of executions of the job that may run at the same time. (ext)
     pub(crate) concurrency: Concurrency,
+    /// When an instance is to be complete.
+    pub(crate) deadline: Option<Deadline>,
     pub(crate) dialect: Dialect,
     /// The timeout of an execution. (ext)
     pub(crate) timeout: Option<Duration>,

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use super::call::Failure;
 use super::elements::BoundBody;
-use super::threads::Worker;
+use super::threads::{Exceeded, Worker};
 use crate::checkpoint::CheckpointInfo;
 use crate::context::StepContext;
 
@@ -44,7 +44,7 @@ impl StepLimits {
             && let Some(at) = Instant::now().checked_add(limit)
         {
             let message = format!("step `{id}` exceeded its timeout of {limit:?}");
-            worker.add_limit(move || (at <= Instant::now()).then(|| message.clone()));
+            worker.add_limit(move || (at <= Instant::now()).then(|| Exceeded::new(message.clone())));
         }
         // The partitions show that they are alive.
         let Some(limit) = self
@@ -63,11 +63,15 @@ impl StepLimits {
                 } else {
                     String::new()
                 };
-                format!(
+                let message = format!(
                     "step `{}` exceeded its heartbeat of {limit:?}: it neither committed nor called \
                      `StepContext::heartbeat()`{activity}; call it more often, or raise `batch.step.heartbeat`",
                     context.id()
-                )
+                );
+                Exceeded {
+                    message,
+                    silent_step: Some(context.id().to_owned()),
+                }
             })
         });
     }

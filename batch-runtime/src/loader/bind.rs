@@ -124,12 +124,14 @@ impl Binder<'_> {
     fn job(&mut self, job: &Job) -> Option<BoundJob> {
         let (listeners, complete) = self.listeners(Place::Job, Wanted::All, &job.listeners, Scope::default());
         let (timeout, concurrency) = self.properties_of_job(job);
+        let deadline = self.deadline(job);
         self.job_listeners.clone_from(&listeners);
         let elements = self.elements(&job.elements, Scope::default());
         Some(BoundJob {
             id: job.id.value.clone(),
             restartable: job.restartable,
             concurrency,
+            deadline,
             dialect: job.dialect,
             timeout,
             properties: self.as_map(&job.properties),

@@ -10,6 +10,8 @@ use super::fault_properties::{
     BACKOFF_INITIAL, BACKOFF_JITTER, BACKOFF_MAX, BACKOFF_MULTIPLIER, FaultProperties, MAX_ATTEMPTS,
     RETRY_LIMITS, SKIP_LIMITS, SKIP_POLICY,
 };
+use crate::clock::{Clock as _, SystemClock};
+use crate::deadline::Deadline;
 use crate::engine::{BoundChunk, Concurrency, InnerSteps, Replan, StepLimits};
 use crate::exit_codes::{EXIT_CODES, ExitCodes};
 use crate::role::Role;
@@ -19,6 +21,8 @@ pub(super) const RUNTIME_PROPERTY: &str = "ART0012";
 
 /// In seconds.
 const JOB_TIMEOUT: &str = "batch.job.timeout";
+/// See [`Deadline`].
+const JOB_DEADLINE: &str = "batch.job.deadline";
 /// `any`, `one` or `queue`.
 const JOB_CONCURRENCY: &str = "batch.job.concurrency";
 /// In seconds.
@@ -46,6 +50,7 @@ const PIPELINE: &str = "batch.chunk.pipeline";
 pub(super) const OF_JOB: &[&str] = &[
     JOB_TIMEOUT,
     JOB_CONCURRENCY,
+    JOB_DEADLINE,
     EXIT_CODES,
     STEP_TIMEOUT,
     STEP_HEARTBEAT,
@@ -68,7 +73,7 @@ pub(super) const OF_JOB: &[&str] = &[
     PIPELINE,
 ];
 /// The runtime properties of a step: those of a job without the first ones, which only a job has.
-pub(super) const OF_STEP: &[&str] = OF_JOB.split_at(3).1;
+pub(super) const OF_STEP: &[&str] = OF_JOB.split_at(4).1;
 
 /// The runtime properties that a job sets for all its elements.
 #[derive(Clone, Default)]
@@ -118,6 +123,31 @@ impl Binder<'_> {
         self.exit_codes(job);
         let timeout = self.number(JOB_TIMEOUT, "seconds", &job.properties, place);
         (timeout.map(seconds), self.concurrency(job).unwrap_or_default())
+    }
+
+    /// Reads when an instance of a job is to be complete.
+    ///
+    /// Spec: NOTIFY-07
+    pub(super) fn deadline(&mut self, job: &Job) -> Option<Deadline> {
+        let place = Some(&job.id.span);
+        let (value, span) = self.runtime_property(JOB_DEADLINE, &job.properties, place)?;
+        let span = span.clone();
+        match value.parse() {
+            Ok(Deadline::At(time)) if time <= SystemClock.now() => {
+                let message = format!("the deadline {value:?} of the job is in the past");
+                let warning = Diagnostic::warning(RUNTIME_PROPERTY, message, span)
+                    .label("the job is overdue when it starts")
+                    .help("give the time by a job parameter, or a time of day such as `06:00`");
+                self.warnings.push(warning);
+                Some(Deadline::At(time))
+            }
+            Ok(deadline) => Some(deadline),
+            Err(expected) => {
+                let message = format!("invalid value {value:?} for `{JOB_DEADLINE}`");
+                self.reject_property(JOB_DEADLINE, message, span, &expected);
+                None
+            }
+        }
     }
 
     /// Spec: TURN-01

@@ -112,6 +112,13 @@ pub enum JobEventKind {
         /// Why the runtime stops it: a timeout, or a lost lease. `None` if an operator does.
         cause: Option<String>,
     },
+    /// A step, or a partition of it, exceeded its `batch.step.heartbeat`: it is stopped and fails.
+    HeartbeatMissed {
+        /// The id of the step.
+        step: String,
+        /// The message of its failure.
+        cause: String,
+    },
     /// The lease of the job execution, or of the partition, may be lost: it stops.
     LeaseLost {
         /// Why.

@@ -116,6 +116,22 @@ pub enum JobOperatorError {
     /// The launch has ended, so it cannot be stopped.
     #[error("cannot stop launch {0}: it has ended")]
     LaunchNotRunning(LaunchId),
+    /// The runtime has no such notification target.
+    #[error("unknown notification target `{}`; {}", .name.escape_debug(), choices(.name, .known))]
+    NoSuchNotificationTarget {
+        /// The name.
+        name: String,
+        /// The targets of the runtime.
+        known: Vec<String>,
+    },
+    /// A notification could not be delivered.
+    #[error("cannot notify `{target}`: {problem}")]
+    NotificationFailed {
+        /// The target.
+        target: String,
+        /// The error of its channel.
+        problem: String,
+    },
     /// A callback cannot be registered.
     #[error("cannot register the callback: {0}")]
     CallbackRegistration(String),

@@ -46,6 +46,7 @@ impl Wish {
             crash_limit: self.crash_limit,
             launch: self.launch,
             concurrency: prepared.job.concurrency,
+            deadline: prepared.job.deadline.clone(),
             traceparent: None,
         }
     }
@@ -292,6 +293,8 @@ impl JobOperator {
                 claim => break (asked, claim),
             }
         };
+        // A rejected claim may have closed an execution too.
+        self.shared.notifications.wake();
         let claim = claim.map_err(|error| match error {
             ClaimError::Running { execution, owner } if restarting => {
                 reject(StartError::Running { execution, owner })
@@ -299,6 +302,12 @@ impl JobOperator {
             other => self.rejection(&job_name, other, reject),
         })?;
         self.note_takeover(&claim);
+        if let Some(deadline) = &prepared.job.deadline {
+            let (created, deadline) = (claim.execution.created, deadline.of(claim.execution.created));
+            if deadline <= created {
+                tracing::warn!(execution = %claim.execution.id, "the deadline of the job, {deadline}, is in the past: it is overdue");
+            }
+        }
         let trace = JobTrace {
             context: request.traceparent,
             previous: claim.previous_traceparent.clone(),

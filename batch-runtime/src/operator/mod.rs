@@ -15,6 +15,7 @@ mod error;
 mod explain;
 mod job_context;
 mod launch;
+mod notifications;
 mod partition_jobs;
 mod partition_run;
 mod query;
@@ -38,6 +39,7 @@ pub use explain::{
     PartitionExplanation, PartitionProperty, PropertyExplanation, TransitionExplanation, UnusedProperty,
     ValueOrigin,
 };
+pub(crate) use notifications::problem_with;
 pub use partition_run::{ClaimPartitionError, PartitionRun, PartitionStop};
 pub use recover::{Recovered, Recovery};
 pub use remote_checks::RemoteProblem;

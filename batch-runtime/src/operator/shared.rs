@@ -14,8 +14,12 @@ use crate::context::RuntimeRef;
 use crate::dispatch::Dispatchers;
 use crate::engine::Running;
 use crate::ids::JobExecutionId;
+use crate::notify::Senders;
 use crate::observer::Observers;
 use crate::repository::{JobRepository, Lease};
+
+/// The time that the end of a runtime waits for notifications.
+const LAST_NOTIFICATIONS: Duration = Duration::from_secs(5);
 
 /// The state of one runtime.
 pub(crate) struct Shared {
@@ -24,6 +28,7 @@ pub(crate) struct Shared {
     pub(crate) limits: Limits,
     pub(crate) callbacks: Callbacks,
     pub(crate) observers: Arc<Observers>,
+    pub(crate) notifications: Arc<Senders>,
     pub(crate) dispatchers: Dispatchers,
     running: Mutex<HashMap<JobExecutionId, Arc<Running>>>,
     pub(super) partition_jobs: PartitionJobs,
@@ -46,7 +51,7 @@ pub(crate) struct Limits {
 
 impl Drop for Shared {
     fn drop(&mut self) {
-        self.observers.drain();
+        self.flush();
         self.repository.close();
     }
 }
@@ -63,6 +68,7 @@ impl Shared {
         definitions: Definitions,
         limits: Limits,
         observers: Observers,
+        notifications: Arc<Senders>,
         dispatchers: Dispatchers,
         keeper: Sender<()>,
     ) -> Self {
@@ -72,6 +78,7 @@ impl Shared {
             limits,
             callbacks: Callbacks::default(),
             observers: Arc::new(observers),
+            notifications,
             dispatchers,
             partition_jobs: PartitionJobs::default(),
             running: Mutex::default(),
@@ -80,6 +87,12 @@ impl Shared {
             unreleased: Mutex::default(),
             _keeper: keeper,
         }
+    }
+
+    /// Waits until observers and notification targets have received everything, but not long.
+    pub(crate) fn flush(&self) {
+        self.observers.drain();
+        self.notifications.drain(LAST_NOTIFICATIONS);
     }
 
     /// Returns the job executions that run in this process.

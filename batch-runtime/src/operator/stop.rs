@@ -116,13 +116,14 @@ impl JobOperator {
         }
     }
 
-    /// Waits until the observers of this runtime have received all events so far, up to five seconds. After [`wait`](Self::wait) these
+    /// Waits until the observers of this runtime have received all events so far, up to five seconds, and then until each notification
+    /// that is due was sent once, up to five seconds. After [`wait`](Self::wait) these
     /// include the end of the execution. Call it before what the observers use ends. The end of the runtime does the same, but on the
     /// thread that drops its last clone, which may be one of a job.
     ///
     /// Spec: OBS-05
     pub fn flush_observers(&self) {
-        self.shared.observers.drain();
+        self.shared.flush();
     }
 
     /// Records why this process is about to end while it runs executions. The runtime that closes them adds `cause` to their

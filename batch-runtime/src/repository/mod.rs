@@ -43,14 +43,14 @@ pub(crate) use observation::{HolderState, LeaseKey, Observations};
 pub use records::ExecutionFilter;
 pub(crate) use records::{
     AbandonOutcome, Claim, ClaimRequest, ClaimedPartition, Concurrency, DataChanges, DeathOutcome, Ending,
-    InnerSteps, Inserted, KeptState, LaunchPhase, LaunchRow, Lease, NewStepExecution, PartitionFinding,
-    PartitionReport, PartitionState, QueuedPartition, Signals, StepHistory, StopOutcome, TakenLaunch, Target,
-    TurnOutcome, WithdrawOutcome, WorkerRow,
+    InnerSteps, Inserted, KeptState, LaunchPhase, LaunchRow, Lease, NewNotification, NewStepExecution,
+    NextNotification, PartitionFinding, PartitionReport, PartitionState, QueuedNotification, QueuedPartition,
+    Signals, StepHistory, StopOutcome, TakenLaunch, Target, TurnOutcome, WithdrawOutcome, WorkerRow,
 };
 pub(crate) use store::{
-    ArchiveStore, Channel, JobRepository, JobStore, LaunchStore, Listener, OperatorStore, QueueStore,
-    StepStore,
+    ArchiveStore, Channel, JobRepository, JobStore, LaunchStore, Listener, NotificationStore, OperatorStore,
+    QueueStore, StepStore,
 };
 pub(crate) use stored_context::StoredContext;
-pub(crate) use url::open;
 pub use url::{MigrationStatus, RepositoryUrl, SpringBatchVersion};
+pub(crate) use url::{RepositoryConfig, open};

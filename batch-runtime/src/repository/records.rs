@@ -1,10 +1,13 @@
 //! The parameters and results of the stores, except the executions: requests, claims, leases, endings, outcomes.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use crate::clock::Timestamp;
+use crate::deadline::Deadline;
 use crate::execution::{JobExecution, StepCounters, StepExecution};
 use crate::ids::{JobExecutionId, JobInstanceId, LaunchId, StepExecutionId};
+use crate::notify::{self, NotificationDetail, NotificationEvent};
 use crate::parameters::JobParameters;
 use crate::repository::{ElementState, RestartPosition, StepState};
 use crate::status::BatchStatus;
@@ -42,6 +45,8 @@ pub(crate) struct ClaimRequest<'a> {
     pub(crate) traceparent: Option<String>,
     /// The number of executions of the job that may run at the same time.
     pub(crate) concurrency: Concurrency,
+    /// When the instance is to be complete.
+    pub(crate) deadline: Option<Deadline>,
 }
 
 /// The number of executions of a job, of all its instances, that may run at the same time. Spec: TURN-01
@@ -434,4 +439,65 @@ pub(crate) enum WithdrawOutcome {
     Runs(JobExecutionId),
     /// It had ended before.
     NotRunning,
+}
+
+/// A notification to be queued for one target.
+#[derive(Clone, Debug)]
+pub(crate) struct NewNotification {
+    pub(crate) id: String,
+    pub(crate) target: String,
+    pub(crate) event: NotificationEvent,
+    pub(crate) job: String,
+    pub(crate) instance: JobInstanceId,
+    pub(crate) execution: JobExecutionId,
+    /// Its deadline is the time at which it is due; without one it is due at once.
+    pub(crate) detail: NotificationDetail,
+}
+
+impl NewNotification {
+    pub(crate) fn now(
+        target: &str,
+        event: NotificationEvent,
+        job: &str,
+        instance: JobInstanceId,
+        execution: JobExecutionId,
+        detail: &NotificationDetail,
+    ) -> Self {
+        Self {
+            id: notify::new_id(),
+            target: target.to_owned(),
+            event,
+            job: job.to_owned(),
+            instance,
+            execution,
+            detail: detail.clone(),
+        }
+    }
+}
+
+/// A notification that waits for its delivery.
+#[derive(Clone, Debug)]
+pub(crate) struct QueuedNotification {
+    pub(crate) id: String,
+    pub(crate) target: String,
+    pub(crate) event: NotificationEvent,
+    pub(crate) job: String,
+    pub(crate) instance: JobInstanceId,
+    pub(crate) execution: JobExecutionId,
+    pub(crate) detail: NotificationDetail,
+    pub(crate) created: Timestamp,
+    pub(crate) due: Timestamp,
+    /// The number of attempts before.
+    pub(crate) attempts: u32,
+    pub(crate) last_error: Option<String>,
+}
+
+/// The next notification of a target.
+#[derive(Clone, Debug)]
+pub(crate) enum NextNotification {
+    /// Taken.
+    Due(Box<QueuedNotification>),
+    /// Due after this time.
+    In(Duration),
+    None,
 }

@@ -15,22 +15,39 @@ use super::diesel::{
 };
 use super::{DatabaseKind, JobRepository, RepositoryError, RepositoryLayout, memory};
 use crate::clock::Clock;
+use crate::notify::NotificationRules;
 use crate::time_zone::TimeZone;
 
-/// Opens the repository of `url`. On a database, brings its tables up to date; except on SQLite, its TIMESTAMP columns hold the
-/// wall-clock time of `zone`.
+/// Opens the repository of `url`. On a database, brings its tables up to date.
 ///
 /// Spec: REPO-06, MEM-01
-pub(crate) fn open(
-    url: &str,
-    clock: Arc<dyn Clock>,
-    lease_time: Duration,
-    zone: &TimeZone,
-) -> Result<Arc<dyn JobRepository>, RepositoryError> {
+pub(crate) fn open(url: &str, config: RepositoryConfig) -> Result<Arc<dyn JobRepository>, RepositoryError> {
     let checked: RepositoryUrl = url.parse()?;
     match checked.database() {
-        DatabaseKind::Memory => Ok(memory::create(clock, lease_time)),
-        _ => open_database(url, clock, lease_time, zone),
+        DatabaseKind::Memory => Ok(memory::create(config)),
+        _ => open_database(url, config),
+    }
+}
+
+/// What a runtime tells its repository.
+#[derive(Clone)]
+pub(crate) struct RepositoryConfig {
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) lease_time: Duration,
+    /// The zone of the wall-clock times in its TIMESTAMP columns.
+    pub(crate) zone: TimeZone,
+    pub(crate) notifications: NotificationRules,
+}
+
+#[cfg(test)]
+impl RepositoryConfig {
+    pub(crate) fn with_lease(lease_time: Duration) -> Self {
+        Self {
+            clock: Arc::new(crate::clock::SystemClock),
+            lease_time,
+            zone: TimeZone::UTC,
+            notifications: NotificationRules::default(),
+        }
     }
 }
 

@@ -118,6 +118,8 @@ impl WorkerBuilder {
         };
         let thread = thread::Builder::new().name("batch-worker".into());
         let thread = thread.spawn(run).map_err(WorkerError::Thread)?;
+        // What other processes have left.
+        shared.notifications.wake();
         Ok(Worker {
             state,
             thread,

@@ -9,4 +9,4 @@ pub(crate) use running::Running;
 pub(super) use subjobs::{Analysis, Report, SubjobOutcomes, SubjobThreads, exit_status_of};
 pub(crate) use subjobs::{Collecting, CollectorSink};
 pub(crate) use worker::Worker;
-pub(super) use worker::lock;
+pub(super) use worker::{Exceeded, lock};

@@ -5,7 +5,7 @@ use std::sync::{Condvar, Mutex, OnceLock, PoisonError};
 use std::thread::ThreadId;
 use std::time::{Duration, Instant};
 
-use super::worker::lock;
+use super::worker::{Exceeded, lock};
 use super::workers::Workers;
 use crate::context_gate;
 use crate::engine::call::Failure;
@@ -164,8 +164,14 @@ impl Running {
             self.request_stop_because(Some(cause.to_owned()));
         }
         for worker in self.workers.active() {
-            worker.enforce_limits(|overdue| {
-                tracing::warn!(execution = %self.lease.execution_id, "{overdue}; stopping it");
+            worker.enforce_limits(|Exceeded { message, silent_step }| {
+                tracing::warn!(execution = %self.lease.execution_id, "{message}; stopping it");
+                if let Some(step) = silent_step {
+                    self.events.emit(JobEventKind::HeartbeatMissed {
+                        step: step.clone(),
+                        cause: message.clone(),
+                    });
+                }
             });
         }
     }
@@ -273,8 +279,7 @@ mod tests {
     use crate::clock::SystemClock;
     use crate::observer::{JobEvent, JobObserver, JobTrace, Observers};
     use crate::parameters::JobParameters;
-    use crate::repository::{ClaimRequest, Concurrency, JobRepository, Target, open};
-    use crate::time_zone::TimeZone;
+    use crate::repository::{ClaimRequest, Concurrency, JobRepository, RepositoryConfig, Target, open};
 
     const LEASE: Duration = Duration::from_secs(3_600);
 
@@ -291,6 +296,7 @@ mod tests {
             parameters: JobParameters::new(),
             restartable: true,
             concurrency: Concurrency::Any,
+            deadline: None,
             location: "job.xml",
             crash_limit: Some(0),
         };
@@ -304,7 +310,7 @@ mod tests {
     /// Spec: OP-35, REPO-15
     #[test]
     fn a_lease_is_ensured_before_new_work_starts() {
-        let repository = open("sqlite://:memory:", Arc::new(SystemClock), LEASE, &TimeZone::UTC).unwrap();
+        let repository = open("sqlite://:memory:", RepositoryConfig::with_lease(LEASE)).unwrap();
         let lease = claimed(&*repository);
         let lost = Lease {
             fence: lease.fence + 1,
@@ -332,7 +338,7 @@ mod tests {
     #[test]
     fn a_blocked_cancel_does_not_block_the_keeper() {
         let worker = Worker::default();
-        worker.add_limit(|| Some("too slow".into()));
+        worker.add_limit(|| Some(Exceeded::new("too slow")));
         assert!(worker.is_overdue());
         std::thread::scope(|scope| {
             // Reports and cancels under one lock.
@@ -350,7 +356,7 @@ mod tests {
     /// Spec: OP-35
     #[test]
     fn a_lease_is_untrusted_before_it_expires() {
-        let repository = open("sqlite://:memory:", Arc::new(SystemClock), LEASE, &TimeZone::UTC).unwrap();
+        let repository = open("sqlite://:memory:", RepositoryConfig::with_lease(LEASE)).unwrap();
         let lease = claimed(&*repository);
         let aged = |age: Duration| running(lease, LEASE, Instant::now().checked_sub(age).unwrap());
         let minute = Duration::from_secs(60);
@@ -361,7 +367,7 @@ mod tests {
     /// Spec: OBS-02
     #[test]
     fn no_stop_is_emitted_after_the_end() {
-        let repository = open("memory:", Arc::new(SystemClock), LEASE, &TimeZone::UTC).unwrap();
+        let repository = open("memory:", RepositoryConfig::with_lease(LEASE)).unwrap();
         let lease = claimed(&*repository);
         let stops = Arc::new(Mutex::new(0));
         let seen = Arc::clone(&stops);
@@ -396,7 +402,7 @@ mod tests {
     /// Spec: OP-35
     #[test]
     fn a_released_lease_is_not_lost() {
-        let repository = open("sqlite://:memory:", Arc::new(SystemClock), LEASE, &TimeZone::UTC).unwrap();
+        let repository = open("sqlite://:memory:", RepositoryConfig::with_lease(LEASE)).unwrap();
         let releasing = running(claimed(&*repository), LEASE, Instant::now());
         let lease = releasing.release();
         releasing.renew(&*repository).unwrap();

@@ -37,7 +37,25 @@ pub(crate) struct Worker {
 }
 
 /// Returns a message if a limit is exceeded.
-type Limit = Box<dyn FnMut() -> Option<String> + Send>;
+type Limit = Box<dyn FnMut() -> Option<Exceeded> + Send>;
+
+/// A limit that a step exceeds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Exceeded {
+    /// The message of the step's failure.
+    pub(crate) message: String,
+    /// The step, if it is the heartbeat.
+    pub(crate) silent_step: Option<String>,
+}
+
+impl Exceeded {
+    pub(crate) fn new(message: impl Into<String>) -> Self {
+        Self {
+            message: message.into(),
+            silent_step: None,
+        }
+    }
+}
 
 pub(in crate::engine) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     // The only user code under these locks is `#[cancel]`, whose panics are caught.
@@ -76,8 +94,8 @@ impl Worker {
         self.cancel();
     }
 
-    /// Adds a limit of the starting step: once it returns a message, the step is stopped and fails with it.
-    pub(crate) fn add_limit(&self, limit: impl FnMut() -> Option<String> + Send + 'static) {
+    /// Adds a limit of the starting step: once it is exceeded, the step is stopped and fails with its message.
+    pub(crate) fn add_limit(&self, limit: impl FnMut() -> Option<Exceeded> + Send + 'static) {
         lock(&self.limits).push(Box::new(limit));
     }
 
@@ -90,16 +108,16 @@ impl Worker {
         limits.iter_mut().any(|limit| limit().is_some())
     }
 
-    /// Stops the running step if it exceeds a limit. Calls `report` with the message before `#[cancel]`, which may block.
-    pub(crate) fn enforce_limits(&self, report: impl FnOnce(&str)) {
+    /// Stops the running step if it exceeds a limit. Calls `report` before `#[cancel]`, which may block.
+    pub(crate) fn enforce_limits(&self, report: impl FnOnce(&Exceeded)) {
         // Held until the end, so that the next step does not start meanwhile.
         let mut limits = lock(&self.limits);
-        let Some(message) = limits.iter_mut().find_map(|limit| limit()) else {
+        let Some(exceeded) = limits.iter_mut().find_map(|limit| limit()) else {
             return;
         };
         limits.clear();
-        report(&message);
-        *lock(&self.overdue) = Some(message);
+        report(&exceeded);
+        *lock(&self.overdue) = Some(exceeded.message);
         {
             let contexts = lock(&self.contexts);
             self.stop.store(true, Ordering::Relaxed);

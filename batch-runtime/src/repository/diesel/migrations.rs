@@ -31,7 +31,7 @@ pub(super) struct Catalog {
 }
 
 /// The tables of an up-to-date repository.
-pub(super) const TABLES: [&str; 13] = [
+pub(super) const TABLES: [&str; 14] = [
     "BATCH_JOB_INSTANCE",
     "BATCH_JOB_EXECUTION",
     "BATCH_JOB_EXECUTION_PARAMS",
@@ -45,6 +45,7 @@ pub(super) const TABLES: [&str; 13] = [
     "BATCH_WORKER",
     "BATCH_LAUNCH",
     "BATCH_JOB_TURN",
+    "BATCH_NOTIFICATION",
 ];
 
 impl Catalog {

@@ -40,7 +40,10 @@ pub(crate) use pool::Connector;
 use super::conversion::{Backup, LayoutConversion};
 use super::owner::Owner;
 use crate::clock::{Clock, Timestamp};
-use crate::repository::{DatabaseKind, JobRepository, Observations, RepositoryError, RepositoryLayout};
+use crate::notify::NotificationRules;
+use crate::repository::{
+    DatabaseKind, JobRepository, Observations, RepositoryConfig, RepositoryError, RepositoryLayout,
+};
 use crate::time_zone::TimeZone;
 use backend::Backend;
 use db_timestamp::DbTimestamp;
@@ -60,6 +63,7 @@ struct DieselRepository<D: Backend> {
     observations: Observations,
     clock: Arc<dyn Clock>,
     lease_time: Duration,
+    notifications: NotificationRules,
     settings: SessionSettings,
 }
 
@@ -84,19 +88,17 @@ impl<D: Backend> DieselRepository<D> {
 /// Spec: REPO-06
 pub(crate) fn open_database(
     url: &str,
-    clock: Arc<dyn Clock>,
-    lease_time: Duration,
-    zone: &TimeZone,
+    config: RepositoryConfig,
 ) -> Result<Arc<dyn JobRepository>, RepositoryError> {
     let database = database_of(url)?;
-    let (url, settings) = settings(url, database, zone)?;
+    let (url, settings) = settings(url, database, &config.zone)?;
     Ok(match database {
         #[cfg(feature = "sqlite")]
-        DatabaseKind::Sqlite => Arc::new(sqlite::open(&url, settings, clock, lease_time)?),
+        DatabaseKind::Sqlite => Arc::new(sqlite::open(&url, settings, config)?),
         #[cfg(feature = "postgres")]
-        DatabaseKind::Postgresql => Arc::new(postgres::open(&url, settings, clock, lease_time)?),
+        DatabaseKind::Postgresql => Arc::new(postgres::open(&url, settings, config)?),
         #[cfg(feature = "mysql")]
-        DatabaseKind::Mysql => Arc::new(mysql::open(&url, settings, clock, lease_time)?),
+        DatabaseKind::Mysql => Arc::new(mysql::open(&url, settings, config)?),
         #[allow(
             unreachable_patterns,
             reason = "`database_of` rejects what this build does not support"

@@ -17,6 +17,7 @@ macro_rules! tables {
         $worker:tt,
         $launch:tt,
         $turn:tt,
+        $notification:tt,
     ) => {
         diesel::table! {
             #[sql_name = $job_instance]
@@ -226,6 +227,23 @@ macro_rules! tables {
                 job_execution_id -> BigInt,
                 job_name -> Text,
                 is_taken -> Nullable<SmallInt>,
+            }
+        }
+
+        diesel::table! {
+            #[sql_name = $notification]
+            notification (notification_id) {
+                notification_id -> Text,
+                target -> Text,
+                event -> Text,
+                job_name -> Text,
+                job_instance_id -> BigInt,
+                job_execution_id -> BigInt,
+                detail -> Text,
+                created_at -> BigInt,
+                due_at -> BigInt,
+                attempts -> BigInt,
+                last_error -> Nullable<Text>,
             }
         }
 

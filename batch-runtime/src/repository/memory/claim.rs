@@ -78,6 +78,9 @@ impl MemoryRepository {
         }
         let cause = readable.as_ref().err().map(ToString::to_string);
         let taken_over = tables.close_open_executions(instance, self.now(), cause.as_deref());
+        if readable.is_err() {
+            self.notify_of_closed(tables, &taken_over);
+        }
         Ok(Claimed {
             instance,
             parameters: request.parameters.clone(),
@@ -134,8 +137,10 @@ impl MemoryRepository {
                 is_held: true,
             });
         }
+        let execution = JobExecution { id, ..row };
+        self.notify_of_claim(tables, request, &execution, &claimed.taken_over);
         Claim {
-            execution: JobExecution { id, ..row },
+            execution,
             lease: Lease {
                 instance_id: claimed.instance,
                 execution_id: id,

@@ -77,6 +77,7 @@ impl JobStore for MemoryRepository {
             stored.row.clone_from(execution);
             stored.context = context.map(Context::State).or(stored.context.take());
         }
+        self.notify_of_end(&mut tables, execution, ending.status);
         Ok(true)
     }
 

@@ -10,6 +10,7 @@
 mod archive_store;
 mod claim;
 mod job_store;
+mod notifications;
 mod operator_store;
 mod step_store;
 mod tables;
@@ -23,7 +24,8 @@ use std::time::Duration;
 
 use super::owner::Owner;
 use crate::clock::{Clock, Timestamp};
-use crate::repository::{JobRepository, RepositoryError, RepositoryFormat};
+use crate::notify::NotificationRules;
+use crate::repository::{JobRepository, RepositoryConfig, RepositoryError, RepositoryFormat};
 use tables::Tables;
 
 /// A repository in memory.
@@ -32,16 +34,18 @@ struct MemoryRepository {
     owner: Owner,
     clock: Arc<dyn Clock>,
     lease_time: Duration,
+    notifications: NotificationRules,
     format: RepositoryFormat,
 }
 
 /// Creates an empty repository.
-pub(crate) fn create(clock: Arc<dyn Clock>, lease_time: Duration) -> Arc<dyn JobRepository> {
+pub(crate) fn create(config: RepositoryConfig) -> Arc<dyn JobRepository> {
     Arc::new(MemoryRepository {
         tables: RwLock::default(),
         owner: Owner::new(None, 0),
-        clock,
-        lease_time,
+        clock: config.clock,
+        lease_time: config.lease_time,
+        notifications: config.notifications,
         format: RepositoryFormat::default(),
     })
 }

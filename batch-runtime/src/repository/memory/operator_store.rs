@@ -62,7 +62,8 @@ impl OperatorStore for MemoryRepository {
         let instance = row.instance_id;
         match tables.lease_of(instance) {
             Some(lease) if lease.execution == id && !lease.is_held => {
-                tables.close_open_executions(instance, now, None);
+                let closed = tables.close_open_executions(instance, now, None);
+                self.notify_of_closed(&mut tables, &closed);
                 tables.void_lease(instance);
                 Ok(Some(StopOutcome::Closed))
             }
@@ -107,7 +108,8 @@ impl OperatorStore for MemoryRepository {
         if newest.is_none_or(|newest| newest.id != id || newest.status.is_final()) {
             return Ok(Some(DeathOutcome::Ended));
         }
-        tables.close_open_executions(instance, self.now(), None);
+        let closed = tables.close_open_executions(instance, self.now(), None);
+        self.notify_of_closed(&mut tables, &closed);
         Ok(Some(DeathOutcome::Closed))
     }
 

@@ -11,7 +11,8 @@ use crate::ids::{JobExecutionId, JobInstanceId, StepExecutionId};
 use crate::parameters::JobParameters;
 use crate::repository::rules::{Closing, stored_message};
 use crate::repository::{
-    DataChanges, JobState, Lease, MAX_VARCHAR, RepositoryError, RepositoryLayout, StepState, StoredContext,
+    DataChanges, JobState, Lease, MAX_VARCHAR, QueuedNotification, RepositoryError, RepositoryLayout,
+    StepState, StoredContext,
 };
 
 /// All rows.
@@ -24,6 +25,8 @@ pub(super) struct Tables {
     pub(super) steps: BTreeMap<StepExecutionId, Mutex<Step>>,
     /// The turns of jobs of which one execution runs at a time, until the end of the execution. Spec: TURN-02
     pub(super) turns: BTreeMap<JobExecutionId, Turn>,
+    /// The notifications that are not delivered yet.
+    pub(super) notifications: Vec<QueuedNotification>,
     /// The latest ids.
     pub(super) last: LastIds,
 }

@@ -1,5 +1,7 @@
 //! The repository in memory beside one on SQLite: random operations, and the same answers.
 
+use std::collections::BTreeSet;
+use std::error::Error;
 use std::fmt::Debug;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, RwLock};
@@ -10,16 +12,20 @@ use crossbeam::channel::bounded;
 use super::{MemoryRepository, Owner};
 use crate::checkpoint::CheckpointInfo;
 use crate::clock::{Clock, Timestamp};
+use crate::deadline::Deadline;
 use crate::execution::{JobExecution, StepCounters, StepExecution};
 use crate::ids::{JobExecutionId, JobInstanceId, StepExecutionId};
+use crate::notify::{
+    Notification, NotificationChannel, NotificationEvent, NotificationRules, NotificationTarget,
+};
 use crate::parameters::JobParameters;
 use crate::repository::{
     ArchivedInstance, ClaimError, ClaimRequest, Concurrency, DataChanges, DeathOutcome, ElementBefore,
     ElementKind, ElementState, Ending, ExecutionFilter, InsertStep, JobRepository, JobStore, Lease,
-    RepositoryError, RepositoryFormat, RestartPosition, StepState, StepStore, StoredContext, Target, open,
+    RepositoryConfig, RepositoryError, RepositoryFormat, RestartPosition, StepState, StepStore,
+    StoredContext, Target, open,
 };
 use crate::status::BatchStatus;
-use crate::time_zone::TimeZone;
 
 const RUNS: u64 = 25;
 const OPERATIONS: u64 = 400;
@@ -109,12 +115,38 @@ fn ending(random: &mut Random) -> Ending {
     ending
 }
 
+/// The events of which a repository queues the notifications.
+const EVENTS: [NotificationEvent; 5] = [
+    NotificationEvent::Completed,
+    NotificationEvent::Stopped,
+    NotificationEvent::Failed,
+    NotificationEvent::TakenOver,
+    NotificationEvent::Overdue,
+];
+
+struct Nobody;
+
+impl NotificationChannel for Nobody {
+    fn send(&self, _: &Notification) -> Result<(), Box<dyn Error + Send + Sync>> {
+        Ok(())
+    }
+}
+
 impl Side {
     fn new(url: &str, clock: &Arc<TestClock>) -> Self {
         let lease = Duration::from_secs(3_600);
-        let clock: Arc<dyn Clock> = Arc::<TestClock>::clone(clock);
+        let config = RepositoryConfig {
+            clock: Arc::<TestClock>::clone(clock),
+            notifications: NotificationRules::new(&[
+                NotificationTarget::new("all", Nobody).on(EVENTS),
+                NotificationTarget::new("one job", Nobody)
+                    .on(EVENTS)
+                    .jobs([JOBS[0]]),
+            ]),
+            ..RepositoryConfig::with_lease(lease)
+        };
         Self {
-            repository: open(url, clock, lease, &TimeZone::UTC).unwrap(),
+            repository: open(url, config).unwrap(),
             runners: Vec::new(),
         }
     }
@@ -157,6 +189,7 @@ impl Side {
                 Concurrency::One,
                 Concurrency::Queue,
             ]),
+            deadline: (random.below(2) == 0).then(|| Deadline::After(DEADLINE)),
             traceparent: None,
         });
         match claim {
@@ -362,6 +395,18 @@ impl Side {
     }
 }
 
+/// Returns the queued notifications in no order, without their ids and the times, which SQLite takes from its own clock.
+fn notifications(repository: &dyn JobRepository) -> BTreeSet<String> {
+    let all = repository.notifications().unwrap().into_iter();
+    let shown = all.map(|one| {
+        format!(
+            "{} {} {} {} {:?}",
+            one.target, one.event, one.job, one.execution, one.detail
+        )
+    });
+    shown.collect()
+}
+
 /// Returns changes of the data of a job, mostly none.
 fn data(random: &mut Random) -> DataChanges {
     if random.below(3) > 0 {
@@ -415,6 +460,11 @@ fn it_answers_as_one_on_sqlite() {
             assert_eq!(actual, expected, "seed {seed}, operation {number}");
             if number % BETWEEN_DUMPS == 0 {
                 assert_eq!(
+                    notifications(&*memory.repository),
+                    notifications(&*sqlite.repository),
+                    "seed {seed}, after operation {number}"
+                );
+                assert_eq!(
                     memory.dump(),
                     sqlite.dump(),
                     "seed {seed}, after operation {number}"
@@ -438,6 +488,7 @@ fn commits_of_different_steps_do_not_wait_for_each_other() {
         owner: Owner::new(None, 0),
         clock: Arc::new(TestClock(AtomicI64::new(1))),
         lease_time: DEADLINE,
+        notifications: NotificationRules::default(),
         format: RepositoryFormat::default(),
     });
     let claim = repository.claim(&ClaimRequest {
@@ -449,6 +500,7 @@ fn commits_of_different_steps_do_not_wait_for_each_other() {
         crash_limit: None,
         launch: None,
         concurrency: Concurrency::Any,
+        deadline: None,
         traceparent: None,
     });
     let lease = claim.unwrap().lease;

@@ -61,7 +61,8 @@ impl MemoryRepository {
         let closed = dead
             .into_iter()
             .flat_map(|dead| tables.pass_turn(dead, self.now()));
-        let closed = closed.collect();
+        let closed: Vec<_> = closed.collect();
+        self.notify_of_closed(&mut tables, &closed);
         tables.forget_ended(job);
         let (job, is_taken) = (job.to_owned(), true);
         tables.turns.insert(own, Turn { job, is_taken });
@@ -76,7 +77,11 @@ impl MemoryRepository {
         let mut tables = self.alone();
         match tables.is_alive(execution) {
             true => None,
-            false => Some(tables.pass_turn(execution, self.now())),
+            false => {
+                let closed = tables.pass_turn(execution, self.now());
+                self.notify_of_closed(&mut tables, &closed);
+                Some(closed)
+            }
         }
     }
 }

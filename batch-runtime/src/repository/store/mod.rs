@@ -3,23 +3,25 @@
 
 mod archive;
 mod launch;
+mod notify;
 mod operator;
 mod queue;
 mod runner;
 
 pub(crate) use archive::ArchiveStore;
 pub(crate) use launch::LaunchStore;
+pub(crate) use notify::NotificationStore;
 pub(crate) use operator::OperatorStore;
 pub(crate) use queue::{Channel, Listener, QueueStore};
 pub(crate) use runner::{JobStore, StepStore};
 
 /// A repository: the stores of all callers on one database.
 pub(crate) trait JobRepository:
-    JobStore + StepStore + OperatorStore + ArchiveStore + QueueStore + LaunchStore
+    JobStore + StepStore + OperatorStore + ArchiveStore + QueueStore + LaunchStore + NotificationStore
 {
 }
 
 impl<T> JobRepository for T where
-    T: JobStore + StepStore + OperatorStore + ArchiveStore + QueueStore + LaunchStore
+    T: JobStore + StepStore + OperatorStore + ArchiveStore + QueueStore + LaunchStore + NotificationStore
 {
 }

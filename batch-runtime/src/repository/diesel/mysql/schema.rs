@@ -15,4 +15,5 @@ super::super::schema::tables! {
     "BATCH_WORKER",
     "BATCH_LAUNCH",
     "BATCH_JOB_TURN",
+    "BATCH_NOTIFICATION",
 }

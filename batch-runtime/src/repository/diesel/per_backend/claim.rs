@@ -189,12 +189,16 @@ impl Repository {
             self.close_open_executions(connection, instance, lease.as_ref(), cause.as_deref())?;
         let crashes = match count_crashes(connection, request, &claimed, lease.as_ref())? {
             Ok(crashes) => crashes,
-            Err(crash_loop) => return Ok(Err(crash_loop)),
+            Err(crash_loop) => {
+                self.notify_of_closed(connection, &taken_over)?;
+                return Ok(Err(crash_loop));
+            }
         };
         if let Some(unreadable) = unreadable {
             if let Some(row) = lease.as_ref().filter(|row| !row.is_free()) {
                 Self::void_lease(connection, instance, row, Some(crashes))?;
             }
+            self.notify_of_closed(connection, &taken_over)?;
             return Ok(Err(ClaimError::Repository(unreadable)));
         }
         let (id, previous_traceparent) = self.insert_execution(connection, request, &claimed, earlier)?;
@@ -206,6 +210,8 @@ impl Repository {
         let execution = execution_in(connection, id)?.ok_or(TransactionError::Rejected(
             ClaimError::NoSuchExecution(JobExecutionId(id)),
         ))?;
+        self.notify_of_claim(connection, request, &execution, &taken_over)
+            .map_err(TransactionError::into_other)?;
         let lease = Lease {
             instance_id: execution.instance_id,
             execution_id: execution.id,

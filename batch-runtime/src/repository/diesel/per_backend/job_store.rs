@@ -103,6 +103,7 @@ impl JobStore for Repository {
             if !self.release_lease_in(connection, lease)? {
                 return Err(fenced(ACTION));
             }
+            self.notify_of_end(connection, execution, ending.status)?;
             if let Some(restart) = &ending.restart {
                 let state = JobState {
                     restart: Some(restart.clone()),

@@ -29,6 +29,7 @@ fn request(launch: Option<LaunchId>) -> ClaimRequest<'static> {
         parameters,
         restartable: true,
         concurrency: Concurrency::Any,
+        deadline: None,
         location: "job.xml",
         crash_limit: Some(0),
     }

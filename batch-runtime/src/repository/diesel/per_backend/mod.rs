@@ -15,6 +15,7 @@ mod launch_store;
 #[cfg(test)]
 mod launch_tests;
 mod lease;
+mod notifications;
 mod operator_store;
 mod parameters;
 mod partition_rows;

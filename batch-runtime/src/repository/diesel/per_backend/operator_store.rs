@@ -95,7 +95,13 @@ impl OperatorStore for Repository {
                 if self.is_held(connection, instance, row)? {
                     return Ok(Some(StopOutcome::Requested));
                 }
-                self.close_open_executions::<RepositoryError>(connection, instance, lease.as_ref(), None)?;
+                let closed = self.close_open_executions::<RepositoryError>(
+                    connection,
+                    instance,
+                    lease.as_ref(),
+                    None,
+                )?;
+                self.notify_of_closed::<RepositoryError>(connection, &closed)?;
                 Self::void_lease(connection, instance, row, None)?;
                 Ok(Some(StopOutcome::Closed))
             })
@@ -157,7 +163,9 @@ impl OperatorStore for Repository {
             if newest.is_none_or(|newest| newest.id != id || newest.status.is_final()) {
                 return Ok(Some(DeathOutcome::Ended));
             }
-            self.close_open_executions::<RepositoryError>(connection, instance, lease.as_ref(), None)?;
+            let closed =
+                self.close_open_executions::<RepositoryError>(connection, instance, lease.as_ref(), None)?;
+            self.notify_of_closed::<RepositoryError>(connection, &closed)?;
             if let Some(row) = lease.as_ref().filter(|row| !row.is_free()) {
                 Self::void_lease(connection, instance, row, None)?;
             }

@@ -70,6 +70,7 @@ fn claim_as(repository: &Repository, target: Target, crash_limit: Option<u32>) -
         parameters: JobParameters::new().with("day", "1"),
         restartable: true,
         concurrency: Concurrency::Any,
+        deadline: None,
         location: "job.xml",
         crash_limit,
     })

@@ -191,6 +191,7 @@ impl Repository {
         };
         let progress = progress_of(connection, instance)?;
         let closed = self.close_open_executions(connection, instance, lease.as_ref(), None)?;
+        self.notify_of_closed(connection, &closed)?;
         if !row.is_free() {
             Self::void_lease(connection, instance, row, Some((row.crashes(progress), progress)))?;
         }

@@ -8,6 +8,7 @@ use batch_test_servers::shared;
 use super::super::fixture::KIND;
 use super::{Db, open};
 use crate::clock::Clock;
+use crate::repository::RepositoryConfig;
 use crate::repository::diesel::DieselRepository;
 use crate::repository::diesel::session::SessionSettings;
 
@@ -28,6 +29,10 @@ impl Place {
         clock: Arc<dyn Clock>,
         lease: Duration,
     ) -> DieselRepository<Db> {
-        open(&self.url, SessionSettings::default(), clock, lease).unwrap()
+        let config = RepositoryConfig {
+            clock,
+            ..RepositoryConfig::with_lease(lease)
+        };
+        open(&self.url, SessionSettings::default(), config).unwrap()
     }
 }

@@ -1,10 +1,8 @@
 //! Opening a repository on a server.
 
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::{Connection, Db, catalog, conversion};
-use crate::clock::Clock;
 use crate::repository::conversion::{Backup, LayoutConversion};
 use crate::repository::diesel::DieselRepository;
 use crate::repository::diesel::backend::Backend;
@@ -13,14 +11,13 @@ use crate::repository::diesel::pool::{Pool, Retries};
 use crate::repository::diesel::session::{Session, SessionSettings};
 use crate::repository::diesel::url::shown;
 use crate::repository::owner::Owner;
-use crate::repository::{Observations, RepositoryError, RepositoryLayout};
+use crate::repository::{Observations, RepositoryConfig, RepositoryError, RepositoryLayout};
 
 /// Opens the database of `url` and brings its tables up to date.
 pub(in crate::repository::diesel) fn open(
     url: &str,
     settings: SessionSettings,
-    clock: Arc<dyn Clock>,
-    lease_time: Duration,
+    config: RepositoryConfig,
 ) -> Result<DieselRepository<Db>, RepositoryError> {
     // Whether the process of an owner is alive cannot be checked; only its lease counts.
     let owner = Owner::new(None, 0);
@@ -36,14 +33,15 @@ pub(in crate::repository::diesel) fn open(
     }
     connection.adopt(&found);
     let settings = connection.settings().clone();
-    let pool = Pool::new(database, settings.clone(), lease_time)?;
+    let pool = Pool::new(database, settings.clone(), config.lease_time)?;
     pool.put_back(connection);
     let repository = DieselRepository {
         pool,
         owner,
-        observations: Observations::new(lease_time),
-        clock,
-        lease_time,
+        observations: Observations::new(config.lease_time),
+        clock: config.clock,
+        lease_time: config.lease_time,
+        notifications: config.notifications,
         settings,
     };
     repository.sweep_owners();

@@ -15,4 +15,5 @@ super::super::schema::tables! {
     "batch_worker",
     "batch_launch",
     "batch_job_turn",
+    "batch_notification",
 }

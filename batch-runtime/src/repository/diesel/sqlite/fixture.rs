@@ -8,6 +8,7 @@ use tempfile::TempDir;
 use super::{Db, open};
 use crate::clock::Clock;
 use crate::repository::ChunkTransaction;
+use crate::repository::RepositoryConfig;
 use crate::repository::diesel::DieselRepository;
 use crate::repository::diesel::session::SessionSettings;
 
@@ -33,7 +34,11 @@ impl Place {
     ) -> DieselRepository<Db> {
         let file = self.folder.path().join("batch.db");
         let url = format!("sqlite://{}?synchronous=normal", file.display());
-        open(&url, SessionSettings::default(), clock, lease).unwrap()
+        let config = RepositoryConfig {
+            clock,
+            ..RepositoryConfig::with_lease(lease)
+        };
+        open(&url, SessionSettings::default(), config).unwrap()
     }
 }
 

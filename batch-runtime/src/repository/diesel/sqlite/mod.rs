@@ -29,10 +29,9 @@ use super::migrations::{Failure, MigrationFailed, Migrations, Name, TABLES};
 use super::one_of::none_of;
 use super::pool::Pool;
 use super::session::{RunQueryDsl, Session, SessionSettings};
-use crate::clock::Clock;
 use crate::repository::conversion::{Backup, LayoutConversion};
 use crate::repository::owner::Owner;
-use crate::repository::{Observations, RepositoryError, RepositoryLayout};
+use crate::repository::{Observations, RepositoryConfig, RepositoryError, RepositoryLayout};
 use file::DatabaseFile;
 use group_sync::GroupSync;
 use per_backend::catalog;
@@ -51,8 +50,7 @@ type Connection = Session<SqliteConnection>;
 pub(super) fn open(
     url: &str,
     settings: SessionSettings,
-    clock: Arc<dyn Clock>,
-    lease_time: Duration,
+    config: RepositoryConfig,
 ) -> Result<DieselRepository<Db>, RepositoryError> {
     let database = SqliteDatabase::from_url(url)?;
     if let Some(file) = &database.file {
@@ -79,14 +77,15 @@ pub(super) fn open(
     // The path of the owners' lock files depends on the file, which exists now.
     let mode = database.file.as_ref().map_or(file::MODE, |file| file.mode());
     let owner = Owner::new(database.owners_directory(), mode);
-    let pool = Pool::new(database, settings.clone(), lease_time)?;
+    let pool = Pool::new(database, settings.clone(), config.lease_time)?;
     pool.put_back(connection);
     let repository = DieselRepository {
         pool,
         owner,
-        observations: Observations::new(lease_time),
-        clock,
-        lease_time,
+        observations: Observations::new(config.lease_time),
+        clock: config.clock,
+        lease_time: config.lease_time,
+        notifications: config.notifications,
         settings,
     };
     repository.sweep_owners();

@@ -15,6 +15,7 @@ super::super::schema::tables! {
     "BATCH_WORKER",
     "BATCH_LAUNCH",
     "BATCH_JOB_TURN",
+    "BATCH_NOTIFICATION",
 }
 
 diesel::table! { batch_job_seq (id) { id -> BigInt, } }

@@ -15,7 +15,12 @@ fn an_owner_is_alive_through_a_symbolic_link() {
     let folder = tempfile::tempdir().unwrap();
     let at = |file: &str| {
         let url = format!("sqlite://{}", folder.path().join(file).display());
-        open(&url, SessionSettings::default(), Arc::new(SystemClock), LONG).unwrap()
+        open(
+            &url,
+            SessionSettings::default(),
+            RepositoryConfig::with_lease(LONG),
+        )
+        .unwrap()
     };
     let one = at("batch.db");
     let started = StartedJob::new(&one);
@@ -52,7 +57,14 @@ fn looking_for_a_repository_waits_for_the_file_lock() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("batch.db");
     let url = format!("sqlite://{}", file.display());
-    drop(open(&url, SessionSettings::default(), Arc::new(SystemClock), LONG).unwrap());
+    drop(
+        open(
+            &url,
+            SessionSettings::default(),
+            RepositoryConfig::with_lease(LONG),
+        )
+        .unwrap(),
+    );
     let mut holder = diesel::SqliteConnection::establish(file.to_str().unwrap()).unwrap();
     // Without the write-ahead log an exclusive transaction keeps readers out.
     let lock = "PRAGMA journal_mode = DELETE; BEGIN EXCLUSIVE";
@@ -85,7 +97,12 @@ fn a_file_that_was_moved_away_is_not_replaced() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name);
     let url = format!("sqlite://{}", path("batch.db").display());
-    let repository = open(&url, SessionSettings::default(), Arc::new(SystemClock), LONG).unwrap();
+    let repository = open(
+        &url,
+        SessionSettings::default(),
+        RepositoryConfig::with_lease(LONG),
+    )
+    .unwrap();
     let connect = || {
         let connected = repository.connector().connect();
         connected.err().map(|error| error.to_string())
@@ -114,7 +131,12 @@ fn others_cannot_read_a_new_database() {
     for (option, expected) in [("", 0o600), ("?file_mode=0660", 0o660)] {
         let file = folder.path().join(format!("{expected:o}.db"));
         let url = format!("sqlite://{}{option}", file.display());
-        let repository = open(&url, SessionSettings::default(), Arc::new(SystemClock), LONG).unwrap();
+        let repository = open(
+            &url,
+            SessionSettings::default(),
+            RepositoryConfig::with_lease(LONG),
+        )
+        .unwrap();
         let _started = StartedJob::new(&repository);
         for suffix in ["", "-wal", "-shm"] {
             let file = format!("{}{suffix}", file.display());

@@ -1,0 +1,105 @@
+//! The notification targets of `batch.toml`: feature `notify`. Without it they are rejected.
+
+use batch_runtime::BatchRuntimeBuilder;
+#[cfg(feature = "notify")]
+use batch_runtime::notify::{NotificationChannel, NotificationTarget};
+#[cfg(feature = "notify")]
+use batch_runtime::parameters::SecretReference;
+
+use crate::error::CliError;
+use crate::settings::TargetSettings;
+
+/// Adds the targets to a runtime.
+///
+/// # Errors
+/// Everything that is wrong with them: URLs, keys, secrets that cannot be read.
+#[cfg(feature = "notify")]
+pub(crate) fn add(
+    runtime: BatchRuntimeBuilder,
+    targets: &[TargetSettings],
+) -> Result<BatchRuntimeBuilder, CliError> {
+    let mut runtime = runtime;
+    let mut problems = Vec::new();
+    for settings in targets {
+        let origin = &settings.origin;
+        match target(settings) {
+            Ok(target) => runtime = runtime.notify(target),
+            Err(problem) => problems.push(format!(
+                "{origin}: the notification target `{}`: {problem}",
+                settings.name
+            )),
+        }
+    }
+    match problems.is_empty() {
+        true => Ok(runtime),
+        false => Err(CliError::Settings(problems)),
+    }
+}
+
+#[cfg(feature = "notify")]
+fn target(settings: &TargetSettings) -> Result<NotificationTarget, String> {
+    match (&settings.webhook, &settings.command) {
+        (Some(url), _) => {
+            let webhook = batch_notify::Webhook::new(&revealed(url)?).map_err(|error| error.to_string())?;
+            let Some(key) = &settings.key else {
+                return Ok(through(webhook, settings));
+            };
+            let reference: SecretReference = key.parse().map_err(|_| {
+                "its `key` is not a reference; write the key into an environment variable or a file, and set `key` to `env:NAME` or \
+                 `file:PATH`"
+                    .to_owned()
+            })?;
+            let key = secret(&reference)?;
+            Ok(through(
+                webhook.signed(&key).map_err(|error| error.to_string())?,
+                settings,
+            ))
+        }
+        (None, command) => {
+            let words = command.iter().flatten();
+            let command = batch_notify::Command::new(words).map_err(|error| error.to_string())?;
+            Ok(through(command, settings))
+        }
+    }
+}
+
+#[cfg(feature = "notify")]
+fn through(channel: impl NotificationChannel + 'static, settings: &TargetSettings) -> NotificationTarget {
+    let target = NotificationTarget::new(&settings.name, channel)
+        .on(settings.events.iter().copied())
+        .jobs(&settings.jobs);
+    match settings.skipped_more_than {
+        Some(items) => target.skipped_more_than(items),
+        None => target,
+    }
+}
+
+/// Returns the URL that a text is, or refers to.
+#[cfg(feature = "notify")]
+fn revealed(text: &str) -> Result<String, String> {
+    match text.parse::<SecretReference>() {
+        Ok(reference) => secret(&reference),
+        Err(_) => Ok(text.to_owned()),
+    }
+}
+
+#[cfg(feature = "notify")]
+fn secret(reference: &SecretReference) -> Result<String, String> {
+    reference
+        .read()
+        .map_err(|problem| format!("cannot read the secret {reference}: {problem}"))
+}
+
+#[cfg(not(feature = "notify"))]
+pub(crate) fn add(
+    runtime: BatchRuntimeBuilder,
+    targets: &[TargetSettings],
+) -> Result<BatchRuntimeBuilder, CliError> {
+    match targets.first() {
+        None => Ok(runtime),
+        Some(first) => Err(CliError::Settings(vec![format!(
+            "{}: this program sends no notifications; build it with the feature `notify` of batch-cli",
+            first.origin
+        )])),
+    }
+}

@@ -1,0 +1,68 @@
+//! Where notifications go.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::sync::Arc;
+
+use super::{NotificationChannel, NotificationEvent};
+
+/// Where notifications of some events of some jobs go.
+#[derive(Clone)]
+pub struct NotificationTarget {
+    pub(super) name: String,
+    pub(super) channel: Arc<dyn NotificationChannel>,
+    pub(super) events: BTreeSet<NotificationEvent>,
+    pub(super) jobs: Vec<String>,
+    pub(super) most_skips: Option<i64>,
+}
+
+impl fmt::Debug for NotificationTarget {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("NotificationTarget")
+            .field("name", &self.name)
+            .field("events", &self.events)
+            .field("jobs", &self.jobs)
+            .finish_non_exhaustive()
+    }
+}
+
+impl NotificationTarget {
+    /// Creates a target of no events yet. `name`, of at most 100 characters, identifies it in the repository: a process delivers what
+    /// earlier ones have left for a target of the same name.
+    pub fn new(name: impl Into<String>, channel: impl NotificationChannel + 'static) -> Self {
+        Self {
+            name: name.into(),
+            channel: Arc::new(channel),
+            events: BTreeSet::new(),
+            jobs: Vec::new(),
+            most_skips: None,
+        }
+    }
+
+    /// Adds events.
+    #[must_use]
+    pub fn on(mut self, events: impl IntoIterator<Item = NotificationEvent>) -> Self {
+        self.events.extend(events);
+        self
+    }
+
+    /// Adds jobs, by their ids or by patterns, in which `*` is any number of characters and `?` is one. Default: all jobs.
+    #[must_use]
+    pub fn jobs<N: Into<String>>(mut self, names: impl IntoIterator<Item = N>) -> Self {
+        self.jobs.extend(names.into_iter().map(Into::into));
+        self
+    }
+
+    /// Adds the event [`Skipped`](NotificationEvent::Skipped), once for each execution of a step that skips more than `items`. The
+    /// partitions of a step that run in one process count together.
+    #[must_use]
+    pub fn skipped_more_than(mut self, items: u64) -> Self {
+        self.most_skips = Some(i64::try_from(items).unwrap_or(i64::MAX));
+        self.on([NotificationEvent::Skipped])
+    }
+
+    /// Returns its name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+}

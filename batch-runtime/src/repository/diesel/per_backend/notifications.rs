@@ -1,0 +1,309 @@
+//! Notifications that wait for their delivery. Those of ends are inserted by the transaction that records the end.
+//!
+//! Spec: NOTIFY-02
+
+use std::time::Duration;
+
+use diesel::prelude::*;
+
+use super::executions::execution_in;
+use super::schema::{job_execution, notification};
+use super::{Connection, Db, Repository, Work, corrupt};
+use crate::clock::Timestamp;
+use crate::execution::JobExecution;
+use crate::ids::{JobExecutionId, JobInstanceId};
+use crate::notify::{NotificationDetail, NotificationEvent, event_of_end};
+use crate::repository::diesel::backend::Backend;
+use crate::repository::diesel::db_timestamp::DbTimestamp;
+use crate::repository::diesel::session::RunQueryDsl;
+use crate::repository::diesel::transaction_error::TransactionError;
+use crate::repository::diesel::update::update;
+use crate::repository::{
+    ClaimRequest, NewNotification, NextNotification, NotificationStore, QueuedNotification, RepositoryError,
+};
+use crate::status::BatchStatus;
+
+type Row = (
+    (String, String, String, String, i64, i64),
+    (String, i64, i64, i64, Option<String>),
+);
+
+/// Selects notifications as `Row`s.
+macro_rules! notifications {
+    () => {
+        notification::table.select((
+            (
+                notification::notification_id,
+                notification::target,
+                notification::event,
+                notification::job_name,
+                notification::job_instance_id,
+                notification::job_execution_id,
+            ),
+            (
+                notification::detail,
+                notification::created_at,
+                notification::due_at,
+                notification::attempts,
+                notification::last_error,
+            ),
+        ))
+    };
+}
+
+impl NotificationStore for Repository {
+    fn queue_notifications(&self, new: &[NewNotification]) -> Result<(), RepositoryError> {
+        self.pool
+            .write_idempotent("store notifications", |connection, in_doubt| {
+                let first = new.first().map_or("", |first| &first.id);
+                let find = notification::table.find(first);
+                if in_doubt && find.count().get_result::<i64>(connection)? == 1 {
+                    return Ok(());
+                }
+                insert(connection, new)
+            })
+    }
+
+    fn take_notification(
+        &self,
+        target: &str,
+        attempt: Duration,
+    ) -> Result<NextNotification, RepositoryError> {
+        const ACTION: &str = "take a notification";
+        let next = |connection: &mut Connection| -> Work<NextNotification> {
+            let now: i64 = diesel::select(Db::now()).get_result(connection)?;
+            let query = notifications!()
+                .filter(notification::target.eq(target))
+                .order((notification::due_at.asc(), notification::notification_id.asc()));
+            let row: Option<Row> = query.first(connection).optional()?;
+            let Some(row) = row else {
+                return Ok(NextNotification::None);
+            };
+            let found = queued(row)?;
+            let wait = found.due.millis_since(Timestamp(now));
+            Ok(match wait {
+                0 => NextNotification::Due(Box::new(found)),
+                wait => NextNotification::In(Duration::from_millis(wait)),
+            })
+        };
+        // Most calls find nothing, and write nothing.
+        let found = self.pool.read(ACTION, &next)?;
+        if !matches!(found, NextNotification::Due(_)) {
+            return Ok(found);
+        }
+        self.pool.write_idempotent(ACTION, |connection, _| {
+            let NextNotification::Due(found) = next(connection)? else {
+                return Ok(NextNotification::In(Duration::ZERO));
+            };
+            let row = notification::table
+                .find(&found.id)
+                .filter(notification::due_at.eq(found.due.0));
+            let now: i64 = diesel::select(Db::now()).get_result(connection)?;
+            let taken = update(row)
+                .set((
+                    notification::due_at.eq(later(now, attempt)),
+                    notification::attempts.eq(i64::from(found.attempts) + 1),
+                ))
+                .execute(connection)?;
+            Ok(match taken {
+                1 => NextNotification::Due(found),
+                // Another process was faster.
+                _ => NextNotification::In(Duration::ZERO),
+            })
+        })
+    }
+
+    fn forget_notification(&self, id: &str) -> Result<(), RepositoryError> {
+        self.pool
+            .write_idempotent("remove a notification", |connection, _| {
+                diesel::delete(notification::table.find(id)).execute(connection)?;
+                Ok(())
+            })
+    }
+
+    fn postpone_notification(&self, id: &str, pause: Duration, error: &str) -> Result<(), RepositoryError> {
+        self.pool
+            .write_idempotent("postpone a notification", |connection, _| {
+                let now: i64 = diesel::select(Db::now()).get_result(connection)?;
+                update(notification::table.find(id))
+                    .set((
+                        notification::due_at.eq(later(now, pause)),
+                        notification::last_error.eq(error),
+                    ))
+                    .execute(connection)?;
+                Ok(())
+            })
+    }
+
+    fn hasten_notifications(&self, target: &str) -> Result<(), RepositoryError> {
+        self.pool
+            .write_idempotent("hasten notifications", |connection, _| {
+                let now: i64 = diesel::select(Db::now()).get_result(connection)?;
+                let failed = notification::table
+                    .filter(notification::target.eq(target))
+                    .filter(notification::attempts.gt(0))
+                    .filter(notification::due_at.gt(now));
+                diesel::update(failed)
+                    .set(notification::due_at.eq(now))
+                    .execute(connection)?;
+                Ok(())
+            })
+    }
+
+    fn notifications(&self) -> Result<Vec<QueuedNotification>, RepositoryError> {
+        self.pool.read("list notifications", |connection| {
+            let query =
+                notifications!().order((notification::due_at.asc(), notification::notification_id.asc()));
+            let rows: Vec<Row> = query.load(connection)?;
+            rows.into_iter().map(queued).collect()
+        })
+    }
+}
+
+impl Repository {
+    /// Queues the notifications of the end of an execution. A complete instance is no longer overdue.
+    pub(super) fn notify_of_end(
+        &self,
+        connection: &mut Connection,
+        execution: &JobExecution,
+        status: BatchStatus,
+    ) -> Work<()> {
+        if self.notifications.are_none() {
+            return Ok(());
+        }
+        if status == BatchStatus::Completed {
+            self.forget_deadline(connection, execution.instance_id.0)?;
+        }
+        match event_of_end(status) {
+            Some(event) => self.notify(connection, event, execution, &NotificationDetail::default()),
+            None => Ok(()),
+        }
+    }
+
+    /// Queues the notifications of executions that were closed because their owner is dead, and that nothing continues yet.
+    pub(super) fn notify_of_closed<E: From<RepositoryError>>(
+        &self,
+        connection: &mut Connection,
+        closed: &[JobExecutionId],
+    ) -> Result<(), TransactionError<E>> {
+        if self.notifications.are_none() {
+            return Ok(());
+        }
+        for id in closed {
+            let execution = execution_in(connection, id.0).map_err(TransactionError::into_other)?;
+            if let Some(execution) = execution {
+                self.notify_of_end(connection, &execution, execution.status)
+                    .map_err(TransactionError::into_other)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Queues the notifications of a new execution: of what it takes over, and of its deadline.
+    pub(super) fn notify_of_claim(
+        &self,
+        connection: &mut Connection,
+        request: &ClaimRequest<'_>,
+        execution: &JobExecution,
+        taken_over: &[JobExecutionId],
+    ) -> Work<()> {
+        if self.notifications.are_none() {
+            return Ok(());
+        }
+        for dead in taken_over {
+            let detail = NotificationDetail {
+                dead_execution: Some(dead.0),
+                ..NotificationDetail::default()
+            };
+            self.notify(connection, NotificationEvent::TakenOver, execution, &detail)?;
+        }
+        let Some(deadline) = &request.deadline else {
+            return Ok(());
+        };
+        let first: Option<DbTimestamp> = job_execution::table
+            .filter(job_execution::job_instance_id.eq(execution.instance_id.0))
+            .order(job_execution::job_execution_id.asc())
+            .select(job_execution::create_time)
+            .first(connection)
+            .optional()?;
+        let first = first.map_or(execution.created, |first| self.time(first));
+        let detail = NotificationDetail {
+            deadline: Some(deadline.of(first)),
+            ..NotificationDetail::default()
+        };
+        // Instead of that of an earlier execution.
+        self.forget_deadline(connection, execution.instance_id.0)?;
+        self.notify(connection, NotificationEvent::Overdue, execution, &detail)
+    }
+
+    fn notify(
+        &self,
+        connection: &mut Connection,
+        event: NotificationEvent,
+        execution: &JobExecution,
+        detail: &NotificationDetail,
+    ) -> Work<()> {
+        let (instance, job) = (execution.instance_id, &execution.job_name);
+        let new = |target: &str| NewNotification::now(target, event, job, instance, execution.id, detail);
+        let new: Vec<_> = self.notifications.targets(event, job).map(new).collect();
+        insert(connection, &new)
+    }
+
+    fn forget_deadline(&self, connection: &mut Connection, instance: i64) -> QueryResult<()> {
+        let waiting = notification::table
+            .filter(notification::job_instance_id.eq(instance))
+            .filter(notification::event.eq(NotificationEvent::Overdue.as_str()));
+        diesel::delete(waiting).execute(connection)?;
+        Ok(())
+    }
+}
+
+fn insert(connection: &mut Connection, new: &[NewNotification]) -> Work<()> {
+    if new.is_empty() {
+        return Ok(());
+    }
+    let now: i64 = diesel::select(Db::now()).get_result(connection)?;
+    for new in new {
+        let detail = serde_json::to_string(&new.detail);
+        let detail = detail.map_err(|_| TransactionError::Rejected(RepositoryError::Fault))?;
+        diesel::insert_into(notification::table)
+            .values((
+                notification::notification_id.eq(&new.id),
+                notification::target.eq(&new.target),
+                notification::event.eq(new.event.as_str()),
+                notification::job_name.eq(&new.job),
+                notification::job_instance_id.eq(new.instance.0),
+                notification::job_execution_id.eq(new.execution.0),
+                notification::detail.eq(detail),
+                notification::created_at.eq(now),
+                notification::due_at.eq(new.detail.deadline.map_or(now, |deadline| deadline.0)),
+                notification::attempts.eq(0),
+            ))
+            .execute(connection)?;
+    }
+    Ok(())
+}
+
+fn later(now: i64, wait: Duration) -> i64 {
+    now.saturating_add(i64::try_from(wait.as_millis()).unwrap_or(i64::MAX))
+}
+
+fn queued(row: Row) -> Work<QueuedNotification> {
+    let ((id, target, event, job, instance, execution), (detail, created, due, attempts, last_error)) = row;
+    let place = || format!("notification {id}");
+    Ok(QueuedNotification {
+        event: event
+            .parse()
+            .map_err(|error: crate::notify::UnknownEvent| corrupt(place(), error))?,
+        detail: serde_json::from_str(&detail).map_err(|error| corrupt(place(), error))?,
+        target,
+        job,
+        instance: JobInstanceId(instance),
+        execution: JobExecutionId(execution),
+        created: Timestamp(created),
+        due: Timestamp(due),
+        attempts: u32::try_from(attempts).unwrap_or(u32::MAX),
+        last_error,
+        id,
+    })
+}

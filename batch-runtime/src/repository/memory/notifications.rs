@@ -1,0 +1,169 @@
+//! Notifications that wait for their delivery.
+//!
+//! Spec: NOTIFY-02
+
+use std::time::Duration;
+
+use super::MemoryRepository;
+use super::tables::Tables;
+use crate::clock::Timestamp;
+use crate::execution::JobExecution;
+use crate::ids::{JobExecutionId, JobInstanceId};
+use crate::notify::{NotificationDetail, NotificationEvent, event_of_end};
+use crate::repository::{
+    ClaimRequest, NewNotification, NextNotification, NotificationStore, QueuedNotification, RepositoryError,
+};
+use crate::status::BatchStatus;
+
+impl NotificationStore for MemoryRepository {
+    fn queue_notifications(&self, new: &[NewNotification]) -> Result<(), RepositoryError> {
+        self.insert(&mut self.alone(), new);
+        Ok(())
+    }
+
+    fn take_notification(
+        &self,
+        target: &str,
+        attempt: Duration,
+    ) -> Result<NextNotification, RepositoryError> {
+        let mut tables = self.alone();
+        let now = self.now();
+        let of_target = tables.notifications.iter_mut().filter(|one| one.target == target);
+        let Some(next) = of_target.min_by_key(|one| one.due) else {
+            return Ok(NextNotification::None);
+        };
+        let wait = next.due.millis_since(now);
+        if wait > 0 {
+            return Ok(NextNotification::In(Duration::from_millis(wait)));
+        }
+        let taken = Box::new(next.clone());
+        next.attempts += 1;
+        next.due = later(now, attempt);
+        Ok(NextNotification::Due(taken))
+    }
+
+    fn forget_notification(&self, id: &str) -> Result<(), RepositoryError> {
+        self.alone().notifications.retain(|one| one.id != id);
+        Ok(())
+    }
+
+    fn postpone_notification(&self, id: &str, pause: Duration, error: &str) -> Result<(), RepositoryError> {
+        let due = later(self.now(), pause);
+        let mut tables = self.alone();
+        if let Some(failed) = tables.notifications.iter_mut().find(|one| one.id == id) {
+            failed.due = due;
+            failed.last_error = Some(error.to_owned());
+        }
+        Ok(())
+    }
+
+    fn hasten_notifications(&self, target: &str) -> Result<(), RepositoryError> {
+        let now = self.now();
+        let mut tables = self.alone();
+        let of_target = tables.notifications.iter_mut().filter(|one| one.target == target);
+        for failed in of_target.filter(|one| one.attempts > 0) {
+            failed.due = failed.due.min(now);
+        }
+        Ok(())
+    }
+
+    fn notifications(&self) -> Result<Vec<QueuedNotification>, RepositoryError> {
+        let mut all = self.shared().notifications.clone();
+        all.sort_by_key(|one| one.due);
+        Ok(all)
+    }
+}
+
+impl MemoryRepository {
+    /// Queues the notifications of the end of an execution. A complete instance is no longer overdue.
+    pub(super) fn notify_of_end(&self, tables: &mut Tables, execution: &JobExecution, status: BatchStatus) {
+        if self.notifications.are_none() {
+            return;
+        }
+        if status == BatchStatus::Completed {
+            forget_deadline(tables, execution.instance_id);
+        }
+        if let Some(event) = event_of_end(status) {
+            self.notify(tables, event, execution, &NotificationDetail::default());
+        }
+    }
+
+    /// Queues the notifications of executions that were closed because nothing runs them, and that nothing continues yet.
+    pub(super) fn notify_of_closed(&self, tables: &mut Tables, closed: &[JobExecutionId]) {
+        let rows = closed.iter().filter_map(|id| tables.executions.get(id));
+        let rows: Vec<JobExecution> = rows.map(|found| found.row.clone()).collect();
+        for row in &rows {
+            self.notify_of_end(tables, row, row.status);
+        }
+    }
+
+    /// Queues the notifications of a new execution: of what it takes over, and of its deadline.
+    pub(super) fn notify_of_claim(
+        &self,
+        tables: &mut Tables,
+        request: &ClaimRequest<'_>,
+        execution: &JobExecution,
+        taken_over: &[JobExecutionId],
+    ) {
+        for dead in taken_over {
+            let detail = NotificationDetail {
+                dead_execution: Some(dead.0),
+                ..NotificationDetail::default()
+            };
+            self.notify(tables, NotificationEvent::TakenOver, execution, &detail);
+        }
+        if let Some(deadline) = &request.deadline {
+            let first = tables.executions_of(execution.instance_id).next();
+            let first = first.map_or(execution.created, |first| first.row.created);
+            let detail = NotificationDetail {
+                deadline: Some(deadline.of(first)),
+                ..NotificationDetail::default()
+            };
+            // Instead of that of an earlier execution.
+            forget_deadline(tables, execution.instance_id);
+            self.notify(tables, NotificationEvent::Overdue, execution, &detail);
+        }
+    }
+
+    fn notify(
+        &self,
+        tables: &mut Tables,
+        event: NotificationEvent,
+        execution: &JobExecution,
+        detail: &NotificationDetail,
+    ) {
+        let (instance, job) = (execution.instance_id, &execution.job_name);
+        let new = |target: &str| NewNotification::now(target, event, job, instance, execution.id, detail);
+        let new: Vec<_> = self.notifications.targets(event, job).map(new).collect();
+        self.insert(tables, &new);
+    }
+
+    fn insert(&self, tables: &mut Tables, new: &[NewNotification]) {
+        let now = self.now();
+        let queued = new.iter().cloned().map(|new| QueuedNotification {
+            id: new.id,
+            target: new.target,
+            event: new.event,
+            job: new.job,
+            instance: new.instance,
+            execution: new.execution,
+            created: now,
+            due: new.detail.deadline.unwrap_or(now),
+            detail: new.detail,
+            attempts: 0,
+            last_error: None,
+        });
+        tables.notifications.extend(queued);
+    }
+}
+
+fn forget_deadline(tables: &mut Tables, instance: JobInstanceId) {
+    let waits =
+        |one: &QueuedNotification| one.event == NotificationEvent::Overdue && one.instance == instance;
+    tables.notifications.retain(|one| !waits(one));
+}
+
+fn later(now: Timestamp, wait: Duration) -> Timestamp {
+    let wait = i64::try_from(wait.as_millis()).unwrap_or(i64::MAX);
+    Timestamp(now.0.saturating_add(wait))
+}

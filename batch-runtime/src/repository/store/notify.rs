@@ -1,0 +1,30 @@
+//! The operations on notifications that wait for their delivery. Those of ends are queued by the ends themselves.
+
+use std::time::Duration;
+
+use crate::repository::{NewNotification, NextNotification, QueuedNotification, RepositoryError};
+
+/// The operations on notifications.
+///
+/// Spec: NOTIFY-02
+pub(crate) trait NotificationStore: Send + Sync {
+    /// Queues notifications. A crash before it loses them.
+    fn queue_notifications(&self, new: &[NewNotification]) -> Result<(), RepositoryError>;
+
+    /// Takes the notification of a target that has been due longest, and makes it due again after `attempt`. A crash afterwards leaves it
+    /// due after that time.
+    fn take_notification(&self, target: &str, attempt: Duration)
+    -> Result<NextNotification, RepositoryError>;
+
+    /// Deletes a notification that is delivered.
+    fn forget_notification(&self, id: &str) -> Result<(), RepositoryError>;
+
+    /// Makes a notification due after `pause`, because it could not be delivered.
+    fn postpone_notification(&self, id: &str, pause: Duration, error: &str) -> Result<(), RepositoryError>;
+
+    /// Makes the notifications of a target due that could not be delivered.
+    fn hasten_notifications(&self, target: &str) -> Result<(), RepositoryError>;
+
+    /// Returns all notifications, in the order in which they are due.
+    fn notifications(&self) -> Result<Vec<QueuedNotification>, RepositoryError>;
+}

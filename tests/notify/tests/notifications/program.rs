@@ -1,0 +1,92 @@
+//! The program `notified` in a folder of its own.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Child, Command, Output};
+
+use batch_tests::{deadline, process};
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::receiver::{Manner, Receiver};
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_notified");
+
+/// A job that does what its parameter `then` says.
+pub(crate) const TASK: &str = r#"<job id="job"><step id="only">
+  <batchlet ref="Task"><properties><property name="then" value="complete"/></properties></batchlet>
+</step></job>"#;
+
+/// A folder with a job, and the server that its notifications go to.
+pub(crate) struct Notified {
+    pub(crate) folder: TempDir,
+    pub(crate) receiver: Receiver,
+}
+
+impl Notified {
+    /// `settings` are those of the target `ops`, besides its URL.
+    pub(crate) fn new(job: &str, settings: &str, manner: Manner) -> Self {
+        let receiver = Receiver::new(manner);
+        let url = receiver.url();
+        let notified = Self {
+            folder: tempfile::tempdir().unwrap(),
+            receiver,
+        };
+        notified.write("job.xml", job);
+        notified.write(
+            "batch.toml",
+            &format!("[notify.ops]\nwebhook = \"{url}\"\n{settings}\n"),
+        );
+        notified
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    pub(crate) fn write(&self, file: &str, text: &str) {
+        fs::write(self.path().join(file), text).unwrap();
+    }
+
+    /// Returns a command of the program, without what the environment of the test says.
+    pub(crate) fn command(&self, arguments: &[&str]) -> Command {
+        let waited_for = format!("`{}` in {}", arguments.join(" "), self.path().display());
+        deadline::waits_for(move || waited_for.clone());
+        let mut command = Command::new(PROGRAM);
+        for (name, _) in std::env::vars() {
+            if name.starts_with("BATCH_") {
+                command.env_remove(name);
+            }
+        }
+        command.args(arguments).current_dir(self.path());
+        command
+    }
+
+    /// Runs a command that must end with this exit code. Returns its standard output, and its standard error.
+    pub(crate) fn run(&self, code: i32, arguments: &[&str]) -> (String, String) {
+        ended(code, &self.command(arguments).output().unwrap())
+    }
+
+    /// Returns what `notifications` lists.
+    pub(crate) fn pending(&self) -> Vec<Value> {
+        let (out, _) = self.run(0, &["notifications", "--json"]);
+        serde_json::from_str::<Value>(&out)
+            .unwrap()
+            .as_array()
+            .unwrap()
+            .clone()
+    }
+}
+
+/// Checks an exit code. Returns the standard output and the standard error.
+pub(crate) fn ended(code: i32, output: &Output) -> (String, String) {
+    let (out, error) = (process::text(&output.stdout), process::text(&output.stderr));
+    assert_eq!(output.status.code(), Some(code), "{out}\n{error}");
+    (out, error)
+}
+
+/// Sends a process the signal that stops it.
+pub(crate) fn terminate(child: &Child) {
+    let kill = format!("kill -TERM {}", child.id());
+    assert!(Command::new("sh").args(["-c", &kill]).status().unwrap().success());
+}

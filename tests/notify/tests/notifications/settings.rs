@@ -1,0 +1,112 @@
+//! Settings that are not valid.
+
+use crate::program::{Notified, TASK};
+use crate::receiver::ACCEPTS;
+
+/// All are reported at once, each with its line, and nothing starts.
+///
+/// Spec: NOTIFY-06
+#[test]
+fn mistakes_are_reported_before_anything_starts() {
+    let notified = Notified::new(TASK, "", ACCEPTS);
+    notified.write(
+        "batch.toml",
+        r#"[notify.none]
+on = ["failed"]
+[notify.both]
+webhook = "https://example.com/token"
+command = ["sh"]
+on = ["failed"]
+[notify.silent]
+webhook = "https://example.com/token"
+[notify.words]
+webhook = "https://example.com/token"
+on = ["faild", "never"]
+jobs = "nightly"
+retries = 3
+[notify.signed]
+command = ["sh"]
+key = "env:KEY"
+skipped-more-than = "many"
+"#,
+    );
+    let (_, error) = notified.run(2, &["launch", "job", "then=complete"]);
+    for problem in [
+        "batch.toml:1: the notification target `none` has neither `webhook` nor `command`",
+        "batch.toml:3: the notification target `both` has both `webhook` and `command`; make it two targets",
+        "batch.toml:7: the notification target `silent` names no event; set `on` to some of completed, stopped, failed, taken-over, \
+         overdue, heartbeat-missed, or `skipped-more-than`",
+        "batch.toml:11: unknown event `faild`; did you mean `failed`?",
+        "batch.toml:12: invalid value for `jobs`: expected a list of strings, such as [\"one\", \"two\"]",
+        "batch.toml:13: unknown setting `retries` of a notification target; expected one of webhook, command, key, on, jobs, \
+         skipped-more-than",
+        "batch.toml:17: invalid value for `skipped-more-than`: expected a whole number",
+    ] {
+        assert!(error.contains(problem), "{problem}\n{error}");
+    }
+    assert!(!error.contains("token"), "{error}");
+    assert!(!notified.path().join("batch.db").exists());
+}
+
+/// URLs, keys and secrets are checked by the commands that send.
+///
+/// Spec: NOTIFY-06
+#[test]
+fn channels_are_checked_before_a_job_starts() {
+    let notified = Notified::new(TASK, "", ACCEPTS);
+    notified.write(
+        "batch.toml",
+        r#"[notify.ftp]
+webhook = "ftp://example.com/token"
+on = ["failed"]
+[notify.plain]
+webhook = "https://example.com/token"
+key = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
+on = ["failed"]
+[notify.missing]
+webhook = "env:NO_SUCH_URL"
+on = ["failed"]
+[notify.short]
+webhook = "https://example.com/token"
+key = "file:key"
+on = ["failed"]
+"#,
+    );
+    notified.write("key", "short\n");
+    let (_, error) = notified.run(2, &["launch", "job", "then=complete"]);
+    for problem in [
+        "batch.toml:1: the notification target `ftp`: the URL of the webhook does not begin with `https://` or `http://`",
+        "batch.toml:4: the notification target `plain`: its `key` is not a reference; write the key into an environment variable or a file, \
+         and set `key` to `env:NAME` or `file:PATH`",
+        "batch.toml:8: the notification target `missing`: cannot read the secret env:NO_SUCH_URL: the environment variable is not set",
+        "batch.toml:11: the notification target `short`: the key has fewer than 16 bytes; create one by `openssl rand -base64 24`, and \
+         write `whsec_` before it",
+    ] {
+        assert!(error.contains(problem), "{problem}\n{error}");
+    }
+    assert!(!error.contains("token") && !error.contains("MfKQ"), "{error}");
+    assert!(!notified.path().join("batch.db").exists());
+    let (out, _) = notified.run(0, &["config", "show"]);
+    assert!(
+        out.contains("notify.short") && out.contains("webhook, signed: failed"),
+        "{out}"
+    );
+    assert!(!out.contains("token") && !out.contains("MfKQ"), "{out}");
+}
+
+/// Spec: NOTIFY-07
+#[test]
+fn a_deadline_that_cannot_be_read_is_an_error() {
+    let property = r#"<properties><property name="batch.job.deadline" value="6 o'clock"/></properties>"#;
+    let job = TASK.replacen("<step", &format!("{property}<step"), 1);
+    let notified = Notified::new(&job, r#"on = ["overdue"]"#, ACCEPTS);
+    let (_, error) = notified.run(2, &["launch", "job", "then=complete"]);
+    assert!(
+        error.contains(r#"invalid value "6 o'clock" for `batch.job.deadline`"#),
+        "{error}"
+    );
+    assert!(
+        error.contains("expected a number of seconds, a time of day such as `06:00`"),
+        "{error}"
+    );
+}
