@@ -20,7 +20,7 @@ const MAX_LINES: usize = 620;
 const MAX_FUNCTION_LINES: usize = 60;
 
 /// The sources of the library crates.
-const LIBRARIES: [&str; 8] = [
+const LIBRARIES: [&str; 9] = [
     "batch-macros/src",
     "batch-xml/src",
     "batch-runtime/src",
@@ -29,6 +29,7 @@ const LIBRARIES: [&str; 8] = [
     "batch-testing/src",
     "batch-nats/src",
     "batch-otel/src",
+    "batch-notify/src",
 ];
 
 fn root() -> PathBuf {
@@ -125,13 +126,27 @@ fn each_library_is_named_in_one_place() {
         check_absent(folder, &[], &["opentelemetry"]);
     }
     check_absent(cli, &["batch-cli/src/telemetry.rs"], &["batch_otel"]);
+    check_absent(cli, &["batch-cli/src/notify.rs"], &["batch_notify"]);
+    check_absent("batch-notify/src", &["batch-notify/src/webhook.rs"], &["ureq"]);
+    check_absent(
+        "batch-notify/src",
+        &["batch-notify/src/signature.rs"],
+        &["hmac::", "sha2"],
+    );
     check_absent(
         "batch-otel/src",
         &["batch-otel/src/transport.rs", "batch-otel/src/telemetry.rs"],
         &["ureq"],
     );
     check_absent(cli, &["batch-cli/src/progress/screen.rs"], &["rustix"]);
-    check_absent(cli, &["batch-cli/src/settings/file.rs"], &["toml::"]);
+    check_absent(
+        cli,
+        &[
+            "batch-cli/src/settings/file.rs",
+            "batch-cli/src/settings/notify.rs",
+        ],
+        &["toml::"],
+    );
     check_absent(cli, &["batch-cli/src/signals.rs"], &["signal_hook"]);
     check_absent(cli, &["batch-cli/src/tables.rs"], &["comfy_table"]);
     // Output goes through `print`, which survives a closed pipe.
@@ -157,6 +172,7 @@ fn no_crate_names_the_private_module_of_another() {
         "batch-testing",
         "batch-nats",
         "batch-otel",
+        "batch-notify",
         "examples",
         "benches",
         "tests",
@@ -187,6 +203,7 @@ fn the_libraries_depend_on_the_public_runtime_only() {
         "batch-testing/src",
         "batch-nats/src",
         "batch-otel/src",
+        "batch-notify/src",
     ] {
         check_absent(folder, &[], &["batch_xml::", "batch_macros", "inventory"]);
     }
@@ -291,6 +308,7 @@ fn files_are_short_and_have_a_header() {
         "batch-testing/tests",
         "batch-nats/src",
         "batch-otel/src",
+        "batch-notify/src",
         "examples",
         "fuzz/src",
         "fuzz/fuzz_targets",
@@ -324,6 +342,7 @@ fn no_marker_of_unfinished_work() {
         "batch-testing",
         "batch-nats",
         "batch-otel",
+        "batch-notify",
     ];
     for folder in crates.iter().chain(&["examples"]) {
         check_absent(folder, &[], &words);

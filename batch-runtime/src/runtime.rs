@@ -24,7 +24,7 @@ use crate::loader::{ArtifactSources, Artifacts};
 use crate::notify::{NotificationRules, NotificationTarget, Senders, Watch};
 use crate::observer::{JobObserver, Observers};
 use crate::operator::{
-    CheckReport, ClaimPartitionError, Definitions, JobOperator, Limits, PartitionRun, Shared, problem_with,
+    CheckReport, ClaimPartitionError, Definitions, JobOperator, Limits, PartitionRun, Shared, check_targets,
 };
 use crate::parameters::JobParameters;
 use crate::repository::{self, RepositoryConfig, RepositoryError};
@@ -378,9 +378,7 @@ impl BatchRuntimeBuilder {
         definitions.log_problems();
         // Before the repository, which opening may create.
         check_dispatcher(&self.dispatchers)?;
-        if let Some(problem) = problem_with(&self.notifications) {
-            return Err(BuildError::NotificationTarget(problem));
-        }
+        check_targets(&self.notifications).map_err(BuildError::NotificationTarget)?;
         let rules = NotificationRules::new(&self.notifications);
         let config = RepositoryConfig {
             clock: Arc::clone(&self.clock),
@@ -406,11 +404,8 @@ impl BatchRuntimeBuilder {
             .transports
             .insert(REPOSITORY.into(), Arc::new(of_repository));
         let notifications = Arc::new(Senders::new(self.notifications, &repository, &self.clock));
-        let mut observers = self.observers;
-        if !rules.are_none() {
-            let watch = Watch::new(rules, Arc::clone(&repository), Arc::clone(&notifications));
-            observers.push(Arc::new(watch));
-        }
+        let watch = Watch::of(rules, &repository, &notifications);
+        let observers = self.observers.into_iter().chain(watch);
         let observers = Observers::start(self.clock, observers).map_err(BuildError::Observer)?;
         let (keeper, ended) = bounded(0);
         let shared = Arc::new(Shared::new(

@@ -34,7 +34,7 @@ fn many_runtimes_open_a_new_database_at_once() {
             }
         });
         let applied = "SELECT COUNT(*) FROM __diesel_schema_migrations";
-        assert_eq!(place.connect().number(applied), 6, "{database:?}");
+        assert_eq!(place.connect().number(applied), 7, "{database:?}");
     }
 }
 
@@ -161,7 +161,7 @@ fn a_schema_of_postgresql_holds_a_repository() {
         }
         assert_eq!(
             place.connect().number(&format!("{tables} IN ('one', 'other')")),
-            number * 13
+            number * 14
         );
     }
     assert_eq!(place.connect().number(&format!("{tables} = 'public'")), 0);

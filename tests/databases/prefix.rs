@@ -89,7 +89,7 @@ fn repositories_with_different_prefixes_share_a_database() {
             1
         );
         let applied = "SELECT COUNT(*) FROM __diesel_schema_migrations";
-        assert_eq!(outside().number(applied), 12, "{database:?}");
+        assert_eq!(outside().number(applied), 14, "{database:?}");
     }
 }
 

@@ -205,14 +205,15 @@ impl Delivery {
         self.repository.postpone_notification(id, pause, &error)
     }
 
-    /// Returns whether the instance was complete at its deadline, or is abandoned.
+    /// Returns whether the instance was complete at its deadline, or is abandoned or purged.
     fn is_in_time(&self, queued: &QueuedNotification) -> Result<bool, RepositoryError> {
         let executions = self.repository.job_executions(queued.instance)?;
-        Ok(executions.iter().any(|execution| match execution.status {
-            BatchStatus::Completed => execution.ended <= queued.detail.deadline,
-            BatchStatus::Abandoned => true,
-            _ => false,
-        }))
+        Ok(executions.is_empty()
+            || executions.iter().any(|execution| match execution.status {
+                BatchStatus::Completed => execution.ended <= queued.detail.deadline,
+                BatchStatus::Abandoned => true,
+                _ => false,
+            }))
     }
 
     fn send(&self, notification: &Notification) -> Result<(), String> {

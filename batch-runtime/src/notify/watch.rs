@@ -49,17 +49,21 @@ impl JobObserver for Watch {
 }
 
 impl Watch {
-    pub(crate) fn new(
+    /// Returns the observer, if there are targets.
+    pub(crate) fn of(
         rules: NotificationRules,
-        repository: Arc<dyn JobRepository>,
-        senders: Arc<Senders>,
-    ) -> Self {
-        Self {
-            rules,
-            repository,
-            senders,
-            skips: Mutex::default(),
+        repository: &Arc<dyn JobRepository>,
+        senders: &Arc<Senders>,
+    ) -> Option<Arc<dyn JobObserver>> {
+        if rules.are_none() {
+            return None;
         }
+        Some(Arc::new(Self {
+            rules,
+            repository: Arc::clone(repository),
+            senders: Arc::clone(senders),
+            skips: Mutex::default(),
+        }))
     }
 
     fn count_skips(&self, job: &ObservedJob, step: &ObservedStep, counters: &StepCounters) {

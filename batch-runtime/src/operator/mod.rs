@@ -39,7 +39,7 @@ pub use explain::{
     PartitionExplanation, PartitionProperty, PropertyExplanation, TransitionExplanation, UnusedProperty,
     ValueOrigin,
 };
-pub(crate) use notifications::problem_with;
+pub(crate) use notifications::check_targets;
 pub use partition_run::{ClaimPartitionError, PartitionRun, PartitionStop};
 pub use recover::{Recovered, Recovery};
 pub use remote_checks::RemoteProblem;

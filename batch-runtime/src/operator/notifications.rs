@@ -73,22 +73,22 @@ impl JobOperator {
     }
 }
 
-/// Returns what is wrong with the names of targets.
-pub(crate) fn problem_with(targets: &[NotificationTarget]) -> Option<String> {
+/// Checks the names of targets.
+pub(crate) fn check_targets(targets: &[NotificationTarget]) -> std::result::Result<(), String> {
     const MAX: usize = 100;
     for (index, target) in targets.iter().enumerate() {
         let name = target.name();
         let shown = name.escape_debug();
         if name.trim().is_empty() || name.chars().count() > MAX {
-            return Some(format!(
+            return Err(format!(
                 "the name `{shown}` of a notification target does not have 1 to {MAX} characters"
             ));
         }
         if targets[..index].iter().any(|other| other.name() == name) {
-            return Some(format!(
+            return Err(format!(
                 "there are two notification targets with the name `{shown}`; give each its own"
             ));
         }
     }
-    None
+    Ok(())
 }

@@ -4,6 +4,7 @@
 //! Spec: REPO-03, DOM-31
 
 mod archive;
+mod config;
 mod context_json;
 mod conversion;
 mod database_kind;
@@ -27,6 +28,7 @@ pub(crate) use crate::layout::{MAX_VARCHAR, RepositoryFormat};
 pub(crate) use archive::{
     ArchivedExecution, ArchivedInstance, ArchivedParameter, ArchivedStep, FORMAT, InstanceState,
 };
+pub(crate) use config::RepositoryConfig;
 pub(crate) use context_json::{
     ElementBefore, ElementKind, ElementState, JobState, OtherEntries, RestartPosition, StepState, TxState,
 };
@@ -52,5 +54,5 @@ pub(crate) use store::{
     QueueStore, StepStore,
 };
 pub(crate) use stored_context::StoredContext;
+pub(crate) use url::open;
 pub use url::{MigrationStatus, RepositoryUrl, SpringBatchVersion};
-pub(crate) use url::{RepositoryConfig, open};

@@ -4,7 +4,6 @@ use std::fmt;
 use std::io;
 use std::str::FromStr;
 use std::sync::Arc;
-use std::time::Duration;
 
 use batch_migrations::{Script, Scripts};
 
@@ -13,9 +12,7 @@ use super::diesel::{
     Connector, RepositoryConnection, check_url, connect, convert, current_in, layout_of, missing_migrations,
     named_as_in, open_database, shown_url,
 };
-use super::{DatabaseKind, JobRepository, RepositoryError, RepositoryLayout, memory};
-use crate::clock::Clock;
-use crate::notify::NotificationRules;
+use super::{DatabaseKind, JobRepository, RepositoryConfig, RepositoryError, RepositoryLayout, memory};
 use crate::time_zone::TimeZone;
 
 /// Opens the repository of `url`. On a database, brings its tables up to date.
@@ -26,28 +23,6 @@ pub(crate) fn open(url: &str, config: RepositoryConfig) -> Result<Arc<dyn JobRep
     match checked.database() {
         DatabaseKind::Memory => Ok(memory::create(config)),
         _ => open_database(url, config),
-    }
-}
-
-/// What a runtime tells its repository.
-#[derive(Clone)]
-pub(crate) struct RepositoryConfig {
-    pub(crate) clock: Arc<dyn Clock>,
-    pub(crate) lease_time: Duration,
-    /// The zone of the wall-clock times in its TIMESTAMP columns.
-    pub(crate) zone: TimeZone,
-    pub(crate) notifications: NotificationRules,
-}
-
-#[cfg(test)]
-impl RepositoryConfig {
-    pub(crate) fn with_lease(lease_time: Duration) -> Self {
-        Self {
-            clock: Arc::new(crate::clock::SystemClock),
-            lease_time,
-            zone: TimeZone::UTC,
-            notifications: NotificationRules::default(),
-        }
     }
 }
 

@@ -65,7 +65,7 @@ fn migrations_of_the_program_do_no_harm() {
             let versions = "SELECT version AS text FROM __diesel_schema_migrations";
             let versions = rows(&mut sqlite::open(&folder.path().join(file)), versions);
             assert!(
-                versions.len() == 7 && versions.contains(&version.to_owned()),
+                versions.len() == 8 && versions.contains(&version.to_owned()),
                 "{versions:?}"
             );
         }

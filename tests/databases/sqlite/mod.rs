@@ -98,7 +98,7 @@ fn the_schema_file_equals_the_migrations() {
             .iter()
             .filter(|sql| sql.starts_with("CREATE TABLE"))
             .count(),
-        16
+        17
     );
 }
 

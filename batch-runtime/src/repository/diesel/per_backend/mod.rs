@@ -15,6 +15,8 @@ mod launch_store;
 #[cfg(test)]
 mod launch_tests;
 mod lease;
+#[cfg(test)]
+mod notification_tests;
 mod notifications;
 mod operator_store;
 mod parameters;
