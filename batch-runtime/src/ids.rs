@@ -1,9 +1,10 @@
-//! The ids of the repository.
+//! The ids of the repository, and the name of a job.
 //!
-//! Spec: ID-03, ID-04
+//! Spec: ID-03, ID-04, NEST-05
 
 use std::fmt;
 use std::num::ParseIntError;
+use std::ops::Deref;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
@@ -38,4 +39,51 @@ ids! {
     StepExecutionId;
     /// Id of a remote launch. No job execution of its repository has the same.
     LaunchId;
+}
+
+/// The id of a job that an artifact runs, as the type of its `#[batch_property]`. A job whose artifact names an unknown job, or a job that
+/// would run itself in this way, is rejected before it starts.
+///
+/// ```
+/// use batch_runtime::JobName;
+/// use batch_runtime::prelude::*;
+///
+/// #[derive(BatchArtifact)]
+/// struct RunLater {
+///     #[batch_property]
+///     job: JobName,
+/// }
+///
+/// let name: JobName = "statements".parse()?;
+/// assert_eq!(name.len(), 10);
+/// # Ok::<(), batch_runtime::BatchError>(())
+/// ```
+///
+/// Spec: NEST-05
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct JobName(String);
+
+impl FromStr for JobName {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, &'static str> {
+        match text {
+            "" => Err("expected the id of a job"),
+            text => Ok(Self(text.to_owned())),
+        }
+    }
+}
+
+impl Deref for JobName {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for JobName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self)
+    }
 }

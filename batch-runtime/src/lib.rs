@@ -191,7 +191,7 @@ pub use batch_xml as xml;
 pub use batch_xml::Dialect;
 pub use checkpoint::Externalizable;
 pub use error::{BatchError, ConnectionLost};
-pub use ids::{JobExecutionId, JobInstanceId, LaunchId, StepExecutionId};
+pub use ids::{JobExecutionId, JobInstanceId, JobName, LaunchId, StepExecutionId};
 #[doc(inline)]
 pub use operator::{JobOperator, JobOperatorError};
 #[doc(inline)]

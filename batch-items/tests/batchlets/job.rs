@@ -109,31 +109,124 @@ fn a_stop_reaches_the_other_job() {
     }
 }
 
-/// A job that runs itself, or one that does, fails before that starts; so does an unknown job.
+/// A job that runs itself through names that are known only at run time fails before that starts.
 ///
 /// Spec: NEST-03
 #[test]
-fn a_job_cannot_run_itself() {
-    let itself = Stage::new("runJob", &[("job", "job")]);
-    let message = itself.run();
-    assert!(
-        message
-            .failed()
-            .contains("job `job` would run itself: job runs job"),
-        "{}",
-        message.failed()
+fn a_job_does_not_run_itself() {
+    let stage = Stage::new(
+        "runJob",
+        &[("job", "${inner}"), ("parameters", "outer=job inner=child")],
     );
-    let back = step("back", "runJob", &[("job", "job")]);
-    let ended = stage("", &back).run();
-    assert!(
-        ended
-            .failed()
-            .contains("job `job` would run itself: job runs child runs job"),
-        "{}",
-        ended.failed()
+    let back = step("back", "runJob", &[("job", "${outer}")]);
+    stage.write("child.xml", format!("<job id=\"child\">{back}</job>"));
+    let itself = stage.start([("inner", "child")]);
+    let message = stage.wait(itself);
+    let expected = "job `job` would run itself: job runs child runs job";
+    assert!(message.failed().contains(expected), "{}", message.failed());
+    assert_eq!(stage.operator().job_instance_count("job").unwrap(), 1);
+}
+
+/// Returns why the job does not start. The check of the job says the same.
+#[track_caller]
+fn rejected(stage: &Stage) -> String {
+    let operator = stage.operator();
+    let error = operator.start("job", ()).unwrap_err().to_string();
+    let launch = operator.launch("job", ()).unwrap_err().to_string();
+    let check = operator.check("job", ()).unwrap_err().to_string();
+    assert_eq!([&launch, &check], [&error, &error]);
+    assert_eq!(operator.job_instance_count("job").unwrap_or_default(), 0);
+    error.replace(&stage.name(""), "")
+}
+
+/// An unknown job is an error at its place before the outer job starts, also one that a nested job runs.
+///
+/// Spec: NEST-05
+#[test]
+fn an_unknown_job_is_rejected() {
+    let properties = [("job", "chlid")];
+    let two = [step("a", "runJob", &properties), step("b", "runJob", &properties)];
+    let stage = Stage::of(&two.concat().replacen(">", " next=\"b\">", 1));
+    let child = step("c", "runJob", &[("job", "nobody")]);
+    stage.write("child.xml", format!("<job id=\"child\">{child}</job>"));
+    let error = rejected(&stage);
+    let places: Vec<&str> = error.lines().filter(|line| line.contains("job.xml:1:")).collect();
+    assert_eq!(places.len(), 2, "{error}");
+    assert!(error.contains("error[ART0024]: unknown job `chlid`"), "{error}");
+    assert!(error.contains("help: did you mean `child`?"), "{error}");
+    let stage = self::stage("", &child);
+    let error = rejected(&stage);
+    assert!(error.contains("unknown job `nobody`"), "{error}");
+    assert!(error.contains("child.xml:1:"), "{error}");
+    stage.write("nobody.xml", "<job id=\"nobody\"><step id=\"x\"/></job>");
+    stage.write("nobody2.xml", "<job id=\"nobody\"><step id=\"x\"/></job>");
+    let error = rejected(&stage);
+    assert!(error.contains("several files define it: "), "{error}");
+    let error = rejected(&Stage::new("runJob", &[("job", "")]));
+    assert!(error.contains("expected the id of a job"), "{error}");
+}
+
+/// A job that runs itself is rejected before it starts, also through several files, and in each of several partitions.
+///
+/// Spec: NEST-05
+#[test]
+fn a_cycle_is_rejected() {
+    let run = |id: &str, job: &str| step(id, "runJob", &[("job", job)]);
+    let error = rejected(&Stage::of(&run("one", "job")));
+    let itself = "error[ART0025]: job `job` would run itself: job runs job";
+    assert!(error.contains(itself) && error.contains("job.xml:1:"), "{error}");
+    let stage = self::stage("", &run("one", "third"));
+    stage.write(
+        "third.xml",
+        format!("<job id=\"third\">{}</job>", run("one", "job")),
     );
-    let unknown = Stage::new("runJob", &[("job", "chld")]).run();
-    assert!(unknown.failed().contains("`chld`"), "{}", unknown.failed());
+    let error = rejected(&stage);
+    let chain = "job `job` would run itself: job runs child runs third runs job";
+    assert!(error.contains(chain) && error.contains("third.xml:1:"), "{error}");
+    // The outer job need not be part of the cycle.
+    let stage = self::stage("", &run("one", "third"));
+    stage.write(
+        "third.xml",
+        format!("<job id=\"third\">{}</job>", run("one", "child")),
+    );
+    let error = rejected(&stage);
+    let chain = "job `child` would run itself: child runs third runs child";
+    assert!(error.contains(chain), "{error}");
+    let parts = r#"<partition instances="3"/></step>"#;
+    let stage = Stage::of(&run("one", "job").replace("</step>", parts));
+    let error = rejected(&stage);
+    assert_eq!(error.matches("ART0025").count(), 1, "{error}");
+}
+
+/// Two ways to one job are no cycle; names that parameters decide are left to the run.
+///
+/// Spec: NEST-05
+#[test]
+fn what_may_run_is_not_rejected() {
+    let run = |id: &str, job: &str| step(id, "runJob", &[("job", job)]);
+    let both = [
+        run("a", "left").replacen(">", " next=\"b\">", 1),
+        run("b", "right"),
+    ];
+    let stage = Stage::of(&both.concat());
+    let shared = step("check", "waitForFile", &[("resource", "${folder}/a")]);
+    stage.write("shared.xml", format!("<job id=\"shared\">{shared}</job>"));
+    for side in ["left", "right"] {
+        stage.write(
+            &format!("{side}.xml"),
+            format!("<job id=\"{side}\">{}</job>", run("one", "shared")),
+        );
+    }
+    stage.write("a", "");
+    stage.run().completed();
+    assert_eq!(stage.operator().job_instance_count("shared").unwrap(), 2);
+    // Without its parameter, the nested job would run the outer one.
+    let default = r#"<properties><property name="which" value="job"/></properties>"#;
+    let child = format!("{default}{}", run("one", "${which}"));
+    let stage = self::stage("which=other", &child);
+    stage.write("other.xml", format!("<job id=\"other\">{shared}</job>"));
+    stage.write("a", "");
+    stage.run().completed();
 }
 
 /// The step names the execution that it has run, in its persistent user data.

@@ -2,6 +2,7 @@
 //!
 //! Spec: BPROP-04, BPROP-12, CTX-02, ART-10
 
+use std::any::TypeId;
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -12,6 +13,7 @@ use batch_xml::{Dialect, ValueSource};
 
 use super::loaded::LoadedInstance;
 use crate::context::{FlowContext, JobContext, SplitContext, StepContext};
+use crate::ids::JobName;
 use crate::secret::Secrets;
 
 /// Lets the runtime create a struct and fill its fields. Sections 5.3 and 5.4 of the draft.
@@ -120,6 +122,8 @@ pub struct PropertyInfo {
     pub optional: bool,
     /// Full path of the field's type.
     pub type_name: &'static str,
+    /// True if the value is the id of a job that the artifact runs: the field is a [`JobName`].
+    pub names_job: bool,
     /// Parses a text as the field's type, or returns the reason why it does not parse.
     pub check: fn(&str) -> Result<(), String>,
 }
@@ -137,6 +141,7 @@ impl PropertyInfo {
             default,
             optional: T::absent().is_some(),
             type_name: T::type_name(),
+            names_job: TypeId::of::<T>() == TypeId::of::<JobName>(),
             check: |text| T::parse(text).map(drop),
         }
     }
@@ -195,7 +200,7 @@ where
 
     fn absent() -> Option<Self> {
         // Only for `String` is the draft's default, the empty string, a value of the field.
-        (std::any::TypeId::of::<T>() == std::any::TypeId::of::<String>())
+        (TypeId::of::<T>() == TypeId::of::<String>())
             .then(|| "".parse().ok())
             .flatten()
     }

@@ -10,12 +10,12 @@ use batch_xml::model::{
 };
 use batch_xml::{Diagnostic, JobXmlErrors, Span, Spanned};
 
-use super::BindOutcome;
 use super::artifacts::Found;
 use super::fault_properties::FaultProperties;
 use super::partition::Source;
 use super::runtime_properties::{Defaults, OF_JOB};
 use super::unused::PropertyUses;
+use super::{BindOutcome, NestedJobRef};
 use crate::artifact::{ExceptionFilter, Properties};
 use crate::engine::{
     Bound, BoundBody, BoundChunk, BoundFlow, BoundJob, BoundListener, BoundSplit, BoundStep, BoundSubjobs,
@@ -49,6 +49,7 @@ impl Source {
                 warnings: binder.warnings,
                 parameter_names: binder.parameter_names,
                 transactional_writer: binder.transactional_writer,
+                nested: binder.nested,
             }),
             _ => Err(binder.into_diagnostics().into()),
         }
@@ -56,13 +57,22 @@ impl Source {
 
     /// Checks the wiring of an incomplete job, and returns the mistakes that do not depend on the missing parts.
     pub(super) fn check_part(self: &Arc<Self>, job: &Job) -> Vec<Diagnostic> {
+        self.bind_part(job).into_diagnostics()
+    }
+
+    /// Returns the jobs that the artifacts of a job run, which may be incomplete.
+    pub(super) fn nested_jobs(self: &Arc<Self>, job: &Job) -> Vec<NestedJobRef> {
+        self.bind_part(job).nested
+    }
+
+    fn bind_part(self: &Arc<Self>, job: &Job) -> Binder<'_> {
         let mut binder = Binder {
             checks_partitions: true,
             is_incomplete: true,
             ..Binder::new(self)
         };
         binder.job(job);
-        binder.into_diagnostics()
+        binder
     }
 }
 
@@ -72,6 +82,7 @@ pub(super) struct Binder<'a> {
     pub(super) warnings: Vec<Diagnostic>,
     pub(super) parameter_names: BTreeSet<String>,
     transactional_writer: Option<String>,
+    pub(super) nested: Vec<NestedJobRef>,
     pub(super) uses: PropertyUses,
     /// True if the partitions in the XML are checked one by one, as before the start of a job.
     pub(super) checks_partitions: bool,
@@ -99,6 +110,7 @@ impl<'a> Binder<'a> {
             warnings: Vec::new(),
             parameter_names: BTreeSet::new(),
             transactional_writer: None,
+            nested: Vec::new(),
             uses: PropertyUses::default(),
             checks_partitions: false,
             path: Vec::new(),

@@ -2,10 +2,11 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use batch_xml::Diagnostic;
 use batch_xml::model::ArtifactRef;
 use batch_xml::suggest::nearest;
+use batch_xml::{Diagnostic, Spanned};
 
+use super::NestedJobRef;
 use super::bind::{Binder, Scope};
 use crate::artifact::{
     ArtifactRegistration, ContextKind, Properties, PropertyInfo, PropertySource, short_type_name,
@@ -44,7 +45,12 @@ impl Binder<'_> {
                         self.empty(artifact, &info)
                     }
                     Some(reason) => invalid(registration, artifact, &info, (text, source)).label(reason),
-                    None => continue,
+                    None => {
+                        if info.names_job && !properties.secrets.are_in(text) {
+                            self.nested.push(nested_job(artifact, &info, text, &source));
+                        }
+                        continue;
+                    }
                 },
                 // If the job is incomplete, a partition may set it, or the mistake is in the XML.
                 None if info.optional || self.is_incomplete => continue,
@@ -175,6 +181,35 @@ fn parse_error(info: &PropertyInfo, text: &str, properties: &Properties) -> Opti
     })
 }
 
+/// Returns the value in the XML, if it comes from there.
+fn value_in_xml<'a>(
+    artifact: &'a ArtifactRef,
+    info: &PropertyInfo,
+    source: &PropertySource,
+) -> Option<&'a Spanned<String>> {
+    let PropertySource::Xml(_) = source else {
+        return None;
+    };
+    let mut of_xml = artifact.properties.iter();
+    let property = of_xml.find(|property| property.name.value == info.name)?;
+    Some(&property.value)
+}
+
+/// Spec: NEST-05
+fn nested_job(
+    artifact: &ArtifactRef,
+    info: &PropertyInfo,
+    text: &str,
+    source: &PropertySource,
+) -> NestedJobRef {
+    let value = value_in_xml(artifact, info, source);
+    NestedJobRef {
+        job: text.to_owned(),
+        span: value.map_or(&artifact.name.span, |value| &value.span).clone(),
+        is_literal: value.is_some_and(|value| value.span.text() == text),
+    }
+}
+
 /// Reports a value that does not parse as the type of its field.
 fn invalid(
     registration: &ArtifactRegistration,
@@ -182,20 +217,17 @@ fn invalid(
     info: &PropertyInfo,
     (text, source): (&str, PropertySource),
 ) -> Diagnostic {
-    let mut of_xml = artifact.properties.iter();
-    let (span, given) = match source {
-        PropertySource::Xml(_) => {
-            let property = of_xml.find(|property| property.name.value == info.name);
-            (property.map(|property| &property.value.span), String::new())
-        }
-        other => (None, format!(" (from {other})")),
+    let value = value_in_xml(artifact, info, &source);
+    let given = match source {
+        PropertySource::Xml(_) => String::new(),
+        other => format!(" (from {other})"),
     };
     let message = format!(
         "invalid value {text:?} for property `{}`{given}: expected `{}`",
         info.name,
         short_type_name(info.type_name)
     );
-    let span = span.unwrap_or(&artifact.name.span);
+    let span = value.map_or(&artifact.name.span, |value| &value.span);
     Diagnostic::error(PROPERTY_VALUE, message, span.clone()).help(format!(
         "field `{}` of `{}`, {}",
         info.field,

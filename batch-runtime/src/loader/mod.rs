@@ -17,7 +17,7 @@ mod unused;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use batch_xml::Diagnostic;
+use batch_xml::{Diagnostic, Span};
 
 pub(crate) use artifacts::Artifacts;
 pub(crate) use assemble::ArtifactSources;
@@ -51,4 +51,14 @@ pub(crate) struct BindOutcome {
     pub(crate) parameter_names: BTreeSet<String>,
     /// A writer that takes the chunk transaction.
     pub(crate) transactional_writer: Option<String>,
+    /// The jobs that its artifacts run.
+    pub(crate) nested: Vec<NestedJobRef>,
+}
+
+/// A property with the id of a job that the artifact runs. Spec: NEST-05
+pub(crate) struct NestedJobRef {
+    pub(crate) job: String,
+    pub(crate) span: Span,
+    /// True if the id is written as such in the XML: no parameter changes it by substitution.
+    pub(crate) is_literal: bool,
 }

@@ -12,7 +12,7 @@ use super::artifacts::Artifacts;
 use super::bind::{Binder, Scope, Wanted, all, listener_place, without_place};
 use super::runtime_properties::Defaults;
 use super::runtime_properties::PartitionSettings;
-use super::{BindOutcome, ExternalValues};
+use super::{BindOutcome, ExternalValues, NestedJobRef};
 use crate::engine::{
     BindPartition, Bound, BoundBody, BoundFlow, BoundPartition, BoundStep, BoundSubjobs, Element,
     ElementBody, Elements, InnerSteps, PartitionBody, PartitionKey,
@@ -54,13 +54,21 @@ impl Artifacts {
 
     /// Checks the wiring of an incomplete job.
     pub(crate) fn check_part(self: &Arc<Self>, job: &Job, external: ExternalValues) -> Vec<Diagnostic> {
-        let source = Source {
+        self.incomplete(job, external).check_part(job)
+    }
+
+    /// Returns the jobs that the artifacts of a job run, as far as they are known without its parameters. Spec: NEST-05
+    pub(crate) fn nested_jobs(self: &Arc<Self>, job: &Job, external: ExternalValues) -> Vec<NestedJobRef> {
+        self.incomplete(job, external).nested_jobs(job)
+    }
+
+    fn incomplete(self: &Arc<Self>, job: &Job, external: ExternalValues) -> Arc<Source> {
+        Arc::new(Source {
             dialect: job.dialect,
             artifacts: Arc::clone(self),
             external,
             text: None,
-        };
-        Arc::new(source).check_part(job)
+        })
     }
 }
 

@@ -100,7 +100,8 @@ impl Definitions {
             .validate(None)
             .map_err(|error| reject(StartError::Parameter(error)))?;
         let secrets = Secrets::unread(parameters.secrets());
-        let checked = self.bind(Wanted::Id(job), parameters, parameters, secrets, &reject)?;
+        let mut checked = self.bind(Wanted::Id(job), parameters, parameters, secrets, &reject)?;
+        self.check_nested(&mut checked, &reject)?;
         let mut warnings = checked.warnings;
         warnings.extend(checked.bound.warnings);
         Ok(warnings)
@@ -248,7 +249,7 @@ impl Definitions {
         }
     }
 
-    fn external_values(&self, parameters: &JobParameters, secrets: Secrets) -> ExternalValues {
+    pub(super) fn external_values(&self, parameters: &JobParameters, secrets: Secrets) -> ExternalValues {
         ExternalValues {
             parameters: Arc::new(parameters.clone().without_run_id().as_text()),
             system: Arc::clone(&self.system),
@@ -256,7 +257,7 @@ impl Definitions {
         }
     }
 
-    fn resolved(
+    pub(super) fn resolved(
         &self,
         document: &Document,
         external: &ExternalValues,

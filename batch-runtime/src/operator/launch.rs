@@ -224,7 +224,8 @@ impl JobOperator {
         let secrets =
             Secrets::read(effective.secrets()).map_err(|error| reject(StartError::Secret(error)))?;
         let definitions = &self.shared.definitions;
-        let checked = definitions.bind(wanted, given, effective, secrets, reject)?;
+        let mut checked = definitions.bind(wanted, given, effective, secrets, reject)?;
+        definitions.check_nested(&mut checked, reject)?;
         if let Some(writer) = checked.bound.transactional_writer
             && !self.shared.repository.has_database()
         {

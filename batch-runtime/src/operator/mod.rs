@@ -15,6 +15,7 @@ mod error;
 mod explain;
 mod job_context;
 mod launch;
+mod nested;
 mod notifications;
 mod partition_jobs;
 mod partition_run;

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use batch_runtime::execution::{JobExecution, NestedJob};
 use batch_runtime::prelude::*;
-use batch_runtime::{BatchStatus, JobExecutionId, JobOperator, JobOperatorError, JobParameters};
+use batch_runtime::{BatchStatus, JobExecutionId, JobName, JobOperator, JobOperatorError, JobParameters};
 
 use super::cancel::{Cancel, STOPPED};
 use parameters::Parameters;
@@ -48,14 +48,16 @@ const LOOK: Duration = Duration::from_millis(500);
 /// The exit status of the step is that of the nested job. If the nested job fails, the step fails. A stop of the outer job stops the nested
 /// one, and a stop of the nested job stops the outer one. If the instance already runs in another process, the step waits for its end.
 ///
-/// The persistent user data of the step is a [`NestedJob`], which `show` and reports print. A nested job that is also one of the outer jobs
-/// is rejected before it starts.
+/// The persistent user data of the step is a [`NestedJob`], which `show` and reports print.
 ///
-/// Spec: NEST-01 to NEST-04
+/// An unknown job, and one that would run itself through nested jobs, are reported by `check`, and when the outer job is started. A name
+/// that depends on a parameter of a nested job is known only at run time: the step fails before the other job starts.
+///
+/// Spec: NEST-01 to NEST-05
 #[derive(BatchArtifact)]
 pub struct RunJob {
     #[batch_property(name = "job")]
-    job_id: String,
+    job_id: JobName,
     #[batch_property(name = "parameters", value = "")]
     parameters: Parameters,
     #[batch_context]
@@ -117,7 +119,7 @@ impl RunJob {
 impl RunJob {
     /// Waits for the end of the nested job, and ends as it does.
     fn follow(&self, operator: &JobOperator, execution: JobExecutionId) -> Result<String, BatchError> {
-        tracing::info!(target: "batch.job", job = self.job_id, %execution, "runs a nested job");
+        tracing::info!(target: "batch.job", job = %self.job_id, %execution, "runs a nested job");
         self.name_nested(execution)?;
         let stopping = operator.clone();
         let stop = move || match stopping.stop(execution) {
@@ -143,7 +145,7 @@ impl RunJob {
 
     /// Names the execution in the persistent user data of the step, which `show` and reports print.
     fn name_nested(&self, execution: JobExecutionId) -> Result<(), BatchError> {
-        let nested_job = self.job_id.clone();
+        let nested_job = self.job_id.to_string();
         self.step.set_persistent_user_data(&NestedJob {
             nested_job,
             execution,
