@@ -56,7 +56,7 @@ ids! {
 ///
 /// let name: JobName = "statements".parse()?;
 /// assert_eq!(name.len(), 10);
-/// # Ok::<(), batch_runtime::BatchError>(())
+/// # Ok::<(), &str>(())
 /// ```
 ///
 /// Spec: NEST-05

@@ -21,6 +21,7 @@ mod layouts;
 mod lost;
 #[cfg(feature = "servers")]
 mod nats;
+mod nested;
 mod open_transactions;
 mod opening;
 #[cfg(all(feature = "servers", target_os = "linux"))]
