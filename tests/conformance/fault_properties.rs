@@ -202,6 +202,15 @@ fn classes_of_a_step_win_against_a_policy_of_the_job() {
     assert_eq!(warnings(&limited), ["`skip-limit` limits nothing"]);
     let with_policy = limited.replace("<chunk", &format!("{policy}<chunk"));
     assert_eq!(warnings(&with_policy), [""; 0]);
+    // One of the job, or a parameter, decides for its steps, unless they have classes.
+    let of_job = |xml: &str| xml.replacen("<step", &format!("{policy}<step"), 1);
+    assert_eq!(warnings(&of_job(&limited)), [""; 0]);
+    let parameter = [("batch.skip.policy", "Chosen")];
+    let of_parameter = faulty_stage(&limited).operator().check("job", parameter);
+    assert!(of_parameter.unwrap().is_empty());
+    let excluded = r#"<skippable-exception-classes><exclude class="Skip"/></skippable-exception-classes>"#;
+    let excluded = of_job(&faulty_job("", "TableOut", "skip-limit=\"5\"", excluded));
+    assert_eq!(warnings(&excluded), ["`skip-limit` limits nothing"]);
 }
 
 /// A limit of skips or retries that cannot happen is a warning.

@@ -7,11 +7,15 @@ use crate::codes;
 use crate::model::{ArtifactRef, CheckpointPolicy, Chunk, ExceptionClasses, Target};
 use crate::schema;
 use crate::span::Spanned;
+use crate::substitute::Level;
 use crate::tree::Element;
 use crate::values;
 
 /// Default of commit-interval, and of chunk-size if the interval does not count items.
 const DEFAULT_ITEMS: NonZeroU32 = NonZeroU32::new(10).expect("ten is not zero");
+
+/// The runtime property that names a skip policy.
+pub(super) const SKIP_POLICY: &str = "batch.skip.policy";
 
 /// The artifacts of a chunk.
 struct Parts {
@@ -52,6 +56,8 @@ impl<'a> Lowering<'a> {
         let skippable = self.exception_classes(element, "skippable-exception-classes");
         let retryable = self.exception_classes(element, "retryable-exception-classes");
         let no_rollback = self.exception_classes(element, "no-rollback-exception-classes");
+        // Classes of the step, excluded ones too, win against a policy of the job.
+        let has_skip_policy = has_skip_policy || skippable.exclude.is_empty() && self.job_has_skip_policy();
         self.check_limit(
             element,
             ("skip-limit", "skippable-exception-classes"),
@@ -83,6 +89,13 @@ impl<'a> Lowering<'a> {
             retryable,
             no_rollback,
         })
+    }
+
+    /// Returns whether the job has a skip policy, from its properties or from outside the document. Spec: FAULT-04
+    fn job_has_skip_policy(&self) -> bool {
+        let scope = &self.scope;
+        let in_job = |job: &Level<'_>| job.matching(SKIP_POLICY, None).next().is_some();
+        scope.levels.first().is_some_and(in_job) || scope.is_given(SKIP_POLICY)
     }
 
     /// Returns the artifacts of the chunk; `None`, after a report, if one is missing.

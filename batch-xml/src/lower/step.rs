@@ -1,6 +1,7 @@
 //! The step element, and transition elements.
 
 use super::Lowering;
+use super::chunk::SKIP_POLICY;
 use crate::codes;
 use crate::diagnostics::quoted;
 use crate::model::{ElementKind, Step, StepBody, Transition, TransitionKind};
@@ -241,11 +242,11 @@ fn references(transitions: &[Transition]) -> Vec<Reference> {
     transitions.iter().filter_map(named).collect()
 }
 
-/// Returns whether a step has a skip policy of the runtime, which decides in place of exception classes.
+/// Returns whether a step has a skip policy of its own, which decides in place of exception classes.
 fn names_skip_policy(step: &Element) -> bool {
     let names_it = |property: &Element| {
         let name = property.attribute("name");
-        name.is_some_and(|name| name.value.value == "batch.skip.policy")
+        name.is_some_and(|name| name.value.value == SKIP_POLICY)
     };
     let list = step.child("properties");
     list.is_some_and(|list| list.children("property").any(names_it))

@@ -249,6 +249,12 @@ impl<'a> Scope<'a> {
         self.dialect.first_value(|source| self.values.get(source, name))
     }
 
+    /// Returns whether a job parameter or system property has this name, also in a dialect in which parameters set no properties.
+    pub(crate) fn is_given(&self, name: &str) -> bool {
+        let Values { parameters, system } = self.values;
+        parameters.contains_key(name) || system.contains_key(name)
+    }
+
     /// Returns the effective value of a property that reaches an artifact or context here, with its place in the XML.
     ///
     /// Spec: OVR-02, OVR-04, OVR-05, OVR-07, PART-12
