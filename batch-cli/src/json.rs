@@ -2,10 +2,11 @@
 
 use batch_runtime::execution::{JobExecution, StepCounters, StepExecution, StepTotal};
 use batch_runtime::xml::is_unprintable;
+use batch_runtime::{JobOperator, JobOperatorError};
 use serde_json::{Value, json};
 
 use crate::print::outln;
-use crate::tables::nested_job;
+use crate::tables::{nested_job, waits_for};
 
 /// Prints JSON on the standard output.
 pub(crate) fn print(value: &Value) {
@@ -30,8 +31,13 @@ pub(crate) fn print_text(json: &str) {
     outln!("{text}");
 }
 
-pub(crate) fn job_execution(execution: &JobExecution) -> Value {
-    json!({
+/// `waitsFor` is the execution of the same job that has to end first, or null.
+pub(crate) fn job_execution(
+    operator: &JobOperator,
+    execution: &JobExecution,
+) -> Result<Value, JobOperatorError> {
+    let before = waits_for(operator, execution)?;
+    Ok(json!({
         "execution": execution.id.0,
         "instance": execution.instance_id.0,
         "job": execution.job_name,
@@ -43,7 +49,8 @@ pub(crate) fn job_execution(execution: &JobExecution) -> Value {
         "started": execution.started.map(|time| time.to_string()),
         "ended": execution.ended.map(|time| time.to_string()),
         "definition": execution.configuration_location,
-    })
+        "waitsFor": before.map(|before| before.0),
+    }))
 }
 
 pub(crate) fn step_execution(step: &StepExecution) -> Value {

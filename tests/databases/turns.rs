@@ -11,6 +11,7 @@ use batch_tests::operated::{self, Operated};
 use batch_tests::process::text;
 use batch_tests::random::Random;
 use batch_tests::slow;
+use serde_json::Value;
 use tempfile::TempDir;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_operated");
@@ -245,10 +246,30 @@ fn the_wait_is_visible_and_can_be_stopped() {
         assert!(listed.contains("STARTING (waits for 1)"), "{listed}");
         let shown = text(&scene.run(&["show", "2"]).stdout);
         assert!(shown.contains("STARTING, waits for execution 1: "), "{shown}");
+        let json = |arguments: &[&str]| -> Value {
+            let printed = scene.run(&[arguments, &["--json"]].concat());
+            serde_json::from_slice(&printed.stdout).unwrap()
+        };
+        let waits_for = |at: &str| {
+            let printed = ["list turns", "executions", "list", "show 2"].map(|command| {
+                let arguments: Vec<&str> = command.split(' ').collect();
+                json(&arguments)
+            });
+            let [list, executions, jobs, shown] = &printed;
+            let found = [&list[0], &executions[0], &jobs[0]["lastExecution"], shown];
+            assert!(found.iter().all(|one| one["execution"] == 2), "{at}: {printed:?}");
+            assert!(
+                list[1].get("waitsFor").is_some_and(Value::is_null),
+                "{at}: {list}"
+            );
+            found.map(|one| one["waitsFor"].clone())
+        };
+        assert_eq!(waits_for("it waits"), [1, 1, 1, 1].map(Value::from));
         assert!(scene.run(&["stop", "2"]).status.success());
         assert_eq!(second.ends().code(), Some(3), "{database:?}");
         let listed = text(&scene.run(&["list", "turns"]).stdout);
         assert!(!listed.contains("waits"), "{listed}");
+        assert!(waits_for("it is stopped").iter().all(Value::is_null));
         scene.release(1);
         assert!(first.ends().success(), "{database:?}");
     }

@@ -61,7 +61,8 @@ pub(super) fn print_executions(
     as_json: bool,
 ) -> Result<(), JobOperatorError> {
     if as_json {
-        json::print(&executions.iter().map(json::job_execution).collect());
+        let all = executions.iter().map(|one| json::job_execution(operator, one));
+        json::print(&all.collect::<Result<_, _>>()?);
         return Ok(());
     }
     let mut head = vec!["EXECUTION", "INSTANCE"];

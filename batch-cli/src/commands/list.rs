@@ -58,10 +58,10 @@ fn print_jobs(operator: &JobOperator, as_json: bool) -> Result<(), JobOperatorEr
     }
     if as_json {
         let jobs = jobs.iter().map(|(job, instances, last)| {
-            let last = last.as_ref().map(json::job_execution);
-            value!({ "job": job, "instances": instances, "lastExecution": last })
+            let last = last.as_ref().map(|last| json::job_execution(operator, last));
+            Ok(value!({ "job": job, "instances": instances, "lastExecution": last.transpose()? }))
         });
-        json::print(&jobs.collect::<Value>());
+        json::print(&jobs.collect::<Result<Value, JobOperatorError>>()?);
         return Ok(());
     }
     if jobs.is_empty() {

@@ -50,7 +50,7 @@ impl Show {
 }
 
 fn print_json(operator: &JobOperator, execution: &JobExecution) -> Result<(), JobOperatorError> {
-    let mut shown = json::job_execution(execution);
+    let mut shown = json::job_execution(operator, execution)?;
     let parameters = operator.parameters(execution.id)?;
     shown["parameters"] = parameters
         .iter()
@@ -66,7 +66,6 @@ fn print_json(operator: &JobOperator, execution: &JobExecution) -> Result<(), Jo
             )
         })
         .collect();
-    shown["waitsFor"] = waits_for(operator, execution)?.map(|before| before.0).into();
     let steps = operator.step_executions(execution.id)?;
     shown["steps"] = steps.iter().map(json::step_execution).collect();
     let totals = operator.step_totals(execution.id)?;
