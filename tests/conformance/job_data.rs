@@ -377,6 +377,40 @@ fn flows_of_a_split_store_data_at_the_same_time() {
     assert_eq!(data(&stage, execution), ["a=1", "b=1", "c=1"]);
 }
 
+/// Stores data when it is called for a partitioned flow, after all steps.
+#[derive(BatchArtifact)]
+struct DataCollector {
+    #[batch_context]
+    job: JobContext,
+    #[batch_context]
+    step: Option<StepContext>,
+}
+
+#[sub_job_collector("DataCollector")]
+impl DataCollector {
+    #[collect_sub_job_data]
+    fn collect(&mut self) -> Result<Option<String>, BatchError> {
+        assert!(self.step.is_none(), "a step commits its data");
+        self.job.set_persistent_data("collected", &true)?;
+        Ok(None)
+    }
+}
+
+/// Data of a flow of a split that no step of it commits is committed when the flow ends.
+///
+/// Spec: DATA-01
+#[test]
+fn data_after_the_last_step_of_a_flow_is_kept() {
+    let flow = format!(
+        r#"<flow id="f">{}<partition instances="2"/></flow>"#,
+        batchlet("a", "DataReader")
+    );
+    let collector = r#"<concurrency><collector ref="DataCollector"/></concurrency>"#;
+    let stage = Stage::new(&job(&format!(r#"<split id="all">{flow}{collector}</split>"#)));
+    let execution = stage.start("job", [("day", "1")]);
+    assert_eq!(data(&stage, execution), ["collected=true"]);
+}
+
 /// Logs what the decider and the listener of the job have stored.
 #[derive(BatchArtifact)]
 struct DataReader {

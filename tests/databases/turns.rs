@@ -135,6 +135,28 @@ fn processes_take_turns() {
     }
 }
 
+/// An execution whose process is dead is closed before the next one has its turn: nothing else closes it, if it is not launched again.
+///
+/// Spec: TURN-02
+#[test]
+fn a_dead_execution_is_closed_first() {
+    for database in Database::ALL {
+        let scene = Scene::new(database, "queue");
+        let mut first = scene.launch(1);
+        scene.until_turn(1, 1);
+        let mut second = scene.launch(2);
+        second.until("waits for execution 1");
+        first.signal("KILL");
+        first.ends();
+        scene.until_turn(2, 2);
+        let closed = "SELECT COUNT(*) FROM BATCH_JOB_EXECUTION
+                      WHERE STATUS = 'FAILED' AND EXIT_CODE = 'CRASHED' AND END_TIME IS NOT NULL";
+        assert_eq!(scene.place.connect().number(closed), 1, "{database:?}");
+        scene.release(2);
+        assert!(second.ends().success(), "{database:?}");
+    }
+}
+
 /// With `one`, of processes that launch an instance each at the same time, one runs and the others name its execution. When it is killed,
 /// one of the next runs.
 ///
