@@ -1,5 +1,7 @@
 //! What only Kafka has: transactions, compression, keys, partitions.
 
+use std::{fs, thread};
+
 use super::broker::{Queue, kafka};
 use super::items;
 use super::stage::{Stage, Step, loading};
@@ -225,4 +227,43 @@ fn a_restart_reads_the_same_partitions() {
     let mut ids: Vec<i64> = rows.iter().map(|row| row.id).collect();
     ids.dedup();
     assert_eq!(ids.len(), rows.len(), "none is there twice");
+}
+
+/// Messages that the broker removes while the step reads are missed if the job accepts that, and else fail the step.
+///
+/// Spec: QUEUE-04
+#[test]
+fn messages_are_removed_while_the_step_reads() {
+    for if_removed in ["continue", "fail"] {
+        let queue = Queue::on_kafka(&kafka(), 1);
+        queue.send(1..=10);
+        let reader = queue.reader(&[("until", "items 20"), ("if.removed", if_removed)]);
+        let stage = Stage::new(&loading(reader));
+        let held = stage.path().join("held");
+        let parameters = [
+            ("hold.at", "10"),
+            ("held", &held.display().to_string()),
+            // It ends a reader that asks for the same offset forever.
+            ("batch.step.timeout", "60"),
+        ];
+        let id = stage.operator().start("job", parameters).unwrap();
+        while !held.exists() {
+            thread::yield_now();
+        }
+        // The reader has fetched what was there, and continues at offset 10.
+        queue.send(11..=40);
+        kafka().client(&["trim", &queue.name, "0", "24"]);
+        fs::remove_file(&held).unwrap();
+        let ended = stage.ended(id);
+        if if_removed == "continue" {
+            ended.completed();
+            assert_eq!(stage.rows(), items((1..=10).chain(25..=34)));
+        } else {
+            ended.failed(&[
+                "the broker no longer has offset 10 of",
+                "14 messages were removed",
+            ]);
+            assert_eq!(stage.rows(), items(1..=7));
+        }
+    }
 }

@@ -13,6 +13,9 @@ mod proxy;
 mod stage;
 mod writers;
 
+use std::path::Path;
+use std::{fs, thread};
+
 use batch_items::queue::{BinaryMessages, TextMessages};
 use batch_items::{
     KafkaItemReader, KafkaItemWriter, LineItemWriter, NatsItemReader, NatsItemWriter, TableItemWriter,
@@ -53,11 +56,15 @@ type BytesToNats = NatsItemWriter<String, BinaryMessages>;
 
 batch_items::function_processor!(ToLine("ToLine"): |line: &String| -> Option<String> { Some(String::clone(line)) });
 
-/// Passes items on. Fails at the one of this number.
+/// Passes items on. Fails at the one of this number; at another one it makes the file `held`, and waits until that is removed.
 #[derive(BatchArtifact)]
 struct Pass {
     #[batch_property(name = "fail.at", value = "0")]
     fail_at: u64,
+    #[batch_property(name = "hold.at", value = "0")]
+    hold_at: u64,
+    #[batch_property(name = "held")]
+    held: String,
     items: u64,
 }
 
@@ -68,6 +75,12 @@ impl Pass {
         self.items += 1;
         if self.items == self.fail_at {
             return Err(BatchError::msg("stopped by the test"));
+        }
+        if self.items == self.hold_at {
+            fs::write(&self.held, "")?;
+            while Path::new(&self.held).exists() {
+                thread::yield_now();
+            }
         }
         Ok(Some(item))
     }
