@@ -4,7 +4,8 @@ use std::fs;
 use std::panic::catch_unwind;
 
 use batch_runtime::operator::{CheckReport, Problem};
-use batch_runtime::{BatchRuntime, JobParameters, check_jobs};
+use batch_runtime::prelude::*;
+use batch_runtime::{BatchRuntime, JobName, JobParameters, check_jobs};
 
 use super::artifacts::job;
 
@@ -263,5 +264,67 @@ fn an_undeclared_exception_class_is_a_warning() {
             "{text}"
         );
         assert!(text.contains(help), "{text}");
+    }
+}
+
+/// Runs another job.
+#[derive(BatchArtifact)]
+struct RunsJob {
+    #[batch_property]
+    which: Option<JobName>,
+}
+
+#[batchlet("RunsJob")]
+impl RunsJob {
+    #[process]
+    fn process(&self) -> String {
+        self.which.as_ref().map(ToString::to_string).unwrap_or_default()
+    }
+    #[cancel]
+    fn cancel(&self) {}
+}
+
+/// A check reports the jobs that artifacts name: unknown ones, and cycles with the chain, each at its place.
+///
+/// Spec: NEST-05
+#[test]
+fn jobs_that_artifacts_run_are_checked() {
+    let runs = |id: &str, which: &str| {
+        let properties = format!(r#"<properties><property name="which" value="{which}"/></properties>"#);
+        of_id(
+            id,
+            &format!(r#"<step id="one"><batchlet ref="RunsJob">{properties}</batchlet></step>"#),
+        )
+    };
+    let last = of_id("last", r#"<step id="one"><batchlet ref="RunsJob"/></step>"#);
+    let (first, second) = (runs("first", "second"), runs("second", "last"));
+    let files = [("a.xml", first.as_str()), ("b.xml", &second), ("c.xml", &last)];
+    let report = check(&files, JobParameters::new());
+    assert!(report.is_ok(), "{report}");
+    let (misspelt, back) = (runs("second", "lats"), runs("last", "first"));
+    let report = check(
+        &[files[0], ("b.xml", misspelt.as_str()), files[2]],
+        JobParameters::new(),
+    );
+    let text = report.to_string();
+    for part in [
+        "ART0024",
+        "unknown job `lats`",
+        "did you mean `last`?",
+        "b.xml:2:",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    let text = check(
+        &[files[0], files[1], ("c.xml", back.as_str())],
+        JobParameters::new(),
+    )
+    .to_string();
+    for part in [
+        "ART0025",
+        "job `first` would run itself: first runs second runs last runs first",
+        "c.xml:2:",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
     }
 }
