@@ -38,6 +38,33 @@ fn many_runtimes_open_a_new_database_at_once() {
     }
 }
 
+/// On MySQL each table that another process creates is visible at once: a process that finds some of them waits for the others.
+///
+/// Spec: REPO-08, REPO-12
+#[test]
+fn opening_waits_for_tables_that_another_process_creates() {
+    let (_folder, place) = new_place(Database::Mariadb);
+    build(place.url()).unwrap();
+    let mut other = place.connect();
+    let lock = "md5(concat('batch-runtime ', database()))";
+    other
+        .execute(&format!(
+            "DO GET_LOCK({lock}, 60); RENAME TABLE BATCH_JOB_EXECUTION_PARAMS TO not_yet"
+        ))
+        .unwrap();
+    thread::scope(|scope| {
+        let opening = scope.spawn(|| build(place.url()).map(drop));
+        let waiting = "SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE DB = DATABASE() AND STATE = 'User lock'";
+        while other.number(waiting) == 0 && !opening.is_finished() {}
+        other
+            .execute(&format!(
+                "RENAME TABLE not_yet TO BATCH_JOB_EXECUTION_PARAMS; DO RELEASE_LOCK({lock})"
+            ))
+            .unwrap();
+        assert_eq!(opening.join().unwrap(), Ok(()));
+    });
+}
+
 /// Tables created by hand from the complete schema file equal those of the migrations, and the runtime uses them.
 ///
 /// Spec: REPO-05, REPO-07, REPO-08, REPO-11

@@ -271,9 +271,12 @@ impl Migrations {
         connection: &mut Session<C>,
         catalog: &Catalog,
     ) -> Result<(), Failure> {
-        // Creates diesel's table of applied migrations.
-        connection.applied_migrations()?;
-        for step in self.missing(connection, catalog)? {
+        let missing = self.missing(connection, catalog)?;
+        if !missing.is_empty() {
+            // Creates diesel's table of applied migrations.
+            connection.applied_migrations()?;
+        }
+        for step in missing {
             connection.run_migration(&step)?;
         }
         Ok(())

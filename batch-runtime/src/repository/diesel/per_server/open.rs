@@ -26,8 +26,12 @@ pub(in crate::repository::diesel) fn open(
         url: shown(url),
         problem,
     };
-    let applied = Db::MIGRATIONS.are_applied(&mut connection, &found);
-    if !applied.map_err(unusable)? {
+    let are_applied = match Db::MIGRATIONS.are_applied(&mut connection, &found) {
+        // Another process may be creating the tables, one after the other: `migrate` waits for it, and looks again.
+        Err(_) if Db::COMMITS_SCHEMA_CHANGES && !found.is_between_layouts() => false,
+        are_applied => are_applied.map_err(unusable)?,
+    };
+    if !are_applied {
         Db::migrate(&mut connection).map_err(|MigrationFailed(error)| unusable(error))?;
         found = catalog(&mut connection).map_err(|error| unusable(error.into()))?;
     }
