@@ -13,6 +13,8 @@
 //!
 //! The command line of `batch-cli` with the feature `notify` configures them by `[notify]` in `batch.toml`.
 
+#![cfg_attr(test, allow(clippy::unwrap_used))]
+
 mod command;
 mod signature;
 mod webhook;
