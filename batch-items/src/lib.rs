@@ -77,6 +77,7 @@ pub mod batchlet;
 mod bind;
 mod choices;
 pub mod compose;
+mod dataset;
 mod delimited;
 mod duration;
 mod error;

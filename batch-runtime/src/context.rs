@@ -12,6 +12,7 @@ use std::time::Instant;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use crate::activity::Activity;
 pub use crate::checkpoint::UserDataError;
 use crate::checkpoint::{CheckpointInfo, Externalizable};
 use crate::context_gate;
@@ -20,6 +21,7 @@ use crate::execution::{Metric, MetricName, StepCounters};
 use crate::ids::{JobExecutionId, JobInstanceId, StepExecutionId};
 use crate::job_data::JobData;
 pub use crate::job_data::PersistentData;
+use crate::observer::{Dataset, DatasetReporter};
 use crate::repository::{Connector, RepositoryConnection, RepositoryError};
 use crate::status::BatchStatus;
 
@@ -234,6 +236,11 @@ impl JobContext {
         self.0.connector.connect()
     }
 
+    /// Returns the URL of the job repository, with `***` in place of its password.
+    pub fn repository_url(&self) -> String {
+        self.0.connector.url()
+    }
+
     /// Returns a value of the persistent data of the job, which an artifact has stored by
     /// [`set_persistent_data`](Self::set_persistent_data) in this or an earlier execution of the instance, or which Spring Batch has stored
     /// in the execution context of the job; `None` if nothing has this name. The changes of this step, or flow of a split, that are not
@@ -347,16 +354,8 @@ struct StepShared {
     beats: AtomicU64,
     /// The current [`Activity`].
     activity: AtomicU8,
-}
-
-/// The phase of a chunk step.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-pub(crate) enum Activity {
-    Starting,
-    Reading,
-    Writing,
-    Committing,
+    /// `None` if the program has no observers.
+    datasets: Option<DatasetReporter>,
 }
 
 #[derive(Default)]
@@ -388,21 +387,15 @@ impl StepContext {
             earlier: StepCounters::default(),
             beats: AtomicU64::new(0),
             activity: AtomicU8::new(Activity::Starting as u8),
+            datasets: None,
         }))
     }
 
-    /// Limits the size of the persistent user data.
-    pub(crate) fn with_limit(mut self, bytes: usize) -> Self {
-        if let Some(new) = Arc::get_mut(&mut self.0) {
-            new.data_limit = bytes;
-        }
-        self
-    }
-
-    /// Sets the name of the step execution.
-    pub(crate) fn named(mut self, name: &str) -> Self {
+    /// Sets the name of the step execution, and limits the size of the persistent user data, in bytes.
+    pub(crate) fn named(mut self, name: &str, data_limit: usize) -> Self {
         if let Some(new) = Arc::get_mut(&mut self.0) {
             new.execution_name = Some(name.to_owned());
+            new.data_limit = data_limit;
         }
         self
     }
@@ -413,6 +406,24 @@ impl StepContext {
             new.earlier = earlier;
         }
         self
+    }
+
+    /// Sets what reports datasets.
+    pub(crate) fn reporting(mut self, datasets: Option<DatasetReporter>) -> Self {
+        if let Some(new) = Arc::get_mut(&mut self.0) {
+            new.datasets = datasets;
+        }
+        self
+    }
+
+    /// Reports a dataset that the step reads or writes, to the [observers](crate::observer) of the program. Call it when it is opened, not
+    /// for each item. A dataset that was reported before, and any after the first 256 of the step execution, is not reported again.
+    ///
+    /// Spec: LIN-02
+    pub fn report_dataset(&self, dataset: Dataset) {
+        if let Some(datasets) = &self.0.datasets {
+            datasets.report(dataset);
+        }
     }
 
     /// Returns the number of items that earlier executions have skipped.
@@ -442,19 +453,9 @@ impl StepContext {
 
     /// Returns a description of what the step is doing.
     pub(crate) fn activity(&self) -> String {
-        let activity = self.0.activity.load(Ordering::Relaxed);
-        let activities = [
-            (Activity::Starting, "while opening its artifacts"),
-            (Activity::Reading, "while reading or processing items"),
-            (Activity::Writing, "while writing items"),
-            (Activity::Committing, "while committing"),
-        ];
-        let found = activities.iter().find(|(one, _)| *one as u8 == activity);
+        let activity = Activity::describe(self.0.activity.load(Ordering::Relaxed));
         let commits = lock(&self.0.state).counters.commits;
-        format!(
-            "{} (commits so far: {commits})",
-            found.map_or("", |(_, text)| text)
-        )
+        format!("{activity} (commits so far: {commits})")
     }
 
     /// Returns the step's id in its Job XML. Spec: CTX-20

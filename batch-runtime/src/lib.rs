@@ -138,6 +138,7 @@
 // The derive names this crate as its users do; the built-in artifact uses it too.
 extern crate self as batch_runtime;
 
+mod activity;
 mod artifact;
 mod check_jobs;
 mod checkpoint;

@@ -4,8 +4,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 
-use batch_runtime::observer::{JobEvent, JobEventKind};
+use batch_runtime::observer::{Dataset, DatasetRole, JobEvent, JobEventKind};
 use batch_runtime::parameters::SecretReference;
+use batch_runtime::prelude::*;
 use batch_runtime::{BatchRuntime, BatchStatus, JobExecutionId, JobParameters};
 use batch_tests::stage::Stage;
 use insta::assert_snapshot;
@@ -371,4 +372,65 @@ fn the_end_of_a_runtime_does_not_wait_for_ever() {
     operator.wait(execution).unwrap();
     drop((operator, runtime));
     gate.open("go");
+}
+
+/// Reports a dataset twice, once more with a field, and then many others.
+#[derive(BatchArtifact)]
+struct Reporting {
+    #[batch_context]
+    step: StepContext,
+    #[batch_context]
+    job: JobContext,
+}
+
+#[batchlet("Reporting")]
+impl Reporting {
+    #[process]
+    fn run(&self) -> Result<String, BatchError> {
+        let dataset = Dataset::new(DatasetRole::Input, "file", "/in.csv");
+        self.step.report_dataset(dataset.clone());
+        self.step.report_dataset(dataset.clone());
+        let fields = [("id".to_owned(), Some("bigint".to_owned()))];
+        self.step.report_dataset(dataset.with_fields(fields));
+        for number in 0..1_000 {
+            let dataset = Dataset::new(DatasetRole::Output, "file", format!("/{number}"));
+            self.step.report_dataset(dataset);
+        }
+        Ok(self.job.repository_url())
+    }
+    #[cancel]
+    fn cancel(&self) {}
+}
+
+/// A dataset is reported once, and not for each item; the number of datasets of a step execution is limited.
+///
+/// Spec: LIN-02
+#[test]
+fn an_observer_sees_datasets_once() {
+    let xml = r#"<job id="job"><step id="only"><batchlet ref="Reporting"/></step></job>"#;
+    let received = Arc::new(Mutex::new(Vec::new()));
+    let seen = Arc::clone(&received);
+    let observer = move |event: &JobEvent| {
+        if let JobEventKind::DatasetUsed(dataset) = &event.kind {
+            let step = event.step.as_ref().unwrap().name.clone();
+            let (role, fields) = (dataset.role, dataset.fields.len());
+            let line = format!("{step}: {role:?} {} {} {fields}", dataset.namespace, dataset.name);
+            seen.lock().unwrap().push(line);
+        }
+    };
+    let stage = Stage::configured(xml, |builder| builder.observer(observer));
+    stage.start("job", ());
+    stage.operator().flush_observers();
+    let received = received.lock().unwrap();
+    assert_eq!(
+        received[..3],
+        [
+            "only: Input file /in.csv 0",
+            "only: Input file /in.csv 1",
+            "only: Output file /0 0"
+        ]
+    );
+    assert_eq!(received.len(), 256);
+    // Without an observer there is nobody to report to.
+    Stage::new(xml).start("job", ());
 }

@@ -16,6 +16,7 @@ use super::fingerprint::{Fingerprint, IfChanged};
 use super::resource::{FileOrder, Resource};
 use super::url;
 use crate::choices::choices;
+use crate::dataset::Datasets;
 use crate::error::{ReadError, ResourceError};
 
 /// The files that a reader reads, and what its job says about them.
@@ -75,6 +76,8 @@ pub struct FileInput {
     record_field: String,
     #[batch_property(name = "raw.field")]
     raw_field: String,
+    #[batch_artifact]
+    datasets: Datasets,
 }
 
 /// What a reader does if there is no file: the property `if.missing`.
@@ -368,6 +371,9 @@ impl<R: Records> Files<R> {
             resources: input.find()?,
             ..Self::default()
         };
+        let pattern = input.resource.to_string_lossy();
+        let files = self.resources.iter().map(Resource::dataset);
+        input.datasets.report_inputs(&pattern, files);
         if let Some(position) = checkpoint {
             self.seek(input, format, position)?;
         }

@@ -8,6 +8,7 @@ use std::path::Path;
 
 use super::fingerprint::Fingerprint;
 use super::url;
+use crate::dataset::DatasetName;
 
 /// An object, of which there are none.
 #[derive(Clone, Debug)]
@@ -21,6 +22,10 @@ impl Object {
         _stored: bool,
     ) -> io::Result<Vec<Self>> {
         Err(unsupported(url))
+    }
+
+    pub(crate) fn dataset(&self) -> DatasetName {
+        match self.0 {}
     }
 
     pub(crate) fn exists(&self) -> io::Result<bool> {
@@ -65,6 +70,10 @@ impl Destination {
     }
 
     pub(super) fn spool_name(&self) -> (String, String) {
+        match self.0 {}
+    }
+
+    pub(super) fn dataset(&self, _name: &str) -> DatasetName {
         match self.0 {}
     }
 

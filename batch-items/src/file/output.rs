@@ -9,6 +9,7 @@ use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
 
 use batch_runtime::BatchArtifact;
+use batch_runtime::observer::DatasetRole;
 use serde::{Deserialize, Serialize};
 
 use super::compression::Compression;
@@ -16,6 +17,7 @@ use super::part::{Mark, Part, check};
 use super::target::Target;
 use super::url;
 use crate::choices::choices;
+use crate::dataset::Datasets;
 use crate::error::ResourceError;
 
 /// The file that a writer writes, exactly once.
@@ -103,6 +105,8 @@ pub struct FileOutput {
     spool: Option<PathBuf>,
     #[batch_property(name = "store.options")]
     options: Vec<String>,
+    #[batch_artifact]
+    datasets: Datasets,
     target: Target,
     open: Option<Part>,
     mark: Option<Mark>,
@@ -181,7 +185,16 @@ impl FileOutput {
             None => self.check_existing().and_then(|()| self.create_first()),
         };
         self.open = Some(part?);
+        self.report();
         Ok(())
+    }
+
+    /// Reports the current file.
+    fn report(&self) {
+        if let Some(part) = &self.open {
+            let file = self.target.dataset(part.number);
+            self.datasets.report(DatasetRole::Output, file);
+        }
     }
 
     /// Returns whether the current file is empty, so that a header has to be written.
@@ -245,6 +258,7 @@ impl FileOutput {
         self.force(Sync::Finish)?;
         let number = self.part()?.number + 1;
         self.open = Some(self.create(number)?);
+        self.report();
         Ok(())
     }
 

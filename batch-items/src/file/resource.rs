@@ -10,6 +10,7 @@ use super::compression::Compression;
 use super::fingerprint::{Fingerprint, HEAD};
 use super::store::Object;
 use super::url;
+use crate::dataset::{DatasetName, of_file};
 use crate::error::ResourceError;
 
 /// A source of bytes.
@@ -93,6 +94,14 @@ impl Resource {
     pub(crate) fn release(&self) {
         if let Self::Object(object) = self {
             object.release();
+        }
+    }
+
+    /// Returns the dataset that it is.
+    pub(crate) fn dataset(&self) -> DatasetName {
+        match self {
+            Self::File(path) => of_file(path),
+            Self::Object(object) => object.dataset(),
         }
     }
 

@@ -8,6 +8,7 @@ use super::output::OutputPosition;
 use super::part::check;
 use super::store::Destination;
 use super::url;
+use crate::dataset::{DatasetName, of_file};
 use crate::error::ResourceError;
 
 /// Where the files of an output get their final names.
@@ -93,6 +94,14 @@ impl Target {
             .unwrap_or_default()
             .to_string_lossy()
             .into_owned()
+    }
+
+    /// Returns the dataset that a file is.
+    pub(super) fn dataset(&self, number: u32) -> DatasetName {
+        match &self.objects {
+            Some(objects) => objects.dataset(&self.name(number)),
+            None => of_file(&self.final_path(number)),
+        }
     }
 
     pub(super) fn exists(&self, number: u32) -> io::Result<bool> {

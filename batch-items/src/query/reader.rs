@@ -6,6 +6,7 @@ use std::fmt;
 use std::num::NonZeroU32;
 
 use batch_runtime::ConnectionLost;
+use batch_runtime::observer::DatasetRole;
 use batch_runtime::prelude::*;
 use batch_runtime::repository::RepositoryConnection;
 use serde::{Deserialize, Serialize};
@@ -16,8 +17,10 @@ use super::order::has_order;
 use super::page::{KeySyntax, Statement};
 use super::parameters::{Parameters, Query};
 use super::row::{FromRow, Key, Keyed};
+use crate::dataset::Datasets;
 use crate::record::Record;
 use crate::sql::beginning;
+use crate::table::table_columns;
 
 /// Reads the rows of a query as items of type `T`: a type with diesel's `QueryableByName`, or a [`Record`](crate::Record).
 ///
@@ -28,6 +31,7 @@ use crate::sql::beginning;
 /// | `key` | none | the columns of a unique key, separated by commas |
 /// | `page.size` | `1000` | the number of rows that are fetched at once |
 /// | `database` | that of the repository | the URL of another database |
+/// | `tables` | none | the tables that the query reads, separated by commas, for [observers](batch_runtime::observer) such as batch-lineage; the query is not parsed for them |
 ///
 /// **With a `key`** the rows are read in pages, in the order of the key: each page is a query for the rows after the last key. The
 /// checkpoint is the key, so a restart reads no row twice, and rows that other programs insert meanwhile are read if their key
@@ -78,8 +82,12 @@ pub struct QueryItemReader<T> {
     page_size: NonZeroU32,
     #[batch_property(name = "database")]
     database: String,
+    #[batch_property(name = "tables")]
+    tables: Vec<String>,
     #[batch_context]
     job: JobContext,
+    #[batch_artifact]
+    datasets: Datasets,
     /// True after the first check: a rollback opens the reader again.
     order_is_checked: bool,
     state: Option<State<T>>,
@@ -162,6 +170,7 @@ impl<T: FromRow> QueryItemReader<T> {
         let connection = connect(&self.job, &self.database);
         let mut connection =
             connection.map_err(|cause| QueryError::new("open the database of the query", cause))?;
+        self.report_tables(&mut connection)?;
         self.state = Some(if self.key.is_empty() {
             self.check_order(&mut connection);
             State::Cursor(Cursor::new(connection, query, self.page_size, self.position.rows))
@@ -201,6 +210,25 @@ impl<T: FromRow> QueryItemReader<T> {
     #[close]
     pub fn close(&mut self) {
         self.state = None;
+    }
+
+    /// Reports the tables that the property names.
+    fn report_tables(&self, connection: &mut RepositoryConnection) -> Result<(), QueryError> {
+        for table in &self.tables {
+            let found = table_columns(connection.any(), table);
+            let found = found.map_err(|error| failed_query(connection, error))?;
+            if found.columns.is_empty() {
+                tracing::warn!(
+                    table,
+                    "a table of the property `tables` does not exist; it is not reported"
+                );
+                continue;
+            }
+            let (url, schema) = (&self.database, found.schema.as_deref());
+            self.datasets
+                .report_table(DatasetRole::Input, url, (schema, table), found.fields());
+        }
+        Ok(())
     }
 
     /// Warns if a restart cannot pass over the rows that were read.

@@ -62,6 +62,16 @@ impl Template {
         self.0.iter().any(|part| matches!(part, Part::Field(_)))
     }
 
+    /// Returns the text with `any` in place of each field.
+    #[cfg(feature = "nats")]
+    pub(crate) fn pattern(&self, any: &str) -> String {
+        let parts = self.0.iter().map(|part| match part {
+            Part::Text(plain) => plain.as_str(),
+            Part::Field(_) => any,
+        });
+        parts.collect()
+    }
+
     /// Returns the text for an item; `None` if one of its fields is null.
     pub(crate) fn text(&self, item: &Value) -> Result<Option<String>, String> {
         let mut text = String::new();

@@ -4,9 +4,11 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use batch_runtime::BatchStatus;
+use batch_runtime::observer::{Dataset, DatasetRole};
 use batch_runtime::prelude::*;
 
 use super::fault::Fault;
+use crate::dataset::DatasetName;
 
 /// The time after which a wait checks whether the step should stop.
 pub(super) const POLL: Duration = Duration::from_millis(200);
@@ -21,6 +23,11 @@ pub(crate) struct Waiting {
 }
 
 impl Waiting {
+    /// Reports a dataset of the step.
+    pub(super) fn report(&self, role: DatasetRole, (namespace, name): DatasetName) {
+        self.step.report_dataset(Dataset::new(role, namespace, name));
+    }
+
     /// Reports that the step is alive, and returns whether it should stop.
     pub(super) fn is_stopping(&self) -> bool {
         self.step.heartbeat();

@@ -16,5 +16,7 @@ mod sqlite;
 mod template;
 mod writer;
 
+pub(crate) use self::writer::table_columns;
+
 pub use self::plan::{RowsAffected, WriteMode};
 pub use self::writer::{TableError, TableItemWriter};

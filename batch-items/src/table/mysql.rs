@@ -2,7 +2,7 @@
 
 use diesel::prelude::*;
 
-use super::plan::{Plan, TableColumn};
+use super::plan::{Plan, TableColumn, TableColumns};
 use super::template::{Limits, StatementSyntax, template, write_in_parts};
 use crate::rows::{Kind, Rows};
 
@@ -18,7 +18,7 @@ const LIMITS: Limits = Limits {
 };
 
 /// Returns the columns of a table; none if it does not exist.
-pub(super) fn columns(connection: &mut MysqlConnection, table: &str) -> QueryResult<Vec<TableColumn>> {
+pub(super) fn columns(connection: &mut MysqlConnection, table: &str) -> QueryResult<TableColumns> {
     use diesel::sql_types::{Nullable, Text};
     #[derive(QueryableByName)]
     struct Found {
@@ -43,7 +43,10 @@ pub(super) fn columns(connection: &mut MysqlConnection, table: &str) -> QueryRes
         kind: Some(kind_of(&kind)),
         sql_type: kind,
     });
-    Ok(columns.collect())
+    Ok(TableColumns {
+        schema: None,
+        columns: columns.collect(),
+    })
 }
 
 /// Returns the type of the values. The server converts texts to dates and decimals. A DELETE would compare a key that is not a number

@@ -53,8 +53,25 @@ pub(super) struct Settings<'a> {
     pub(super) mode: WriteMode,
 }
 
+/// A table, as its database describes it.
+#[derive(Default)]
+pub(crate) struct TableColumns {
+    /// The schema in which an unqualified name is found, on PostgreSQL.
+    pub(crate) schema: Option<String>,
+    /// None, if the table does not exist.
+    pub(crate) columns: Vec<TableColumn>,
+}
+
+impl TableColumns {
+    /// Returns the names of the columns with their types.
+    pub(crate) fn fields(&self) -> impl Iterator<Item = (String, Option<String>)> {
+        let columns = self.columns.iter();
+        columns.map(|column| (column.name.clone(), Some(column.sql_type.clone())))
+    }
+}
+
 /// A column of the table, as its database describes it.
-pub(super) struct TableColumn {
+pub(crate) struct TableColumn {
     pub(super) name: String,
     /// The type, in SQL.
     pub(super) sql_type: String,

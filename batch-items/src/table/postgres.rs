@@ -8,31 +8,35 @@ use diesel::query_builder::{AstPass, Query, QueryFragment, QueryId};
 use diesel::sql_types::{Array, BigInt, Binary, Bool, Double, Nullable, Text};
 
 use super::copy;
-use super::plan::{Column, Plan, TableColumn, WriteMode, quoted, quoted_list, quoted_table};
+use super::plan::{Column, Plan, TableColumn, TableColumns, WriteMode, quoted, quoted_list, quoted_table};
 use crate::rows::{Cell, Kind, Rows};
 
 /// Returns the columns of a table; none if it does not exist.
-pub(super) fn columns(connection: &mut PgConnection, table: &str) -> QueryResult<Vec<TableColumn>> {
+pub(super) fn columns(connection: &mut PgConnection, table: &str) -> QueryResult<TableColumns> {
     let columns = ColumnsOf {
         table: quoted_table(table, '"'),
     };
-    let found: Vec<(String, String)> = columns.load(connection)?;
-    let columns = found.into_iter().map(|(name, kind)| TableColumn {
+    let found: Vec<(String, String, String)> = columns.load(connection)?;
+    let schema = found.first().map(|(_, _, schema)| schema.clone());
+    let columns = found.into_iter().map(|(name, kind, _)| TableColumn {
         name,
         kind: Some(kind_of(&kind)),
         sql_type: kind,
     });
-    Ok(columns.collect())
+    Ok(TableColumns {
+        schema,
+        columns: columns.collect(),
+    })
 }
 
-/// Selects the names and types of the columns. Each partition has a writer of its own, so the connection keeps the statement.
+/// Selects the names and types of the columns, and the schema. Each partition has a writer of its own, so the connection keeps the statement.
 #[derive(QueryId)]
 struct ColumnsOf {
     table: String,
 }
 
 impl Query for ColumnsOf {
-    type SqlType = (Text, Text);
+    type SqlType = (Text, Text, Text);
 }
 
 impl RunQueryDsl<PgConnection> for ColumnsOf {}
@@ -42,7 +46,8 @@ impl QueryFragment<Pg> for ColumnsOf {
     // the same costs whatever the result of the subquery is, so it plans the statement once for a connection.
     fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Pg>) -> QueryResult<()> {
         out.push_sql(
-            "SELECT attname::text, format_type(atttypid, -1) FROM pg_attribute WHERE attrelid = (SELECT to_regclass(",
+            "SELECT attname::text, format_type(atttypid, -1), (SELECT nspname::text FROM pg_class JOIN pg_namespace \
+             ON pg_namespace.oid = relnamespace WHERE pg_class.oid = attrelid) FROM pg_attribute WHERE attrelid = (SELECT to_regclass(",
         );
         out.push_bind_param::<Text, _>(&self.table)?;
         out.push_sql(")) AND attnum > 0 AND NOT attisdropped ORDER BY attnum");

@@ -2,7 +2,7 @@
 
 use diesel::prelude::*;
 
-use super::plan::{Plan, TableColumn};
+use super::plan::{Plan, TableColumn, TableColumns};
 use super::template::{Limits, StatementSyntax, template, write_in_parts};
 use crate::rows::{Kind, Rows};
 
@@ -18,7 +18,7 @@ const LIMITS: Limits = Limits {
 };
 
 /// Returns the columns of a table; none if it does not exist.
-pub(super) fn columns(connection: &mut SqliteConnection, table: &str) -> QueryResult<Vec<TableColumn>> {
+pub(super) fn columns(connection: &mut SqliteConnection, table: &str) -> QueryResult<TableColumns> {
     #[derive(QueryableByName)]
     struct Found {
         #[diesel(sql_type = diesel::sql_types::Text)]
@@ -36,7 +36,10 @@ pub(super) fn columns(connection: &mut SqliteConnection, table: &str) -> QueryRe
         kind: kind_of(&kind),
         sql_type: kind,
     });
-    Ok(columns.collect())
+    Ok(TableColumns {
+        schema: None,
+        columns: columns.collect(),
+    })
 }
 
 /// Returns the type of the values, by SQLite's rules for the affinity of a column.

@@ -4,12 +4,14 @@ use std::error::Error;
 use std::fmt;
 use std::marker::PhantomData;
 
+use batch_runtime::observer::DatasetRole;
 use batch_runtime::prelude::*;
 use batch_runtime::repository::DatabaseConnection;
 use diesel::result::QueryResult;
 use serde::Serialize;
 
-use super::plan::{Plan, RowsAffected, Settings, TableColumn, WriteMode};
+use super::plan::{Plan, RowsAffected, Settings, TableColumns, WriteMode};
+use crate::dataset::Datasets;
 use crate::error::EncodeError;
 use crate::rows::{Kind, Rows};
 
@@ -66,6 +68,8 @@ pub struct TableItemWriter<T> {
     key: Vec<String>,
     #[batch_property(name = "rows.affected", value = "check")]
     rows_affected: RowsAffected,
+    #[batch_artifact]
+    datasets: Datasets,
     plan: Option<Plan>,
     rows: Rows,
     item: PhantomData<fn(T)>,
@@ -141,15 +145,21 @@ impl<T: Serialize + Send + 'static> TableItemWriter<T> {
                 .map_err(|cause| self.bad_item(index, cause))?;
         }
         if self.plan.is_none() {
-            let columns = table_columns(tx, &self.table.0).map_err(|error| self.fail(error))?;
+            let found = tx
+                .any()
+                .and_then(|database| table_columns(database, &self.table.0));
+            let found = found.map_err(|error| self.fail(error))?;
             let settings = Settings {
                 table: &self.table.0,
                 columns: &self.columns,
                 key: &self.key,
                 mode: self.mode,
             };
-            let plan = Plan::new(&settings, self.rows.names(), &columns);
+            let plan = Plan::new(&settings, self.rows.names(), &found.columns);
             self.plan = Some(plan.map_err(|cause| self.fail(cause))?);
+            let table = (found.schema.as_deref(), self.table.0.as_str());
+            self.datasets
+                .report_table(DatasetRole::Output, "", table, found.fields());
         }
         let Some(plan) = &self.plan else { return Ok(()) };
         let converted = plan.convert(&mut self.rows);
@@ -191,8 +201,9 @@ impl<T: Serialize + Send + 'static> TableItemWriter<T> {
     }
 }
 
-fn table_columns(tx: &mut ChunkTransaction, table: &str) -> QueryResult<Vec<TableColumn>> {
-    match tx.any()? {
+/// Returns the columns of a table; none if it does not exist.
+pub(crate) fn table_columns(database: DatabaseConnection<'_>, table: &str) -> QueryResult<TableColumns> {
+    match database {
         #[cfg(feature = "sqlite")]
         DatabaseConnection::Sqlite(connection) => super::sqlite::columns(connection, table),
         #[cfg(feature = "postgres")]

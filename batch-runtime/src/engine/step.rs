@@ -324,9 +324,9 @@ impl StepRunner<'_> {
             self.step.properties.clone(),
             state.user_data.clone(),
         )
-        .named(&execution.step_name)
-        .with_limit(self.step.limits.checkpoint_bytes)
-        .after(earlier);
+        .named(&execution.step_name, self.step.limits.checkpoint_bytes)
+        .after(earlier)
+        .reporting(events.datasets(|| self.secrets()));
         let contexts = ContextScope {
             step: Some(context.clone()),
             ..self.walk.contexts.clone()

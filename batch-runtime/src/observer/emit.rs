@@ -1,15 +1,17 @@
 //! The sources of events: a job execution, or the partitions of one in this process, and its steps.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use super::progress::{Progress, ProgressObserver};
 use super::{
-    ItemPhase, JobEnd, JobEventKind, JobTrace, ObservedJob, ObservedStep, Observers, StepBody, StepEnd,
+    DatasetReporter, ItemPhase, JobEnd, JobEventKind, JobTrace, ObservedJob, ObservedStep, Observers,
+    StepBody, StepEnd,
 };
 use crate::execution::{JobExecution, StepCounters, StepExecution};
 use crate::repository::{Ending, Lease};
+use crate::secret::Secrets;
 
 /// The events of a job execution that runs in this process, or of a partition of it.
 pub(crate) struct JobEvents {
@@ -105,6 +107,18 @@ impl StepEvents<'_> {
             ..
         } = self.job;
         observers.emit(job, Some(&self.step), kind, progress);
+    }
+
+    /// Returns what reports the datasets of the step; `None` if the program has no observers.
+    pub(crate) fn datasets(&self, secrets: impl FnOnce() -> Secrets) -> Option<DatasetReporter> {
+        let JobEvents { observers, job, .. } = self.job;
+        observers.are_any().then(|| DatasetReporter {
+            observers: Arc::clone(observers),
+            job: Arc::clone(job),
+            step: Arc::clone(&self.step),
+            secrets: secrets(),
+            reported: Mutex::default(),
+        })
     }
 
     /// Emits a skip; `error` is called if an observer wants to know it.

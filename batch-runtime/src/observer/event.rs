@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::Dataset;
 use crate::clock::Timestamp;
 use crate::execution::StepCounters;
 use crate::ids::{JobExecutionId, JobInstanceId, StepExecutionId};
@@ -133,6 +134,8 @@ pub enum JobEventKind {
     StepEnded(Box<StepEnd>),
     /// This process stopped running the step or partition without recording its end.
     StepLost,
+    /// An artifact of the step or partition has reported a dataset that it reads or writes. A later one of the same name has more fields.
+    DatasetUsed(Box<Dataset>),
     /// The partitions of a step or flow are planned.
     PartitionsPlanned {
         /// The name of the step or flow in the repository.

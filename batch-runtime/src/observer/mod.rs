@@ -10,6 +10,7 @@
 //!
 //! Spec: OBS-01 to OBS-06
 
+mod dataset;
 mod emit;
 mod event;
 mod log;
@@ -18,15 +19,17 @@ mod observers;
 pub(crate) mod progress;
 mod queue;
 
+pub use self::dataset::{Dataset, DatasetField, DatasetRole};
 pub use self::event::{
     ItemPhase, JobEnd, JobEvent, JobEventKind, JobTrace, ObservedJob, ObservedStep, StepBody, StepEnd,
 };
 
+pub(crate) use self::dataset::DatasetReporter;
 pub(crate) use self::emit::{JobEvents, StepEvents};
 pub(crate) use self::observers::Observers;
 
 /// Receives what happens to jobs of a runtime: their start and end, and those of their steps and partitions; chunks, skips and retries;
-/// takeovers and stop requests. There is no event for each item.
+/// takeovers and stop requests; the datasets of steps. There is no event for each item.
 ///
 /// Events of one job execution arrive in the order in which they happened, those of partitions interleaved. A closure is an observer too.
 ///

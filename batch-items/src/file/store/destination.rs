@@ -19,6 +19,7 @@ use super::object::{Object, parse};
 use super::service::Service;
 use super::upload::Upload;
 use super::{error, wait};
+use crate::dataset::DatasetName;
 
 /// The objects of an output, which have names beside each other.
 #[derive(Debug)]
@@ -56,6 +57,11 @@ impl Destination {
         let hash = Sha256::digest(format!("{}{}", self.folder, self.name));
         let hash = hash.iter().take(8).map(|byte| format!("{byte:02x}"));
         (hash.collect(), self.name.clone())
+    }
+
+    /// Returns the dataset that the object of a name is.
+    pub(crate) fn dataset(&self, name: &str) -> DatasetName {
+        self.service.dataset(&format!("{}{name}", self.folder))
     }
 
     pub(crate) fn exists(&self, name: &str) -> io::Result<bool> {

@@ -14,6 +14,7 @@ use super::super::url::redact;
 use super::reader::ObjectReader;
 use super::service::{Kind, Service};
 use super::{error, wait};
+use crate::dataset::DatasetName;
 
 /// An object in an object store, or what an HTTP server returns for a URL.
 #[derive(Clone)]
@@ -80,6 +81,11 @@ impl Object {
             Self::new(&service, meta.location, &shown)
         });
         Ok(objects.collect())
+    }
+
+    /// Returns the dataset that it is.
+    pub(crate) fn dataset(&self) -> DatasetName {
+        self.service.dataset(&self.shown)
     }
 
     pub(crate) fn exists(&self) -> io::Result<bool> {

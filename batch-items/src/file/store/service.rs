@@ -18,6 +18,7 @@ use url::Url;
 
 use super::super::url::unsupported;
 use super::error;
+use crate::dataset::{DatasetName, of_url};
 
 /// A bucket, a container, or an HTTP resource.
 pub(super) struct Service {
@@ -27,6 +28,8 @@ pub(super) struct Service {
     /// True if credentials are configured; otherwise those of the machine are tried.
     pub(super) has_credentials: bool,
     pub(super) objects: Arc<dyn ObjectStore>,
+    /// The storage account of a container in Azure, if it is configured.
+    account: Option<String>,
     /// `None` if objects cannot be written.
     pub(super) multipart: Option<Arc<dyn MultipartStore>>,
 }
@@ -89,7 +92,23 @@ impl Service {
             bucket: bucket.to_owned(),
             has_credentials,
             objects: store.clone(),
+            account: None,
             multipart: Some(store),
+        }
+    }
+
+    /// Returns the dataset of a URL of this service. The naming conventions have `wasbs` for containers of Azure.
+    pub(super) fn dataset(&self, url: &str) -> DatasetName {
+        let (namespace, name) = of_url(url);
+        match &self.account {
+            Some(account) => {
+                let container = &self.bucket;
+                (
+                    format!("wasbs://{container}@{account}.dfs.core.windows.net"),
+                    name,
+                )
+            }
+            None => (namespace, name),
         }
     }
 }
@@ -214,12 +233,14 @@ fn azure(container: &str, options: Options) -> io::Result<Service> {
     ];
     let switches = [Key::SkipSignature, Key::UseEmulator, Key::UseAzureCli];
     let has_credentials = has_credentials(|key| builder.get_config_value(key), settings, switches);
+    let account = builder.get_config_value(&Key::AccountName);
     let store = builder
         .with_container_name(container)
         .with_retry(options.retry)
         .build();
     let store = store.map_err(error::of_configuration)?;
-    Ok(Service::new(Kind::Azure, container, has_credentials, store))
+    let service = Service::new(Kind::Azure, container, has_credentials, store);
+    Ok(Service { account, ..service })
 }
 
 /// The whole URL, with its query, is the store, and its only object has an empty key.
@@ -256,6 +277,7 @@ fn http(text: &str, options: Options) -> io::Result<Service> {
         bucket: url.host_str().unwrap_or_default().to_owned(),
         has_credentials: true,
         objects: Arc::new(store.map_err(error::of_configuration)?),
+        account: None,
         multipart: None,
     })
 }

@@ -9,6 +9,7 @@ use batch_runtime::BatchArtifact;
 
 use super::sasl::Login;
 use super::tls;
+use crate::dataset::DatasetName;
 use crate::duration::Duration;
 
 /// The connection of a reader or writer to Kafka.
@@ -135,6 +136,15 @@ impl KafkaConnection {
             tls,
             timeout: self.timeout.get(),
         })
+    }
+
+    /// Returns the dataset that a topic is. The first server stands for the cluster.
+    pub(super) fn dataset(&self, topic: &str) -> DatasetName {
+        let server = self.servers.0.first().map(Address::to_string);
+        (
+            format!("kafka://{}", server.unwrap_or_default()),
+            topic.to_owned(),
+        )
     }
 
     /// Returns the servers, for messages.

@@ -5,6 +5,7 @@ use std::marker::PhantomData;
 use std::time::Instant;
 
 use batch_runtime::BatchArtifact;
+use batch_runtime::observer::DatasetRole;
 use batch_runtime::prelude::*;
 use serde::{Deserialize, Serialize};
 
@@ -170,6 +171,8 @@ where
     pub fn open(&mut self, checkpoint: Option<KafkaPosition>) -> Result<(), BatchError> {
         self.close();
         self.position = checkpoint.unwrap_or_default();
+        let topic = self.connection.dataset(&self.topic);
+        self.waiting.report(DatasetRole::Input, topic);
         match self.connect() {
             Ok(cluster) => self.cluster = Some(cluster),
             Err(error) => error.unless_stopped(|text| self.fail(text))?,

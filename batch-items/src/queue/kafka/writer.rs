@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::marker::PhantomData;
 
 use batch_runtime::BatchArtifact;
+use batch_runtime::observer::DatasetRole;
 use batch_runtime::prelude::*;
 use serde::Serialize;
 
@@ -120,6 +121,8 @@ where
     /// Connects to the cluster.
     #[open]
     pub fn open(&mut self, _checkpoint: Option<()>) -> Result<(), ResourceError> {
+        let topic = self.connection.dataset(&self.topic);
+        self.waiting.report(DatasetRole::Output, topic);
         let opened = self.connect();
         self.open = Some(opened.map_err(|fault| self.fail(fault))?);
         Ok(())

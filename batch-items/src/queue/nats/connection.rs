@@ -15,6 +15,7 @@ use tokio::runtime::Runtime;
 
 use super::super::fault::Fault;
 use super::super::waiting::{Attempts, POLL, Waiting};
+use crate::dataset::DatasetName;
 use crate::duration::Duration;
 use crate::file::redact;
 
@@ -186,6 +187,16 @@ impl NatsConnection {
             _ => return Err("`tls.certificate` and `tls.key` are set together, or not at all".to_owned()),
         }
         Ok(options)
+    }
+
+    /// Returns the dataset that a stream or subject is. The first server stands for the cluster.
+    pub(super) fn dataset(&self, name: &str) -> DatasetName {
+        let server = self.servers.0.first();
+        let place = server.map(|server| match server.host() {
+            host if host.contains(':') => format!("nats://[{host}]:{}", server.port()),
+            host => format!("nats://{host}:{}", server.port()),
+        });
+        (place.unwrap_or_default(), name.to_owned())
     }
 
     /// Returns the servers, for messages.

@@ -4,6 +4,7 @@ use std::marker::PhantomData;
 use std::time::Instant;
 
 use batch_runtime::BatchArtifact;
+use batch_runtime::observer::DatasetRole;
 use batch_runtime::prelude::*;
 use serde::{Deserialize, Serialize};
 
@@ -135,6 +136,8 @@ where
         self.close();
         self.position = checkpoint.unwrap_or_default();
         self.idle_since = None;
+        let stream = self.connection.dataset(&self.stream);
+        self.waiting.report(DatasetRole::Input, stream);
         self.connect()
             .or_else(|error| error.unless_stopped(|text| self.fail(text)))
     }

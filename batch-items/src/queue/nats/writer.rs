@@ -10,6 +10,7 @@ use async_nats::jetstream::message::PublishMessage;
 use async_nats::jetstream::{self, ErrorCode};
 use async_nats::{HeaderMap, HeaderName, HeaderValue};
 use batch_runtime::BatchArtifact;
+use batch_runtime::observer::DatasetRole;
 use batch_runtime::prelude::*;
 use bytes::Bytes;
 use serde::Serialize;
@@ -143,6 +144,10 @@ where
     pub fn open(&mut self, checkpoint: Option<u64>) -> Result<(), ResourceError> {
         self.close();
         self.written = checkpoint.unwrap_or_default();
+        let target = self.stream.clone();
+        let target = target.unwrap_or_else(|| self.subject.pattern("*"));
+        let target = self.connection.dataset(&target);
+        self.waiting.report(DatasetRole::Output, target);
         let connected = self.connect();
         self.server = Some(connected.map_err(|fault| self.fail(fault))?);
         Ok(())

@@ -13,8 +13,8 @@ use super::back_off::BackOff;
 use super::faults::{Budget, InputPlace, Skip};
 use super::interval::{Interval, Mode, RolledBack};
 use super::reading::may_skip;
+use crate::activity::Activity;
 use crate::artifact::FailedItem;
-use crate::context::Activity;
 use crate::error::BatchError;
 use crate::observer::ItemPhase;
 

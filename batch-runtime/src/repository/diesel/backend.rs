@@ -69,6 +69,9 @@ pub(super) trait Backend: Send + Sync + Sized + 'static {
     /// Whether names are stored in lower case.
     const HAS_LOWER_CASE_NAMES: bool = false;
 
+    /// Returns the URL of the database, with its password.
+    fn url(&self) -> &str;
+
     /// Opens a connection, ready for use.
     fn connect(&self) -> Result<Self::Connection, RepositoryError>;
 

@@ -14,7 +14,9 @@ use super::backend::Backend;
 use super::connection::RepositoryConnection;
 use super::session::{Session, SessionSettings};
 use super::transaction_error::TransactionError;
+use super::url::shown;
 use crate::repository::RepositoryError;
+use crate::repository::database_kind::MEMORY_URL;
 
 /// The most times that a transaction is run because of conflicts. In each conflict one transaction succeeds.
 const MAX_ATTEMPTS: u32 = 100;
@@ -48,11 +50,18 @@ struct Shared<D: Backend> {
 /// Opens connections for artifacts.
 trait Connect: Send + Sync {
     fn connect(&self) -> Result<RepositoryConnection, RepositoryError>;
+
+    /// Returns the URL of the database, with its password.
+    fn url(&self) -> &str;
 }
 
 impl<D: Backend> Connect for Shared<D> {
     fn connect(&self) -> Result<RepositoryConnection, RepositoryError> {
         self.database.connect().map(Into::into)
+    }
+
+    fn url(&self) -> &str {
+        self.database.url()
     }
 }
 
@@ -71,6 +80,10 @@ impl Connect for NoDatabase {
             missing: "database that artifacts can connect to",
         })
     }
+
+    fn url(&self) -> &str {
+        MEMORY_URL
+    }
 }
 
 impl Connector {
@@ -84,6 +97,11 @@ impl Connector {
     /// Opens a connection.
     pub(crate) fn connect(&self) -> Result<RepositoryConnection, RepositoryError> {
         self.shared.connect()
+    }
+
+    /// Returns the URL with a masked password.
+    pub(crate) fn url(&self) -> String {
+        shown(self.shared.url())
     }
 }
 

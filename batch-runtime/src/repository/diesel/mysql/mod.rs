@@ -125,6 +125,10 @@ impl Backend for MysqlDatabase {
         ORDER BY name";
     const COMMITS_SCHEMA_CHANGES: bool = true;
 
+    fn url(&self) -> &str {
+        &self.url
+    }
+
     fn connect(&self) -> Result<MysqlConnection, RepositoryError> {
         let connection = MysqlConnection::establish(&self.url);
         let mut connection = connection.map_err(|error| unusable(&self.url, error))?;

@@ -98,6 +98,10 @@ impl Backend for PostgresDatabase {
     const KEEPS_SIGN_OF_ZERO: bool = true;
     const HAS_LOWER_CASE_NAMES: bool = true;
 
+    fn url(&self) -> &str {
+        &self.url
+    }
+
     fn connect(&self) -> Result<PgConnection, RepositoryError> {
         let connection = PgConnection::establish(&sessions::with_timeouts(&self.url));
         let mut connection = connection.map_err(|error| unusable(&self.url, error))?;

@@ -209,6 +209,10 @@ impl Backend for SqliteDatabase {
         Ok(connection)
     }
 
+    fn url(&self) -> &str {
+        &self.url
+    }
+
     fn connect(&self) -> Result<SqliteConnection, RepositoryError> {
         let mut connection = self.connect_unchanged()?;
         self.use_write_ahead_log(&mut connection)?;

@@ -1,0 +1,220 @@
+//! The datasets that readers and writers report, under the names that OpenLineage gives them.
+//!
+//! Names contain neither users nor passwords nor queries of URLs.
+
+use std::path::Path;
+
+use batch_runtime::observer::{Dataset, DatasetRole};
+use batch_runtime::prelude::*;
+
+use crate::file::redact;
+
+/// The maximum number of files of an input that are reported. Of more files, the folder is.
+const MOST_FILES: usize = 100;
+
+/// The contexts of an artifact that reports datasets; `None` outside of a step, where nothing is reported.
+#[derive(BatchArtifact)]
+pub(crate) struct Datasets {
+    #[batch_context]
+    job: Option<JobContext>,
+    #[batch_context]
+    step: Option<StepContext>,
+}
+
+/// The namespace and the name of a dataset.
+pub(crate) type DatasetName = (String, String);
+
+impl Datasets {
+    /// Reports a dataset.
+    pub(crate) fn report(&self, role: DatasetRole, (namespace, name): DatasetName) {
+        if let Some(step) = &self.step {
+            step.report_dataset(Dataset::new(role, namespace, name));
+        }
+    }
+
+    /// Reports the files of an input; of many, the folder that `pattern` names.
+    pub(crate) fn report_inputs(&self, pattern: &str, files: impl ExactSizeIterator<Item = DatasetName>) {
+        if files.len() > MOST_FILES {
+            return self.report(DatasetRole::Input, of_url(folder_of(pattern)));
+        }
+        files.for_each(|file| self.report(DatasetRole::Input, file));
+    }
+
+    /// Reports a table with its columns. `url` is that of its database, or empty for the database of the repository; `schema` is the one in
+    /// which the database has found it.
+    pub(crate) fn report_table(
+        &self,
+        role: DatasetRole,
+        url: &str,
+        (schema, table): (Option<&str>, &str),
+        columns: impl IntoIterator<Item = (String, Option<String>)>,
+    ) {
+        let (Some(job), Some(step)) = (&self.job, &self.step) else {
+            return;
+        };
+        let url = match url {
+            "" => job.repository_url(),
+            other => other.to_owned(),
+        };
+        if let Some((namespace, name)) = table_at(&url, schema, table) {
+            step.report_dataset(Dataset::new(role, namespace, name).with_fields(columns));
+        }
+    }
+}
+
+/// Returns the folder that all files of a pattern are in.
+fn folder_of(pattern: &str) -> &str {
+    let wildcard = pattern.find(['*', '?', '[']).unwrap_or(pattern.len());
+    match pattern[..wildcard].rfind('/') {
+        None => ".",
+        Some(0) => "/",
+        Some(end) => &pattern[..end],
+    }
+}
+
+/// Returns the dataset of a local file.
+pub(crate) fn of_file(path: &Path) -> DatasetName {
+    let absolute = std::path::absolute(path);
+    let path = absolute.as_deref().unwrap_or(path);
+    ("file".to_owned(), path.to_string_lossy().into_owned())
+}
+
+/// Returns the dataset of a path or URL.
+pub(crate) fn of_url(text: &str) -> DatasetName {
+    let shown = redact(text);
+    match shown.split_once("://") {
+        None => of_file(Path::new(&shown)),
+        Some(("file", path)) => of_file(Path::new(path)),
+        Some((scheme, rest)) => {
+            let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+            // The name of an object is its key.
+            let name = match scheme {
+                // The whole bucket, or the root of a server.
+                _ if path.len() < 2 => "/",
+                "http" | "https" => path,
+                _ => path.strip_prefix('/').unwrap_or(path),
+            };
+            (format!("{scheme}://{authority}"), name.to_owned())
+        }
+    }
+}
+
+/// Returns the dataset of a table in the database of a URL; `None` in a database that ends with the process.
+fn table_at(url: &str, schema: Option<&str>, table: &str) -> Option<DatasetName> {
+    let (scheme, rest) = url.split_once("://")?;
+    let rest = rest.split('?').next().unwrap_or_default();
+    if scheme == "sqlite" {
+        let (_, path) = of_file(Path::new(rest));
+        return (rest != ":memory:").then(|| (format!("sqlite://{path}"), table.to_owned()));
+    }
+    let (authority, database) = rest.split_once('/').unwrap_or((rest, ""));
+    let (user, host) = authority.rsplit_once('@').unwrap_or(("", authority));
+    let user = user.split(':').next().unwrap_or_default();
+    let (scheme, port) = match scheme {
+        "postgres" | "postgresql" => ("postgres", 5432),
+        _ => ("mysql", 3306),
+    };
+    let has_port = host.rsplit_once(':').is_some_and(|(_, port)| !port.contains(']'));
+    let host = match (host, has_port) {
+        ("", _) => format!("localhost:{port}"),
+        (host, true) => host.to_owned(),
+        (host, false) => format!("{host}:{port}"),
+    };
+    // The default of the client library.
+    let database = if database.is_empty() { user } else { database };
+    let name = match (schema, table.contains('.')) {
+        // In MySQL a schema is a database.
+        (_, true) if scheme == "mysql" => table.to_owned(),
+        (Some(schema), false) if scheme == "postgres" => format!("{database}.{schema}.{table}"),
+        _ => format!("{database}.{table}"),
+    };
+    Some((format!("{scheme}://{host}"), name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Spec: LIN-02
+    #[test]
+    fn tables_are_named_by_their_servers() {
+        for (url, schema, table, namespace, name) in [
+            (
+                "postgres://me:***@db/shop",
+                Some("public"),
+                "payment",
+                "postgres://db:5432",
+                "shop.public.payment",
+            ),
+            (
+                "postgresql://db:5433/shop?sslmode=require",
+                Some("sales"),
+                "sales.payment",
+                "postgres://db:5433",
+                "shop.sales.payment",
+            ),
+            (
+                "postgres://me:p@[::1]",
+                None,
+                "payment",
+                "postgres://[::1]:5432",
+                "me.payment",
+            ),
+            (
+                "mariadb://me:p@db/shop",
+                None,
+                "payment",
+                "mysql://db:3306",
+                "shop.payment",
+            ),
+            (
+                "mysql://db:1/shop",
+                None,
+                "other.payment",
+                "mysql://db:1",
+                "other.payment",
+            ),
+            (
+                "sqlite:///var/shop.db?table_prefix=X_",
+                None,
+                "payment",
+                "sqlite:///var/shop.db",
+                "payment",
+            ),
+        ] {
+            let expected = (namespace.to_owned(), name.to_owned());
+            assert_eq!(table_at(url, schema, table), Some(expected), "{url}");
+        }
+        assert_eq!(table_at("sqlite://:memory:", None, "payment"), None);
+        assert_eq!(table_at("memory:", None, "payment"), None);
+    }
+
+    /// Spec: LIN-02
+    #[test]
+    fn files_and_objects_have_no_secrets() {
+        for (url, namespace, name) in [
+            ("/data/in.csv", "file", "/data/in.csv"),
+            ("file:///data/in.csv", "file", "/data/in.csv"),
+            ("s3://bucket/in/a.csv", "s3://bucket", "in/a.csv"),
+            ("gs://bucket", "gs://bucket", "/"),
+            (
+                "https://me:secret@host:81/a.csv?token=secret",
+                "https://host:81",
+                "/a.csv",
+            ),
+            ("https://host?token=secret", "https://host", "/"),
+        ] {
+            assert_eq!(of_url(url), (namespace.to_owned(), name.to_owned()), "{url}");
+        }
+        for (pattern, folder) in [
+            ("in/2026-*/a.csv", "in"),
+            ("*.csv", "."),
+            ("/*.csv", "/"),
+            ("s3://bucket/*.csv", "s3://bucket"),
+        ] {
+            assert_eq!(folder_of(pattern), folder, "{pattern}");
+        }
+        let (_, name) = of_url("in.csv");
+        assert!(Path::new(&name).is_absolute(), "{name}");
+    }
+}

@@ -1,0 +1,105 @@
+//! The datasets of a step: what its artifacts read and write.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::{JobEventKind, JobObserver, ObservedJob, ObservedStep, Observers};
+use crate::secret::Secrets;
+
+/// The maximum number of datasets of a step execution that are reported. Each is an event in the bounded queues of the observers.
+const MOST: usize = 256;
+
+/// A dataset that a step reads or writes: a file, an object, a table, a topic.
+///
+/// Artifacts report it by [`StepContext::report_dataset`](crate::StepContext::report_dataset). Its name should be that of the
+/// [naming conventions of OpenLineage](https://openlineage.io/docs/spec/naming), so that other programs name it alike: `file` and
+/// `/data/in.csv`, `s3://bucket` and `in.csv`, `postgres://host:5432` and `shop.public.payment`. It must not contain passwords or tokens.
+///
+/// Spec: LIN-02
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Dataset {
+    /// Whether the step reads or writes it.
+    pub role: DatasetRole,
+    /// The source that it belongs to.
+    pub namespace: String,
+    /// Its name, unique within the source.
+    pub name: String,
+    /// Its fields in their order; empty if they are not known.
+    pub fields: Vec<DatasetField>,
+}
+
+/// Whether a step reads or writes a dataset.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DatasetRole {
+    /// The step reads it.
+    Input,
+    /// The step writes it.
+    Output,
+}
+
+/// A field of a dataset.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct DatasetField {
+    /// Its name.
+    pub name: String,
+    /// Its type as the source names it; `None` if it is not known.
+    pub kind: Option<String>,
+}
+
+impl Dataset {
+    /// Creates a dataset without known fields.
+    pub fn new(role: DatasetRole, namespace: impl Into<String>, name: impl Into<String>) -> Self {
+        Self {
+            role,
+            namespace: namespace.into(),
+            name: name.into(),
+            fields: Vec::new(),
+        }
+    }
+
+    /// Sets the fields with their types.
+    #[must_use]
+    pub fn with_fields(mut self, fields: impl IntoIterator<Item = (String, Option<String>)>) -> Self {
+        let fields = fields.into_iter();
+        self.fields = fields.map(|(name, kind)| DatasetField { name, kind }).collect();
+        self
+    }
+
+    fn hide(&mut self, secrets: &Secrets) {
+        for text in [&mut self.namespace, &mut self.name] {
+            *text = secrets.hidden(std::mem::take(text));
+        }
+    }
+}
+
+/// Reports the datasets of a step or partition to the observers of the program.
+pub(crate) struct DatasetReporter {
+    pub(super) observers: Arc<Observers>,
+    pub(super) job: Arc<ObservedJob>,
+    pub(super) step: Arc<ObservedStep>,
+    pub(super) secrets: Secrets,
+    pub(super) reported: Mutex<Vec<Dataset>>,
+}
+
+/// Progress does not include datasets.
+struct NoProgress;
+
+impl JobObserver for NoProgress {
+    fn on_event(&self, _: &super::JobEvent) {}
+}
+
+impl DatasetReporter {
+    /// Emits a dataset, unless it was reported before: an artifact is opened again after a rollback.
+    pub(crate) fn report(&self, mut dataset: Dataset) {
+        dataset.hide(&self.secrets);
+        let mut reported = self.reported.lock().unwrap_or_else(PoisonError::into_inner);
+        if reported.len() >= MOST || reported.contains(&dataset) {
+            return;
+        }
+        reported.push(dataset.clone());
+        let kind = JobEventKind::DatasetUsed(Box::new(dataset));
+        self.observers
+            .emit(&self.job, Some(&self.step), kind, &NoProgress);
+    }
+}
