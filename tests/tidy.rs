@@ -20,7 +20,7 @@ const MAX_LINES: usize = 620;
 const MAX_FUNCTION_LINES: usize = 60;
 
 /// The sources of the library crates.
-const LIBRARIES: [&str; 9] = [
+const LIBRARIES: [&str; 10] = [
     "batch-macros/src",
     "batch-xml/src",
     "batch-runtime/src",
@@ -30,6 +30,7 @@ const LIBRARIES: [&str; 9] = [
     "batch-nats/src",
     "batch-otel/src",
     "batch-notify/src",
+    "batch-lineage/src",
 ];
 
 fn root() -> PathBuf {
@@ -125,7 +126,11 @@ fn each_library_is_named_in_one_place() {
     ] {
         check_absent(folder, &[], &["opentelemetry"]);
     }
-    check_absent(cli, &["batch-cli/src/telemetry.rs"], &["batch_otel"]);
+    check_absent(
+        cli,
+        &["batch-cli/src/telemetry.rs"],
+        &["batch_otel", "batch_lineage"],
+    );
     check_absent(cli, &["batch-cli/src/notify.rs"], &["batch_notify"]);
     check_absent("batch-notify/src", &["batch-notify/src/webhook.rs"], &["ureq"]);
     check_absent(
@@ -136,6 +141,11 @@ fn each_library_is_named_in_one_place() {
     check_absent(
         "batch-otel/src",
         &["batch-otel/src/transport.rs", "batch-otel/src/telemetry.rs"],
+        &["ureq"],
+    );
+    check_absent(
+        "batch-lineage/src",
+        &["batch-lineage/src/transport.rs", "batch-lineage/src/config.rs"],
         &["ureq"],
     );
     check_absent(cli, &["batch-cli/src/progress/screen.rs"], &["rustix"]);
@@ -173,6 +183,7 @@ fn no_crate_names_the_private_module_of_another() {
         "batch-nats",
         "batch-otel",
         "batch-notify",
+        "batch-lineage",
         "examples",
         "benches",
         "tests",
@@ -204,6 +215,7 @@ fn the_libraries_depend_on_the_public_runtime_only() {
         "batch-nats/src",
         "batch-otel/src",
         "batch-notify/src",
+        "batch-lineage/src",
     ] {
         check_absent(folder, &[], &["batch_xml::", "batch_macros", "inventory"]);
     }
@@ -309,6 +321,7 @@ fn files_are_short_and_have_a_header() {
         "batch-nats/src",
         "batch-otel/src",
         "batch-notify/src",
+        "batch-lineage/src",
         "examples",
         "fuzz/src",
         "fuzz/fuzz_targets",
@@ -343,6 +356,7 @@ fn no_marker_of_unfinished_work() {
         "batch-nats",
         "batch-otel",
         "batch-notify",
+        "batch-lineage",
     ];
     for folder in crates.iter().chain(&["examples"]) {
         check_absent(folder, &[], &words);

@@ -22,7 +22,8 @@
 //!
 //! The crate uses nothing but the public API of `batch-runtime`. Its features name the databases that a repository can be on:
 //! `sqlite` (default), `postgres`, `mysql`, `bundled-postgres`, `bundled-mysql`. With `nats` it carries partitions by NATS, and with
-//! `otlp` it sends traces, metrics and logs to OpenTelemetry, with `notify` notifications to webhooks and commands.
+//! `otlp` it sends traces, metrics and logs to OpenTelemetry, with `lineage` the lineage of jobs as
+//! OpenLineage events, and with `notify` notifications to webhooks and commands.
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod commands;

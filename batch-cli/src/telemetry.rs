@@ -1,14 +1,17 @@
-//! Traces, metrics and logs over OTLP: feature `otlp`. Without it nothing is sent.
+//! What the process sends about its jobs: traces, metrics and logs over OTLP (feature `otlp`), and OpenLineage events (feature `lineage`).
+//! Without the features nothing is sent.
 
-#[cfg(feature = "otlp")]
+#[cfg(any(feature = "otlp", feature = "lineage"))]
 use std::time::Duration;
 
+#[cfg(feature = "lineage")]
+use batch_lineage::OpenLineage;
 #[cfg(feature = "otlp")]
 use batch_otel::OpenTelemetry;
 use batch_runtime::BatchRuntimeBuilder;
 
-/// The time that the end of the process waits for the collector.
-#[cfg(feature = "otlp")]
+/// The time that the end of the process waits for a collector.
+#[cfg(any(feature = "otlp", feature = "lineage"))]
 const LAST_EXPORT: Duration = Duration::from_secs(5);
 
 /// The telemetry of the process.
@@ -17,44 +20,50 @@ pub(crate) struct Telemetry {
     /// `None` if the environment does not mention it.
     #[cfg(feature = "otlp")]
     pub(crate) otlp: Option<OpenTelemetry>,
+    /// `None` if the environment does not mention it.
+    #[cfg(feature = "lineage")]
+    lineage: Option<OpenLineage>,
 }
 
-#[cfg(feature = "otlp")]
 impl Telemetry {
     /// Starts to send what the environment configures.
     pub(crate) fn start() -> Self {
+        #[cfg(feature = "otlp")]
         let otlp = OpenTelemetry::from_env();
-        let is_mentioned = otlp.is_active() || !otlp.problems().is_empty();
+        #[cfg(feature = "lineage")]
+        let lineage = OpenLineage::from_env();
         Self {
-            otlp: is_mentioned.then_some(otlp),
+            #[cfg(feature = "otlp")]
+            otlp: (otlp.is_active() || !otlp.problems().is_empty()).then_some(otlp),
+            #[cfg(feature = "lineage")]
+            lineage: (lineage.is_active() || !lineage.problems().is_empty()).then_some(lineage),
         }
     }
 
-    /// Observes the jobs of a runtime.
+    /// Observes the jobs of a runtime. The first observer that traces a job gives it its context.
     pub(crate) fn observe(&self, runtime: BatchRuntimeBuilder) -> BatchRuntimeBuilder {
-        match &self.otlp {
+        #[cfg(feature = "otlp")]
+        let runtime = match &self.otlp {
             Some(otlp) => runtime.observer(otlp.clone()),
             None => runtime,
-        }
+        };
+        #[cfg(feature = "lineage")]
+        let runtime = match &self.lineage {
+            Some(lineage) => runtime.observer(lineage.clone()),
+            None => runtime,
+        };
+        runtime
     }
 
     /// Sends the rest when the jobs have ended.
     pub(crate) fn end(&self) {
+        #[cfg(feature = "lineage")]
+        if let Some(lineage) = &self.lineage {
+            lineage.shutdown(LAST_EXPORT);
+        }
+        #[cfg(feature = "otlp")]
         if let Some(otlp) = &self.otlp {
             otlp.shutdown(LAST_EXPORT);
         }
     }
-}
-
-#[cfg(not(feature = "otlp"))]
-impl Telemetry {
-    pub(crate) fn start() -> Self {
-        Self::default()
-    }
-
-    pub(crate) fn observe(&self, runtime: BatchRuntimeBuilder) -> BatchRuntimeBuilder {
-        runtime
-    }
-
-    pub(crate) fn end(&self) {}
 }

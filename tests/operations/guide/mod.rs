@@ -248,7 +248,7 @@ fn console_blocks_show_the_output() {
     assert!(ran > 20, "{ran}");
 }
 
-/// The README links every page and every example, and doctests include every page: those of this package, of the one for OTLP, or of
+/// The README links every page and every example, and doctests include every page: those of this package, of those for OTLP and lineage, or of
 /// batch-items for what needs its features.
 #[test]
 fn every_page_is_linked_and_compiled() {
@@ -256,6 +256,7 @@ fn every_page_is_linked_and_compiled() {
     let doctests = [
         "tests/support/lib.rs",
         "tests/otel/src/lib.rs",
+        "tests/lineage/src/lib.rs",
         "batch-items/src/lib.rs",
     ];
     let doctests = doctests

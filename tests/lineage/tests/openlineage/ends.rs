@@ -1,0 +1,118 @@
+//! Runs that fail, are stopped or killed.
+
+use std::fs;
+use std::process::Stdio;
+
+use batch_tests::process::spawn_until;
+use insta::assert_snapshot;
+
+use crate::program::{CREATE, Tracked, ended, terminate};
+use crate::shown::lines;
+
+const LOAD: &str = r#"<step id="load">
+  <chunk reader="csvRecordReader" processor="Hold" writer="recordTableWriter" commit-interval="2"><properties>
+    <property name="resource" value="in.csv"/><property name="table" value="payment"/><property name="hold" value="4"/>
+  </properties></chunk>
+</step>"#;
+
+fn held() -> Tracked {
+    Tracked::new(&format!("{CREATE}{LOAD}")).with_payments("in.csv", 1..=5)
+}
+
+/// Spec: LIN-03
+#[test]
+fn a_failure_has_its_message() {
+    let tracked = Tracked::new(
+        r#"<step id="only">
+             <batchlet ref="Task"><properties><property name="fail" value="no space left"/></properties></batchlet>
+           </step>"#,
+    );
+    tracked.launch(1, &[]);
+    assert_snapshot!(lines(&tracked.receiver.events(), &tracked.path()), @r#"
+    START #1 job
+    START #2 job.only parent=#1:job root=#1:job
+    FAIL #2 job.only parent=#1:job root=#1:job error="no space left"
+    FAIL #1 job error="no space left"
+    "#);
+}
+
+/// Neither messages nor datasets contain the secrets of a job.
+///
+/// Spec: LIN-09
+#[test]
+fn events_contain_no_secrets() {
+    let tracked = Tracked::new(
+        r#"<step id="only"><batchlet ref="Task"><properties>
+             <property name="dataset" value="orders?key=${key}"/>
+             <property name="fail" value="key ${key} is rejected"/>
+           </properties></batchlet></step>"#,
+    );
+    let mut command = tracked.command(&["launch", "job", "key={secret:env:API_KEY}"]);
+    let output = command.env("API_KEY", "hidden-value").output().unwrap();
+    ended(1, &output);
+    let shown = lines(&tracked.receiver.events(), &tracked.path());
+    assert!(!shown.contains("hidden-value"), "{shown}");
+    assert_snapshot!(shown, @r#"
+    START #1 job
+    START #2 job.only parent=#1:job root=#1:job
+    FAIL #2 job.only parent=#1:job root=#1:job error="key {secret:env:API_KEY} is rejected"
+      -> api orders?key={secret:env:API_KEY}
+    FAIL #1 job error="key {secret:env:API_KEY} is rejected"
+    "#);
+}
+
+/// Spec: LIN-03
+#[test]
+fn a_stop_aborts() {
+    let tracked = held();
+    let mut command = tracked.command(&["launch", "job"]);
+    command.stdin(Stdio::null());
+    let stopped = spawn_until(command, "waiting");
+    terminate(&stopped);
+    ended(3, &stopped.wait_with_output().unwrap());
+    let events = tracked.receiver.events();
+    assert_snapshot!(lines(&events[3..], &tracked.path()), @r#"
+    START #1 job.load parent=#2:job root=#2:job
+    RUNNING #1 job.load parent=#2:job root=#2:job
+      <- file /in.csv
+      -> sqlite:///batch.db payment (id INTEGER, amount REAL)
+    ABORT #1 job.load parent=#2:job root=#2:job
+      <- file /in.csv 4 rows
+      -> sqlite:///batch.db payment (id INTEGER, amount REAL) 4 rows
+    ABORT #2 job
+    "#);
+}
+
+/// The run of a process that is killed has no end. The restart is another run.
+///
+/// Spec: LIN-03, LIN-05
+#[test]
+fn a_killed_process_leaves_its_run() {
+    let tracked = held();
+    let mut command = tracked.command(&["launch", "job"]);
+    command.stdin(Stdio::null());
+    let mut killed = spawn_until(command, "waiting");
+    tracked.receiver.until(|received| received.events.len() >= 5);
+    killed.kill().unwrap();
+    assert_eq!(killed.wait().unwrap().code(), None, "it ends by the signal");
+    fs::write(tracked.path().join("go"), "").unwrap();
+    tracked.launch(0, &[]);
+    assert_snapshot!(lines(&tracked.receiver.events(), &tracked.path()), @r#"
+    START #1 job
+    START #2 job.create parent=#1:job root=#1:job
+    COMPLETE #2 job.create parent=#1:job root=#1:job
+    START #3 job.load parent=#1:job root=#1:job
+    RUNNING #3 job.load parent=#1:job root=#1:job
+      <- file /in.csv
+      -> sqlite:///batch.db payment (id INTEGER, amount REAL)
+    START #4 job
+    START #5 job.load parent=#4:job root=#4:job
+    RUNNING #5 job.load parent=#4:job root=#4:job
+      <- file /in.csv
+      -> sqlite:///batch.db payment (id INTEGER, amount REAL)
+    COMPLETE #5 job.load parent=#4:job root=#4:job
+      <- file /in.csv 3 rows
+      -> sqlite:///batch.db payment (id INTEGER, amount REAL) 3 rows
+    COMPLETE #4 job
+    "#);
+}

@@ -1,0 +1,90 @@
+//! The program `tracked` in a folder of its own, with a receiver.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output};
+
+use batch_tests::{deadline, process};
+use tempfile::TempDir;
+
+use crate::receiver::{Manner, Receiver};
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_tracked");
+
+/// A step that creates the table `payment`.
+pub(crate) const CREATE: &str = r#"<step id="create" next="load">
+  <batchlet ref="sqlScript"><properties>
+    <property name="sql" value="CREATE TABLE IF NOT EXISTS payment (id INTEGER, amount REAL)"/>
+  </properties></batchlet>
+</step>"#;
+
+/// A folder with a job, and the receiver of its processes.
+pub(crate) struct Tracked {
+    folder: TempDir,
+    pub(crate) receiver: Receiver,
+}
+
+impl Tracked {
+    pub(crate) fn new(job: &str) -> Self {
+        Self::with(job, Manner::Accepts)
+    }
+
+    pub(crate) fn with(job: &str, manner: Manner) -> Self {
+        let tracked = Self {
+            folder: tempfile::tempdir().unwrap(),
+            receiver: Receiver::that(manner),
+        };
+        let job = format!(r#"<job id="job">{job}</job>"#);
+        fs::write(tracked.path().join("job.xml"), job).unwrap();
+        tracked
+    }
+
+    /// Writes a file of payments with these ids.
+    pub(crate) fn with_payments(self, file: &str, ids: std::ops::RangeInclusive<u32>) -> Self {
+        let rows: String = ids.map(|id| format!("{id},{id}.5\n")).collect();
+        fs::write(self.path().join(file), format!("id,amount\n{rows}")).unwrap();
+        self
+    }
+
+    /// Returns the folder, as processes in it see it.
+    pub(crate) fn path(&self) -> PathBuf {
+        Path::new(self.folder.path()).canonicalize().unwrap()
+    }
+
+    /// Returns a command of the program that sends events to the receiver, without what the environment of the test says.
+    pub(crate) fn command(&self, arguments: &[&str]) -> Command {
+        let waited_for = format!("`{}` in {}", arguments.join(" "), self.path().display());
+        deadline::waits_for(move || waited_for.clone());
+        let mut command = Command::new(PROGRAM);
+        for (name, _) in std::env::vars() {
+            if name.starts_with("OPENLINEAGE_") || name.starts_with("BATCH_") {
+                command.env_remove(name);
+            }
+        }
+        command
+            .args(arguments)
+            .current_dir(self.path())
+            .env("OPENLINEAGE_URL", self.receiver.url());
+        command
+    }
+
+    /// Launches the job with further variables; it must end with this exit code. Returns its standard error.
+    pub(crate) fn launch(&self, code: i32, variables: &[(&str, &str)]) -> String {
+        let mut command = self.command(&["launch", "job"]);
+        let output = command.envs(variables.iter().copied()).output().unwrap();
+        ended(code, &output)
+    }
+}
+
+/// Checks an exit code, and returns the standard error.
+pub(crate) fn ended(code: i32, output: &Output) -> String {
+    let (out, error) = (process::text(&output.stdout), process::text(&output.stderr));
+    assert_eq!(output.status.code(), Some(code), "{out}\n{error}");
+    error
+}
+
+/// Sends a process the signal that stops it.
+pub(crate) fn terminate(child: &Child) {
+    let kill = format!("kill -TERM {}", child.id());
+    assert!(Command::new("sh").args(["-c", &kill]).status().unwrap().success());
+}
