@@ -102,7 +102,7 @@ pub(crate) fn of_url(text: &str) -> DatasetName {
 /// Returns the dataset of a table in the database of a URL; `None` in a database that ends with the process.
 fn table_at(url: &str, schema: Option<&str>, table: &str) -> Option<DatasetName> {
     let (scheme, rest) = url.split_once("://")?;
-    let rest = rest.split('?').next().unwrap_or_default();
+    let (rest, options) = rest.split_once('?').unwrap_or((rest, ""));
     if scheme == "sqlite" {
         let (_, path) = of_file(Path::new(rest));
         return (rest != ":memory:").then(|| (format!("sqlite://{path}"), table.to_owned()));
@@ -114,12 +114,19 @@ fn table_at(url: &str, schema: Option<&str>, table: &str) -> Option<DatasetName>
         "postgres" | "postgresql" => ("postgres", 5432),
         _ => ("mysql", 3306),
     };
-    let has_port = host.rsplit_once(':').is_some_and(|(_, port)| !port.contains(']'));
-    let host = match (host, has_port) {
-        ("", _) => format!("localhost:{port}"),
-        (host, true) => host.to_owned(),
-        (host, false) => format!("{host}:{port}"),
+    // libpq has both as options, too.
+    let option = |wanted: &str| {
+        let mut pairs = options.split('&').filter_map(|pair| pair.split_once('='));
+        pairs.find_map(|(name, value)| (name == wanted && !value.is_empty()).then_some(value))
     };
+    let (host, given) = match host.rsplit_once(':') {
+        Some((host, port)) if !port.contains(']') => (host, Some(port)),
+        _ => (host, None),
+    };
+    let host = option("host").unwrap_or(host);
+    let is_socket = host.is_empty() || host.starts_with('/') || host.to_ascii_lowercase().starts_with("%2f");
+    let host = if is_socket { "localhost" } else { host };
+    let port = option("port").or(given).map_or(port.to_string(), str::to_owned);
     // The default of the client library.
     let database = if database.is_empty() { user } else { database };
     let name = match (schema, table.contains('.')) {
@@ -128,7 +135,7 @@ fn table_at(url: &str, schema: Option<&str>, table: &str) -> Option<DatasetName>
         (Some(schema), false) if scheme == "postgres" => format!("{database}.{schema}.{table}"),
         _ => format!("{database}.{table}"),
     };
-    Some((format!("{scheme}://{host}"), name))
+    Some((format!("{scheme}://{host}:{port}"), name))
 }
 
 #[cfg(test)]
@@ -159,6 +166,13 @@ mod tests {
                 "payment",
                 "postgres://[::1]:5432",
                 "me.payment",
+            ),
+            (
+                "postgres:///shop?host=%2Fvar%2Frun&port=5433",
+                None,
+                "payment",
+                "postgres://localhost:5433",
+                "shop.payment",
             ),
             (
                 "mariadb://me:p@db/shop",

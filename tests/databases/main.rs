@@ -9,6 +9,7 @@ mod conversion_obstacles;
 #[cfg(feature = "servers")]
 mod crash;
 mod damage;
+mod datasets;
 #[cfg(feature = "servers")]
 mod dispatch;
 mod edges;
