@@ -47,7 +47,7 @@ fn events_contain_no_secrets() {
              <property name="fail" value="key ${key} is rejected"/>
            </properties></batchlet></step>"#,
     );
-    let mut command = tracked.command(&["launch", "job", "key={secret:env:API_KEY}"]);
+    let mut command = tracked.command(&["launch", "job", "key(secret)=env:API_KEY"]);
     let output = command.env("API_KEY", "hidden-value").output().unwrap();
     ended(1, &output);
     let shown = lines(&tracked.receiver.events(), &tracked.path());
