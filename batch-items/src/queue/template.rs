@@ -149,6 +149,14 @@ mod tests {
 
     use super::*;
 
+    /// Spec: LIN-02
+    #[cfg(feature = "nats")]
+    #[test]
+    fn a_pattern_has_no_fields() {
+        let template: Template = "orders.{region}.new".parse().unwrap();
+        assert_eq!(template.pattern("*"), "orders.*.new");
+    }
+
     #[test]
     fn fields_are_part_of_a_text() {
         let item = json!({"id": 7, "region": "EU", "paid": true, "note": null});

@@ -29,7 +29,7 @@ pub(super) struct Service {
     pub(super) has_credentials: bool,
     pub(super) objects: Arc<dyn ObjectStore>,
     /// The storage account of a container in Azure, if it is configured.
-    account: Option<String>,
+    pub(super) account: Option<String>,
     /// `None` if objects cannot be written.
     pub(super) multipart: Option<Arc<dyn MultipartStore>>,
 }
@@ -280,4 +280,19 @@ fn http(text: &str, options: Options) -> io::Result<Service> {
         account: None,
         multipart: None,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Spec: LIN-02
+    #[test]
+    fn a_container_has_the_name_of_its_account() {
+        let options = ["account_name=shop".to_owned(), "skip_signature=true".to_owned()];
+        let (service, _) = Service::connect("az://box/in/a.csv", &options).unwrap();
+        let (namespace, name) = service.dataset("az://box/in/a.csv");
+        assert_eq!(namespace, "wasbs://box@shop.dfs.core.windows.net");
+        assert_eq!(name, "in/a.csv");
+    }
 }

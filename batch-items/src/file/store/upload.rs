@@ -204,6 +204,7 @@ mod tests {
             bucket: "bucket".to_owned(),
             has_credentials: true,
             objects: store.clone(),
+            account: None,
             multipart: Some(store.clone()),
         });
         let key = Key::from("out");

@@ -102,6 +102,14 @@ impl FromStr for Servers {
     }
 }
 
+impl Servers {
+    /// Returns the namespace of the topics. The first server stands for the cluster.
+    fn namespace(&self) -> String {
+        let server = self.0.first().map(Address::to_string);
+        format!("kafka://{}", server.unwrap_or_default())
+    }
+}
+
 /// What every connection to a cluster needs.
 pub(super) struct Access {
     pub(super) servers: Vec<Address>,
@@ -138,13 +146,9 @@ impl KafkaConnection {
         })
     }
 
-    /// Returns the dataset that a topic is. The first server stands for the cluster.
+    /// Returns the dataset that a topic is.
     pub(super) fn dataset(&self, topic: &str) -> DatasetName {
-        let server = self.servers.0.first().map(Address::to_string);
-        (
-            format!("kafka://{}", server.unwrap_or_default()),
-            topic.to_owned(),
-        )
+        (self.servers.namespace(), topic.to_owned())
     }
 
     /// Returns the servers, for messages.
@@ -157,6 +161,13 @@ impl KafkaConnection {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Spec: LIN-02
+    #[test]
+    fn the_first_server_is_the_namespace() {
+        let servers: Servers = "a:9092,b:9092".parse().unwrap();
+        assert_eq!(servers.namespace(), "kafka://a:9092");
+    }
 
     #[test]
     fn servers_have_hosts_and_ports() {

@@ -95,6 +95,18 @@ impl FromStr for Servers {
     }
 }
 
+impl Servers {
+    /// Returns the namespace of the streams and subjects, without users. The first server stands for the cluster.
+    fn namespace(&self) -> String {
+        let server = self.0.first();
+        let place = server.map(|server| match server.host() {
+            host if host.contains(':') => format!("nats://[{host}]:{}", server.port()),
+            host => format!("nats://{host}:{}", server.port()),
+        });
+        place.unwrap_or_default()
+    }
+}
+
 /// A connection. The thread of its runtime belongs to it alone.
 pub(super) struct Server {
     runtime: Runtime,
@@ -189,14 +201,9 @@ impl NatsConnection {
         Ok(options)
     }
 
-    /// Returns the dataset that a stream or subject is. The first server stands for the cluster.
+    /// Returns the dataset that a stream or subject is.
     pub(super) fn dataset(&self, name: &str) -> DatasetName {
-        let server = self.servers.0.first();
-        let place = server.map(|server| match server.host() {
-            host if host.contains(':') => format!("nats://[{host}]:{}", server.port()),
-            host => format!("nats://{host}:{}", server.port()),
-        });
-        (place.unwrap_or_default(), name.to_owned())
+        (self.servers.namespace(), name.to_owned())
     }
 
     /// Returns the servers, for messages.
@@ -288,6 +295,18 @@ pub(super) fn close(server: Option<Server>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Spec: LIN-02
+    #[test]
+    fn the_first_server_is_the_namespace() {
+        for (servers, namespace) in [
+            ("nats://a:4223, nats://b", "nats://a:4223"),
+            ("tls://a", "nats://a:4222"),
+            ("nats://[::1]:1", "nats://[::1]:1"),
+        ] {
+            assert_eq!(servers.parse::<Servers>().unwrap().namespace(), namespace);
+        }
+    }
 
     #[test]
     fn servers_are_urls() {
