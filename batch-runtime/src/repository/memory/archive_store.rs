@@ -96,6 +96,7 @@ fn delete(tables: &mut Tables, id: JobInstanceId) {
     if let Some(keys) = tables.keys.get_mut(&instance.row.job_name) {
         keys.remove(&instance.row.job_key);
     }
+    tables.notifications.retain(|one| one.instance != id);
     for execution in instance.executions {
         tables.turns.remove(&execution);
         let steps = tables

@@ -8,8 +8,8 @@ use super::lease::lease_of;
 use super::parameters::{insert_parameters, load_parameters};
 use super::rows::StepRow;
 use super::schema::{
-    created_step, instance_lease, job_context, job_execution, job_instance, job_params, partition_lease,
-    partition_report, partition_ticket, step_context, step_execution, turn,
+    created_step, instance_lease, job_context, job_execution, job_instance, job_params, notification,
+    partition_lease, partition_report, partition_ticket, step_context, step_execution, turn,
 };
 use super::step_store::counter_columns;
 use super::{Connection, Db, Repository, Work};
@@ -263,6 +263,7 @@ fn delete(connection: &mut Connection, instances: &[i64]) -> QueryResult<()> {
         partition_ticket: job_execution_id in executions;
         partition_report: job_execution_id in executions;
         turn: job_execution_id in executions;
+        notification: job_instance_id in instances;
         instance_lease: job_instance_id in instances;
         job_instance: job_instance_id in instances;
     }
