@@ -70,6 +70,14 @@ fn check(examples: &[String]) {
         fs::write(folder.path().join(format!("{id}.xml")), &xml).unwrap();
         checked += 1;
     }
+    // The jobs that an example runs.
+    for nested in ["bookings", "statements"] {
+        let job = format!(
+            "<job id=\"{nested}\"><step id=\"only\"><batchlet ref=\"deleteFiles\"><properties>\
+                           <property name=\"resource\" value=\"x\"/></properties></batchlet></step></job>"
+        );
+        fs::write(folder.path().join(format!("{nested}.xml")), job).unwrap();
+    }
     let parameters = [
         ("day", "2026-11-20"),
         ("month", "2026-11"),
