@@ -248,8 +248,8 @@ fn console_blocks_show_the_output() {
     assert!(ran > 20, "{ran}");
 }
 
-/// The README links every page and every example, and doctests include every page: those of this package, of those for OTLP and lineage, or of
-/// batch-items for what needs its features.
+/// The README links every page and every example, and doctests include every page: those of this package, of those for OTLP, lineage and notifications, or
+/// of batch-items for what needs its features.
 #[test]
 fn every_page_is_linked_and_compiled() {
     let readme = fs::read_to_string(root().join("README.md")).unwrap();
@@ -257,6 +257,7 @@ fn every_page_is_linked_and_compiled() {
         "tests/support/lib.rs",
         "tests/otel/src/lib.rs",
         "tests/lineage/src/lib.rs",
+        "tests/notify/src/lib.rs",
         "batch-items/src/lib.rs",
     ];
     let doctests = doctests
