@@ -52,8 +52,15 @@ impl Config {
         // An empty variable is one that is not set.
         let variable = |name: &str| variable(name).filter(|value| !value.trim().is_empty());
         let mut config = Self::default();
-        if variable("OPENLINEAGE_DISABLED").is_some_and(|value| value.trim().eq_ignore_ascii_case("true")) {
-            return config;
+        match variable("OPENLINEAGE_DISABLED")
+            .map(|value| value.trim().to_ascii_lowercase())
+            .as_deref()
+        {
+            Some("true") => return config,
+            None | Some("false") => {}
+            Some(_) => config
+                .problems
+                .push("ignoring OPENLINEAGE_DISABLED: expected `true` or `false`".to_owned()),
         }
         config.target = config.read_target(&variable);
         if config.target.is_some() {
@@ -236,6 +243,11 @@ mod tests {
             &[],
         );
         check(&[url, ("OPENLINEAGE_DISABLED", "True")], "", &[]);
+        check(
+            &[url, ("OPENLINEAGE_DISABLED", "yes")],
+            "http://marquez:5000/api/v1/lineage - 5000",
+            &["ignoring OPENLINEAGE_DISABLED: expected `true` or `false`"],
+        );
         check(&[url, ("OPENLINEAGE__TRANSPORT__TYPE", "noop")], "", &[]);
         check(
             &[

@@ -18,7 +18,7 @@ const POLL: Duration = Duration::from_millis(20);
 /// Its standard input is the [CloudEvent](Notification::to_cloud_event), in one line. The variables `NOTIFICATION_ID`,
 /// `NOTIFICATION_EVENT`, `NOTIFICATION_JOB`, `NOTIFICATION_INSTANCE`, `NOTIFICATION_EXECUTION` and `NOTIFICATION_STATUS` hold what a short
 /// script needs. The notification has arrived if the program ends with exit code 0 within 30 seconds; then it is killed, but not the
-/// programs that it has started. Its standard output is discarded.
+/// programs that it has started. Its output is discarded. It may outlive this process, if that ends first.
 ///
 /// Spec: NOTIFY-05
 #[derive(Clone, Debug)]
@@ -67,6 +67,8 @@ impl NotificationChannel for Command {
             .env("NOTIFICATION_STATUS", status.unwrap_or_default())
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
+            // If it outlives this process, it must not keep the terminal or pipe of the job open.
+            .stderr(Stdio::null())
             .spawn();
         let mut child = started.map_err(|error| format!("cannot start `{self}`: {error}"))?;
         let input = child.stdin.take();

@@ -19,6 +19,8 @@ pub(crate) enum Deadline {
     At(Timestamp),
 }
 
+/// A hundred years. More is a mistake, such as a number of milliseconds.
+const MOST_SECONDS: u64 = 100 * 366 * 24 * 60 * 60;
 /// Milliseconds.
 const MINUTE: i64 = 60_000;
 const HOUR: i64 = 60 * MINUTE;
@@ -57,6 +59,7 @@ impl FromStr for Deadline {
         if let Ok(seconds) = text.parse::<u64>() {
             return match seconds {
                 0 => Err(EXPECTED.to_owned()),
+                MOST_SECONDS.. => Err(format!("{seconds} seconds are more than a hundred years")),
                 _ => Ok(Self::After(Duration::from_secs(seconds))),
             };
         }
@@ -133,6 +136,8 @@ mod tests {
         ] {
             assert_eq!(text.parse::<Deadline>().unwrap_err(), EXPECTED, "{text}");
         }
+        let long = "99999999999999".parse::<Deadline>().unwrap_err();
+        assert_eq!(long, "99999999999999 seconds are more than a hundred years");
         let unknown = "06:00 Europe/Berln".parse::<Deadline>().unwrap_err();
         assert!(unknown.contains("did you mean `Europe/Berlin`?"), "{unknown}");
     }

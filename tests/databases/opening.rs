@@ -42,6 +42,7 @@ fn many_runtimes_open_a_new_database_at_once() {
 ///
 /// Spec: REPO-08, REPO-12
 #[test]
+#[cfg(feature = "servers")]
 fn opening_waits_for_tables_that_another_process_creates() {
     let (_folder, place) = new_place(Database::Mariadb);
     build(place.url()).unwrap();

@@ -2,8 +2,8 @@
 
 use std::process::ExitCode;
 
-use batch_runtime::JobOperator;
 use batch_runtime::notify::PendingNotification;
+use batch_runtime::{JobOperator, JobOperatorError};
 use clap::Args;
 use serde_json::{Value, json as value};
 
@@ -88,6 +88,7 @@ fn test(operator: &JobOperator, target: Option<String>) -> Outcome {
     for target in targets {
         match operator.test_notification(target) {
             Ok(()) => outln!("{target}: delivered"),
+            Err(unknown @ JobOperatorError::NoSuchNotificationTarget { .. }) => return Err(unknown.into()),
             Err(error) => {
                 errln!("error: {error}");
                 succeeded = false;

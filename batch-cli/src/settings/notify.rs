@@ -124,7 +124,9 @@ impl File<'_> {
 
     fn not_texts(&self, name: &str, value: &Spanned<DeValue<'_>>) -> String {
         let place = self.place(value.span().start);
-        format!("{place}: invalid value for `{name}`: expected a list of strings, such as [\"one\", \"two\"]")
+        format!(
+            "{place}: invalid value for `{name}`: expected a list of at least one string, such as [\"one\", \"two\"]"
+        )
     }
 
     fn count_of(&self, name: &str, value: &Spanned<DeValue<'_>>) -> Result<u64, String> {

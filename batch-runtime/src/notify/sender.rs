@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crossbeam::channel::{Receiver, RecvTimeoutError, Sender, bounded, unbounded};
+use crossbeam::channel::{Receiver, RecvTimeoutError, Sender, TryRecvError, bounded, unbounded};
 
 use super::{Notification, NotificationEvent, NotificationTarget};
 use crate::clock::Clock;
@@ -31,6 +31,8 @@ const GIVE_UP_MILLIS: u64 = 7 * 24 * 60 * 60 * 1_000;
 pub(crate) struct Senders {
     deliveries: Vec<Arc<Delivery>>,
     threads: Mutex<Vec<Sender<Message>>>,
+    /// The answer that an earlier wait for a thread has not got.
+    unanswered: Mutex<Option<Receiver<()>>>,
 }
 
 enum Message {
@@ -55,6 +57,7 @@ impl Senders {
         Self {
             deliveries: targets.into_iter().map(delivery).collect(),
             threads: Mutex::default(),
+            unanswered: Mutex::default(),
         }
     }
 
@@ -73,8 +76,14 @@ impl Senders {
         }
     }
 
-    /// Waits until the threads have sent everything that is due, but not longer than `limit`.
+    /// Waits until the threads have sent everything that is due, but not longer than `limit`. If a thread still hangs for which an earlier
+    /// call has waited, it does not wait again.
     pub(crate) fn drain(&self, limit: Duration) {
+        let mut unanswered = self.unanswered.lock().unwrap_or_else(PoisonError::into_inner);
+        let hangs = |answer: &Receiver<()>| answer.try_recv() == Err(TryRecvError::Empty);
+        if unanswered.as_ref().is_some_and(hangs) {
+            return;
+        }
         let until = Instant::now() + limit;
         let threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner);
         let answers: Vec<Receiver<()>> = threads.iter().filter_map(flush).collect();
@@ -84,6 +93,7 @@ impl Senders {
                 tracing::warn!(
                     "notifications are not delivered yet; the next process that runs jobs delivers them"
                 );
+                *unanswered = Some(answer);
                 return;
             }
         }

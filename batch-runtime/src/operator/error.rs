@@ -1,6 +1,7 @@
 //! The errors of the job operator.
 
 use batch_xml::JobXmlErrors;
+use batch_xml::suggest::nearest;
 use thiserror::Error;
 
 use super::{ArchiveError, RemoteProblem};
@@ -117,7 +118,7 @@ pub enum JobOperatorError {
     #[error("cannot stop launch {0}: it has ended")]
     LaunchNotRunning(LaunchId),
     /// The runtime has no such notification target.
-    #[error("unknown notification target `{}`; {}", .name.escape_debug(), choices(.name, .known))]
+    #[error("unknown notification target `{}`; {}", .name.escape_debug(), targets(.name, .known))]
     NoSuchNotificationTarget {
         /// The name.
         name: String,
@@ -144,6 +145,15 @@ pub enum JobOperatorError {
     /// The repository failed.
     #[error(transparent)]
     Repository(#[from] RepositoryError),
+}
+
+/// Returns the nearest target, or all.
+fn targets(name: &str, known: &[String]) -> String {
+    match nearest(name, known.iter().map(String::as_str)) {
+        Some(near) => format!("did you mean `{near}`?"),
+        None if known.is_empty() => "this runtime has none".to_owned(),
+        None => format!("this runtime has {}", known.join(", ")),
+    }
 }
 
 /// The reason why a job cannot be started or restarted.

@@ -59,7 +59,7 @@ fn a_target_can_be_tested() {
         error.contains("cannot notify `ops`: http://127.0.0.1") && error.contains("responds 401"),
         "{error}"
     );
-    let (_, error) = notified.run(1, &["notifications", "--test", "opps"]);
+    let (_, error) = notified.run(2, &["notifications", "--test", "opps"]);
     assert!(
         error.contains("unknown notification target `opps`; did you mean `ops`?"),
         "{error}"

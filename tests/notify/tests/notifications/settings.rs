@@ -37,7 +37,7 @@ skipped-more-than = "many"
         "batch.toml:7: the notification target `silent` names no event; set `on` to some of completed, stopped, failed, taken-over, \
          overdue, heartbeat-missed, or `skipped-more-than`",
         "batch.toml:11: unknown event `faild`; did you mean `failed`?",
-        "batch.toml:12: invalid value for `jobs`: expected a list of strings, such as [\"one\", \"two\"]",
+        "batch.toml:12: invalid value for `jobs`: expected a list of at least one string, such as [\"one\", \"two\"]",
         "batch.toml:13: unknown setting `retries` of a notification target; expected one of webhook, command, key, on, jobs, \
          skipped-more-than",
         "batch.toml:17: invalid value for `skipped-more-than`: expected a whole number",
