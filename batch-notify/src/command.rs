@@ -73,12 +73,10 @@ impl NotificationChannel for Command {
         let mut child = started.map_err(|error| format!("cannot start `{self}`: {error}"))?;
         let input = child.stdin.take();
         let event = notification.to_cloud_event();
-        let ended = thread::scope(|scope| {
-            // A program that does not read its input would block this thread.
-            scope.spawn(move || input.map(|mut input| writeln!(input, "{event}")));
-            wait(&mut child)
-        });
-        match ended? {
+        // A program that does not read its input would block this thread. It is not waited for: programs that this one has started may keep
+        // the input open.
+        thread::spawn(move || input.map(|mut input| writeln!(input, "{event}")));
+        match wait(&mut child)? {
             Some(status) if status.success() => Ok(()),
             Some(status) => Err(format!("`{self}` failed: {status}").into()),
             None => Err(format!("`{self}` was ended after {TIMEOUT:?}").into()),
