@@ -48,6 +48,10 @@ impl NotificationRules {
         interested.map(|rule| rule.target.as_str())
     }
 
+    pub(super) fn count_skips(&self) -> bool {
+        self.0.iter().any(|rule| rule.most_skips.is_some())
+    }
+
     /// Returns the targets that a step concerns when its skips grow from `before` to `now`.
     pub(super) fn targets_of_skips(&self, job: &str, before: i64, now: i64) -> impl Iterator<Item = &str> {
         let passes = move |rule: &&Rule| rule.most_skips.is_some_and(|most| before <= most && most < now);

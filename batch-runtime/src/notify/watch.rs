@@ -67,6 +67,10 @@ impl Watch {
     }
 
     fn count_skips(&self, job: &ObservedJob, step: &ObservedStep, counters: &StepCounters) {
+        // A worker does not observe the ends of its jobs: it keeps only what is needed.
+        if !self.rules.count_skips() || counters.skips() == 0 {
+            return;
+        }
         let mut skips = self.skips();
         let of_step = skips.entry(job.execution).or_default();
         let of_step = of_step.entry(step.step.clone()).or_default();
