@@ -1,6 +1,7 @@
 //! The threads that deliver notifications, one for each target.
 
 use std::any::Any;
+use std::collections::HashSet;
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -160,11 +161,19 @@ impl Delivery {
         }
     }
 
-    /// Sends everything due once. Returns when the next one is due, if there is one.
+    /// Sends everything due. Returns when the next one is due, if there is one.
     pub(crate) fn send_due(&self) -> Result<Option<Duration>, RepositoryError> {
+        let mut sent = HashSet::new();
         loop {
             match self.repository.take_notification(self.target.name(), ATTEMPT)? {
-                NextNotification::Due(queued) => self.deliver(&queued)?,
+                NextNotification::Due(queued) => {
+                    self.deliver(&queued)?;
+                    // Attempts that fail slowly are due again before the last one has failed. All others have been sent by then, because
+                    // they were due before.
+                    if !sent.insert(queued.id) {
+                        return Ok(Some(Duration::ZERO));
+                    }
+                }
                 NextNotification::In(wait) => return Ok(Some(wait)),
                 NextNotification::None => return Ok(None),
             }
@@ -181,22 +190,19 @@ impl Delivery {
         if queued.event == NotificationEvent::Overdue && self.is_in_time(queued)? {
             return self.repository.forget_notification(&queued.id);
         }
-        let notification = Notification {
-            id: queued.id.clone(),
-            event: queued.event,
-            job: queued.job.clone(),
-            instance: queued.instance,
-            execution: queued.execution,
-            at: queued.detail.deadline.unwrap_or(queued.created),
-            row: self.repository.job_execution(queued.execution)?,
-            parameters: self.repository.parameters(queued.execution)?,
-            detail: queued.detail.clone(),
-        };
-        let Err(error) = self.send(&notification) else {
+        // What cannot be read is an attempt that failed, so that it does not come back for good.
+        let notification = self.notification(queued).map_err(|error| error.to_string());
+        let Err(error) = notification.and_then(|notification| self.send(&notification)) else {
             return self.repository.forget_notification(&queued.id);
         };
         let (target, id) = (self.target.name(), &queued.id);
-        if self.clock.now().millis_since(notification.at) > GIVE_UP_MILLIS {
+        // A deadline may be long past when the job starts, or long after it.
+        let since = queued
+            .detail
+            .deadline
+            .unwrap_or(queued.created)
+            .max(queued.created);
+        if self.clock.now().millis_since(since) > GIVE_UP_MILLIS {
             tracing::error!(
                 target_name = target,
                 id,
@@ -213,6 +219,20 @@ impl Delivery {
             "a notification could not be delivered; trying again in {pause:.0?}"
         );
         self.repository.postpone_notification(id, pause, &error)
+    }
+
+    fn notification(&self, queued: &QueuedNotification) -> Result<Notification, RepositoryError> {
+        Ok(Notification {
+            id: queued.id.clone(),
+            event: queued.event,
+            job: queued.job.clone(),
+            instance: queued.instance,
+            execution: queued.execution,
+            at: queued.detail.deadline.unwrap_or(queued.created),
+            row: self.repository.job_execution(queued.execution)?,
+            parameters: self.repository.parameters(queued.execution)?,
+            detail: queued.detail.clone(),
+        })
     }
 
     /// Returns whether the instance was complete at its deadline, or is abandoned or purged.
@@ -268,4 +288,120 @@ fn text_of(panic: &(dyn Any + Send)) -> &str {
     let text = panic.downcast_ref::<&str>().copied();
     text.or_else(|| panic.downcast_ref::<String>().map(String::as_str))
         .unwrap_or("no message")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::error::Error;
+    use std::sync::atomic::{AtomicI64, Ordering};
+
+    use super::*;
+    use crate::clock::Timestamp;
+    use crate::notify::{NotificationChannel, NotificationDetail};
+    use crate::repository::{NewNotification, RepositoryConfig, open};
+
+    /// A day of 2026.
+    const BEGIN: i64 = 1_780_000_000_000;
+    const DAY: i64 = 24 * 60 * 60 * 1_000;
+
+    struct TestClock(AtomicI64);
+
+    impl Clock for TestClock {
+        fn now(&self) -> Timestamp {
+            Timestamp(self.0.load(Ordering::Relaxed))
+        }
+    }
+
+    /// Fails after a time.
+    struct Fails {
+        after: i64,
+        clock: Arc<TestClock>,
+        attempts: Arc<Mutex<Vec<i64>>>,
+    }
+
+    impl NotificationChannel for Fails {
+        fn send(&self, notification: &Notification) -> Result<(), Box<dyn Error + Send + Sync>> {
+            self.clock.0.fetch_add(self.after, Ordering::Relaxed);
+            self.attempts.lock().unwrap().push(notification.execution.0);
+            Err("no route".into())
+        }
+    }
+
+    struct Stage {
+        delivery: Delivery,
+        clock: Arc<TestClock>,
+        /// The executions of the notifications, in the order of the attempts.
+        attempts: Arc<Mutex<Vec<i64>>>,
+    }
+
+    /// Returns the delivery to a target that fails `after` a time, with a notification of each execution.
+    fn stage(after: i64, deadline: Option<i64>, executions: &[i64]) -> Stage {
+        let clock = Arc::new(TestClock(AtomicI64::new(BEGIN)));
+        let config = RepositoryConfig {
+            clock: Arc::<TestClock>::clone(&clock),
+            ..RepositoryConfig::with_lease(ATTEMPT)
+        };
+        let repository = open("memory:", config).unwrap();
+        let detail = NotificationDetail {
+            deadline: deadline.map(Timestamp),
+            ..NotificationDetail::default()
+        };
+        let new = |execution: &i64| {
+            let (instance, execution) = (JobInstanceId(1), JobExecutionId(*execution));
+            NewNotification::now(
+                "ops",
+                NotificationEvent::Failed,
+                "job",
+                instance,
+                execution,
+                &detail,
+            )
+        };
+        let new: Vec<_> = executions.iter().map(new).collect();
+        repository.queue_notifications(&new).unwrap();
+        let attempts = Arc::new(Mutex::new(Vec::new()));
+        let channel = Fails {
+            after,
+            clock: Arc::clone(&clock),
+            attempts: Arc::clone(&attempts),
+        };
+        let delivery = Delivery {
+            target: NotificationTarget::new("ops", channel),
+            repository,
+            clock: Arc::<TestClock>::clone(&clock),
+        };
+        Stage {
+            delivery,
+            clock,
+            attempts,
+        }
+    }
+
+    /// Spec: NOTIFY-08
+    #[test]
+    fn sending_ends_although_what_fails_is_due_again_at_once() {
+        // More than the longest pause.
+        let stage = stage(400_000, None, &[1, 2, 3]);
+        stage.delivery.send_now().unwrap();
+        let attempts = stage.attempts.lock().unwrap().clone();
+        assert_eq!(attempts, [1, 2, 3, 1]);
+    }
+
+    /// Not earlier, although its deadline was long before.
+    ///
+    /// Spec: NOTIFY-04
+    #[test]
+    fn a_notification_is_given_up_after_seven_days() {
+        for deadline in [None, Some(BEGIN - 30 * DAY)] {
+            let stage = stage(0, deadline, &[1]);
+            let pending = |at: i64| {
+                stage.clock.0.store(at, Ordering::Relaxed);
+                stage.delivery.send_now().unwrap();
+                stage.delivery.repository.notifications().unwrap().len()
+            };
+            assert_eq!(pending(BEGIN), 1, "{deadline:?}");
+            assert_eq!(pending(BEGIN + 7 * DAY), 1, "{deadline:?}");
+            assert_eq!(pending(BEGIN + 7 * DAY + 1), 0, "{deadline:?}");
+        }
+    }
 }
