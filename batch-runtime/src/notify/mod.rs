@@ -58,7 +58,7 @@ pub enum NotificationEvent {
 }
 
 impl NotificationEvent {
-    const ALL: [Self; 8] = [
+    pub(crate) const ALL: [Self; 8] = [
         Self::Completed,
         Self::Stopped,
         Self::Failed,

@@ -75,13 +75,18 @@ impl NotificationStore for MemoryRepository {
 }
 
 impl MemoryRepository {
-    /// Queues the notifications of the end of an execution. A complete instance is no longer overdue.
+    /// Queues the notifications of the end of an execution. An instance that is complete before its deadline is not overdue.
     pub(super) fn notify_of_end(&self, tables: &mut Tables, execution: &JobExecution, status: BatchStatus) {
         if self.notifications.are_none() {
             return;
         }
         if status == BatchStatus::Completed {
-            forget_deadline(tables, execution.instance_id);
+            // One that is due stays, because the instance is complete too late. If that is wrong by a moment, its sender notices.
+            let now = self.now();
+            let is_early = |one: &QueuedNotification| one.attempts == 0 && one.due > now;
+            let waits =
+                |one: &QueuedNotification| is_deadline_of(one, execution.instance_id) && is_early(one);
+            tables.notifications.retain(|one| !waits(one));
         }
         if let Some(event) = event_of_end(status) {
             self.notify(tables, event, execution, &NotificationDetail::default());
@@ -120,7 +125,9 @@ impl MemoryRepository {
                 ..NotificationDetail::default()
             };
             // Instead of that of an earlier execution.
-            forget_deadline(tables, execution.instance_id);
+            tables
+                .notifications
+                .retain(|one| !is_deadline_of(one, execution.instance_id));
             self.notify(tables, NotificationEvent::Overdue, execution, &detail);
         }
     }
@@ -157,10 +164,8 @@ impl MemoryRepository {
     }
 }
 
-fn forget_deadline(tables: &mut Tables, instance: JobInstanceId) {
-    let waits =
-        |one: &QueuedNotification| one.event == NotificationEvent::Overdue && one.instance == instance;
-    tables.notifications.retain(|one| !waits(one));
+fn is_deadline_of(one: &QueuedNotification, instance: JobInstanceId) -> bool {
+    one.event == NotificationEvent::Overdue && one.instance == instance
 }
 
 fn later(now: Timestamp, wait: Duration) -> Timestamp {

@@ -81,7 +81,9 @@ impl OperatorStore for MemoryRepository {
             return Ok(Some(AbandonOutcome::Running { owner }));
         }
         let now = self.now();
-        tables.close_open_executions(instance, now, None);
+        let mut closed = tables.close_open_executions(instance, now, None);
+        closed.retain(|closed| *closed != id);
+        self.notify_of_closed(&mut tables, &closed);
         let is_complete = |one: &Execution| one.row.status == BatchStatus::Completed;
         let outcome = rules::abandoned(status, tables.executions_of(instance).any(is_complete));
         if outcome == AbandonOutcome::Abandoned

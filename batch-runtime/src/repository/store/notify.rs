@@ -12,7 +12,7 @@ pub(crate) trait NotificationStore: Send + Sync {
     fn queue_notifications(&self, new: &[NewNotification]) -> Result<(), RepositoryError>;
 
     /// Takes the notification of a target that has been due longest, and makes it due again after `attempt`. A crash afterwards leaves it
-    /// due after that time.
+    /// due after that time. Events that only a newer version knows are left to it.
     fn take_notification(&self, target: &str, attempt: Duration)
     -> Result<NextNotification, RepositoryError>;
 
@@ -25,6 +25,6 @@ pub(crate) trait NotificationStore: Send + Sync {
     /// Makes the notifications of a target due that could not be delivered.
     fn hasten_notifications(&self, target: &str) -> Result<(), RepositoryError>;
 
-    /// Returns all notifications, in the order in which they are due.
+    /// Returns all notifications of known events, in the order in which they are due.
     fn notifications(&self) -> Result<Vec<QueuedNotification>, RepositoryError>;
 }

@@ -4,11 +4,19 @@ use std::sync::Barrier;
 use std::time::Duration;
 
 use super::super::fixture::Place;
-use super::tests::open;
+use super::tests::{execute, open};
 use super::*;
+use crate::clock::Timestamp;
+use crate::deadline::Deadline;
+use crate::execution::JobExecution;
 use crate::ids::{JobExecutionId, JobInstanceId};
-use crate::notify::{NotificationDetail, NotificationEvent};
-use crate::repository::{NewNotification, NextNotification, NotificationStore};
+use crate::notify::{NotificationDetail, NotificationEvent, NotificationRules, NotificationTarget};
+use crate::parameters::JobParameters;
+use crate::repository::{
+    Claim, ClaimRequest, Concurrency, Ending, JobStore, NewNotification, NextNotification, NotificationStore,
+    OperatorStore, Target,
+};
+use crate::status::BatchStatus;
 
 const LONG: Duration = Duration::from_secs(3_600);
 
@@ -87,6 +95,113 @@ fn a_deadline_is_due_at_its_time() {
     repository.queue_notifications(&new).unwrap();
     assert_eq!(take(&repository), Some(2));
     assert_eq!(take(&repository), None);
+}
+
+/// A newer version may have written the rows.
+///
+/// Spec: NOTIFY-04
+#[test]
+fn a_notification_that_cannot_be_read_blocks_no_other() {
+    let place = Place::new();
+    let repository = open(&place, LONG);
+    let detail = NotificationDetail::default();
+    let all = [1, 2, 3].map(|execution| new("ops", execution, &detail));
+    repository.queue_notifications(&all).unwrap();
+    execute(
+        &repository,
+        "UPDATE BATCH_NOTIFICATION SET EVENT = 'postponed', DUE_AT = 0 WHERE JOB_EXECUTION_ID = 1;
+         UPDATE BATCH_NOTIFICATION SET DETAIL = 'step', DUE_AT = 1 WHERE JOB_EXECUTION_ID = 2;",
+    );
+    let damaged = repository.take_notification("ops", LONG).unwrap();
+    let NextNotification::Due(damaged) = damaged else {
+        panic!("it is due");
+    };
+    let message = damaged.detail.message.unwrap();
+    assert_eq!(damaged.execution.0, 2);
+    assert!(
+        message.starts_with("the detail of the notification cannot be read: "),
+        "{message}"
+    );
+    assert_eq!((take(&repository), take(&repository)), (Some(3), None));
+    assert_eq!(repository.notifications().unwrap().len(), 2);
+}
+
+/// Returns a repository whose target `ops` has this event.
+fn notifying(place: &Place, event: NotificationEvent) -> Repository {
+    struct Nowhere;
+    impl crate::notify::NotificationChannel for Nowhere {
+        fn send(
+            &self,
+            _: &crate::notify::Notification,
+        ) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
+            Ok(())
+        }
+    }
+    let mut repository = open(place, LONG);
+    repository.notifications = NotificationRules::new(&[NotificationTarget::new("ops", Nowhere).on([event])]);
+    repository
+}
+
+fn claim_by(repository: &Repository, deadline: Timestamp) -> Claim {
+    let claim = repository.claim(&ClaimRequest {
+        launch: None,
+        traceparent: None,
+        job_name: "job",
+        target: Target::Identified("key".into()),
+        parameters: JobParameters::new(),
+        restartable: true,
+        concurrency: Concurrency::Any,
+        deadline: Some(Deadline::At(deadline)),
+        location: "job.xml",
+        crash_limit: Some(0),
+    });
+    claim.unwrap()
+}
+
+fn end(repository: &Repository, claim: Claim, status: BatchStatus) -> JobExecution {
+    let Claim {
+        lease, mut execution, ..
+    } = claim;
+    let ending = Ending::of(status, String::new());
+    assert!(repository.end_job(&lease, &mut execution, &ending).unwrap());
+    execution
+}
+
+/// Nothing may have been able to send it before.
+///
+/// Spec: NOTIFY-02, NOTIFY-07
+#[test]
+fn the_end_of_an_instance_removes_only_a_deadline_that_has_not_come() {
+    let pending = |deadline: Timestamp, is_tried: bool| {
+        let place = Place::new();
+        let repository = notifying(&place, NotificationEvent::Overdue);
+        let claim = claim_by(&repository, deadline);
+        if is_tried {
+            assert_eq!(take(&repository), Some(claim.execution.id.0));
+        }
+        end(&repository, claim, BatchStatus::Completed);
+        repository.notifications().unwrap().len()
+    };
+    assert_eq!(pending(Timestamp(i64::MAX / 2), false), 0);
+    assert_eq!(pending(Timestamp(1_000), false), 1);
+    // It is to be repeated later.
+    assert_eq!(pending(Timestamp(1_000), true), 1);
+}
+
+/// The execution that is abandoned is not the dead one.
+///
+/// Spec: NOTIFY-02
+#[test]
+fn what_an_abandoned_instance_closes_has_failed() {
+    let place = Place::new();
+    let repository = notifying(&place, NotificationEvent::Failed);
+    let never = Timestamp(i64::MAX / 2);
+    let failed = end(&repository, claim_by(&repository, never), BatchStatus::Failed);
+    assert_eq!(take(&repository), Some(failed.id.0));
+    let dead = claim_by(&repository, never);
+    repository.release_lease(&dead.lease).unwrap();
+    repository.abandon(failed.id).unwrap();
+    assert_eq!(take(&repository), Some(dead.execution.id.0));
 }
 
 /// Spec: NOTIFY-04

@@ -12,9 +12,10 @@ use super::{Connection, Db, Repository, Work, corrupt};
 use crate::clock::Timestamp;
 use crate::execution::JobExecution;
 use crate::ids::{JobExecutionId, JobInstanceId};
-use crate::notify::{NotificationDetail, NotificationEvent, event_of_end};
+use crate::notify::{NotificationDetail, NotificationEvent, UnknownEvent, event_of_end};
 use crate::repository::diesel::backend::Backend;
 use crate::repository::diesel::db_timestamp::DbTimestamp;
+use crate::repository::diesel::one_of::one_of;
 use crate::repository::diesel::session::RunQueryDsl;
 use crate::repository::diesel::transaction_error::TransactionError;
 use crate::repository::diesel::update::update;
@@ -74,6 +75,8 @@ impl NotificationStore for Repository {
             let now: i64 = diesel::select(Db::now()).get_result(connection)?;
             let query = notifications!()
                 .filter(notification::target.eq(target))
+                // Others are those of a newer version, which sends them.
+                .filter(one_of(notification::event, known_events()))
                 .order((notification::due_at.asc(), notification::notification_id.asc()));
             let row: Option<Row> = query.first(connection).optional()?;
             let Some(row) = row else {
@@ -152,8 +155,9 @@ impl NotificationStore for Repository {
 
     fn notifications(&self) -> Result<Vec<QueuedNotification>, RepositoryError> {
         self.pool.read("list notifications", |connection| {
-            let query =
-                notifications!().order((notification::due_at.asc(), notification::notification_id.asc()));
+            let query = notifications!()
+                .filter(one_of(notification::event, known_events()))
+                .order((notification::due_at.asc(), notification::notification_id.asc()));
             let rows: Vec<Row> = query.load(connection)?;
             rows.into_iter().map(queued).collect()
         })
@@ -161,7 +165,7 @@ impl NotificationStore for Repository {
 }
 
 impl Repository {
-    /// Queues the notifications of the end of an execution. A complete instance is no longer overdue.
+    /// Queues the notifications of the end of an execution. An instance that is complete before its deadline is not overdue.
     pub(super) fn notify_of_end(
         &self,
         connection: &mut Connection,
@@ -172,7 +176,12 @@ impl Repository {
             return Ok(());
         }
         if status == BatchStatus::Completed {
-            self.forget_deadline(connection, execution.instance_id.0)?;
+            // One that is due stays, because the instance is complete too late. If that is wrong by a moment, its sender notices.
+            let now: i64 = diesel::select(Db::now()).get_result(connection)?;
+            let early = deadlines_of(execution.instance_id)
+                .filter(notification::attempts.eq(0))
+                .filter(notification::due_at.gt(now));
+            diesel::delete(early).execute(connection)?;
         }
         match event_of_end(status) {
             Some(event) => self.notify(connection, event, execution, &NotificationDetail::default()),
@@ -232,7 +241,7 @@ impl Repository {
             ..NotificationDetail::default()
         };
         // Instead of that of an earlier execution.
-        self.forget_deadline(connection, execution.instance_id.0)?;
+        diesel::delete(deadlines_of(execution.instance_id)).execute(connection)?;
         self.notify(connection, NotificationEvent::Overdue, execution, &detail)
     }
 
@@ -248,14 +257,16 @@ impl Repository {
         let new: Vec<_> = self.notifications.targets(event, job).map(new).collect();
         insert(connection, &new)
     }
+}
 
-    fn forget_deadline(&self, connection: &mut Connection, instance: i64) -> QueryResult<()> {
-        let waiting = notification::table
-            .filter(notification::job_instance_id.eq(instance))
-            .filter(notification::event.eq(NotificationEvent::Overdue.as_str()));
-        diesel::delete(waiting).execute(connection)?;
-        Ok(())
-    }
+/// Selects the notifications of the deadline of an instance.
+#[diesel::dsl::auto_type(no_type_alias)]
+fn deadlines_of(instance: JobInstanceId) -> _ {
+    let instance: i64 = instance.0;
+    let event: &'static str = NotificationEvent::Overdue.as_str();
+    notification::table
+        .filter(notification::job_instance_id.eq(instance))
+        .filter(notification::event.eq(event))
 }
 
 fn insert(connection: &mut Connection, new: &[NewNotification]) -> Work<()> {
@@ -284,18 +295,24 @@ fn insert(connection: &mut Connection, new: &[NewNotification]) -> Work<()> {
     Ok(())
 }
 
+fn known_events() -> impl Iterator<Item = &'static str> {
+    NotificationEvent::ALL.into_iter().map(NotificationEvent::as_str)
+}
+
 fn later(now: i64, wait: Duration) -> i64 {
     now.saturating_add(i64::try_from(wait.as_millis()).unwrap_or(i64::MAX))
 }
 
 fn queued(row: Row) -> Work<QueuedNotification> {
     let ((id, target, event, job, instance, execution), (detail, created, due, attempts, last_error)) = row;
-    let place = || format!("notification {id}");
+    let unknown = |error: UnknownEvent| corrupt(format!("notification {id}"), error);
     Ok(QueuedNotification {
-        event: event
-            .parse()
-            .map_err(|error: crate::notify::UnknownEvent| corrupt(place(), error))?,
-        detail: serde_json::from_str(&detail).map_err(|error| corrupt(place(), error))?,
+        event: event.parse().map_err(unknown)?,
+        // It is sent all the same: an error would keep the target from all others.
+        detail: serde_json::from_str(&detail).unwrap_or_else(|error| NotificationDetail {
+            message: Some(format!("the detail of the notification cannot be read: {error}")),
+            ..NotificationDetail::default()
+        }),
         target,
         job,
         instance: JobInstanceId(instance),

@@ -120,7 +120,11 @@ impl OperatorStore for Repository {
             if let Some(ClaimError::Running { owner, .. }) = running {
                 return Ok(Some(AbandonOutcome::Running { owner }));
             }
-            self.close_open_executions::<RepositoryError>(connection, instance, lease.as_ref(), None)?;
+            let mut closed =
+                self.close_open_executions::<RepositoryError>(connection, instance, lease.as_ref(), None)?;
+            // That of `id` is the end which the operator gives it.
+            closed.retain(|closed| *closed != id);
+            self.notify_of_closed::<RepositoryError>(connection, &closed)?;
             if let Some(row) = lease.as_ref().filter(|row| !row.is_free()) {
                 Self::void_lease(connection, instance, row, None)?;
             }
