@@ -174,6 +174,8 @@ impl Delivery {
                         return Ok(Some(Duration::ZERO));
                     }
                 }
+                // Another process has taken it.
+                NextNotification::In(Duration::ZERO) => {}
                 NextNotification::In(wait) => return Ok(Some(wait)),
                 NextNotification::None => return Ok(None),
             }
@@ -298,7 +300,9 @@ mod tests {
     use super::*;
     use crate::clock::Timestamp;
     use crate::notify::{NotificationChannel, NotificationDetail};
-    use crate::repository::{NewNotification, RepositoryConfig, open};
+    use crate::repository::{
+        Claim, ClaimRequest, Concurrency, Ending, NewNotification, RepositoryConfig, Target, open,
+    };
 
     /// A day of 2026.
     const BEGIN: i64 = 1_780_000_000_000;
@@ -385,6 +389,54 @@ mod tests {
         stage.delivery.send_now().unwrap();
         let attempts = stage.attempts.lock().unwrap().clone();
         assert_eq!(attempts, [1, 2, 3, 1]);
+    }
+
+    /// Spec: NOTIFY-04
+    #[test]
+    fn pauses_grow() {
+        for (attempts, longest) in [(0, 1), (1, 2), (8, 256), (9, 300), (u32::MAX, 300)] {
+            let (pause, longest) = (pause_after(attempts), Duration::from_secs(longest));
+            assert!(
+                longest / 2 <= pause && pause <= longest,
+                "{pause:?} after {attempts}"
+            );
+        }
+    }
+
+    /// Spec: NOTIFY-07
+    #[test]
+    fn an_instance_that_was_complete_at_its_deadline_is_not_overdue() {
+        for (late, expected) in [(0, 0), (1, 1)] {
+            let stage = stage(0, None, &[]);
+            let repository = &stage.delivery.repository;
+            let claim = repository.claim(&ClaimRequest {
+                job_name: "job",
+                target: Target::New,
+                parameters: JobParameters::new(),
+                restartable: true,
+                location: "job.xml",
+                crash_limit: None,
+                launch: None,
+                traceparent: None,
+                concurrency: Concurrency::Any,
+                deadline: None,
+            });
+            let Claim {
+                lease, mut execution, ..
+            } = claim.unwrap();
+            let detail = NotificationDetail {
+                deadline: Some(Timestamp(BEGIN)),
+                ..NotificationDetail::default()
+            };
+            let (instance, event) = (execution.instance_id, NotificationEvent::Overdue);
+            let overdue = NewNotification::now("ops", event, "job", instance, execution.id, &detail);
+            repository.queue_notifications(&[overdue]).unwrap();
+            stage.clock.0.store(BEGIN + late, Ordering::Relaxed);
+            let ending = Ending::of(BatchStatus::Completed, String::new());
+            repository.end_job(&lease, &mut execution, &ending).unwrap();
+            stage.delivery.send_now().unwrap();
+            assert_eq!(stage.attempts.lock().unwrap().len(), expected, "{late} ms late");
+        }
     }
 
     /// Not earlier, although its deadline was long before.

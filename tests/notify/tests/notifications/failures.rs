@@ -1,6 +1,6 @@
 //! Servers that fail, hang or die: the job does not notice, and each notification arrives in the end.
 
-use crate::program::{Notified, TASK};
+use crate::program::{Notified, TASK, terminate};
 use crate::receiver::{ACCEPTS, Manner};
 
 const ON: &str = r#"on = ["completed"]"#;
@@ -57,6 +57,23 @@ fn the_next_process_delivers_what_one_has_left() {
     assert_eq!(delivered[before].execution(), 1);
     child.kill().unwrap();
     child.wait().unwrap();
+}
+
+/// Before it has work.
+///
+/// Spec: NOTIFY-04
+#[test]
+fn a_worker_delivers_what_others_have_left() {
+    let notified = Notified::new(TASK, ON, Manner::Dies);
+    notified.run(0, &["launch", "job", "then=complete"]);
+    notified.receiver.set(ACCEPTS);
+    let before = notified.receiver.received().len();
+    let mut worker = notified.command(&["worker"]).spawn().unwrap();
+    let delivered = notified.receiver.wait_for(before + 1);
+    assert_eq!(delivered[before].execution(), 1);
+    terminate(&worker);
+    worker.wait().unwrap();
+    assert!(notified.pending().is_empty());
 }
 
 /// The end of the process waits for the response, but not as long as the request does.

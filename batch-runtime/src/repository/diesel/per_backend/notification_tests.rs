@@ -3,7 +3,7 @@
 use std::sync::Barrier;
 use std::time::Duration;
 
-use super::super::fixture::Place;
+use super::super::fixture::{Place, end_of_refusal, refusal};
 use super::tests::{execute, open};
 use super::*;
 use crate::clock::Timestamp;
@@ -13,8 +13,8 @@ use crate::ids::{JobExecutionId, JobInstanceId};
 use crate::notify::{NotificationDetail, NotificationEvent, NotificationRules, NotificationTarget};
 use crate::parameters::JobParameters;
 use crate::repository::{
-    Claim, ClaimRequest, Concurrency, Ending, JobStore, NewNotification, NextNotification, NotificationStore,
-    OperatorStore, Target,
+    Claim, ClaimError, ClaimRequest, Concurrency, Ending, JobStore, NewNotification, NextNotification,
+    NotificationStore, OperatorStore, Target,
 };
 use crate::status::BatchStatus;
 
@@ -143,7 +143,11 @@ fn notifying(place: &Place, event: NotificationEvent) -> Repository {
 }
 
 fn claim_by(repository: &Repository, deadline: Timestamp) -> Claim {
-    let claim = repository.claim(&ClaimRequest {
+    repository.claim(&request(deadline)).unwrap()
+}
+
+fn request(deadline: Timestamp) -> ClaimRequest<'static> {
+    ClaimRequest {
         launch: None,
         traceparent: None,
         job_name: "job",
@@ -154,8 +158,7 @@ fn claim_by(repository: &Repository, deadline: Timestamp) -> Claim {
         deadline: Some(Deadline::At(deadline)),
         location: "job.xml",
         crash_limit: Some(0),
-    });
-    claim.unwrap()
+    }
 }
 
 fn end(repository: &Repository, claim: Claim, status: BatchStatus) -> JobExecution {
@@ -186,6 +189,49 @@ fn the_end_of_an_instance_removes_only_a_deadline_that_has_not_come() {
     assert_eq!(pending(Timestamp(1_000), false), 1);
     // It is to be repeated later.
     assert_eq!(pending(Timestamp(1_000), true), 1);
+}
+
+/// One cannot be recorded without the other.
+///
+/// Spec: NOTIFY-02
+#[test]
+fn an_end_is_rolled_back_with_its_notification() {
+    let place = Place::new();
+    let repository = notifying(&place, NotificationEvent::Completed);
+    let Claim {
+        lease, mut execution, ..
+    } = claim_by(&repository, Timestamp(i64::MAX / 2));
+    let ending = Ending::of(BatchStatus::Completed, String::new());
+    execute(&repository, &refusal("INSERT", "BATCH_NOTIFICATION"));
+    repository.end_job(&lease, &mut execution, &ending).unwrap_err();
+    execute(&repository, &end_of_refusal("BATCH_NOTIFICATION"));
+    let recorded = repository.job_execution(execution.id).unwrap().unwrap();
+    assert_eq!(recorded.status, BatchStatus::Starting);
+    repository.end_job(&lease, &mut execution, &ending).unwrap();
+    assert_eq!(take(&repository), Some(execution.id.0));
+}
+
+/// Another instance of the job waits for it.
+///
+/// Spec: NOTIFY-02
+#[test]
+fn a_dead_execution_that_had_the_turn_has_failed() {
+    let place = Place::new();
+    let repository = notifying(&place, NotificationEvent::Failed);
+    let claim_of = |key: &str| {
+        repository.claim(&ClaimRequest {
+            target: Target::Identified(key.into()),
+            concurrency: Concurrency::One,
+            ..request(Timestamp(i64::MAX / 2))
+        })
+    };
+    let dead = claim_of("one").unwrap();
+    repository.release_lease(&dead.lease).unwrap();
+    let Err(ClaimError::NotItsTurn { execution }) = claim_of("other") else {
+        panic!("the dead one has the turn");
+    };
+    repository.pass_turn(execution).unwrap();
+    assert_eq!(take(&repository), Some(dead.execution.id.0));
 }
 
 /// The execution that is abandoned is not the dead one.
