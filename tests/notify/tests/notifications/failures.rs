@@ -1,5 +1,7 @@
 //! Servers that fail, hang or die: the job does not notice, and each notification arrives in the end.
 
+use std::process::Stdio;
+
 use crate::program::{Notified, TASK, terminate};
 use crate::receiver::{ACCEPTS, Manner};
 
@@ -68,7 +70,13 @@ fn a_worker_delivers_what_others_have_left() {
     notified.run(0, &["launch", "job", "then=complete"]);
     notified.receiver.set(ACCEPTS);
     let before = notified.receiver.received().len();
-    let mut worker = notified.command(&["worker"]).spawn().unwrap();
+    let mut worker = notified.command(&["worker"]);
+    // If the test fails, it must not keep the output of the test open.
+    let mut worker = worker
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
     let delivered = notified.receiver.wait_for(before + 1);
     assert_eq!(delivered[before].execution(), 1);
     terminate(&worker);
