@@ -79,9 +79,12 @@ pub(crate) fn check_targets(targets: &[NotificationTarget]) -> std::result::Resu
     for (index, target) in targets.iter().enumerate() {
         let name = target.name();
         let shown = name.escape_debug();
-        if name.trim().is_empty() || name.chars().count() > MAX {
+        if !(1..=MAX).contains(&name.chars().count())
+            || name.trim() != name
+            || name.contains(char::is_control)
+        {
             return Err(format!(
-                "the name `{shown}` of a notification target does not have 1 to {MAX} characters"
+                "invalid name `{shown}` of a notification target: expected 1 to {MAX} characters without control characters and outer spaces"
             ));
         }
         if targets[..index].iter().any(|other| other.name() == name) {
@@ -91,4 +94,39 @@ pub(crate) fn check_targets(targets: &[NotificationTarget]) -> std::result::Resu
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::error::Error;
+
+    use super::*;
+    use crate::notify::{Notification, NotificationChannel};
+
+    struct Nobody;
+
+    impl NotificationChannel for Nobody {
+        fn send(&self, _: &Notification) -> std::result::Result<(), Box<dyn Error + Send + Sync>> {
+            Ok(())
+        }
+    }
+
+    /// Spec: NOTIFY-06
+    #[test]
+    fn names_of_targets_are_checked() {
+        let check = |names: &[&str]| {
+            let targets = names.iter().map(|name| NotificationTarget::new(*name, Nobody));
+            check_targets(&targets.collect::<Vec<_>>())
+        };
+        assert_eq!(check(&["ops", "on call", "öps"]), Ok(()));
+        for name in ["", " ops", "ops ", "o\0ps", "o\nps", &"o".repeat(101)] {
+            let error = check(&["ops", name]).unwrap_err();
+            assert!(error.starts_with("invalid name `"), "{error}");
+        }
+        let twice = check(&["ops", "ops"]).unwrap_err();
+        assert!(
+            twice.starts_with("there are two notification targets with the name `ops`"),
+            "{twice}"
+        );
+    }
 }
