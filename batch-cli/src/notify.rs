@@ -1,15 +1,32 @@
-//! The notification targets of `batch.toml`: feature `notify`. Without it they are rejected.
+//! The notification targets of `batch.toml`. Processes that run jobs deliver, with the feature `notify`; all others only store notifications.
 
 use batch_runtime::BatchRuntimeBuilder;
 #[cfg(feature = "notify")]
-use batch_runtime::notify::{NotificationChannel, NotificationTarget};
+use batch_runtime::notify::NotificationChannel;
+use batch_runtime::notify::NotificationTarget;
 #[cfg(feature = "notify")]
 use batch_runtime::parameters::SecretReference;
 
 use crate::error::CliError;
 use crate::settings::TargetSettings;
 
-/// Adds the targets to a runtime.
+/// Adds the targets to a runtime that only stores notifications. It needs no keys and no secrets.
+pub(crate) fn queue(runtime: BatchRuntimeBuilder, targets: &[TargetSettings]) -> BatchRuntimeBuilder {
+    targets.iter().fold(runtime, |runtime, settings| {
+        runtime.notify(configured(NotificationTarget::queued(&settings.name), settings))
+    })
+}
+
+/// Sets the events and jobs of a target.
+fn configured(target: NotificationTarget, settings: &TargetSettings) -> NotificationTarget {
+    let target = target.on(settings.events.iter().copied()).jobs(&settings.jobs);
+    match settings.skipped_more_than {
+        Some(items) => target.skipped_more_than(items),
+        None => target,
+    }
+}
+
+/// Adds the targets to a runtime that delivers.
 ///
 /// # Errors
 /// Everything that is wrong with them: URLs, keys, secrets that cannot be read.
@@ -65,13 +82,7 @@ fn target(settings: &TargetSettings) -> Result<NotificationTarget, String> {
 
 #[cfg(feature = "notify")]
 fn through(channel: impl NotificationChannel + 'static, settings: &TargetSettings) -> NotificationTarget {
-    let target = NotificationTarget::new(&settings.name, channel)
-        .on(settings.events.iter().copied())
-        .jobs(&settings.jobs);
-    match settings.skipped_more_than {
-        Some(items) => target.skipped_more_than(items),
-        None => target,
-    }
+    configured(NotificationTarget::new(&settings.name, channel), settings)
 }
 
 /// Returns the URL that a text is, or refers to.

@@ -1,6 +1,6 @@
 //! The state that every command works with: the settings, and a runtime configured by them.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 
 use std::process::ExitCode;
 
@@ -39,6 +39,8 @@ pub(crate) struct Session {
     telemetry: Telemetry,
     /// The same, once it is connected to the server that carries partitions, or has the notification targets.
     prepared: RefCell<Option<BatchRuntimeBuilder>>,
+    /// True if it delivers notifications; otherwise it only stores them.
+    delivers: Cell<bool>,
     arguments: fn() -> clap::Command,
 }
 
@@ -82,6 +84,7 @@ impl Session {
             runtime,
             telemetry,
             prepared: RefCell::default(),
+            delivers: Cell::new(false),
             arguments,
         }
     }
@@ -108,7 +111,11 @@ impl Session {
 
     /// As `create`, and returns the runtime.
     pub(crate) fn build(&self) -> Result<BatchRuntime, CliError> {
-        let runtime = self.runtime().build()?;
+        let runtime = match self.delivers.get() {
+            true => self.runtime(),
+            false => notify::queue(self.runtime(), &self.settings.targets),
+        };
+        let runtime = runtime.build()?;
         exit_guard::record_by(&runtime.job_operator());
         Ok(runtime)
     }
@@ -158,17 +165,18 @@ impl Session {
         Ok(())
     }
 
-    /// Adds the notification targets of the settings.
-    pub(crate) fn add_notifications(&self) -> Result<(), CliError> {
+    /// Delivers notifications to the targets of the settings.
+    pub(crate) fn deliver_notifications(&self) -> Result<(), CliError> {
         let runtime = notify::add(self.runtime(), &self.settings.targets)?;
         *self.prepared.borrow_mut() = Some(runtime);
+        self.delivers.set(true);
         Ok(())
     }
 
     /// As `listen`, with the health of the process.
     pub(crate) fn listen_as(&self, health: &Health) -> Result<Shutdown, CliError> {
         self.connect_dispatch()?;
-        self.add_notifications()?;
+        self.deliver_notifications()?;
         metrics::serve(self.settings.metrics_port, health, &self.telemetry)?;
         exit_guard::arm();
         Ok(Shutdown::listen(self.settings.shutdown_timeout))

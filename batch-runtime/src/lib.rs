@@ -140,6 +140,7 @@ extern crate self as batch_runtime;
 
 mod activity;
 mod artifact;
+mod back_off;
 mod check_jobs;
 mod checkpoint;
 mod clock;

@@ -21,7 +21,7 @@ use crate::dispatch::{
 use crate::job_path::JobPath;
 use crate::keeper::keep;
 use crate::loader::{ArtifactSources, Artifacts};
-use crate::notify::{NotificationRules, NotificationTarget, Senders, Watch};
+use crate::notify::{NotificationObserver, NotificationRules, NotificationTarget, Senders};
 use crate::observer::{JobObserver, Observers};
 use crate::operator::{
     CheckReport, ClaimPartitionError, Definitions, JobOperator, Limits, PartitionRun, Shared, check_targets,
@@ -404,8 +404,8 @@ impl BatchRuntimeBuilder {
             .transports
             .insert(REPOSITORY.into(), Arc::new(of_repository));
         let notifications = Arc::new(Senders::new(self.notifications, &repository, &self.clock));
-        let watch = Watch::of(rules, &repository, &notifications);
-        let observers = self.observers.into_iter().chain(watch);
+        let observer = NotificationObserver::of(rules, &repository, &notifications);
+        let observers = self.observers.into_iter().chain(observer);
         let observers = Observers::start(self.clock, observers).map_err(BuildError::Observer)?;
         let (keeper, ended) = bounded(0);
         let shared = Arc::new(Shared::new(

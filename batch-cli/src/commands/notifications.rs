@@ -1,5 +1,6 @@
 //! `notifications`: lists what is not delivered yet, sends it, tests targets.
 
+use std::collections::BTreeSet;
 use std::process::ExitCode;
 
 use batch_runtime::notify::PendingNotification;
@@ -30,17 +31,26 @@ pub(crate) struct Notifications {
 impl Notifications {
     pub(crate) fn run(self, session: &Session) -> Outcome {
         if let Some(target) = self.test {
-            session.add_notifications()?;
+            session.deliver_notifications()?;
             return test(&session.open_or_empty()?, target);
         }
         if self.send {
-            session.add_notifications()?;
+            session.deliver_notifications()?;
         }
         let operator = session.open()?;
         if self.send {
             operator.send_notifications()?;
         }
         let pending = operator.pending_notifications()?;
+        if self.send {
+            let targets = operator.notification_targets();
+            let others: BTreeSet<&str> = pending.iter().map(|one| one.target.as_str()).collect();
+            for other in others.iter().filter(|other| !targets.contains(other)) {
+                errln!(
+                    "note: this program has no target `{other}`; add it to `[notify]` in batch.toml, or purge the job instances"
+                );
+            }
+        }
         if self.json {
             json::print(&pending.iter().map(to_json).collect());
             return Ok(ExitCode::SUCCESS);

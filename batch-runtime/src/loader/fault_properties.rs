@@ -10,7 +10,8 @@ use batch_xml::{Diagnostic, Span, Spanned};
 
 use super::bind::{Binder, Scope};
 use super::runtime_properties::RUNTIME_PROPERTY;
-use crate::engine::{BackOff, Bound, ClassLimits};
+use crate::back_off::BackOff;
+use crate::engine::{Bound, ClassLimits};
 use crate::role::Role;
 
 /// In milliseconds.

@@ -13,10 +13,10 @@
 //! Spec: NOTIFY-01 to NOTIFY-08
 
 mod cloud_event;
+mod observer;
 mod rules;
 mod sender;
 mod target;
-mod watch;
 
 use std::error::Error;
 use std::fmt;
@@ -31,9 +31,9 @@ use crate::parameters::JobParameters;
 
 pub use self::target::NotificationTarget;
 
+pub(crate) use self::observer::NotificationObserver;
 pub(crate) use self::rules::{NotificationRules, event_of_end};
 pub(crate) use self::sender::{Senders, new_id};
-pub(crate) use self::watch::Watch;
 
 /// What a notification is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

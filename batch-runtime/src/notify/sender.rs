@@ -1,6 +1,5 @@
 //! The threads that deliver notifications, one for each target.
 
-use std::any::Any;
 use std::collections::HashSet;
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;
@@ -11,7 +10,8 @@ use std::time::{Duration, Instant};
 
 use crossbeam::channel::{Receiver, RecvTimeoutError, Sender, TryRecvError, bounded, unbounded};
 
-use super::{Notification, NotificationEvent, NotificationTarget};
+use super::{Notification, NotificationChannel, NotificationEvent, NotificationTarget};
+use crate::back_off::BackOff;
 use crate::clock::Clock;
 use crate::ids::{JobExecutionId, JobInstanceId};
 use crate::outage::Outage;
@@ -23,8 +23,14 @@ use crate::status::BatchStatus;
 const LOOK: Duration = Duration::from_secs(15);
 /// The time for which a process keeps a notification to itself while it sends it.
 const ATTEMPT: Duration = Duration::from_secs(60);
-const FIRST_PAUSE: Duration = Duration::from_secs(1);
-const LONGEST_PAUSE: Duration = Duration::from_secs(300);
+/// The pauses after attempts that failed. Their jitter keeps processes apart whose attempts failed together.
+const PAUSES: BackOff = BackOff {
+    quick: 0,
+    initial: Duration::from_secs(1),
+    multiplier: 2.0,
+    max: Duration::from_secs(300),
+    jitter: 0.5,
+};
 /// The age at which a notification that cannot be delivered is given up.
 const GIVE_UP_MILLIS: u64 = 7 * 24 * 60 * 60 * 1_000;
 
@@ -48,15 +54,16 @@ impl Senders {
         repository: &Arc<dyn JobRepository>,
         clock: &Arc<dyn Clock>,
     ) -> Self {
-        let delivery = |target| {
-            Arc::new(Delivery {
-                target,
+        let delivery = |target: NotificationTarget| {
+            Some(Arc::new(Delivery {
+                target: target.name,
+                channel: target.channel?,
                 repository: Arc::clone(repository),
                 clock: Arc::clone(clock),
-            })
+            }))
         };
         Self {
-            deliveries: targets.into_iter().map(delivery).collect(),
+            deliveries: targets.into_iter().filter_map(delivery).collect(),
             threads: Mutex::default(),
             unanswered: Mutex::default(),
         }
@@ -121,28 +128,36 @@ fn flush(thread: &Sender<Message>) -> Option<Receiver<()>> {
 
 /// The delivery to one target.
 pub(crate) struct Delivery {
-    target: NotificationTarget,
+    target: String,
+    channel: Arc<dyn NotificationChannel>,
     repository: Arc<dyn JobRepository>,
     clock: Arc<dyn Clock>,
 }
 
 impl Delivery {
-    pub(crate) fn target(&self) -> &NotificationTarget {
+    /// Returns the name of the target.
+    pub(crate) fn target(&self) -> &str {
         &self.target
     }
 
     fn run(&self, messages: &Receiver<Message>) {
         let mut outage = Outage::default();
+        let mut waiting: Vec<Sender<()>> = Vec::new();
         loop {
             let wait = self.send_due_or_wait(&mut outage);
-            match messages.recv_timeout(wait) {
-                Ok(Message::Wake) | Err(RecvTimeoutError::Timeout) => {}
-                Ok(Message::Flush(answer)) => {
-                    self.send_due_or_wait(&mut outage);
-                    let _ = answer.send(());
-                }
-                Err(RecvTimeoutError::Disconnected) => return,
+            for answer in waiting.drain(..) {
+                let _ = answer.send(());
             }
+            let first = match messages.recv_timeout(wait) {
+                Err(RecvTimeoutError::Disconnected) => return,
+                first => first.ok(),
+            };
+            // Many that came while it was sending need one look.
+            let all = first.into_iter().chain(messages.try_iter());
+            waiting.extend(all.filter_map(|message| match message {
+                Message::Wake => None,
+                Message::Flush(answer) => Some(answer),
+            }));
         }
     }
 
@@ -165,7 +180,7 @@ impl Delivery {
     pub(crate) fn send_due(&self) -> Result<Option<Duration>, RepositoryError> {
         let mut sent = HashSet::new();
         loop {
-            match self.repository.take_notification(self.target.name(), ATTEMPT)? {
+            match self.repository.take_notification(&self.target, ATTEMPT)? {
                 NextNotification::Due(queued) => {
                     self.deliver(&queued)?;
                     // Attempts that fail slowly are due again before the last one has failed. All others have been sent by then, because
@@ -184,7 +199,7 @@ impl Delivery {
 
     /// Makes everything due that has failed before, and sends what is due.
     pub(crate) fn send_now(&self) -> Result<(), RepositoryError> {
-        self.repository.hasten_notifications(self.target.name())?;
+        self.repository.retry_notifications(&self.target)?;
         self.send_due().map(drop)
     }
 
@@ -197,7 +212,7 @@ impl Delivery {
         let Err(error) = notification.and_then(|notification| self.send(&notification)) else {
             return self.repository.forget_notification(&queued.id);
         };
-        let (target, id) = (self.target.name(), &queued.id);
+        let (target, id) = (&self.target, &queued.id);
         // A deadline may be long past when the job starts, or long after it.
         let since = queued
             .detail
@@ -213,7 +228,9 @@ impl Delivery {
             );
             return self.repository.forget_notification(id);
         }
-        let pause = pause_after(queued.attempts);
+        let pause = PAUSES
+            .pause(queued.attempts.saturating_add(1))
+            .unwrap_or_default();
         tracing::warn!(
             target_name = target,
             id,
@@ -249,11 +266,9 @@ impl Delivery {
     }
 
     fn send(&self, notification: &Notification) -> Result<(), String> {
-        let sent = catch_unwind(AssertUnwindSafe(|| self.target.channel.send(notification)));
-        match sent {
-            Ok(sent) => sent.map_err(|error| error.to_string()),
-            Err(panic) => Err(format!("the channel panicked: {}", text_of(&*panic))),
-        }
+        let sent = catch_unwind(AssertUnwindSafe(|| self.channel.send(notification)));
+        sent.unwrap_or_else(|_| Err("the channel panicked".into()))
+            .map_err(|error| error.to_string())
     }
 
     /// Sends a notification of no execution. It is not stored.
@@ -272,24 +287,10 @@ impl Delivery {
     }
 }
 
-/// Returns the pause after a failed attempt, of which there were `attempts` before.
-fn pause_after(attempts: u32) -> Duration {
-    let doubled = FIRST_PAUSE.saturating_mul(1_u32.checked_shl(attempts).unwrap_or(u32::MAX));
-    // From half of it to all of it, so that processes whose attempts failed together do not repeat them together.
-    let random = RandomState::new().hash_one(()) as f64 / u64::MAX as f64;
-    doubled.min(LONGEST_PAUSE).mul_f64(0.5 + random / 2.0)
-}
-
 /// Returns a random id.
 pub(crate) fn new_id() -> String {
     let [high, low] = [0, 1].map(|half| RandomState::new().hash_one(half));
     format!("{high:016x}{low:016x}")
-}
-
-fn text_of(panic: &(dyn Any + Send)) -> &str {
-    let text = panic.downcast_ref::<&str>().copied();
-    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str))
-        .unwrap_or("no message")
 }
 
 #[cfg(test)]
@@ -370,7 +371,8 @@ mod tests {
             attempts: Arc::clone(&attempts),
         };
         let delivery = Delivery {
-            target: NotificationTarget::new("ops", channel),
+            target: "ops".into(),
+            channel: Arc::new(channel),
             repository,
             clock: Arc::<TestClock>::clone(&clock),
         };
@@ -394,11 +396,12 @@ mod tests {
     /// Spec: NOTIFY-04
     #[test]
     fn pauses_grow() {
-        for (attempts, longest) in [(0, 1), (1, 2), (8, 256), (9, 300), (u32::MAX, 300)] {
-            let (pause, longest) = (pause_after(attempts), Duration::from_secs(longest));
+        for (attempts, longest) in [(1, 1), (2, 2), (9, 256), (10, 300), (u32::MAX, 300)] {
+            let pause = PAUSES.pause(attempts).unwrap();
+            let longest = Duration::from_secs(longest);
             assert!(
                 longest / 2 <= pause && pause <= longest,
-                "{pause:?} after {attempts}"
+                "{pause:?} after attempt {attempts}"
             );
         }
     }

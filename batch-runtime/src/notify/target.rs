@@ -10,7 +10,8 @@ use super::{NotificationChannel, NotificationEvent};
 #[derive(Clone)]
 pub struct NotificationTarget {
     pub(super) name: String,
-    pub(super) channel: Arc<dyn NotificationChannel>,
+    /// `None` if other processes deliver.
+    pub(super) channel: Option<Arc<dyn NotificationChannel>>,
     pub(super) events: BTreeSet<NotificationEvent>,
     pub(super) jobs: Vec<String>,
     pub(super) most_skips: Option<i64>,
@@ -31,8 +32,16 @@ impl NotificationTarget {
     /// earlier ones have left for a target of the same name.
     pub fn new(name: impl Into<String>, channel: impl NotificationChannel + 'static) -> Self {
         Self {
+            channel: Some(Arc::new(channel)),
+            ..Self::queued(name)
+        }
+    }
+
+    /// Creates a target whose notifications this process stores only, for processes that deliver them.
+    pub fn queued(name: impl Into<String>) -> Self {
+        Self {
             name: name.into(),
-            channel: Arc::new(channel),
+            channel: None,
             events: BTreeSet::new(),
             jobs: Vec::new(),
             most_skips: None,

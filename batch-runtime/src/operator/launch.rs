@@ -9,6 +9,7 @@ use batch_xml::Diagnostic;
 
 use super::definitions::{Wanted, rejecting};
 use super::{JobOperator, JobOperatorError, Result, Shared, StartError};
+use crate::deadline::Deadline;
 use crate::dispatch::{DEFAULT_QUEUE, LOCAL};
 use crate::engine::{BoundJob, Dispatch, JobRunner, Running};
 use crate::execution::JobExecution;
@@ -303,11 +304,10 @@ impl JobOperator {
             other => self.rejection(&job_name, other, reject),
         })?;
         self.note_takeover(&claim);
-        if let Some(deadline) = &prepared.job.deadline {
-            let (created, deadline) = (claim.execution.created, deadline.of(claim.execution.created));
-            if deadline <= created {
-                tracing::warn!(execution = %claim.execution.id, "the deadline of the job, {deadline}, is in the past: it is overdue");
-            }
+        if let Some(Deadline::At(deadline)) = &prepared.job.deadline
+            && *deadline <= claim.execution.created
+        {
+            tracing::warn!(execution = %claim.execution.id, "the deadline of the job, {deadline}, is in the past: it is overdue");
         }
         let trace = JobTrace {
             context: request.traceparent,

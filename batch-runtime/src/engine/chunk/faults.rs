@@ -4,10 +4,10 @@
 
 use std::collections::BTreeMap;
 
-use super::back_off::BackOff;
 use super::class_limits::{ClassLimit, ClassLimits, UsedLimits};
 use super::policy::Policy;
 use crate::artifact::{ExceptionFilter, FailedItem};
+use crate::back_off::BackOff;
 use crate::engine::call::Failure;
 use crate::error::BatchError;
 

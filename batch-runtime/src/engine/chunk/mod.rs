@@ -3,7 +3,6 @@
 //! Spec: Appendix B.2 of the catalogue
 
 mod ahead;
-mod back_off;
 mod class_limits;
 mod faults;
 mod interval;
@@ -29,7 +28,6 @@ use crate::observer::JobEventKind;
 use crate::repository::StepState;
 use crate::role::{CheckpointAlgorithm, ItemWriter};
 
-pub(crate) use self::back_off::BackOff;
 pub(crate) use self::class_limits::ClassLimits;
 pub(crate) use self::faults::FaultRules;
 pub(crate) use self::listeners::ChunkListeners;

@@ -9,12 +9,12 @@ use std::time::Duration;
 use super::super::call::{Failure, call};
 use super::super::threads::Worker;
 use super::ChunkRunner;
-use super::back_off::BackOff;
 use super::faults::{Budget, InputPlace, Skip};
 use super::interval::{Interval, Mode, RolledBack};
 use super::reading::may_skip;
 use crate::activity::Activity;
 use crate::artifact::FailedItem;
+use crate::back_off::BackOff;
 use crate::error::BatchError;
 use crate::observer::ItemPhase;
 

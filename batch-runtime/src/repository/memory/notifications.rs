@@ -57,7 +57,7 @@ impl NotificationStore for MemoryRepository {
         Ok(())
     }
 
-    fn hasten_notifications(&self, target: &str) -> Result<(), RepositoryError> {
+    fn retry_notifications(&self, target: &str) -> Result<(), RepositoryError> {
         let now = self.now();
         let mut tables = self.alone();
         let of_target = tables.notifications.iter_mut().filter(|one| one.target == target);
@@ -117,6 +117,10 @@ impl MemoryRepository {
             };
             self.notify(tables, NotificationEvent::TakenOver, execution, &detail);
         }
+        // That of an earlier execution.
+        tables
+            .notifications
+            .retain(|one| !is_deadline_of(one, execution.instance_id));
         if let Some(deadline) = &request.deadline {
             let first = tables.executions_of(execution.instance_id).next();
             let first = first.map_or(execution.created, |first| first.row.created);
@@ -124,10 +128,6 @@ impl MemoryRepository {
                 deadline: Some(deadline.of(first)),
                 ..NotificationDetail::default()
             };
-            // Instead of that of an earlier execution.
-            tables
-                .notifications
-                .retain(|one| !is_deadline_of(one, execution.instance_id));
             self.notify(tables, NotificationEvent::Overdue, execution, &detail);
         }
     }

@@ -1,7 +1,6 @@
 //! The repository in memory beside one on SQLite: random operations, and the same answers.
 
 use std::collections::BTreeSet;
-use std::error::Error;
 use std::fmt::Debug;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, RwLock};
@@ -15,9 +14,7 @@ use crate::clock::{Clock, Timestamp};
 use crate::deadline::Deadline;
 use crate::execution::{JobExecution, StepCounters, StepExecution};
 use crate::ids::{JobExecutionId, JobInstanceId, StepExecutionId};
-use crate::notify::{
-    Notification, NotificationChannel, NotificationEvent, NotificationRules, NotificationTarget,
-};
+use crate::notify::{NotificationEvent, NotificationRules, NotificationTarget};
 use crate::parameters::JobParameters;
 use crate::repository::{
     ArchivedInstance, ClaimError, ClaimRequest, Concurrency, DataChanges, DeathOutcome, ElementBefore,
@@ -126,24 +123,14 @@ const EVENTS: [NotificationEvent; 5] = [
     NotificationEvent::Overdue,
 ];
 
-struct Nobody;
-
-impl NotificationChannel for Nobody {
-    fn send(&self, _: &Notification) -> Result<(), Box<dyn Error + Send + Sync>> {
-        Ok(())
-    }
-}
-
 impl Side {
     fn new(url: &str, clock: &Arc<TestClock>) -> Self {
         let lease = Duration::from_secs(3_600);
         let config = RepositoryConfig {
             clock: Arc::<TestClock>::clone(clock),
             notifications: NotificationRules::new(&[
-                NotificationTarget::new("all", Nobody).on(EVENTS),
-                NotificationTarget::new("one job", Nobody)
-                    .on(EVENTS)
-                    .jobs([JOBS[0]]),
+                NotificationTarget::queued("all").on(EVENTS),
+                NotificationTarget::queued("one job").on(EVENTS).jobs([JOBS[0]]),
             ]),
             ..RepositoryConfig::with_lease(lease)
         };

@@ -23,7 +23,7 @@ pub(crate) trait NotificationStore: Send + Sync {
     fn postpone_notification(&self, id: &str, pause: Duration, error: &str) -> Result<(), RepositoryError>;
 
     /// Makes the notifications of a target due that could not be delivered.
-    fn hasten_notifications(&self, target: &str) -> Result<(), RepositoryError>;
+    fn retry_notifications(&self, target: &str) -> Result<(), RepositoryError>;
 
     /// Returns all notifications of known events, in the order in which they are due.
     fn notifications(&self) -> Result<Vec<QueuedNotification>, RepositoryError>;

@@ -82,6 +82,11 @@ fn what_waits_is_listed() {
     // It is listed too by a process without the target.
     notified.write("batch.toml", "");
     assert_eq!(notified.pending().len(), 1);
+    let (_, error) = notified.run(0, &["notifications", "--send"]);
+    assert!(
+        error.contains("note: this program has no target `script`"),
+        "{error}"
+    );
     let output = notified.command(&["notifications", "--test"]).output().unwrap();
     let (_, error) = ended(2, &output);
     assert!(

@@ -144,7 +144,32 @@ fn a_takeover_names_the_dead_execution() {
     );
 }
 
-/// Nobody continues it: it failed.
+/// The command stores the notification without the key of the target; another process delivers it.
+///
+/// Spec: NOTIFY-02, NOTIFY-08
+#[test]
+fn an_operator_that_closes_a_dead_execution_stores_its_notification() {
+    for (command, expected) in [
+        (&["recover", "--declare-dead", "1"][..], "failed"),
+        (&["stop", "1"], "stopped"),
+    ] {
+        let key = ("OPS_KEY", "a key that is long enough");
+        let notified = Notified::new(TASK, &format!("{ALL}\nkey = \"env:OPS_KEY\""), ACCEPTS);
+        let mut launch = notified.command(&["launch", "job", "then=wait"]);
+        launch.env(key.0, key.1);
+        let mut child = process::spawn_until(launch, "waiting");
+        child.kill().unwrap();
+        child.wait().unwrap();
+        notified.run(0, command);
+        let pending = notified.pending();
+        assert_eq!((pending.len(), &pending[0]["event"]), (1, &json!(expected)));
+        let mut send = notified.command(&["notifications", "--send"]);
+        assert!(send.env(key.0, key.1).output().unwrap().status.success());
+        assert_eq!(kinds(&notified.receiver.received()), [expected]);
+    }
+}
+
+/// No other execution continues it: it failed.
 ///
 /// Spec: NOTIFY-01, NOTIFY-02
 #[test]

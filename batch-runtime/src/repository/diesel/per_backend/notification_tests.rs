@@ -61,7 +61,7 @@ fn a_notification_waits_until_it_is_delivered() {
         (of_ops.id.as_str(), 0, &detail)
     );
     assert_eq!(take(&repository), None, "it is being sent");
-    repository.hasten_notifications("ops").unwrap();
+    repository.retry_notifications("ops").unwrap();
     assert_eq!(take(&repository), Some(1), "an operator sends it now");
     repository
         .postpone_notification(&of_ops.id, Duration::from_secs(60), "no route")
@@ -128,17 +128,12 @@ fn a_notification_that_cannot_be_read_blocks_no_other() {
 
 /// Returns a repository whose target `ops` has this event.
 fn notifying(place: &Place, event: NotificationEvent) -> Repository {
-    struct Nowhere;
-    impl crate::notify::NotificationChannel for Nowhere {
-        fn send(
-            &self,
-            _: &crate::notify::Notification,
-        ) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
-            Ok(())
-        }
-    }
+    with_target(place, "ops", event)
+}
+
+fn with_target(place: &Place, name: &str, event: NotificationEvent) -> Repository {
     let mut repository = open(place, LONG);
-    repository.notifications = NotificationRules::new(&[NotificationTarget::new("ops", Nowhere).on([event])]);
+    repository.notifications = NotificationRules::new(&[NotificationTarget::queued(name).on([event])]);
     repository
 }
 
@@ -189,6 +184,37 @@ fn the_end_of_an_instance_removes_only_a_deadline_that_has_not_come() {
     assert_eq!(pending(Timestamp(1_000), false), 1);
     // It is to be repeated later.
     assert_eq!(pending(Timestamp(1_000), true), 1);
+}
+
+/// Of its own target, a restart replaces the deadline, or removes it if the job has none any more.
+///
+/// Spec: NOTIFY-07
+#[test]
+fn a_restart_keeps_the_deadlines_of_other_targets() {
+    let place = Place::new();
+    // In the year 2096.
+    let far = |day: i64| Timestamp(4_000_000_000_000 + day);
+    let targets = |repository: &Repository| -> Vec<(String, Option<Timestamp>)> {
+        let all = repository.notifications().unwrap().into_iter();
+        all.map(|one| (one.target, one.detail.deadline)).collect()
+    };
+    let of_ops = notifying(&place, NotificationEvent::Overdue);
+    let claim = claim_by(&of_ops, far(1));
+    end(&of_ops, claim, BatchStatus::Failed);
+    let of_pager = with_target(&place, "pager", NotificationEvent::Overdue);
+    let claim = claim_by(&of_pager, far(2));
+    end(&of_pager, claim, BatchStatus::Failed);
+    let (ops, pager) = (
+        ("ops".to_owned(), Some(far(1))),
+        ("pager".to_owned(), Some(far(2))),
+    );
+    assert_eq!(targets(&of_ops), [ops.clone(), pager]);
+    let without = ClaimRequest {
+        deadline: None,
+        ..request(far(3))
+    };
+    of_pager.claim(&without).unwrap();
+    assert_eq!(targets(&of_ops), [ops]);
 }
 
 /// One cannot be recorded without the other.

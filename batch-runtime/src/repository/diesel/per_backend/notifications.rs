@@ -138,9 +138,9 @@ impl NotificationStore for Repository {
             })
     }
 
-    fn hasten_notifications(&self, target: &str) -> Result<(), RepositoryError> {
+    fn retry_notifications(&self, target: &str) -> Result<(), RepositoryError> {
         self.pool
-            .write_idempotent("hasten notifications", |connection, _| {
+            .write_idempotent("retry notifications", |connection, _| {
                 let now: i64 = diesel::select(Db::now()).get_result(connection)?;
                 let failed = notification::table
                     .filter(notification::target.eq(target))
@@ -226,6 +226,16 @@ impl Repository {
             };
             self.notify(connection, NotificationEvent::TakenOver, execution, &detail)?;
         }
+        let targets: Vec<&str> = self
+            .notifications
+            .targets(NotificationEvent::Overdue, &execution.job_name)
+            .collect();
+        if targets.is_empty() {
+            return Ok(());
+        }
+        // That of an earlier execution. Other targets belong to other processes.
+        let earlier = deadlines_of(execution.instance_id).filter(one_of(notification::target, targets));
+        diesel::delete(earlier).execute(connection)?;
         let Some(deadline) = &request.deadline else {
             return Ok(());
         };
@@ -240,8 +250,6 @@ impl Repository {
             deadline: Some(deadline.of(first)),
             ..NotificationDetail::default()
         };
-        // Instead of that of an earlier execution.
-        diesel::delete(deadlines_of(execution.instance_id)).execute(connection)?;
         self.notify(connection, NotificationEvent::Overdue, execution, &detail)
     }
 

@@ -9,8 +9,8 @@ use crate::ids::{JobExecutionId, StepExecutionId};
 use crate::observer::{JobEvent, JobEventKind, JobObserver, ObservedJob, ObservedStep};
 use crate::repository::{JobRepository, NewNotification};
 
-/// Watches the jobs of a runtime.
-pub(crate) struct Watch {
+/// Observes the jobs of a runtime.
+pub(crate) struct NotificationObserver {
     rules: NotificationRules,
     repository: Arc<dyn JobRepository>,
     senders: Arc<Senders>,
@@ -20,7 +20,7 @@ pub(crate) struct Watch {
 /// The skips of the steps of a job execution: of each step, those of its step execution, or of each of its partitions.
 type Skips = HashMap<String, HashMap<StepExecutionId, i64>>;
 
-impl JobObserver for Watch {
+impl JobObserver for NotificationObserver {
     fn on_event(&self, event: &JobEvent) {
         let job = &event.job;
         match (&event.kind, &event.step) {
@@ -48,7 +48,7 @@ impl JobObserver for Watch {
     }
 }
 
-impl Watch {
+impl NotificationObserver {
     /// Returns the observer, if there are targets.
     pub(crate) fn of(
         rules: NotificationRules,

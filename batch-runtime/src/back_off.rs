@@ -1,11 +1,11 @@
-//! The pauses before retries.
+//! The pauses before retries: of items, and of notifications.
 //!
 //! Spec: CHUNK-RETRY-16, D-07, FAULT-01
 
 use std::hash::{BuildHasher, RandomState};
 use std::time::Duration;
 
-/// The pauses before the retries between two commits.
+/// The pauses before retries; of items, between two commits.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct BackOff {
     /// The number of retries before the first pause.
@@ -34,7 +34,7 @@ impl Default for BackOff {
 
 impl BackOff {
     /// Returns the pauses with an open transaction, for which all writes wait on SQLite.
-    pub(super) fn in_transaction(self) -> Self {
+    pub(crate) fn in_transaction(self) -> Self {
         Self {
             max: self.max.min(Duration::from_secs(1)),
             ..self
@@ -42,7 +42,7 @@ impl BackOff {
     }
 
     /// Returns the pause before an attempt, the first of which has the number 1.
-    pub(super) fn pause(self, attempt: u32) -> Option<Duration> {
+    pub(crate) fn pause(self, attempt: u32) -> Option<Duration> {
         if self.initial.is_zero() {
             return None;
         }
