@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use crate::database::{Outside, Place};
 use crate::deadline;
+use crate::process;
 
 /// The environment variable with the path of the file that holds a partition while it exists.
 pub const HOLD: &str = "FLEET_HOLD";
@@ -416,8 +417,7 @@ impl Process {
 
     /// Sends a signal: `TERM`, `KILL`, `STOP` ...
     pub fn signal(&self, name: &str) {
-        let kill = format!("kill -{name} {}", self.child.id());
-        assert!(Command::new("sh").args(["-c", &kill]).status().unwrap().success());
+        process::signal(&self.child, name);
     }
 
     /// Kills it as `kill -9` does, and waits for its end.

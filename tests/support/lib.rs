@@ -9,6 +9,7 @@ pub mod fleet;
 pub mod flights;
 pub mod generic;
 mod great_circle;
+pub mod http;
 pub mod kill;
 pub mod launching;
 mod linked_artifact;

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::process::{Child, ChildStderr, Command, ExitStatus, Stdio};
 
 use crate::deadline;
+use crate::process;
 
 /// A process of the program `operated`, with its output.
 pub struct Operated {
@@ -73,8 +74,7 @@ impl Operated {
 
     /// Sends it a signal: `TERM`, `KILL` ...
     pub fn signal(&self, name: &str) {
-        let kill = format!("kill -{name} {}", self.child.id());
-        assert!(Command::new("sh").args(["-c", &kill]).status().unwrap().success());
+        process::signal(&self.child, name);
     }
 
     /// Waits for its end.

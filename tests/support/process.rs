@@ -63,6 +63,37 @@ pub fn command(name: &str, folder: &Path, arguments: &[&str]) -> Command {
     command
 }
 
+/// Returns a command of a program in a folder, without the variables of the test's own environment that configure programs.
+pub fn configured_alone(program: &str, folder: &Path, arguments: &[&str]) -> Command {
+    let waited_for = format!("`{}` in {}", arguments.join(" "), folder.display());
+    deadline::waits_for(move || waited_for.clone());
+    let mut command = Command::new(program);
+    for (name, _) in std::env::vars() {
+        if ["BATCH_", "OTEL_", "OPENLINEAGE_", "TRACE"]
+            .iter()
+            .any(|prefix| name.starts_with(prefix))
+        {
+            command.env_remove(name);
+        }
+    }
+    command.args(arguments).current_dir(folder);
+    command
+}
+
+/// Checks the exit code of a process; returns what it printed, standard output first.
+pub fn ended(code: i32, output: &Output) -> (String, String) {
+    let (out, err) = (text(&output.stdout), text(&output.stderr));
+    assert_eq!(output.status.code(), Some(code), "{out}\n{err}");
+    (out, err)
+}
+
+/// Sends a process a signal: `TERM`, `STOP` ...
+#[cfg(unix)]
+pub fn signal(child: &Child, name: &str) {
+    let kill = format!("kill -{name} {}", child.id());
+    assert!(Command::new("sh").args(["-c", &kill]).status().unwrap().success());
+}
+
 /// Runs an example to its end.
 pub fn run(name: &str, folder: &Path, arguments: &[&str]) -> Output {
     command(name, folder, arguments)

@@ -1,7 +1,7 @@
 //! A process that is suspended for longer than its lease, and continues when another one has taken over.
 
 use std::fs::{self, File};
-use std::process::{Child, Command};
+use std::process::Child;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -13,11 +13,6 @@ const SAID: &str = "said.txt";
 
 fn said_in(sweep: &Sweep) -> String {
     fs::read_to_string(sweep.path().join(SAID)).unwrap()
-}
-
-fn signal(child: &Child, name: &str) {
-    let kill = format!("kill -{name} {}", child.id());
-    assert!(Command::new("sh").args(["-c", &kill]).status().unwrap().success());
 }
 
 /// Launches a job on the empty repository whose reader waits before it has read the number.
@@ -49,7 +44,7 @@ pub fn taken_over_at(sweep: Sweep, number: &str) -> Result<(), String> {
     // As on another host: no lock shows whether the process is alive.
     fs::write(sweep.path().join("batch.db-owners"), "").unwrap();
     let mut suspended = launch_until_it_waits(&sweep, number);
-    signal(&suspended, "STOP");
+    process::signal(&suspended, "STOP");
     let begin = Instant::now();
     loop {
         let output = sweep.launch(UNDISTURBED).output().unwrap();
@@ -67,7 +62,7 @@ pub fn taken_over_at(sweep: Sweep, number: &str) -> Result<(), String> {
     let before = sweep.check();
 
     fs::write(sweep.path().join("go"), "").unwrap();
-    signal(&suspended, "CONT");
+    process::signal(&suspended, "CONT");
     let code = suspended.wait().unwrap().code();
     let said = said_in(&sweep);
     before?;

@@ -1,4 +1,4 @@
-//! A program whose jobs skip, retry, fail and wait to be killed.
+//! A program whose jobs skip, retry, fail and wait to be killed. The tests of notifications use it too.
 #![allow(missing_docs, reason = "a program for tests")]
 
 use std::fmt;
@@ -69,18 +69,18 @@ impl fmt::Display for Busy {
 
 impl std::error::Error for Busy {}
 
-/// Refuses the number `refused`.
+/// Refuses some numbers.
 #[derive(BatchArtifact)]
 struct Choosy {
     #[batch_property(value = "0")]
-    refused: u64,
+    refused: Vec<u64>,
 }
 
 #[item_processor]
 impl Choosy {
     #[process_item]
     fn process(&mut self, number: u64) -> std::result::Result<Option<u64>, Refused> {
-        match number == self.refused {
+        match self.refused.contains(&number) {
             true => Err(Refused),
             false => Ok(Some(number)),
         }
@@ -110,19 +110,28 @@ impl Moody {
     fn checkpoint(&mut self) {}
 }
 
-/// Ends, or fails with a message.
+/// Completes, waits until it is stopped or killed, or fails with a message.
 #[derive(BatchArtifact)]
 struct Task {
-    #[batch_property(value = "")]
-    fail: String,
+    #[batch_property(value = "complete")]
+    then: String,
+    #[batch_context]
+    step: StepContext,
 }
 
 #[batchlet]
 impl Task {
     #[process]
     fn run(&self) -> std::result::Result<String, BatchError> {
-        match self.fail.as_str() {
-            "" => Ok("DONE".into()),
+        match self.then.as_str() {
+            "complete" => Ok("DONE".into()),
+            "wait" => {
+                eprintln!("waiting");
+                while self.step.batch_status() != BatchStatus::Stopping {
+                    thread::yield_now();
+                }
+                Ok("STOPPED".into())
+            }
             message => Err(BatchError::msg(message)),
         }
     }

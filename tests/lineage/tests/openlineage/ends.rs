@@ -3,10 +3,10 @@
 use std::fs;
 use std::process::Stdio;
 
-use batch_tests::process::spawn_until;
+use batch_tests::process::{self, spawn_until};
 use insta::assert_snapshot;
 
-use crate::program::{CREATE, Tracked, ended, terminate};
+use crate::program::{CREATE, Tracked};
 use crate::shown::lines;
 
 const LOAD: &str = r#"<step id="load">
@@ -49,7 +49,7 @@ fn events_contain_no_secrets() {
     );
     let mut command = tracked.command(&["launch", "job", "key(secret)=env:API_KEY"]);
     let output = command.env("API_KEY", "hidden-value").output().unwrap();
-    ended(1, &output);
+    process::ended(1, &output);
     let shown = lines(&tracked.receiver.events(), &tracked.path());
     assert!(!shown.contains("hidden-value"), "{shown}");
     assert_snapshot!(shown, @r#"
@@ -68,8 +68,8 @@ fn a_stop_aborts() {
     let mut command = tracked.command(&["launch", "job"]);
     command.stdin(Stdio::null());
     let stopped = spawn_until(command, "waiting");
-    terminate(&stopped);
-    ended(3, &stopped.wait_with_output().unwrap());
+    process::signal(&stopped, "TERM");
+    process::ended(3, &stopped.wait_with_output().unwrap());
     let events = tracked.receiver.events();
     assert_snapshot!(lines(&events[3..], &tracked.path()), @r#"
     START #1 job.load parent=#2:job root=#2:job
@@ -92,7 +92,7 @@ fn a_killed_process_leaves_its_run() {
     let mut command = tracked.command(&["launch", "job"]);
     command.stdin(Stdio::null());
     let mut killed = spawn_until(command, "waiting");
-    tracked.receiver.until(|received| received.events.len() >= 5);
+    tracked.receiver.wait_for(5);
     killed.kill().unwrap();
     assert_eq!(killed.wait().unwrap().code(), None, "it ends by the signal");
     fs::write(tracked.path().join("go"), "").unwrap();

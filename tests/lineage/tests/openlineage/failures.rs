@@ -2,8 +2,10 @@
 
 use std::net::TcpListener;
 
-use crate::program::{Tracked, ended};
-use crate::receiver::Manner;
+use batch_tests::http::Manner;
+use batch_tests::process;
+
+use crate::program::Tracked;
 
 const JOB: &str = r#"<step id="only"><batchlet ref="Task"/></step>"#;
 
@@ -58,13 +60,13 @@ fn a_server_that_hangs_delays_only_the_end() {
 /// Spec: LIN-08, LIN-09
 #[test]
 fn a_server_that_rejects_is_a_warning() {
-    let tracked = Tracked::with(JOB, Manner::Rejects(401));
+    let tracked = Tracked::with(JOB, Manner::Responds(401));
     let error = tracked.launch(0, &[]);
     assert!(
         warnings(&error)[0].contains("it responds 401 Unauthorized"),
         "{error}"
     );
-    assert!(tracked.receiver.received().heads.len() <= 4);
+    assert!(tracked.receiver.heads().len() <= 4);
 }
 
 /// Spec: LIN-08
@@ -79,7 +81,7 @@ fn a_server_that_fails_for_a_moment_gets_all_events() {
         kinds.collect::<Vec<_>>(),
         ["START", "START", "COMPLETE", "COMPLETE"]
     );
-    assert_eq!(tracked.receiver.received().heads.len(), 6);
+    assert_eq!(tracked.receiver.heads().len(), 6);
 }
 
 /// The exit code of a failed job is its own.
@@ -94,5 +96,5 @@ fn a_failed_job_fails_as_without_lineage() {
     let tracked = Tracked::with(&job, Manner::Hangs);
     let mut command = tracked.command(&["launch", "job"]);
     command.env("OPENLINEAGE__TRANSPORT__TIMEOUT", "3600");
-    ended(1, &command.output().unwrap());
+    process::ended(1, &command.output().unwrap());
 }

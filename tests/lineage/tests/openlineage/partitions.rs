@@ -2,9 +2,10 @@
 
 use std::process::Stdio;
 
+use batch_tests::process;
 use insta::assert_snapshot;
 
-use crate::program::{CREATE, Tracked, ended, terminate};
+use crate::program::{CREATE, Tracked};
 use crate::shown::lines;
 
 const LOAD: &str = r#"<properties><property name="batch.partition.threads" value="1"/></properties>
@@ -59,8 +60,8 @@ fn workers_send_the_datasets_of_their_partitions() {
         .spawn()
         .unwrap();
     tracked.launch(0, &[("BATCH_DISPATCH", "repository")]);
-    terminate(&worker);
-    ended(0, &worker.wait_with_output().unwrap());
+    process::signal(&worker, "TERM");
+    process::ended(0, &worker.wait_with_output().unwrap());
     // The events of two processes arrive in any order.
     let mut events = tracked.receiver.events();
     events.sort_by_key(|event| (event["eventType"] != "RUNNING", event["inputs"].to_string()));

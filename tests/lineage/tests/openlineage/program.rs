@@ -2,12 +2,13 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output};
+use std::process::Command;
 
-use batch_tests::{deadline, process};
+use batch_tests::http::{ACCEPTS, Manner};
+use batch_tests::process;
 use tempfile::TempDir;
 
-use crate::receiver::{Manner, Receiver};
+use crate::receiver::Receiver;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_tracked");
 
@@ -26,7 +27,7 @@ pub(crate) struct Tracked {
 
 impl Tracked {
     pub(crate) fn new(job: &str) -> Self {
-        Self::with(job, Manner::Accepts)
+        Self::with(job, ACCEPTS)
     }
 
     pub(crate) fn with(job: &str, manner: Manner) -> Self {
@@ -53,18 +54,8 @@ impl Tracked {
 
     /// Returns a command of the program that sends events to the receiver, without what the environment of the test says.
     pub(crate) fn command(&self, arguments: &[&str]) -> Command {
-        let waited_for = format!("`{}` in {}", arguments.join(" "), self.path().display());
-        deadline::waits_for(move || waited_for.clone());
-        let mut command = Command::new(PROGRAM);
-        for (name, _) in std::env::vars() {
-            if name.starts_with("OPENLINEAGE_") || name.starts_with("BATCH_") {
-                command.env_remove(name);
-            }
-        }
-        command
-            .args(arguments)
-            .current_dir(self.path())
-            .env("OPENLINEAGE_URL", self.receiver.url());
+        let mut command = process::configured_alone(PROGRAM, &self.path(), arguments);
+        command.env("OPENLINEAGE_URL", self.receiver.url());
         command
     }
 
@@ -72,19 +63,6 @@ impl Tracked {
     pub(crate) fn launch(&self, code: i32, variables: &[(&str, &str)]) -> String {
         let mut command = self.command(&["launch", "job"]);
         let output = command.envs(variables.iter().copied()).output().unwrap();
-        ended(code, &output)
+        process::ended(code, &output).1
     }
-}
-
-/// Checks an exit code, and returns the standard error.
-pub(crate) fn ended(code: i32, output: &Output) -> String {
-    let (out, error) = (process::text(&output.stdout), process::text(&output.stderr));
-    assert_eq!(output.status.code(), Some(code), "{out}\n{error}");
-    error
-}
-
-/// Sends a process the signal that stops it.
-pub(crate) fn terminate(child: &Child) {
-    let kill = format!("kill -TERM {}", child.id());
-    assert!(Command::new("sh").args(["-c", &kill]).status().unwrap().success());
 }

@@ -2,10 +2,11 @@
 
 use std::fs;
 
+use batch_tests::http::{ACCEPTS, Manner};
+use batch_tests::process;
 use serde_json::Value;
 
-use crate::program::{Notified, TASK, ended};
-use crate::receiver::{ACCEPTS, Manner};
+use crate::program::{Notified, TASK};
 
 /// Returns a folder whose only target is a shell script.
 fn with_script(script: &str) -> Notified {
@@ -88,7 +89,7 @@ fn what_waits_is_listed() {
         "{error}"
     );
     let output = notified.command(&["notifications", "--test"]).output().unwrap();
-    let (_, error) = ended(2, &output);
+    let (_, error) = process::ended(2, &output);
     assert!(
         error.contains("there is no notification target; add one to `[notify]` in batch.toml"),
         "{error}"

@@ -4,13 +4,14 @@ use std::collections::BTreeMap;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use batch_tests::http::ACCEPTS;
 use batch_tests::process;
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use serde_json::{Value, json};
 use sha2::Sha256;
 
-use crate::program::{Notified, TASK, terminate};
-use crate::receiver::{ACCEPTS, Delivered};
+use crate::program::{Notified, TASK};
+use crate::receiver::Delivered;
 
 const ALL: &str = r#"on = ["completed", "stopped", "failed", "taken-over", "overdue", "heartbeat-missed"]"#;
 
@@ -27,15 +28,15 @@ fn an_end_is_a_cloud_event() {
     let delivered = notified.receiver.received();
     assert_eq!(kinds(&delivered), ["failed", "completed"]);
     let failed = &delivered[0];
-    assert_eq!(failed.target, "/hooks/token");
-    assert_eq!(failed.headers["content-type"], "application/cloudevents+json");
+    assert_eq!(failed.target(), "/hooks/token");
+    assert_eq!(failed.header("content-type"), "application/cloudevents+json");
     let mut event = failed.event();
     for field in ["created", "started", "ended"] {
         let time = event["data"].as_object_mut().unwrap().remove(field).unwrap();
         assert!(time.as_str().unwrap().ends_with('Z'), "{field}: {time}");
     }
     let (id, time) = (event["id"].take(), event["time"].take());
-    assert_eq!(id.as_str().unwrap(), failed.headers["webhook-id"]);
+    assert_eq!(id.as_str().unwrap(), failed.header("webhook-id"));
     assert!(time.as_str().unwrap().ends_with('Z'), "{time}");
     let message = event["data"]["exitMessage"].take();
     assert!(message.as_str().unwrap().contains("no disk"), "{message}");
@@ -71,15 +72,13 @@ fn a_request_is_signed() {
     let mut launch = notified.command(&["launch", "job", "then=complete"]);
     assert!(launch.env("OPS_KEY", key).output().unwrap().status.success());
     let delivered = notified.receiver.received();
-    let Delivered { headers, body, .. } = &delivered[0];
-    let signed = format!(
-        "{}.{}.{body}",
-        headers["webhook-id"], headers["webhook-timestamp"]
-    );
+    let request = &delivered[0];
+    let (id, time) = (request.header("webhook-id"), request.header("webhook-timestamp"));
+    let signed = format!("{id}.{time}.{}", request.body());
     let mut mac = Hmac::<Sha256>::new_from_slice(KEY).unwrap();
     mac.update(signed.as_bytes());
     let expected = format!("v1,{}", STANDARD.encode(mac.finalize().into_bytes()));
-    assert_eq!(headers["webhook-signature"], expected);
+    assert_eq!(request.header("webhook-signature"), expected);
 }
 
 /// A secret parameter is shown as its reference.
@@ -96,14 +95,20 @@ fn secrets_are_not_sent() {
         delivered[0].event()["data"]["parameters"]["then"],
         "secret:env:SECRET"
     );
-    assert!(!delivered[0].body.contains("hunter2"), "{}", delivered[0].body);
+    assert!(
+        !delivered[0].body().contains("hunter2"),
+        "{}",
+        delivered[0].body()
+    );
 }
 
 /// Spec: NOTIFY-01, NOTIFY-03
 #[test]
 fn skips_are_counted_for_each_step() {
-    let job = r#"<job id="job"><step id="load"><chunk reader="Numbers" processor="EvenOnly" writer="Discard" commit-interval="2">
-      <skippable-exception-classes><include class="Odd"/></skippable-exception-classes>
+    let job = r#"<job id="job"><step id="load">
+    <properties><property name="refused" value="1,3,5"/></properties>
+    <chunk reader="Numbers" processor="Choosy" writer="Moody" commit-interval="2">
+      <skippable-exception-classes><include class="Refused"/></skippable-exception-classes>
     </chunk></step></job>"#;
     let skips = |most: u64| {
         let notified = Notified::new(job, &format!("skipped-more-than = {most}"), ACCEPTS);
@@ -114,7 +119,7 @@ fn skips_are_counted_for_each_step() {
             .map(|one| one.event()["data"].clone())
             .collect::<Vec<Value>>()
     };
-    // Of five numbers three are odd: the first chunk skips one, the second one, the last one.
+    // Of five numbers three are refused, one in each chunk.
     let found = skips(1);
     assert_eq!(found.len(), 1, "{found:?}");
     assert_eq!(
@@ -186,7 +191,7 @@ fn a_dead_execution_that_nothing_continues_has_failed() {
     // Those of a killed process may arrive twice.
     let delivered = notified.receiver.received().into_iter();
     let by_id: BTreeMap<_, _> = delivered
-        .map(|one| (one.headers["webhook-id"].clone(), one.kind()))
+        .map(|one| (one.header("webhook-id").to_owned(), one.kind()))
         .collect();
     let mut found: Vec<_> = by_id.into_values().collect();
     found.sort();
@@ -242,7 +247,7 @@ fn a_job_past_its_deadline_is_overdue() {
     let mut child = notified.command(&["launch", "job", "then=wait"]).spawn().unwrap();
     let delivered = notified.receiver.wait_for(1);
     assert_eq!(kinds(&delivered), ["overdue"]);
-    terminate(&child);
+    process::signal(&child, "TERM");
     assert_eq!(child.wait().unwrap().code(), Some(3));
     assert_eq!(kinds(&notified.receiver.received()), ["overdue", "stopped"]);
 }

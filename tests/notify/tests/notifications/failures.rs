@@ -2,8 +2,10 @@
 
 use std::process::Stdio;
 
-use crate::program::{Notified, TASK, terminate};
-use crate::receiver::{ACCEPTS, Manner};
+use batch_tests::http::{ACCEPTS, Manner};
+use batch_tests::process;
+
+use crate::program::{Notified, TASK};
 
 const ON: &str = r#"on = ["completed"]"#;
 
@@ -35,10 +37,7 @@ fn what_cannot_be_delivered_stays_until_it_is() {
         notified.run(0, &["notifications", "--send"]);
         assert!(notified.pending().is_empty());
         let delivered = notified.receiver.received();
-        let ids: Vec<_> = delivered
-            .iter()
-            .map(|one| one.headers["webhook-id"].as_str())
-            .collect();
+        let ids: Vec<_> = delivered.iter().map(|one| one.header("webhook-id")).collect();
         // The process may have tried twice before it ended.
         assert!(ids.len() >= 2 && ids.iter().all(|id| *id == ids[0]), "{ids:?}");
     }
@@ -79,7 +78,7 @@ fn a_worker_delivers_what_others_have_left() {
         .unwrap();
     let delivered = notified.receiver.wait_for(before + 1);
     assert_eq!(delivered[before].execution(), 1);
-    terminate(&worker);
+    process::signal(&worker, "TERM");
     worker.wait().unwrap();
     assert!(notified.pending().is_empty());
 }

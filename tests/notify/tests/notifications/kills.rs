@@ -6,11 +6,12 @@ use std::process::Stdio;
 use std::thread;
 use std::time::Duration;
 
+use batch_tests::http::{ACCEPTS, Manner};
 use batch_tests::random::Random;
 use serde_json::Value;
 
 use crate::program::{Notified, TASK};
-use crate::receiver::{ACCEPTS, Delivered, Manner};
+use crate::receiver::Delivered;
 
 /// Of each end that the repository records, a notification arrives, whenever its process is killed, and although the server fails now and
 /// then.

@@ -2,13 +2,14 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::{Child, Command, Output};
+use std::process::Command;
 
-use batch_tests::{deadline, process};
+use batch_tests::http::Manner;
+use batch_tests::process;
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::receiver::{Manner, Receiver};
+use crate::receiver::Receiver;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_notified");
 
@@ -50,21 +51,12 @@ impl Notified {
 
     /// Returns a command of the program, without what the environment of the test says.
     pub(crate) fn command(&self, arguments: &[&str]) -> Command {
-        let waited_for = format!("`{}` in {}", arguments.join(" "), self.path().display());
-        deadline::waits_for(move || waited_for.clone());
-        let mut command = Command::new(PROGRAM);
-        for (name, _) in std::env::vars() {
-            if name.starts_with("BATCH_") {
-                command.env_remove(name);
-            }
-        }
-        command.args(arguments).current_dir(self.path());
-        command
+        process::configured_alone(PROGRAM, self.path(), arguments)
     }
 
     /// Runs a command that must end with this exit code. Returns its standard output, and its standard error.
     pub(crate) fn run(&self, code: i32, arguments: &[&str]) -> (String, String) {
-        ended(code, &self.command(arguments).output().unwrap())
+        process::ended(code, &self.command(arguments).output().unwrap())
     }
 
     /// Returns what `notifications` lists.
@@ -76,17 +68,4 @@ impl Notified {
             .unwrap()
             .clone()
     }
-}
-
-/// Checks an exit code. Returns the standard output and the standard error.
-pub(crate) fn ended(code: i32, output: &Output) -> (String, String) {
-    let (out, error) = (process::text(&output.stdout), process::text(&output.stderr));
-    assert_eq!(output.status.code(), Some(code), "{out}\n{error}");
-    (out, error)
-}
-
-/// Sends a process the signal that stops it.
-pub(crate) fn terminate(child: &Child) {
-    let kill = format!("kill -TERM {}", child.id());
-    assert!(Command::new("sh").args(["-c", &kill]).status().unwrap().success());
 }

@@ -1,7 +1,8 @@
 //! Settings that are not valid.
 
+use batch_tests::http::ACCEPTS;
+
 use crate::program::{Notified, TASK};
-use crate::receiver::ACCEPTS;
 
 /// All are reported at once, each with its line, and nothing starts.
 ///

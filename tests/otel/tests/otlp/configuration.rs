@@ -1,5 +1,7 @@
 //! The variables of the environment.
 
+use batch_tests::process;
+
 use crate::program::Traced;
 use crate::receiver::Receiver;
 use crate::tree::attribute;
@@ -52,7 +54,7 @@ fn the_certificate_of_the_collector_is_checked() {
         .env("OTEL_EXPORTER_OTLP_CERTIFICATE", "ca.pem")
         .output()
         .unwrap();
-    let error = crate::program::ended(0, &output);
+    let (_, error) = process::ended(0, &output);
     assert_eq!(traced.receiver.received().spans().len(), 2, "{error}");
 }
 
@@ -152,7 +154,7 @@ fn what_cannot_be_sent_is_reported() {
     ] {
         let mut command = traced.command(&["start", "job"]);
         let output = command.env(variable, value).output().unwrap();
-        let error = crate::program::ended(0, &output);
+        let (_, error) = process::ended(0, &output);
         assert!(error.contains(problem), "{variable}\n{error}");
     }
 }

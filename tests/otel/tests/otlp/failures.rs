@@ -2,8 +2,10 @@
 
 use std::net::TcpListener;
 
-use crate::program::{Traced, ended};
-use crate::receiver::Manner;
+use batch_tests::http::Manner;
+use batch_tests::process;
+
+use crate::program::Traced;
 
 const JOB: &str = r#"<job id="job"><step id="load">
   <chunk reader="Numbers" processor="Choosy" writer="Moody" commit-interval="2"/>
@@ -78,7 +80,7 @@ fn a_collector_that_hangs_delays_only_the_end() {
 /// Spec: OTEL-09
 #[test]
 fn a_collector_that_rejects_is_a_warning() {
-    let traced = Traced::with(JOB, Manner::Rejects(401));
+    let traced = Traced::with(JOB, Manner::Responds(401));
     let error = traced.launch(0, &[]);
     let rejected =
         |line: &&str| line.contains("cannot send traces") && line.contains("it responds 401 Unauthorized");
@@ -95,10 +97,10 @@ fn a_collector_that_rejects_is_a_warning() {
 #[test]
 fn a_failed_job_fails_as_without_telemetry() {
     let job = r#"<job id="job"><step id="only">
-      <batchlet ref="Task"><properties><property name="fail" value="no"/></properties></batchlet>
+      <batchlet ref="Task"><properties><property name="then" value="no"/></properties></batchlet>
     </step></job>"#;
     let traced = Traced::with(job, Manner::Hangs);
     let mut command = traced.command(&["launch", "job"]);
     command.env("OTEL_EXPORTER_OTLP_TIMEOUT", "3600000");
-    ended(1, &command.output().unwrap());
+    process::ended(1, &command.output().unwrap());
 }

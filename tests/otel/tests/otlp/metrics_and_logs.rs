@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use batch_tests::process;
 use insta::assert_snapshot;
 use opentelemetry_proto::tonic::common::v1::any_value::Value;
 use opentelemetry_proto::tonic::metrics::v1::{Metric, metric::Data, number_data_point};
@@ -69,7 +70,7 @@ fn metrics_are_those_of_the_runtime() {
         .command(&["launch", "job", "--metrics-port", "0"])
         .output()
         .unwrap();
-    crate::program::ended(0, &output);
+    process::ended(0, &output);
     let with_endpoint = series(&traced.receiver.received().last_metrics());
     assert_snapshot!(with_endpoint, @r#"
     spring.batch.chunk.write [s] job load SUCCESS: 3 values

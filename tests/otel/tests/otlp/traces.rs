@@ -3,10 +3,10 @@
 use std::fs;
 use std::process::Stdio;
 
-use batch_tests::process::spawn_until;
+use batch_tests::process::{self, spawn_until};
 use insta::assert_snapshot;
 
-use crate::program::{Traced, ended, terminate};
+use crate::program::Traced;
 use crate::tree::{attribute, hex, traces};
 
 const JOB: &str = r#"<job id="job">
@@ -26,7 +26,7 @@ const JOB: &str = r#"<job id="job">
     <step id="inner"><batchlet ref="Task"/></step>
     <partition instances="2"/>
   </flow>
-  <step id="last"><batchlet ref="Task"><properties><property name="fail" value="no space left"/></properties></batchlet></step>
+  <step id="last"><batchlet ref="Task"><properties><property name="then" value="no space left"/></properties></batchlet></step>
 </job>"#;
 
 /// Every step, partition and chunk is a span below its parent; skips, retries and rollbacks are events of their chunks.
@@ -123,8 +123,8 @@ fn a_stop_is_an_event() {
     let mut command = traced.command(&["launch", "job"]);
     command.stdin(Stdio::null());
     let stopped = spawn_until(command, "waiting");
-    terminate(&stopped);
-    ended(3, &stopped.wait_with_output().unwrap());
+    process::signal(&stopped, "TERM");
+    process::ended(3, &stopped.wait_with_output().unwrap());
     assert_snapshot!(traces(&traced.receiver.received().spans()), @r#"
     job job [execution.id=1 exit_status=STOPPED instance.id=1 name=job status=STOPPED]
       * batch.job.stop []
@@ -156,7 +156,7 @@ fn the_wait_for_a_turn_is_an_event() {
     fs::write(traced.path().join("go"), "").unwrap();
     first.kill().unwrap();
     first.wait().unwrap();
-    ended(0, &second.wait_with_output().unwrap());
+    process::ended(0, &second.wait_with_output().unwrap());
     let spans = traces(&traced.receiver.received().spans());
     let job: Vec<_> = spans.lines().take(4).map(str::trim).collect();
     assert_eq!(

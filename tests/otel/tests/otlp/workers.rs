@@ -2,9 +2,10 @@
 
 use std::process::Stdio;
 
+use batch_tests::process;
 use insta::assert_snapshot;
 
-use crate::program::{Traced, ended, terminate};
+use crate::program::Traced;
 use crate::tree::{attribute, traces};
 
 const JOB: &str = r#"<job id="job">
@@ -44,8 +45,8 @@ fn partitions_of_workers_are_in_the_trace_of_their_job() {
             ("OTEL_SERVICE_NAME", "coordinator"),
         ],
     );
-    terminate(&worker);
-    ended(0, &worker.wait_with_output().unwrap());
+    process::signal(&worker, "TERM");
+    process::ended(0, &worker.wait_with_output().unwrap());
 
     let received = traced.receiver.received();
     assert_snapshot!(traces(&received.spans()), @r#"
