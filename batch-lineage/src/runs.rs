@@ -117,7 +117,7 @@ impl Runs {
             JobEventKind::ChunkCommitted { .. } => {
                 let running = self.steps.get(&id);
                 if let Some(true) = running.map(|running| running.is_due(event.at)) {
-                    self.go_on(&id, event.at);
+                    self.add_running(&id, event.at);
                 }
             }
             JobEventKind::StepEnded(end) => {
@@ -167,15 +167,15 @@ impl Runs {
         // The coordinator does not know the datasets of partitions in this process.
         let is_remote = self.steps.get(id).is_some_and(|running| running.is_remote);
         if is_remote && self.steps[id].has_news() {
-            self.go_on(id, at);
+            self.add_running(id, at);
         }
         if is_remote && is_last {
             self.steps.remove(id);
         }
     }
 
-    /// Adds an event of a run that goes on.
-    fn go_on(&mut self, id: &str, at: Timestamp) {
+    /// Adds the event RUNNING.
+    fn add_running(&mut self, id: &str, at: Timestamp) {
         if let Some(mut running) = self.steps.remove(id) {
             self.add_step(&running, at, EventType::Running, None);
             running.shown(at);

@@ -8,7 +8,7 @@ use batch_runtime::observer::{Dataset, DatasetField, DatasetRole, StepBody};
 
 use crate::parent::RunOf;
 
-/// The least time between events of a run that goes on, in milliseconds.
+/// The minimum time between events RUNNING, in milliseconds.
 const PAUSE: u64 = 30_000;
 
 /// A dataset that a step uses.
@@ -121,7 +121,7 @@ impl StepRun {
         }
     }
 
-    /// Returns whether an event of the run that goes on is due: the first one with datasets, and others from time to time.
+    /// Returns whether the event RUNNING is due: the first one with datasets, and others from time to time.
     pub(crate) fn is_due(&self, at: Timestamp) -> bool {
         let is_first = self.has_news && !self.has_shown;
         is_first || at.millis_since(self.last_event) >= PAUSE

@@ -392,7 +392,7 @@ impl StepContext {
     }
 
     /// Sets the name of the step execution, and limits the size of the persistent user data, in bytes.
-    pub(crate) fn named(mut self, name: &str, data_limit: usize) -> Self {
+    pub(crate) fn of_execution(mut self, name: &str, data_limit: usize) -> Self {
         if let Some(new) = Arc::get_mut(&mut self.0) {
             new.execution_name = Some(name.to_owned());
             new.data_limit = data_limit;

@@ -431,6 +431,6 @@ fn an_observer_sees_datasets_once() {
         ]
     );
     assert_eq!(received.len(), 256);
-    // Without an observer there is nobody to report to.
+    // Without an observer, nothing is reported.
     Stage::new(xml).start("job", ());
 }

@@ -147,7 +147,7 @@ fn an_unknown_job_is_rejected() {
     let properties = [("job", "chlid")];
     let two = [step("a", "runJob", &properties), step("b", "runJob", &properties)];
     let stage = Stage::of(&two.concat().replacen(">", " next=\"b\">", 1));
-    let child = step("c", "runJob", &[("job", "nobody")]);
+    let child = step("c", "runJob", &[("job", "missing")]);
     stage.write("child.xml", format!("<job id=\"child\">{child}</job>"));
     let error = rejected(&stage);
     let places: Vec<&str> = error.lines().filter(|line| line.contains("job.xml:1:")).collect();
@@ -156,10 +156,10 @@ fn an_unknown_job_is_rejected() {
     assert!(error.contains("help: did you mean `child`?"), "{error}");
     let stage = self::stage("", &child);
     let error = rejected(&stage);
-    assert!(error.contains("unknown job `nobody`"), "{error}");
+    assert!(error.contains("unknown job `missing`"), "{error}");
     assert!(error.contains("child.xml:1:"), "{error}");
-    stage.write("nobody.xml", "<job id=\"nobody\"><step id=\"x\"/></job>");
-    stage.write("nobody2.xml", "<job id=\"nobody\"><step id=\"x\"/></job>");
+    stage.write("missing.xml", "<job id=\"missing\"><step id=\"x\"/></job>");
+    stage.write("missing2.xml", "<job id=\"missing\"><step id=\"x\"/></job>");
     let error = rejected(&stage);
     assert!(error.contains("several files define it: "), "{error}");
     let error = rejected(&Stage::new("runJob", &[("job", "")]));

@@ -324,7 +324,7 @@ impl StepRunner<'_> {
             self.step.properties.clone(),
             state.user_data.clone(),
         )
-        .named(&execution.step_name, self.step.limits.checkpoint_bytes)
+        .of_execution(&execution.step_name, self.step.limits.checkpoint_bytes)
         .after(earlier)
         .reporting(events.datasets(|| self.secrets()));
         let contexts = ContextScope {

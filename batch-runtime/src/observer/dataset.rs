@@ -18,7 +18,7 @@ const MOST: usize = 256;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Dataset {
-    /// Whether the step reads or writes it.
+    /// Input or output.
     pub role: DatasetRole,
     /// The source that it belongs to.
     pub namespace: String,
@@ -28,7 +28,7 @@ pub struct Dataset {
     pub fields: Vec<DatasetField>,
 }
 
-/// Whether a step reads or writes a dataset.
+/// The role of a dataset in a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DatasetRole {
     /// The step reads it.

@@ -21,7 +21,7 @@ const RUNS_ITSELF: &str = "ART0025";
 /// A search through the jobs that a job runs, and those that they run.
 struct Search {
     /// The jobs from the outermost on, each with the jobs that it runs and that are not searched yet.
-    way: Vec<(String, vec::IntoIter<NestedJobRef>)>,
+    path: Vec<(String, vec::IntoIter<NestedJobRef>)>,
     found: HashSet<String>,
     wrong: Vec<Diagnostic>,
 }
@@ -36,14 +36,14 @@ impl Definitions {
     ) -> Result<()> {
         let nested = std::mem::take(&mut checked.bound.nested);
         let mut search = Search {
-            way: vec![(checked.bound.job.id.clone(), nested.into_iter())],
+            path: vec![(checked.bound.job.id.clone(), nested.into_iter())],
             found: HashSet::new(),
             wrong: Vec::new(),
         };
-        while let Some((_, nested)) = search.way.last_mut() {
+        while let Some((_, nested)) = search.path.last_mut() {
             match nested.next() {
                 Some(nested) => self.enter(&mut search, nested),
-                None => drop(search.way.pop()),
+                None => drop(search.path.pop()),
             }
         }
         // Each partition has the mistakes of its step.
@@ -57,9 +57,9 @@ impl Definitions {
     }
 
     fn enter(&self, search: &mut Search, nested: NestedJobRef) {
-        let outer = search.way.iter().position(|(job, _)| *job == nested.job);
+        let outer = search.path.iter().position(|(job, _)| *job == nested.job);
         if let Some(outer) = outer {
-            let jobs = search.way[outer..].iter().map(|(job, _)| job.as_str());
+            let jobs = search.path[outer..].iter().map(|(job, _)| job.as_str());
             let chain: Vec<&str> = jobs.chain([nested.job.as_str()]).collect();
             search.wrong.push(runs_itself(&nested, &chain.join(" runs ")));
             return;
@@ -72,7 +72,7 @@ impl Definitions {
             Ok(document) => {
                 search.found.insert(nested.job.clone());
                 let inner = self.nested_jobs(&document).into_iter();
-                search.way.push((nested.job, inner));
+                search.path.push((nested.job, inner));
             }
             Err(error) => search.wrong.extend(not_found(&nested, error)),
         }

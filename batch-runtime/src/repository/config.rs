@@ -1,4 +1,4 @@
-//! What a runtime tells its repository.
+//! The configuration of a repository.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,8 +7,7 @@ use crate::clock::Clock;
 use crate::notify::NotificationRules;
 use crate::time_zone::TimeZone;
 
-/// What a runtime tells its repository.
-#[derive(Clone)]
+/// The configuration of a repository that a runtime opens.
 pub(crate) struct RepositoryConfig {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) lease_time: Duration,
