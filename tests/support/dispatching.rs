@@ -90,7 +90,7 @@ pub fn a_frozen_worker_is_fenced(fleet: &Fleet) {
     fleet.hold();
     let mut job = fleet.start(&[LOAD, &["parts=1", "holds=0"]].concat());
     assert_eq!(fleet.is_held(), first.id());
-    first.signal("STOP");
+    fleet.freeze(&first);
     fleet.release();
     let _second = fleet.worker(&[]);
     job.ends(0);
@@ -434,7 +434,7 @@ pub fn chaos(fleet: &Fleet, faults: u32, mut disturb: impl FnMut(&mut Random)) {
                 1 => disturb(&mut random),
                 2 | 3 => {
                     let frozen = usize::try_from(random.below(8)).unwrap();
-                    workers[frozen].signal("STOP");
+                    fleet.freeze(&workers[frozen]);
                     let next = (frozen + 1) % 8;
                     workers[next].signal("CONT");
                 }

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::database::{Outside, Place};
+use crate::database::{Database, Outside, Place};
 use crate::deadline;
 use crate::process;
 
@@ -315,6 +315,18 @@ impl Fleet {
         until("the tickets are taken", || {
             (self.queue.waiting(self) == 0).then_some(())
         });
+    }
+
+    /// Suspends a process. On SQLite not within a transaction: nothing could end that, and all others would wait.
+    pub fn freeze(&self, process: &Process) {
+        loop {
+            process.signal("STOP");
+            let is_free = || self.connect().execute("BEGIN IMMEDIATE; ROLLBACK").is_ok();
+            if self.place.database() != Database::Sqlite || is_free() {
+                return;
+            }
+            process.signal("CONT");
+        }
     }
 
     /// Opens a connection beside the processes.

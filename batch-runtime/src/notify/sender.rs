@@ -393,6 +393,41 @@ mod tests {
         assert_eq!(attempts, [1, 2, 3, 1]);
     }
 
+    /// Does not return before the test says so.
+    struct Gate(Receiver<()>);
+
+    impl NotificationChannel for Gate {
+        fn send(&self, _: &Notification) -> Result<(), Box<dyn Error + Send + Sync>> {
+            Ok(self.0.recv()?)
+        }
+    }
+
+    /// Not only for what it had taken before.
+    ///
+    /// Spec: NOTIFY-04
+    #[test]
+    fn the_end_waits_for_what_is_due() {
+        const PATIENCE: Duration = Duration::from_secs(60);
+        let clock: Arc<dyn Clock> = Arc::new(TestClock(AtomicI64::new(BEGIN)));
+        let repository = open("memory:", RepositoryConfig::with_lease(ATTEMPT)).unwrap();
+        let (open_gate, gate) = unbounded();
+        let target = NotificationTarget::new("ops", Gate(gate));
+        let senders = Senders::new(vec![target], &repository, &clock);
+        senders.wake();
+        senders.drain(PATIENCE);
+        assert!(senders.unanswered.lock().unwrap().is_none());
+        let (job, execution) = (JobInstanceId(1), JobExecutionId(1));
+        let detail = NotificationDetail::default();
+        let new = NewNotification::now("ops", NotificationEvent::Failed, "job", job, execution, &detail);
+        repository.queue_notifications(&[new]).unwrap();
+        senders.drain(Duration::from_millis(200));
+        let answer = senders.unanswered.lock().unwrap().take();
+        let answer = answer.expect("it has waited for the gate");
+        open_gate.send(()).unwrap();
+        answer.recv_timeout(PATIENCE).unwrap();
+        assert!(repository.notifications().unwrap().is_empty());
+    }
+
     /// Spec: NOTIFY-04
     #[test]
     fn pauses_grow() {
