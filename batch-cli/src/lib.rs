@@ -159,6 +159,7 @@ impl Cli {
         let settings = Settings::load(arguments.options.into_source(), file.as_deref(), self.defaults)?;
         let telemetry = match arguments.command.runs_jobs() {
             true => Telemetry::start(),
+            false if arguments.command.closes_jobs() => Telemetry::of_closed_jobs(),
             false => Telemetry::default(),
         };
         logging::start(&settings, &telemetry);

@@ -40,6 +40,18 @@ impl Telemetry {
         }
     }
 
+    /// Starts to send what a command needs that runs no jobs, but may close those of dead processes: their lineage.
+    pub(crate) fn of_closed_jobs() -> Self {
+        #[cfg(feature = "lineage")]
+        let lineage = OpenLineage::from_env();
+        Self {
+            #[cfg(feature = "lineage")]
+            lineage: lineage.is_active().then_some(lineage),
+            #[cfg(feature = "otlp")]
+            otlp: None,
+        }
+    }
+
     /// Observes the jobs of a runtime. The first observer that traces a job gives it its context.
     pub(crate) fn observe(&self, runtime: BatchRuntimeBuilder) -> BatchRuntimeBuilder {
         #[cfg(feature = "otlp")]

@@ -28,7 +28,10 @@
 //! | `RUNNING` | - | the first commit with known datasets, then at most one in 30 seconds |
 //! | `COMPLETE` | COMPLETED | COMPLETED |
 //! | `FAIL` | FAILED, or lost by the process | FAILED, or lost by the process |
-//! | `ABORT` | STOPPED | STOPPED |
+//! | `ABORT` | STOPPED, or abandoned after its process died | as the job |
+//!
+//! The process that closes an execution whose process has died sends its end. The run of a nested job has that of the step which runs it as
+//! parent.
 //!
 //! The job of OpenLineage is named as the job, or `JOB.STEP`. Partitions belong to the run of their step, also those in worker processes.
 //! Facets: `parent`, `processing_engine`, `errorMessage` of a failure; `jobType`; `schema` of datasets whose fields are known; at the end
@@ -39,7 +42,7 @@
 //! Nothing here delays a job or changes its result. Events wait in a bounded queue for the thread that sends them; those that do not fit are
 //! lost. A request is repeated up to three times; a server that cannot be reached is one warning until it responds again.
 //!
-//! Spec: LIN-01 to LIN-09
+//! Spec: LIN-01 to LIN-11
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod config;

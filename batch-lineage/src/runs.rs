@@ -2,18 +2,23 @@
 
 use std::collections::HashMap;
 
-use batch_runtime::observer::{JobEvent, JobEventKind, ObservedStep, StepBody};
+use batch_runtime::observer::{
+    ClosedJob, JobEvent, JobEventKind, ObservedJob, ObservedOuter, ObservedStep, StepBody,
+};
 use batch_runtime::{BatchStatus, Timestamp};
 
 use crate::event::{EventType, RunEvent};
 use crate::ids;
 use crate::parent::{Parents, RunOf};
-use crate::steps::StepRun;
+use crate::steps::{StepRun, Used};
 
 /// The runs of this process.
 pub(crate) struct Runs {
     namespace: String,
+    /// Those of the environment.
     parents: Parents,
+    /// The runs at the top of the jobs that run here, by the ids of their runs; `None` if it is not known.
+    roots: HashMap<String, Option<RunOf>>,
     /// The steps that run, by the ids of their runs.
     steps: HashMap<String, StepRun>,
     /// Events that are not sent yet.
@@ -30,7 +35,7 @@ impl<'e> End<'e> {
     fn of(status: BatchStatus, exit_status: &'e str, exit_message: &'e str) -> Self {
         let kind = match status {
             BatchStatus::Completed => EventType::Complete,
-            BatchStatus::Stopped => EventType::Abort,
+            BatchStatus::Stopped | BatchStatus::Abandoned => EventType::Abort,
             _ => EventType::Fail,
         };
         let message = match exit_message.trim() {
@@ -54,6 +59,7 @@ impl Runs {
         Self {
             namespace,
             parents,
+            roots: HashMap::new(),
             steps: HashMap::new(),
             events: Vec::new(),
         }
@@ -63,13 +69,9 @@ impl Runs {
     /// coordinator makes some.
     pub(crate) fn on_event(&mut self, event: &JobEvent) -> Vec<String> {
         if let Some(context) = &event.job.trace.context {
-            let job = RunOf {
-                namespace: self.namespace.clone(),
-                job: event.job.job.clone(),
-                run: ids::of_job(context),
-            };
+            let job = self.run_of_job(&event.job.job, context);
             match &event.step {
-                None => self.on_job_event(event, &job),
+                None => self.on_job_event(event, &job, context),
                 Some(step) if step.body == StepBody::Flow => {}
                 Some(step) => self.on_step_event(event, step, &job, context),
             }
@@ -77,33 +79,100 @@ impl Runs {
         std::mem::take(&mut self.events)
     }
 
-    fn on_job_event(&mut self, event: &JobEvent, job: &RunOf) {
+    fn run_of_job(&self, job: &str, context: &str) -> RunOf {
+        RunOf {
+            namespace: self.namespace.clone(),
+            job: job.to_owned(),
+            run: ids::of_job(context),
+        }
+    }
+
+    fn on_job_event(&mut self, event: &JobEvent, job: &RunOf, context: &str) {
         match &event.kind {
-            JobEventKind::JobStarted => self.add_job(job, event.at, EventType::Start, None),
+            JobEventKind::JobStarted => {
+                let parents = self.parents_of(&event.job);
+                let has_none = parents.parent.is_none();
+                let root = parents.root.clone().or_else(|| has_none.then(|| job.clone()));
+                self.roots.insert(job.run.clone(), root);
+                self.add_job(job, &parents, event.at, EventType::Start, None);
+            }
             JobEventKind::JobEnded(end) => {
                 let end = End::of(end.status, &end.exit_status, &end.exit_message);
-                self.end_job(job, event.at, &end);
+                self.end_job(event, job, &end);
             }
-            JobEventKind::JobLost { cause } => self.end_job(job, event.at, &End::lost(cause)),
+            JobEventKind::JobLost { cause } => self.end_job(event, job, &End::lost(cause)),
+            JobEventKind::JobClosed(closed) => self.close_job(event.at, job, context, closed),
             _ => {}
         }
     }
 
+    /// Returns the runs above that of a job: those of the environment, or of the step that runs it.
+    fn parents_of(&self, job: &ObservedJob) -> Parents {
+        let Some(ObservedOuter { job: outer, step, .. }) = job.outer.as_deref() else {
+            return self.parents.clone();
+        };
+        let Some(context) = &outer.trace.context else {
+            return self.parents.clone();
+        };
+        // If another process runs the outer job, its root is not known.
+        let root = self.roots.get(&ids::of_job(context)).cloned().flatten();
+        // The partitions of a step belong to its run.
+        let of = step_of_partition(step).unwrap_or(step);
+        Parents {
+            parent: Some(self.run_of_step(&outer.job, of, context)),
+            root,
+        }
+    }
+
+    /// Returns the run of a step that has this name in the repository.
+    fn run_of_step(&self, job: &str, name: &str, context: &str) -> RunOf {
+        let step = name.rsplit_once('/').map_or(name, |(_, step)| step);
+        RunOf {
+            namespace: self.namespace.clone(),
+            job: format!("{job}.{step}"),
+            run: ids::of_step(context, name),
+        }
+    }
+
+    /// Ends the runs of an execution whose process is dead. Nothing is known of what is above them.
+    fn close_job(&mut self, at: Timestamp, job: &RunOf, context: &str, closed: &ClosedJob) {
+        let ClosedJob { execution, steps, .. } = closed;
+        let end_of = |exit_status, message| End::of(execution.status, exit_status, message);
+        let parents = Parents {
+            parent: Some(job.clone()),
+            root: None,
+        };
+        for step in steps
+            .iter()
+            .filter(|step| step_of_partition(&step.step_name).is_none())
+        {
+            let run = self.run_of_step(&job.job, &step.step_name, context);
+            let end = end_of(&step.exit_status, &step.exit_message);
+            let at = step.ended.unwrap_or(at);
+            self.add(&run, "STEP", &parents, (at, end.kind, end.error), &[]);
+        }
+        let end = end_of(&execution.exit_status, &execution.exit_message);
+        let at = execution.ended.unwrap_or(at);
+        self.add(job, "JOB", &Parents::default(), (at, end.kind, end.error), &[]);
+    }
+
     /// Ends a job, and its steps whose ends were not observed.
-    fn end_job(&mut self, job: &RunOf, at: Timestamp, end: &End<'_>) {
+    fn end_job(&mut self, event: &JobEvent, job: &RunOf, end: &End<'_>) {
         let left = self.steps.extract_if(|_, step| step.job == *job);
         for (_, step) in left.collect::<Vec<_>>() {
             if !step.is_remote {
-                self.add_step(&step, at, end.kind, end.error);
+                self.add_step(&step, event.at, end.kind, end.error);
             }
         }
-        self.add_job(job, at, end.kind, end.error);
+        let parents = self.parents_of(&event.job);
+        self.add_job(job, &parents, event.at, end.kind, end.error);
+        self.roots.remove(&job.run);
     }
 
     fn on_step_event(&mut self, event: &JobEvent, step: &ObservedStep, job: &RunOf, context: &str) {
         // Partitions have no runs of their own.
-        let of = match step.name.rsplit_once(':') {
-            Some((of, _)) if step.is_partition => of,
+        let of = match step_of_partition(&step.name) {
+            Some(of) if step.is_partition => of,
             _ => &step.name,
         };
         let id = ids::of_step(context, of);
@@ -183,33 +252,54 @@ impl Runs {
         }
     }
 
-    fn add_job(&mut self, job: &RunOf, at: Timestamp, kind: EventType, error: Option<&str>) {
-        let event = RunEvent {
-            kind,
-            at,
-            run: job,
-            job_type: "JOB",
-            parent: self.parents.parent.as_ref(),
-            root: self.parents.root.as_ref(),
-            error,
-            datasets: &[],
-        };
-        self.events.push(event.to_json());
+    fn add_job(
+        &mut self,
+        job: &RunOf,
+        parents: &Parents,
+        at: Timestamp,
+        kind: EventType,
+        error: Option<&str>,
+    ) {
+        self.add(job, "JOB", parents, (at, kind, error), &[]);
     }
 
     fn add_step(&mut self, step: &StepRun, at: Timestamp, kind: EventType, error: Option<&str>) {
         // The root of a job that another process runs is not known here.
-        let root = (!step.is_remote).then(|| self.parents.root.as_ref().unwrap_or(&step.job));
+        let root = match self.roots.get(&step.job.run) {
+            Some(root) if !step.is_remote => root.clone(),
+            _ => None,
+        };
+        let parents = Parents {
+            parent: Some(step.job.clone()),
+            root,
+        };
+        self.add(&step.run, "STEP", &parents, (at, kind, error), &step.datasets);
+    }
+
+    fn add(
+        &mut self,
+        run: &RunOf,
+        job_type: &'static str,
+        parents: &Parents,
+        (at, kind, error): (Timestamp, EventType, Option<&str>),
+        datasets: &[Used],
+    ) {
         let event = RunEvent {
             kind,
             at,
-            run: &step.run,
-            job_type: "STEP",
-            parent: Some(&step.job),
-            root,
+            run,
+            job_type,
+            parent: parents.parent.as_ref(),
+            root: parents.root.as_ref(),
             error,
-            datasets: &step.datasets,
+            datasets,
         };
         self.events.push(event.to_json());
     }
+}
+
+/// Returns the name of the step that a partition belongs to, if this is the name of one. Ids of Job XML contain no colon.
+fn step_of_partition(name: &str) -> Option<&str> {
+    let (of, number) = name.rsplit_once(':')?;
+    number.parse::<u32>().is_ok().then_some(of)
 }

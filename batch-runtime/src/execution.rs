@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::checkpoint::{CheckpointInfo, Externalizable, UserDataError};
 use crate::clock::Timestamp;
 use crate::ids::{JobExecutionId, JobInstanceId, StepExecutionId};
+use crate::parameters::{JobParameters, ParameterValue};
 use crate::status::BatchStatus;
 
 /// One logical run of a job; owns one or more executions. Spec: DOM-05
@@ -157,6 +158,44 @@ pub struct NestedJob {
     pub nested_job: String,
     /// Its latest execution.
     pub execution: JobExecutionId,
+}
+
+/// The step of the outer job that runs a nested job, as identifying parameters of the nested job name it. `runJob` of `batch-items` sets
+/// them.
+///
+/// Spec: NEST-01
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OuterStep {
+    /// The instance of the outer job.
+    pub instance: JobInstanceId,
+    /// The name of the step in the repository: `load`, and `load:1` for its first partition.
+    pub step: String,
+}
+
+impl OuterStep {
+    /// The parameter with the instance.
+    pub const INSTANCE: &str = "parent.instance";
+    /// The parameter with the step.
+    pub const STEP: &str = "parent.step";
+
+    /// Returns the step that the parameters of a job name; `None` if it is not a nested job.
+    pub fn of(parameters: &JobParameters) -> Option<Self> {
+        let of_name = |name| parameters.iter().find(|(other, _)| *other == name);
+        match (&of_name(Self::INSTANCE)?.1.value, &of_name(Self::STEP)?.1.value) {
+            (ParameterValue::Long(instance), ParameterValue::String(step)) => Some(Self {
+                instance: JobInstanceId(*instance),
+                step: step.clone(),
+            }),
+            _ => None,
+        }
+    }
+
+    /// Returns the parameters that name it.
+    pub fn to_parameters(&self) -> JobParameters {
+        JobParameters::new()
+            .with_parameter(Self::INSTANCE, ParameterValue::Long(self.instance.0), true)
+            .with(Self::STEP, &self.step)
+    }
 }
 
 /// Formats as one line. Spec: OP-20

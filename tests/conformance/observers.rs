@@ -51,6 +51,13 @@ fn shown(event: &JobEvent) -> String {
         JobEventKind::JobStarted => format!("job started {} {}", event.job.job, event.job.execution),
         JobEventKind::JobEnded(end) => format!("job ended {} {:?}", end.status, end.exit_message),
         JobEventKind::TookOver { dead } => format!("took over {dead}"),
+        JobEventKind::JobClosed(closed) => {
+            let steps: Vec<_> = closed.steps.iter().map(|step| step.step_name.as_str()).collect();
+            format!(
+                "closed {} {} {steps:?}",
+                event.job.execution, closed.execution.status
+            )
+        }
         JobEventKind::StopRequested { cause } => format!("stop requested {cause:?}"),
         JobEventKind::StepStarted { earlier_items } => format!("started after {earlier_items} items"),
         JobEventKind::StepEnded(end) => format!(
@@ -212,9 +219,9 @@ fn an_observer_sees_partitions_of_flows() {
     }
 }
 
-/// A runtime that takes an execution over says so, and the one that has lost it.
+/// A runtime that takes an execution over says so, and how the execution was closed; so does the one that has lost it.
 ///
-/// Spec: OBS-01, OBS-02
+/// Spec: OBS-01, OBS-02, OBS-07
 #[test]
 fn observers_see_a_takeover_and_a_loss() {
     let (lost, takes) = (Received::default(), Received::default());
@@ -233,7 +240,10 @@ fn observers_see_a_takeover_and_a_loss() {
     let other = runtime.job_operator();
     let again = other.restart(execution, [("hold", "")]).unwrap();
     assert_eq!(other.wait(again).unwrap().status, BatchStatus::Completed);
-    assert_eq!(takes.until(1)[..2], ["took over 1", "job started job 2"]);
+    assert_eq!(
+        takes.until(1)[..3],
+        [r#"closed 1 FAILED ["wait"]"#, "took over 1", "job started job 2"]
+    );
     Gate::at(&stage).open("go");
     assert!(operator.wait(execution).is_err());
     drop(operator);

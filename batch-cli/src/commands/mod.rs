@@ -88,6 +88,11 @@ impl Command {
             Self::Start(_) | Self::Launch(_) | Self::Restart(_) | Self::Recover(_) | Self::Worker(_)
         )
     }
+
+    /// Returns whether the command may close an execution whose process is dead, and runs nothing.
+    pub(crate) fn closes_jobs(&self) -> bool {
+        matches!(self, Self::Stop(_) | Self::Abandon(_))
+    }
 }
 
 fn execution_id(text: &str) -> Result<JobExecutionId, &'static str> {

@@ -29,6 +29,7 @@ fn wait_in_queue(runner: &JobRunner, worker: &Worker) -> Result<bool, Repository
     let mut announced = None;
     while !worker.stop_requested() {
         let outcome = runner.repository.take_turn(&running.lease, &runner.job.id)?;
+        running.events.closed(&*runner.repository, &outcome.closed);
         for dead in outcome.closed {
             tracing::warn!(execution = %dead, "closed an execution whose owner is dead, which had the turn of the job");
             running.events.emit(JobEventKind::TookOver { dead });

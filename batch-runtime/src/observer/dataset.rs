@@ -82,8 +82,8 @@ pub(crate) struct DatasetReporter {
     pub(super) reported: Mutex<Vec<Dataset>>,
 }
 
-/// Progress does not include datasets.
-struct NoProgress;
+/// Progress does not include datasets, nor executions of dead processes.
+pub(super) struct NoProgress;
 
 impl JobObserver for NoProgress {
     fn on_event(&self, _: &super::JobEvent) {}

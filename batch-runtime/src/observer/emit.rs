@@ -6,11 +6,12 @@ use std::time::Instant;
 
 use super::progress::{Progress, ProgressObserver};
 use super::{
-    DatasetReporter, ItemPhase, JobEnd, JobEventKind, JobTrace, ObservedJob, ObservedStep, Observers,
-    StepBody, StepEnd,
+    DatasetReporter, ItemPhase, JobEnd, JobEventKind, JobTrace, ObservedJob, ObservedOuter, ObservedStep,
+    Observers, StepBody, StepEnd,
 };
 use crate::execution::{JobExecution, StepCounters, StepExecution};
-use crate::repository::{Ending, Lease};
+use crate::ids::JobExecutionId;
+use crate::repository::{Ending, JobRepository, Lease};
 use crate::secret::Secrets;
 
 /// The events of a job execution that runs in this process, or of a partition of it.
@@ -22,7 +23,13 @@ pub(crate) struct JobEvents {
 }
 
 impl JobEvents {
-    pub(crate) fn new(observers: &Arc<Observers>, job: &str, lease: &Lease, trace: JobTrace) -> Self {
+    pub(crate) fn new(
+        observers: &Arc<Observers>,
+        job: &str,
+        lease: &Lease,
+        trace: JobTrace,
+        outer: Option<Box<ObservedOuter>>,
+    ) -> Self {
         Self {
             observers: Arc::clone(observers),
             job: Arc::new(ObservedJob {
@@ -30,6 +37,7 @@ impl JobEvents {
                 instance: lease.instance_id,
                 execution: lease.execution_id,
                 trace,
+                outer,
             }),
             progress: ProgressObserver::default(),
             began: Instant::now(),
@@ -40,7 +48,13 @@ impl JobEvents {
     #[cfg(test)]
     pub(crate) fn unobserved(lease: &Lease) -> Self {
         let observers = Observers::start(Arc::new(crate::clock::SystemClock), []);
-        Self::new(&Arc::new(observers.unwrap()), "job", lease, JobTrace::default())
+        Self::new(
+            &Arc::new(observers.unwrap()),
+            "job",
+            lease,
+            JobTrace::default(),
+            None,
+        )
     }
 
     pub(crate) fn progress(&self) -> Progress {
@@ -54,6 +68,11 @@ impl JobEvents {
 
     pub(crate) fn emit(&self, kind: JobEventKind) {
         self.observers.emit(&self.job, None, kind, &self.progress);
+    }
+
+    /// Emits the ends of other executions, which were closed because their processes are dead.
+    pub(crate) fn closed(&self, repository: &dyn JobRepository, closed: &[JobExecutionId]) {
+        self.observers.emit_closed(repository, closed);
     }
 
     pub(crate) fn ended(&self, execution: &JobExecution) {

@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use super::Dataset;
 use crate::clock::Timestamp;
-use crate::execution::StepCounters;
+#[cfg(doc)]
+use crate::execution::OuterStep;
+use crate::execution::{JobExecution, StepCounters, StepExecution};
 use crate::ids::{JobExecutionId, JobInstanceId, StepExecutionId};
 use crate::status::BatchStatus;
 
@@ -35,6 +37,18 @@ pub struct ObservedJob {
     pub execution: JobExecutionId,
     /// Its trace, if an observer [traces](super::JobObserver::trace_job) it.
     pub trace: JobTrace,
+    /// The step that runs it, if it is a nested job: see [`OuterStep`]. `None` in the events of a worker's partitions.
+    pub outer: Option<Box<ObservedOuter>>,
+}
+
+/// The step that runs a nested job.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ObservedOuter {
+    /// The execution of the outer job. Of its trace only the context is known.
+    pub job: ObservedJob,
+    /// The name of the step in the repository: `load`, and `load:1` for its first partition.
+    pub step: String,
 }
 
 /// The trace of a job execution. Contexts have the form of the W3C header `traceparent`, but are not checked: a context may come from
@@ -82,7 +96,7 @@ pub enum StepBody {
 ///
 /// A job execution has one [`JobStarted`](Self::JobStarted), and one [`JobEnded`](Self::JobEnded) or [`JobLost`](Self::JobLost); a step or
 /// partition has one [`StepStarted`](Self::StepStarted), and one [`StepEnded`](Self::StepEnded) or [`StepLost`](Self::StepLost). If the
-/// process dies, the last ones are missing.
+/// process dies, the last ones are missing; the process that closes the execution gets one [`JobClosed`](Self::JobClosed) instead.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum JobEventKind {
@@ -100,6 +114,12 @@ pub enum JobEventKind {
         /// The job execution of the dead process.
         dead: JobExecutionId,
     },
+    /// This process, or an earlier one, closed the job execution, because the process that ran it has died: it was taken over, declared
+    /// dead, stopped or abandoned. `job` is this execution, not one that continues it. Emitted when it is closed, and again when another
+    /// execution of its instance starts, if a program without observers may have closed it.
+    ///
+    /// Spec: OBS-07
+    JobClosed(Box<ClosedJob>),
     /// The job execution waits for its turn, because the executions of its job run one at a time. Emitted after `JobStarted`, and again
     /// when it waits for another execution.
     WaitsForTurn {
@@ -220,6 +240,16 @@ pub struct JobEnd {
     pub exit_message: String,
     /// The running time.
     pub elapsed: Duration,
+}
+
+/// A job execution whose process has died, as it was closed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ClosedJob {
+    /// The execution: FAILED, STOPPED or ABANDONED.
+    pub execution: JobExecution,
+    /// Its step executions, and those of partitions, that were closed with it, in the order of their start.
+    pub steps: Vec<StepExecution>,
 }
 
 /// The end of a step or partition, as recorded.

@@ -8,25 +8,29 @@
 //! dropped, it waits up to five seconds for the observers to receive the rest. An observer must not own its runtime or an operator of it,
 //! which would then never end.
 //!
-//! Spec: OBS-01 to OBS-06
+//! Spec: OBS-01 to OBS-07
 
+mod closed;
 mod dataset;
 mod emit;
 mod event;
 mod log;
 mod metrics;
 mod observers;
+mod outer;
 pub(crate) mod progress;
 mod queue;
 
 pub use self::dataset::{Dataset, DatasetField, DatasetRole};
 pub use self::event::{
-    ItemPhase, JobEnd, JobEvent, JobEventKind, JobTrace, ObservedJob, ObservedStep, StepBody, StepEnd,
+    ClosedJob, ItemPhase, JobEnd, JobEvent, JobEventKind, JobTrace, ObservedJob, ObservedOuter, ObservedStep,
+    StepBody, StepEnd,
 };
 
 pub(crate) use self::dataset::DatasetReporter;
 pub(crate) use self::emit::{JobEvents, StepEvents};
 pub(crate) use self::observers::Observers;
+pub(crate) use self::outer::outer_of;
 
 /// Receives what happens to jobs of a runtime: their start and end, and those of their steps and partitions; chunks, skips and retries;
 /// takeovers and stop requests; the datasets of steps. There is no event for each item.

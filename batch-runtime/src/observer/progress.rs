@@ -191,6 +191,7 @@ mod tests {
                     instance: JobInstanceId(1),
                     execution: JobExecutionId(1),
                     trace: JobTrace::default(),
+                    outer: None,
                 }),
                 step: Some(Arc::new(ObservedStep {
                     step: "one".into(),

@@ -14,7 +14,7 @@ use crate::dispatch::{DEFAULT_QUEUE, LOCAL};
 use crate::engine::{BoundJob, Dispatch, JobRunner, Running};
 use crate::execution::JobExecution;
 use crate::ids::{JobExecutionId, LaunchId};
-use crate::observer::{JobEventKind, JobEvents, JobTrace};
+use crate::observer::{JobEventKind, JobEvents, JobTrace, ObservedOuter, outer_of};
 use crate::parameters::JobParameters;
 use crate::repository::{Claim, ClaimError, ClaimRequest, Ending, RepositoryError, Target};
 use crate::secret::Secrets;
@@ -297,6 +297,9 @@ impl JobOperator {
         };
         // A rejected claim may have closed an execution too.
         self.shared.notifications.wake();
+        if let Err(ClaimError::CrashLoop { execution, .. }) = &claim {
+            self.shared.observe_closed(&[*execution]);
+        }
         let claim = claim.map_err(|error| match error {
             ClaimError::Running { execution, owner } if restarting => {
                 reject(StartError::Running { execution, owner })
@@ -304,6 +307,7 @@ impl JobOperator {
             other => self.rejection(&job_name, other, reject),
         })?;
         self.note_takeover(&claim);
+        self.shared.observe_claim(&claim);
         if let Some(Deadline::At(deadline)) = &prepared.job.deadline
             && *deadline <= claim.execution.created
         {
@@ -313,7 +317,11 @@ impl JobOperator {
             context: request.traceparent,
             previous: claim.previous_traceparent.clone(),
         };
-        self.run(prepared, claim, trace, asked)
+        let outer = match self.shared.observers.are_any() {
+            true => outer_of(&*self.shared.repository, &wish.parameters),
+            false => None,
+        };
+        self.run(prepared, claim, (trace, outer), asked)
             .map_err(|error| reject(StartError::Thread(error)))
     }
 
@@ -360,6 +368,7 @@ impl JobOperator {
         for dead in closed.iter().flatten() {
             tracing::warn!(execution = %dead, "closed an execution whose owner is dead, which had the turn of the job");
         }
+        self.shared.observe_closed(closed.as_deref().unwrap_or_default());
         self.forget_partitions(closed.iter().flatten());
         Ok(closed.is_some())
     }
@@ -401,12 +410,12 @@ impl JobOperator {
         &self,
         prepared: Prepared,
         claim: Claim,
-        trace: JobTrace,
+        (trace, outer): (JobTrace, Option<Box<ObservedOuter>>),
         asked: Instant,
     ) -> std::io::Result<JobExecutionId> {
         let repository = Arc::clone(&self.shared.repository);
         let job = &claim.execution.job_name;
-        let events = JobEvents::new(&self.shared.observers, job, &claim.lease, trace);
+        let events = JobEvents::new(&self.shared.observers, job, &claim.lease, trace, outer);
         for dead in &claim.taken_over {
             events.emit(JobEventKind::TookOver { dead: *dead });
         }

@@ -80,7 +80,7 @@ impl JobOperator {
             context: ticket.traceparent.clone().or(job.traceparent),
             previous: None,
         };
-        let events = JobEvents::new(&shared.observers, &job.bound.id, &claimed.lease, trace);
+        let events = JobEvents::new(&shared.observers, &job.bound.id, &claimed.lease, trace, None);
         let lease_time = repository.lease_time();
         let running = Arc::new(Running::new(claimed.lease, lease_time, asked, events));
         shared.partitions().push(Arc::clone(&running));

@@ -106,7 +106,10 @@ impl JobOperator {
     /// Spec: OP-35
     pub fn declare_dead(&self, execution: JobExecutionId) -> Result<()> {
         match self.shared.repository.declare_dead(execution)? {
-            Some(DeathOutcome::Closed) => Ok(()),
+            Some(DeathOutcome::Closed) => {
+                self.shared.observe_closed(&[execution]);
+                Ok(())
+            }
             Some(DeathOutcome::Running { .. }) if self.await_certainty(execution)? => {
                 self.declare_dead(execution)
             }
@@ -127,7 +130,11 @@ impl JobOperator {
     /// Spec: STATUS-23, JAK-35
     pub fn abandon(&self, execution: JobExecutionId) -> Result<()> {
         match self.shared.repository.abandon(execution)? {
-            Some(AbandonOutcome::Abandoned) => Ok(()),
+            Some(AbandonOutcome::Abandoned) => {
+                // Of one that had ended nothing is emitted, see `observe_closed`.
+                self.shared.observe_closed(&[execution]);
+                Ok(())
+            }
             Some(AbandonOutcome::Running { .. }) if self.await_certainty(execution)? => {
                 self.abandon(execution)
             }

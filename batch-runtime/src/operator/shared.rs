@@ -16,7 +16,7 @@ use crate::engine::Running;
 use crate::ids::JobExecutionId;
 use crate::notify::Senders;
 use crate::observer::Observers;
-use crate::repository::{JobRepository, Lease};
+use crate::repository::{Claim, JobRepository, Lease};
 
 /// The time that the end of a runtime waits for notifications.
 const LAST_NOTIFICATIONS: Duration = Duration::from_secs(5);
@@ -93,6 +93,34 @@ impl Shared {
     pub(crate) fn flush(&self) {
         self.observers.drain();
         self.notifications.drain(LAST_NOTIFICATIONS);
+    }
+
+    /// Passes the ends of executions to the observers, of those that were closed because their process is dead.
+    pub(crate) fn observe_closed(&self, closed: &[JobExecutionId]) {
+        self.observers.emit_closed(&*self.repository, closed);
+    }
+
+    /// Passes on the ends of the executions that a claim has closed, and that of the execution before: a command without observers may
+    /// have closed it.
+    pub(crate) fn observe_claim(&self, claim: &Claim) {
+        if !self.observers.are_any() {
+            return;
+        }
+        self.observe_closed(&claim.taken_over);
+        if claim.is_first || !claim.taken_over.is_empty() {
+            return;
+        }
+        match self.repository.job_executions(claim.execution.instance_id) {
+            Ok(all) => {
+                let before = all
+                    .iter()
+                    .map(|one| one.id)
+                    .filter(|id| *id < claim.execution.id)
+                    .max();
+                self.observe_closed(before.as_slice());
+            }
+            Err(error) => tracing::warn!(%error, "the end of the execution before is not observed"),
+        }
     }
 
     /// Returns the job executions that run in this process.

@@ -40,7 +40,10 @@ impl JobOperator {
             // The request may have ended it before the request was recorded.
             Some(StopOutcome::NotRunning) if running.is_some() && self.is_stopped(execution)? => {}
             Some(StopOutcome::NotRunning) => return Err(JobOperatorError::JobExecutionNotRunning(execution)),
-            Some(StopOutcome::Closed) => return Ok(true),
+            Some(StopOutcome::Closed) => {
+                self.shared.observe_closed(&[execution]);
+                return Ok(true);
+            }
             Some(StopOutcome::Requested) => {}
         }
         match running {

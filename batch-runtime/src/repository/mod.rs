@@ -49,6 +49,7 @@ pub(crate) use records::{
     NextNotification, PartitionFinding, PartitionReport, PartitionState, QueuedNotification, QueuedPartition,
     Signals, StepHistory, StopOutcome, TakenLaunch, Target, TurnOutcome, WithdrawOutcome, WorkerRow,
 };
+pub(crate) use rules::Closing;
 pub(crate) use store::{
     ArchiveStore, Channel, JobRepository, JobStore, LaunchStore, Listener, NotificationStore, OperatorStore,
     QueueStore, StepStore,

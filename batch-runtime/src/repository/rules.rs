@@ -9,6 +9,8 @@ use crate::status::BatchStatus;
 
 /// Exit status of an execution whose process died.
 const CRASHED: &str = "CRASHED";
+/// The beginning of the message of an execution that was to stop when its owner died.
+const STOPPED_DEAD: &str = "its runtime was dead when the stop was recorded";
 
 /// The statuses of executions that have not ended.
 pub(crate) const OPEN: [BatchStatus; 3] =
@@ -153,7 +155,7 @@ impl Closing {
             status @ BatchStatus::Stopped => Some(Self {
                 status,
                 exit_code: status.as_str(),
-                message: format!("its runtime was dead when the stop was recorded (owner {owner})"),
+                message: format!("{STOPPED_DEAD} (owner {owner})"),
             }),
             _ => Some(Self::crashed(owner)),
         }
@@ -167,6 +169,11 @@ impl Closing {
             exit_code: CRASHED,
             message,
         }
+    }
+
+    /// Returns whether an execution or step execution with this exit status and message was closed so.
+    pub(crate) fn has_closed(exit_status: &str, message: &str) -> bool {
+        exit_status == CRASHED || message.starts_with(STOPPED_DEAD)
     }
 
     /// Adds the cause of death, and why the execution cannot be resumed.

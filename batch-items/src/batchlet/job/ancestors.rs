@@ -1,12 +1,8 @@
 //! The outer jobs of a nested one.
 
+use batch_runtime::execution::OuterStep;
 use batch_runtime::prelude::*;
-use batch_runtime::{JobInstanceId, JobOperator, JobOperatorError, ParameterValue};
-
-/// The identifying parameter of a nested job with the instance of its outer job.
-pub(super) const INSTANCE: &str = "parent.instance";
-/// That with the step that runs it.
-pub(super) const STEP: &str = "parent.step";
+use batch_runtime::{JobOperator, JobOperatorError};
 
 /// Returns the chain of jobs from `job` to itself, if `job` is the one that `runs` belongs to, or one of its outer jobs.
 pub(super) fn cycle(
@@ -17,12 +13,10 @@ pub(super) fn cycle(
     let mut way = vec![job.to_owned(), runs.id().to_owned()];
     let mut parameters = operator.parameters(runs.execution_id())?;
     while way.last().is_some_and(|last| last != job) {
-        let parent = parameters.iter().find(|(name, _)| *name == INSTANCE);
-        let Some((_, ParameterValue::Long(parent))) = parent.map(|(name, parent)| (name, &parent.value))
-        else {
+        let Some(outer) = OuterStep::of(&parameters) else {
             return Ok(None);
         };
-        let Some(parent) = operator.job_instance(JobInstanceId(*parent))? else {
+        let Some(parent) = operator.job_instance(outer.instance)? else {
             return Ok(None);
         };
         let Some(execution) = operator.job_executions(parent.id)?.pop() else {

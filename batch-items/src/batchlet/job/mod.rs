@@ -7,9 +7,9 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread;
 use std::time::Duration;
 
-use batch_runtime::execution::{JobExecution, NestedJob};
+use batch_runtime::execution::{JobExecution, NestedJob, OuterStep};
 use batch_runtime::prelude::*;
-use batch_runtime::{BatchStatus, JobExecutionId, JobName, JobOperator, JobOperatorError, JobParameters};
+use batch_runtime::{BatchStatus, JobExecutionId, JobName, JobOperator, JobOperatorError};
 
 use super::cancel::{Cancel, STOPPED};
 use parameters::Parameters;
@@ -80,14 +80,11 @@ impl RunJob {
                 self.job_id
             )));
         }
-        let parameters = JobParameters::new()
-            .with_parameter(
-                ancestors::INSTANCE,
-                batch_runtime::ParameterValue::Long(self.job.instance_id().0),
-                true,
-            )
-            .with(ancestors::STEP, self.step.execution_name());
-        let parameters = self.parameters.added_to(parameters);
+        let outer = OuterStep {
+            instance: self.job.instance_id(),
+            step: self.step.execution_name().to_owned(),
+        };
+        let parameters = self.parameters.added_to(outer.to_parameters());
         loop {
             self.step.heartbeat();
             match operator.launch(&self.job_id, parameters.clone()) {

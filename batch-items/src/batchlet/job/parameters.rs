@@ -4,8 +4,8 @@ use std::str::FromStr;
 
 use batch_runtime::{JobParameters, ParameterValue, Timestamp};
 
-use super::ancestors::{INSTANCE, STEP};
 use crate::batchlet::command::Words;
+use batch_runtime::execution::OuterStep;
 
 /// Parameters by their names.
 #[derive(Clone, Default)]
@@ -43,7 +43,7 @@ fn parameter(word: &str) -> Result<(String, ParameterValue), String> {
         Some((name, kind)) => (name, Some(kind)),
         None => (name.trim(), None),
     };
-    if name.is_empty() || name == INSTANCE || name == STEP {
+    if name.is_empty() || name == OuterStep::INSTANCE || name == OuterStep::STEP {
         return Err(format!("`{name}` cannot be the name of a parameter here"));
     }
     let invalid = |kind: &str| format!("the value of `{}` is not a {kind}", name.escape_debug());

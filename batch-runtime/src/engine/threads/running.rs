@@ -384,7 +384,7 @@ mod tests {
                 lease,
                 LEASE,
                 Instant::now(),
-                JobEvents::new(&observers, "job", &lease, JobTrace::default()),
+                JobEvents::new(&observers, "job", &lease, JobTrace::default(), None),
             )
         };
         let (stopped, ended) = (running(), running());

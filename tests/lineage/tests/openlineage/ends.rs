@@ -1,6 +1,5 @@
-//! Runs that fail, are stopped or killed.
+//! Runs that fail or are stopped.
 
-use std::fs;
 use std::process::Stdio;
 
 use batch_tests::process::{self, spawn_until};
@@ -9,13 +8,13 @@ use insta::assert_snapshot;
 use crate::program::{CREATE, Tracked};
 use crate::shown::lines;
 
-const LOAD: &str = r#"<step id="load">
+pub(crate) const LOAD: &str = r#"<step id="load">
   <chunk reader="csvRecordReader" processor="Hold" writer="recordTableWriter" commit-interval="2"><properties>
     <property name="resource" value="in.csv"/><property name="table" value="payment"/><property name="hold" value="4"/>
   </properties></chunk>
 </step>"#;
 
-fn held() -> Tracked {
+pub(crate) fn held() -> Tracked {
     Tracked::new(&format!("{CREATE}{LOAD}")).with_payments("in.csv", 1..=5)
 }
 
@@ -80,39 +79,5 @@ fn a_stop_aborts() {
       <- file /in.csv 4 rows
       -> sqlite:///batch.db payment (id INTEGER, amount REAL) 4 rows
     ABORT #2 job
-    "#);
-}
-
-/// The run of a process that is killed has no end. The restart is another run.
-///
-/// Spec: LIN-03, LIN-05
-#[test]
-fn a_killed_process_leaves_its_run() {
-    let tracked = held();
-    let mut command = tracked.command(&["launch", "job"]);
-    command.stdin(Stdio::null());
-    let mut killed = spawn_until(command, "waiting");
-    tracked.receiver.wait_for(5);
-    killed.kill().unwrap();
-    assert_eq!(killed.wait().unwrap().code(), None, "it ends by the signal");
-    fs::write(tracked.path().join("go"), "").unwrap();
-    tracked.launch(0, &[]);
-    assert_snapshot!(lines(&tracked.receiver.events(), &tracked.path()), @r#"
-    START #1 job
-    START #2 job.create parent=#1:job root=#1:job
-    COMPLETE #2 job.create parent=#1:job root=#1:job
-    START #3 job.load parent=#1:job root=#1:job
-    RUNNING #3 job.load parent=#1:job root=#1:job
-      <- file /in.csv
-      -> sqlite:///batch.db payment (id INTEGER, amount REAL)
-    START #4 job
-    START #5 job.load parent=#4:job root=#4:job
-    RUNNING #5 job.load parent=#4:job root=#4:job
-      <- file /in.csv
-      -> sqlite:///batch.db payment (id INTEGER, amount REAL)
-    COMPLETE #5 job.load parent=#4:job root=#4:job
-      <- file /in.csv 3 rows
-      -> sqlite:///batch.db payment (id INTEGER, amount REAL) 3 rows
-    COMPLETE #4 job
     "#);
 }

@@ -5,6 +5,8 @@
 mod configuration;
 mod ends;
 mod failures;
+mod killed;
+mod nested;
 mod partitions;
 mod program;
 mod receiver;

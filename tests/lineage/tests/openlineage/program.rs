@@ -61,7 +61,12 @@ impl Tracked {
 
     /// Launches the job with further variables; it must end with this exit code. Returns its standard error.
     pub(crate) fn launch(&self, code: i32, variables: &[(&str, &str)]) -> String {
-        let mut command = self.command(&["launch", "job"]);
+        self.run(code, &["launch", "job"], variables)
+    }
+
+    /// Runs a command with further variables; it must end with this exit code. Returns its standard error.
+    pub(crate) fn run(&self, code: i32, arguments: &[&str], variables: &[(&str, &str)]) -> String {
+        let mut command = self.command(arguments);
         let output = command.envs(variables.iter().copied()).output().unwrap();
         process::ended(code, &output).1
     }

@@ -33,8 +33,9 @@ pub(crate) fn lines(events: &[Value], folder: &Path) -> String {
             line += &format!(" {name}={}:{job}", number(run));
         }
         if let Some(message) = facets["errorMessage"]["message"].as_str() {
-            // The place in the source follows.
+            // The place in the source follows, or the name of a dead process.
             let message = message.lines().next().unwrap_or_default();
+            let message = message.split(" (owner ").next().unwrap_or_default();
             line += &format!(" error={message:?}");
         }
         for (role, arrow) in [("inputs", "<-"), ("outputs", "->")] {
