@@ -1,4 +1,4 @@
-//! The datasets that readers and writers report, under the names that OpenLineage gives them.
+//! The datasets that readers, writers and batchlets report, under the names that OpenLineage gives them.
 //!
 //! Names contain neither users nor passwords nor queries of URLs.
 
@@ -9,7 +9,7 @@ use batch_runtime::prelude::*;
 
 use crate::file::redact;
 
-/// The maximum number of files of an input that are reported. Of more files, the folder is.
+/// The maximum number of files of an input or output that are reported. Of more files, the folder is.
 const MOST_FILES: usize = 100;
 
 /// The contexts of an artifact that reports datasets; `None` outside of a step, where nothing is reported.
@@ -32,12 +32,25 @@ impl Datasets {
         }
     }
 
-    /// Reports the files of an input; of many, the folder that `pattern` names.
-    pub(crate) fn report_inputs(&self, pattern: &str, files: impl ExactSizeIterator<Item = DatasetName>) {
-        if files.len() > MOST_FILES {
-            return self.report(DatasetRole::Input, of_url(folder_of(pattern)));
+    /// Reports a file that is written beside the output of the step.
+    pub(crate) fn report_beside(&self, file: &Path) {
+        if let Some(step) = &self.step {
+            let (namespace, name) = of_file(file);
+            step.report_dataset(Dataset::new(DatasetRole::Output, namespace, name).uncounted());
         }
-        files.for_each(|file| self.report(DatasetRole::Input, file));
+    }
+
+    /// Reports the files of an input or output; of many, the folder that `pattern` names.
+    pub(crate) fn report_files(
+        &self,
+        role: DatasetRole,
+        pattern: &str,
+        files: impl ExactSizeIterator<Item = DatasetName>,
+    ) {
+        if files.len() > MOST_FILES {
+            return self.report(role, of_url(folder_of(pattern)));
+        }
+        files.for_each(|file| self.report(role, file));
     }
 
     /// Reports a table with its columns. `url` is that of its database, or empty for the database of the repository; `schema` is the one in

@@ -71,14 +71,24 @@ impl Config {
     }
 
     fn read_target(&mut self, variable: Variable<'_>) -> Option<Target> {
-        let of_type = variable("OPENLINEAGE__TRANSPORT__TYPE");
+        const TYPE: &str = "OPENLINEAGE__TRANSPORT__TYPE";
+        const URL: &str = "OPENLINEAGE_URL";
+        let of_type = variable(TYPE);
+        let has_url = variable(URL).is_some();
+        let has_file = variable("OPENLINEAGE_CONFIG").is_some();
+        if has_file && (of_type.is_some() || has_url) {
+            let counts = if of_type.is_some() { TYPE } else { URL };
+            self.problems.push(format!(
+                "ignoring OPENLINEAGE_CONFIG: files of configuration are not supported; {counts} counts"
+            ));
+        }
         match of_type.as_deref().map(str::trim) {
             Some("file") => self.read_file(variable),
             Some("noop") => None,
             Some("http") => self.read_server(variable),
-            None if variable("OPENLINEAGE_URL").is_some() => self.read_server(variable),
+            None if has_url => self.read_server(variable),
             None => {
-                if variable("OPENLINEAGE_CONFIG").is_some() {
+                if has_file {
                     self.problems.push(
                         "no lineage is sent: OPENLINEAGE_CONFIG is not supported; set OPENLINEAGE_URL, or OPENLINEAGE__TRANSPORT__TYPE"
                             .to_owned(),
@@ -321,6 +331,20 @@ mod tests {
                 "no lineage is sent: OPENLINEAGE_CONFIG is not supported; set OPENLINEAGE_URL, or OPENLINEAGE__TRANSPORT__TYPE",
             ],
         );
+        let config = ("OPENLINEAGE_CONFIG", "openlineage.yml");
+        for (target, counts) in [
+            (url, "OPENLINEAGE_URL"),
+            (
+                ("OPENLINEAGE__TRANSPORT__TYPE", "noop"),
+                "OPENLINEAGE__TRANSPORT__TYPE",
+            ),
+        ] {
+            let sent = if target == url { sent } else { "" };
+            let ignored = format!(
+                "ignoring OPENLINEAGE_CONFIG: files of configuration are not supported; {counts} counts"
+            );
+            check(&[config, target], sent, &[&ignored]);
+        }
         check(
             &[("OPENLINEAGE__TRANSPORT__TYPE", "file")],
             "",

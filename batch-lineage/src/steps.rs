@@ -18,6 +18,7 @@ pub(crate) struct Used {
     pub(crate) namespace: String,
     pub(crate) name: String,
     pub(crate) fields: Vec<DatasetField>,
+    is_counted: bool,
     /// The rows of the executions that used no other dataset of this role; `None` if there were none.
     rows: Option<i64>,
     /// True once an execution used several, so that the rows of each are not known.
@@ -79,6 +80,7 @@ impl StepRun {
                 namespace: dataset.namespace.clone(),
                 name: dataset.name.clone(),
                 fields: Vec::new(),
+                is_counted: dataset.is_counted,
                 rows: None,
                 is_shared: false,
             });
@@ -110,7 +112,7 @@ impl StepRun {
     fn count(&mut self, own: &[usize], role: DatasetRole, rows: i64) {
         let of_role = own.iter().copied();
         let of_role: Vec<_> = of_role
-            .filter(|place| self.datasets[*place].role == role)
+            .filter(|place| self.datasets[*place].role == role && self.datasets[*place].is_counted)
             .collect();
         for place in &of_role {
             let used = &mut self.datasets[*place];
@@ -190,6 +192,17 @@ mod tests {
         step.uses("load", &input("b"));
         step.ended("load", Some((StepBody::Chunk, &counted(3))));
         assert_eq!(rows(&step), [None, None]);
+    }
+
+    /// Spec: LIN-06
+    #[test]
+    fn rows_are_not_those_of_rejects() {
+        let mut step = step();
+        step.started("load");
+        step.uses("load", &input("rejects").uncounted());
+        step.uses("load", &input("a"));
+        step.ended("load", Some((StepBody::Chunk, &counted(3))));
+        assert_eq!(rows(&step), [None, Some(3)]);
     }
 
     /// Spec: LIN-03

@@ -7,6 +7,7 @@ use std::ops::Range;
 use std::str::FromStr;
 
 use batch_runtime::BatchArtifact;
+use batch_runtime::observer::DatasetRole;
 use encoding_rs::{Encoding, UTF_8};
 use serde::{Deserialize, Serialize};
 
@@ -373,7 +374,7 @@ impl<R: Records> Files<R> {
         };
         let pattern = input.resource.to_string_lossy();
         let files = self.resources.iter().map(Resource::dataset);
-        input.datasets.report_inputs(&pattern, files);
+        input.datasets.report_files(DatasetRole::Input, &pattern, files);
         if let Some(position) = checkpoint {
             self.seek(input, format, position)?;
         }

@@ -14,6 +14,7 @@ use serde::Serialize;
 use self::reject::{Owner, PlaceFields, Reject};
 use self::report::{Opening, Report};
 use crate::choices::choices;
+use crate::dataset::Datasets;
 use crate::error::ResourceError;
 use crate::file::redact;
 use crate::record::Record;
@@ -101,6 +102,8 @@ pub struct RejectListener<I, O = I> {
     job: JobContext,
     #[batch_context]
     step: StepContext,
+    #[batch_artifact]
+    datasets: Datasets,
     pending: Pending,
     report: Option<Report>,
     items: PhantomData<fn(I, O)>,
@@ -179,6 +182,10 @@ impl<I: Send + 'static, O: Send + 'static> RejectListener<I, O> {
         self.pending.rejects.drain(..stale);
         if self.report.is_none() && (is_first || !self.pending.rejects.is_empty()) {
             self.report = self.open(committed)?;
+        }
+        if !self.pending.rejects.is_empty() {
+            self.datasets.report_beside(&self.output);
+            self.raw.iter().for_each(|raw| self.datasets.report_beside(raw));
         }
         if let Some(report) = &mut self.report {
             let appended = report.append(&self.pending.rejects, committed + 1);

@@ -26,6 +26,8 @@ pub struct Dataset {
     pub name: String,
     /// Its fields in their order; empty if they are not known.
     pub fields: Vec<DatasetField>,
+    /// True if the rows that the step reads or writes are rows of it, unless others of its role are too. False for rejects.
+    pub is_counted: bool,
 }
 
 /// The role of a dataset in a step.
@@ -55,6 +57,16 @@ impl Dataset {
             namespace: namespace.into(),
             name: name.into(),
             fields: Vec::new(),
+            is_counted: true,
+        }
+    }
+
+    /// Makes it a dataset beside the one that has the rows which the step reads or writes, such as a file of rejects.
+    #[must_use]
+    pub fn uncounted(self) -> Self {
+        Self {
+            is_counted: false,
+            ..self
         }
     }
 

@@ -23,6 +23,7 @@ pub(super) fn write(task: &Task, target: Option<&Target>, if_exists: IfExists) -
     let Some(Target(list)) = target else {
         // A pattern may match the checksum files too.
         files.retain(|file| !file.path.to_string_lossy().ends_with(SUFFIX));
+        task.reads(files.iter().map(|file| file.path.as_path()));
         let mut written = 0;
         for file in files {
             let mut list = file.path.clone().into_os_string();
@@ -33,6 +34,7 @@ pub(super) fn write(task: &Task, target: Option<&Target>, if_exists: IfExists) -
     };
     let is_list = |file: &FoundFile| std::path::absolute(&file.path).ok() == std::path::absolute(list).ok();
     files.retain(|file| !is_list(file));
+    task.reads(files.iter().map(|file| file.path.as_path()));
     match files.is_empty() {
         true => Ok(0),
         false => write_list(task, &files, list, if_exists),
@@ -53,6 +55,7 @@ fn write_list(
         let name = name_in(list, &file.path).map_err(failed)?;
         text.push_str(&line(&sum, &name));
     }
+    task.writes(task.resource.as_str(), [list].into_iter());
     let written = if_exists
         .decide(list, || Ok(fs::read(list)? == text.as_bytes()))
         .and_then(|decision| match decision {
@@ -73,7 +76,7 @@ pub(super) fn verify(task: &Task) -> Result<usize, BatchError> {
         let list = list.path;
         let text = fs::read_to_string(&list)
             .map_err(|error| ResourceError::new(format!("read the checksums {}", list.display()), error))?;
-        let mut wrong = Vec::new();
+        let (mut wrong, mut files) = (Vec::new(), vec![list.clone()]);
         for (index, line) in text
             .lines()
             .enumerate()
@@ -87,7 +90,10 @@ pub(super) fn verify(task: &Task) -> Result<usize, BatchError> {
                 ))
             })?;
             verified += 1;
-            match checksum(task, &directory_of(&list).join(&name)) {
+            let file = directory_of(&list).join(&name);
+            let found = checksum(task, &file);
+            files.push(file);
+            match found {
                 Ok(sum) if sum == expected => {}
                 Ok(_) => wrong.push(format!("`{name}` has another checksum (line {number})")),
                 Err(error) => {
@@ -96,6 +102,7 @@ pub(super) fn verify(task: &Task) -> Result<usize, BatchError> {
                 }
             }
         }
+        task.reads(files.iter().map(PathBuf::as_path));
         if !wrong.is_empty() {
             return Err(BatchError::msg(not_verified(&list, &wrong)));
         }

@@ -6,11 +6,13 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use batch_runtime::JobInstanceId;
+use batch_runtime::observer::DatasetRole;
 use batch_runtime::prelude::*;
 
 use crate::batchlet::cancel::{Cancel, STOPPED};
 use crate::batchlet::pattern::{FilePattern, FoundFile};
 use crate::choices::choices;
+use crate::dataset::{Datasets, of_file};
 
 /// Bytes between two checks for a stop.
 const BUFFER: usize = 256 * 1024;
@@ -69,6 +71,8 @@ pub(super) struct Task {
     pub(super) job: JobContext,
     #[batch_context]
     pub(super) step: StepContext,
+    #[batch_artifact]
+    datasets: Datasets,
     pub(super) cancel: Cancel,
 }
 
@@ -87,6 +91,19 @@ impl Task {
             self.missing(default)?;
         }
         Ok(files)
+    }
+
+    /// Reports files that are read, as datasets.
+    pub(super) fn reads<'f>(&self, files: impl ExactSizeIterator<Item = &'f Path>) {
+        let pattern = self.resource.as_str();
+        self.datasets
+            .report_files(DatasetRole::Input, pattern, files.map(of_file));
+    }
+
+    /// Reports files that are written; of many, the folder of a pattern.
+    pub(super) fn writes<'f>(&self, pattern: &str, files: impl ExactSizeIterator<Item = &'f Path>) {
+        self.datasets
+            .report_files(DatasetRole::Output, pattern, files.map(of_file));
     }
 
     /// Returns an error if `if.missing`, or else `default`, is `fail`.

@@ -104,6 +104,12 @@ impl Transfer<'_> {
 
     /// Returns the number of files that have reached their targets.
     fn transfer_all(&self, pairs: &[Pair]) -> Result<usize, BatchError> {
+        self.task.reads(pairs.iter().map(|(source, _)| source.as_path()));
+        let targets = pairs.iter().map(|(_, target)| target.as_path());
+        match self.target {
+            Some(target) => self.task.writes(&target.0.join("*").to_string_lossy(), targets),
+            None => self.task.writes(self.task.resource.as_str(), targets),
+        }
         let mut transferred = 0;
         for (source, target) in pairs {
             let verb = match self.action {

@@ -79,6 +79,11 @@ fn what_is_ignored_is_reported() {
             "no lineage is sent: OPENLINEAGE_URL is not a valid URL",
         ),
         (
+            "OPENLINEAGE_CONFIG",
+            "openlineage.yml",
+            "ignoring OPENLINEAGE_CONFIG: files of configuration are not supported; OPENLINEAGE_URL counts",
+        ),
+        (
             "OPENLINEAGE_PARENT_ID",
             "dag/task",
             "ignoring OPENLINEAGE_PARENT_ID=`dag/task`",
@@ -91,6 +96,6 @@ fn what_is_ignored_is_reported() {
     ] {
         let tracked = Tracked::new(JOB);
         let error = tracked.launch(0, &[(variable, value)]);
-        assert!(error.contains(problem), "{variable}\n{error}");
+        assert_eq!(error.matches(problem).count(), 1, "{variable}\n{error}");
     }
 }

@@ -5,6 +5,7 @@
 mod configuration;
 mod ends;
 mod failures;
+mod files;
 mod killed;
 mod nested;
 mod partitions;
