@@ -165,6 +165,16 @@ impl Session {
         Ok(())
     }
 
+    /// Returns the notification targets' jobs that are none of the program's. None if its jobs cannot be read: a command reports that.
+    pub(crate) fn unknown_notified_jobs(&self) -> Vec<String> {
+        let targets = &self.settings.targets;
+        if targets.iter().all(|target| target.jobs.is_empty()) {
+            return Vec::new();
+        }
+        let known = self.definitions().map(|definitions| definitions.job_path().jobs);
+        known.map_or_else(|_| Vec::new(), |known| notify::unknown_jobs(targets, &known))
+    }
+
     /// Delivers notifications to the targets of the settings.
     pub(crate) fn deliver_notifications(&self) -> Result<(), CliError> {
         let runtime = notify::add(self.runtime(), &self.settings.targets)?;
@@ -177,6 +187,9 @@ impl Session {
     pub(crate) fn listen_as(&self, health: &Health) -> Result<Shutdown, CliError> {
         self.connect_dispatch()?;
         self.deliver_notifications()?;
+        for warning in self.unknown_notified_jobs() {
+            errln!("warning: {warning}");
+        }
         metrics::serve(self.settings.metrics_port, health, &self.telemetry)?;
         exit_guard::arm();
         Ok(Shutdown::listen(self.settings.shutdown_timeout))

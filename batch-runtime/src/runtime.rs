@@ -352,9 +352,13 @@ impl BatchRuntimeBuilder {
     }
 
     fn report(self, job: Option<&str>, parameters: &JobParameters) -> CheckReport {
-        match definitions(self.job_path, self.dialect, self.system, self.sources) {
+        let report = match definitions(self.job_path, self.dialect, self.system, self.sources) {
             Ok(definitions) => CheckReport::of(&definitions, job, parameters),
             Err(errors) => CheckReport::broken(errors),
+        };
+        match check_targets(&self.notifications) {
+            Ok(()) => report,
+            Err(problem) => report.and_failed(problem),
         }
     }
 

@@ -7,7 +7,9 @@ use batch_runtime::xml::{Severity, Span};
 use clap::Args;
 use serde_json::{Value, json as value};
 
+use crate::error::CliError;
 use crate::json;
+use crate::notify;
 use crate::parameters::Parameters;
 use crate::print::{errln, outln};
 use crate::session::{Outcome, Session, USAGE};
@@ -30,19 +32,79 @@ pub(crate) struct Check {
 impl Check {
     pub(crate) fn run(self, session: &Session) -> Outcome {
         let parameters = self.parameters.into_parameters()?;
+        let runtime = notify::queue(session.runtime(), &session.settings.targets);
         let mut report = match self.job {
-            Some(job) => session.runtime().check_job(&job, parameters),
-            None => session.runtime().check(parameters),
+            Some(job) => runtime.check_job(&job, parameters),
+            None => runtime.check(parameters),
         };
         if self.deny_warnings {
             report = report.deny_warnings();
         }
+        let targets = CheckOfTargets::of(session, self.deny_warnings)?;
         if self.json {
-            json::print(&report.checks.iter().map(to_json).collect());
+            let targets = targets.to_json().into_iter();
+            json::print(&targets.chain(report.checks.iter().map(to_json)).collect());
         } else {
+            targets.print();
             report.checks.iter().for_each(print_check);
         }
-        Ok(ExitCode::from(if report.is_ok() { 0 } else { USAGE }))
+        let is_ok = targets.is_ok && report.is_ok();
+        Ok(ExitCode::from(if is_ok { 0 } else { USAGE }))
+    }
+}
+
+/// The check of the notification targets in the settings.
+struct CheckOfTargets {
+    is_ok: bool,
+    /// Messages with their severities.
+    problems: Vec<(&'static str, String)>,
+}
+
+impl CheckOfTargets {
+    /// Checks what the commands that run jobs check.
+    ///
+    /// # Errors
+    /// When that cannot be checked.
+    fn of(session: &Session, deny_warnings: bool) -> Result<Self, CliError> {
+        let errors = match notify::add(session.runtime(), &session.settings.targets) {
+            Ok(_) => Vec::new(),
+            Err(CliError::Settings(problems)) => problems,
+            Err(error) => return Err(error),
+        };
+        let warnings = session.unknown_notified_jobs();
+        let is_ok = errors.is_empty() && (warnings.is_empty() || !deny_warnings);
+        let errors = errors.into_iter().map(|message| ("error", message));
+        let problems = errors.chain(warnings.into_iter().map(|message| ("warning", message)));
+        Ok(Self {
+            is_ok,
+            problems: problems.collect(),
+        })
+    }
+
+    fn lines(&self) -> Vec<String> {
+        let lines = self.problems.iter();
+        lines
+            .map(|(severity, message)| format!("{severity}: {message}"))
+            .collect()
+    }
+
+    fn print(&self) {
+        self.lines().iter().for_each(|line| errln!("{line}"));
+    }
+
+    /// Returns it in the form of the check of a job; `None` without problems.
+    fn to_json(&self) -> Option<Value> {
+        let diagnostic = |(severity, message): &(&str, String)| plain(severity, message);
+        (!self.problems.is_empty()).then(|| {
+            value!({
+                "job": null,
+                "right": self.is_ok,
+                "report": self.lines().join("
+            "),
+                "diagnostics": self.problems.iter().map(diagnostic).collect::<Value>(),
+                "omitted": 0,
+            })
+        })
     }
 }
 
@@ -67,10 +129,7 @@ fn to_json(check: &JobCheck) -> Value {
 }
 
 fn problem_to_json(problem: &Problem) -> Value {
-    let mut json = value!({
-        "code": null, "severity": "error", "message": problem.to_string(), "file": null, "line": null, "column": null,
-        "endLine": null, "endColumn": null, "label": "", "help": null, "related": [],
-    });
+    let mut json = plain("error", &problem.to_string());
     match problem {
         Problem::Diagnostic(diagnostic) => {
             set_place(&mut json, &diagnostic.span);
@@ -98,6 +157,14 @@ fn problem_to_json(problem: &Problem) -> Value {
         _ => {}
     }
     json
+}
+
+/// Returns a problem without a place.
+fn plain(severity: &str, message: &str) -> Value {
+    value!({
+        "code": null, "severity": severity, "message": message, "file": null, "line": null, "column": null,
+        "endLine": null, "endColumn": null, "label": "", "help": null, "related": [],
+    })
 }
 
 /// Sets the place of a problem: from its first character to the one after its last, lines and columns counted from 1.

@@ -1,6 +1,7 @@
 //! The notification targets in the settings file: the tables of `[notify]`.
 
 use batch_runtime::notify::NotificationEvent;
+use batch_runtime::parameters::SecretReference;
 use batch_runtime::xml::suggest::nearest;
 use toml::Spanned;
 use toml::de::DeValue;
@@ -186,7 +187,15 @@ impl TargetSettings {
         ))
     }
 
-    /// Returns what it does, without the URL, which may contain a token.
+    /// Returns a problem with its place and its name.
+    pub(crate) fn problem_of(&self, problem: &str) -> String {
+        format!(
+            "{}: the notification target `{}`: {problem}",
+            self.origin, self.name
+        )
+    }
+
+    /// Returns what it does, and whether its key can be read, without the key and the URL, which may contain a token.
     pub(super) fn shown(&self) -> String {
         let mut on: Vec<String> = self.events.iter().map(ToString::to_string).collect();
         on.extend(
@@ -195,7 +204,11 @@ impl TargetSettings {
         );
         let through = match (&self.command, &self.key) {
             (Some(command), _) => format!("{COMMAND} {}", command.first().map_or("", String::as_str)),
-            (None, Some(_)) => format!("{WEBHOOK}, signed"),
+            (None, Some(key)) => {
+                let found = key.parse().is_ok_and(|key: SecretReference| key.read().is_ok());
+                let found = if found { "found" } else { "not found" };
+                format!("{WEBHOOK}, signed ({KEY} {found})")
+            }
             (None, None) => WEBHOOK.to_owned(),
         };
         let jobs = match self.jobs.is_empty() {

@@ -10,7 +10,7 @@
 //!
 //! Each target has a thread of its own. No job waits for it.
 //!
-//! Spec: NOTIFY-01 to NOTIFY-08
+//! Spec: NOTIFY-01 to NOTIFY-09
 
 mod cloud_event;
 mod observer;

@@ -3,8 +3,9 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use batch_xml::{Dialect, Pattern};
+use batch_xml::Pattern;
 
+use super::target::pattern;
 use super::{NotificationEvent, NotificationTarget};
 use crate::status::BatchStatus;
 
@@ -26,12 +27,7 @@ impl NotificationRules {
         let rule = |target: &NotificationTarget| Rule {
             target: target.name.clone(),
             events: target.events.clone(),
-            // In this dialect `*` matches no character too.
-            jobs: target
-                .jobs
-                .iter()
-                .map(|name| Dialect::Jakarta.pattern(name))
-                .collect(),
+            jobs: target.jobs.iter().map(|jobs| pattern(jobs)).collect(),
             most_skips: target.most_skips,
         };
         Self(targets.iter().map(rule).collect())

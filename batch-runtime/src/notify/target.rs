@@ -4,6 +4,8 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 
+use batch_xml::{Dialect, Pattern};
+
 use super::{NotificationChannel, NotificationEvent};
 
 /// Where notifications of some events of some jobs go.
@@ -70,8 +72,29 @@ impl NotificationTarget {
         self.on([NotificationEvent::Skipped])
     }
 
+    /// Returns those of its [jobs](Self::jobs) that match none of these ids, such as the [jobs](crate::operator::JobPathReport::jobs) of
+    /// the job path.
+    ///
+    /// Spec: NOTIFY-09
+    pub fn jobs_without_match<'k>(&self, known: impl IntoIterator<Item = &'k str> + Clone) -> Vec<&str> {
+        let matches_none = |name: &&String| {
+            let pattern = pattern(name);
+            !known.clone().into_iter().any(|job| pattern.matches(job))
+        };
+        self.jobs
+            .iter()
+            .filter(matches_none)
+            .map(String::as_str)
+            .collect()
+    }
+
     /// Returns its name.
     pub fn name(&self) -> &str {
         &self.name
     }
+}
+
+/// Returns the pattern of jobs. In this dialect `*` matches no character too.
+pub(super) fn pattern(jobs: &str) -> Pattern {
+    Dialect::Jakarta.pattern(jobs)
 }

@@ -118,6 +118,12 @@ impl CheckReport {
         }
     }
 
+    /// Adds an error that belongs to no job, before the others.
+    pub(crate) fn and_failed(mut self, message: String) -> Self {
+        self.checks.insert(0, JobCheck::failed(Problem::plain(message)));
+        self
+    }
+
     /// Checks one job, or all of the job path.
     pub(crate) fn of(definitions: &Definitions, job: Option<&str>, parameters: &JobParameters) -> Self {
         let mut checks = Vec::new();

@@ -1,6 +1,7 @@
 //! Settings that are not valid.
 
 use batch_tests::http::ACCEPTS;
+use serde_json::Value;
 
 use crate::program::{Notified, TASK};
 
@@ -87,12 +88,133 @@ on = ["failed"]
     }
     assert!(!error.contains("token") && !error.contains("MfKQ"), "{error}");
     assert!(!notified.path().join("batch.db").exists());
-    let (out, _) = notified.run(0, &["config", "show"]);
-    assert!(
-        out.contains("notify.short") && out.contains("webhook, signed: failed"),
-        "{out}"
+}
+
+const UNUSABLE: &str = r#"[notify.both]
+webhook = "ftp://example.com/token"
+key = "env:NO_SUCH_KEY"
+on = ["failed"]
+[notify.short]
+webhook = "https://example.com/token"
+key = "file:key"
+on = ["failed"]
+jobs = ["jobb", "j*", "night-?"]
+[notify." spaced"]
+command = ["sh"]
+on = ["failed"]
+"#;
+
+/// `check` finds what a launch would, all at once, together with the mistakes of jobs.
+///
+/// Spec: NOTIFY-06, NOTIFY-09
+#[test]
+fn a_check_includes_the_targets() {
+    let notified = Notified::new(&TASK.replace("Task", "Taks"), "", ACCEPTS);
+    notified.write("batch.toml", UNUSABLE);
+    notified.write(
+        "key", "short
+",
     );
-    assert!(!out.contains("token") && !out.contains("MfKQ"), "{out}");
+    let (_, error) = notified.run(2, &["check"]);
+    for problem in [
+        "error: batch.toml:1: the notification target `both`: the URL of the webhook does not begin with `https://` or `http://`",
+        "error: batch.toml:1: the notification target `both`: cannot read the secret env:NO_SUCH_KEY: the environment variable is not set",
+        "error: batch.toml:5: the notification target `short`: the key has fewer than 16 bytes",
+        "warning: batch.toml:5: the notification target `short`: no job matches `jobb`; did you mean `job`?",
+        "warning: batch.toml:5: the notification target `short`: no job matches `night-?`; `check` lists the jobs",
+        "error: invalid name ` spaced` of a notification target",
+        "unknown batchlet `Taks`",
+    ] {
+        assert_eq!(
+            error.matches(problem).count(),
+            1,
+            "{problem}
+{error}"
+        );
+    }
+    assert!(!error.contains("`j*`") && !error.contains("token"), "{error}");
+    let (out, _) = notified.run(2, &["check", "job", "--json"]);
+    let json: Value = serde_json::from_str(&out).unwrap();
+    let severities: Vec<_> = json[0]["diagnostics"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|one| one["severity"].as_str().unwrap())
+        .collect();
+    assert_eq!(severities, ["error", "error", "error", "warning", "warning"]);
+    assert_eq!(
+        (&json[0]["job"], &json[0]["right"]),
+        (&Value::Null, &Value::Bool(false))
+    );
+}
+
+/// A pattern of jobs that matches none is a warning, which `check` can deny.
+///
+/// Spec: NOTIFY-09
+#[test]
+fn a_pattern_that_matches_no_job_is_a_warning() {
+    let notified = Notified::new(
+        TASK,
+        r#"on = ["completed"]
+jobs = ["jobb", "j*"]"#,
+        ACCEPTS,
+    );
+    let warning =
+        "warning: batch.toml:1: the notification target `ops`: no job matches `jobb`; did you mean `job`?
+";
+    let (_, error) = notified.run(0, &["launch", "job"]);
+    assert_eq!(error.matches(warning).count(), 1, "{error}");
+    assert!(!error.contains("j*"), "{error}");
+    assert_eq!(notified.receiver.received().len(), 1);
+    let (out, error) = notified.run(0, &["check"]);
+    assert!(
+        error == warning
+            && out
+                == "job: ok
+",
+        "{error}{out}"
+    );
+    notified.run(2, &["check", "--deny-warnings"]);
+    // It runs no job.
+    let (_, error) = notified.run(0, &["executions"]);
+    assert_eq!(error, "");
+}
+
+/// `config show` says whether keys are there, and shows none.
+///
+/// Spec: NOTIFY-06
+#[test]
+fn the_settings_show_whether_keys_are_there() {
+    let notified = Notified::new(TASK, "", ACCEPTS);
+    let plain = r#"[notify.plain]
+webhook = "https://example.com/token"
+key = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
+on = ["failed"]
+"#;
+    notified.write("batch.toml", &format!("{UNUSABLE}{plain}"));
+    notified.write(
+        "key",
+        "secret-key
+",
+    );
+    let (out, _) = notified.run(0, &["config", "show"]);
+    for (target, shown) in [
+        ("both", "webhook, signed (key not found): failed"),
+        (
+            "short",
+            "webhook, signed (key found): failed of jobb, j*, night-?",
+        ),
+        ("plain", "webhook, signed (key not found): failed"),
+    ] {
+        let line = out
+            .lines()
+            .find(|line| line.starts_with(&format!("notify.{target} ")))
+            .unwrap();
+        assert!(line.contains(shown), "{line}");
+    }
+    for secret in ["token", "MfKQ", "secret-key"] {
+        assert!(!out.contains(secret), "{out}");
+    }
 }
 
 /// Spec: NOTIFY-07
