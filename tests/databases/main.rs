@@ -23,6 +23,8 @@ mod lost;
 #[cfg(feature = "servers")]
 mod nats;
 mod nested;
+#[cfg(feature = "servers")]
+mod notifications;
 mod open_transactions;
 mod opening;
 #[cfg(all(feature = "servers", target_os = "linux"))]

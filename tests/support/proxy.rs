@@ -178,6 +178,12 @@ impl Proxy {
         self.strike(number, Strike::Late(until));
     }
 
+    /// Counts COMMITs from 1. The server executes the one with this number; its answer is lost.
+    pub fn cut_commit(&self, number: u64) {
+        self.strike(number, Strike::Cut(Cut::Answer));
+        self.watched.plan().commits_only = true;
+    }
+
     fn strike(&self, request: u64, strike: Strike) {
         *self.watched.plan() = Plan {
             commits_only: matches!(strike, Strike::Late(_)),
