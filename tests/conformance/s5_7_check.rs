@@ -284,7 +284,7 @@ impl RunsJob {
     fn cancel(&self) {}
 }
 
-/// A check reports the jobs that artifacts name: unknown ones, and cycles with the chain, each at its place.
+/// A check reports the jobs that artifacts name: unknown ones, and each cycle once, with the chain, at its place.
 ///
 /// Spec: NEST-05
 #[test]
@@ -315,16 +315,27 @@ fn jobs_that_artifacts_run_are_checked() {
     ] {
         assert!(text.contains(part), "{part}: {text}");
     }
-    let text = check(
-        &[files[0], files[1], ("c.xml", back.as_str())],
+    // A job that runs those of a cycle, and a cycle of one.
+    let (outside, loops) = (runs("above", "second"), runs("loops", "loops"));
+    let report = check(
+        &[
+            files[0],
+            files[1],
+            ("c.xml", back.as_str()),
+            ("d.xml", &outside),
+            ("e.xml", &loops),
+        ],
         JobParameters::new(),
-    )
-    .to_string();
+    );
+    assert!(report.checks.iter().all(|check| !check.is_ok), "{report}");
+    let text = report.to_string();
     for part in [
-        "ART0025",
         "job `first` would run itself: first runs second runs last runs first",
         "c.xml:2:",
+        "job `loops` would run itself: loops runs loops",
+        "e.xml:2:",
     ] {
-        assert!(text.contains(part), "{part}: {text}");
+        assert_eq!(text.matches(part).count(), 1, "{part}: {text}");
     }
+    assert_eq!(text.matches("ART0025").count(), 2, "{text}");
 }

@@ -10,6 +10,7 @@ mod job_tools;
 #[cfg(target_os = "linux")]
 mod memory;
 mod metrics;
+mod nested;
 mod operating;
 mod secrets;
 mod settings;

@@ -14,7 +14,7 @@ use diesel::connection::SimpleConnection;
 use serde_json::Value;
 use tempfile::TempDir;
 
-const PROGRAM: &str = env!("CARGO_BIN_EXE_operated");
+pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_operated");
 
 const WAITS: &str = r#"<job id="waits"><step id="wait"><batchlet ref="Patient"/></step></job>"#;
 const ONCE: &str =
@@ -26,7 +26,7 @@ const WORKS: &str = r#"<job id="works"><step id="one"><batchlet ref="Result"/></
 
 const CARELESS: &str = r#"<job id="careless"><step id="one"><batchlet ref="Careless"/></step></job>"#;
 
-fn folder() -> TempDir {
+pub(crate) fn folder() -> TempDir {
     let folder = tempfile::tempdir().unwrap();
     let jobs = [
         ("waits", WAITS),
@@ -48,7 +48,7 @@ fn run(folder: &Path, arguments: &[&str]) -> Output {
 }
 
 /// Returns its output, standard output first.
-fn ends(code: i32, folder: &Path, arguments: &[&str]) -> (String, String) {
+pub(crate) fn ends(code: i32, folder: &Path, arguments: &[&str]) -> (String, String) {
     let output = run(folder, arguments);
     let (out, err) = (text(&output.stdout), text(&output.stderr));
     assert_eq!(output.status.code(), Some(code), "{arguments:?}\n{out}\n{err}");
@@ -56,7 +56,7 @@ fn ends(code: i32, folder: &Path, arguments: &[&str]) -> (String, String) {
 }
 
 /// Launches a job that waits, and kills its process.
-fn leave_dead(folder: &Path, job: &str) {
+pub(crate) fn leave_dead(folder: &Path, job: &str) {
     let mut process = Operated::run(PROGRAM, folder, &["launch", job]);
     process.until("waiting");
     process.signal("KILL");
@@ -653,34 +653,4 @@ fn a_panic_is_found_in_the_source() {
         .lines()
         .any(|line| line.contains("the artifact panicked at ") && line.ends_with(&expected));
     assert!(has_place, "{shown}");
-}
-
-/// `show`, reports and drawings name the job that a step has run.
-///
-/// Spec: NEST-04
-#[test]
-fn a_nested_job_is_named() {
-    let folder = folder();
-    let outer = r#"<job id="outer"><step id="run"><batchlet ref="runJob"><properties>
-        <property name="job" value="works"/></properties></batchlet></step></job>"#;
-    fs::write(folder.path().join("outer.xml"), outer).unwrap();
-    ends(0, folder.path(), &["launch", "outer"]);
-    let (shown, _) = ends(0, folder.path(), &["show", "1"]);
-    assert!(shown.contains("step run ran job works: execution 2"), "{shown}");
-    let (json, _) = ends(0, folder.path(), &["show", "1", "--json"]);
-    let json: Value = serde_json::from_str(&json).unwrap();
-    assert_eq!(json["steps"][0]["nestedJob"]["execution"], 2, "{json}");
-    let (inner, _) = ends(0, folder.path(), &["show", "2"]);
-    assert!(
-        inner.contains("parent.instance(long)=1") && inner.contains("parent.step=run"),
-        "{inner}"
-    );
-    ends(0, folder.path(), &["show", "1", "--report", "report.md"]);
-    let report = fs::read_to_string(folder.path().join("report.md")).unwrap();
-    assert!(
-        report.contains("| Nested job | works, execution 2, by step run |"),
-        "{report}"
-    );
-    let (drawing, _) = ends(0, folder.path(), &["graph", "outer", "--format", "dot"]);
-    assert!(drawing.contains("runJob works"), "{drawing}");
 }

@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use batch_runtime::execution::JobExecution;
-use batch_runtime::{JobExecutionId, JobOperator, JobOperatorError};
+use batch_runtime::execution::{JobExecution, OuterStep};
+use batch_runtime::{BatchStatus, JobExecutionId, JobOperator, JobOperatorError, JobParameters};
 use clap::Args;
 use serde_json::json as value;
 
@@ -74,6 +74,33 @@ fn print_json(operator: &JobOperator, execution: &JobExecution) -> Result<(), Jo
     Ok(())
 }
 
+/// Returns the latest execution of the outermost job that runs a job with these parameters; `None` if that is not nested, or if its outer
+/// job is complete.
+fn outer_of(
+    operator: &JobOperator,
+    parameters: &JobParameters,
+) -> Result<Option<JobExecution>, JobOperatorError> {
+    let mut found: Vec<JobExecution> = Vec::new();
+    let mut next = OuterStep::of(parameters);
+    while let Some(OuterStep { instance, .. }) = next {
+        // Parameters that were written by hand could name no instance, or a cycle.
+        let is_new = found.iter().all(|one| one.instance_id != instance);
+        let mut executions = match operator.job_instance(instance)?.filter(|_| is_new) {
+            Some(_) => operator.job_executions(instance)?.into_iter(),
+            None => break,
+        };
+        let Some(latest) = executions
+            .next()
+            .filter(|one| one.status != BatchStatus::Completed)
+        else {
+            break;
+        };
+        next = OuterStep::of(&operator.parameters(latest.id)?);
+        found.push(latest);
+    }
+    Ok(found.pop())
+}
+
 fn print_text(operator: &JobOperator, execution: &JobExecution) -> Result<(), JobOperatorError> {
     let (parameters, steps) = (
         operator.parameters(execution.id)?,
@@ -81,7 +108,14 @@ fn print_text(operator: &JobOperator, execution: &JobExecution) -> Result<(), Jo
     );
     let mut status = execution.status.to_string();
     if is_dead(operator, execution)? {
-        status += ", but its process is dead: `launch` or `restart` resumes it";
+        status += &match outer_of(operator, &parameters)? {
+            Some(outer) => format!(
+                ", but its process is dead: to resume it, launch its outer job `{}` again, or run `restart {}`",
+                printable(&outer.job_name),
+                outer.id
+            ),
+            None => ", but its process is dead: `launch` or `restart` resumes it".to_owned(),
+        };
     }
     if let Some(before) = waits_for(operator, execution)? {
         status += &format!(", waits for execution {before}: one execution of the job runs at a time");

@@ -1,11 +1,13 @@
 //! Checks the jobs of a project against its artifacts. Starts nothing and opens no repository.
 
+use std::collections::HashSet;
 use std::fmt;
 use std::io::{self, Write};
 
 use batch_xml::suggest::nearest;
 use batch_xml::{Diagnostic, JobXmlErrors, Severity};
 
+use super::nested::RUNS_ITSELF;
 use super::{Definitions, JobOperatorError, StartError};
 use crate::job_path::{JOB_PATH_HELP, ROOTS};
 use crate::loader::UNKNOWN_POSITION;
@@ -26,7 +28,7 @@ pub struct JobCheck {
     pub job: Option<String>,
     /// True if the job can be started.
     pub is_ok: bool,
-    /// Errors and warnings.
+    /// Errors and warnings. A cycle of jobs that would run themselves is only with the first of the jobs that cannot be started for it.
     pub problems: Vec<Problem>,
     /// The number of further diagnostics that were dropped.
     pub omitted: usize,
@@ -157,9 +159,17 @@ impl CheckReport {
                 found.jobs.into_iter().collect()
             }
         };
-        let checked = jobs
-            .into_iter()
-            .map(|job| check_job(definitions, job, parameters));
+        let mut cycles = HashSet::new();
+        let checked = jobs.into_iter().map(|job| {
+            let mut check = check_job(definitions, job, parameters);
+            check.problems.retain(|problem| match problem {
+                Problem::Diagnostic(one) if one.code == RUNS_ITSELF => {
+                    cycles.insert((one.span.to_string(), one.message.clone()))
+                }
+                _ => true,
+            });
+            check
+        });
         checks.extend(checked);
         Self { checks }
     }

@@ -16,14 +16,23 @@ use crate::secret::Secrets;
 /// An artifact runs an unknown job, or one that several files define.
 const UNKNOWN_JOB: &str = "ART0024";
 /// A job would run itself.
-const RUNS_ITSELF: &str = "ART0025";
+pub(super) const RUNS_ITSELF: &str = "ART0025";
 
 /// A search through the jobs that a job runs, and those that they run.
 struct Search {
-    /// The jobs from the outermost on, each with the jobs that it runs and that are not searched yet.
-    path: Vec<(String, vec::IntoIter<NestedJobRef>)>,
+    /// The jobs from the outermost on.
+    path: Vec<Level>,
     found: HashSet<String>,
     wrong: Vec<Diagnostic>,
+}
+
+/// A job of the path.
+struct Level {
+    job: String,
+    /// Where the job before names it; `None` for the outermost.
+    named: Option<NestedJobRef>,
+    /// The jobs that it runs and that are not searched yet.
+    left: vec::IntoIter<NestedJobRef>,
 }
 
 impl Definitions {
@@ -36,12 +45,16 @@ impl Definitions {
     ) -> Result<()> {
         let nested = std::mem::take(&mut checked.bound.nested);
         let mut search = Search {
-            path: vec![(checked.bound.job.id.clone(), nested.into_iter())],
+            path: vec![Level {
+                job: checked.bound.job.id.clone(),
+                named: None,
+                left: nested.into_iter(),
+            }],
             found: HashSet::new(),
             wrong: Vec::new(),
         };
-        while let Some((_, nested)) = search.path.last_mut() {
-            match nested.next() {
+        while let Some(level) = search.path.last_mut() {
+            match level.left.next() {
                 Some(nested) => self.enter(&mut search, nested),
                 None => drop(search.path.pop()),
             }
@@ -57,11 +70,12 @@ impl Definitions {
     }
 
     fn enter(&self, search: &mut Search, nested: NestedJobRef) {
-        let outer = search.path.iter().position(|(job, _)| *job == nested.job);
+        let outer = search.path.iter().position(|level| level.job == nested.job);
         if let Some(outer) = outer {
-            let jobs = search.path[outer..].iter().map(|(job, _)| job.as_str());
-            let chain: Vec<&str> = jobs.chain([nested.job.as_str()]).collect();
-            search.wrong.push(runs_itself(&nested, &chain.join(" runs ")));
+            let named = search.path[outer + 1..]
+                .iter()
+                .filter_map(|level| level.named.as_ref());
+            search.wrong.push(runs_itself(named.chain([&nested]).collect()));
             return;
         }
         if search.found.contains(&nested.job) {
@@ -71,8 +85,12 @@ impl Definitions {
         match found {
             Ok(document) => {
                 search.found.insert(nested.job.clone());
-                let inner = self.nested_jobs(&document).into_iter();
-                search.path.push((nested.job, inner));
+                let left = self.nested_jobs(&document).into_iter();
+                search.path.push(Level {
+                    job: nested.job.clone(),
+                    named: Some(nested),
+                    left,
+                });
             }
             Err(error) => search.wrong.extend(not_found(&nested, error)),
         }
@@ -91,9 +109,15 @@ impl Definitions {
     }
 }
 
-fn runs_itself(nested: &NestedJobRef, chain: &str) -> Diagnostic {
-    let message = format!("job `{}` would run itself: {chain}", nested.job);
-    Diagnostic::error(RUNS_ITSELF, message, nested.span.clone())
+/// Reports a cycle of jobs, each as the one before names it, and the first as the last does. The report is the same from whichever job the
+/// search begins.
+fn runs_itself(mut cycle: Vec<&NestedJobRef>) -> Diagnostic {
+    let first = (0..cycle.len()).min_by_key(|place| &cycle[*place].job);
+    cycle.rotate_left(first.unwrap_or_default());
+    let jobs = cycle.iter().chain(cycle.first()).map(|named| named.job.as_str());
+    let chain = jobs.collect::<Vec<_>>().join(" runs ");
+    let message = format!("job `{}` would run itself: {chain}", cycle[0].job);
+    Diagnostic::error(RUNS_ITSELF, message, cycle[0].span.clone())
         .label("runs one of its outer jobs")
         .help("name another job, or move the steps that both need to a third one")
 }
