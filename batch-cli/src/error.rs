@@ -54,6 +54,9 @@ pub(crate) enum CliError {
         "`dispatch` is `{0}`, and this program is built without NATS: enable the feature `nats` of `batch-cli`"
     )]
     NoNats(String),
+    #[cfg(feature = "console")]
+    #[error(transparent)]
+    Console(#[from] batch_console::StartError),
     #[error("no job execution and no remote launch has the id {0}; `list` and `launches` show them")]
     NothingToStop(JobExecutionId),
     #[error("unknown job instance {0}")]

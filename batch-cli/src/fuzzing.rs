@@ -2,8 +2,8 @@
 //! only on a fault of the command line. The tests run them with the corpus and with mutations of it.
 
 use batch_runtime::JobParameters;
+use batch_runtime::parameters::NamedParameter;
 
-use crate::parameters::{format_parameter, parameter};
 use crate::settings::Settings;
 
 /// Any lines as parameters: one that is parsed is the same after it was formatted.
@@ -12,18 +12,17 @@ pub fn parameters(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
     let mut all = JobParameters::new();
     for line in text.split('\n') {
-        let Ok((name, parsed)) = parameter(line) else {
+        let Ok(parsed) = line.parse::<NamedParameter>() else {
             continue;
         };
-        let formatted = format_parameter(&name, &parsed);
-        let again = parameter(&formatted).unwrap_or_else(|error| panic!("{error}: {formatted:?}"));
+        let formatted = parsed.to_string();
+        let again: NamedParameter = formatted
+            .parse()
+            .unwrap_or_else(|error| panic!("{error}: {formatted:?}"));
         // As text, because NaN differs from itself.
-        assert_eq!(
-            format!("{again:?}"),
-            format!("{:?}", (&name, &parsed)),
-            "{formatted:?}"
-        );
-        all = all.with_parameter(name, parsed.value, parsed.identifying);
+        assert_eq!(format!("{again:?}"), format!("{parsed:?}"), "{formatted:?}");
+        let NamedParameter { name, parameter } = parsed;
+        all = all.with_parameter(name, parameter.value, parameter.identifying);
     }
     assert_eq!(all.job_key().len(), 32);
 }

@@ -23,10 +23,12 @@
 //! The crate uses nothing but the public API of `batch-runtime`. Its features name the databases that a repository can be on:
 //! `sqlite` (default), `postgres`, `mysql`, `bundled-postgres`, `bundled-mysql`. With `nats` it carries partitions by NATS, and with
 //! `otlp` it sends traces, metrics and logs to OpenTelemetry, with `lineage` the lineage of jobs as
-//! OpenLineage events, and with `notify` notifications to webhooks and commands.
+//! OpenLineage events, with `notify` notifications to webhooks and commands, and with `console` it serves an operations console.
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod commands;
+#[cfg(feature = "console")]
+mod console;
 mod dispatch;
 mod error;
 mod exit_guard;
@@ -162,6 +164,8 @@ impl Cli {
             false if arguments.command.closes_jobs() => Telemetry::of_closed_jobs(),
             false => Telemetry::default(),
         };
+        #[cfg(feature = "console")]
+        let telemetry = telemetry.with_lines(arguments.command.is_console());
         logging::start(&settings, &telemetry);
         record_panic_locations();
         let session = Session::new(settings, self.runtime, telemetry.clone(), options::command);

@@ -3,6 +3,8 @@
 use std::io::{IsTerminal, stderr};
 
 use tracing::Subscriber;
+#[cfg(any(feature = "otlp", feature = "console"))]
+use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::registry::LookupSpan;
 use tracing_subscriber::util::{SubscriberInitExt, TryInitError};
 
@@ -24,21 +26,15 @@ pub(crate) fn start(settings: &Settings, telemetry: &Telemetry) {
     };
 }
 
-#[cfg(feature = "otlp")]
 fn install<S>(log: S, telemetry: &Telemetry) -> Result<(), TryInitError>
 where
     S: Subscriber + Send + Sync + for<'s> LookupSpan<'s>,
 {
-    use tracing_subscriber::layer::SubscriberExt;
-
-    let layer = telemetry.otlp.as_ref().and_then(|otlp| otlp.log_layer());
-    log.with(layer).try_init()
-}
-
-#[cfg(not(feature = "otlp"))]
-fn install<S>(log: S, _: &Telemetry) -> Result<(), TryInitError>
-where
-    S: Subscriber + Send + Sync + for<'s> LookupSpan<'s>,
-{
+    #[cfg(feature = "otlp")]
+    let log = log.with(telemetry.otlp.as_ref().and_then(|otlp| otlp.log_layer()));
+    #[cfg(feature = "console")]
+    let log = log.with(telemetry.lines.clone());
+    #[cfg(not(any(feature = "otlp", feature = "console")))]
+    let _ = telemetry;
     log.try_init()
 }

@@ -2,6 +2,7 @@
 //! `/health/live`.
 
 use std::error::Error;
+use std::fmt;
 use std::io::{Read, Write};
 use std::net::{AddrParseError, Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::str::FromStr;
@@ -28,7 +29,13 @@ const UPKEEP: Duration = Duration::from_secs(5);
 
 /// The address of the metrics endpoint: a port of the loopback address, or an IP address with a port.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Address(SocketAddr);
+pub(crate) struct Address(pub(crate) SocketAddr);
+
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
 
 impl FromStr for Address {
     type Err = AddrParseError;
@@ -49,10 +56,31 @@ pub(crate) fn serve(
         record_without_endpoint(telemetry);
         return Ok(());
     };
-    let at =
-        start(address, health.clone(), telemetry).map_err(|source| CliError::Metrics { address, source })?;
-    errln!("metrics at http://{at}/metrics");
-    Ok(())
+    let failed = |source| CliError::Metrics { address, source };
+    let metrics = collect(telemetry).map_err(failed)?;
+    start(address, health.clone(), metrics).map_err(failed)
+}
+
+/// Collects metrics, and serves them if an address is configured.
+#[cfg(feature = "console")]
+pub(crate) fn collect_and_serve(
+    address: Option<Address>,
+    health: &Health,
+    telemetry: &Telemetry,
+) -> Result<PrometheusHandle, CliError> {
+    let at = address.map_or_else(|| (Ipv4Addr::LOCALHOST, 0).into(), |Address(address)| address);
+    let failed = |source| CliError::Metrics { address: at, source };
+    let metrics = collect(telemetry).map_err(failed)?;
+    if let Some(Address(address)) = address {
+        start(address, health.clone(), metrics.clone()).map_err(failed)?;
+    }
+    Ok(metrics)
+}
+
+/// Returns the metrics as text.
+#[cfg(feature = "console")]
+pub(crate) fn render(metrics: &PrometheusHandle) -> String {
+    metrics.render()
 }
 
 /// The health of the process: it is up unless it is a worker that drains or is stuck.
@@ -124,25 +152,32 @@ fn install(
     Ok(endpoint.install_recorder()?)
 }
 
-fn start(
-    address: SocketAddr,
-    health: Health,
-    telemetry: &Telemetry,
-) -> Result<SocketAddr, Box<dyn Error + Send + Sync>> {
-    let listener = TcpListener::bind(address)?;
-    let at = listener.local_addr()?;
+/// Starts to collect metrics.
+fn collect(telemetry: &Telemetry) -> Result<PrometheusHandle, Box<dyn Error + Send + Sync>> {
     let handle = install(PrometheusBuilder::new(), telemetry)?;
     let upkeep = handle.clone();
-    spawn("batch-metrics", move || {
-        respond_to_all(&listener, &handle, &health)
-    })?;
     spawn("batch-metrics-upkeep", move || {
         loop {
             thread::sleep(UPKEEP);
             upkeep.run_upkeep();
         }
     })?;
-    Ok(at)
+    Ok(handle)
+}
+
+/// Starts the endpoint, and prints its address.
+fn start(
+    address: SocketAddr,
+    health: Health,
+    metrics: PrometheusHandle,
+) -> Result<(), Box<dyn Error + Send + Sync>> {
+    let listener = TcpListener::bind(address)?;
+    let at = listener.local_addr()?;
+    spawn("batch-metrics", move || {
+        respond_to_all(&listener, &metrics, &health)
+    })?;
+    errln!("metrics at http://{at}/metrics");
+    Ok(())
 }
 
 fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> std::io::Result<()> {

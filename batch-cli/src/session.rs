@@ -8,6 +8,9 @@ use batch_runtime::operator::Definitions;
 use batch_runtime::repository::{DatabaseKind, MigrationStatus};
 use batch_runtime::{BatchRuntime, BatchRuntimeBuilder, JobOperator};
 
+#[cfg(feature = "console")]
+use metrics_exporter_prometheus::PrometheusHandle;
+
 use crate::dispatch;
 use crate::error::CliError;
 use crate::metrics::Health;
@@ -181,6 +184,23 @@ impl Session {
         *self.prepared.borrow_mut() = Some(runtime);
         self.delivers.set(true);
         Ok(())
+    }
+
+    /// As `listen`, and collects metrics even if no address for them is configured.
+    #[cfg(feature = "console")]
+    pub(crate) fn listen_with_metrics(&self) -> Result<(Shutdown, PrometheusHandle), CliError> {
+        self.connect_dispatch()?;
+        self.deliver_notifications()?;
+        let metrics =
+            metrics::collect_and_serve(self.settings.metrics_port, &Health::default(), &self.telemetry)?;
+        exit_guard::arm();
+        Ok((Shutdown::listen(self.settings.shutdown_timeout), metrics))
+    }
+
+    /// Returns the log lines that the console shows.
+    #[cfg(feature = "console")]
+    pub(crate) fn log_lines(&self) -> Option<batch_console::LogLines> {
+        self.telemetry.lines.clone()
     }
 
     /// As `listen`, with the health of the process.

@@ -1,7 +1,10 @@
 //! Tables for people: columns as wide as their widest cell, numbers to the right.
 
-use batch_runtime::execution::{JobExecution, NestedJob, StepExecution, StepTotal};
-use batch_runtime::{BatchStatus, JobExecutionId, JobOperator, JobOperatorError, Timestamp};
+use std::slice;
+
+use batch_runtime::execution::{JobExecution, StepExecution, StepTotal};
+use batch_runtime::operator::ExecutionState;
+use batch_runtime::{JobOperator, JobOperatorError, Timestamp};
 use comfy_table::{Cell, CellAlignment, presets};
 
 use crate::print::{cut, out, outln, printable};
@@ -74,7 +77,7 @@ pub(crate) fn print_steps(steps: &[StepExecution], printed: &str) {
     }
     table.print();
     for step in steps {
-        if let Some(nested) = nested_job(step) {
+        if let Some(nested) = step.nested_job() {
             let job = printable(&nested.nested_job);
             outln!(
                 "step {} ran job {job}: execution {}",
@@ -96,12 +99,6 @@ pub(crate) fn print_steps(steps: &[StepExecution], printed: &str) {
             print_message(&step.exit_message);
         }
     }
-}
-
-/// Returns the job that a step has run, if it did.
-pub(crate) fn nested_job(step: &StepExecution) -> Option<NestedJob> {
-    // Most steps have user data of another type.
-    step.persistent_user_data().ok().flatten()
 }
 
 /// The heading of the totals.
@@ -161,33 +158,26 @@ pub(crate) fn print_message(message: &str) {
     }
 }
 
-/// Returns whether an execution has not ended although its process is dead.
-pub(crate) fn is_dead(operator: &JobOperator, execution: &JobExecution) -> Result<bool, JobOperatorError> {
-    Ok(!execution.status.is_final() && !operator.is_alive(execution.id)?)
-}
-
-/// Returns the status, marked if the process is dead.
-pub(crate) fn live_status(
+/// Returns the state of an execution.
+pub(crate) fn state_of(
     operator: &JobOperator,
     execution: &JobExecution,
-) -> Result<String, JobOperatorError> {
-    let mark = match waits_for(operator, execution)? {
+) -> Result<ExecutionState, JobOperatorError> {
+    let states = operator.execution_states(slice::from_ref(execution))?;
+    states
+        .into_values()
+        .next()
+        .ok_or(JobOperatorError::NoSuchJobExecution(execution.id))
+}
+
+/// Returns the status, marked if the execution waits or its process is dead.
+pub(crate) fn live_status(execution: &JobExecution, state: &ExecutionState) -> String {
+    let mark = match state.waits_for {
         Some(before) => format!(" (waits for {before})"),
-        None if is_dead(operator, execution)? => " (dead)".to_owned(),
+        None if state.is_dead(execution.status) => " (dead)".to_owned(),
         None => String::new(),
     };
-    Ok(format!("{}{mark}", execution.status))
-}
-
-/// Returns the execution that comes before a living one of the same job.
-pub(crate) fn waits_for(
-    operator: &JobOperator,
-    execution: &JobExecution,
-) -> Result<Option<JobExecutionId>, JobOperatorError> {
-    match execution.status {
-        BatchStatus::Starting if !is_dead(operator, execution)? => operator.waits_for(execution.id),
-        _ => Ok(None),
-    }
+    format!("{}{mark}", execution.status)
 }
 
 /// Returns an exit status as a cell of a table.

@@ -23,6 +23,9 @@ pub(crate) struct Telemetry {
     /// `None` if the environment does not mention it.
     #[cfg(feature = "lineage")]
     lineage: Option<OpenLineage>,
+    /// The log lines that the console shows.
+    #[cfg(feature = "console")]
+    pub(crate) lines: Option<batch_console::LogLines>,
 }
 
 impl Telemetry {
@@ -37,6 +40,8 @@ impl Telemetry {
             otlp: (otlp.is_active() || !otlp.problems().is_empty()).then_some(otlp),
             #[cfg(feature = "lineage")]
             lineage: (lineage.is_active() || !lineage.problems().is_empty()).then_some(lineage),
+            #[cfg(feature = "console")]
+            lines: None,
         }
     }
 
@@ -49,7 +54,16 @@ impl Telemetry {
             lineage: lineage.is_active().then_some(lineage),
             #[cfg(feature = "otlp")]
             otlp: None,
+            #[cfg(feature = "console")]
+            lines: None,
         }
+    }
+
+    /// Collects the log lines that the console shows.
+    #[cfg(feature = "console")]
+    pub(crate) fn with_lines(mut self, if_so: bool) -> Self {
+        self.lines = if_so.then(batch_console::LogLines::new);
+        self
     }
 
     /// Observes the jobs of a runtime. The first observer that traces a job gives it its context.

@@ -135,6 +135,14 @@ impl StepExecution {
         self.step_name.split('/').any(is_numbered)
     }
 
+    /// Returns the job that the step has run, if it has; see [`NestedJob`].
+    ///
+    /// Spec: NEST-04
+    pub fn nested_job(&self) -> Option<NestedJob> {
+        // Most steps have user data of another type.
+        self.persistent_user_data().ok().flatten()
+    }
+
     /// Returns the persistent user data that the step has set, as of the last commit. Spec: JAK-37
     ///
     /// # Errors

@@ -152,6 +152,7 @@ mod engine;
 mod entries;
 mod error;
 pub mod execution;
+mod execution_json;
 mod exit_codes;
 #[cfg(batch_failpoints)]
 mod failpoints;

@@ -413,7 +413,7 @@ impl BatchRuntimeBuilder {
         let observers = Observers::start(self.clock, observers).map_err(BuildError::Observer)?;
         let (keeper, ended) = bounded(0);
         let shared = Arc::new(Shared::new(
-            repository,
+            (self.repository.parse()?, repository),
             definitions,
             Limits {
                 stop_timeout: self.stop_timeout,

@@ -43,6 +43,7 @@ impl Executions {
             statuses: self.status,
             since: self.since,
             until: self.until,
+            before: None,
             limit: Some(self.limit),
         })?;
         if executions.is_empty() && !self.json {
@@ -60,20 +61,29 @@ pub(super) fn print_executions(
     with_job: bool,
     as_json: bool,
 ) -> Result<(), JobOperatorError> {
+    let states = operator.execution_states(executions)?;
+    let with_state = || {
+        executions
+            .iter()
+            .filter_map(|one| Some((one, states.get(&one.id)?)))
+    };
     if as_json {
-        let all = executions.iter().map(|one| json::job_execution(operator, one));
-        json::print(&all.collect::<Result<_, _>>()?);
+        json::print(
+            &with_state()
+                .map(|(one, state)| json::job_execution(one, state))
+                .collect(),
+        );
         return Ok(());
     }
     let mut head = vec!["EXECUTION", "INSTANCE"];
     head.extend(with_job.then_some("JOB"));
     head.extend(["STATUS", "EXIT STATUS", "CREATED", "ENDED"]);
     let mut table = Table::new(&head);
-    for execution in executions {
+    for (execution, state) in with_state() {
         let mut row = vec![execution.id.to_string(), execution.instance_id.to_string()];
         row.extend(with_job.then(|| execution.job_name.clone()));
         row.extend([
-            live_status(operator, execution)?,
+            live_status(execution, state),
             shortened(&execution.exit_status),
             execution.created.to_string(),
             or_dash(execution.ended),

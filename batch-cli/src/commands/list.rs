@@ -47,21 +47,21 @@ impl List {
 }
 
 fn print_jobs(operator: &JobOperator, as_json: bool) -> Result<(), JobOperatorError> {
+    let latest = operator.latest_executions()?;
+    let states = operator.execution_states(&latest)?;
     let mut jobs = Vec::new();
     for job in operator.job_names()? {
         let instances = operator.job_instance_count(&job)?;
-        let last = match operator.job_instances(&job, 0, 1)?.first() {
-            Some(instance) => operator.job_executions(instance.id)?.into_iter().next(),
-            None => None,
-        };
+        let last = latest.iter().find(|last| last.job_name == job);
+        let last = last.and_then(|last| Some((last, states.get(&last.id)?)));
         jobs.push((job, instances, last));
     }
     if as_json {
         let jobs = jobs.iter().map(|(job, instances, last)| {
-            let last = last.as_ref().map(|last| json::job_execution(operator, last));
-            Ok(value!({ "job": job, "instances": instances, "lastExecution": last.transpose()? }))
+            let last = last.map(|(last, state)| json::job_execution(last, state));
+            value!({ "job": job, "instances": instances, "lastExecution": last })
         });
-        json::print(&jobs.collect::<Result<Value, JobOperatorError>>()?);
+        json::print(&jobs.collect::<Value>());
         return Ok(());
     }
     if jobs.is_empty() {
@@ -70,9 +70,9 @@ fn print_jobs(operator: &JobOperator, as_json: bool) -> Result<(), JobOperatorEr
     let mut table = Table::new(&["JOB", "INSTANCES", "LAST EXECUTION", "STATUS", "CREATED"]);
     for (job, instances, last) in jobs {
         let [id, status, created] = match last {
-            Some(last) => [
+            Some((last, state)) => [
                 last.id.to_string(),
-                live_status(operator, &last)?,
+                live_status(last, state),
                 last.created.to_string(),
             ],
             None => ["-"; 3].map(str::to_owned),

@@ -6,6 +6,7 @@ mod abandon;
 mod check;
 mod completions;
 mod config;
+mod console;
 mod convert;
 mod db;
 mod executions;
@@ -69,6 +70,7 @@ commands! {
     Workers(workers::Workers),
     Launches(launches::Launches),
     Notifications(notifications::Notifications),
+    Console(console::Console),
     Params(params::Params),
     Explain(explain::Explain),
     Graph(graph::Graph),
@@ -85,13 +87,26 @@ impl Command {
     pub(crate) fn runs_jobs(&self) -> bool {
         matches!(
             self,
-            Self::Start(_) | Self::Launch(_) | Self::Restart(_) | Self::Recover(_) | Self::Worker(_)
+            Self::Start(_)
+                | Self::Launch(_)
+                | Self::Restart(_)
+                | Self::Recover(_)
+                | Self::Worker(_)
+                | Self::Console(_)
         )
     }
 
     /// Returns whether the command may close an execution whose process is dead, and runs nothing.
     pub(crate) fn closes_jobs(&self) -> bool {
         matches!(self, Self::Stop(_) | Self::Abandon(_))
+    }
+}
+
+#[cfg(feature = "console")]
+impl Command {
+    /// Returns whether the command serves the console.
+    pub(crate) fn is_console(&self) -> bool {
+        matches!(self, Self::Console(_))
     }
 }
 

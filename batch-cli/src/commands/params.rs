@@ -8,7 +8,6 @@ use serde_json::{Value, json as value};
 
 use super::execution_id;
 use crate::json;
-use crate::parameters::format_parameter;
 use crate::print::{out, printable};
 use crate::session::{Outcome, Session};
 
@@ -31,7 +30,7 @@ impl Params {
             return Ok(ExitCode::SUCCESS);
         }
         for (name, parameter) in parameters.iter() {
-            out(printable(&format_parameter(name, parameter)).replace('\n', "\\n"));
+            out(printable(&parameter.to_text(name)).replace('\n', "\\n"));
         }
         Ok(ExitCode::SUCCESS)
     }

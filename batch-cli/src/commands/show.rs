@@ -9,10 +9,9 @@ use clap::Args;
 use serde_json::json as value;
 
 use super::execution_id;
-use crate::parameters::format_parameter;
 use crate::print::{out, outln, printable};
 use crate::session::{Outcome, Session};
-use crate::tables::{is_dead, or_dash, print_message, print_steps, print_totals, waits_for};
+use crate::tables::{or_dash, print_message, print_steps, print_totals, state_of};
 use crate::{json, report};
 
 /// Shows an execution with its parameters and steps
@@ -50,7 +49,7 @@ impl Show {
 }
 
 fn print_json(operator: &JobOperator, execution: &JobExecution) -> Result<(), JobOperatorError> {
-    let mut shown = json::job_execution(operator, execution)?;
+    let mut shown = json::job_execution(execution, &state_of(operator, execution)?);
     let parameters = operator.parameters(execution.id)?;
     shown["parameters"] = parameters
         .iter()
@@ -67,9 +66,9 @@ fn print_json(operator: &JobOperator, execution: &JobExecution) -> Result<(), Jo
         })
         .collect();
     let steps = operator.step_executions(execution.id)?;
-    shown["steps"] = steps.iter().map(json::step_execution).collect();
+    shown["steps"] = value!(steps);
     let totals = operator.step_totals(execution.id)?;
-    shown["totals"] = totals.iter().map(json::step_total).collect();
+    shown["totals"] = value!(totals);
     json::print(&shown);
     Ok(())
 }
@@ -107,7 +106,8 @@ fn print_text(operator: &JobOperator, execution: &JobExecution) -> Result<(), Jo
         operator.step_executions(execution.id)?,
     );
     let mut status = execution.status.to_string();
-    if is_dead(operator, execution)? {
+    let state = state_of(operator, execution)?;
+    if state.is_dead(execution.status) {
         status += &match outer_of(operator, &parameters)? {
             Some(outer) => format!(
                 ", but its process is dead: to resume it, launch its outer job `{}` again, or run `restart {}`",
@@ -117,7 +117,7 @@ fn print_text(operator: &JobOperator, execution: &JobExecution) -> Result<(), Jo
             None => ", but its process is dead: `launch` or `restart` resumes it".to_owned(),
         };
     }
-    if let Some(before) = waits_for(operator, execution)? {
+    if let Some(before) = state.waits_for {
         status += &format!(", waits for execution {before}: one execution of the job runs at a time");
     }
     let definition = execution.configuration_location.as_deref();
@@ -135,7 +135,7 @@ fn print_text(operator: &JobOperator, execution: &JobExecution) -> Result<(), Jo
         outln!("{fact:<11}  {value}");
     }
     for (name, parameter) in parameters.iter() {
-        let parameter = format_parameter(name, parameter);
+        let parameter = parameter.to_text(name);
         outln!("parameter    {}", parameter.escape_debug());
     }
     for (name, value) in operator.persistent_data(execution.id)?.iter() {

@@ -5,7 +5,6 @@ use std::fmt::Write as _;
 use super::escape::{Escaped, class};
 use super::timeline::svg;
 use super::{Run, Table};
-use crate::parameters::format_parameter;
 use crate::tables::TOTALS;
 
 const STYLE: &str = "
@@ -40,7 +39,7 @@ pub(super) fn write(run: &Run) -> String {
         let _ = writeln!(page, "<dt>{fact}</dt><dd>{}</dd>", Escaped(&text));
     }
     for (name, parameter) in run.parameters.iter() {
-        let text = format_parameter(name, parameter);
+        let text = parameter.to_text(name);
         let _ = writeln!(page, "<dt>Parameter</dt><dd><code>{}</code></dd>", Escaped(&text));
     }
     page.push_str("</dl>\n");

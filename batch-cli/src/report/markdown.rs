@@ -6,7 +6,6 @@ use batch_runtime::BatchStatus;
 use batch_runtime::xml::is_unprintable;
 
 use super::{Run, Table};
-use crate::parameters::format_parameter;
 use crate::print::printable;
 use crate::tables::TOTALS;
 
@@ -22,11 +21,7 @@ pub(super) fn write(run: &Run) -> String {
         let _ = writeln!(text, "| {fact} | {} |", plain(&value));
     }
     for (name, parameter) in run.parameters.iter() {
-        let _ = writeln!(
-            text,
-            "| Parameter | {} |",
-            plain(&format_parameter(name, parameter))
-        );
+        let _ = writeln!(text, "| Parameter | {} |", plain(&parameter.to_text(name)));
     }
     if !execution.exit_message.is_empty() {
         let _ = writeln!(text, "\n{}", quoted(&execution.exit_message));

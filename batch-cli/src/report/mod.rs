@@ -16,7 +16,7 @@ use batch_runtime::{
 };
 
 use crate::error::CliError;
-use crate::tables::{TOTAL_COLUMNS, nested_job, or_dash, total_cells};
+use crate::tables::{TOTAL_COLUMNS, or_dash, total_cells};
 
 /// An execution as the report shows it.
 struct Run {
@@ -62,7 +62,7 @@ impl Run {
             ("Took", duration(self.end().millis_since(self.start()))),
         ];
         for step in &self.steps {
-            if let Some(nested) = nested_job(step) {
+            if let Some(nested) = step.nested_job() {
                 let (job, execution) = (nested.nested_job, nested.execution);
                 let fact = format!("{job}, execution {execution}, by step {}", step.step_name);
                 facts.push(("Nested job", fact));

@@ -9,6 +9,7 @@ use batch_runtime::xml::suggest::nearest;
 use toml::Spanned;
 use toml::de::{DeString, DeTable, DeValue};
 
+use super::console::CONSOLE;
 use super::notify::NOTIFY;
 use super::{Origin, Setting, Source};
 
@@ -84,12 +85,16 @@ impl File<'_> {
             source.targets = self.targets(value, problems);
             return Ok(());
         }
+        if name == CONSOLE {
+            source.console = self.console(value, problems);
+            return Ok(());
+        }
         let mut settings = Setting::ALL.iter();
         let Some(setting) = settings.find(|setting| setting.key() == name) else {
             let keys = Setting::ALL
                 .iter()
                 .map(|setting| setting.key())
-                .chain([SYSTEM, NOTIFY]);
+                .chain([SYSTEM, NOTIFY, CONSOLE]);
             let help = match nearest(name, keys.clone()) {
                 Some(near) => format!("did you mean `{near}`?"),
                 None => format!("expected one of {}", keys.collect::<Vec<_>>().join(", ")),

@@ -1,6 +1,7 @@
 //! The settings, each with its source: arguments override the environment, `batch.toml`, the program and the defaults, in this
 //! order.
 
+mod console;
 mod file;
 mod notify;
 
@@ -11,6 +12,9 @@ use std::num::NonZeroUsize;
 use std::path::Path;
 use std::time::Duration;
 
+pub(crate) use self::console::ConsoleSettings;
+#[cfg(feature = "console")]
+pub(crate) use self::console::UserSettings;
 pub(crate) use self::notify::TargetSettings;
 
 use batch_runtime::Dialect;
@@ -107,6 +111,8 @@ pub(crate) struct Source {
     pub(crate) system: Vec<(String, String, Origin)>,
     /// The notification targets, which only a file has.
     targets: Vec<TargetSettings>,
+    /// The console, which only a file has.
+    console: ConsoleSettings,
 }
 
 impl Source {
@@ -157,6 +163,7 @@ pub(crate) struct Settings {
     /// `None`: that of each job file.
     pub(crate) dialect: Option<Dialect>,
     pub(crate) targets: Vec<TargetSettings>,
+    pub(crate) console: ConsoleSettings,
 }
 
 impl Settings {
@@ -183,6 +190,7 @@ impl Settings {
         match Self::parse(values, system.collect(), &mut problems) {
             Some(settings) if problems.is_empty() => Ok(Self {
                 targets: file.targets,
+                console: file.console,
                 ..settings
             }),
             _ => Err(CliError::Settings(problems)),
@@ -205,6 +213,7 @@ impl Settings {
         match Self::parse(values, system.collect(), &mut problems) {
             Some(settings) if problems.is_empty() => Ok(Self {
                 targets: file.targets,
+                console: file.console,
                 ..settings
             }),
             _ => Err(problems),
@@ -261,6 +270,7 @@ impl Settings {
             log_format: log_format?,
             dialect: dialect?,
             targets: Vec::new(),
+            console: ConsoleSettings::default(),
             values,
             system,
         })
@@ -307,7 +317,8 @@ impl Settings {
                 target.origin.to_string(),
             ]
         });
-        settings.chain(properties).chain(targets).collect()
+        let console = self.console.describe();
+        settings.chain(properties).chain(targets).chain(console).collect()
     }
 }
 

@@ -109,7 +109,7 @@ impl File<'_> {
         }
     }
 
-    fn texts_of(&self, name: &str, value: &Spanned<DeValue<'_>>) -> Result<Vec<String>, String> {
+    pub(super) fn texts_of(&self, name: &str, value: &Spanned<DeValue<'_>>) -> Result<Vec<String>, String> {
         let texts = match value.get_ref() {
             DeValue::Array(values) => values.iter().map(|value| match value.get_ref() {
                 DeValue::String(text) => Some(text.to_string()),

@@ -17,6 +17,7 @@ mod job_context;
 mod launch;
 mod nested;
 mod notifications;
+mod overview;
 mod partition_jobs;
 mod partition_run;
 mod query;
@@ -41,6 +42,7 @@ pub use explain::{
     ValueOrigin,
 };
 pub(crate) use notifications::check_targets;
+pub use overview::ExecutionState;
 pub use partition_run::{ClaimPartitionError, PartitionRun, PartitionStop};
 pub use recover::{Recovered, Recovery};
 pub use remote_checks::RemoteProblem;

@@ -8,7 +8,7 @@ use crate::ids::{JobExecutionId, JobInstanceId, StepExecutionId};
 use crate::job_data::PersistentData;
 use crate::job_path::JobPathReport;
 use crate::parameters::JobParameters;
-use crate::repository::{ExecutionFilter, HolderState, RepositoryConnection};
+use crate::repository::{ExecutionFilter, HolderState, RepositoryConnection, RepositoryUrl};
 use crate::status::BatchStatus;
 
 impl JobOperator {
@@ -42,6 +42,11 @@ impl JobOperator {
     /// Spec: DATA-02
     pub fn persistent_data(&self, execution: JobExecutionId) -> Result<PersistentData> {
         Ok(PersistentData::new(self.shared.repository.job_data(execution)?))
+    }
+
+    /// Returns the URL of the repository, which displays without its password.
+    pub fn repository_url(&self) -> &RepositoryUrl {
+        &self.shared.url
     }
 
     /// Opens a new connection to the database of the repository, such as for a test or a report. It takes part in no chunk

@@ -16,13 +16,14 @@ use crate::engine::Running;
 use crate::ids::JobExecutionId;
 use crate::notify::Senders;
 use crate::observer::Observers;
-use crate::repository::{Claim, JobRepository, Lease};
+use crate::repository::{Claim, JobRepository, Lease, RepositoryUrl};
 
 /// The time that the end of a runtime waits for notifications.
 const LAST_NOTIFICATIONS: Duration = Duration::from_secs(5);
 
 /// The state of one runtime.
 pub(crate) struct Shared {
+    pub(crate) url: RepositoryUrl,
     pub(crate) repository: Arc<dyn JobRepository>,
     pub(crate) definitions: Definitions,
     pub(crate) limits: Limits,
@@ -64,7 +65,7 @@ impl Shared {
     }
 
     pub(crate) fn new(
-        repository: Arc<dyn JobRepository>,
+        (url, repository): (RepositoryUrl, Arc<dyn JobRepository>),
         definitions: Definitions,
         limits: Limits,
         observers: Observers,
@@ -73,6 +74,7 @@ impl Shared {
         keeper: Sender<()>,
     ) -> Self {
         Self {
+            url,
             repository,
             definitions,
             limits,

@@ -4,6 +4,7 @@
 
 mod java_text;
 mod job_key;
+mod text;
 mod validation;
 
 use std::collections::BTreeMap;
@@ -13,6 +14,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
+pub use self::text::NamedParameter;
 use crate::clock::Timestamp;
 pub use crate::secret::{SecretError, SecretReference, SecretReferenceError};
 use java_text::java_double;

@@ -42,17 +42,17 @@ pub use error::RepositoryError;
 pub(crate) use insert_step::InsertStep;
 pub(crate) use java_json::{from_java, to_java};
 pub(crate) use observation::{HolderState, LeaseKey, Observations};
-pub use records::ExecutionFilter;
 pub(crate) use records::{
     AbandonOutcome, Claim, ClaimRequest, ClaimedPartition, Concurrency, DataChanges, DeathOutcome, Ending,
     InnerSteps, Inserted, KeptState, LaunchPhase, LaunchRow, Lease, NewNotification, NewStepExecution,
     NextNotification, PartitionFinding, PartitionReport, PartitionState, QueuedNotification, QueuedPartition,
     Signals, StepHistory, StopOutcome, TakenLaunch, Target, TurnOutcome, WithdrawOutcome, WorkerRow,
 };
+pub use records::{ExecutionFilter, RepositorySize};
 pub(crate) use rules::Closing;
 pub(crate) use store::{
-    ArchiveStore, Channel, JobRepository, JobStore, LaunchStore, Listener, NotificationStore, OperatorStore,
-    QueueStore, StepStore,
+    ArchiveStore, Channel, Holder, JobRepository, JobStore, LaunchStore, Listener, NotificationStore,
+    OperatorStore, OverviewStore, QueueStore, StepStore,
 };
 pub(crate) use stored_context::StoredContext;
 pub(crate) use url::open;

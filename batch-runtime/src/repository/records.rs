@@ -130,8 +130,22 @@ pub struct ExecutionFilter {
     pub since: Option<Timestamp>,
     /// The latest creation time, exclusive.
     pub until: Option<Timestamp>,
+    /// Only executions that are older than this one, exclusive: of a list in pages, those of the next page.
+    pub before: Option<JobExecutionId>,
     /// The most executions to return, newest first.
     pub limit: Option<u32>,
+}
+
+/// The numbers of rows of a repository.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct RepositorySize {
+    /// Job instances.
+    pub job_instances: u64,
+    /// Job executions.
+    pub job_executions: u64,
+    /// Step executions, those of partitions included.
+    pub step_executions: u64,
 }
 
 /// The right to run an instance. The repository rejects every write under this lease once another runtime has claimed

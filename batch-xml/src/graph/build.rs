@@ -103,6 +103,7 @@ fn node(element: &ExecutionElement, exits: Vec<Exit>) -> Node {
         exits,
         group: is_container.then(|| group(element.elements(), Some(kind))),
         place: element.span().to_string(),
+        mark: None,
     }
 }
 

@@ -53,9 +53,39 @@ impl JobGraph {
         }
     }
 
+    /// Marks elements, for a drawing that shows a run of the job: `mark` is called with the id of each element.
+    ///
+    /// ```
+    /// # use std::collections::BTreeMap;
+    /// # use batch_xml::graph::{ElementMark, JobGraph};
+    /// # use batch_xml::{Limits, Source, Values, parse, resolve};
+    /// # let text = r#"<job id="payroll"><step id="load"><batchlet ref="Load"/></step></job>"#;
+    /// # let (limits, none) = (Limits::default(), BTreeMap::new());
+    /// # let values = Values { parameters: &none, system: &none };
+    /// # let document = parse(&Source::new("payroll.xml", text), &limits)?;
+    /// # let job = resolve(&document, &Vec::new(), &values, &limits)?.job;
+    /// let graph = JobGraph::new(&job).marked(|id| {
+    ///     Some(ElementMark { class: "running".into(), link: Some(format!("#{id}")) })
+    /// });
+    /// assert!(graph.to_svg_element().contains(r##"<a href="#load">"##));
+    /// # Ok::<(), batch_xml::JobXmlErrors>(())
+    /// ```
+    #[must_use]
+    pub fn marked(mut self, mut mark: impl FnMut(&str) -> Option<ElementMark>) -> JobGraph {
+        self.root.mark(&mut mark);
+        self
+    }
+
     /// Returns the drawing as a picture without background, readable on light and dark pages.
     pub fn to_svg(&self) -> String {
-        svg::write(&self.title, &place::place(&self.root))
+        svg::write(&self.title, &place::place(&self.root), svg::Style::Included)
+    }
+
+    /// Returns the drawing as an element of an HTML page that has a style sheet for it. The element has the class `job-graph`, each element
+    /// of the job the classes `element`, `of-step` (`of-flow`, `of-split`, `of-decision`) and that of its mark; the shapes in it are named
+    /// in [`to_svg`](Self::to_svg)'s own style sheet.
+    pub fn to_svg_element(&self) -> String {
+        svg::write(&self.title, &place::place(&self.root), svg::Style::OfThePage)
     }
 
     /// Returns the drawing as text for Graphviz.
@@ -69,6 +99,15 @@ impl JobGraph {
     }
 }
 
+/// A mark of an element in a drawing.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ElementMark {
+    /// A class of the page's style sheet.
+    pub class: String,
+    /// The page that a click on the element opens.
+    pub link: Option<String>,
+}
+
 /// The elements of a job, flow or split, which lead only to each other.
 #[derive(Clone, Debug)]
 struct Group {
@@ -79,6 +118,17 @@ struct Group {
     /// The elements without successor.
     ends: Vec<usize>,
     is_split: bool,
+}
+
+impl Group {
+    fn mark(&mut self, mark: &mut dyn FnMut(&str) -> Option<ElementMark>) {
+        for node in &mut self.nodes {
+            node.mark = mark(&node.id);
+            if let Some(group) = &mut node.group {
+                group.mark(mark);
+            }
+        }
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -95,6 +145,7 @@ struct Node {
     group: Option<Group>,
     /// `file:line:column`
     place: String,
+    mark: Option<ElementMark>,
 }
 
 impl Node {

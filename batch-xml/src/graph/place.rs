@@ -175,7 +175,7 @@ fn node(node: &Node) -> Block {
     }
     let tooltip = format!("{} {} ({})", node.kind.as_str(), node.id, node.place);
     Block {
-        picture: block.picture.of_element(node.kind, &tooltip),
+        picture: block.picture.of_element(node.kind, &tooltip, node.mark.as_ref()),
         ..block
     }
 }

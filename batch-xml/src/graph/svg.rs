@@ -2,8 +2,8 @@
 
 use std::fmt::{self, Write as _};
 
-use super::ExitKind;
 use super::layers::Route;
+use super::{ElementMark, ExitKind};
 use crate::model::ElementKind;
 
 /// Colors that are distinguishable on light and dark pages; every text is on a filled shape. Classes of shapes are
@@ -51,17 +51,31 @@ pub(super) struct Scene {
     pub(super) picture: Picture,
 }
 
-/// Returns the whole file.
-pub(super) fn write(title: &str, scene: &Scene) -> String {
+/// Where the style sheet is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Style {
+    Included,
+    OfThePage,
+}
+
+/// Returns the whole file, or the element of a page.
+pub(super) fn write(title: &str, scene: &Scene, style: Style) -> String {
     let (width, height) = (Number(scene.width.ceil()), Number(scene.height.ceil()));
     let mut svg = Picture::default();
+    let class = match style {
+        Style::Included => "",
+        Style::OfThePage => " class=\"job-graph\"",
+    };
     writeln!(
         svg,
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" \
+        "<svg xmlns=\"http://www.w3.org/2000/svg\"{class} width=\"{width}\" height=\"{height}\" \
          viewBox=\"0 0 {width} {height}\" role=\"img\">"
     );
     writeln!(svg, "<title>job {}</title>", Escaped(title));
-    writeln!(svg, "<style>{STYLE}</style>\n<defs>");
+    if style == Style::Included {
+        writeln!(svg, "<style>{STYLE}</style>");
+    }
+    writeln!(svg, "<defs>");
     for class in LINES.map(Line::class) {
         writeln!(
             svg,
@@ -117,12 +131,20 @@ impl Picture {
     }
 
     /// Makes the picture that of an element, with a tooltip.
-    pub(super) fn of_element(self, kind: ElementKind, tooltip: &str) -> Picture {
-        let (class, tooltip) = (kind.as_str(), Escaped(tooltip));
-        Picture(format!(
-            "<g class=\"of-{class}\"><title>{tooltip}</title>\n{}</g>\n",
-            self.0
-        ))
+    pub(super) fn of_element(self, kind: ElementKind, tooltip: &str, mark: Option<&ElementMark>) -> Picture {
+        let (kind, tooltip, picture) = (kind.as_str(), Escaped(tooltip), self.0);
+        let Some(mark) = mark else {
+            return Picture(format!(
+                "<g class=\"of-{kind}\"><title>{tooltip}</title>\n{picture}</g>\n"
+            ));
+        };
+        let class = Escaped(&mark.class);
+        let marked =
+            format!("<g class=\"element of-{kind} {class}\"><title>{tooltip}</title>\n{picture}</g>\n");
+        Picture(match &mark.link {
+            Some(link) => format!("<a href=\"{}\">\n{marked}</a>\n", Escaped(link)),
+            None => marked,
+        })
     }
 
     /// Draws the box of a step, flow or split.

@@ -4,11 +4,13 @@
 //! A database is reached by a socket in its folder, which avoids conflicts over ports.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 
+mod browser;
 mod kafka;
 mod nats;
 mod objects;
 mod supervisor;
 
+pub use browser::BrowserDriver;
 pub use kafka::{KAFKA_PASSWORD, KafkaServer};
 pub use nats::NatsServer;
 pub use objects::{ACCESS_KEY, ObjectServer, SECRET_KEY};

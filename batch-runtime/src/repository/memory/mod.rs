@@ -12,6 +12,7 @@ mod claim;
 mod job_store;
 mod notifications;
 mod operator_store;
+mod overview_store;
 mod step_store;
 mod tables;
 #[cfg(all(test, feature = "sqlite"))]

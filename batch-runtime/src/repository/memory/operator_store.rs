@@ -122,6 +122,7 @@ impl OperatorStore for MemoryRepository {
                 && (filter.statuses.is_empty() || filter.statuses.contains(&row.status))
                 && filter.since.is_none_or(|since| row.created >= since)
                 && filter.until.is_none_or(|until| row.created < until)
+                && filter.before.is_none_or(|before| row.id < before)
         };
         let limit = filter.limit.and_then(|limit| usize::try_from(limit).ok());
         let newest_first = tables.executions.values().rev().map(|execution| &execution.row);

@@ -316,6 +316,7 @@ impl Side {
             statuses: vec![random.one_of(&BatchStatus::ALL), BatchStatus::Completed],
             since: random.is_rare().then(|| Timestamp(1_000 + from)),
             until: random.is_rare().then(|| Timestamp(1_200 + from)),
+            before: random.is_rare().then_some(JobExecutionId(from + 2)),
             limit: random.is_rare().then_some(2),
         };
         let ids: Vec<StepExecutionId> = (from..from + count).map(StepExecutionId).collect();
@@ -323,6 +324,20 @@ impl Side {
         [
             shown(repository.step_history(instance, name, since)),
             shown(repository.find_executions(&filter)),
+            shown(repository.count_executions(&filter).map(|mut counts| {
+                counts.sort_unstable_by_key(|(status, _)| status.as_str());
+                counts
+            })),
+            shown(repository.latest_executions()),
+            shown(repository.holders(&[instance]).map(|holders| {
+                let shown = holders.into_iter();
+                shown
+                    .map(|(id, holder)| (id, holder.execution, holder.state))
+                    .collect::<Vec<_>>()
+            })),
+            shown(repository.waiting()),
+            shown(repository.steps_of(&executions)),
+            shown(repository.size()),
             shown(repository.instances(job, from, count)),
             shown(repository.steps(&ids)),
             shown(repository.signals(&executions, &ids)),

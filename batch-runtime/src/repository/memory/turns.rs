@@ -2,6 +2,8 @@
 //!
 //! Spec: TURN-01 to TURN-03
 
+use std::collections::BTreeMap;
+
 use super::MemoryRepository;
 use super::tables::Tables;
 use crate::clock::Timestamp;
@@ -91,6 +93,23 @@ impl Tables {
     pub(super) fn waits_for(&self, execution: JobExecutionId) -> Option<JobExecutionId> {
         let turn = self.turns.get(&execution).filter(|_| self.is_open(execution));
         turn.and_then(|turn| self.turn_before(&turn.job, execution))
+    }
+
+    /// Returns the executions that wait, each with the one that has the turn of its job, else the first that waits.
+    pub(super) fn waiting(&self) -> BTreeMap<JobExecutionId, JobExecutionId> {
+        let open = || self.turns.iter().filter(|(id, _)| self.is_open(**id));
+        let mut first: BTreeMap<&str, JobExecutionId> = BTreeMap::new();
+        for (id, turn) in open().filter(|(_, turn)| turn.is_taken) {
+            first.insert(&turn.job, *id);
+        }
+        let mut waiting = BTreeMap::new();
+        for (id, turn) in open() {
+            let before = *first.entry(&turn.job).or_insert(*id);
+            if before != *id {
+                waiting.insert(*id, before);
+            }
+        }
+        waiting
     }
 
     /// Returns the living execution that has the turn of a job, else the first that waits before `own`; `None` if the turn is that of

@@ -116,6 +116,18 @@ impl Repository {
         owner: &str,
         expires_at: i64,
     ) -> QueryResult<HolderState> {
+        let now = || diesel::select(Db::now()).get_result(connection);
+        self.holder_at(key, owner, expires_at, now)
+    }
+
+    /// As [`holder`](Self::holder), with the clock of the database.
+    pub(super) fn holder_at(
+        &self,
+        key: LeaseKey,
+        owner: &str,
+        expires_at: i64,
+        now: impl FnOnce() -> QueryResult<i64>,
+    ) -> QueryResult<HolderState> {
         if owner == RELEASED {
             self.observations.forget(key);
             return Ok(HolderState::Dead);
@@ -123,10 +135,7 @@ impl Repository {
         match self.owner.liveness(owner) {
             Liveness::Alive => Ok(HolderState::Alive),
             Liveness::Dead => Ok(HolderState::Dead),
-            Liveness::Unknown => {
-                let now: i64 = diesel::select(Db::now()).get_result(connection)?;
-                Ok(self.observations.look(key, owner, expires_at, now))
-            }
+            Liveness::Unknown => Ok(self.observations.look(key, owner, expires_at, now()?)),
         }
     }
 

@@ -19,6 +19,7 @@ mod lease;
 mod notification_tests;
 mod notifications;
 mod operator_store;
+mod overview_store;
 mod parameters;
 mod partition_rows;
 mod partitions;

@@ -10,6 +10,7 @@ use super::executions::{
     execution_ids, execution_in, executions, instance_in, last_execution, load_executions,
 };
 use super::lease::lease_of;
+use super::overview_store::filtered;
 use super::parameters::load_parameters;
 use super::rows::{ExecutionRow, InstanceRow, StepRow};
 use super::schema::{job_execution, job_instance, step_context, step_execution};
@@ -179,20 +180,7 @@ impl OperatorStore for Repository {
 
     fn find_executions(&self, filter: &ExecutionFilter) -> Result<Vec<JobExecution>, RepositoryError> {
         self.pool.read("list job executions", |connection| {
-            let mut query = executions!().into_boxed();
-            if let Some(job) = &filter.job {
-                query = query.filter(job_instance::job_name.eq(job));
-            }
-            if !filter.statuses.is_empty() {
-                let statuses: Vec<&str> = filter.statuses.iter().map(|status| status.as_str()).collect();
-                query = query.filter(job_execution::status.eq_any(statuses));
-            }
-            if let Some(since) = filter.since {
-                query = query.filter(job_execution::create_time.ge(self.column(since)));
-            }
-            if let Some(until) = filter.until {
-                query = query.filter(job_execution::create_time.lt(self.column(until)));
-            }
+            let mut query = filtered!(executions!().into_boxed(), filter, self);
             if let Some(limit) = filter.limit {
                 query = query.limit(limit.into());
             }

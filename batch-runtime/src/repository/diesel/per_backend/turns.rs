@@ -2,6 +2,8 @@
 //!
 //! Spec: TURN-01 to TURN-03
 
+use std::collections::BTreeMap;
+
 use diesel::prelude::*;
 
 use super::claim::{ClaimWork, progress_of};
@@ -220,6 +222,34 @@ fn turns_of(connection: &mut Connection, job_name: &str) -> QueryResult<Vec<Turn
         .order(turn::job_execution_id.asc());
     let rows: Vec<Row> = query.load(connection)?;
     Ok(rows.into_iter().map(Turn::from).collect())
+}
+
+/// Returns the executions that wait, each with the one that has the turn of its job, else the first that waits. Unlike
+/// [`Repository::turn_before`] it does not check whether that one is alive.
+pub(super) fn waiting_in(
+    connection: &mut Connection,
+) -> QueryResult<BTreeMap<JobExecutionId, JobExecutionId>> {
+    let query = turn::table
+        .inner_join(job_execution::table)
+        .filter(job_execution::status.eq_any(OPEN))
+        .order(turn::job_execution_id.asc())
+        .select((turn::job_name, turn::job_execution_id, turn::is_taken));
+    let rows: Vec<(String, i64, Option<i16>)> = query.load(connection)?;
+    let mut first: BTreeMap<String, JobExecutionId> = BTreeMap::new();
+    for (job, execution, is_taken) in &rows {
+        if is_taken.is_some() {
+            first.insert(job.clone(), JobExecutionId(*execution));
+        }
+    }
+    let mut waiting = BTreeMap::new();
+    for (job, execution, _) in rows {
+        let execution = JobExecutionId(execution);
+        let before = *first.entry(job).or_insert(execution);
+        if before != execution {
+            waiting.insert(execution, before);
+        }
+    }
+    Ok(waiting)
 }
 
 fn turn_of(connection: &mut Connection, execution: JobExecutionId) -> QueryResult<Option<Turn>> {

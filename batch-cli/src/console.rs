@@ -1,0 +1,91 @@
+//! The console as `batch.toml` configures it.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::Path;
+
+use batch_console::{Access, Console, Role};
+use batch_runtime::BatchRuntime;
+use batch_runtime::parameters::SecretReference;
+
+use crate::error::CliError;
+use crate::settings::{ConsoleSettings, UserSettings};
+
+/// The port, unless another one is configured.
+const PORT: u16 = 7070;
+
+/// Returns the address of the console.
+pub(crate) fn address(argument: Option<SocketAddr>, settings: &ConsoleSettings) -> SocketAddr {
+    let configured = settings.address.map(|address| address.0);
+    argument
+        .or(configured)
+        .unwrap_or_else(|| (Ipv4Addr::LOCALHOST, PORT).into())
+}
+
+/// Returns who may use it.
+///
+/// # Errors
+/// Everything that is wrong with the users and the proxy.
+pub(crate) fn access(settings: &ConsoleSettings) -> Result<Access, CliError> {
+    let mut access = Access::new();
+    let mut problems = Vec::new();
+    for user in &settings.users {
+        let role = if user.operates { Role::Operate } else { Role::Read };
+        let added = token(user).and_then(|token| {
+            let added = access.clone().token(&user.name, role, &token);
+            added.map_err(|error| error.to_string())
+        });
+        match added {
+            Ok(added) => access = added,
+            Err(problem) => problems.push(format!(
+                "{}: user `{}` of the console: {problem}",
+                user.origin, user.name
+            )),
+        }
+    }
+    if let Some(proxy) = &settings.proxy {
+        let added = access.clone().proxy(
+            &proxy.header,
+            proxy.addresses.iter().copied(),
+            proxy.operators.iter().cloned(),
+        );
+        match added {
+            Ok(added) => access = added,
+            Err(error) => problems.push(format!("{}: {error}", proxy.origin)),
+        }
+    }
+    for host in &settings.hosts {
+        access = access.host(host);
+    }
+    match (problems.is_empty(), settings.is_read_only) {
+        (false, _) => Err(CliError::Settings(problems)),
+        (true, true) => Ok(access.read_only()),
+        (true, false) => Ok(access),
+    }
+}
+
+fn token(user: &UserSettings) -> Result<String, String> {
+    let reference: SecretReference = user.token.parse().map_err(|_| {
+        "its `token` is not a reference; write the token into an environment variable or a file, and set `token` to `env:NAME` or `file:PATH`"
+            .to_owned()
+    })?;
+    let token = reference
+        .read()
+        .map_err(|problem| format!("cannot read the secret {reference}: {problem}"))?;
+    Ok(token.trim_end().to_owned())
+}
+
+/// Returns the console of a runtime.
+///
+/// # Errors
+/// When the audit log cannot be opened, or [`access`] fails.
+pub(crate) fn configured(runtime: &BatchRuntime, settings: &ConsoleSettings) -> Result<Console, CliError> {
+    let mut console = Console::new(runtime).access(access(settings)?);
+    if let Some(path) = &settings.base_path {
+        console = console.base_path(path);
+    }
+    if let Some(file) = &settings.audit_file {
+        let opened = console.audit_file(file);
+        console = opened.map_err(CliError::file("open the audit log", Path::new(file)))?;
+    }
+    Ok(console)
+}

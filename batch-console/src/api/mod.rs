@@ -1,0 +1,381 @@
+//! The JSON API: the verbs of the command line, for programs. `openapi.json` describes it.
+
+use std::sync::Arc;
+
+use axum::body::Bytes;
+use axum::extract::{Path, Query};
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+use axum::{Json, Router};
+use batch_runtime::execution::JobExecution;
+use batch_runtime::operator::{ExecutionState, LaunchStatus, Purge};
+use batch_runtime::parameters::NamedParameter;
+use batch_runtime::{JobExecutionId, JobOperator, JobOperatorError, JobParameters};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+
+use crate::app::{App, Visit};
+use crate::pages::{Action, Filter, perform, recover_all};
+use crate::problem::Problem;
+
+/// The number of executions that a list returns, unless the request says so.
+const LIMIT: usize = 100;
+/// The most executions that a list returns.
+const MOST: usize = 1_000;
+
+/// Returns whether a path is one of the API.
+pub(crate) fn is_api(path: &str) -> bool {
+    path == "/api" || path.starts_with("/api/")
+}
+
+pub(crate) fn routes() -> Router<Arc<App>> {
+    Router::new()
+        .route("/api/openapi.json", get(description))
+        .route("/api/v1/jobs", get(jobs))
+        .route("/api/v1/jobs/{job}", get(job))
+        .route("/api/v1/jobs/{job}/check", post(check))
+        .route("/api/v1/jobs/{job}/launch", post(launch))
+        .route("/api/v1/executions", get(executions))
+        .route("/api/v1/executions/{execution}", get(execution))
+        .route("/api/v1/executions/{execution}/stop", post(stop))
+        .route("/api/v1/executions/{execution}/restart", post(restart))
+        .route("/api/v1/executions/{execution}/abandon", post(abandon))
+        .route("/api/v1/executions/{execution}/declare-dead", post(declare_dead))
+        .route("/api/v1/recover", post(recover))
+        .route("/api/v1/workers", get(workers))
+        .route("/api/v1/launches", get(launches))
+        .route("/api/v1/repository", get(repository))
+        .route("/api/v1/repository/purge", get(purgeable).post(purge))
+}
+
+/// Returns a problem as JSON.
+pub(crate) fn problem(problem: &Problem) -> Response {
+    let body = json!({ "error": problem.text, "title": problem.title, "status": problem.status.as_u16() });
+    (problem.status, Json(body)).into_response()
+}
+
+async fn description() -> Response {
+    let text = include_str!("openapi.json");
+    ([(header::CONTENT_TYPE, "application/json")], text).into_response()
+}
+
+type Answer = Result<Json<Value>, Problem>;
+
+/// Reads the body of a request that changes something. Its type has to be JSON, which forms of other sites cannot send.
+fn body<T: DeserializeOwned + Default>(headers: &HeaderMap, bytes: &Bytes) -> Result<T, Problem> {
+    let kind = headers
+        .get(header::CONTENT_TYPE)
+        .and_then(|kind| kind.to_str().ok())
+        .unwrap_or_default();
+    let kind = kind.split(';').next().unwrap_or_default().trim();
+    if !kind.eq_ignore_ascii_case("application/json") {
+        return Err(Problem::new(
+            StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            "Invalid request",
+            "send the header `Content-Type: application/json`",
+        ));
+    }
+    if bytes.is_empty() {
+        return Ok(T::default());
+    }
+    serde_json::from_slice(bytes).map_err(|error| Problem::invalid(format!("invalid JSON: {error}")))
+}
+
+fn with_state(execution: &JobExecution, state: Option<&ExecutionState>) -> Value {
+    let mut shown = json!(execution);
+    shown["isAlive"] = json!(state.map(|state| state.is_alive));
+    shown["owner"] = json!(state.and_then(|state| state.owner.as_deref()));
+    shown["isOfOtherProgram"] = json!(state.map(|state| state.is_of_other_program));
+    shown["waitsFor"] = json!(state.and_then(|state| state.waits_for).map(|before| before.0));
+    shown
+}
+
+fn with_states(operator: &JobOperator, executions: &[JobExecution]) -> Result<Vec<Value>, JobOperatorError> {
+    let states = operator.execution_states(executions)?;
+    let shown = executions
+        .iter()
+        .map(|execution| with_state(execution, states.get(&execution.id)));
+    Ok(shown.collect())
+}
+
+async fn jobs(visit: Visit) -> Answer {
+    let read = |operator: &JobOperator| {
+        let latest = operator.latest_executions()?;
+        let shown = with_states(operator, &latest)?;
+        let jobs = operator.job_names()?.into_iter().map(|name| {
+            let latest = latest
+                .iter()
+                .zip(&shown)
+                .find(|(execution, _)| execution.job_name == name);
+            json!({ "job": name, "lastExecution": latest.map(|(_, shown)| shown) })
+        });
+        Ok::<_, JobOperatorError>(jobs.collect())
+    };
+    visit.app.workbench.run(read).await.map(Json)
+}
+
+async fn job(visit: Visit, Path(job): Path<String>) -> Answer {
+    let read = move |operator: &JobOperator| {
+        let instances = operator.job_instance_count(&job)?;
+        let explained = operator.definitions().explain(&job, &JobParameters::new());
+        let (definition, error) = match explained {
+            Ok(explained) => (json!(explained), Value::Null),
+            Err(error) => (Value::Null, json!(error.to_string())),
+        };
+        Ok::<_, JobOperatorError>(json!({
+            "job": job, "instances": instances, "definition": definition, "error": error
+        }))
+    };
+    visit.app.workbench.run(read).await.map(Json)
+}
+
+/// The body of a launch or check.
+#[derive(Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct LaunchRequest {
+    /// As the command line takes them: `name=value`.
+    parameters: Vec<String>,
+    /// The queue of workers that run the job; `None`: this process does.
+    queue: Option<String>,
+}
+
+impl LaunchRequest {
+    fn parameters(&self) -> Result<JobParameters, Problem> {
+        let parsed = self.parameters.iter().map(|text| {
+            let parsed: Result<NamedParameter, String> = text.parse();
+            parsed.map_err(|problem| Problem::invalid(format!("parameter `{text}`: {problem}")))
+        });
+        parsed.collect()
+    }
+}
+
+async fn check(visit: Visit, Path(job): Path<String>, headers: HeaderMap, bytes: Bytes) -> Answer {
+    let parameters = body::<LaunchRequest>(&headers, &bytes)?.parameters()?;
+    let check = move |operator: &JobOperator| operator.check(&job, parameters);
+    let warnings = visit.app.workbench.run(check).await?;
+    let warnings: Vec<String> = warnings.iter().map(ToString::to_string).collect();
+    Ok(Json(json!({ "warnings": warnings })))
+}
+
+async fn launch(
+    visit: Visit,
+    Path(job): Path<String>,
+    headers: HeaderMap,
+    bytes: Bytes,
+) -> Result<(StatusCode, Json<Value>), Problem> {
+    visit.require_operator()?;
+    let request: LaunchRequest = body(&headers, &bytes)?;
+    let parameters = request.parameters()?;
+    let shown: Vec<String> = parameters.iter().map(|(name, one)| one.to_text(name)).collect();
+    let action = format!("launch {job} {}", shown.join(" "));
+    let launch = move |operator: &JobOperator| match &request.queue {
+        Some(queue) => {
+            let launch = operator.launch_remote(&job, parameters, queue)?;
+            Ok::<_, JobOperatorError>(json!({ "launch": launch.0 }))
+        }
+        None => Ok(json!({ "execution": operator.launch(&job, parameters)?.0 })),
+    };
+    let launched = visit.app.workbench.act(launch).await;
+    let outcome = launched
+        .as_ref()
+        .map_or_else(|problem| problem.text.clone(), Value::to_string);
+    visit.record(action.trim_end(), &outcome);
+    Ok((StatusCode::CREATED, Json(launched?)))
+}
+
+/// The query of a list of executions.
+#[derive(Deserialize)]
+struct ListRequest {
+    #[serde(flatten)]
+    filter: Filter,
+    limit: Option<String>,
+}
+
+async fn executions(visit: Visit, Query(request): Query<ListRequest>) -> Answer {
+    let limit = match request.limit.as_deref() {
+        None => LIMIT,
+        Some(text) => text
+            .parse()
+            .ok()
+            .filter(|limit| (1..=MOST).contains(limit))
+            .ok_or_else(|| {
+                Problem::invalid(format!(
+                    "invalid value `{text}` for `limit`: expected a number from 1 to {MOST}"
+                ))
+            })?,
+    };
+    let wanted = request.filter.parse(limit)?;
+    let read = move |operator: &JobOperator| {
+        let found = operator.find_executions(&wanted)?;
+        with_states(operator, &found).map(Value::from)
+    };
+    visit.app.workbench.run(read).await.map(Json)
+}
+
+fn id_of(text: &str) -> Result<JobExecutionId, Problem> {
+    let id = text.parse();
+    id.map_err(|_| {
+        Problem::invalid(format!(
+            "`{text}` is not the id of an execution; expected a number"
+        ))
+    })
+}
+
+async fn execution(visit: Visit, Path(id): Path<String>) -> Answer {
+    let id = id_of(&id)?;
+    let read = move |operator: &JobOperator| {
+        let found = operator
+            .job_execution(id)?
+            .ok_or(JobOperatorError::NoSuchJobExecution(id))?;
+        let states = operator.execution_states(std::slice::from_ref(&found))?;
+        let mut shown = with_state(&found, states.get(&id));
+        let parameters = operator.parameters(id)?;
+        let texts: Vec<String> = parameters.iter().map(|(name, one)| one.to_text(name)).collect();
+        shown["parameters"] = json!(texts);
+        shown["steps"] = json!(operator.step_executions(id)?);
+        shown["totals"] = json!(operator.step_totals(id)?);
+        Ok::<_, JobOperatorError>(shown)
+    };
+    visit.app.workbench.run(read).await.map(Json)
+}
+
+/// The body of a request without anything to say.
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Nothing {}
+
+/// Does an action on an execution.
+async fn act(visit: Visit, id: String, action: Action, headers: HeaderMap, bytes: Bytes) -> Answer {
+    let id = id_of(&id)?;
+    visit.require_operator()?;
+    body::<Nothing>(&headers, &bytes)?;
+    let next = perform(&visit, id, action).await?;
+    Ok(Json(json!({ "execution": next.0 })))
+}
+
+async fn stop(visit: Visit, Path(id): Path<String>, headers: HeaderMap, bytes: Bytes) -> Answer {
+    act(visit, id, Action::Stop, headers, bytes).await
+}
+
+async fn restart(visit: Visit, Path(id): Path<String>, headers: HeaderMap, bytes: Bytes) -> Answer {
+    act(visit, id, Action::Restart, headers, bytes).await
+}
+
+async fn abandon(visit: Visit, Path(id): Path<String>, headers: HeaderMap, bytes: Bytes) -> Answer {
+    act(visit, id, Action::Abandon, headers, bytes).await
+}
+
+async fn declare_dead(visit: Visit, Path(id): Path<String>, headers: HeaderMap, bytes: Bytes) -> Answer {
+    act(visit, id, Action::DeclareDead, headers, bytes).await
+}
+
+async fn recover(visit: Visit, headers: HeaderMap, bytes: Bytes) -> Answer {
+    visit.require_operator()?;
+    body::<Nothing>(&headers, &bytes)?;
+    let outcomes = recover_all(&visit).await?;
+    let outcomes = outcomes
+        .into_iter()
+        .map(|(id, outcome)| json!({ "execution": id.0, "outcome": outcome }));
+    Ok(Json(outcomes.collect()))
+}
+
+async fn workers(visit: Visit) -> Answer {
+    let workers = visit.app.workbench.run(JobOperator::workers).await?;
+    let workers = workers.into_iter().map(|worker| {
+        json!({
+            "worker": worker.name, "queue": worker.queue, "slots": worker.slots, "version": worker.version,
+            "started": worker.started, "isDraining": worker.is_draining, "isAlive": worker.is_alive,
+            "partitions": worker.partitions.len(),
+        })
+    });
+    Ok(Json(workers.collect()))
+}
+
+async fn launches(visit: Visit) -> Answer {
+    let launches = visit.app.workbench.run(JobOperator::launches).await?;
+    let launches = launches.into_iter().map(|launch| {
+        json!({
+            "launch": launch.id.0, "job": launch.job, "queue": launch.queue, "status": status_of(launch.status),
+            "execution": launch.execution.map(|id| id.0), "worker": launch.worker, "submitted": launch.submitted,
+            "message": launch.message,
+        })
+    });
+    Ok(Json(launches.collect()))
+}
+
+fn status_of(status: LaunchStatus) -> &'static str {
+    match status {
+        LaunchStatus::Queued => "QUEUED",
+        LaunchStatus::Running => "RUNNING",
+        LaunchStatus::Ended(status) => status.as_str(),
+        LaunchStatus::Rejected => "REJECTED",
+        LaunchStatus::Withdrawn => "WITHDRAWN",
+        _ => "PURGED",
+    }
+}
+
+async fn repository(visit: Visit) -> Answer {
+    let read = |operator: &JobOperator| {
+        let size = operator.repository_size()?;
+        Ok::<_, JobOperatorError>(json!({
+            "repository": operator.repository_url().to_string(),
+            "instances": size.job_instances, "executions": size.job_executions, "steps": size.step_executions,
+        }))
+    };
+    visit.app.workbench.run(read).await.map(Json)
+}
+
+/// Selects instances to delete.
+#[derive(Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct PurgeRequest {
+    job: Option<String>,
+    /// A time: only instances that ended before.
+    before: Option<String>,
+    keep: u32,
+    force: bool,
+}
+
+impl PurgeRequest {
+    fn purge(self) -> Result<Purge, Problem> {
+        let before = self.before.map(|text| {
+            text.parse()
+                .map_err(|error| Problem::invalid(format!("invalid value `{text}` for `before`: {error}")))
+        });
+        Ok(Purge {
+            job: self.job,
+            before: before.transpose()?,
+            keep: self.keep,
+            force: self.force,
+        })
+    }
+}
+
+async fn purgeable(visit: Visit, Query(request): Query<PurgeRequest>) -> Answer {
+    let purge = request.purge()?;
+    let found = visit
+        .app
+        .workbench
+        .run(move |operator| operator.purgeable(&purge))
+        .await?;
+    Ok(Json(json!(found)))
+}
+
+async fn purge(visit: Visit, headers: HeaderMap, bytes: Bytes) -> Answer {
+    visit.require_operator()?;
+    let purge = body::<PurgeRequest>(&headers, &bytes)?.purge()?;
+    let action = format!("{purge:?}");
+    let done = visit
+        .app
+        .workbench
+        .act(move |operator| operator.purge(&purge, None))
+        .await;
+    let outcome = match &done {
+        Ok(deleted) => format!("{deleted} instances"),
+        Err(problem) => problem.text.clone(),
+    };
+    visit.record(&action, &outcome);
+    Ok(Json(json!({ "deleted": done? })))
+}

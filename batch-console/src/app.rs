@@ -1,0 +1,281 @@
+//! The routes, and what every request goes through: the user, the checks against other sites, the headers, and errors as pages.
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::extract::{DefaultBodyLimit, FromRequestParts, OriginalUri, Request, State};
+use axum::http::header::{
+    CACHE_CONTROL, CONTENT_SECURITY_POLICY, HeaderName, LOCATION, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS,
+};
+use axum::http::request::Parts;
+use axum::http::{HeaderValue, Method, StatusCode};
+use axum::middleware::{Next, from_fn_with_state};
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+
+use batch_runtime::JobExecutionId;
+
+use crate::access::{Access, Denied, FormKeys, Identity, Sessions, is_cross_site};
+use crate::assets::{self, Assets};
+use crate::audit::AuditLog;
+use crate::logs::LogLines;
+use crate::pages::{self, Shell};
+use crate::problem::Problem;
+use crate::pulse::Pulse;
+use crate::view::encoded;
+use crate::work::Workbench;
+use crate::{Console, Metrics, api};
+
+/// The longest body of a request, in bytes.
+const LONGEST_BODY: usize = 64 * 1024;
+
+/// What all requests share.
+pub(crate) struct App {
+    pub(crate) workbench: Workbench,
+    pub(crate) access: Access,
+    pub(crate) sessions: Sessions,
+    pub(crate) forms: FormKeys,
+    pub(crate) audit: AuditLog,
+    pub(crate) logs: Option<LogLines>,
+    pub(crate) metrics: Option<Metrics>,
+    pub(crate) pulse: Pulse,
+    pub(crate) assets: Assets,
+    pub(crate) name: String,
+    base_path: Option<String>,
+}
+
+impl App {
+    pub(crate) fn new(console: Console) -> Result<Self, getrandom::Error> {
+        Ok(Self {
+            workbench: Workbench::new(console.operator),
+            access: console.access,
+            sessions: Sessions::default(),
+            forms: FormKeys::new()?,
+            audit: console.audit,
+            logs: console.logs,
+            metrics: console.metrics,
+            pulse: Pulse::new(),
+            assets: Assets::new(),
+            name: console.name,
+            base_path: console.base_path,
+        })
+    }
+}
+
+/// Returns the routes of the console.
+pub(crate) fn router(app: App) -> Router {
+    let app = Arc::new(app);
+    Router::new()
+        .merge(pages::routes())
+        .merge(api::routes())
+        .route("/metrics", get(metrics))
+        .route_layer(from_fn_with_state(Arc::clone(&app), authenticate))
+        .route("/login", get(pages::login::show).post(pages::login::log_in))
+        .route("/assets/{name}", get(assets::serve))
+        .route("/health", get(ready))
+        .route("/health/live", get(async || "up\n"))
+        .fallback(async || Problem::not_found("there is no such page"))
+        .method_not_allowed_fallback(async || {
+            Problem::new(
+                StatusCode::METHOD_NOT_ALLOWED,
+                "Not possible",
+                "the method is not allowed for this page",
+            )
+        })
+        .layer(DefaultBodyLimit::max(LONGEST_BODY))
+        .layer(from_fn_with_state(Arc::clone(&app), finish))
+        .with_state(app)
+}
+
+/// The place of the console in the URLs that browsers see: the empty text, or `/batch`.
+#[derive(Clone, Debug)]
+pub(crate) struct Root(pub(crate) String);
+
+impl Root {
+    /// Returns the URL of the overview.
+    pub(crate) fn home(&self) -> String {
+        match self.0.as_str() {
+            "" => "/".into(),
+            root => root.into(),
+        }
+    }
+
+    fn of(app: &App, request: &Request) -> Self {
+        if let Some(path) = &app.base_path {
+            return Self(path.clone());
+        }
+        let whole = request.extensions().get::<OriginalUri>();
+        let whole = whole.map_or_else(|| request.uri().path(), |whole| whole.0.path());
+        let prefix = whole.strip_suffix(request.uri().path());
+        // The page of the console itself may be requested without the slash at its end.
+        Self(prefix.unwrap_or(whole).trim_end_matches('/').to_owned())
+    }
+}
+
+/// A request of a user.
+pub(crate) struct Visit {
+    pub(crate) app: Arc<App>,
+    pub(crate) identity: Identity,
+    pub(crate) root: Root,
+}
+
+impl Visit {
+    /// Rejects users who only read.
+    pub(crate) fn require_operator(&self) -> Result<(), Problem> {
+        match self.identity.user.may_operate() {
+            true => Ok(()),
+            false => Err(Problem::new(
+                StatusCode::FORBIDDEN,
+                "Not allowed",
+                format!(
+                    "user `{}` may only read; an operator can do this",
+                    self.identity.user.name()
+                ),
+            )),
+        }
+    }
+
+    /// Records what the user has done.
+    pub(crate) fn record(&self, action: &str, outcome: &str) {
+        self.app.audit.record(self.identity.user.name(), action, outcome);
+    }
+}
+
+impl FromRequestParts<Arc<App>> for Visit {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Problem> {
+        let found = parts
+            .extensions
+            .get::<Identity>()
+            .zip(parts.extensions.get::<Root>());
+        let (identity, root) = found.ok_or_else(|| Problem::bug(&"a route without a user"))?;
+        Ok(Self {
+            app: Arc::clone(app),
+            identity: identity.clone(),
+            root: root.clone(),
+        })
+    }
+}
+
+/// Finds the user of a request, and rejects what another site has caused.
+async fn authenticate(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
+    let (mut parts, body) = request.into_parts();
+    let is_api = api::is_api(parts.uri.path());
+    let root = parts
+        .extensions
+        .get::<Root>()
+        .map(|root| root.0.clone())
+        .unwrap_or_default();
+    let identity = match app.access.identify(&parts, &app.sessions, !is_api) {
+        Ok(identity) => identity,
+        Err(Denied::Anonymous) if !is_api && parts.method == Method::GET => {
+            let page = parts.uri.path_and_query().map_or("/", |page| page.as_str());
+            let login = format!("{root}/login?next={}", encoded(page));
+            return (StatusCode::SEE_OTHER, [(LOCATION, login)]).into_response();
+        }
+        Err(denied) => return denied_problem(denied).into_response(),
+    };
+    if parts.method != Method::GET && is_cross_site(&parts.headers, &parts.uri) {
+        return cross_site().into_response();
+    }
+    parts.extensions.insert(identity);
+    next.run(Request::from_parts(parts, body)).await
+}
+
+/// The problem of a request that a page of another site has caused.
+pub(crate) fn cross_site() -> Problem {
+    let text = "the request comes from a page of another site; open the console and try again there";
+    Problem::new(StatusCode::FORBIDDEN, "Not allowed", text)
+}
+
+fn denied_problem(denied: Denied) -> Problem {
+    let (status, text) = match denied {
+        Denied::Anonymous => (
+            StatusCode::UNAUTHORIZED,
+            "log in, or send the header `Authorization: Bearer TOKEN`",
+        ),
+        Denied::NotFromProxy => (
+            StatusCode::UNAUTHORIZED,
+            "the console is used through a reverse proxy, which names the user",
+        ),
+        Denied::Remote => (
+            StatusCode::FORBIDDEN,
+            "without authentication, the console answers requests of its own computer only; its program can give users tokens, or say who \
+             the user is",
+        ),
+        Denied::Host => (
+            StatusCode::MISDIRECTED_REQUEST,
+            "the console is not known by this name; use localhost, or add the name to its hosts",
+        ),
+    };
+    Problem::new(status, "Not allowed", text)
+}
+
+/// Adds the headers that protect pages, and makes pages of problems.
+async fn finish(State(app): State<Arc<App>>, mut request: Request, next: Next) -> Response {
+    let root = Root::of(&app, &request);
+    request.extensions_mut().insert(root.clone());
+    let is_api = api::is_api(request.uri().path());
+    let mut response = next.run(request).await;
+    if let Some(problem) = response.extensions_mut().remove::<Problem>() {
+        response = match is_api {
+            true => api::problem(&problem),
+            false => pages::problem(Shell::anonymous(&app, &root, problem.title), &problem),
+        };
+    }
+    let headers = response.headers_mut();
+    let policy = "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; connect-src 'self'; \
+                  form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
+    for (name, value) in [
+        (CONTENT_SECURITY_POLICY, policy),
+        (X_CONTENT_TYPE_OPTIONS, "nosniff"),
+        (REFERRER_POLICY, "same-origin"),
+        (
+            HeaderName::from_static("cross-origin-opener-policy"),
+            "same-origin",
+        ),
+        (
+            HeaderName::from_static("cross-origin-resource-policy"),
+            "same-origin",
+        ),
+    ] {
+        headers.insert(name, HeaderValue::from_static(value));
+    }
+    headers
+        .entry(CACHE_CONTROL)
+        .or_insert(HeaderValue::from_static("no-store"));
+    response
+}
+
+/// Becomes a page, or JSON, in [`finish`].
+impl IntoResponse for Problem {
+    fn into_response(self) -> Response {
+        let mut response = self.status.into_response();
+        response.extensions_mut().insert(self);
+        response
+    }
+}
+
+/// Reports whether the repository can be used.
+async fn ready(State(app): State<Arc<App>>) -> Response {
+    match app
+        .workbench
+        .run(|operator| operator.job_execution(JobExecutionId(0)))
+        .await
+    {
+        Ok(_) => "up\n".into_response(),
+        Err(_) => (StatusCode::SERVICE_UNAVAILABLE, "the repository cannot be used\n").into_response(),
+    }
+}
+
+async fn metrics(visit: Visit) -> Result<Response, Problem> {
+    let Some(render) = &visit.app.metrics else {
+        return Err(Problem::not_found("this program collects no metrics"));
+    };
+    Ok((
+        [("content-type", "text/plain; version=0.0.4; charset=utf-8")],
+        render(),
+    )
+        .into_response())
+}

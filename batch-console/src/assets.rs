@@ -1,0 +1,46 @@
+//! The files that pages need, inside the program.
+
+use axum::extract::Path;
+use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
+use axum::response::{IntoResponse, Response};
+
+use crate::digest;
+use crate::problem::Problem;
+
+const STYLE: &str = include_str!("../assets/console.css");
+const SCRIPT: &str = include_str!("../assets/console.js");
+const ICON: &str = include_str!("../assets/icon.svg");
+
+/// The names of the assets, which change with their contents, so that browsers keep them.
+#[derive(Clone, Debug)]
+pub(crate) struct Assets {
+    pub(crate) style: String,
+    pub(crate) script: String,
+    pub(crate) icon: String,
+}
+
+impl Assets {
+    pub(crate) fn new() -> Self {
+        let name = |text: &str, extension: &str| format!("{}.{extension}", &digest::fingerprint(text)[..16]);
+        Self {
+            style: name(STYLE, "css"),
+            script: name(SCRIPT, "js"),
+            icon: name(ICON, "svg"),
+        }
+    }
+}
+
+/// Serves an asset.
+pub(crate) async fn serve(Path(name): Path<String>) -> Result<Response, Problem> {
+    let (kind, text) = match name.rsplit_once('.').map(|(_, extension)| extension) {
+        Some("css") => ("text/css; charset=utf-8", STYLE),
+        Some("js") => ("text/javascript; charset=utf-8", SCRIPT),
+        Some("svg") => ("image/svg+xml", ICON),
+        _ => return Err(Problem::not_found("there is no such file")),
+    };
+    let headers = [
+        (CONTENT_TYPE, kind),
+        (CACHE_CONTROL, "public, max-age=31536000, immutable"),
+    ];
+    Ok((headers, text).into_response())
+}

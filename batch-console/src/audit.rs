@@ -1,0 +1,87 @@
+//! The audit log: who has pressed what.
+
+use std::collections::VecDeque;
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use batch_runtime::Timestamp;
+use batch_runtime::time::{Clock, SystemClock};
+use serde::{Deserialize, Serialize};
+
+/// The number of entries that are kept for the page.
+const MOST: usize = 500;
+/// The length of the end of the file that is read at the start, in bytes.
+const TAIL: u64 = 256 * 1024;
+
+/// An action of a user.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Entry {
+    pub(crate) time: Timestamp,
+    pub(crate) user: String,
+    /// What was done, to what: `stop execution 5`.
+    pub(crate) action: String,
+    /// What came of it.
+    pub(crate) outcome: String,
+}
+
+/// The latest entries, and the file that has all.
+#[derive(Clone, Default)]
+pub(crate) struct AuditLog(Arc<Mutex<Entries>>);
+
+#[derive(Default)]
+struct Entries {
+    latest: VecDeque<Entry>,
+    file: Option<(PathBuf, File)>,
+}
+
+impl AuditLog {
+    /// Appends to a file, and reads its last entries.
+    pub(crate) fn open(path: &Path) -> io::Result<Self> {
+        let mut file = OpenOptions::new()
+            .create(true)
+            .read(true)
+            .append(true)
+            .open(path)?;
+        let length = file.metadata()?.len();
+        file.seek(SeekFrom::Start(length.saturating_sub(TAIL)))?;
+        let mut tail = Vec::new();
+        (&file).take(TAIL).read_to_end(&mut tail)?;
+        let text = String::from_utf8_lossy(&tail);
+        // The first line may be cut.
+        let entries = text.lines().filter_map(|line| serde_json::from_str(line).ok());
+        let mut latest: VecDeque<Entry> = entries.collect();
+        latest.drain(..latest.len().saturating_sub(MOST));
+        let file = Some((path.to_owned(), file));
+        Ok(Self(Arc::new(Mutex::new(Entries { latest, file }))))
+    }
+
+    /// Records an action with its outcome.
+    pub(crate) fn record(&self, user: &str, action: &str, outcome: &str) {
+        tracing::info!(user, action, outcome, "console");
+        let entry = Entry {
+            time: SystemClock.now(),
+            user: user.to_owned(),
+            action: action.to_owned(),
+            outcome: outcome.to_owned(),
+        };
+        let mut entries = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((path, file)) = &mut entries.file {
+            let line = serde_json::to_string(&entry).unwrap_or_default() + "\n";
+            if let Err(error) = file.write_all(line.as_bytes()) {
+                tracing::error!(path = %path.display(), %error, user, action, outcome, "cannot write the audit log");
+            }
+        }
+        if entries.latest.len() == MOST {
+            entries.latest.pop_front();
+        }
+        entries.latest.push_back(entry);
+    }
+
+    /// Returns the latest entries, the newest first.
+    pub(crate) fn latest(&self) -> Vec<Entry> {
+        let entries = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        entries.latest.iter().rev().cloned().collect()
+    }
+}

@@ -1,0 +1,68 @@
+//! All jobs: those of the job path, and those of which the repository has executions.
+
+use std::collections::BTreeMap;
+
+use askama::Template;
+use axum::response::Response;
+use batch_runtime::{JobOperator, JobOperatorError, Timestamp};
+
+use super::{Shell, html, now};
+use crate::app::Visit;
+use crate::problem::Problem;
+use crate::view::encoded;
+use crate::view::rows::{ExecutionRow, rows};
+
+#[derive(Template)]
+#[template(path = "jobs.html")]
+struct Page {
+    shell: Shell,
+    data: Data,
+}
+
+struct Data {
+    jobs: Vec<JobRow>,
+    /// The mistakes of files that are not valid Job XML.
+    broken: Vec<String>,
+    directories: Vec<String>,
+}
+
+struct JobRow {
+    name: String,
+    path: String,
+    /// False if no file on the job path has it.
+    is_defined: bool,
+    latest: Option<ExecutionRow>,
+}
+
+pub(super) async fn show(visit: Visit) -> Result<Response, Problem> {
+    let data = visit.app.workbench.run(|operator| read(operator, now())).await?;
+    let shell = Shell::new(&visit, "jobs", "Jobs");
+    Ok(html(&Page { shell, data }))
+}
+
+fn read(operator: &JobOperator, now: Timestamp) -> Result<Data, JobOperatorError> {
+    let report = operator.job_path();
+    let latest = operator.latest_executions()?;
+    let mut latest: BTreeMap<String, ExecutionRow> = rows(operator, &latest, now)?
+        .into_iter()
+        .map(|row| (row.job.clone(), row))
+        .collect();
+    let mut names: Vec<String> = report.jobs.iter().chain(latest.keys()).cloned().collect();
+    names.sort_unstable();
+    names.dedup();
+    let jobs = names.into_iter().map(|name| JobRow {
+        path: encoded(&name),
+        is_defined: report.jobs.contains(&name),
+        latest: latest.remove(&name),
+        name,
+    });
+    Ok(Data {
+        jobs: jobs.collect(),
+        broken: report.broken.iter().map(ToString::to_string).collect(),
+        directories: report
+            .directories
+            .iter()
+            .map(|one| one.display().to_string())
+            .collect(),
+    })
+}

@@ -1,0 +1,163 @@
+//! The pages, one file each.
+
+mod actions;
+mod audit;
+mod events;
+mod execution;
+mod executions;
+mod job;
+mod jobs;
+mod launch;
+pub(crate) mod login;
+mod overview;
+mod rejects;
+mod repository;
+mod step;
+mod workers;
+
+use std::sync::Arc;
+
+use askama::Template;
+use axum::Router;
+use axum::http::header::CONTENT_TYPE;
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+use batch_runtime::Timestamp;
+use batch_runtime::time::{Clock, SystemClock};
+
+pub(crate) use actions::{Action, perform, recover_all};
+pub(crate) use executions::Filter;
+
+use crate::app::{App, Root, Visit};
+use crate::problem::Problem;
+use crate::view::printable;
+
+pub(crate) fn routes() -> Router<Arc<App>> {
+    Router::new()
+        .route("/", get(overview::show))
+        .route("/jobs", get(jobs::show))
+        .route("/jobs/{job}", get(job::show))
+        .route("/jobs/{job}/launch", post(launch::launch))
+        .route("/executions", get(executions::show))
+        .route("/executions/{execution}", get(execution::show))
+        .route("/executions/{execution}/steps/{step}", get(step::show))
+        .route("/executions/{execution}/rejects", get(rejects::show))
+        .route(
+            "/executions/{execution}/do/{action}",
+            get(actions::confirm).post(actions::act),
+        )
+        .route("/recover", get(actions::confirm_recovery).post(actions::recover))
+        .route("/workers", get(workers::show))
+        .route("/repository", get(repository::show))
+        .route(
+            "/repository/purge",
+            get(repository::preview).post(repository::purge),
+        )
+        .route("/audit", get(audit::show))
+        .route("/logout", post(login::log_out))
+        .route("/events", get(events::follow))
+}
+
+/// What every page shows around its contents.
+pub(crate) struct Shell {
+    /// The place of the console in URLs.
+    pub(crate) root: String,
+    /// The overview. A nested router has no page at its path with a slash at the end.
+    pub(crate) home: String,
+    pub(crate) title: String,
+    /// The entry of the navigation.
+    pub(crate) entry: &'static str,
+    pub(crate) name: String,
+    pub(crate) user: String,
+    pub(crate) may_operate: bool,
+    pub(crate) can_log_out: bool,
+    /// The token of forms.
+    pub(crate) form: String,
+    pub(crate) style: String,
+    pub(crate) script: String,
+    pub(crate) icon: String,
+    pub(crate) version: &'static str,
+    /// The interval in seconds after which a browser without JavaScript loads the page again; 0: never.
+    pub(crate) refresh: u32,
+}
+
+impl Shell {
+    pub(crate) fn new(visit: &Visit, entry: &'static str, title: impl Into<String>) -> Self {
+        let identity = &visit.identity;
+        Self {
+            user: identity.user.name().to_owned(),
+            may_operate: identity.user.may_operate(),
+            can_log_out: identity.session.is_some(),
+            form: visit.app.forms.token(identity),
+            entry,
+            ..Self::anonymous(&visit.app, &visit.root, title)
+        }
+    }
+
+    /// Of a page without a user.
+    pub(crate) fn anonymous(app: &App, root: &Root, title: impl Into<String>) -> Self {
+        Self {
+            root: root.0.clone(),
+            home: root.home(),
+            title: title.into(),
+            entry: "",
+            name: app.name.clone(),
+            user: String::new(),
+            may_operate: false,
+            can_log_out: false,
+            form: String::new(),
+            style: app.assets.style.clone(),
+            script: app.assets.script.clone(),
+            icon: app.assets.icon.clone(),
+            version: env!("CARGO_PKG_VERSION"),
+            refresh: 0,
+        }
+    }
+
+    /// Loads the page again after a while where there is no JavaScript.
+    pub(crate) fn refreshing(mut self, if_so: bool) -> Self {
+        self.refresh = if if_so { 10 } else { 0 };
+        self
+    }
+}
+
+/// Returns a page.
+pub(crate) fn html(page: &impl Template) -> Response {
+    match page.render() {
+        Ok(text) => ([(CONTENT_TYPE, "text/html; charset=utf-8")], printable(text)).into_response(),
+        Err(error) => Problem::bug(&error).into_response(),
+    }
+}
+
+#[derive(Template)]
+#[template(path = "problem.html")]
+struct ProblemPage {
+    shell: Shell,
+    text: String,
+}
+
+/// Returns the page of a problem. It loads itself again if the problem may pass.
+pub(crate) fn problem(shell: Shell, problem: &Problem) -> Response {
+    let shell = shell.refreshing(problem.passes());
+    let text = problem.text.clone();
+    let mut response = html(&ProblemPage { shell, text });
+    *response.status_mut() = problem.status;
+    response
+}
+
+fn now() -> Timestamp {
+    SystemClock.now()
+}
+
+/// Checks the token of a form.
+fn check_form(visit: &Visit, token: &str) -> Result<(), Problem> {
+    visit.require_operator()?;
+    match visit.app.forms.is_valid(&visit.identity, token) {
+        true => Ok(()),
+        false => Err(Problem::new(
+            axum::http::StatusCode::FORBIDDEN,
+            "Not allowed",
+            "the form is not from this console, or from before it was restarted; go back, load the page again, and send it once more",
+        )),
+    }
+}

@@ -1,0 +1,168 @@
+//! The repository: its size and its tables, and the deletion of old instances.
+
+use askama::Template;
+use axum::extract::{Form, Query};
+use axum::http::StatusCode;
+use axum::http::header::LOCATION;
+use axum::response::{IntoResponse, Response};
+use batch_runtime::execution::JobInstance;
+use batch_runtime::operator::Purge;
+use batch_runtime::repository::{MigrationStatus, RepositorySize};
+use batch_runtime::{JobOperator, JobOperatorError, Timestamp};
+use serde::Deserialize;
+
+use super::{Shell, check_form, html, now};
+use crate::app::Visit;
+use crate::problem::Problem;
+use crate::view::Count;
+
+const DAY: i64 = 24 * 60 * 60 * 1_000;
+/// The number of instances that a preview lists.
+const LISTED: usize = 100;
+
+#[derive(Template)]
+#[template(path = "repository.html")]
+struct Page {
+    shell: Shell,
+    data: Data,
+    filter: Selection,
+    preview: Option<Preview>,
+}
+
+struct Data {
+    url: String,
+    layout: String,
+    tables: String,
+    instances: Count,
+    executions: Count,
+    steps: Count,
+    jobs: Vec<String>,
+}
+
+/// What would be deleted.
+struct Preview {
+    count: Count,
+    instances: Vec<JobInstance>,
+}
+
+/// The fields of the form that selects instances.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Selection {
+    form: String,
+    job: String,
+    days: String,
+    keep: String,
+    force: Option<String>,
+}
+
+impl Selection {
+    fn purge(&self) -> Result<Purge, Problem> {
+        let number = |name: &str, text: &str| -> Result<u32, Problem> {
+            match text.trim() {
+                "" => Ok(0),
+                text => text.parse().map_err(|_| {
+                    Problem::invalid(format!(
+                        "invalid value `{text}` for `{name}`: expected a whole number"
+                    ))
+                }),
+            }
+        };
+        let days = number("days", &self.days)?;
+        let before = (!self.days.trim().is_empty()).then(|| Timestamp(now().0 - i64::from(days) * DAY));
+        Ok(Purge {
+            job: Some(self.job.trim().to_owned()).filter(|job| !job.is_empty()),
+            before,
+            keep: number("keep", &self.keep)?,
+            force: self.force.is_some(),
+        })
+    }
+}
+
+pub(super) async fn show(visit: Visit) -> Result<Response, Problem> {
+    let days = String::from("90");
+    let filter = Selection {
+        days,
+        ..Selection::default()
+    };
+    page(visit, filter, None).await
+}
+
+/// Shows what would be deleted.
+pub(super) async fn preview(visit: Visit, Query(filter): Query<Selection>) -> Result<Response, Problem> {
+    let purge = filter.purge()?;
+    let found = visit
+        .app
+        .workbench
+        .run(move |operator| operator.purgeable(&purge))
+        .await?;
+    let preview = Preview {
+        count: Count(i64::try_from(found.len()).unwrap_or(i64::MAX)),
+        instances: found.into_iter().take(LISTED).collect(),
+    };
+    page(visit, filter, Some(preview)).await
+}
+
+async fn page(visit: Visit, filter: Selection, preview: Option<Preview>) -> Result<Response, Problem> {
+    let data = visit.app.workbench.run(read).await?;
+    let shell = Shell::new(&visit, "repository", "Repository");
+    Ok(html(&Page {
+        shell,
+        data,
+        filter,
+        preview,
+    }))
+}
+
+fn read(operator: &JobOperator) -> Result<Data, JobOperatorError> {
+    let url = operator.repository_url();
+    let RepositorySize {
+        job_instances,
+        job_executions,
+        step_executions,
+        ..
+    } = operator.repository_size()?;
+    let count = |rows: u64| Count(i64::try_from(rows).unwrap_or(i64::MAX));
+    let tables = match url.migration_status() {
+        Ok(MigrationStatus::UpToDate) => "up to date".into(),
+        Ok(MigrationStatus::Pending(missing)) => format!("{} migrations are missing", missing.len()),
+        // In memory there are none.
+        Ok(_) | Err(_) => String::from("none"),
+    };
+    let layout = url.layout().ok().flatten();
+    Ok(Data {
+        url: url.to_string(),
+        layout: layout.map_or_else(|| "-".into(), |layout| format!("Spring Batch {layout}")),
+        tables,
+        instances: count(job_instances),
+        executions: count(job_executions),
+        steps: count(step_executions),
+        jobs: operator.job_names()?.into_iter().collect(),
+    })
+}
+
+/// Deletes what the preview has shown.
+pub(super) async fn purge(visit: Visit, Form(selection): Form<Selection>) -> Result<Response, Problem> {
+    check_form(&visit, &selection.form)?;
+    let purge = selection.purge()?;
+    let action = format!(
+        "purge job={} days={} keep={} force={}",
+        selection.job,
+        selection.days,
+        selection.keep,
+        selection.force.is_some()
+    );
+    let done = visit
+        .app
+        .workbench
+        .act(move |operator| operator.purge(&purge, None))
+        .await;
+    let outcome = match &done {
+        Ok(deleted) => format!("{deleted} instances"),
+        Err(problem) => problem.text.clone(),
+    };
+    visit.record(&action, &outcome);
+    done?;
+    let page = format!("{}/repository", visit.root.0);
+    Ok((StatusCode::SEE_OTHER, [(LOCATION, page)]).into_response())
+}

@@ -1,0 +1,113 @@
+//! A step execution: its counters, its partitions, its failure and its log.
+
+use askama::Template;
+use axum::extract::Path;
+use axum::response::Response;
+use batch_runtime::execution::{JobExecution, StepExecution};
+use batch_runtime::{JobExecutionId, JobOperator, JobOperatorError, StepExecutionId};
+
+use super::execution::{LogLine, execution_id, job_link, lines, step_rows};
+use super::{Shell, html, now};
+use crate::app::Visit;
+use crate::problem::Problem;
+use crate::view::Time;
+use crate::view::rows::StepRow;
+
+#[derive(Template)]
+#[template(path = "step.html")]
+struct Page {
+    shell: Shell,
+    job: String,
+    job_link: String,
+    execution: JobExecutionId,
+    data: Data,
+    lines: Vec<LogLine>,
+    has_logs: bool,
+}
+
+struct Data {
+    found: JobExecution,
+    row: StepRow,
+    /// The counters with their names.
+    counters: [(&'static str, crate::view::Count); 8],
+    started: Time,
+    ended: Option<Time>,
+    message: String,
+    user_data: String,
+    partitions: Vec<StepRow>,
+}
+
+pub(super) async fn show(
+    visit: Visit,
+    Path((execution, step)): Path<(String, String)>,
+) -> Result<Response, Problem> {
+    let execution = execution_id(&execution)?;
+    let id: i64 = step.parse().map_err(|_| {
+        Problem::not_found(format!(
+            "`{step}` is not the id of a step execution; expected a number"
+        ))
+    })?;
+    let id = StepExecutionId(id);
+    let read = move |operator: &JobOperator| read(operator, execution, id);
+    let data = visit.app.workbench.run(read).await?;
+    let data =
+        data.ok_or_else(|| Problem::not_found(format!("execution {execution} has no step execution {id}")))?;
+    let collected = lines(&visit, execution, Some(id));
+    let title = format!("{} of {} {execution}", data.row.name, data.found.job_name);
+    let is_open = data.ended.is_none();
+    Ok(html(&Page {
+        job: data.found.job_name.clone(),
+        job_link: job_link(&visit.root.0, &data.found.job_name),
+        shell: Shell::new(&visit, "executions", title).refreshing(is_open),
+        execution,
+        has_logs: collected.is_some(),
+        lines: collected.unwrap_or_default(),
+        data,
+    }))
+}
+
+fn read(
+    operator: &JobOperator,
+    execution: JobExecutionId,
+    id: StepExecutionId,
+) -> Result<Option<Data>, JobOperatorError> {
+    let found = operator.job_execution(execution)?;
+    let found = found.ok_or(JobOperatorError::NoSuchJobExecution(execution))?;
+    let states = operator.execution_states(std::slice::from_ref(&found))?;
+    let is_dead = states.values().any(|state| state.is_dead(found.status));
+    let steps = operator.step_executions(execution)?;
+    let Some(step) = steps.iter().find(|step| step.id == id).cloned() else {
+        return Ok(None);
+    };
+    // The rows of `load` are `load:1`, and the steps in its partitions `load:1/sort`.
+    let prefix = format!("{}:", step.step_name);
+    let partitions: Vec<StepExecution> = steps
+        .into_iter()
+        .filter(|other| other.step_name.starts_with(&prefix))
+        .collect();
+    let own = step_rows(operator, std::slice::from_ref(&step), is_dead, execution)?;
+    let Some(row) = own.into_iter().next() else {
+        return Ok(None);
+    };
+    let (now, count) = (now(), crate::view::Count);
+    let counters = step.counters;
+    Ok(Some(Data {
+        counters: [
+            ("Read", count(counters.reads)),
+            ("Filtered", count(counters.filters)),
+            ("Written", count(counters.writes)),
+            ("Skipped in read", count(counters.read_skips)),
+            ("Skipped in process", count(counters.process_skips)),
+            ("Skipped in write", count(counters.write_skips)),
+            ("Commits", count(counters.commits)),
+            ("Rollbacks", count(counters.rollbacks)),
+        ],
+        started: Time::new(step.started, now),
+        ended: step.ended.map(|time| Time::new(time, now)),
+        message: step.exit_message,
+        user_data: step.user_data.unwrap_or_default(),
+        partitions: step_rows(operator, &partitions, is_dead, execution)?,
+        found,
+        row,
+    }))
+}

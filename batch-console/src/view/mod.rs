@@ -1,0 +1,190 @@
+//! Values as pages show them.
+
+pub(crate) mod chart;
+pub(crate) mod rows;
+pub(crate) mod timeline;
+
+use std::fmt;
+
+use batch_runtime::xml::is_unprintable;
+use batch_runtime::{BatchStatus, Timestamp};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+
+/// What a segment of a path may hold as it is.
+const SEGMENT: AsciiSet = NON_ALPHANUMERIC
+    .remove(b'-')
+    .remove(b'_')
+    .remove(b'.')
+    .remove(b'~');
+
+/// Returns a text as a segment of a URL's path, or a value of its query.
+pub(crate) fn encoded(text: &str) -> String {
+    utf8_percent_encode(text, &SEGMENT).to_string()
+}
+
+/// Returns a page without characters that turn the direction of text, or that a terminal would interpret in its source.
+pub(crate) fn printable(page: String) -> String {
+    let is_bad = |c: char| is_unprintable(c) && c != '\n' && c != '\t';
+    match page.contains(is_bad) {
+        true => page.replace(is_bad, "\u{fffd}"),
+        false => page,
+    }
+}
+
+/// A status, with the class that colors it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Pill {
+    pub(crate) class: &'static str,
+    pub(crate) text: &'static str,
+}
+
+impl Pill {
+    pub(crate) fn of(status: BatchStatus) -> Self {
+        let class = match status {
+            BatchStatus::Completed => "completed",
+            BatchStatus::Failed | BatchStatus::Unknown => "failed",
+            BatchStatus::Stopped => "stopped",
+            BatchStatus::Abandoned => "abandoned",
+            BatchStatus::Stopping => "stopping",
+            BatchStatus::Starting => "starting",
+            BatchStatus::Started => "running",
+        };
+        let text = status.as_str();
+        Self { class, text }
+    }
+
+    /// An execution that has not ended although its process is dead.
+    pub(crate) const DEAD: Self = Self {
+        class: "dead",
+        text: "DEAD",
+    };
+
+    /// An execution that waits for its turn.
+    pub(crate) const WAITING: Self = Self {
+        class: "starting",
+        text: "WAITING",
+    };
+}
+
+/// A point in time.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Time {
+    /// For programs, and for the browser to show in its own time zone.
+    pub(crate) iso: String,
+    /// In UTC, to the second.
+    pub(crate) text: String,
+    /// The time since then.
+    pub(crate) ago: String,
+}
+
+impl Time {
+    pub(crate) fn new(time: Timestamp, now: Timestamp) -> Self {
+        let iso = time.to_string();
+        let seconds = iso.split_once('.').map_or(iso.as_str(), |(seconds, _)| seconds);
+        let text = seconds.replace('T', " ");
+        let ago = ago(now.millis_since(time));
+        Self { iso, text, ago }
+    }
+}
+
+/// Formats the time since something happened.
+fn ago(millis: u64) -> String {
+    let seconds = millis / 1_000;
+    match seconds {
+        0..5 => "now".into(),
+        5..60 => format!("{seconds} s ago"),
+        60..3_600 => format!("{} min ago", seconds / 60),
+        3_600..86_400 => format!("{} h ago", seconds / 3_600),
+        _ => format!("{} d ago", seconds / 86_400),
+    }
+}
+
+/// Formats a duration.
+pub(crate) fn duration(millis: u64) -> String {
+    let seconds = millis / 1_000;
+    match seconds {
+        0..1 => format!("{millis} ms"),
+        1..60 => format!("{seconds}.{} s", millis % 1_000 / 100),
+        60..3_600 => format!("{}:{:02} min", seconds / 60, seconds % 60),
+        _ => format!("{}:{:02} h", seconds / 3_600, seconds / 60 % 60),
+    }
+}
+
+/// A number with spaces between groups of three digits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Count(pub(crate) i64);
+
+impl fmt::Display for Count {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let digits = self.0.unsigned_abs().to_string();
+        let mut text = String::new();
+        for (index, digit) in digits.chars().enumerate() {
+            if index > 0 && (digits.len() - index).is_multiple_of(3) {
+                text.push('\u{2009}');
+            }
+            text.push(digit);
+        }
+        if self.0 < 0 {
+            text.insert(0, '-');
+        }
+        f.write_str(&text)
+    }
+}
+
+/// Returns the items per second; `None` if it is too early to say.
+pub(crate) fn rate(items: i64, millis: u64) -> Option<Count> {
+    let items = u64::try_from(items).ok().filter(|items| *items > 0)?;
+    let per_second = (millis >= 100).then(|| items.saturating_mul(1_000) / millis)?;
+    let per_second = i64::try_from(per_second).ok()?;
+    (per_second > 0).then_some(Count(per_second))
+}
+
+/// Text with the characters escaped that HTML and SVG interpret.
+pub(crate) struct Escaped<'a>(pub(crate) &'a str);
+
+impl fmt::Display for Escaped<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for character in self.0.chars() {
+            match character {
+                '&' => f.write_str("&amp;")?,
+                '<' => f.write_str("&lt;")?,
+                '>' => f.write_str("&gt;")?,
+                '"' => f.write_str("&quot;")?,
+                '\'' => f.write_str("&#39;")?,
+                character => fmt::Write::write_char(f, character)?,
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_and_durations_are_short() {
+        let shown = [0, 999, 1_000, 1_234_567].map(|count| Count(count).to_string());
+        assert_eq!(shown, ["0", "999", "1\u{2009}000", "1\u{2009}234\u{2009}567"]);
+        let shown = [5, 1_250, 61_000, 7_260_000].map(duration);
+        assert_eq!(shown, ["5 ms", "1.2 s", "1:01 min", "2:01 h"]);
+        let shown = [0, 59_000, 3_599_000, 90_000_000].map(ago);
+        assert_eq!(shown, ["now", "59 s ago", "59 min ago", "1 d ago"]);
+        assert_eq!(rate(1_000, 500), Some(Count(2_000)));
+        assert_eq!([rate(0, 500), rate(5, 0)], [None, None]);
+    }
+
+    /// Spec: CON-06
+    #[test]
+    fn hostile_characters_are_replaced() {
+        assert_eq!(
+            printable("a\u{202e}b\u{1b}[31m\nc".into()),
+            "a\u{fffd}b\u{fffd}[31m\nc"
+        );
+        assert_eq!(
+            Escaped("<a href='x' b=\"&\">").to_string(),
+            "&lt;a href=&#39;x&#39; b=&quot;&amp;&quot;&gt;"
+        );
+        assert_eq!(encoded("a/../b?c#d e"), "a%2F..%2Fb%3Fc%23d%20e");
+    }
+}

@@ -1,0 +1,186 @@
+//! Executions as rows of tables.
+
+use std::collections::BTreeMap;
+
+use batch_runtime::execution::{JobExecution, StepCounters, StepExecution};
+use batch_runtime::operator::ExecutionState;
+use batch_runtime::{BatchStatus, JobExecutionId, JobOperator, JobOperatorError, Timestamp};
+
+use super::{Count, Pill, Time, duration, encoded, rate};
+
+/// A job execution in a list.
+pub(crate) struct ExecutionRow {
+    pub(crate) id: JobExecutionId,
+    pub(crate) instance: i64,
+    pub(crate) job: String,
+    /// The job as part of a URL.
+    pub(crate) job_path: String,
+    pub(crate) pill: Pill,
+    /// The exit status, if it is not that of the batch status.
+    pub(crate) exit_status: Option<String>,
+    pub(crate) created: Time,
+    pub(crate) took: String,
+    pub(crate) written: Count,
+    pub(crate) skipped: Count,
+    pub(crate) rate: Option<Count>,
+    /// The step that runs, or ran last.
+    pub(crate) step: String,
+    /// Anything else that is worth knowing at a glance.
+    pub(crate) note: String,
+    /// The first line of the error.
+    pub(crate) error: String,
+    pub(crate) is_open: bool,
+    pub(crate) is_foreign: bool,
+    pub(crate) millis: u64,
+}
+
+/// The longest exit status or error in a table, in characters.
+const LONGEST: usize = 160;
+
+impl ExecutionRow {
+    pub(crate) fn new(
+        execution: &JobExecution,
+        state: Option<&ExecutionState>,
+        steps: &[StepExecution],
+        now: Timestamp,
+    ) -> Self {
+        let counters = sum(steps);
+        let begin = execution.started.unwrap_or(execution.created);
+        let is_open = !execution.status.is_final();
+        let is_dead = state.is_some_and(|state| state.is_dead(execution.status));
+        let runs = is_open && !is_dead;
+        let end = execution
+            .ended
+            .unwrap_or(if runs { now } else { execution.last_updated });
+        let millis = end.millis_since(begin);
+        let is_named = execution.exit_status != execution.status.as_str() && execution.status.is_final();
+        Self {
+            id: execution.id,
+            instance: execution.instance_id.0,
+            job: execution.job_name.clone(),
+            job_path: encoded(&execution.job_name),
+            pill: pill(execution.status, state),
+            exit_status: is_named.then(|| cut(&execution.exit_status)),
+            created: Time::new(execution.created, now),
+            took: duration(millis),
+            written: Count(counters.writes),
+            skipped: Count(counters.skips()),
+            rate: rate(counters.reads, millis),
+            step: steps
+                .last()
+                .map(|step| step.step_name.clone())
+                .unwrap_or_default(),
+            note: state.and_then(|state| note(execution, state)).unwrap_or_default(),
+            error: cut(execution.exit_message.lines().next().unwrap_or_default()),
+            is_open,
+            is_foreign: state.is_some_and(|state| state.is_of_other_program),
+            millis,
+        }
+    }
+}
+
+/// Reads what a list of executions shows, with a constant number of statements.
+pub(crate) fn rows(
+    operator: &JobOperator,
+    executions: &[JobExecution],
+    now: Timestamp,
+) -> Result<Vec<ExecutionRow>, JobOperatorError> {
+    let ids: Vec<JobExecutionId> = executions.iter().map(|execution| execution.id).collect();
+    let states = operator.execution_states(executions)?;
+    let steps: BTreeMap<_, Vec<StepExecution>> = operator.steps_of(&ids)?;
+    let rows = executions.iter().map(|execution| {
+        let steps = steps.get(&execution.id).map_or(&[][..], Vec::as_slice);
+        ExecutionRow::new(execution, states.get(&execution.id), steps, now)
+    });
+    Ok(rows.collect())
+}
+
+/// Returns the sums of the counters.
+pub(crate) fn sum(steps: &[StepExecution]) -> StepCounters {
+    steps
+        .iter()
+        .fold(StepCounters::default(), |sum, step| sum.plus(step.counters))
+}
+
+/// Returns the status of an execution with what is known of its process.
+pub(crate) fn pill(status: BatchStatus, state: Option<&ExecutionState>) -> Pill {
+    match state {
+        Some(state) if state.waits_for.is_some() => Pill::WAITING,
+        Some(state) if state.is_dead(status) => Pill::DEAD,
+        _ => Pill::of(status),
+    }
+}
+
+fn note(execution: &JobExecution, state: &ExecutionState) -> Option<String> {
+    if let Some(before) = state.waits_for {
+        return Some(format!("waits for execution {before}"));
+    }
+    if state.is_dead(execution.status) {
+        return Some("its process is dead; recover or restart it".into());
+    }
+    state.is_of_other_program.then(|| "of another program".into())
+}
+
+/// Returns a text on one line, cut to what a table has room for.
+pub(crate) fn cut(text: &str) -> String {
+    let line = text.replace(['\n', '\r'], " ");
+    match line.char_indices().nth(LONGEST) {
+        Some((end, _)) => format!("{}…", &line[..end]),
+        None => line,
+    }
+}
+
+/// A step execution in a table.
+pub(crate) struct StepRow {
+    pub(crate) id: i64,
+    pub(crate) name: String,
+    pub(crate) pill: Pill,
+    pub(crate) exit_status: Option<String>,
+    pub(crate) read: Count,
+    pub(crate) filtered: Count,
+    pub(crate) written: Count,
+    pub(crate) skipped: Count,
+    pub(crate) commits: Count,
+    pub(crate) rollbacks: Count,
+    pub(crate) took: String,
+    pub(crate) rate: Option<Count>,
+    /// How much of the reader's items are read, in percent.
+    pub(crate) percent: Option<u64>,
+    pub(crate) is_of_partition: bool,
+    /// The process that runs it, if it is not that of the job.
+    pub(crate) worker: String,
+}
+
+impl StepRow {
+    pub(crate) fn new(step: &StepExecution, is_dead: bool, now: Timestamp) -> Self {
+        let is_open = !step.status.is_final();
+        let end = step.ended.unwrap_or(if is_open && !is_dead {
+            now
+        } else {
+            step.last_updated
+        });
+        let millis = end.millis_since(step.started);
+        let counters = step.counters;
+        let is_named = step.exit_status != step.status.as_str() && step.status.is_final();
+        Self {
+            id: step.id.0,
+            name: step.step_name.clone(),
+            pill: match is_open && is_dead {
+                true => Pill::DEAD,
+                false => Pill::of(step.status),
+            },
+            exit_status: is_named.then(|| cut(&step.exit_status)),
+            read: Count(counters.reads),
+            filtered: Count(counters.filters),
+            written: Count(counters.writes),
+            skipped: Count(counters.skips()),
+            commits: Count(counters.commits),
+            rollbacks: Count(counters.rollbacks),
+            took: duration(millis),
+            rate: rate(counters.reads, millis),
+            percent: None,
+            is_of_partition: step.is_of_partition(),
+            worker: String::new(),
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! Reads many executions at once, for lists and pages: each method takes a constant number of statements.
+
+use std::collections::BTreeMap;
+
+use super::{JobOperator, Result};
+use crate::execution::{JobExecution, StepExecution};
+use crate::ids::{JobExecutionId, JobInstanceId};
+use crate::repository::{ExecutionFilter, HolderState, RepositorySize};
+use crate::status::BatchStatus;
+
+/// The process of an execution, as far as the repository shows it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ExecutionState {
+    /// True if it has not ended and its process is alive, as [`JobOperator::is_alive`] reports.
+    pub is_alive: bool,
+    /// The process that runs it, or has died: its host, process id and start. `None` if the execution has ended, or if another program
+    /// runs it.
+    pub owner: Option<String>,
+    /// True if no runtime has ever run the instance: its executions are those of another program, such as Spring Batch, or imported.
+    pub is_of_other_program: bool,
+    /// The execution for which it waits, because executions of its job run one at a time.
+    pub waits_for: Option<JobExecutionId>,
+}
+
+impl ExecutionState {
+    /// Returns whether an execution in this state has not ended although its process is dead.
+    pub fn is_dead(&self, status: BatchStatus) -> bool {
+        !status.is_final() && !self.is_alive
+    }
+}
+
+impl JobOperator {
+    /// Returns the latest execution of each job, by the names of the jobs.
+    ///
+    /// # Errors
+    /// When the repository fails.
+    ///
+    /// Spec: CON-01
+    pub fn latest_executions(&self) -> Result<Vec<JobExecution>> {
+        Ok(self.shared.repository.latest_executions()?)
+    }
+
+    /// Returns the states of executions.
+    ///
+    /// # Errors
+    /// When the repository fails.
+    ///
+    /// Spec: CON-01
+    pub fn execution_states(
+        &self,
+        executions: &[JobExecution],
+    ) -> Result<BTreeMap<JobExecutionId, ExecutionState>> {
+        let repository = &self.shared.repository;
+        let instances: Vec<JobInstanceId> = executions.iter().map(|found| found.instance_id).collect();
+        let holders = repository.holders(&instances)?;
+        let is_waiting = |found: &JobExecution| found.status == BatchStatus::Starting;
+        let waiting = match executions.iter().any(is_waiting) {
+            true => repository.waiting()?,
+            false => BTreeMap::new(),
+        };
+        let states = executions.iter().map(|found| {
+            let holder = holders.get(&found.instance_id);
+            let is_open = !found.status.is_final();
+            let own = holder.filter(|holder| is_open && holder.execution == found.id);
+            let is_alive = is_open && own.is_none_or(|holder| holder.state == HolderState::Alive);
+            let state = ExecutionState {
+                is_alive,
+                owner: own
+                    .map(|holder| holder.owner.clone())
+                    .filter(|owner| !owner.is_empty()),
+                is_of_other_program: holder.is_none(),
+                waits_for: waiting.get(&found.id).copied().filter(|_| is_alive),
+            };
+            (found.id, state)
+        });
+        Ok(states.collect())
+    }
+
+    /// Returns the step executions of job executions, without those of partitions and without user data; those of one job execution are
+    /// in the order of their start. A job execution without steps is missing.
+    ///
+    /// # Errors
+    /// When the repository fails.
+    ///
+    /// Spec: CON-01
+    pub fn steps_of(
+        &self,
+        executions: &[JobExecutionId],
+    ) -> Result<BTreeMap<JobExecutionId, Vec<StepExecution>>> {
+        Ok(self.shared.repository.steps_of(executions)?)
+    }
+
+    /// Counts the executions that match a filter, whose limit does not apply, by their status. A status without executions is missing.
+    ///
+    /// # Errors
+    /// When the repository fails.
+    ///
+    /// Spec: CON-01
+    pub fn count_executions(&self, filter: &ExecutionFilter) -> Result<Vec<(BatchStatus, u64)>> {
+        Ok(self.shared.repository.count_executions(filter)?)
+    }
+
+    /// Returns how much the repository holds.
+    ///
+    /// # Errors
+    /// When the repository fails.
+    ///
+    /// Spec: CON-01
+    pub fn repository_size(&self) -> Result<RepositorySize> {
+        Ok(self.shared.repository.size()?)
+    }
+}

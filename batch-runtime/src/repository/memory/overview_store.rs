@@ -1,0 +1,92 @@
+//! Queries about many executions at once.
+
+use std::collections::{BTreeMap, HashMap};
+
+use super::MemoryRepository;
+use crate::execution::{JobExecution, StepExecution};
+use crate::ids::{JobExecutionId, JobInstanceId};
+use crate::repository::{
+    ExecutionFilter, Holder, HolderState, OperatorStore, OverviewStore, RepositoryError, RepositorySize,
+};
+use crate::status::BatchStatus;
+
+impl OverviewStore for MemoryRepository {
+    fn latest_executions(&self) -> Result<Vec<JobExecution>, RepositoryError> {
+        let tables = self.shared();
+        let mut latest = BTreeMap::new();
+        for execution in tables.executions.values() {
+            latest.insert(&execution.row.job_name, &execution.row);
+        }
+        Ok(latest.into_values().cloned().collect())
+    }
+
+    fn holders(
+        &self,
+        instances: &[JobInstanceId],
+    ) -> Result<BTreeMap<JobInstanceId, Holder>, RepositoryError> {
+        let tables = self.shared();
+        let holders = instances.iter().filter_map(|instance| {
+            let lease = tables.lease_of(*instance)?;
+            let (owner, state) = match lease.is_held {
+                true => (self.owner.name().to_owned(), HolderState::Alive),
+                false => (String::new(), HolderState::Dead),
+            };
+            let execution = lease.execution;
+            Some((
+                *instance,
+                Holder {
+                    execution,
+                    owner,
+                    state,
+                },
+            ))
+        });
+        Ok(holders.collect())
+    }
+
+    fn waiting(&self) -> Result<BTreeMap<JobExecutionId, JobExecutionId>, RepositoryError> {
+        Ok(self.shared().waiting())
+    }
+
+    fn steps_of(
+        &self,
+        executions: &[JobExecutionId],
+    ) -> Result<BTreeMap<JobExecutionId, Vec<StepExecution>>, RepositoryError> {
+        let mut found = BTreeMap::new();
+        for execution in executions {
+            let mut steps = self.step_executions(*execution)?;
+            steps.retain(|step| !step.step_name.contains(':'));
+            if !steps.is_empty() {
+                found.insert(*execution, steps);
+            }
+        }
+        Ok(found)
+    }
+
+    fn count_executions(&self, filter: &ExecutionFilter) -> Result<Vec<(BatchStatus, u64)>, RepositoryError> {
+        let all = ExecutionFilter {
+            limit: None,
+            ..filter.clone()
+        };
+        let mut counts: HashMap<BatchStatus, u64> = HashMap::new();
+        for execution in self.find_executions(&all)? {
+            *counts.entry(execution.status).or_default() += 1;
+        }
+        Ok(counts.into_iter().collect())
+    }
+
+    fn size(&self) -> Result<RepositorySize, RepositoryError> {
+        let tables = self.shared();
+        let [job_instances, job_executions, step_executions] = [
+            tables.instances.len(),
+            tables.executions.len(),
+            tables.executions.values().map(|found| found.steps.len()).sum(),
+        ]
+        .map(|count| count as u64);
+        Ok(RepositorySize {
+            job_instances,
+            job_executions,
+            step_executions,
+        })
+    }
+}

@@ -1,0 +1,47 @@
+//! Queries about many executions at once, with a constant number of statements.
+
+use std::collections::BTreeMap;
+
+use crate::execution::{JobExecution, StepExecution};
+use crate::ids::{JobExecutionId, JobInstanceId};
+use crate::repository::{ExecutionFilter, HolderState, RepositoryError, RepositorySize};
+use crate::status::BatchStatus;
+
+/// The holder of an instance's lease.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Holder {
+    /// The latest execution for which the lease was taken.
+    pub(crate) execution: JobExecutionId,
+    /// The name of the owner; empty if it has released the lease.
+    pub(crate) owner: String,
+    /// Its state.
+    pub(crate) state: HolderState,
+}
+
+/// Queries about many executions, for lists and pages.
+pub(crate) trait OverviewStore: Send + Sync {
+    /// Returns the latest execution of each job, by the names of the jobs.
+    fn latest_executions(&self) -> Result<Vec<JobExecution>, RepositoryError>;
+
+    /// Returns the lease holders of instances. An instance that no runtime has run has none.
+    fn holders(
+        &self,
+        instances: &[JobInstanceId],
+    ) -> Result<BTreeMap<JobInstanceId, Holder>, RepositoryError>;
+
+    /// Returns the executions that wait for the turn of their job, each with the one for which it waits: the one that has the turn, else
+    /// the first that waits. Unlike `OperatorStore::waits_for` it does not check whether that one is alive.
+    fn waiting(&self) -> Result<BTreeMap<JobExecutionId, JobExecutionId>, RepositoryError>;
+
+    /// Returns the step executions of job executions without those of partitions, in the order of their start, without user data.
+    fn steps_of(
+        &self,
+        executions: &[JobExecutionId],
+    ) -> Result<BTreeMap<JobExecutionId, Vec<StepExecution>>, RepositoryError>;
+
+    /// Counts the executions that match a filter, by their status. The limit of the filter does not apply.
+    fn count_executions(&self, filter: &ExecutionFilter) -> Result<Vec<(BatchStatus, u64)>, RepositoryError>;
+
+    /// Counts the rows.
+    fn size(&self) -> Result<RepositorySize, RepositoryError>;
+}

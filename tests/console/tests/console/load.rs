@@ -1,0 +1,55 @@
+//! Many open pages.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Write};
+use std::net::TcpStream;
+
+use crate::program::{Scene, Served};
+
+/// Returns a number of `/proc/PID/status`.
+fn status_of(served: &Served, name: &str) -> u64 {
+    let status = fs::read_to_string(format!("/proc/{}/status", served.process())).unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix(name)).unwrap();
+    line.split_whitespace().next().unwrap().parse().unwrap()
+}
+
+/// Opens the stream of events of a page.
+fn follow(served: &Served) -> BufReader<TcpStream> {
+    let address = served.url.trim_start_matches("http://");
+    let mut stream = TcpStream::connect(address).unwrap();
+    write!(stream, "GET /events HTTP/1.1\r\nHost: {address}\r\n\r\n").unwrap();
+    let mut reader = BufReader::new(stream);
+    let mut line = String::new();
+    reader.read_line(&mut line).unwrap();
+    assert!(line.contains("200"), "{line}");
+    reader
+}
+
+/// Each of 200 open pages is told of a change, and the process has no more threads for them and little more memory.
+///
+/// Spec: CON-08
+#[test]
+fn open_pages_cost_nothing() {
+    const PAGES: usize = 200;
+    let scene = Scene::new();
+    let served = scene.serve(&[]);
+    // The threads for queries exist, and a job has run.
+    for _ in 0..20 {
+        served.get("/");
+    }
+    let first: Vec<_> = (0..20).map(|_| follow(&served)).collect();
+    let (threads, memory) = (status_of(&served, "Threads:"), status_of(&served, "VmRSS:"));
+    let more: Vec<_> = (first.len()..PAGES).map(|_| follow(&served)).collect();
+    scene.run(&["launch", "nightly", "day=1"]);
+    for mut page in first.into_iter().chain(more) {
+        let mut line = String::new();
+        while !line.starts_with("event: change") {
+            line.clear();
+            assert!(page.read_line(&mut line).unwrap() > 0, "the stream has ended");
+        }
+    }
+    // The pool of threads for queries may grow to its limit.
+    assert!(status_of(&served, "Threads:") <= threads + 8);
+    let grown = status_of(&served, "VmRSS:").saturating_sub(memory);
+    assert!(grown < 32 * 1024, "{grown} KiB for {PAGES} streams");
+}

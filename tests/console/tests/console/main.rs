@@ -1,0 +1,13 @@
+//! The operations console: requests of all kinds, and a real browser that does what people on call do.
+
+mod access;
+mod api;
+mod browser;
+mod foreign;
+mod forms;
+mod load;
+mod mounted;
+mod outage;
+mod pages;
+mod program;
+mod scripts_off;

@@ -1,0 +1,318 @@
+//! What people on call do, in a real browser.
+
+use std::fs;
+
+use diesel::prelude::*;
+use thirtyfour::prelude::*;
+
+use crate::browser::{Browser, browse};
+use crate::program::Scene;
+
+/// Launches the job `nightly` by its form.
+async fn launch(browser: &Browser, parameters: &[(&str, &str)]) {
+    browser.open("/jobs/nightly").await;
+    for (name, value) in parameters {
+        match *name {
+            "more" => browser.enter("more", value).await,
+            name => browser.enter(&format!("p.{name}"), value).await,
+        }
+    }
+    browser.click("Launch").await;
+}
+
+/// The page is not loaded again: what happens appears on it.
+///
+/// Spec: CON-03, CON-08, CON-09
+#[test]
+fn a_launch_is_followed_to_its_end() {
+    let scene = Scene::new();
+    let served = scene.serve(&[]);
+    let gate = scene.path().join("gate");
+    browse(&served.url, true, async |browser| {
+        let path = gate.to_str().unwrap();
+        launch(&browser, &[("gate", path), ("gate.at", "25"), ("more", "day=1")]).await;
+        assert_eq!(browser.path().await, "/executions/1");
+        browser.script("window.isFirst = true").await;
+        browser.until("#steps", "20").await;
+        browser.until("#steps", "66 %").await;
+        browser.until("#head", "STARTED").await;
+        fs::write(&gate, "").unwrap();
+        browser.until("#head", "COMPLETED").await;
+        browser.until("#steps", "archive").await;
+        assert_eq!(browser.script("return window.isFirst").await, true);
+        assert_eq!(browser.count("#graph .element.completed").await, 4);
+        assert!(
+            browser.text("#log").await.contains("wrote items=10"),
+            "{}",
+            browser.text("#log").await
+        );
+        browser.click("branches:2").await;
+        assert!(browser.text("#counters").await.contains("30"));
+    });
+}
+
+/// Spec: CON-03, CON-12
+#[test]
+fn a_job_is_stopped_and_restarted() {
+    let scene = Scene::new();
+    let served = scene.serve(&[]);
+    let gate = scene.path().join("gate");
+    browse(&served.url, true, async |browser| {
+        launch(&browser, &[("gate", gate.to_str().unwrap()), ("gate.at", "25")]).await;
+        browser.until("#steps", "20").await;
+        browser.click("Stop…").await;
+        assert!(
+            browser
+                .text("main")
+                .await
+                .contains("asked to stop at its next checkpoint")
+        );
+        browser.click("Stop").await;
+        browser.until("#head", "STOPPING").await;
+        fs::write(&gate, "").unwrap();
+        browser.until("#head", "STOPPED").await;
+        browser
+            .until("main", "A restart resumes with step load, after")
+            .await;
+        browser.click("Restart…").await;
+        browser.click("Restart").await;
+        assert_eq!(browser.path().await, "/executions/2");
+        browser.until("#head", "COMPLETED").await;
+        browser.until("#others", "STOPPED").await;
+        browser.open("/audit").await;
+        let log = browser.text("main").await;
+        for entry in ["launch nightly", "stop execution 1", "restart execution 1"] {
+            assert!(log.contains(entry), "{entry}: {log}");
+        }
+    });
+}
+
+/// Spec: CON-03
+#[test]
+fn a_dead_execution_is_recovered() {
+    let scene = Scene::new();
+    scene.kill_at_gate("day=1");
+    fs::write(scene.path().join("never"), "").unwrap();
+    let served = scene.serve(&[]);
+    browse(&served.url, true, async |browser| {
+        browser.open("/").await;
+        assert!(
+            browser
+                .text("#attention")
+                .await
+                .contains("1 execution has not ended, although its process is dead")
+        );
+        browser.click("1").await;
+        assert!(browser.text("#head").await.contains("DEAD"));
+        assert!(
+            browser
+                .text("main")
+                .await
+                .contains("A restart resumes with step load, after 20 items and 2 commits.")
+        );
+        browser.open("/").await;
+        browser.click("Recover…").await;
+        browser.click("Recover").await;
+        browser.until("#latest", "COMPLETED").await;
+        browser.open("/executions/1").await;
+        browser.until("#head", "FAILED").await;
+        browser.until("#facts", "CRASHED").await;
+    });
+}
+
+/// Spec: CON-02, CON-03
+#[test]
+fn a_failure_says_what_and_where() {
+    let scene = Scene::new();
+    scene.run(&[
+        "launch",
+        "nightly",
+        "day=1",
+        "fail.at=17",
+        "message=no such account",
+    ]);
+    let served = scene.serve(&[]);
+    browse(&served.url, true, async |browser| {
+        browser.open("/").await;
+        assert!(browser.text("#failed").await.contains("no such account"));
+        browser.click("1").await;
+        let failure = browser.text("#failure").await;
+        assert!(
+            failure.contains("thrown by #[process_item] of item processor `Check`"),
+            "{failure}"
+        );
+        assert!(
+            failure.contains("A restart resumes with step load, after 10 items and 1 commits."),
+            "{failure}"
+        );
+        assert_eq!(browser.count("#graph .element.failed").await, 1);
+        browser.click("Abandon…").await;
+        browser.click("Abandon").await;
+        browser.until("#head", "ABANDONED").await;
+        assert_eq!(browser.count("#head .button").await, 0);
+    });
+}
+
+/// Spec: CON-09
+#[test]
+fn a_form_is_checked() {
+    let scene = Scene::new();
+    let served = scene.serve(&[]);
+    browse(&served.url, true, async |browser| {
+        browser.open("/jobs/nightly").await;
+        browser.enter("p.count", "many").await;
+        browser.click("Check").await;
+        let problem = browser.text("#launch [role=alert]").await;
+        assert!(problem.contains("many") && problem.contains("count"), "{problem}");
+        // What was entered is kept.
+        assert_eq!(
+            browser
+                .script("return document.getElementsByName('p.count')[0].value")
+                .await,
+            "many"
+        );
+        browser.enter("p.count", "3").await;
+        browser.enter("more", "x(long)=y").await;
+        browser.click("Launch").await;
+        let problem = browser.text("#launch [role=alert]").await;
+        assert!(
+            problem.contains("line 1 of the further parameters: invalid value `y`"),
+            "{problem}"
+        );
+        browser.enter("more", "x(long)=5\n-note=again").await;
+        browser.click("Check").await;
+        assert!(
+            browser
+                .text("#launch [role=status]")
+                .await
+                .contains("can be launched")
+        );
+        browser.click("Launch").await;
+        browser.until("#head", "COMPLETED").await;
+        assert!(browser.text("main").await.contains("-note=again"));
+        browser.open("/jobs/nightly").await;
+        browser.enter("p.count", "3").await;
+        browser.enter("more", "x(long)=5").await;
+        browser.click("Launch").await;
+        let problem = browser.text("#launch [role=alert]").await;
+        assert!(
+            problem.contains("is complete (execution 1 ended COMPLETED)"),
+            "{problem}"
+        );
+    });
+}
+
+/// Spec: CON-02
+#[test]
+fn executions_are_filtered_and_paged() {
+    let scene = Scene::new();
+    scene.run(&["launch", "nightly", "day=1"]);
+    let mut connection = scene.connect();
+    for number in 2..=130 {
+        let (status, job) = if number % 10 == 0 {
+            ("FAILED", "other")
+        } else {
+            ("COMPLETED", "nightly")
+        };
+        for statement in [
+            format!("INSERT INTO BATCH_JOB_INSTANCE VALUES ({number}, 0, '{job}', '{number:032}')"),
+            format!(
+                "INSERT INTO BATCH_JOB_EXECUTION VALUES ({number}, 1, {number}, 1767225600000, 1767225600000, \
+                 1767225601000, '{status}', '{status}', '', 1767225601000, NULL)"
+            ),
+        ] {
+            diesel::sql_query(statement).execute(&mut connection).unwrap();
+        }
+    }
+    let served = scene.serve(&[]);
+    browse(&served.url, true, async |browser| {
+        browser.open("/executions").await;
+        let first = "#list tbody tr:first-child td:first-child";
+        assert!(browser.text(first).await.starts_with("130"));
+        assert_eq!(browser.count("#list tbody tr").await, 50);
+        browser.click("Older").await;
+        assert!(browser.text(first).await.starts_with("80"));
+        browser.click("Older").await;
+        assert_eq!(browser.count("#list tbody tr").await, 30);
+        assert_eq!(browser.count("[rel=next]").await, 0);
+        browser.click("Newest").await;
+        browser.enter("job", "other").await;
+        browser.choose("status", "FAILED").await;
+        browser.click("Filter").await;
+        assert_eq!(browser.count("#list tbody tr").await, 13);
+        browser.enter("since", "2026-02-01").await;
+        browser.click("Filter").await;
+        assert!(browser.text("#list").await.contains("No execution matches"));
+        browser.open("/executions?since=yesterday").await;
+        assert!(
+            browser
+                .text("main")
+                .await
+                .contains("invalid value `yesterday` for `since`")
+        );
+    });
+}
+
+/// Spec: CON-02
+#[test]
+fn skipped_items_are_shown() {
+    let scene = Scene::new();
+    fs::write(scene.path().join("payments.csv"), "id,amount\n1,5\n2,6,7\n3,9\n").unwrap();
+    scene.run(&["launch", "import"]);
+    let served = scene.serve(&[]);
+    browse(&served.url, true, async |browser| {
+        browser.open("/executions/1").await;
+        browser.click("1").await;
+        let rejects = browser.text("main").await;
+        assert!(
+            rejects.contains("2,6,7") && rejects.contains("payments.csv:3"),
+            "{rejects}"
+        );
+    });
+    // A parameter can name any file: what is no reject of the instance is not shown.
+    fs::write(
+        scene.path().join("secret"),
+        "{\"password\": \"hunter2\"}\nhunter2\n",
+    )
+    .unwrap();
+    scene.run(&[
+        "launch",
+        "import",
+        "rejects.output=secret",
+        "output=other.jsonl",
+        "rejects.if.exists=overwrite",
+    ]);
+    fs::write(
+        scene.path().join("secret"),
+        "{\"password\": \"hunter2\"}\nhunter2\n",
+    )
+    .unwrap();
+    let (status, page) = served.get("/executions/2/rejects");
+    assert_eq!(status, 200);
+    assert!(!page.contains("hunter2"), "{page}");
+}
+
+/// Spec: CON-08
+#[test]
+fn the_keyboard_is_enough() {
+    let scene = Scene::new();
+    let served = scene.serve(&[]);
+    browse(&served.url, true, async |browser| {
+        browser.open("/").await;
+        browser.press(Key::Tab).await;
+        assert_eq!(
+            browser.script("return document.activeElement.textContent").await,
+            "Skip to the content"
+        );
+        for _ in 0..3 {
+            browser.press(Key::Tab).await;
+        }
+        assert_eq!(
+            browser.script("return document.activeElement.textContent").await,
+            "Jobs"
+        );
+        browser.press(Key::Enter).await;
+        browser.until("h1", "Jobs").await;
+        assert_eq!(browser.path().await, "/jobs");
+    });
+}

@@ -1,0 +1,46 @@
+//! The pages without JavaScript.
+
+use crate::browser::browse;
+use crate::program::{Scene, until};
+
+/// Spec: CON-08
+#[test]
+fn everything_works_without_javascript() {
+    let scene = Scene::new();
+    let served = scene.serve(&[]);
+    let gate = scene.path().join("gate");
+    browse(&served.url, false, async |browser| {
+        browser.open("/jobs/nightly").await;
+        browser.enter("p.gate", gate.to_str().unwrap()).await;
+        browser.click("Launch").await;
+        assert_eq!(browser.path().await, "/executions/1");
+        browser.until("#head", "STARTED").await;
+        assert_eq!(
+            browser.count("noscript, meta[http-equiv=refresh]").await,
+            2,
+            "the page loads itself again"
+        );
+        browser.click("Stop…").await;
+        browser.click("Stop").await;
+        std::fs::write(&gate, "").unwrap();
+        until("the job has stopped", || {
+            served.get("/executions/1").1.contains(">STOPPED<").then_some(())
+        });
+        browser.open("/executions/1").await;
+        browser.click("Restart…").await;
+        browser.click("Restart").await;
+        assert_eq!(browser.path().await, "/executions/2");
+        for page in [
+            "/",
+            "/jobs",
+            "/executions",
+            "/executions/1/rejects",
+            "/workers",
+            "/repository",
+            "/audit",
+        ] {
+            browser.open(page).await;
+            assert!(!browser.text("h1").await.is_empty(), "{page}");
+        }
+    });
+}
