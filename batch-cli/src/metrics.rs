@@ -67,20 +67,26 @@ pub(crate) fn collect_and_serve(
     address: Option<Address>,
     health: &Health,
     telemetry: &Telemetry,
-) -> Result<PrometheusHandle, CliError> {
+) -> Result<Collected, CliError> {
     let at = address.map_or_else(|| (Ipv4Addr::LOCALHOST, 0).into(), |Address(address)| address);
     let failed = |source| CliError::Metrics { address: at, source };
     let metrics = collect(telemetry).map_err(failed)?;
     if let Some(Address(address)) = address {
         start(address, health.clone(), metrics.clone()).map_err(failed)?;
     }
-    Ok(metrics)
+    Ok(Collected(metrics))
 }
 
-/// Returns the metrics as text.
+/// The metrics of this process.
 #[cfg(feature = "console")]
-pub(crate) fn render(metrics: &PrometheusHandle) -> String {
-    metrics.render()
+pub(crate) struct Collected(PrometheusHandle);
+
+#[cfg(feature = "console")]
+impl Collected {
+    /// Returns them in Prometheus' text format.
+    pub(crate) fn render(&self) -> String {
+        self.0.render()
+    }
 }
 
 /// The health of the process: it is up unless it is a worker that drains or is stuck.

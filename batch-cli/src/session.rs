@@ -8,9 +8,6 @@ use batch_runtime::operator::Definitions;
 use batch_runtime::repository::{DatabaseKind, MigrationStatus};
 use batch_runtime::{BatchRuntime, BatchRuntimeBuilder, JobOperator};
 
-#[cfg(feature = "console")]
-use metrics_exporter_prometheus::PrometheusHandle;
-
 use crate::dispatch;
 use crate::error::CliError;
 use crate::metrics::Health;
@@ -188,7 +185,7 @@ impl Session {
 
     /// As `listen`, and collects metrics even if no address for them is configured.
     #[cfg(feature = "console")]
-    pub(crate) fn listen_with_metrics(&self) -> Result<(Shutdown, PrometheusHandle), CliError> {
+    pub(crate) fn listen_with_metrics(&self) -> Result<(Shutdown, metrics::Collected), CliError> {
         self.connect_dispatch()?;
         self.deliver_notifications()?;
         let metrics =

@@ -41,9 +41,9 @@ mod with_feature {
     use batch_runtime::repository::ExecutionFilter;
     use batch_runtime::{BatchStatus, JobExecutionId, JobOperator, JobOperatorError};
 
+    use crate::console;
     use crate::print::{errln, outln};
     use crate::session::{Outcome, Session};
-    use crate::{console, metrics};
 
     /// The interval at which signals and the ends of jobs are polled.
     const POLL: Duration = Duration::from_millis(50);
@@ -55,7 +55,7 @@ mod with_feature {
         let (mut shutdown, metrics) = session.listen_with_metrics()?;
         let runtime = session.build()?;
         let operator = runtime.job_operator();
-        let mut console = console::configured(&runtime, settings)?.metrics(move || metrics::render(&metrics));
+        let mut console = console::configured(&runtime, settings)?.metrics(move || metrics.render());
         if let Some(lines) = session.log_lines() {
             console = console.logs(lines);
         }

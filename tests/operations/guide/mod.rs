@@ -248,7 +248,7 @@ fn console_blocks_show_the_output() {
     assert!(ran > 20, "{ran}");
 }
 
-/// The README links every page and every example, and doctests include every page: those of this package, of those for OTLP, lineage and notifications, or
+/// The README links every page and every example, and doctests include every page: those of this package, of those for OTLP, lineage, notifications and the console, or
 /// of batch-items for what needs its features.
 #[test]
 fn every_page_is_linked_and_compiled() {
@@ -258,6 +258,7 @@ fn every_page_is_linked_and_compiled() {
         "tests/otel/src/lib.rs",
         "tests/lineage/src/lib.rs",
         "tests/notify/src/lib.rs",
+        "tests/console/src/lib.rs",
         "batch-items/src/lib.rs",
     ];
     let doctests = doctests

@@ -240,7 +240,7 @@ fn a_proxy_names_the_user() {
     assert_eq!(status, 401, "the request is not from the proxy");
 }
 
-/// Spec: CON-04, ERR-01
+/// Spec: CON-04
 #[test]
 fn wrong_settings_are_reported_at_once() {
     let scene = Scene::new();
