@@ -132,6 +132,11 @@ fn each_library_is_named_in_one_place() {
         &["batch_otel", "batch_lineage"],
     );
     check_absent(cli, &["batch-cli/src/notify.rs"], &["batch_notify"]);
+    check_absent(
+        "batch-console/src",
+        &["batch-console/src/digest.rs"],
+        &["hmac::", "sha2"],
+    );
     check_absent("batch-notify/src", &["batch-notify/src/webhook.rs"], &["ureq"]);
     check_absent(
         "batch-notify/src",
@@ -154,6 +159,7 @@ fn each_library_is_named_in_one_place() {
         &[
             "batch-cli/src/settings/file.rs",
             "batch-cli/src/settings/notify.rs",
+            "batch-cli/src/settings/console.rs",
         ],
         &["toml::"],
     );
