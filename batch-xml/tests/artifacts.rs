@@ -147,6 +147,16 @@ fn one_id_has_one_class() {
     "#);
 }
 
+/// Spec: LOADER-15
+#[test]
+fn a_mistake_in_any_file_is_an_error() {
+    let good = r#"<b><loader classname="L"/></b>"#;
+    let bad = "<b><artifact id='A'/></b>";
+    for texts in [[bad, good], [good, bad]] {
+        assert!(refused(&texts).contains("classname"), "{}", refused(&texts));
+    }
+}
+
 /// Spec: LOADER-10
 #[test]
 fn there_is_at_most_one_loader() {

@@ -149,6 +149,22 @@ fn the_picture_shows_what_is_what() {
     assert!(pointers.contains(&"step repair (job.xml:9:3)"), "{pointers:?}");
 }
 
+/// The begin and end of a flow are marked, unless its steps follow each other whatever they return.
+///
+/// Spec: FLOW-03, SEQ-20
+#[test]
+fn only_chains_have_no_marks() {
+    let marks = |first: &str| {
+        let flow = format!("<flow id='f'>{first}<step id='b'><batchlet ref='B'/></step></flow>");
+        let svg = JobGraph::new(&job(&format!("<job id='j'>{flow}</job>"), &[])).to_svg();
+        let svg = Document::parse(&svg).unwrap();
+        of_class(&svg, "mark").len()
+    };
+    let of_chain = marks("<step id='a' next='b'><batchlet ref='B'/></step>");
+    let of_choice = marks("<step id='a'><batchlet ref='B'/><next on='GOOD' to='b'/></step>");
+    assert_eq!(of_choice, of_chain + 2);
+}
+
 /// Characters that are markup in some format are drawn as text.
 #[test]
 fn hostile_texts_are_only_texts() {

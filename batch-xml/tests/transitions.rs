@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 
 use batch_xml::model::{Job, Transition, TransitionKind};
-use batch_xml::{Dialect, Limits, Source, Values, parse, resolve};
+use batch_xml::{Dialect, Limits, Resolved, Source, Values, parse, resolve};
 
 const TRANSITIONS: &str =
     "<fail on='*'/><end on='R*'/><stop on='RC?'/><next on='RC??' to='last'/><end on='RC1'/>
     <stop on='RC*' exit-status='second'/><fail on='RC2'/><next on='RC2' to='last'/>";
 
-fn job(element: &str) -> Job {
+fn resolved(element: &str) -> Resolved {
     let text = format!("<job id='j'>{element}<step id='last'><batchlet ref='B'/></step></job>");
     let limits = Limits::default();
     let none = BTreeMap::new();
@@ -18,9 +18,11 @@ fn job(element: &str) -> Job {
         system: &none,
     };
     let document = parse(&Source::new("t.xml", text), &limits).unwrap();
-    resolve(&document, &Vec::new(), &values, &limits)
-        .unwrap_or_else(|errors| panic!("{errors}"))
-        .job
+    resolve(&document, &Vec::new(), &values, &limits).unwrap_or_else(|errors| panic!("{errors}"))
+}
+
+fn job(element: &str) -> Job {
+    resolved(element).job
 }
 
 fn acting(transitions: &[Transition], status: &str) -> Option<String> {
@@ -60,5 +62,37 @@ fn the_most_specific_of_all_kinds_acts() {
     ] {
         assert_eq!(acting(of_step, status).as_deref(), expected, "{status:?}");
         assert_eq!(acting(of_decision, status).as_deref(), expected, "{status:?}");
+    }
+}
+
+/// A transition back to an element that always ran before is a mistake, unless a restart may begin behind that element: at a flow or
+/// split, too, if a stop within it stops the job.
+///
+/// Spec: SEQ-25, D-76
+#[test]
+fn a_stop_within_a_flow_or_split_lets_an_earlier_element_run() {
+    let warnings = |middle: &str, stop: &str| {
+        let step = format!("<step id='s'><batchlet ref='B'/>{stop}</step>");
+        let resolved = resolved(&format!(
+            "<step id='first' next='middle'><batchlet ref='B'/></step>{}
+            <step id='after'><batchlet ref='B'/><next on='AGAIN' to='first'/><next on='*' to='last'/></step>",
+            middle.replace("STEP", &step)
+        ));
+        resolved
+            .warnings
+            .into_iter()
+            .map(|one| one.message)
+            .collect::<Vec<_>>()
+    };
+    for middle in [
+        "<flow id='middle' next='after'>STEP</flow>",
+        "<split id='middle' next='after'><flow id='f'>STEP</flow></split>",
+    ] {
+        assert_eq!(
+            warnings(middle, "<end on='ENOUGH'/>"),
+            ["this transition always fails: `first` has run before"],
+            "{middle}"
+        );
+        assert_eq!(warnings(middle, "<stop on='LATER'/>"), [""; 0], "{middle}");
     }
 }

@@ -305,6 +305,25 @@ fn the_written_chunk_has_its_values() {
     }
 }
 
+/// Spec: JSL-DOC-19, PART-17, PART-19
+#[test]
+fn a_built_partition_has_its_algorithm() {
+    let algorithm = ArtifactBuilder::new("Halves").property("of", "1000");
+    let partition = PartitionBuilder::algorithm(algorithm);
+    let step = StepBuilder::batchlet("s", ArtifactBuilder::new("B")).partition(partition);
+    let document = JobBuilder::new("j").element(step).document(&Limits::default());
+    let written = resolved(&document.unwrap()).unwrap().job.to_xml();
+    let algorithm = r#"    <partition instances="1">
+      <algorithm ref="Halves">
+        <properties>
+          <property name="of" value="1000"/>
+        </properties>
+      </algorithm>
+    </partition>
+"#;
+    assert!(written.contains(algorithm), "{written}");
+}
+
 /// A parameter value with characters that XML forbids leaves the document well-formed.
 #[test]
 fn characters_that_xml_cannot_hold_are_replaced() {
@@ -361,14 +380,17 @@ fn one_element_is_written_alone() {
       <properties><property name="p" value="${a}"/></properties>
       <listeners><listener ref="L"/></listeners>
       <step id="first" next="both"><batchlet ref="B"/><end on="X"/></step>
-      <split id="both" next="last">
+      <split id="both" next="which">
         <flow id="one"><step id="inner" next="other"><batchlet ref="${b}"/></step><step id="other"><batchlet ref="B"/></step></flow>
         <flow id="two"><step id="third"><batchlet ref="B"/></step></flow>
       </split>
+      <decision id="which" decider="D"><next on="*" to="last"/></decision>
       <step id="last"><batchlet ref="B"/></step>
     </job>"#;
     let effective = Effective::new(&read(text), &Vec::new(), &Limits::default()).unwrap();
     assert!(effective.only("none").is_none());
+    // It executes nothing.
+    assert!(effective.only("which").is_none());
     let only = effective.with_listener("M").only("inner").unwrap().to_xml();
     for kept in [
         "id=\"both\"",
@@ -381,7 +403,7 @@ fn one_element_is_written_alone() {
     ] {
         assert!(only.contains(kept), "{kept}\n{only}");
     }
-    for removed in ["first", "other", "two", "third", "last", "next=", "<end"] {
+    for removed in ["first", "other", "two", "third", "which", "last", "next=", "<end"] {
         assert!(!only.contains(removed), "{removed}\n{only}");
     }
     let first = effective.only("first").unwrap().to_xml();

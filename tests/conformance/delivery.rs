@@ -11,9 +11,11 @@ use batch_runtime::partition::{
     CollectedPayload, DeclinedPartition, DispatchError, PartitionChannel, PartitionDelivery,
     PartitionDispatcher, PartitionEvent, PartitionSource, PartitionTicket, PartitionTransport,
 };
+use batch_tests::fleet::until;
 use batch_tests::stage::Stage;
 
 use crate::artifacts::job;
+use crate::parallel::properties;
 use crate::s5_5_subjobs::{BOTH, chunk};
 
 #[derive(Clone)]
@@ -197,4 +199,49 @@ fn events_of_a_worker_have_the_trace_of_the_job() {
             "{dispatch}: {seen:?}"
         );
     }
+}
+
+/// A worker that has run the partitions of one element uses the plan of the next one for the partitions of that.
+///
+/// Spec: DISP-01, PART-12, PART-20, D-75
+#[test]
+fn a_worker_knows_the_plan_of_each_element() {
+    let element = |id: &str, next: &str, parts: &str| {
+        format!(
+            r#"<step id="{id}" {next}>{}<batchlet ref="Part"/><partition><algorithm ref="Planner"/></partition></step>"#,
+            properties(&[("parts", parts)])
+        )
+    };
+    let xml = job(&(element("one", r#"next="two:b""#, "a,b") + &element("two:b", "", "c,d")));
+    let stage = Stage::new(&xml);
+    let workers = stage.another_runtime_with(|builder| builder.dispatch("repository"));
+    let worker = workers.worker().slots(1).start().unwrap();
+    let (steps, _) = steps_and_reports(&stage, "repository");
+    worker.drain();
+    worker.wait().unwrap();
+    for partition in [
+        "one:1 COMPLETED a DONE",
+        "one:2 COMPLETED b DONE",
+        "two:b:1 COMPLETED c DONE",
+        "two:b:2 COMPLETED d DONE",
+    ] {
+        assert!(steps.contains(partition), "{partition}\n{steps}");
+    }
+}
+
+/// Spec: DISP-13
+#[test]
+fn a_worker_renews_its_registration() {
+    let stage = Stage::new(&job(&chunk(BOTH)));
+    let workers = stage.another_runtime_with(|builder| builder.lease_time(Duration::from_secs(1)));
+    let worker = workers.worker().slots(1).start().unwrap();
+    let expiry = || {
+        stage
+            .outside()
+            .number("SELECT COALESCE(MAX(EXPIRES_AT), 0) FROM BATCH_WORKER")
+    };
+    let first = until("the worker is registered", || Some(expiry()).filter(|at| *at > 0));
+    until("the registration is renewed", || (expiry() > first).then_some(()));
+    worker.drain();
+    worker.wait().unwrap();
 }

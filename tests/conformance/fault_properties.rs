@@ -87,6 +87,54 @@ fn skips_are_limited_by_class() {
     assert_snapshot!(without_lines(&text));
 }
 
+/// Spec: FAULT-03
+#[test]
+fn the_first_limit_that_matches_counts() {
+    for (limits, status) in [
+        ("Both=1, test.Trouble=5", BatchStatus::Failed),
+        ("test.Trouble=5, Both=1", BatchStatus::Completed),
+    ] {
+        let properties = [("batch.skip.limits", limits)];
+        let stage = faulty_stage(&job_with(&properties, "commit-interval=\"3\""));
+        let faults = "read 2: Both; read 4: Both";
+        let execution = stage.start("job", [("faults", faults), ("items", "5")]);
+        let ended = stage.operator().job_execution(execution).unwrap().unwrap();
+        assert_eq!(ended.status, status, "{limits}: {}", ended.exit_message);
+    }
+}
+
+/// The limits of a job are those of its steps.
+///
+/// Spec: FAULT-02, FAULT-03
+#[test]
+fn a_step_inherits_the_limits_of_its_job() {
+    for (name, low, high, faults) in [
+        (
+            "batch.skip.limits",
+            "Skip=1",
+            "Skip=2",
+            "read 2: Skip; read 4: Skip",
+        ),
+        (
+            "batch.retry.limits",
+            "Retry=1",
+            "Retry=2",
+            "has n1: @Retry x1; has n3: @Retry x1",
+        ),
+        ("batch.retry.max-attempts", "2", "3", "has n1: @Retry x2"),
+    ] {
+        for (limit, status) in [(low, BatchStatus::Failed), (high, BatchStatus::Completed)] {
+            let job = faulty_job("", "TableOut", "commit-interval=\"1\"", RULES);
+            let of_job =
+                format!("<properties><property name=\"{name}\" value=\"{limit}\"/></properties><step");
+            let stage = faulty_stage(&job.replacen("<step", &of_job, 1));
+            let execution = stage.start("job", [("faults", faults), ("items", "5")]);
+            let ended = stage.operator().job_execution(execution).unwrap().unwrap();
+            assert_eq!(ended.status, status, "{name} {limit}: {}", ended.exit_message);
+        }
+    }
+}
+
 /// Retries of a class are counted for a step execution.
 ///
 /// Spec: FAULT-03
@@ -200,6 +248,8 @@ fn classes_of_a_step_win_against_a_policy_of_the_job() {
     };
     let limited = faulty_job("", "TableOut", "skip-limit=\"5\"", "");
     assert_eq!(warnings(&limited), ["`skip-limit` limits nothing"]);
+    let nothing_is_skipped = faulty_job("", "TableOut", "skip-limit=\"0\" retry-limit=\"0\"", "");
+    assert_eq!(warnings(&nothing_is_skipped), [""; 0]);
     let with_policy = limited.replace("<chunk", &format!("{policy}<chunk"));
     assert_eq!(warnings(&with_policy), [""; 0]);
     // One of the job, or a parameter, decides for its steps, unless they have classes.

@@ -175,8 +175,12 @@ impl Listener {
 #[retry_listener]
 impl Listener {
     #[on_retry_read_exception]
-    fn read(&mut self, ex: &BatchError) {
+    fn read(&mut self, ex: &BatchError) -> Result<(), BatchError> {
         calls(&self.test).add(format!("retry read: {ex}"));
+        match self.test.starts_with("throwing") {
+            true => Err(BatchError::msg("the listener throws")),
+            false => Ok(()),
+        }
     }
     #[on_retry_process_exception]
     fn process(&mut self, ex: &BatchError, item: &u64) {
@@ -291,6 +295,25 @@ fn a_retry_reads_the_chunk_again_one_by_one() {
             ["read 6", "process 6", "write [6]"],
             "{fails}: {all:?}"
         );
+    }
+}
+
+/// A read that need not roll back is only called again, unless a retry listener throws.
+///
+/// Spec: LISTEN-RETRY-04, JAK-18
+#[test]
+fn a_retry_listener_that_throws_rolls_back() {
+    for (test, opened) in [("calm listener", 1), ("throwing listener", 2)] {
+        let chunk = Chunk {
+            test,
+            fails: "read 2",
+            classes: NO_ROLLBACK,
+            listener: true,
+            properties: "",
+        };
+        let all = chunk.calls();
+        let is_open = |call: &&String| call.starts_with("open at 0");
+        assert_eq!(all.iter().filter(is_open).count(), opened, "{test}: {all:?}");
     }
 }
 

@@ -8,6 +8,7 @@ use batch_runtime::observer::{Dataset, DatasetRole, JobEvent, JobEventKind};
 use batch_runtime::parameters::SecretReference;
 use batch_runtime::prelude::*;
 use batch_runtime::{BatchRuntime, BatchStatus, JobExecutionId, JobParameters};
+use batch_tests::fleet::until;
 use batch_tests::stage::Stage;
 use insta::assert_snapshot;
 
@@ -115,6 +116,49 @@ fn an_observer_sees_chunks_skips_and_retries() {
     step copy: ended COMPLETED read 3 written 3 commits 2 rollbacks 0
     job ended COMPLETED ""
     "#);
+}
+
+/// An execution says once whom it waits for, and again when that is another one.
+///
+/// Spec: OBS-01, TURN-03
+#[test]
+fn an_observer_sees_the_wait_for_a_turn() {
+    let received = Received::default();
+    let xml = job(
+        r#"<properties><property name="batch.job.concurrency" value="queue"/></properties>
+        <step id="one"><batchlet ref="TurnHolder"/></step>"#,
+    );
+    let stage = Stage::configured(&xml, |builder| builder.observer(received.observer()));
+    let (gate, operator) = (Gate::at(&stage), stage.operator());
+    let begin = |name| operator.launch("job", [("name", name)]).unwrap();
+    let waits_for = |execution, before| {
+        until("the wait is shown", || {
+            (operator.progress(execution)?.waits_for? == before).then_some(())
+        });
+    };
+    let first = begin("a");
+    let second = begin("b");
+    waits_for(second, first);
+    let third = begin("c");
+    waits_for(third, first);
+    gate.open("a");
+    waits_for(third, second);
+    gate.open("b");
+    gate.open("c");
+    let mut turns = received.until(3);
+    turns.retain(|line| line.contains("Turn"));
+    assert_eq!(
+        turns
+            .iter()
+            .filter(|line| line.starts_with("WaitsForTurn"))
+            .collect::<Vec<_>>(),
+        [
+            "WaitsForTurn { before: JobExecutionId(1) }",
+            "WaitsForTurn { before: JobExecutionId(1) }",
+            "WaitsForTurn { before: JobExecutionId(2) }",
+        ]
+    );
+    assert_eq!(turns.iter().filter(|line| *line == "TurnTaken").count(), 2);
 }
 
 /// Partitions are planned, start and end, on threads of their own.

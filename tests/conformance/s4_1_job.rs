@@ -48,6 +48,9 @@ fn a_job_that_is_not_restartable_is_never_resumed() {
 #[test]
 fn jobs_are_restartable() {
     let stage = Stage::new(&job(STEP));
+    let operator = stage.operator();
+    assert!(operator.definitions().is_restartable("job"));
+    assert!(!operator.definitions().is_restartable("one that is gone"));
     let execution = stage.start("job", [("fail", "process one")]);
     let again = stage.restart(execution);
     assert_eq!(

@@ -342,6 +342,12 @@ impl Unmakeable {
     fn before_job(&mut self) {}
 }
 
+#[sub_job_analyzer]
+impl Unmakeable {
+    #[analyze_exit_status]
+    fn status(&mut self, _: &str) {}
+}
+
 /// A panic while an artifact is created fails the step or job that needs it, and nothing else.
 ///
 /// Spec: CHUNK-EXC-03, ART-10, STATUS-24, STATUS-25
@@ -352,6 +358,9 @@ fn an_artifact_that_cannot_be_created_fails_its_scope() {
         r#"<step id="one"><batchlet ref="Unmakeable"/></step>"#,
         r#"<step id="one"><listener ref="Unmakeable"/><batchlet ref="Task"/></step>"#,
         r#"<listener ref="Unmakeable"/><step id="one"><batchlet ref="Task"/></step>"#,
+        r#"<step id="one"><batchlet ref="Task"/><partition instances="2"><analyzer ref="Unmakeable"/></partition></step>"#,
+        r#"<split id="all"><concurrency><analyzer ref="Unmakeable"/></concurrency>
+            <flow id="flow"><step id="one"><batchlet ref="Task"/></step></flow></split>"#,
     ] {
         let stage = Stage::new(&job(elements));
         let execution = stage.start("job", JobParameters::new());
@@ -370,5 +379,13 @@ fn an_artifact_that_cannot_be_created_fails_its_scope() {
 
     job job FAILED FAILED
       | cannot create job listener `Unmakeable`: the artifact panicked: no default today
+
+    job job FAILED FAILED
+      | cannot create sub job analyzer `Unmakeable`: the artifact panicked: no default today
+      step one FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 0
+        | cannot create sub job analyzer `Unmakeable`: the artifact panicked: no default today
+
+    job job FAILED FAILED
+      | cannot create sub job analyzer `Unmakeable`: the artifact panicked: no default today
     ");
 }

@@ -453,6 +453,26 @@ fn a_misspelt_parameter_is_rejected_and_an_unknown_one_is_not() {
     assert_eq!(stage.operator().job_instance_count("job").unwrap(), 0);
     stage.start("job", [("customer", "42")]);
     stage.start("job", [("plan", "short names are like too many others")]);
+    let shortest = Stage::new(&job(r#"<step id="one"><batchlet ref="TurnHolder"/></step>"#));
+    assert_eq!(
+        refused(&shortest, "job", [("foldr", "x")]),
+        "cannot start job `job`: it uses no parameter `foldr`; did you mean `folder`?"
+    );
+}
+
+/// A check reports parameters that no repository can store, as the start does.
+///
+/// Spec: OP-09, REPO-31
+#[test]
+fn a_check_rejects_parameters_that_cannot_be_stored() {
+    let stage = Stage::new(&job(r#"<step id="one"><batchlet ref="ShowBatchlet"/></step>"#));
+    let unnamed = stage
+        .operator()
+        .check("job", [("", "x")])
+        .unwrap_err()
+        .to_string();
+    assert_eq!(unnamed, refused(&stage, "job", [("", "x")]));
+    assert!(unnamed.contains("the name is empty"), "{unnamed}");
 }
 
 /// Lists of several kinds.

@@ -132,6 +132,19 @@ fn batchlets_and_their_optional_methods() {
     "#);
 }
 
+/// A collector that throws after a checkpoint fails its partition there.
+///
+/// Spec: SUBJOB-03, SUBJOB-05, PART-26
+#[test]
+fn a_collector_that_throws_after_a_checkpoint_fails_its_partition() {
+    let stage = Stage::new(&job(&chunk(BOTH)));
+    let execution = stage.start("job", [("fail", "collect a 1 at load")]);
+    let tree = stage.tree(execution);
+    assert!(tree.contains("step load:1 FAILED FAILED read 3"), "{tree}");
+    assert!(tree.contains("thrown by #[collect_sub_job_data]"), "{tree}");
+    assert!(!stage.log().contains(&"read 4".to_owned()));
+}
+
 /// A subjob that ended with an exception collects nothing more; the analyzer sees that it failed.
 ///
 /// Spec: SUBJOB-10, SUBJOB-16

@@ -200,6 +200,24 @@ fn an_unreadable_context_of_a_dead_job_is_recorded() {
     assert_eq!(executions(&stage), 1);
 }
 
+/// Damage that appears while the job runs fails it, with the cause.
+///
+/// Spec: REPO-69, RESTART-08
+#[test]
+fn a_context_that_is_damaged_while_the_job_runs_fails_it() {
+    let first = r#"<step id="first" next="one" allow-start-if-complete="true"><batchlet ref="Meddler"/></step><step id="one">"#;
+    let stage = stage(Database::Sqlite, &CHUNK.replace(r#"<step id="one">"#, first));
+    stage.launch("job", failing("13"));
+    let written = stage.outside().number(SUM);
+    let damage =
+        "UPDATE BATCH_STEP_EXECUTION_CONTEXT SET SHORT_CONTEXT = 'garbage {' WHERE STEP_EXECUTION_ID = 2";
+    let damaging = failing("0").with_non_identifying("statement", damage);
+    let (status, message) = ended(&stage, stage.launch("job", damaging));
+    assert_eq!(status, BatchStatus::Failed);
+    assert!(message.contains("the context of step execution 2"), "{message}");
+    assert_eq!(stage.outside().number(SUM), written);
+}
+
 /// A damaged index of SQLite hides rows. It is detected before a step whose row it hides starts from the beginning.
 ///
 /// Spec: OP-35, RESTART-08

@@ -169,6 +169,29 @@ fn an_instance_moves_to_another_database() {
     }
 }
 
+/// An imported instance may have the key that the next start would give to a new one.
+///
+/// Spec: OP-36, D-56
+#[test]
+fn a_start_passes_over_the_keys_of_imported_instances() {
+    for database in Database::ALL {
+        let (old, new) = (stage(database), stage(database));
+        old.start("job", day("1", "0"));
+        old.start("job", day("1", "0"));
+        let line = old.operator().export(JobInstanceId(2)).unwrap().unwrap();
+        assert_eq!(new.operator().import(&line).unwrap().id(), JobInstanceId(1));
+        let started = new.start("job", day("1", "0"));
+        let ended = new.operator().job_execution(started).unwrap().unwrap();
+        assert_eq!(
+            ended.status,
+            BatchStatus::Completed,
+            "{database:?}: {}",
+            ended.exit_message
+        );
+        assert_eq!(ended.instance_id, JobInstanceId(3), "{database:?}");
+    }
+}
+
 /// Lines that are not exported instances, and instances that have not ended, are rejected.
 #[test]
 fn invalid_imports_are_rejected() {

@@ -310,6 +310,28 @@ fn explain_reports_properties_that_an_algorithm_may_plan() {
     assert!(words(&text).iter().any(|found| found == line), "{text}");
 }
 
+/// A value that refers to a property of the partitions is known only in them.
+///
+/// Spec: PART-12, SUBST-09
+#[test]
+fn explain_shows_no_value_that_only_partitions_have() {
+    let folder = tempfile::tempdir().unwrap();
+    let job = r#"<job id="tour"><step id="letters">
+        <batchlet ref="Greeter"><properties><property name="name" value="dear ${who}"/></properties></batchlet>
+        <partition instances="2"><properties>
+            <property name="who.1" value="Ada"/><property name="who.2" value="Grace"/>
+        </properties></partition>
+    </step></job>"#;
+    fs::write(folder.path().join("tour.xml"), job).unwrap();
+    let tour = json(&explain(folder.path(), &["--json"]));
+    let name = &tour["elements"][0]["artifacts"][0]["properties"][0];
+    assert_eq!(
+        (&name["name"], &name["value"], &name["from"]),
+        (&"name".into(), &Value::Null, &"partition".into())
+    );
+    assert_eq!(name["written"], "dear ${who}");
+}
+
 /// Lists of exception classes are printed as text, and as lists in JSON.
 ///
 /// Spec: CHUNK-EXC-01

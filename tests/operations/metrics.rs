@@ -124,6 +124,31 @@ fn metrics_count_skipped_and_filtered_items() {
     assert_eq!(job.ends().code(), Some(3));
 }
 
+/// Chunks that are rolled back are counted apart from those that are committed.
+#[test]
+fn metrics_count_failed_chunks() {
+    let folder = tempfile::tempdir().unwrap();
+    let job = JOB.replace(
+        r#"writer="Nowhere" commit-interval="4"/>"#,
+        r#"writer="Choosy" commit-interval="4"/><next on="*" to="wait"/>"#,
+    );
+    let job = job.replace(r#"id="count" next="wait""#, r#"id="count""#);
+    fs::write(folder.path().join("counts.xml"), job).unwrap();
+    fs::write(folder.path().join("go"), "").unwrap();
+    let arguments = ["launch", "counts", "--metrics-port", "0"];
+    let mut job = Operated::run(env!("CARGO_BIN_EXE_operated"), folder.path(), &arguments);
+    let line = job.until("metrics at http://");
+    let address = line.trim().trim_start_matches("metrics at http://");
+    job.until("waiting");
+    let samples = samples(&get(address.trim_end_matches("/metrics"), "GET /metrics").1);
+    for (status, value) in [("SUCCESS", 2.0), ("FAILURE", 1.0)] {
+        let sample = format!(r#"spring_batch_chunk_write_count job="counts" status="{status}" step="count""#);
+        assert_eq!(samples.get(&sample), Some(&value), "{sample}");
+    }
+    job.signal("TERM");
+    job.ends();
+}
+
 /// A probe of another host cannot reach the loopback address, which is the default.
 #[test]
 fn metrics_are_served_at_the_address_that_is_given() {

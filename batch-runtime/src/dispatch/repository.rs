@@ -251,3 +251,82 @@ fn ticket(partition: QueuedPartition) -> PartitionTicket {
         traceparent: None,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::parameters::JobParameters;
+    use crate::repository::{
+        ClaimRequest, Concurrency, InsertStep, RepositoryConfig, StepState, Target, open,
+    };
+
+    const HOUR: Duration = Duration::from_secs(3_600);
+
+    /// Returns a transport, and the ticket of a partition.
+    fn prepared() -> (RepositoryTransport, PartitionTicket) {
+        let repository = open("sqlite://:memory:", RepositoryConfig::with_lease(HOUR)).unwrap();
+        let claim = repository.claim(&ClaimRequest {
+            job_name: "job",
+            target: Target::New,
+            parameters: JobParameters::new(),
+            restartable: true,
+            location: "job.xml",
+            crash_limit: None,
+            launch: None,
+            concurrency: Concurrency::Any,
+            deadline: None,
+            traceparent: None,
+        });
+        let lease = claim.unwrap().lease;
+        let row = repository
+            .create_step(&lease, "one:1", &StepState::default())
+            .unwrap();
+        let ticket = PartitionTicket {
+            job_execution: row.job_execution_id,
+            step_execution: row.id,
+            attempt: 1,
+            fingerprint: "f".into(),
+            traceparent: None,
+        };
+        (RepositoryTransport(repository), ticket)
+    }
+
+    fn take(source: &mut dyn PartitionSource) -> Vec<Box<dyn PartitionDelivery>> {
+        source.take(5, Duration::ZERO).unwrap()
+    }
+
+    /// Spec: DISP-05
+    #[test]
+    fn a_ticket_that_is_submitted_again_replaces_the_first() {
+        let (transport, ticket) = prepared();
+        let mut channel = transport.open(ticket.job_execution, "queue").unwrap();
+        let again = PartitionTicket {
+            attempt: 2,
+            ..ticket.clone()
+        };
+        channel.submit(&[ticket]).unwrap();
+        channel.submit(std::slice::from_ref(&again)).unwrap();
+        let mut source = transport.connect_worker("queue").unwrap();
+        let taken = take(&mut *source);
+        assert_eq!(taken.iter().map(|one| one.ticket()).collect::<Vec<_>>(), [&again]);
+        assert!(take(&mut *source).is_empty());
+    }
+
+    /// Spec: DISP-10
+    #[test]
+    fn a_worker_leaves_what_it_declined_to_others() {
+        let (transport, ticket) = prepared();
+        let mut channel = transport.open(ticket.job_execution, "queue").unwrap();
+        channel.submit(&[ticket]).unwrap();
+        let mut source = transport.connect_worker("queue").unwrap();
+        let reason = DeclinedPartition {
+            worker: "worker".into(),
+            fingerprint: None,
+            reason: "it has another version of the job".into(),
+        };
+        take(&mut *source)[0].decline(&reason, HOUR).unwrap();
+        assert!(take(&mut *source).is_empty());
+        let mut other = transport.connect_worker("queue").unwrap();
+        assert_eq!(take(&mut *other).len(), 1);
+    }
+}

@@ -98,3 +98,23 @@ impl NotificationTarget {
 pub(super) fn pattern(jobs: &str) -> Pattern {
     Dialect::Jakarta.pattern(jobs)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Spec: NOTIFY-01
+    #[test]
+    fn each_call_adds_events_and_jobs() {
+        let target = NotificationTarget::queued("operations")
+            .on([NotificationEvent::Failed])
+            .jobs(["billing"])
+            .on([NotificationEvent::Stopped])
+            .jobs(["load-*"]);
+        assert_eq!(
+            target.events,
+            BTreeSet::from([NotificationEvent::Failed, NotificationEvent::Stopped])
+        );
+        assert_eq!(target.jobs, ["billing", "load-*"]);
+    }
+}

@@ -337,6 +337,8 @@ mod tests {
             ("app.Row", &row),
             ("app.Row", vec![1_u8]),
             (-0.0, BTreeMap::from([(5_i64, Vec::<&str>::new())])),
+            // More values than levels that Jackson allows.
+            vec![0_u8; 2 * Rewritten::MAX_DEPTH],
         );
         let of = |layout: RepositoryLayout| {
             let entries = OtherEntries::from([("größe".into(), to_java(&values, layout).unwrap())]);

@@ -474,7 +474,9 @@ fn it_answers_as_one_on_sqlite() {
                     "seed {seed}, after operation {number}"
                 );
             }
-            clock.0.fetch_add(1, Ordering::Relaxed);
+            // The clock of the host is set back now and then.
+            let step = if number % 7 == 6 { -3 } else { 1 };
+            clock.0.fetch_add(step, Ordering::Relaxed);
         }
     }
 }

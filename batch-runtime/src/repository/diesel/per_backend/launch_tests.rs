@@ -142,6 +142,55 @@ fn a_launch_does_not_end_with_an_execution_that_was_drained() {
     assert_eq!(first.launches().unwrap()[0].execution, None);
 }
 
+/// A worker that does not run the job hands its launch back, whatever an execution of an earlier worker was requested to do.
+///
+/// Spec: DISP-15
+#[test]
+fn a_stopping_execution_keeps_only_the_launch_that_runs_it() {
+    let place = Place::new();
+    let worker = zombie(&place);
+    register(&worker);
+    let id = worker.submit_launch(&request(None), QUEUE, "f").unwrap();
+    assert_eq!(take(&worker), Some(id));
+    let Claim {
+        mut execution, lease, ..
+    } = worker.claim(&request(Some(id))).unwrap();
+    assert!(worker.begin_job(&lease, &mut execution).unwrap());
+    execute(
+        &worker,
+        "UPDATE BATCH_JOB_EXECUTION SET STATUS = 'STOPPING', VERSION = VERSION + 1",
+    );
+    assert!(
+        !worker
+            .requeue_launch(id, Duration::ZERO, "drained", true)
+            .unwrap()
+    );
+    assert_eq!(worker.launches().unwrap()[0].phase, LaunchPhase::Taken);
+    assert!(worker.requeue_launch(id, Duration::ZERO, "later", false).unwrap());
+    let listed = worker.launches().unwrap();
+    assert_eq!(
+        (listed[0].phase, listed[0].execution),
+        (LaunchPhase::Queued, None)
+    );
+}
+
+/// A launch can be withdrawn until a worker has started its job.
+///
+/// Spec: DISP-15
+#[test]
+fn a_launch_that_was_taken_and_does_not_run_is_withdrawn() {
+    let place = Place::new();
+    let worker = observer(&place);
+    register(&worker);
+    let id = worker.submit_launch(&request(None), QUEUE, "f").unwrap();
+    assert_eq!(take(&worker), Some(id));
+    let withdrawn = worker.withdraw_launch(id).unwrap();
+    assert!(matches!(withdrawn, crate::repository::WithdrawOutcome::Withdrawn));
+    let refused = worker.claim(&request(Some(id)));
+    assert!(matches!(refused, Err(ClaimError::TakenOver)), "{refused:?}");
+    assert_eq!(number(&worker, EXECUTIONS), 0);
+}
+
 /// Several schedulers launch the same instance at the same moment.
 ///
 /// Spec: DISP-15

@@ -138,12 +138,16 @@ fn others_cannot_read_a_new_database() {
         )
         .unwrap();
         let _started = StartedJob::new(&repository);
-        for suffix in ["", "-wal", "-shm"] {
-            let file = format!("{}{suffix}", file.display());
+        let owners = format!("{}-owners", file.display());
+        let lock = std::fs::read_dir(owners).unwrap().next().unwrap().unwrap();
+        let mut of_first = None;
+        let of_database = ["", "-wal", "-shm"].map(|suffix| format!("{}{suffix}", file.display()));
+        for file in of_database.into_iter().chain([lock.path().display().to_string()]) {
             let mode = std::fs::metadata(&file).unwrap().permissions().mode() & 0o777;
             // The process may have a umask.
             assert_eq!(mode & !0o060, expected & !0o060, "{file}");
             assert_eq!(mode & 0o007, 0, "{file}");
+            assert_eq!(mode, *of_first.get_or_insert(mode), "{file}");
         }
     }
 }
