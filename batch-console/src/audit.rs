@@ -5,6 +5,7 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use batch_runtime::Timestamp;
 use batch_runtime::time::{Clock, SystemClock};
@@ -14,6 +15,8 @@ use serde::{Deserialize, Serialize};
 const MOST: usize = 500;
 /// The length of the end of the file that is read at the start, in bytes.
 const TAIL: u64 = 256 * 1024;
+/// The time between two logins with wrong tokens that are recorded.
+const FAILED_LOGINS: Duration = Duration::from_secs(10);
 
 /// An action of a user.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -33,6 +36,8 @@ pub(crate) struct AuditLog(Arc<Mutex<Entries>>);
 #[derive(Default)]
 struct Entries {
     latest: VecDeque<Entry>,
+    /// When a login with a wrong token was recorded last.
+    failed_login: Option<Instant>,
     file: Option<(PathBuf, File)>,
 }
 
@@ -54,7 +59,28 @@ impl AuditLog {
         let mut latest: VecDeque<Entry> = entries.collect();
         latest.drain(..latest.len().saturating_sub(MOST));
         let file = Some((path.to_owned(), file));
-        Ok(Self(Arc::new(Mutex::new(Entries { latest, file }))))
+        let failed_login = None;
+        Ok(Self(Arc::new(Mutex::new(Entries {
+            latest,
+            failed_login,
+            file,
+        }))))
+    }
+
+    /// Records a login with a wrong token. Those that follow within ten seconds are only logged, so that many of them fill neither the disk
+    /// nor the page.
+    pub(crate) fn record_failed_login(&self) {
+        let mut entries = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_first = entries
+            .failed_login
+            .is_none_or(|last| last.elapsed() >= FAILED_LOGINS);
+        if is_first {
+            entries.failed_login = Some(Instant::now());
+            drop(entries);
+            self.record("-", "log in", "wrong token");
+        } else {
+            tracing::info!("a login with a wrong token");
+        }
     }
 
     /// Records an action with its outcome.

@@ -1,7 +1,8 @@
-//! An operations console for batch jobs: a page that shows what runs, what has failed and why, and what to press.
+//! An operations console for batch jobs: pages that show running and failed jobs and operate them, and a JSON API.
 //!
-//! [`router`] mounts it in a program on axum. The program decides who may use it: without [`Access`] or a [`User`] only requests from this
-//! computer are answered, for which the program has to serve with `into_make_service_with_connect_info::<SocketAddr>()`.
+//! [`router`] mounts it in a program on axum. The program authenticates its users by adding a [`User`] to each request, or configures
+//! [`Access`]. Otherwise the console responds only to requests from this computer, for which the program has to serve with
+//! `into_make_service_with_connect_info::<SocketAddr>()`.
 //!
 //! ```no_run
 //! use std::net::SocketAddr;
@@ -93,7 +94,7 @@ impl Console {
         }
     }
 
-    /// Sets who may use it.
+    /// Sets the users.
     #[must_use]
     pub fn access(mut self, access: Access) -> Self {
         self.access = access;

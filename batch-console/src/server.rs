@@ -36,7 +36,7 @@ impl ConsoleServer {
 
 impl Drop for ConsoleServer {
     fn drop(&mut self) {
-        // The thread has ended if nobody receives it.
+        // Fails if the thread has ended.
         let _ = self.end.take().map(|end| end.send(()));
         if let Some(thread) = self.thread.take() {
             // Its panic has been reported.
@@ -49,7 +49,7 @@ impl Drop for ConsoleServer {
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum StartError {
-    /// Everybody who reaches the address could operate jobs.
+    /// Every user who reaches the address could operate jobs.
     #[error(
         "cannot serve the console at {0} without authentication: other computers reach it; give its users tokens, name a reverse proxy that \
          authenticates them, or use 127.0.0.1"

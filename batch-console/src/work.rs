@@ -28,8 +28,8 @@ impl Workbench {
         }
     }
 
-    /// Runs a query on another thread. The repository is tried again for a while if it does not answer, but nobody waits for a page that
-    /// long.
+    /// Runs a query on another thread, and waits at most 5 seconds for it. The runtime itself retries for longer if the repository does not
+    /// answer.
     pub(crate) async fn run<T, E>(
         &self,
         query: impl FnOnce(&JobOperator) -> Result<T, E> + Send + 'static,

@@ -99,8 +99,7 @@ impl CheckOfTargets {
             value!({
                 "job": null,
                 "right": self.is_ok,
-                "report": self.lines().join("
-            "),
+                "report": self.lines().join("\n"),
                 "diagnostics": self.problems.iter().map(diagnostic).collect::<Value>(),
                 "omitted": 0,
             })

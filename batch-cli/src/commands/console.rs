@@ -5,9 +5,9 @@ use clap::Args;
 use crate::metrics::Address;
 use crate::session::{Outcome, Session};
 
-/// Serves the operations console: pages that show what runs, what has failed and why, and what to press; and a JSON API
+/// Serves the operations console: pages that show running and failed jobs and operate them, and a JSON API
 ///
-/// Whoever connects from this computer may use it; `[console]` in batch.toml configures tokens, a reverse proxy and other addresses. Jobs that
+/// Every user of this computer may use it; `[console]` in batch.toml configures tokens, a reverse proxy and other addresses. Jobs that
 /// are launched there run in this process, or on workers. SIGTERM stops them like those of `launch`.
 #[derive(Args, Debug)]
 pub(crate) struct Console {
@@ -66,12 +66,18 @@ mod with_feature {
         }
         drop(server);
         let running = own(&operator)?;
-        for execution in &running {
-            errln!("stopping execution {execution} at its next checkpoint");
-            if let Err(error) = operator.stop(*execution) {
-                errln!("error: cannot stop execution {execution}: {error}");
+        // A stop waits for a while, so all are requested at once.
+        thread::scope(|scope| {
+            let operator = &operator;
+            for execution in &running {
+                errln!("stopping execution {execution} at its next checkpoint");
+                scope.spawn(move || {
+                    if let Err(error) = operator.stop(*execution) {
+                        errln!("error: cannot stop execution {execution}: {error}");
+                    }
+                });
             }
-        }
+        });
         while !running
             .iter()
             .all(|execution| operator.progress(*execution).is_none())

@@ -1,4 +1,4 @@
-//! Who may use the console, and for what.
+//! Authentication and roles.
 
 mod forms;
 mod request;
@@ -19,10 +19,10 @@ use crate::digest::Digest;
 /// The least length of a token, in bytes.
 const SHORTEST_TOKEN: usize = 16;
 
-/// What a user may do.
+/// The permissions of a user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Role {
-    /// Looks at everything.
+    /// Sees all pages.
     Read,
     /// Also launches, stops, restarts, abandons, recovers and purges.
     Operate,
@@ -38,7 +38,7 @@ impl Role {
     }
 }
 
-/// A user of the console. A program that mounts the console and authenticates its users by itself adds this to the extensions of each
+/// A user of the console. A program that authenticates its users adds this to the extensions of each
 /// request; the console then asks for nothing else.
 ///
 /// ```
@@ -75,7 +75,7 @@ impl User {
     }
 }
 
-/// Who may use the console. The default: whoever connects from this computer, as an operator.
+/// The users of the console. The default: every user of this computer, as an operator.
 ///
 /// ```
 /// use batch_console::{Access, Role};
@@ -103,19 +103,19 @@ struct Proxy {
 }
 
 impl Access {
-    /// Lets users in who connect from this computer.
+    /// Allows the users of this computer.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Lets nobody operate: every user only reads.
+    /// Makes all users readers, who change nothing.
     #[must_use]
     pub fn read_only(mut self) -> Self {
         self.is_read_only = true;
         self
     }
 
-    /// Lets a user in who knows a token, by the login page or, for the API, by the header `Authorization: Bearer TOKEN`. With a token, users
+    /// Adds a user with a token, who enters it on the login page or, for the API, sends it in the header `Authorization: Bearer TOKEN`. With a token, users
     /// from this computer need one too.
     ///
     /// # Errors

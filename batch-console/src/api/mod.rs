@@ -17,7 +17,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use crate::app::{App, Visit};
-use crate::pages::{Action, Filter, perform, recover_all};
+use crate::pages::{Action, Filter, perform, purge_instances, recover_all};
 use crate::problem::Problem;
 
 /// The number of executions that a list returns, unless the request says so.
@@ -366,16 +366,6 @@ async fn purgeable(visit: Visit, Query(request): Query<PurgeRequest>) -> Answer 
 async fn purge(visit: Visit, headers: HeaderMap, bytes: Bytes) -> Answer {
     visit.require_operator()?;
     let purge = body::<PurgeRequest>(&headers, &bytes)?.purge()?;
-    let action = format!("{purge:?}");
-    let done = visit
-        .app
-        .workbench
-        .act(move |operator| operator.purge(&purge, None))
-        .await;
-    let outcome = match &done {
-        Ok(deleted) => format!("{deleted} instances"),
-        Err(problem) => problem.text.clone(),
-    };
-    visit.record(&action, &outcome);
-    Ok(Json(json!({ "deleted": done? })))
+    let deleted = purge_instances(&visit, purge).await?;
+    Ok(Json(json!({ "deleted": deleted })))
 }

@@ -1,4 +1,4 @@
-//! The stream that tells an open page to refresh itself.
+//! The stream of events by which open pages refresh.
 
 use std::convert::Infallible;
 use std::time::Duration;

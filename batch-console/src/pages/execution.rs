@@ -114,16 +114,13 @@ fn read(operator: &JobOperator, id: JobExecutionId, root: &str) -> Result<Data, 
     let begin = found.started.unwrap_or(found.created);
     let parameters = operator.parameters(id)?;
     let is_latest = executions.iter().all(|other| other.id <= id);
-    let top_level: Vec<StepExecution> = steps
-        .iter()
-        .filter(|step| !step.is_of_partition())
-        .cloned()
-        .collect();
     let mut others = rows(operator, &executions, now)?;
-    others.retain(|other| other.id != id);
+    let own = others.iter().position(|row| row.id == id);
+    let row = own.map(|own| others.remove(own));
+    let row = row.ok_or(JobOperatorError::NoSuchJobExecution(id))?;
     Ok(Data {
         id,
-        row: ExecutionRow::new(&found, state, &top_level, now),
+        row,
         started: found.started.map(|time| Time::new(time, now)),
         ended: found.ended.map(|time| Time::new(time, now)),
         owner: state.and_then(|state| state.owner.clone()).unwrap_or_default(),

@@ -68,7 +68,7 @@ pub(crate) async fn log_in(
         return Err(cross_site());
     }
     let Some(user) = app.access.with_token(login.token.trim()) else {
-        app.audit.record("-", "log in", "wrong token");
+        app.audit.record_failed_login();
         let mut response = page(&app, &root, login.next, true);
         *response.status_mut() = StatusCode::UNAUTHORIZED;
         return Ok(response);

@@ -27,6 +27,7 @@ use batch_runtime::time::{Clock, SystemClock};
 
 pub(crate) use actions::{Action, perform, recover_all};
 pub(crate) use executions::Filter;
+pub(crate) use repository::purge_instances;
 
 use crate::app::{App, Root, Visit};
 use crate::problem::Problem;

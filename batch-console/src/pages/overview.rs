@@ -14,6 +14,10 @@ use crate::view::{Count, Pill};
 
 /// The number of executions in each table.
 const MOST: u32 = 50;
+/// The number of latest executions.
+const LATEST: u32 = 8;
+/// The statuses of failures.
+const FAILED: [BatchStatus; 2] = [BatchStatus::Failed, BatchStatus::Unknown];
 const DAY: i64 = 24 * 60 * 60 * 1_000;
 
 #[derive(Template)]
@@ -51,17 +55,22 @@ pub(super) async fn show(visit: Visit) -> Result<Response, Problem> {
 
 fn read(operator: &JobOperator, now: Timestamp) -> Result<Data, JobOperatorError> {
     let find = |statuses: &[BatchStatus], since, limit| {
-        let filter = ExecutionFilter {
+        operator.find_executions(&ExecutionFilter {
             statuses: statuses.to_vec(),
             since,
             limit: Some(limit),
             ..ExecutionFilter::default()
-        };
-        rows(operator, &operator.find_executions(&filter)?, now)
+        })
     };
     let yesterday = Timestamp(now.0 - DAY);
     let open = find(&OPEN, None, MOST)?;
-    let (dead, running) = open.into_iter().partition(|row| row.pill == Pill::DEAD);
+    let failed = find(&FAILED, Some(yesterday), MOST)?;
+    let latest = find(&[], None, LATEST)?;
+    // Together, because each reading takes several statements.
+    let rows = rows(operator, &[&open[..], &failed, &latest].concat(), now)?;
+    let (open, rest) = rows.split_at(open.len());
+    let (failed, latest) = rest.split_at(failed.len());
+    let (dead, running) = open.iter().cloned().partition(|row| row.pill == Pill::DEAD);
     let counts = operator.count_executions(&ExecutionFilter {
         since: Some(yesterday),
         ..ExecutionFilter::default()
@@ -71,12 +80,8 @@ fn read(operator: &JobOperator, now: Timestamp) -> Result<Data, JobOperatorError
     Ok(Data {
         running,
         dead,
-        failed: find(
-            &[BatchStatus::Failed, BatchStatus::Unknown],
-            Some(yesterday),
-            MOST,
-        )?,
-        latest: find(&[], None, 8)?,
+        failed: failed.to_vec(),
+        latest: latest.to_vec(),
         counts: by_status(&counts),
         broken_files: operator.job_path().broken.len(),
         dead_workers: workers.iter().filter(|worker| !worker.is_alive).count(),

@@ -3,7 +3,7 @@
 use askama::Template;
 use axum::extract::Path;
 use axum::response::Response;
-use batch_runtime::execution::{JobExecution, StepExecution};
+use batch_runtime::execution::{JobExecution, StepCounters, StepExecution};
 use batch_runtime::{JobExecutionId, JobOperator, JobOperatorError, StepExecutionId};
 
 use super::execution::{LogLine, execution_id, job_link, lines, step_rows};
@@ -11,7 +11,7 @@ use super::{Shell, html, now};
 use crate::app::Visit;
 use crate::problem::Problem;
 use crate::view::Time;
-use crate::view::rows::StepRow;
+use crate::view::rows::{StepRow, sum};
 
 #[derive(Template)]
 #[template(path = "step.html")]
@@ -90,7 +90,11 @@ fn read(
         return Ok(None);
     };
     let (now, count) = (now(), crate::view::Count);
-    let counters = step.counters;
+    // The row of a partitioned step counts nothing itself.
+    let counters = match step.counters == StepCounters::default() {
+        true => sum(&partitions),
+        false => step.counters,
+    };
     Ok(Some(Data {
         counters: [
             ("Read", count(counters.reads)),

@@ -6,6 +6,7 @@ pub(crate) mod timeline;
 
 use std::fmt;
 
+use askama::filters::{Escaper, Html};
 use batch_runtime::xml::is_unprintable;
 use batch_runtime::{BatchStatus, Timestamp};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
@@ -144,17 +145,7 @@ pub(crate) struct Escaped<'a>(pub(crate) &'a str);
 
 impl fmt::Display for Escaped<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for character in self.0.chars() {
-            match character {
-                '&' => f.write_str("&amp;")?,
-                '<' => f.write_str("&lt;")?,
-                '>' => f.write_str("&gt;")?,
-                '"' => f.write_str("&quot;")?,
-                '\'' => f.write_str("&#39;")?,
-                character => fmt::Write::write_char(f, character)?,
-            }
-        }
-        Ok(())
+        Html.write_escaped_str(f, self.0)
     }
 }
 
@@ -183,7 +174,7 @@ mod tests {
         );
         assert_eq!(
             Escaped("<a href='x' b=\"&\">").to_string(),
-            "&lt;a href=&#39;x&#39; b=&quot;&amp;&quot;&gt;"
+            "&#60;a href=&#39;x&#39; b=&#34;&#38;&#34;&#62;"
         );
         assert_eq!(encoded("a/../b?c#d e"), "a%2F..%2Fb%3Fc%23d%20e");
     }

@@ -9,6 +9,7 @@ use batch_runtime::{BatchStatus, JobExecutionId, JobOperator, JobOperatorError, 
 use super::{Count, Pill, Time, duration, encoded, rate};
 
 /// A job execution in a list.
+#[derive(Clone)]
 pub(crate) struct ExecutionRow {
     pub(crate) id: JobExecutionId,
     pub(crate) instance: i64,
@@ -38,13 +39,13 @@ pub(crate) struct ExecutionRow {
 const LONGEST: usize = 160;
 
 impl ExecutionRow {
-    pub(crate) fn new(
+    fn new(
         execution: &JobExecution,
         state: Option<&ExecutionState>,
         steps: &[StepExecution],
+        counters: StepCounters,
         now: Timestamp,
     ) -> Self {
-        let counters = sum(steps);
         let begin = execution.started.unwrap_or(execution.created);
         let is_open = !execution.status.is_final();
         let is_dead = state.is_some_and(|state| state.is_dead(execution.status));
@@ -88,14 +89,16 @@ pub(crate) fn rows(
     let ids: Vec<JobExecutionId> = executions.iter().map(|execution| execution.id).collect();
     let states = operator.execution_states(executions)?;
     let steps: BTreeMap<_, Vec<StepExecution>> = operator.steps_of(&ids)?;
+    let counters = operator.counters_of(&ids)?;
     let rows = executions.iter().map(|execution| {
         let steps = steps.get(&execution.id).map_or(&[][..], Vec::as_slice);
-        ExecutionRow::new(execution, states.get(&execution.id), steps, now)
+        let counters = counters.get(&execution.id).copied().unwrap_or_default();
+        ExecutionRow::new(execution, states.get(&execution.id), steps, counters, now)
     });
     Ok(rows.collect())
 }
 
-/// Returns the sums of the counters.
+/// Returns the sums of the counters of steps.
 pub(crate) fn sum(steps: &[StepExecution]) -> StepCounters {
     steps
         .iter()

@@ -1,9 +1,9 @@
 //! Reads many executions at once, for lists and pages: each method takes a constant number of statements.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use super::{JobOperator, Result};
-use crate::execution::{JobExecution, StepExecution};
+use crate::execution::{JobExecution, StepCounters, StepExecution};
 use crate::ids::{JobExecutionId, JobInstanceId};
 use crate::repository::{ExecutionFilter, HolderState, RepositorySize};
 use crate::status::BatchStatus;
@@ -91,6 +91,23 @@ impl JobOperator {
         Ok(self.shared.repository.steps_of(executions)?)
     }
 
+    /// Returns the sums of the counters of all steps of job executions, with those of partitions. A job execution without steps is missing.
+    ///
+    /// # Errors
+    /// When the repository fails.
+    ///
+    /// Spec: CON-01
+    pub fn counters_of(
+        &self,
+        executions: &[JobExecutionId],
+    ) -> Result<BTreeMap<JobExecutionId, StepCounters>> {
+        let counters = self.shared.repository.counters_of(executions)?;
+        Ok(counters
+            .into_iter()
+            .map(|(execution, steps)| (execution, sum(&steps)))
+            .collect())
+    }
+
     /// Counts the executions that match a filter, whose limit does not apply, by their status. A status without executions is missing.
     ///
     /// # Errors
@@ -109,5 +126,53 @@ impl JobOperator {
     /// Spec: CON-01
     pub fn repository_size(&self) -> Result<RepositorySize> {
         Ok(self.shared.repository.size()?)
+    }
+}
+
+/// Sums the counters of steps. Spring Batch has added those of partitions to their step, this runtime has not.
+fn sum(steps: &[(String, StepCounters)]) -> StepCounters {
+    let own: HashMap<&str, StepCounters> = steps
+        .iter()
+        .map(|(name, counters)| (name.as_str(), *counters))
+        .collect();
+    let is_counted = |name: &str| {
+        let step = name.split_once(':').and_then(|(step, _)| own.get(step));
+        step.is_none_or(|counters| *counters == StepCounters::default())
+    };
+    let counted = steps.iter().filter(|(name, _)| is_counted(name));
+    counted.fold(StepCounters::default(), |sum, (_, counters)| sum.plus(*counters))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Spec: CON-01
+    #[test]
+    fn partitions_are_counted_once() {
+        let read = |name: &str, reads| {
+            let counters = StepCounters {
+                reads,
+                ..StepCounters::default()
+            };
+            (name.to_owned(), counters)
+        };
+        // Of this runtime, a partitioned step and a partitioned flow.
+        let steps = [
+            read("load", 0),
+            read("load:1", 3),
+            read("load:2", 4),
+            read("flow:1", 0),
+            read("flow:1/sort", 5),
+            read("report", 1),
+        ];
+        assert_eq!(sum(&steps).reads, 13);
+        // Of Spring Batch.
+        let steps = [
+            read("load", 7),
+            read("load:partition0", 3),
+            read("load:partition1", 4),
+        ];
+        assert_eq!(sum(&steps).reads, 7);
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use super::MemoryRepository;
-use crate::execution::{JobExecution, StepExecution};
+use crate::execution::{JobExecution, StepCounters, StepExecution};
 use crate::ids::{JobExecutionId, JobInstanceId};
 use crate::repository::{
     ExecutionFilter, Holder, HolderState, OperatorStore, OverviewStore, RepositoryError, RepositorySize,
@@ -58,6 +58,21 @@ impl OverviewStore for MemoryRepository {
             steps.retain(|step| !step.step_name.contains(':'));
             if !steps.is_empty() {
                 found.insert(*execution, steps);
+            }
+        }
+        Ok(found)
+    }
+
+    fn counters_of(
+        &self,
+        executions: &[JobExecutionId],
+    ) -> Result<BTreeMap<JobExecutionId, Vec<(String, StepCounters)>>, RepositoryError> {
+        let mut found = BTreeMap::new();
+        for execution in executions {
+            let steps = self.step_executions(*execution)?.into_iter();
+            let counters: Vec<_> = steps.map(|step| (step.step_name, step.counters)).collect();
+            if !counters.is_empty() {
+                found.insert(*execution, counters);
             }
         }
         Ok(found)

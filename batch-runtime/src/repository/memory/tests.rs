@@ -337,6 +337,7 @@ impl Side {
             })),
             shown(repository.waiting()),
             shown(repository.steps_of(&executions)),
+            shown(repository.counters_of(&executions)),
             shown(repository.size()),
             shown(repository.instances(job, from, count)),
             shown(repository.steps(&ids)),

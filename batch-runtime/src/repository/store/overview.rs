@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::execution::{JobExecution, StepExecution};
+use crate::execution::{JobExecution, StepCounters, StepExecution};
 use crate::ids::{JobExecutionId, JobInstanceId};
 use crate::repository::{ExecutionFilter, HolderState, RepositoryError, RepositorySize};
 use crate::status::BatchStatus;
@@ -38,6 +38,12 @@ pub(crate) trait OverviewStore: Send + Sync {
         &self,
         executions: &[JobExecutionId],
     ) -> Result<BTreeMap<JobExecutionId, Vec<StepExecution>>, RepositoryError>;
+
+    /// Returns the counters of all step executions of job executions, those of partitions included, with the names of their steps.
+    fn counters_of(
+        &self,
+        executions: &[JobExecutionId],
+    ) -> Result<BTreeMap<JobExecutionId, Vec<(String, StepCounters)>>, RepositoryError>;
 
     /// Counts the executions that match a filter, by their status. The limit of the filter does not apply.
     fn count_executions(&self, filter: &ExecutionFilter) -> Result<Vec<(BatchStatus, u64)>, RepositoryError>;

@@ -105,7 +105,7 @@ impl Browser {
             .unwrap();
     }
 
-    /// Returns the visible text of the part of the page with a selector; empty if there is none.
+    /// Returns the visible text of the part of the page with a selector; empty if the page has no such part.
     pub(crate) async fn text(&self, selector: &str) -> String {
         loop {
             let Ok(found) = self.driver.find(By::Css(selector)).await else {

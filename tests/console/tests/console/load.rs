@@ -25,7 +25,7 @@ fn follow(served: &Served) -> BufReader<TcpStream> {
     reader
 }
 
-/// Each of 200 open pages is told of a change, and the process has no more threads for them and little more memory.
+/// Each of 200 open pages receives a change, and the process has no more threads for them and little more memory.
 ///
 /// Spec: CON-08
 #[test]

@@ -11,22 +11,33 @@ use diesel::connection::{Instrumentation, InstrumentationEvent, set_default_inst
 use diesel::prelude::*;
 use tempfile::TempDir;
 
-/// The statements of this process on the repository of the test.
-static STATEMENTS: Mutex<Vec<String>> = Mutex::new(Vec::new());
+/// The statements on one database of this process.
+static COUNTED: Mutex<(String, Vec<String>)> = Mutex::new((String::new(), Vec::new()));
 
-struct Recorder;
+/// One for each connection.
+#[derive(Default)]
+struct Recorder {
+    url: String,
+}
 
 impl Instrumentation for Recorder {
     fn on_connection_event(&mut self, event: InstrumentationEvent<'_>) {
-        if let InstrumentationEvent::StartQuery { query, .. } = event {
-            STATEMENTS.lock().unwrap().push(query.to_string());
+        match event {
+            InstrumentationEvent::StartEstablishConnection { url, .. } => url.clone_into(&mut self.url),
+            InstrumentationEvent::StartQuery { query, .. } => {
+                let (database, statements) = &mut *COUNTED.lock().unwrap();
+                if !database.is_empty() && self.url.contains(&*database) {
+                    statements.push(query.to_string());
+                }
+            }
+            _ => {}
         }
     }
 }
 
 #[expect(clippy::unnecessary_wraps, reason = "diesel asks for it")]
 fn recorder() -> Option<Box<dyn Instrumentation>> {
-    Some(Box::new(Recorder))
+    Some(Box::new(Recorder::default()))
 }
 
 /// Serves a router on a thread of its own, until the test program ends.
@@ -103,14 +114,16 @@ fn add(folder: &TempDir, numbers: std::ops::Range<u32>) {
 fn pages_take_a_constant_number_of_statements() {
     set_default_instrumentation(recorder).unwrap();
     let folder = tempfile::tempdir().unwrap();
+    COUNTED.lock().unwrap().0 = folder.path().display().to_string();
     let url = serve(batch_console::router(&runtime(&folder)));
     let counts = || {
         let count = |page: &str| {
-            STATEMENTS.lock().unwrap().clear();
+            COUNTED.lock().unwrap().1.clear();
             let (status, text) = get(&format!("{url}{page}"));
             assert_eq!(status, 200, "{page}: {text}");
-            let statements = STATEMENTS.lock().unwrap();
-            let own = statements
+            let counted = COUNTED.lock().unwrap();
+            let own = counted
+                .1
                 .iter()
                 .filter(|statement| !statement.contains("INSERT INTO"));
             (page.to_owned(), own.count())

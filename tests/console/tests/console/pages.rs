@@ -48,6 +48,16 @@ fn a_launch_is_followed_to_its_end() {
         );
         browser.click("branches:2").await;
         assert!(browser.text("#counters").await.contains("30"));
+        // The items of partitions are those of their step, and of the execution.
+        browser.open("/executions/1").await;
+        browser.click("branches").await;
+        assert!(browser.text("#counters").await.contains("90"));
+        browser.open("/executions").await;
+        assert!(
+            browser.text("#list").await.contains("120"),
+            "{}",
+            browser.text("#list").await
+        );
     });
 }
 

@@ -125,16 +125,18 @@ fn a_check_includes_the_targets() {
         "error: invalid name ` spaced` of a notification target",
         "unknown batchlet `Taks`",
     ] {
-        assert_eq!(
-            error.matches(problem).count(),
-            1,
-            "{problem}
-{error}"
-        );
+        assert_eq!(error.matches(problem).count(), 1, "{problem}\n{error}");
     }
     assert!(!error.contains("`j*`") && !error.contains("token"), "{error}");
     let (out, _) = notified.run(2, &["check", "job", "--json"]);
     let json: Value = serde_json::from_str(&out).unwrap();
+    let report = json[0]["report"].as_str().unwrap();
+    assert!(
+        report
+            .lines()
+            .all(|line| line.starts_with("error: ") || line.starts_with("warning: ")),
+        "{report}"
+    );
     let severities: Vec<_> = json[0]["diagnostics"]
         .as_array()
         .unwrap()

@@ -7,11 +7,11 @@ use diesel::prelude::*;
 
 use super::executions::{executions, load_executions};
 use super::lease::LeaseRow;
-use super::rows::{ExecutionRow, StepRow, status_of};
+use super::rows::{CountersRow, ExecutionRow, StepRow, status_of};
 use super::schema::{instance_lease, job_execution, job_instance, step_execution};
 use super::turns::waiting_in;
 use super::{Db, Repository, rejected};
-use crate::execution::{JobExecution, StepExecution};
+use crate::execution::{JobExecution, StepCounters, StepExecution};
 use crate::ids::{JobExecutionId, JobInstanceId};
 use crate::repository::diesel::backend::Backend;
 use crate::repository::diesel::session::RunQueryDsl;
@@ -115,6 +115,28 @@ impl OverviewStore for Repository {
             }
             Ok(found)
         })
+    }
+
+    fn counters_of(
+        &self,
+        executions: &[JobExecutionId],
+    ) -> Result<BTreeMap<JobExecutionId, Vec<(String, StepCounters)>>, RepositoryError> {
+        let ids: Vec<i64> = executions.iter().map(|execution| execution.0).collect();
+        self.pool
+            .read("read the counters of the step executions", |connection| {
+                let rows: Vec<CountersRow> = step_execution::table
+                    .filter(step_execution::job_execution_id.eq_any(&ids))
+                    .order(step_execution::step_execution_id.asc())
+                    .select(CountersRow::as_select())
+                    .load(connection)?;
+                let mut found: BTreeMap<_, Vec<_>> = BTreeMap::new();
+                for row in rows {
+                    let of_job = found.entry(JobExecutionId(row.job_execution_id)).or_default();
+                    let counters = row.counters.into_counters(row.step_execution_id);
+                    of_job.push((row.step_name, counters.map_err(rejected)?));
+                }
+                Ok(found)
+            })
     }
 
     fn count_executions(&self, filter: &ExecutionFilter) -> Result<Vec<(BatchStatus, u64)>, RepositoryError> {

@@ -91,6 +91,47 @@ impl ExecutionRow {
 
 #[derive(Queryable, Selectable)]
 #[diesel(table_name = step_execution)]
+pub(super) struct CounterColumns {
+    commit_count: Option<i64>,
+    read_count: Option<i64>,
+    filter_count: Option<i64>,
+    write_count: Option<i64>,
+    read_skip_count: Option<i64>,
+    write_skip_count: Option<i64>,
+    process_skip_count: Option<i64>,
+    rollback_count: Option<i64>,
+}
+
+impl CounterColumns {
+    /// Returns the counters of a step execution.
+    pub(super) fn into_counters(self, step: i64) -> Result<StepCounters, RepositoryError> {
+        let count = |value, name| column(value, name, || format!("step execution {step}"));
+        Ok(StepCounters {
+            reads: count(self.read_count, "READ_COUNT")?,
+            writes: count(self.write_count, "WRITE_COUNT")?,
+            filters: count(self.filter_count, "FILTER_COUNT")?,
+            commits: count(self.commit_count, "COMMIT_COUNT")?,
+            rollbacks: count(self.rollback_count, "ROLLBACK_COUNT")?,
+            read_skips: count(self.read_skip_count, "READ_SKIP_COUNT")?,
+            process_skips: count(self.process_skip_count, "PROCESS_SKIP_COUNT")?,
+            write_skips: count(self.write_skip_count, "WRITE_SKIP_COUNT")?,
+        })
+    }
+}
+
+/// The counters of a step execution, without the texts of its row.
+#[derive(Queryable, Selectable)]
+#[diesel(table_name = step_execution)]
+pub(super) struct CountersRow {
+    pub(super) step_execution_id: i64,
+    pub(super) job_execution_id: i64,
+    pub(super) step_name: String,
+    #[diesel(embed)]
+    pub(super) counters: CounterColumns,
+}
+
+#[derive(Queryable, Selectable)]
+#[diesel(table_name = step_execution)]
 pub(super) struct StepRow {
     step_execution_id: i64,
     version: i64,
@@ -100,14 +141,8 @@ pub(super) struct StepRow {
     start_time: Option<DbTimestamp>,
     end_time: Option<DbTimestamp>,
     status: Option<String>,
-    commit_count: Option<i64>,
-    read_count: Option<i64>,
-    filter_count: Option<i64>,
-    write_count: Option<i64>,
-    read_skip_count: Option<i64>,
-    write_skip_count: Option<i64>,
-    process_skip_count: Option<i64>,
-    rollback_count: Option<i64>,
+    #[diesel(embed)]
+    counters: CounterColumns,
     exit_code: Option<String>,
     exit_message: Option<String>,
     last_updated: Option<DbTimestamp>,
@@ -129,7 +164,6 @@ impl StepRow {
     ) -> Result<StepExecution, RepositoryError> {
         let row = self;
         let id = row.step_execution_id;
-        let count = |value, name| column(value, name, || format!("step execution {id}"));
         let time = |column| settings.to_time(column);
         Ok(StepExecution {
             id: StepExecutionId(id),
@@ -141,16 +175,7 @@ impl StepRow {
             status: status_of(row.status, || format!("step execution {id}"))?,
             exit_status: row.exit_code.unwrap_or_default(),
             exit_message: row.exit_message.unwrap_or_default(),
-            counters: StepCounters {
-                reads: count(row.read_count, "READ_COUNT")?,
-                writes: count(row.write_count, "WRITE_COUNT")?,
-                filters: count(row.filter_count, "FILTER_COUNT")?,
-                commits: count(row.commit_count, "COMMIT_COUNT")?,
-                rollbacks: count(row.rollback_count, "ROLLBACK_COUNT")?,
-                read_skips: count(row.read_skip_count, "READ_SKIP_COUNT")?,
-                process_skips: count(row.process_skip_count, "PROCESS_SKIP_COUNT")?,
-                write_skips: count(row.write_skip_count, "WRITE_SKIP_COUNT")?,
-            },
+            counters: row.counters.into_counters(id)?,
             user_data: None,
             version: row.version,
         })
