@@ -8,7 +8,7 @@ use thirtyfour::prelude::*;
 use thirtyfour::{ChromeCapabilities, ChromiumLikeCapabilities};
 
 /// Longer than anything takes that has to happen.
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(120);
 const POLL: Duration = Duration::from_millis(50);
 
 /// A browser with a page of the console.
@@ -64,16 +64,23 @@ impl Browser {
         url.path().to_owned()
     }
 
-    /// Clicks on the link or button with a text.
+    /// Clicks on the link or button with a text, and waits for the page to which it leads.
     pub(crate) async fn click(&self, text: &str) {
         let any = format!("//a[normalize-space()='{text}'] | //button[normalize-space()='{text}']");
+        let page = self.driver.find(By::Tag("html")).await.unwrap();
         loop {
             let found = self.driver.find(By::XPath(any.clone())).await;
             let found = found.unwrap_or_else(|error| panic!("no `{text}`: {error}"));
             // The page may have refreshed the part meanwhile.
             if found.click().await.is_ok() {
-                return;
+                break;
             }
+        }
+        let begin = Instant::now();
+        // The element of a page that was left is stale.
+        while page.tag_name().await.is_ok() {
+            assert!(begin.elapsed() < PATIENCE, "`{text}` leads nowhere");
+            tokio::time::sleep(POLL).await;
         }
     }
 
