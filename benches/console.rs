@@ -45,9 +45,12 @@ fn serve(folder: &Path, executions: u32) -> String {
             let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
             sender.send(listener.local_addr().unwrap()).unwrap();
             let router = batch_console::router(&runtime);
-            axum::serve(listener, router.into_make_service_with_connect_info::<std::net::SocketAddr>())
-                .await
-                .unwrap();
+            axum::serve(
+                listener,
+                router.into_make_service_with_connect_info::<std::net::SocketAddr>(),
+            )
+            .await
+            .unwrap();
         });
     });
     format!("http://{}", receiver.recv().unwrap())
@@ -85,7 +88,12 @@ fn fill(database: &Path, executions: u32) {
 /// Returns the time until the whole page has been received.
 fn get(url: &str) -> Duration {
     let begin = Instant::now();
-    let page = ureq::get(url).call().unwrap().body_mut().read_to_string().unwrap();
+    let page = ureq::get(url)
+        .call()
+        .unwrap()
+        .body_mut()
+        .read_to_string()
+        .unwrap();
     let time = begin.elapsed();
     assert!(page.contains("</html>"), "{page}");
     time

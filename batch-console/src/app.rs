@@ -1,11 +1,12 @@
-//! The routes, and what every request goes through: the user, the checks against other sites, the headers, and errors as pages.
+//! The routes, and the layers around all of them: the user, the checks against other sites, the headers, and errors as pages.
 
 use std::sync::Arc;
 
 use axum::Router;
 use axum::extract::{DefaultBodyLimit, FromRequestParts, OriginalUri, Request, State};
 use axum::http::header::{
-    CACHE_CONTROL, CONTENT_SECURITY_POLICY, HeaderName, LOCATION, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS,
+    ACCEPT, CACHE_CONTROL, CONTENT_SECURITY_POLICY, HeaderName, LOCATION, REFERRER_POLICY, WWW_AUTHENTICATE,
+    X_CONTENT_TYPE_OPTIONS,
 };
 use axum::http::request::Parts;
 use axum::http::{HeaderValue, Method, StatusCode};
@@ -14,6 +15,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 
 use batch_runtime::JobExecutionId;
+use tokio::sync::Semaphore;
 
 use crate::access::{Access, Denied, FormKeys, Identity, Sessions, is_cross_site};
 use crate::assets::{self, Assets};
@@ -29,7 +31,10 @@ use crate::{Console, Metrics, api};
 /// The longest body of a request, in bytes.
 const LONGEST_BODY: usize = 64 * 1024;
 
-/// What all requests share.
+/// The number of pages that are refreshed at the same time, in this process.
+const MAX_STREAMS: usize = 256;
+
+/// The parts that all requests share.
 pub(crate) struct App {
     pub(crate) workbench: Workbench,
     pub(crate) access: Access,
@@ -39,6 +44,8 @@ pub(crate) struct App {
     pub(crate) logs: Option<LogLines>,
     pub(crate) metrics: Option<Metrics>,
     pub(crate) pulse: Pulse,
+    /// Limits the open streams of events.
+    pub(crate) streams: Arc<Semaphore>,
     pub(crate) assets: Assets,
     pub(crate) name: String,
     base_path: Option<String>,
@@ -49,12 +56,13 @@ impl App {
         Ok(Self {
             workbench: Workbench::new(console.operator),
             access: console.access,
-            sessions: Sessions::default(),
+            sessions: Sessions::new()?,
             forms: FormKeys::new()?,
             audit: console.audit,
             logs: console.logs,
             metrics: console.metrics,
             pulse: Pulse::new(),
+            streams: Arc::new(Semaphore::new(MAX_STREAMS)),
             assets: Assets::new(),
             name: console.name,
             base_path: console.base_path,
@@ -135,7 +143,7 @@ impl Visit {
         }
     }
 
-    /// Records what the user has done.
+    /// Records an action that needs no thread of its own.
     pub(crate) fn record(&self, action: &str, outcome: &str) {
         self.app.audit.record(self.identity.user.name(), action, outcome);
     }
@@ -169,12 +177,17 @@ async fn authenticate(State(app): State<Arc<App>>, request: Request, next: Next)
         .unwrap_or_default();
     let identity = match app.access.identify(&parts, &app.sessions, !is_api) {
         Ok(identity) => identity,
-        Err(Denied::Anonymous) if !is_api && parts.method == Method::GET => {
+        Err(Denied::Anonymous) if is_of_page(&parts) => {
             let page = parts.uri.path_and_query().map_or("/", |page| page.as_str());
             let login = format!("{root}/login?next={}", encoded(page));
             return (StatusCode::SEE_OTHER, [(LOCATION, login)]).into_response();
         }
-        Err(denied) => return denied_problem(denied).into_response(),
+        Err(denied) => {
+            if denied == Denied::WrongToken {
+                app.audit.record_failed_login();
+            }
+            return denied_response(denied);
+        }
     };
     if parts.method != Method::GET && is_cross_site(&parts.headers, &parts.uri) {
         return cross_site().into_response();
@@ -189,8 +202,20 @@ pub(crate) fn cross_site() -> Problem {
     Problem::new(StatusCode::FORBIDDEN, "Not allowed", text)
 }
 
-fn denied_problem(denied: Denied) -> Problem {
+/// Returns whether a browser asks for a page, which can send its user to the login page.
+fn is_of_page(parts: &Parts) -> bool {
+    let accepts = parts
+        .headers
+        .get(ACCEPT)
+        .and_then(|accepted| accepted.to_str().ok());
+    parts.method == Method::GET
+        && !api::is_api(parts.uri.path())
+        && accepts.is_some_and(|accepted| accepted.contains("text/html"))
+}
+
+fn denied_response(denied: Denied) -> Response {
     let (status, text) = match denied {
+        Denied::WrongToken => (StatusCode::UNAUTHORIZED, "no user has this token"),
         Denied::Anonymous => (
             StatusCode::UNAUTHORIZED,
             "log in, or send the header `Authorization: Bearer TOKEN`",
@@ -201,15 +226,20 @@ fn denied_problem(denied: Denied) -> Problem {
         ),
         Denied::Remote => (
             StatusCode::FORBIDDEN,
-            "without authentication, the console answers requests of its own computer only; its program can give users tokens, or say who \
-             the user is",
+            "without authentication, the console answers requests of its own computer only; configure tokens or a reverse proxy",
         ),
         Denied::Host => (
             StatusCode::MISDIRECTED_REQUEST,
-            "the console is not known by this name; use localhost, or add the name to its hosts",
+            "the host of this request is not configured; use localhost, or add it to `hosts` in `[console]`",
         ),
     };
-    Problem::new(status, "Not allowed", text)
+    let mut response = Problem::new(status, "Not allowed", text).into_response();
+    if status == StatusCode::UNAUTHORIZED {
+        response
+            .headers_mut()
+            .insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+    }
+    response
 }
 
 /// Adds the headers that protect pages, and makes pages of problems.
@@ -219,10 +249,14 @@ async fn finish(State(app): State<Arc<App>>, mut request: Request, next: Next) -
     let is_api = api::is_api(request.uri().path());
     let mut response = next.run(request).await;
     if let Some(problem) = response.extensions_mut().remove::<Problem>() {
+        let challenge = response.headers_mut().remove(WWW_AUTHENTICATE);
         response = match is_api {
             true => api::problem(&problem),
             false => pages::problem(Shell::anonymous(&app, &root, problem.title), &problem),
         };
+        if let Some(challenge) = challenge {
+            response.headers_mut().insert(WWW_AUTHENTICATE, challenge);
+        }
     }
     let headers = response.headers_mut();
     let policy = "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; connect-src 'self'; \

@@ -1,9 +1,12 @@
 //! The files that pages need, inside the program.
 
-use axum::extract::Path;
+use std::sync::Arc;
+
+use axum::extract::{Path, State};
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use axum::response::{IntoResponse, Response};
 
+use crate::app::App;
 use crate::digest;
 use crate::problem::Problem;
 
@@ -30,12 +33,16 @@ impl Assets {
     }
 }
 
-/// Serves an asset.
-pub(crate) async fn serve(Path(name): Path<String>) -> Result<Response, Problem> {
-    let (kind, text) = match name.rsplit_once('.').map(|(_, extension)| extension) {
-        Some("css") => ("text/css; charset=utf-8", STYLE),
-        Some("js") => ("text/javascript; charset=utf-8", SCRIPT),
-        Some("svg") => ("image/svg+xml", ICON),
+/// Serves an asset. Another version of it has another name.
+pub(crate) async fn serve(
+    State(app): State<Arc<App>>,
+    Path(name): Path<String>,
+) -> Result<Response, Problem> {
+    let assets = &app.assets;
+    let (kind, text) = match name {
+        name if name == assets.style => ("text/css; charset=utf-8", STYLE),
+        name if name == assets.script => ("text/javascript; charset=utf-8", SCRIPT),
+        name if name == assets.icon => ("image/svg+xml", ICON),
         _ => return Err(Problem::not_found("there is no such file")),
     };
     let headers = [

@@ -1,4 +1,4 @@
-//! The audit log: who has pressed what.
+//! The audit log: each operation, with its user and its outcome.
 
 use std::collections::VecDeque;
 use std::fs::{File, OpenOptions};
@@ -12,7 +12,7 @@ use batch_runtime::time::{Clock, SystemClock};
 use serde::{Deserialize, Serialize};
 
 /// The number of entries that are kept for the page.
-const MOST: usize = 500;
+const MAX_ENTRIES: usize = 500;
 /// The length of the end of the file that is read at the start, in bytes.
 const TAIL: u64 = 256 * 1024;
 /// The time between two logins with wrong tokens that are recorded.
@@ -23,9 +23,9 @@ const FAILED_LOGINS: Duration = Duration::from_secs(10);
 pub(crate) struct Entry {
     pub(crate) time: Timestamp,
     pub(crate) user: String,
-    /// What was done, to what: `stop execution 5`.
+    /// The operation with its object: `stop execution 5`.
     pub(crate) action: String,
-    /// What came of it.
+    /// The outcome.
     pub(crate) outcome: String,
 }
 
@@ -44,11 +44,12 @@ struct Entries {
 impl AuditLog {
     /// Appends to a file, and reads its last entries.
     pub(crate) fn open(path: &Path) -> io::Result<Self> {
-        let mut file = OpenOptions::new()
-            .create(true)
-            .read(true)
-            .append(true)
-            .open(path)?;
+        let mut options = OpenOptions::new();
+        options.create(true).read(true).append(true);
+        // Parameters may name what is not for everyone.
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        let mut file = options.open(path)?;
         let length = file.metadata()?.len();
         file.seek(SeekFrom::Start(length.saturating_sub(TAIL)))?;
         let mut tail = Vec::new();
@@ -57,7 +58,7 @@ impl AuditLog {
         // The first line may be cut.
         let entries = text.lines().filter_map(|line| serde_json::from_str(line).ok());
         let mut latest: VecDeque<Entry> = entries.collect();
-        latest.drain(..latest.len().saturating_sub(MOST));
+        latest.drain(..latest.len().saturating_sub(MAX_ENTRIES));
         let file = Some((path.to_owned(), file));
         let failed_login = None;
         Ok(Self(Arc::new(Mutex::new(Entries {
@@ -99,7 +100,7 @@ impl AuditLog {
                 tracing::error!(path = %path.display(), %error, user, action, outcome, "cannot write the audit log");
             }
         }
-        if entries.latest.len() == MOST {
+        if entries.latest.len() == MAX_ENTRIES {
             entries.latest.pop_front();
         }
         entries.latest.push_back(entry);

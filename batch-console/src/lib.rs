@@ -34,6 +34,7 @@ mod assets;
 mod audit;
 mod digest;
 mod logs;
+mod operations;
 mod pages;
 mod problem;
 mod pulse;

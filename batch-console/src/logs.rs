@@ -14,9 +14,9 @@ use tracing_subscriber::layer::Context;
 use tracing_subscriber::registry::LookupSpan;
 
 /// The number of lines that are kept of an execution.
-const MOST_LINES: usize = 200;
+const MAX_LINES: usize = 200;
 /// The number of executions whose lines are kept.
-const MOST_EXECUTIONS: usize = 200;
+const MAX_EXECUTIONS: usize = 200;
 /// The longest line, in characters.
 const LONGEST: usize = 2_000;
 /// The fields with which the runtime's spans name a job execution and a step execution.
@@ -65,12 +65,17 @@ impl LogLines {
     fn add(&self, job: JobExecutionId, line: Line) {
         let mut lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let of_job = lines.entry(job).or_default();
-        if of_job.len() == MOST_LINES {
+        if of_job.len() == MAX_LINES {
             of_job.pop_front();
         }
         of_job.push_back(line);
-        if lines.len() > MOST_EXECUTIONS {
-            lines.pop_first();
+        if lines.len() > MAX_EXECUTIONS {
+            // The one that has been silent for the longest time.
+            let last_line =
+                |(_, lines): &(&JobExecutionId, &VecDeque<Line>)| lines.back().map(|line| line.time);
+            if let Some(silent) = lines.iter().min_by_key(last_line).map(|(id, _)| *id) {
+                lines.remove(&silent);
+            }
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What went wrong, as the status of a response and a text for people.
+//! Failed requests, as the status of a response and a text for people.
 
 use std::fmt;
 use std::time::Duration;
@@ -20,7 +20,7 @@ impl Problem {
         Self { status, title, text }
     }
 
-    /// There is no such thing.
+    /// Something does not exist.
     pub(crate) fn not_found(what: impl fmt::Display) -> Self {
         Self::new(StatusCode::NOT_FOUND, "Not found", what.to_string())
     }
@@ -30,7 +30,7 @@ impl Problem {
         Self::new(StatusCode::BAD_REQUEST, "Invalid request", what.to_string())
     }
 
-    /// The repository does not answer in this time.
+    /// The repository has not answered in this time.
     pub(crate) fn no_answer(time: Duration) -> Self {
         let text = format!(
             "the repository has not answered in {} s; the log of the program has the cause",
@@ -40,6 +40,15 @@ impl Problem {
             StatusCode::SERVICE_UNAVAILABLE,
             "The repository cannot be used",
             text,
+        )
+    }
+
+    /// Too many operations are running.
+    pub(crate) fn busy() -> Self {
+        Self::new(
+            StatusCode::SERVICE_UNAVAILABLE,
+            "Other operations are running",
+            "nothing was done, because operations such as restarts are still running; try again",
         )
     }
 
@@ -63,6 +72,10 @@ impl From<JobOperatorError> for Problem {
             | JobOperatorError::NoSuchJobInstance(_)
             | JobOperatorError::NoSuchJobExecution(_)
             | JobOperatorError::NoSuchLaunch(_) => (StatusCode::NOT_FOUND, "Not found"),
+            JobOperatorError::Repository(RepositoryError::Corrupt { .. }) => (
+                StatusCode::INTERNAL_SERVER_ERROR,
+                "The repository has invalid data",
+            ),
             JobOperatorError::Repository(_) => {
                 (StatusCode::SERVICE_UNAVAILABLE, "The repository cannot be used")
             }

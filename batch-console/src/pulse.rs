@@ -104,6 +104,10 @@ fn fingerprint(operator: &JobOperator) -> Result<u64, JobOperatorError> {
     for state in operator.execution_states(&running)?.values() {
         (state.is_alive, state.waits_for).hash(&mut hasher);
     }
+    // The steps of partitions change nothing in the row of their own step.
+    for (execution, counters) in operator.counters_of(&ids)? {
+        (execution, counters).hash(&mut hasher);
+    }
     for step in operator.steps_of(&ids)?.values().flatten() {
         (step.id, step.version, step.status).hash(&mut hasher);
     }

@@ -2,20 +2,35 @@
 
 use std::io;
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use axum::Router;
+use axum::body::Body;
+use axum::extract::ConnectInfo;
+use axum::http::Request;
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
 use thiserror::Error;
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::Builder;
-use tokio::sync::oneshot;
+use tokio::sync::{Semaphore, oneshot};
+use tower::ServiceExt;
 
+use crate::work::MAX_THREADS;
 use crate::{Console, app};
 
 /// The number of threads for requests.
 const THREADS: usize = 2;
-/// The number of threads for queries.
-const QUERY_THREADS: usize = 8;
+/// The number of connections that are served at the same time; others wait. The jobs of the process need descriptors too.
+const MAX_CONNECTIONS: usize = 512;
+/// The time in which the headers of a request have to arrive, and after which an idle connection is closed.
+const HEADERS: Duration = Duration::from_secs(15);
+/// The pause after a connection that cannot be accepted, usually because there are no descriptors left.
+const PAUSE: Duration = Duration::from_millis(200);
 /// The time that the end waits for queries.
 const END: Duration = Duration::from_secs(1);
 
@@ -80,10 +95,10 @@ impl Console {
             return Err(StartError::Open(address));
         }
         let app = app::App::new(self).map_err(|error| StartError::System(io::Error::other(error)))?;
-        let service = app::router(app).into_make_service_with_connect_info::<SocketAddr>();
+        let router = app::router(app);
         let runtime = Builder::new_multi_thread()
             .worker_threads(THREADS)
-            .max_blocking_threads(QUERY_THREADS)
+            .max_blocking_threads(MAX_THREADS)
             .thread_name("batch-console")
             .enable_all()
             .build()
@@ -95,8 +110,7 @@ impl Console {
         let serve = move || {
             runtime.block_on(async {
                 tokio::select! {
-                    // It only ends with the process.
-                    _ = axum::serve(listener, service) => {}
+                    () = accept(listener, router) => {}
                     _ = ended => {}
                 }
             });
@@ -110,4 +124,39 @@ impl Console {
             thread: Some(thread),
         })
     }
+}
+
+/// Accepts connections, until the task is dropped.
+async fn accept(listener: TcpListener, router: Router) {
+    let connections = Arc::new(Semaphore::new(MAX_CONNECTIONS));
+    loop {
+        // The semaphore is never closed.
+        let permit = Arc::clone(&connections).acquire_owned().await;
+        match listener.accept().await {
+            Ok((stream, peer)) => {
+                let router = router.clone();
+                tokio::spawn(async move {
+                    serve(stream, peer, router).await;
+                    drop(permit);
+                });
+            }
+            Err(error) => {
+                tracing::warn!(%error, "the console cannot accept a connection");
+                tokio::time::sleep(PAUSE).await;
+            }
+        }
+    }
+}
+
+/// Serves the requests of one connection.
+async fn serve(stream: TcpStream, peer: SocketAddr, router: Router) {
+    let service = service_fn(move |request: Request<Incoming>| {
+        let mut request = request.map(Body::new);
+        request.extensions_mut().insert(ConnectInfo(peer));
+        router.clone().oneshot(request)
+    });
+    let mut server = http1::Builder::new();
+    server.timer(TokioTimer::new()).header_read_timeout(HEADERS);
+    // The errors of a connection are those of its client.
+    let _ = server.serve_connection(TokioIo::new(stream), service).await;
 }

@@ -235,7 +235,7 @@ impl fmt::Display for StepExecution {
 /// The eight counters of a step execution. Except for `rollbacks`, they count committed work.
 ///
 /// Spec: REPO-55 to REPO-60, REPO-63
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct StepCounters {
     /// Items that the reader returned.
@@ -320,21 +320,23 @@ pub struct Metric {
 impl StepCounters {
     /// Returns the number of items that were skipped while they were read, processed or written.
     pub fn skips(&self) -> i64 {
-        self.read_skips + self.process_skips + self.write_skips
+        self.read_skips
+            .saturating_add(self.process_skips)
+            .saturating_add(self.write_skips)
     }
 
     /// Returns the sums with the counters of another execution of the step.
     #[must_use]
     pub fn plus(self, other: Self) -> Self {
         Self {
-            reads: self.reads + other.reads,
-            writes: self.writes + other.writes,
-            filters: self.filters + other.filters,
-            commits: self.commits + other.commits,
-            rollbacks: self.rollbacks + other.rollbacks,
-            read_skips: self.read_skips + other.read_skips,
-            process_skips: self.process_skips + other.process_skips,
-            write_skips: self.write_skips + other.write_skips,
+            reads: self.reads.saturating_add(other.reads),
+            writes: self.writes.saturating_add(other.writes),
+            filters: self.filters.saturating_add(other.filters),
+            commits: self.commits.saturating_add(other.commits),
+            rollbacks: self.rollbacks.saturating_add(other.rollbacks),
+            read_skips: self.read_skips.saturating_add(other.read_skips),
+            process_skips: self.process_skips.saturating_add(other.process_skips),
+            write_skips: self.write_skips.saturating_add(other.write_skips),
         }
     }
 

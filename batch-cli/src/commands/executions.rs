@@ -45,6 +45,7 @@ impl Executions {
             until: self.until,
             before: None,
             limit: Some(self.limit),
+            ..ExecutionFilter::default()
         })?;
         if executions.is_empty() && !self.json {
             out("no matching executions");

@@ -12,7 +12,7 @@ use thiserror::Error;
 
 pub(crate) use forms::FormKeys;
 pub(crate) use request::{Denied, Identity, is_cross_site};
-pub(crate) use sessions::{COOKIE, Sessions};
+pub(crate) use sessions::Sessions;
 
 use crate::digest::Digest;
 
@@ -148,7 +148,10 @@ impl Access {
         if axum::http::HeaderName::from_bytes(header.as_bytes()).is_err() {
             return Err(AccessError::Header(header.into()));
         }
-        let addresses: Vec<IpAddr> = addresses.into_iter().collect();
+        let addresses: Vec<IpAddr> = addresses
+            .into_iter()
+            .map(|address| address.to_canonical())
+            .collect();
         if addresses.is_empty() {
             return Err(AccessError::NoProxy);
         }

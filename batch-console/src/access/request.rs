@@ -3,11 +3,11 @@
 use std::net::{IpAddr, SocketAddr};
 
 use axum::extract::ConnectInfo;
-use axum::http::header::{AUTHORIZATION, COOKIE as COOKIES, HOST, ORIGIN};
+use axum::http::header::{AUTHORIZATION, COOKIE, HOST, HeaderName, ORIGIN};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, Uri};
 
-use super::{Access, COOKIE, Role, Sessions, User};
+use super::{Access, Role, Sessions, User};
 
 /// The user of a request, and how the browser has shown it.
 #[derive(Clone, Debug)]
@@ -22,6 +22,8 @@ pub(crate) struct Identity {
 pub(crate) enum Denied {
     /// It needs a token.
     Anonymous,
+    /// No user has its token.
+    WrongToken,
     /// It does not come from the reverse proxy, or without the name of a user.
     NotFromProxy,
     /// It does not come from this computer.
@@ -53,7 +55,7 @@ impl Access {
         if let Some(user) = bearer(&parts.headers).and_then(|token| self.with_token(token)) {
             return Ok(by_name(user));
         }
-        if let Some(session) = session_of(&parts.headers).filter(|_| takes_cookies)
+        if let Some(session) = session_of(&parts.headers, sessions.cookie()).filter(|_| takes_cookies)
             && let Some(user) = sessions.user(session)
         {
             let session = Some(session.to_owned());
@@ -61,6 +63,7 @@ impl Access {
         }
         match (&self.proxy, peer) {
             (Some(_), Some(peer)) if let Some(user) = self.proxied(peer, &parts.headers) => Ok(by_name(user)),
+            _ if self.has_tokens() && bearer(&parts.headers).is_some() => Err(Denied::WrongToken),
             _ if self.has_tokens() => Err(Denied::Anonymous),
             (Some(_), _) => Err(Denied::NotFromProxy),
             (None, Some(peer)) if peer.is_loopback() => Ok(by_name(User::new("local", Role::Operate))),
@@ -71,8 +74,10 @@ impl Access {
     /// Returns the user whom the reverse proxy names.
     fn proxied(&self, peer: IpAddr, headers: &HeaderMap) -> Option<User> {
         let proxy = self.proxy.as_ref()?;
-        let name = headers.get(&proxy.header)?.to_str().ok()?;
-        if name.is_empty() || !proxy.addresses.contains(&peer) {
+        let mut names = headers.get_all(&proxy.header).iter();
+        let name = names.next()?.to_str().ok()?;
+        // A proxy that adds its header to that of a client does not say which one to trust.
+        if names.next().is_some() || name.is_empty() || !proxy.addresses.contains(&peer) {
             return None;
         }
         let operates = proxy.operators.contains(name) || proxy.operators.contains("*");
@@ -105,12 +110,10 @@ fn authority<'a>(headers: &'a HeaderMap, uri: &'a Uri) -> Option<&'a str> {
 
 /// Returns whether a browser says that a page of another site has caused the request.
 pub(crate) fn is_cross_site(headers: &HeaderMap, uri: &Uri) -> bool {
-    let text = |name| headers.get(name).map(|value| value.to_str().unwrap_or_default());
-    let site = headers
-        .get("sec-fetch-site")
-        .map(|site| site.to_str().unwrap_or_default());
-    if site.is_some_and(|site| !matches!(site, "same-origin" | "none")) {
-        return true;
+    let text = |name: HeaderName| headers.get(name).map(|value| value.to_str().unwrap_or_default());
+    // Every current browser sends it, and unlike a comparison of hosts it is right behind each reverse proxy.
+    if let Some(site) = text(HeaderName::from_static("sec-fetch-site")) {
+        return !matches!(site, "same-origin" | "none");
     }
     let Some(origin) = text(ORIGIN) else {
         return false;
@@ -137,11 +140,11 @@ fn bearer(headers: &HeaderMap) -> Option<&str> {
     scheme.eq_ignore_ascii_case("bearer").then_some(token.trim())
 }
 
-fn session_of(headers: &HeaderMap) -> Option<&str> {
-    let cookies = headers.get_all(COOKIES).into_iter();
+fn session_of<'a>(headers: &'a HeaderMap, cookie: &str) -> Option<&'a str> {
+    let cookies = headers.get_all(COOKIE).into_iter();
     let mut pairs = cookies.filter_map(|cookies| cookies.to_str().ok());
     pairs.find_map(|cookies| {
         let mut pairs = cookies.split(';').filter_map(|pair| pair.trim().split_once('='));
-        pairs.find(|(name, _)| *name == COOKIE).map(|(_, value)| value)
+        pairs.find(|(name, _)| *name == cookie).map(|(_, value)| value)
     })
 }

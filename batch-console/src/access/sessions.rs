@@ -7,12 +7,10 @@ use std::time::{Duration, Instant};
 use super::User;
 use crate::digest::{self, Digest};
 
-/// The cookie that holds the session.
-pub(crate) const COOKIE: &str = "batch-console";
 /// The time after which a user has to log in again.
 const LIFETIME: Duration = Duration::from_secs(12 * 60 * 60);
 /// The number of sessions that are kept; the oldest ends for a new one.
-const MOST: usize = 1_000;
+const MAX_SESSIONS: usize = 1_000;
 
 struct Session {
     user: User,
@@ -20,16 +18,30 @@ struct Session {
 }
 
 /// The sessions, by the digest of what the browser holds. They end with the process.
-#[derive(Default)]
-pub(crate) struct Sessions(Mutex<HashMap<Digest, Session>>);
+pub(crate) struct Sessions {
+    /// The name of the cookie that holds the session. Browsers send a cookie to every port of a host, so each console has its own.
+    cookie: String,
+    sessions: Mutex<HashMap<Digest, Session>>,
+}
 
 impl Sessions {
+    pub(crate) fn new() -> Result<Self, getrandom::Error> {
+        Ok(Self {
+            cookie: format!("batch-console-{}", &digest::random_text()?[..8]),
+            sessions: Mutex::default(),
+        })
+    }
+
+    pub(crate) fn cookie(&self) -> &str {
+        &self.cookie
+    }
+
     /// Begins a session, and returns the value of its cookie.
     pub(crate) fn begin(&self, user: User) -> Result<String, getrandom::Error> {
         let cookie = digest::random_text()?;
         let begin = Instant::now();
         let mut sessions = self.current();
-        if sessions.len() >= MOST
+        if sessions.len() >= MAX_SESSIONS
             && let Some(oldest) = sessions.iter().min_by_key(|(_, session)| session.begin)
         {
             let oldest = *oldest.0;
@@ -53,7 +65,7 @@ impl Sessions {
 
     /// Locks the sessions, without those that have expired.
     fn current(&self) -> MutexGuard<'_, HashMap<Digest, Session>> {
-        let mut sessions = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
         sessions.retain(|_, session| session.begin.elapsed() < LIFETIME);
         sessions
     }

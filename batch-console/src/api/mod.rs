@@ -1,5 +1,6 @@
 //! The JSON API: the verbs of the command line, for programs. `openapi.json` describes it.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use axum::body::Bytes;
@@ -17,7 +18,8 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use crate::app::{App, Visit};
-use crate::pages::{Action, Filter, perform, purge_instances, recover_all};
+use crate::operations::{Action, Launched};
+use crate::pages::Filter;
 use crate::problem::Problem;
 
 /// The number of executions that a list returns, unless the request says so.
@@ -85,7 +87,9 @@ fn body<T: DeserializeOwned + Default>(headers: &HeaderMap, bytes: &Bytes) -> Re
 
 fn with_state(execution: &JobExecution, state: Option<&ExecutionState>) -> Value {
     let mut shown = json!(execution);
-    shown["isAlive"] = json!(state.map(|state| state.is_alive));
+    // The process of another program cannot be checked.
+    let known = state.filter(|state| !state.is_of_other_program || execution.status.is_final());
+    shown["isAlive"] = json!(known.map(|state| state.is_alive));
     shown["owner"] = json!(state.and_then(|state| state.owner.as_deref()));
     shown["isOfOtherProgram"] = json!(state.map(|state| state.is_of_other_program));
     shown["waitsFor"] = json!(state.and_then(|state| state.waits_for).map(|before| before.0));
@@ -143,11 +147,16 @@ struct LaunchRequest {
 
 impl LaunchRequest {
     fn parameters(&self) -> Result<JobParameters, Problem> {
+        let mut names = BTreeSet::new();
         let parsed = self.parameters.iter().map(|text| {
             let parsed: Result<NamedParameter, String> = text.parse();
-            parsed.map_err(|problem| Problem::invalid(format!("parameter `{text}`: {problem}")))
+            let parsed = parsed.map_err(|problem| format!("parameter `{text}`: {problem}"))?;
+            match names.insert(parsed.name.clone()) {
+                true => Ok(parsed),
+                false => Err(format!("parameter `{}` is given twice", parsed.name)),
+            }
         });
-        parsed.collect()
+        parsed.collect::<Result<_, _>>().map_err(Problem::invalid)
     }
 }
 
@@ -168,21 +177,11 @@ async fn launch(
     visit.require_operator()?;
     let request: LaunchRequest = body(&headers, &bytes)?;
     let parameters = request.parameters()?;
-    let shown: Vec<String> = parameters.iter().map(|(name, one)| one.to_text(name)).collect();
-    let action = format!("launch {job} {}", shown.join(" "));
-    let launch = move |operator: &JobOperator| match &request.queue {
-        Some(queue) => {
-            let launch = operator.launch_remote(&job, parameters, queue)?;
-            Ok::<_, JobOperatorError>(json!({ "launch": launch.0 }))
-        }
-        None => Ok(json!({ "execution": operator.launch(&job, parameters)?.0 })),
+    let launched = match visit.launch(job, parameters, request.queue).await? {
+        Launched::Here(execution) => json!({ "execution": execution.0 }),
+        Launched::Queued(launch) => json!({ "launch": launch.0 }),
     };
-    let launched = visit.app.workbench.act(launch).await;
-    let outcome = launched
-        .as_ref()
-        .map_or_else(|problem| problem.text.clone(), Value::to_string);
-    visit.record(action.trim_end(), &outcome);
-    Ok((StatusCode::CREATED, Json(launched?)))
+    Ok((StatusCode::CREATED, Json(launched)))
 }
 
 /// The query of a list of executions.
@@ -241,17 +240,17 @@ async fn execution(visit: Visit, Path(id): Path<String>) -> Answer {
     visit.app.workbench.run(read).await.map(Json)
 }
 
-/// The body of a request without anything to say.
+/// The body of a request without arguments.
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Nothing {}
+struct EmptyBody {}
 
-/// Does an action on an execution.
+/// Performs an action on an execution.
 async fn act(visit: Visit, id: String, action: Action, headers: HeaderMap, bytes: Bytes) -> Answer {
     let id = id_of(&id)?;
     visit.require_operator()?;
-    body::<Nothing>(&headers, &bytes)?;
-    let next = perform(&visit, id, action).await?;
+    body::<EmptyBody>(&headers, &bytes)?;
+    let next = visit.perform(action, id).await?;
     Ok(Json(json!({ "execution": next.0 })))
 }
 
@@ -273,8 +272,8 @@ async fn declare_dead(visit: Visit, Path(id): Path<String>, headers: HeaderMap, 
 
 async fn recover(visit: Visit, headers: HeaderMap, bytes: Bytes) -> Answer {
     visit.require_operator()?;
-    body::<Nothing>(&headers, &bytes)?;
-    let outcomes = recover_all(&visit).await?;
+    body::<EmptyBody>(&headers, &bytes)?;
+    let outcomes = visit.recover().await?;
     let outcomes = outcomes
         .into_iter()
         .map(|(id, outcome)| json!({ "execution": id.0, "outcome": outcome }));
@@ -366,6 +365,6 @@ async fn purgeable(visit: Visit, Query(request): Query<PurgeRequest>) -> Answer 
 async fn purge(visit: Visit, headers: HeaderMap, bytes: Bytes) -> Answer {
     visit.require_operator()?;
     let purge = body::<PurgeRequest>(&headers, &bytes)?.purge()?;
-    let deleted = purge_instances(&visit, purge).await?;
+    let deleted = visit.purge(purge).await?;
     Ok(Json(json!({ "deleted": deleted })))
 }

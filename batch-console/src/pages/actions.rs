@@ -1,41 +1,22 @@
-//! What an operator does to executions. Each action has a page that says what it does, and asks.
+//! Pages that ask before an action on executions, and say what it does.
 
 use askama::Template;
 use axum::extract::{Form, Path};
 use axum::http::StatusCode;
 use axum::http::header::LOCATION;
 use axum::response::{IntoResponse, Response};
-use batch_runtime::operator::Recovery;
-use batch_runtime::{JobExecutionId, JobOperator, JobOperatorError, JobParameters};
+use batch_runtime::{JobOperator, JobOperatorError};
 use serde::Deserialize;
 
 use super::execution::execution_id;
 use super::{Shell, check_form, html, now};
 use crate::app::Visit;
+use crate::operations::Action;
 use crate::problem::Problem;
 use crate::view::rows::{ExecutionRow, rows};
 
-/// An action on one execution.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Action {
-    Stop,
-    Restart,
-    Abandon,
-    DeclareDead,
-}
-
 impl Action {
     const ALL: [Self; 4] = [Self::Stop, Self::Restart, Self::Abandon, Self::DeclareDead];
-
-    /// Returns its name in URLs.
-    pub(crate) fn path(self) -> &'static str {
-        match self {
-            Self::Stop => "stop",
-            Self::Restart => "restart",
-            Self::Abandon => "abandon",
-            Self::DeclareDead => "declare-dead",
-        }
-    }
 
     /// Returns the text of its button.
     pub(crate) fn label(self) -> &'static str {
@@ -56,7 +37,7 @@ impl Action {
         }
     }
 
-    /// Says what it does.
+    /// Returns what it does, in sentences.
     fn effect(self) -> &'static str {
         match self {
             Self::Stop => {
@@ -71,9 +52,9 @@ impl Action {
                 "The execution becomes ABANDONED. Its instance can never be restarted; what it has written remains."
             }
             Self::DeclareDead => {
-                "The execution is of another program, which shows no sign of life that could be checked. Declare it dead only if you know \
-                 that its process has ended: it becomes FAILED, and its instance can be restarted. If the process is alive after all, its \
-                 next update of the execution fails."
+                "Another program runs this execution, so its process cannot be checked. Declare it dead only if you know that this \
+                 process has ended: the execution becomes FAILED, and its instance can be restarted. If the process is alive after all, \
+                 its next update of the execution fails."
             }
         }
     }
@@ -84,26 +65,6 @@ impl Action {
             let all = Self::ALL.map(Self::path).join(", ");
             Problem::not_found(format!("unknown action `{text}`: expected one of {all}"))
         })
-    }
-
-    /// Does it. Returns what came of it, and the execution to look at next.
-    pub(crate) fn run(
-        self,
-        operator: &JobOperator,
-        id: JobExecutionId,
-    ) -> Result<(String, JobExecutionId), JobOperatorError> {
-        match self {
-            Self::Stop => match operator.stop(id)? {
-                true => Ok(("stopped".into(), id)),
-                false => Ok(("stop requested".into(), id)),
-            },
-            Self::Restart => {
-                let new = operator.restart(id, JobParameters::new())?;
-                Ok((format!("execution {new}"), new))
-            }
-            Self::Abandon => operator.abandon(id).map(|()| ("abandoned".into(), id)),
-            Self::DeclareDead => operator.declare_dead(id).map(|()| ("closed".into(), id)),
-        }
     }
 }
 
@@ -128,7 +89,7 @@ struct ConfirmPage {
 #[derive(Deserialize)]
 pub(super) struct Token {
     #[serde(default)]
-    form: String,
+    pub(super) form: String,
 }
 
 /// Asks before an action.
@@ -159,7 +120,7 @@ pub(super) async fn confirm(
     }))
 }
 
-/// Does an action.
+/// Performs an action.
 pub(super) async fn act(
     visit: Visit,
     Path((id, action)): Path<(String, String)>,
@@ -167,27 +128,9 @@ pub(super) async fn act(
 ) -> Result<Response, Problem> {
     let (id, action) = (execution_id(&id)?, Action::parse(&action)?);
     check_form(&visit, &token.form)?;
-    let next = perform(&visit, id, action).await?;
+    let next = visit.perform(action, id).await?;
     let page = format!("{}/executions/{next}", visit.root.0);
     Ok((StatusCode::SEE_OTHER, [(LOCATION, page)]).into_response())
-}
-
-/// Does an action and records it. Returns the execution to look at next.
-pub(crate) async fn perform(
-    visit: &Visit,
-    id: JobExecutionId,
-    action: Action,
-) -> Result<JobExecutionId, Problem> {
-    let done = visit
-        .app
-        .workbench
-        .act(move |operator| action.run(operator, id))
-        .await;
-    let outcome = done
-        .as_ref()
-        .map_or_else(|problem| &problem.text, |(outcome, _)| outcome);
-    visit.record(&format!("{} execution {id}", action.path()), outcome);
-    done.map(|(_, next)| next)
 }
 
 /// Asks before all dead executions are resumed.
@@ -213,25 +156,7 @@ pub(super) async fn confirm_recovery(visit: Visit) -> Result<Response, Problem> 
 /// Resumes all dead executions.
 pub(super) async fn recover(visit: Visit, Form(token): Form<Token>) -> Result<Response, Problem> {
     check_form(&visit, &token.form)?;
-    recover_all(&visit).await?;
+    visit.recover().await?;
     let page = visit.root.home();
     Ok((StatusCode::SEE_OTHER, [(LOCATION, page)]).into_response())
-}
-
-/// Resumes all dead executions, and records what came of each.
-pub(crate) async fn recover_all(visit: &Visit) -> Result<Vec<(JobExecutionId, String)>, Problem> {
-    let recovered = visit.app.workbench.act(JobOperator::recover).await?;
-    let mut outcomes = Vec::new();
-    for one in recovered {
-        let outcome = match &one.recovery {
-            Recovery::Restarted(id) => format!("execution {id}"),
-            Recovery::Stopped => "stopped".into(),
-            Recovery::TakenOver => "another process has taken it over".into(),
-            Recovery::Failed(error) => error.to_string(),
-            other => format!("{other:?}"),
-        };
-        visit.record(&format!("recover execution {}", one.execution.id), &outcome);
-        outcomes.push((one.execution.id, outcome));
-    }
-    Ok(outcomes)
 }

@@ -10,9 +10,9 @@ use batch_runtime::operator::{ExecutionState, WorkerInfo};
 use batch_runtime::xml::graph::{ElementMark, JobGraph};
 use batch_runtime::{BatchStatus, JobExecutionId, JobOperator, JobOperatorError};
 
-use super::actions::Action;
 use super::{Shell, html, now};
 use crate::app::Visit;
+use crate::operations::Action;
 use crate::problem::Problem;
 use crate::view::rows::{ExecutionRow, StepRow, rows};
 use crate::view::{Count, Pill, Time, encoded, timeline};

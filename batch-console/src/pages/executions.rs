@@ -53,6 +53,7 @@ impl Filter {
                 })?),
             },
             limit: u32::try_from(limit).ok(),
+            ..ExecutionFilter::default()
         })
     }
 

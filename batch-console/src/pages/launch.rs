@@ -12,6 +12,7 @@ use batch_runtime::{JobOperator, JobOperatorError, JobParameters};
 
 use super::{check_form, job};
 use crate::app::Visit;
+use crate::operations::Launched;
 use crate::problem::Problem;
 
 /// The prefix of the fields that hold values of parameters.
@@ -301,27 +302,10 @@ async fn act(visit: &Visit, job: &str, form: &Form, parameters: JobParameters) -
             ),
         }));
     }
-    let shown: Vec<String> = parameters.iter().map(|(name, one)| one.to_text(name)).collect();
-    let action = format!("launch {job} {}", shown.join(" "));
-    let queue = form.queue.clone();
-    let result = match form.on_worker {
-        true => workbench
-            .act(move |operator| operator.launch_remote(&name, parameters, &queue))
-            .await
-            .map(|launch| (format!("queued as launch {launch}"), format!("{root}/workers"))),
-        false => workbench
-            .act(move |operator| operator.launch(&name, parameters))
-            .await
-            .map(|execution| {
-                (
-                    format!("execution {execution}"),
-                    format!("{root}/executions/{execution}"),
-                )
-            }),
+    let queue = form.on_worker.then(|| form.queue.clone());
+    let page = match visit.launch(name, parameters, queue).await? {
+        Launched::Here(execution) => format!("{root}/executions/{execution}"),
+        Launched::Queued(_) => format!("{root}/workers"),
     };
-    let outcome = result
-        .as_ref()
-        .map_or_else(|problem| &problem.text, |(outcome, _)| outcome);
-    visit.record(action.trim_end(), outcome);
-    result.map(|(_, page)| Done::At(page))
+    Ok(Done::At(page))
 }

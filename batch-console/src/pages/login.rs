@@ -10,8 +10,9 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
 
-use super::{Shell, html};
-use crate::access::{COOKIE, is_cross_site};
+use super::actions::Token;
+use super::{Shell, check_token, html};
+use crate::access::is_cross_site;
 use crate::app::{App, Root, Visit, cross_site};
 use crate::problem::Problem;
 
@@ -76,38 +77,50 @@ pub(crate) async fn log_in(
     app.audit.record(user.name(), "log in", "done");
     let session = app.sessions.begin(user).map_err(|error| Problem::bug(&error))?;
     // Only pages of the console: another site must not send users elsewhere by it.
-    let is_page = login.next.starts_with('/') && !login.next[1..].starts_with(['/', '\\']);
+    let is_page = login.next.starts_with('/')
+        && !login.next.starts_with("//")
+        && !login.next.contains(|c: char| c.is_control() || c == '\\');
     let next = match login.next.as_str() {
         next if is_page && next != "/" => format!("{}{next}", root.0),
         _ => root.home(),
     };
     let headers = [
         (LOCATION, next),
-        (SET_COOKIE, cookie(&root, &headers, &session, "")),
+        (SET_COOKIE, cookie(&app, &root, &headers, &session, "")),
     ];
     Ok((StatusCode::SEE_OTHER, headers).into_response())
 }
 
-pub(super) async fn log_out(visit: Visit, headers: HeaderMap) -> Response {
+/// Ends the session.
+pub(super) async fn log_out(
+    visit: Visit,
+    headers: HeaderMap,
+    Form(token): Form<Token>,
+) -> Result<Response, Problem> {
+    check_token(&visit, &token.form)?;
     if let Some(session) = &visit.identity.session {
         visit.app.sessions.end(session);
         visit.record("log out", "done");
     }
     let headers = [
         (LOCATION, format!("{}/login", visit.root.0)),
-        (SET_COOKIE, cookie(&visit.root, &headers, "", "; Max-Age=0")),
+        (
+            SET_COOKIE,
+            cookie(&visit.app, &visit.root, &headers, "", "; Max-Age=0"),
+        ),
     ];
-    (StatusCode::SEE_OTHER, headers).into_response()
+    Ok((StatusCode::SEE_OTHER, headers).into_response())
 }
 
 /// Returns the cookie of a session. It is sent over TLS only if the browser has used it.
-fn cookie(root: &Root, headers: &HeaderMap, session: &str, age: &str) -> String {
+fn cookie(app: &App, root: &Root, headers: &HeaderMap, session: &str, age: &str) -> String {
     let proto = headers
         .get("x-forwarded-proto")
         .and_then(|proto| proto.to_str().ok());
     let secure = if proto == Some("https") { "; Secure" } else { "" };
     format!(
-        "{COOKIE}={session}; Path={}/; HttpOnly; SameSite=Strict{secure}{age}",
+        "{}={session}; Path={}/; HttpOnly; SameSite=Strict{secure}{age}",
+        app.sessions.cookie(),
         root.0
     )
 }

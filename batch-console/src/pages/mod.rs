@@ -25,9 +25,7 @@ use axum::routing::{get, post};
 use batch_runtime::Timestamp;
 use batch_runtime::time::{Clock, SystemClock};
 
-pub(crate) use actions::{Action, perform, recover_all};
 pub(crate) use executions::Filter;
-pub(crate) use repository::purge_instances;
 
 use crate::app::{App, Root, Visit};
 use crate::problem::Problem;
@@ -150,9 +148,14 @@ fn now() -> Timestamp {
     SystemClock.now()
 }
 
-/// Checks the token of a form.
+/// Checks the form of an operation.
 fn check_form(visit: &Visit, token: &str) -> Result<(), Problem> {
     visit.require_operator()?;
+    check_token(visit, token)
+}
+
+/// Checks the token of a form.
+fn check_token(visit: &Visit, token: &str) -> Result<(), Problem> {
     match visit.app.forms.is_valid(&visit.identity, token) {
         true => Ok(()),
         false => Err(Problem::new(

@@ -1,9 +1,10 @@
-//! What runs, what has failed since yesterday, and what to look at next.
+//! The overview: running and failed executions, and what needs attention.
 
 use askama::Template;
 use axum::response::Response;
+use batch_runtime::execution::JobExecution;
 use batch_runtime::repository::ExecutionFilter;
-use batch_runtime::{BatchStatus, JobOperator, JobOperatorError, Timestamp};
+use batch_runtime::{BatchStatus, JobInstanceId, JobOperator, JobOperatorError, Timestamp};
 
 use super::{Shell, html, now};
 use crate::app::Visit;
@@ -13,7 +14,10 @@ use crate::view::rows::{ExecutionRow, rows};
 use crate::view::{Count, Pill};
 
 /// The number of executions in each table.
-const MOST: u32 = 50;
+const MAX_LISTED: usize = 50;
+/// The numbers of open and of failed executions that are read.
+const MAX_OPEN: u32 = 1_000;
+const MAX_FAILURES: u32 = 500;
 /// The number of latest executions.
 const LATEST: u32 = 8;
 /// The statuses of failures.
@@ -27,14 +31,19 @@ struct Page {
     data: Data,
 }
 
-/// What the page shows.
+/// The contents of the page.
 struct Data {
     running: Vec<ExecutionRow>,
+    running_count: usize,
     dead: Vec<ExecutionRow>,
+    dead_count: usize,
+    /// The executions that have failed since yesterday, without those whose instance has been restarted since.
     failed: Vec<ExecutionRow>,
     latest: Vec<ExecutionRow>,
     /// The numbers of executions created since yesterday, by their status.
     counts: Vec<(Pill, Count)>,
+    /// Yesterday, as the filter of executions takes it.
+    since: String,
     broken_files: usize,
     dead_workers: usize,
     /// Notifications that could not be delivered yet.
@@ -54,23 +63,21 @@ pub(super) async fn show(visit: Visit) -> Result<Response, Problem> {
 }
 
 fn read(operator: &JobOperator, now: Timestamp) -> Result<Data, JobOperatorError> {
-    let find = |statuses: &[BatchStatus], since, limit| {
-        operator.find_executions(&ExecutionFilter {
-            statuses: statuses.to_vec(),
-            since,
-            limit: Some(limit),
-            ..ExecutionFilter::default()
-        })
-    };
     let yesterday = Timestamp(now.0 - DAY);
-    let open = find(&OPEN, None, MOST)?;
-    let failed = find(&FAILED, Some(yesterday), MOST)?;
-    let latest = find(&[], None, LATEST)?;
+    let (dead, running) = open_executions(operator)?;
+    let failed = unresolved_failures(operator, yesterday)?;
+    let latest = operator.find_executions(&ExecutionFilter {
+        limit: Some(LATEST),
+        ..ExecutionFilter::default()
+    })?;
+    let (dead_count, running_count) = (dead.len(), running.len());
+    let listed = |executions: Vec<JobExecution>| executions.into_iter().take(MAX_LISTED);
+    let tables = [dead, running, failed].map(listed);
+    let lengths = tables.each_ref().map(ExactSizeIterator::len);
+    let all: Vec<JobExecution> = tables.into_iter().flatten().chain(latest).collect();
     // Together, because each reading takes several statements.
-    let rows = rows(operator, &[&open[..], &failed, &latest].concat(), now)?;
-    let (open, rest) = rows.split_at(open.len());
-    let (failed, latest) = rest.split_at(failed.len());
-    let (dead, running) = open.iter().cloned().partition(|row| row.pill == Pill::DEAD);
+    let mut rows = rows(operator, &all, now)?.into_iter();
+    let [dead, running, failed] = lengths.map(|length| rows.by_ref().take(length).collect());
     let counts = operator.count_executions(&ExecutionFilter {
         since: Some(yesterday),
         ..ExecutionFilter::default()
@@ -79,14 +86,57 @@ fn read(operator: &JobOperator, now: Timestamp) -> Result<Data, JobOperatorError
     let waiting = operator.pending_notifications()?;
     Ok(Data {
         running,
+        running_count,
         dead,
-        failed: failed.to_vec(),
-        latest: latest.to_vec(),
+        dead_count,
+        failed,
+        latest: rows.collect(),
         counts: by_status(&counts),
+        since: day_of(yesterday),
         broken_files: operator.job_path().broken.len(),
         dead_workers: workers.iter().filter(|worker| !worker.is_alive).count(),
         undelivered: waiting.iter().filter(|one| one.attempts > 0).count(),
     })
+}
+
+/// Returns the open executions whose processes are dead, and those that run, the newest first.
+fn open_executions(
+    operator: &JobOperator,
+) -> Result<(Vec<JobExecution>, Vec<JobExecution>), JobOperatorError> {
+    let open = operator.find_executions(&ExecutionFilter {
+        statuses: OPEN.to_vec(),
+        limit: Some(MAX_OPEN),
+        ..ExecutionFilter::default()
+    })?;
+    let states = operator.execution_states(&open)?;
+    let is_dead = |execution: &JobExecution| {
+        let state = states.get(&execution.id);
+        state.is_some_and(|state| state.is_dead(execution.status))
+    };
+    Ok(open.into_iter().partition(is_dead))
+}
+
+/// Returns the executions that have failed since a time, the newest first, without those whose instance has been restarted since.
+fn unresolved_failures(
+    operator: &JobOperator,
+    since: Timestamp,
+) -> Result<Vec<JobExecution>, JobOperatorError> {
+    let mut failed = operator.find_executions(&ExecutionFilter {
+        statuses: FAILED.to_vec(),
+        ended_since: Some(since),
+        limit: Some(MAX_FAILURES),
+        ..ExecutionFilter::default()
+    })?;
+    let instances: Vec<JobInstanceId> = failed.iter().map(|execution| execution.instance_id).collect();
+    let latest = operator.latest_of_instances(&instances)?;
+    failed.retain(|execution| latest.get(&execution.instance_id) == Some(&execution.id));
+    Ok(failed)
+}
+
+/// Returns the day of a time, as the filter of executions takes it.
+fn day_of(time: Timestamp) -> String {
+    let text = time.to_string();
+    text.get(..10).unwrap_or_default().to_owned()
 }
 
 /// Returns the numbers in the order of the statuses.

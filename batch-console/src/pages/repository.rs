@@ -144,32 +144,7 @@ fn read(operator: &JobOperator) -> Result<Data, JobOperatorError> {
 /// Deletes what the preview has shown.
 pub(super) async fn purge(visit: Visit, Form(selection): Form<Selection>) -> Result<Response, Problem> {
     check_form(&visit, &selection.form)?;
-    purge_instances(&visit, selection.purge()?).await?;
+    visit.purge(selection.purge()?).await?;
     let page = format!("{}/repository", visit.root.0);
     Ok((StatusCode::SEE_OTHER, [(LOCATION, page)]).into_response())
-}
-
-/// Deletes instances, and records it. Returns how many there were.
-pub(crate) async fn purge_instances(visit: &Visit, purge: Purge) -> Result<u64, Problem> {
-    let job = purge.job.as_deref().unwrap_or("*");
-    let before = purge
-        .before
-        .map_or_else(String::new, |time| format!(" before {time}"));
-    let force = if purge.force {
-        ", failed and stopped ones too"
-    } else {
-        ""
-    };
-    let action = format!("purge {job}{before}, keep {}{force}", purge.keep);
-    let done = visit
-        .app
-        .workbench
-        .act(move |operator| operator.purge(&purge, None))
-        .await;
-    let outcome = match &done {
-        Ok(deleted) => format!("{deleted} instances"),
-        Err(problem) => problem.text.clone(),
-    };
-    visit.record(&action, &outcome);
-    done
 }

@@ -12,7 +12,8 @@ use crate::status::BatchStatus;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ExecutionState {
-    /// True if it has not ended and its process is alive, as [`JobOperator::is_alive`] reports.
+    /// True if it has not ended and its process is not known to be dead. Unlike [`JobOperator::is_alive`], it is true for an open execution
+    /// of another program, whose process cannot be checked.
     pub is_alive: bool,
     /// The process that runs it, or has died: its host, process id and start. `None` if the execution has ended, or if another program
     /// runs it.
@@ -39,6 +40,19 @@ impl JobOperator {
     /// Spec: CON-01
     pub fn latest_executions(&self) -> Result<Vec<JobExecution>> {
         Ok(self.shared.repository.latest_executions()?)
+    }
+
+    /// Returns the latest execution of each of these instances. An instance without executions is missing.
+    ///
+    /// # Errors
+    /// When the repository fails.
+    ///
+    /// Spec: CON-01
+    pub fn latest_of_instances(
+        &self,
+        instances: &[JobInstanceId],
+    ) -> Result<BTreeMap<JobInstanceId, JobExecutionId>> {
+        Ok(self.shared.repository.latest_of_instances(instances)?)
     }
 
     /// Returns the states of executions.

@@ -130,6 +130,8 @@ pub struct ExecutionFilter {
     pub since: Option<Timestamp>,
     /// The latest creation time, exclusive.
     pub until: Option<Timestamp>,
+    /// The earliest time of the end, inclusive; executions that have not ended do not match.
+    pub ended_since: Option<Timestamp>,
     /// Only executions that are older than this one, exclusive: of a list in pages, those of the next page.
     pub before: Option<JobExecutionId>,
     /// The most executions to return, newest first.

@@ -122,6 +122,9 @@ impl OperatorStore for MemoryRepository {
                 && (filter.statuses.is_empty() || filter.statuses.contains(&row.status))
                 && filter.since.is_none_or(|since| row.created >= since)
                 && filter.until.is_none_or(|until| row.created < until)
+                && filter
+                    .ended_since
+                    .is_none_or(|since| row.ended.is_some_and(|ended| ended >= since))
                 && filter.before.is_none_or(|before| row.id < before)
         };
         let limit = filter.limit.and_then(|limit| usize::try_from(limit).ok());

@@ -20,6 +20,17 @@ impl OverviewStore for MemoryRepository {
         Ok(latest.into_values().cloned().collect())
     }
 
+    fn latest_of_instances(
+        &self,
+        instances: &[JobInstanceId],
+    ) -> Result<BTreeMap<JobInstanceId, JobExecutionId>, RepositoryError> {
+        let tables = self.shared();
+        let latest = instances
+            .iter()
+            .filter_map(|instance| Some((*instance, tables.newest(*instance)?.row.id)));
+        Ok(latest.collect())
+    }
+
     fn holders(
         &self,
         instances: &[JobInstanceId],

@@ -316,6 +316,7 @@ impl Side {
             statuses: vec![random.one_of(&BatchStatus::ALL), BatchStatus::Completed],
             since: random.is_rare().then(|| Timestamp(1_000 + from)),
             until: random.is_rare().then(|| Timestamp(1_200 + from)),
+            ended_since: random.is_rare().then(|| Timestamp(1_100 + from)),
             before: random.is_rare().then_some(JobExecutionId(from + 2)),
             limit: random.is_rare().then_some(2),
         };
@@ -329,6 +330,7 @@ impl Side {
                 counts
             })),
             shown(repository.latest_executions()),
+            shown(repository.latest_of_instances(&[instance, JobInstanceId(from)])),
             shown(repository.holders(&[instance]).map(|holders| {
                 let shown = holders.into_iter();
                 shown

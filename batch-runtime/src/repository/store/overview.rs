@@ -23,6 +23,12 @@ pub(crate) trait OverviewStore: Send + Sync {
     /// Returns the latest execution of each job, by the names of the jobs.
     fn latest_executions(&self) -> Result<Vec<JobExecution>, RepositoryError>;
 
+    /// Returns the latest execution of each of these instances.
+    fn latest_of_instances(
+        &self,
+        instances: &[JobInstanceId],
+    ) -> Result<BTreeMap<JobInstanceId, JobExecutionId>, RepositoryError>;
+
     /// Returns the lease holders of instances. An instance that no runtime has run has none.
     fn holders(
         &self,

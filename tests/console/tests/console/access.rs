@@ -69,11 +69,13 @@ fn every_route_is_guarded() {
     let host = format!("evil.example.com:{port}");
     for (method, path) in ROUTES {
         let send = |headers: &[(&str, &str)]| served.send(method, path, headers, "{}").0;
+        // A browser gets the login page instead of a page; a program, and the streams of pages, a status.
         let is_page = method == "GET" && !path.starts_with("/api");
         let anonymous = if is_page { 303 } else { 401 };
-        assert_eq!(send(&[]), anonymous, "{method} {path}");
+        assert_eq!(send(&[("accept", "text/html")]), anonymous, "{method} {path}");
+        assert_eq!(send(&[]), 401, "{method} {path}");
         let wrong = [("authorization", "Bearer wrong-token-of-some-length")];
-        assert_eq!(send(&wrong), anonymous, "{method} {path}");
+        assert_eq!(send(&wrong), 401, "{method} {path}");
         let foreign_host = [("authorization", bearer.as_str()), ("host", host.as_str())];
         assert_eq!(send(&foreign_host), 421, "{method} {path}");
         if method == "POST" {
@@ -151,7 +153,7 @@ fn a_session_begins_and_ends() {
     let scene = with_users();
     let served = with_alice(&scene);
     let form = [("content-type", "application/x-www-form-urlencoded")];
-    let response = served.response("GET", "/jobs?x=1", &[], "");
+    let response = served.response("GET", "/jobs?x=1", &[("accept", "text/html")], "");
     assert_eq!(response.headers()["location"], "/login?next=%2Fjobs%3Fx%3D1");
     let (status, page) = served.send("POST", "/login", &form, "token=wrong&next=/jobs");
     assert_eq!(status, 401);
@@ -164,6 +166,7 @@ fn a_session_begins_and_ends() {
         ("/jobs", "/jobs"),
         ("//evil.example.com", "/"),
         ("/\\evil.example.com", "/"),
+        ("/%09/evil.example.com", "/"),
         ("https://evil.example.com", "/"),
     ] {
         let response = served.response("POST", "/login", &form, &format!("token={ALICE}&next={next}"));
@@ -196,8 +199,9 @@ fn a_session_begins_and_ends() {
     assert_eq!(served.send("POST", "/recover", &headers, &body).0, 403);
     let headers = [("cookie", cookie.as_str()), form[0]];
     assert_eq!(served.send("POST", "/recover", &headers, &body).0, 303);
+    assert_eq!(served.send("POST", "/logout", &headers, "form=wrong").0, 403);
     assert_eq!(served.send("POST", "/logout", &headers, &body).0, 303);
-    assert_eq!(served.send("GET", "/audit", &[("cookie", &cookie)], "").0, 303);
+    assert_eq!(served.send("GET", "/audit", &[("cookie", &cookie)], "").0, 401);
 }
 
 /// Spec: CON-04
@@ -219,7 +223,10 @@ fn without_users_only_this_computer_is_served() {
     // A name that another site has given the address of this computer.
     let (status, page) = served.send("GET", "/", &[("host", "evil.example.com")], "");
     assert_eq!(status, 421, "{page}");
-    assert!(page.contains("not known by this name"), "{page}");
+    assert!(
+        page.contains("the host of this request is not configured"),
+        "{page}"
+    );
 }
 
 /// Spec: CON-04
@@ -236,6 +243,9 @@ fn a_proxy_names_the_user() {
     assert!(page.contains("bob") && page.contains("read only"), "{page}");
     let (_, page) = served.send("GET", "/jobs/nightly", &[("x-forwarded-user", "alice")], "");
     assert!(page.contains("name=\"form\""), "{page}");
+    // A proxy that adds its header to that of its client: the first would be the client's choice.
+    let both = [("x-forwarded-user", "alice"), ("x-forwarded-user", "bob")];
+    assert_eq!(served.send("GET", "/jobs/nightly", &both, "").0, 401);
     let elsewhere = Scene::new();
     elsewhere.configure(
         "[console.proxy]\nheader = \"X-Forwarded-User\"\naddresses = [\"10.0.0.9\"]\noperators = [\"*\"]\n",
@@ -279,4 +289,90 @@ fn wrong_settings_are_reported_at_once() {
         "{text}"
     );
     assert!(!text.contains("in clear"), "{text}");
+}
+
+/// A reverse proxy may pass on another host than that of the browser, which says itself where a request comes from.
+///
+/// Spec: CON-07
+#[test]
+fn forms_are_accepted_behind_a_proxy() {
+    let scene = Scene::new();
+    let served = scene.serve(&[]);
+    let (_, page) = served.get("/jobs/nightly");
+    let body = format!("form={}", form_token(&page));
+    let send = |site: &str| {
+        let headers = [
+            ("content-type", "application/x-www-form-urlencoded"),
+            ("origin", "https://batch.example.com"),
+            ("sec-fetch-site", site),
+        ];
+        served.send("POST", "/recover", &headers, &body).0
+    };
+    assert_eq!(send("same-origin"), 303);
+    assert_eq!(send("cross-site"), 403);
+}
+
+/// Spec: CON-05
+#[test]
+fn everyone_is_a_reader_if_it_is_read_only() {
+    let scene = Scene::new();
+    scene.configure("[console]\nread-only = true\n");
+    let served = scene.serve(&[]);
+    let (_, page) = served.get("/jobs/nightly");
+    assert!(
+        page.contains("read only") && !page.contains("name=\"form\""),
+        "{page}"
+    );
+    let json = [("content-type", "application/json")];
+    assert_eq!(
+        served.send("POST", "/api/v1/jobs/nightly/launch", &json, "{}").0,
+        403
+    );
+}
+
+/// A wrong token of a program is recorded as one of the login page is.
+///
+/// Spec: CON-12
+#[test]
+fn the_audit_file_has_every_operation() {
+    let scene = Scene::new();
+    scene.configure("[console]\naudit-file = \"audit.jsonl\"\n[console.users.alice]\ntoken = \"env:ALICE\"\nrole = \"operate\"\n");
+    let served = with_alice(&scene);
+    served.send(
+        "GET",
+        "/api/v1/jobs",
+        &[("authorization", "Bearer wrong-token")],
+        "",
+    );
+    let headers = [
+        ("authorization", format!("Bearer {ALICE}")),
+        ("content-type", "application/json".to_owned()),
+    ];
+    let headers = headers.each_ref().map(|(name, value)| (*name, value.as_str()));
+    let body = r#"{"parameters": ["day=1"]}"#;
+    assert_eq!(
+        served
+            .send("POST", "/api/v1/jobs/nightly/launch", &headers, body)
+            .0,
+        201
+    );
+    let file = scene.path().join("audit.jsonl");
+    let entries = std::fs::read_to_string(&file).unwrap();
+    let entries: Vec<serde_json::Value> = entries
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    let shown: Vec<String> = entries
+        .iter()
+        .map(|entry| format!("{} {} {}", entry["user"], entry["action"], entry["outcome"]).replace('"', ""))
+        .collect();
+    assert_eq!(
+        shown,
+        ["- log in wrong token", "alice launch nightly day=1 execution 1"]
+    );
+    #[cfg(unix)]
+    assert_eq!(
+        std::os::unix::fs::MetadataExt::mode(&file.metadata().unwrap()) & 0o777,
+        0o600
+    );
 }

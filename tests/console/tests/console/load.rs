@@ -4,7 +4,9 @@ use std::fs;
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpStream;
 
-use crate::program::{Scene, Served};
+use diesel::prelude::*;
+
+use crate::program::{Scene, Served, until};
 
 /// Returns a number of `/proc/PID/status`.
 fn status_of(served: &Served, name: &str) -> u64 {
@@ -23,6 +25,55 @@ fn follow(served: &Served) -> BufReader<TcpStream> {
     reader.read_line(&mut line).unwrap();
     assert!(line.contains("200"), "{line}");
     reader
+}
+
+/// Open streams are limited; pages are served nevertheless.
+///
+/// Spec: CON-08
+#[test]
+fn streams_are_limited() {
+    let scene = Scene::new();
+    let served = scene.serve(&[]);
+    let all: Vec<_> = (0..256).map(|_| follow(&served)).collect();
+    assert_eq!(served.get("/events").0, 503);
+    assert_eq!(served.get("/").0, 200);
+    drop(all);
+    until("a stream is free", || {
+        (follow_status(&served) == 200).then_some(())
+    });
+}
+
+/// Returns the status of a request for a stream.
+fn follow_status(served: &Served) -> u16 {
+    let response = served.response("GET", "/events", &[], "");
+    response.status().as_u16()
+}
+
+/// The counters of a partition change nothing in the row of its step.
+///
+/// Spec: CON-08
+#[test]
+fn the_progress_of_a_partition_is_a_change() {
+    let scene = Scene::new();
+    scene.kill_at_gate("day=1");
+    let statement = |text: &str| diesel::sql_query(text).execute(&mut scene.connect()).unwrap();
+    statement(
+        "INSERT INTO BATCH_STEP_EXECUTION SELECT STEP_EXECUTION_ID + 1000, 1, 'branches:1', JOB_EXECUTION_ID, START_TIME, NULL, \
+         'STARTED', 1, 1, 0, 1, 0, 0, 0, 0, '', '', LAST_UPDATED FROM BATCH_STEP_EXECUTION LIMIT 1",
+    );
+    let served = scene.serve(&[]);
+    let mut page = follow(&served);
+    let next_change = |page: &mut BufReader<TcpStream>| {
+        let mut line = String::new();
+        while !line.starts_with("event: change") {
+            line.clear();
+            assert!(page.read_line(&mut line).unwrap() > 0, "the stream has ended");
+        }
+    };
+    // The first look at the repository.
+    next_change(&mut page);
+    statement("UPDATE BATCH_STEP_EXECUTION SET READ_COUNT = 2 WHERE STEP_NAME = 'branches:1'");
+    next_change(&mut page);
 }
 
 /// Each of 200 open pages receives a change, and the process has no more threads for them and little more memory.
@@ -49,7 +100,7 @@ fn open_pages_cost_nothing() {
         }
     }
     // The pool of threads for queries may grow to its limit.
-    assert!(status_of(&served, "Threads:") <= threads + 8);
+    assert!(status_of(&served, "Threads:") <= threads + 16);
     let grown = status_of(&served, "VmRSS:").saturating_sub(memory);
     assert!(grown < 32 * 1024, "{grown} KiB for {PAGES} streams");
 }

@@ -22,14 +22,17 @@ macro_rules! executions {
 
 pub(super) use executions;
 
-/// Loads the executions that a query selects.
+/// Loads the executions that a query selects, after a change of each row.
 macro_rules! load_executions {
-    ($query:expr, $connection:expr) => {{
+    ($query:expr, $connection:expr) => {
+        load_executions!($query, $connection, std::convert::identity)
+    };
+    ($query:expr, $connection:expr, $change:expr) => {{
         let rows: Vec<(ExecutionRow, String)> = $query.load($connection)?;
         let settings = $connection.settings();
         let rows = rows
             .into_iter()
-            .map(|(row, job_name)| row.into_execution(job_name, settings));
+            .map(|(row, job_name)| $change(row).into_execution(job_name, settings));
         rows.collect::<Result<Vec<JobExecution>, RepositoryError>>()
             .map_err(rejected)
     }};

@@ -184,7 +184,7 @@ impl OperatorStore for Repository {
             if let Some(limit) = filter.limit {
                 query = query.limit(limit.into());
             }
-            load_executions!(query, connection)
+            load_executions!(query, connection, ExecutionRow::for_list)
         })
     }
 

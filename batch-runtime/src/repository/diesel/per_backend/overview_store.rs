@@ -7,7 +7,7 @@ use diesel::prelude::*;
 
 use super::executions::{executions, load_executions};
 use super::lease::LeaseRow;
-use super::rows::{CountersRow, ExecutionRow, StepRow, status_of};
+use super::rows::{CountersRow, ExecutionRow, StepRow};
 use super::schema::{instance_lease, job_execution, job_instance, step_execution};
 use super::turns::waiting_in;
 use super::{Db, Repository, rejected};
@@ -35,6 +35,9 @@ macro_rules! filtered {
         if let Some(until) = filter.until {
             query = query.filter(job_execution::create_time.lt($repository.column(until)));
         }
+        if let Some(since) = filter.ended_since {
+            query = query.filter(job_execution::end_time.ge($repository.column(since)));
+        }
         if let Some(before) = filter.before {
             query = query.filter(job_execution::job_execution_id.lt(before.0));
         }
@@ -54,9 +57,30 @@ impl OverviewStore for Repository {
                 .load(connection)?;
             let ids: Vec<i64> = latest.into_iter().filter_map(|(_, id)| id).collect();
             let query = executions!().filter(job_execution::job_execution_id.eq_any(ids));
-            let mut found = load_executions!(query, connection)?;
+            let mut found = load_executions!(query, connection, ExecutionRow::for_list)?;
             found.sort_unstable_by(|one, other| one.job_name.cmp(&other.job_name));
             Ok(found)
+        })
+    }
+
+    fn latest_of_instances(
+        &self,
+        instances: &[JobInstanceId],
+    ) -> Result<BTreeMap<JobInstanceId, JobExecutionId>, RepositoryError> {
+        let ids: Vec<i64> = instances.iter().map(|instance| instance.0).collect();
+        self.pool.read("read the latest job executions", |connection| {
+            let latest: Vec<(i64, Option<i64>)> = job_execution::table
+                .filter(job_execution::job_instance_id.eq_any(&ids))
+                .group_by(job_execution::job_instance_id)
+                .select((
+                    job_execution::job_instance_id,
+                    max(job_execution::job_execution_id),
+                ))
+                .load(connection)?;
+            let latest = latest
+                .into_iter()
+                .filter_map(|(instance, id)| Some((JobInstanceId(instance), JobExecutionId(id?))));
+            Ok(latest.collect())
         })
     }
 
@@ -110,7 +134,7 @@ impl OverviewStore for Repository {
                 .load(connection)?;
             let mut found: BTreeMap<_, Vec<_>> = BTreeMap::new();
             for row in rows {
-                let step = row.into_execution(connection)?;
+                let step = row.for_list().into_execution(connection)?;
                 found.entry(step.job_execution_id).or_default().push(step);
             }
             Ok(found)
@@ -132,7 +156,7 @@ impl OverviewStore for Repository {
                 let mut found: BTreeMap<_, Vec<_>> = BTreeMap::new();
                 for row in rows {
                     let of_job = found.entry(JobExecutionId(row.job_execution_id)).or_default();
-                    let counters = row.counters.into_counters(row.step_execution_id);
+                    let counters = row.counters.for_list().into_counters(row.step_execution_id);
                     of_job.push((row.step_name, counters.map_err(rejected)?));
                 }
                 Ok(found)
@@ -147,11 +171,20 @@ impl OverviewStore for Repository {
                 .select((job_execution::status, count_star()))
                 .into_boxed();
             let counts: Vec<(Option<String>, i64)> = filtered!(query, filter, self).load(connection)?;
-            let counts = counts.into_iter().map(|(status, count)| {
-                let status = status_of(status, || "a job execution".into()).map_err(rejected)?;
-                Ok((status, u64::try_from(count).unwrap_or(0)))
-            });
-            counts.collect()
+            let mut found: Vec<(BatchStatus, u64)> = Vec::new();
+            for (status, count) in counts {
+                // As in the list of executions.
+                let status = BatchStatus::from_repository(&status.unwrap_or_default());
+                let (status, count) = (
+                    status.unwrap_or(BatchStatus::Unknown),
+                    u64::try_from(count).unwrap_or(0),
+                );
+                match found.iter_mut().find(|(known, _)| *known == status) {
+                    Some((_, sum)) => *sum += count,
+                    None => found.push((status, count)),
+                }
+            }
+            Ok(found)
         })
     }
 

@@ -22,6 +22,22 @@ pub(super) fn status_of(
     })
 }
 
+/// Returns the status and the message of a row for a list.
+fn listed_status(status: Option<String>, message: Option<String>) -> (Option<String>, Option<String>) {
+    let text = status.unwrap_or_default();
+    if BatchStatus::from_repository(&text).is_some() {
+        return (Some(text), message);
+    }
+    let damage = format!(
+        "STATUS {text:?} is not a batch status. {}",
+        message.unwrap_or_default()
+    );
+    (
+        Some(BatchStatus::Unknown.as_str().into()),
+        Some(damage.trim_end().into()),
+    )
+}
+
 /// Returns the value of a column that every version of this runtime and of Spring Batch writes.
 fn column(value: Option<i64>, name: &str, row: impl FnOnce() -> String) -> Result<i64, RepositoryError> {
     value.ok_or_else(|| RepositoryError::Corrupt {
@@ -65,6 +81,15 @@ pub(super) struct ExecutionRow {
 }
 
 impl ExecutionRow {
+    /// Returns the row for a list: a status that cannot be read becomes UNKNOWN, and the message says so. One damaged row must not hide all
+    /// others.
+    pub(super) fn for_list(mut self) -> Self {
+        let message = self.exit_message.take();
+        (self.status, self.exit_message) = listed_status(self.status, message);
+        self.version = self.version.or(Some(0));
+        self
+    }
+
     pub(super) fn into_execution(
         self,
         job_name: String,
@@ -103,6 +128,21 @@ pub(super) struct CounterColumns {
 }
 
 impl CounterColumns {
+    /// Returns the columns for a list: those without a value count nothing.
+    pub(super) fn for_list(self) -> Self {
+        let listed = |value: Option<i64>| value.or(Some(0));
+        Self {
+            commit_count: listed(self.commit_count),
+            read_count: listed(self.read_count),
+            filter_count: listed(self.filter_count),
+            write_count: listed(self.write_count),
+            read_skip_count: listed(self.read_skip_count),
+            write_skip_count: listed(self.write_skip_count),
+            process_skip_count: listed(self.process_skip_count),
+            rollback_count: listed(self.rollback_count),
+        }
+    }
+
     /// Returns the counters of a step execution.
     pub(super) fn into_counters(self, step: i64) -> Result<StepCounters, RepositoryError> {
         let count = |value, name| column(value, name, || format!("step execution {step}"));
@@ -149,6 +189,14 @@ pub(super) struct StepRow {
 }
 
 impl StepRow {
+    /// Returns the row for a list, as [`ExecutionRow::for_list`] does.
+    pub(super) fn for_list(mut self) -> Self {
+        let message = self.exit_message.take();
+        (self.status, self.exit_message) = listed_status(self.status, message);
+        self.counters = self.counters.for_list();
+        self
+    }
+
     pub(super) fn into_execution(self, connection: &mut Connection) -> Work<StepExecution> {
         let started = match self.start_time.or(self.last_updated) {
             Some(started) => started,

@@ -1,0 +1,157 @@
+//! The operations of users. Each is recorded in the audit log, by pages and the API alike.
+
+use batch_runtime::operator::{Purge, Recovery};
+use batch_runtime::{JobExecutionId, JobOperator, JobOperatorError, JobParameters, LaunchId};
+
+use crate::app::Visit;
+use crate::problem::Problem;
+
+/// An action on one execution.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Action {
+    Stop,
+    Restart,
+    Abandon,
+    DeclareDead,
+}
+
+impl Action {
+    /// Returns its name in URLs.
+    pub(crate) fn path(self) -> &'static str {
+        match self {
+            Self::Stop => "stop",
+            Self::Restart => "restart",
+            Self::Abandon => "abandon",
+            Self::DeclareDead => "declare-dead",
+        }
+    }
+
+    /// Performs the action. Returns its outcome, and the execution to look at next.
+    fn perform(
+        self,
+        operator: &JobOperator,
+        id: JobExecutionId,
+    ) -> Result<(String, JobExecutionId), JobOperatorError> {
+        match self {
+            Self::Stop => match operator.stop(id)? {
+                true => Ok(("stopped".into(), id)),
+                false => Ok(("stop requested".into(), id)),
+            },
+            Self::Restart => {
+                let new = operator.restart(id, JobParameters::new())?;
+                Ok((format!("execution {new}"), new))
+            }
+            Self::Abandon => operator.abandon(id).map(|()| ("abandoned".into(), id)),
+            Self::DeclareDead => operator.declare_dead(id).map(|()| ("closed".into(), id)),
+        }
+    }
+}
+
+/// A job that was launched.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Launched {
+    /// This process runs it.
+    Here(JobExecutionId),
+    /// It waits for a worker.
+    Queued(LaunchId),
+}
+
+impl Visit {
+    /// Performs an action on an execution. Returns the execution to look at next.
+    pub(crate) async fn perform(
+        &self,
+        action: Action,
+        id: JobExecutionId,
+    ) -> Result<JobExecutionId, Problem> {
+        let name = format!("{} execution {id}", action.path());
+        self.operate(name, move |operator| {
+            let (outcome, next) = action.perform(operator, id)?;
+            Ok((next, outcome))
+        })
+        .await
+    }
+
+    /// Launches a job in this process, or on the workers of a queue.
+    pub(crate) async fn launch(
+        &self,
+        job: String,
+        parameters: JobParameters,
+        queue: Option<String>,
+    ) -> Result<Launched, Problem> {
+        let shown: Vec<String> = parameters.iter().map(|(name, one)| one.to_text(name)).collect();
+        let action = format!("launch {job} {}", shown.join(" "));
+        self.operate(action.trim_end().to_owned(), move |operator| match queue {
+            Some(queue) => {
+                let launch = operator.launch_remote(&job, parameters, &queue)?;
+                Ok((Launched::Queued(launch), format!("queued as launch {launch}")))
+            }
+            None => {
+                let execution = operator.launch(&job, parameters)?;
+                Ok((Launched::Here(execution), format!("execution {execution}")))
+            }
+        })
+        .await
+    }
+
+    /// Resumes all dead executions. Returns the outcome of each.
+    pub(crate) async fn recover(&self) -> Result<Vec<(JobExecutionId, String)>, Problem> {
+        let (audit, user) = (self.app.audit.clone(), self.identity.user.name().to_owned());
+        let recover = move |operator: &JobOperator| {
+            let recovered = operator.recover()?;
+            let outcomes = recovered.into_iter().map(|one| {
+                let outcome = match &one.recovery {
+                    Recovery::Restarted(id) => format!("execution {id}"),
+                    Recovery::Stopped => "stopped".into(),
+                    Recovery::TakenOver => "another process has taken it over".into(),
+                    Recovery::Failed(error) => error.to_string(),
+                    other => format!("{other:?}"),
+                };
+                audit.record(
+                    &user,
+                    &format!("recover execution {}", one.execution.id),
+                    &outcome,
+                );
+                (one.execution.id, outcome)
+            });
+            Ok::<_, JobOperatorError>(outcomes.collect())
+        };
+        self.app.workbench.act(recover).await
+    }
+
+    /// Deletes instances. Returns how many there were.
+    pub(crate) async fn purge(&self, purge: Purge) -> Result<u64, Problem> {
+        let job = purge.job.as_deref().unwrap_or("*");
+        let before = purge
+            .before
+            .map_or_else(String::new, |time| format!(" before {time}"));
+        let force = match purge.force {
+            true => ", failed and stopped ones too",
+            false => "",
+        };
+        let action = format!("purge {job}{before}, keep {}{force}", purge.keep);
+        self.operate(action, move |operator| {
+            let deleted = operator.purge(&purge, None)?;
+            Ok((deleted, format!("{deleted} instances")))
+        })
+        .await
+    }
+
+    /// Runs an operation on another thread, and records it there with its outcome: also if the client does not wait for the response.
+    async fn operate<T: Send + 'static>(
+        &self,
+        action: String,
+        operation: impl FnOnce(&JobOperator) -> Result<(T, String), JobOperatorError> + Send + 'static,
+    ) -> Result<T, Problem> {
+        let (audit, user) = (self.app.audit.clone(), self.identity.user.name().to_owned());
+        let operation = move |operator: &JobOperator| {
+            let done = operation(operator);
+            let outcome = match &done {
+                Ok((_, outcome)) => outcome.clone(),
+                Err(error) => error.to_string(),
+            };
+            audit.record(&user, &action, &outcome);
+            done.map(|(value, _)| value)
+        };
+        self.app.workbench.act(operation).await
+    }
+}
