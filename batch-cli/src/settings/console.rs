@@ -85,8 +85,10 @@ impl File<'_> {
                 "address" => self
                     .parsed(name, value, "a port, or an IP address with a port")
                     .map(|address| found.address = Some(address)),
-                "hosts" => self.texts_of(name, value).map(|hosts| found.hosts = hosts),
-                "base-path" => self.text_of(name, value).map(|path| found.base_path = Some(path)),
+                "hosts" => self.hosts(name, value).map(|hosts| found.hosts = hosts),
+                "base-path" => self
+                    .base_path(name, value)
+                    .map(|path| found.base_path = Some(path)),
                 "audit-file" => self
                     .text_of(name, value)
                     .map(|file| found.audit_file = Some(file)),
@@ -199,6 +201,40 @@ impl File<'_> {
             let place = self.place(value.span().start);
             format!("{place}: invalid value for `{name}`: expected IP addresses, such as [\"127.0.0.1\"]")
         })
+    }
+
+    /// Returns names of hosts, without the scheme and the port.
+    fn hosts(&self, name: &str, value: &Spanned<DeValue<'_>>) -> Result<Vec<String>, String> {
+        let hosts = self.texts_of(name, value)?;
+        match hosts
+            .iter()
+            .find(|host| host.is_empty() || host.contains(['/', ':', ' ', '*']))
+        {
+            Some(wrong) => {
+                let place = self.place(value.span().start);
+                Err(format!(
+                    "{place}: invalid value `{wrong}` for `{name}`: expected names without scheme and port, such as [\"batch.example.com\"]"
+                ))
+            }
+            None => Ok(hosts),
+        }
+    }
+
+    /// Returns the path of the console in URLs.
+    fn base_path(&self, name: &str, value: &Spanned<DeValue<'_>>) -> Result<String, String> {
+        let path = self.text_of(name, value)?;
+        let is_path = path.starts_with('/')
+            && !path.starts_with("//")
+            && !path.contains(|c: char| c.is_whitespace() || c.is_control() || "?#\"<>\\".contains(c));
+        match is_path {
+            true => Ok(path),
+            false => {
+                let place = self.place(value.span().start);
+                Err(format!(
+                    "{place}: invalid value `{path}` for `{name}`: expected a path such as `/batch`"
+                ))
+            }
+        }
     }
 
     /// Returns the entries of a table whose names are known, and reports the others.

@@ -260,7 +260,7 @@ fn a_proxy_names_the_user() {
 fn wrong_settings_are_reported_at_once() {
     let scene = Scene::new();
     scene.configure(
-        "[console]\nadress = 5\naddress = \"x\"\n[console.users.alice]\ntoken = \"a token\"\nrole = \"admin\"\n[console.users.bob]\n\
+        "[console]\nadress = 5\naddress = \"x\"\nhosts = [\"https://a:7070/\"]\nbase-path = \"batch\"\n[console.users.alice]\ntoken = \"a token\"\nrole = \"admin\"\n[console.users.bob]\n\
          role = \"read\"\n[console.proxy]\nheader = \"X\"\naddresses = [\"proxy\"]\n",
     );
     let output = scene.command(&["console"]).output().unwrap();
@@ -269,9 +269,11 @@ fn wrong_settings_are_reported_at_once() {
     for problem in [
         "batch.toml:2: unknown setting `adress` of `console`; did you mean `address`?",
         "batch.toml:3: invalid value `x` for `address`",
-        "batch.toml:6: invalid value `admin` for `role`: expected `read` or `operate`",
-        "batch.toml:7: user `bob` of the console needs a `token`",
-        "batch.toml:11: invalid value for `addresses`: expected IP addresses",
+        "batch.toml:4: invalid value `https://a:7070/` for `hosts`: expected names without scheme and port",
+        "batch.toml:5: invalid value `batch` for `base-path`: expected a path such as `/batch`",
+        "batch.toml:8: invalid value `admin` for `role`: expected `read` or `operate`",
+        "batch.toml:9: user `bob` of the console needs a `token`",
+        "batch.toml:13: invalid value for `addresses`: expected IP addresses",
     ] {
         assert!(text.contains(problem), "{problem}\n{text}");
     }
