@@ -52,12 +52,12 @@ impl LogLines {
         Self::default()
     }
 
-    /// Returns the lines of a job execution; of a step execution if it is given.
-    pub(crate) fn of(&self, job: JobExecutionId, step: Option<StepExecutionId>) -> Vec<Line> {
+    /// Returns the lines of a job execution; of some of its step executions if they are given.
+    pub(crate) fn of(&self, job: JobExecutionId, steps: Option<&[StepExecutionId]>) -> Vec<Line> {
         let lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let of_job = lines.get(&job).into_iter().flatten();
         of_job
-            .filter(|line| step.is_none() || line.step == step)
+            .filter(|line| steps.is_none_or(|steps| line.step.is_some_and(|step| steps.contains(&step))))
             .cloned()
             .collect()
     }

@@ -8,14 +8,19 @@ use axum::response::Response;
 use batch_runtime::execution::{JobExecution, StepExecution, StepTotal};
 use batch_runtime::operator::{ExecutionState, WorkerInfo};
 use batch_runtime::xml::graph::{ElementMark, JobGraph};
-use batch_runtime::{BatchStatus, JobExecutionId, JobOperator, JobOperatorError};
+use batch_runtime::xml::model::Job;
+use batch_runtime::{BatchStatus, JobExecutionId, JobOperator, JobOperatorError, StepExecutionId};
 
 use super::{Shell, html, now};
 use crate::app::Visit;
 use crate::operations::Action;
 use crate::problem::Problem;
-use crate::view::rows::{ExecutionRow, StepRow, rows};
-use crate::view::{Count, Pill, Time, encoded, timeline};
+use crate::view::rows::{ExecutionRow, MOST_PARTITIONS, StepRow, rows, without_surplus};
+use crate::view::timeline::{self, Period};
+use crate::view::{Count, Pill, Time, counted, duration, encoded, process};
+
+/// The number of other executions of the instance that the page lists, the latest ones.
+const MOST_OTHERS: usize = 50;
 
 #[derive(Template)]
 #[template(path = "execution.html")]
@@ -38,6 +43,8 @@ struct Data {
     /// Where a restart resumes.
     resume: String,
     steps: Vec<StepRow>,
+    /// The number of partitions that are not listed.
+    unlisted: Count,
     nested: Vec<(String, String, JobExecutionId)>,
     timeline: String,
     left_out: usize,
@@ -45,10 +52,21 @@ struct Data {
     totals: Vec<(String, u32, Count, Count, Count)>,
     /// The other executions of the instance.
     others: Vec<ExecutionRow>,
+    /// The number of other executions that are not listed.
+    older: Count,
+    /// True if the job can be launched, with the parameters of this execution.
+    can_launch: bool,
     actions: Vec<Action>,
     lines: Vec<LogLine>,
     has_logs: bool,
     has_rejects: bool,
+}
+
+impl Data {
+    /// Returns whether it runs.
+    fn runs(&self) -> bool {
+        self.row.is_open && self.row.pill != Pill::DEAD
+    }
 }
 
 /// A line of the log.
@@ -62,10 +80,10 @@ pub(super) struct LogLine {
 pub(super) fn lines(
     visit: &Visit,
     job: JobExecutionId,
-    step: Option<batch_runtime::StepExecutionId>,
+    steps: Option<&[StepExecutionId]>,
 ) -> Option<Vec<LogLine>> {
     let logs = visit.app.logs.as_ref()?;
-    let lines = logs.of(job, step).into_iter().map(|line| LogLine {
+    let lines = logs.of(job, steps).into_iter().map(|line| LogLine {
         time: line.time.to_string(),
         level: line.level.as_str(),
         text: line.text,
@@ -111,19 +129,34 @@ fn read(operator: &JobOperator, id: JobExecutionId, root: &str) -> Result<Data, 
     let is_dead = state.is_some_and(|state| state.is_dead(found.status));
     let totals = operator.step_totals(id)?;
     let link = format!("{root}/executions/{id}");
-    let begin = found.started.unwrap_or(found.created);
     let parameters = operator.parameters(id)?;
     let is_latest = executions.iter().all(|other| other.id <= id);
-    let mut others = rows(operator, &executions, now)?;
-    let own = others.iter().position(|row| row.id == id);
-    let row = own.map(|own| others.remove(own));
-    let row = row.ok_or(JobOperatorError::NoSuchJobExecution(id))?;
+    let (row, others, older) = with_others(operator, &executions, id)?;
+    let mut row = row.ok_or(JobOperatorError::NoSuchJobExecution(id))?;
+    let begin = found.started.unwrap_or(found.created);
+    if is_dead {
+        // The list has not read the partitions.
+        let updates = steps.iter().map(|step| step.last_updated);
+        row.millis = updates.fold(found.last_updated, Ord::max).millis_since(begin);
+        row.took = duration(row.millis);
+    }
+    let job = operator
+        .definitions()
+        .effective_job(&found.job_name, &parameters)
+        .ok();
+    let lanes = job.as_ref().map(timeline::lanes).unwrap_or_default();
+    let period = Period { begin, now, is_dead };
+    let (timeline, left_out) = timeline::draw(&steps, &lanes, &period, &link);
+    let (listed, unlisted) = without_surplus(&steps, MOST_PARTITIONS);
     Ok(Data {
         id,
         row,
         started: found.started.map(|time| Time::new(time, now)),
         ended: found.ended.map(|time| Time::new(time, now)),
-        owner: state.and_then(|state| state.owner.clone()).unwrap_or_default(),
+        owner: state
+            .and_then(|state| state.owner.as_deref())
+            .map(process)
+            .unwrap_or_default(),
         file: found.configuration_location.clone().unwrap_or_default(),
         waits_for: state.and_then(|state| state.waits_for),
         parameters: parameters.iter().map(|(name, one)| one.to_text(name)).collect(),
@@ -131,21 +164,46 @@ fn read(operator: &JobOperator, id: JobExecutionId, root: &str) -> Result<Data, 
         message: found.exit_message.clone(),
         resume: resume(&found, is_dead, is_latest, &totals).unwrap_or_default(),
         nested: nested(&steps),
-        timeline: timeline::draw(&steps, is_dead, begin, now, &link),
-        left_out: timeline::left_out(steps.len()),
-        graph: graph(operator, &found, &steps, is_dead, &link),
-        steps: step_rows(operator, &steps, is_dead, id)?,
+        timeline,
+        left_out,
+        graph: job
+            .map(|job| graph(&job, &steps, is_dead, &link))
+            .unwrap_or_default(),
+        steps: step_rows(operator, &listed, is_dead, id)?,
+        unlisted: count(unlisted),
         totals: totals
             .iter()
             .filter(|total| total.executions > 1)
+            .take(MOST_PARTITIONS)
             .map(total_row)
             .collect(),
+        can_launch: operator.job_path().jobs.contains(&found.job_name),
         actions: actions(&found, state, is_latest, operator),
         has_rejects: steps.iter().any(|step| step.counters.skips() > 0),
         others,
+        older,
         lines: Vec::new(),
         has_logs: false,
     })
+}
+
+pub(super) fn count(number: usize) -> Count {
+    Count(i64::try_from(number).unwrap_or(i64::MAX))
+}
+
+/// Returns the row of an execution, those of the latest others of its instance, and the number of all others.
+#[expect(clippy::type_complexity, reason = "three parts of one page")]
+fn with_others(
+    operator: &JobOperator,
+    executions: &[JobExecution],
+    id: JobExecutionId,
+) -> Result<(Option<ExecutionRow>, Vec<ExecutionRow>, Count), JobOperatorError> {
+    let (mut listed, mut others): (Vec<_>, Vec<_>) = executions.iter().cloned().partition(|one| one.id == id);
+    others.sort_unstable_by_key(|other| std::cmp::Reverse(other.id));
+    let older = count(others.len().saturating_sub(MOST_OTHERS));
+    listed.extend(others.into_iter().take(MOST_OTHERS));
+    let mut rows = rows(operator, &listed, now())?.into_iter();
+    Ok((rows.next().filter(|row| row.id == id), rows.collect(), older))
 }
 
 /// Returns the data of the job; nothing if they cannot be read, which `show` of the command line reports.
@@ -191,7 +249,7 @@ pub(super) fn step_rows(
         .collect();
     let rows = steps.iter().map(|step| {
         let mut row = StepRow::new(step, is_dead, now);
-        row.worker = worker_of.get(&step.id).copied().unwrap_or_default().to_owned();
+        row.worker = worker_of.get(&step.id).copied().map(process).unwrap_or_default();
         let followed = progress
             .steps
             .iter()
@@ -217,23 +275,8 @@ fn total_row(total: &StepTotal) -> (String, u32, Count, Count, Count) {
     )
 }
 
-/// Draws the job, its elements colored by the statuses of this execution; empty if its file has changed too much.
-fn graph(
-    operator: &JobOperator,
-    execution: &JobExecution,
-    steps: &[StepExecution],
-    is_dead: bool,
-    link: &str,
-) -> String {
-    let Ok(parameters) = operator.parameters(execution.id) else {
-        return String::new();
-    };
-    let Ok(job) = operator
-        .definitions()
-        .effective_job(&execution.job_name, &parameters)
-    else {
-        return String::new();
-    };
+/// Draws the job, its elements colored by the statuses of this execution.
+fn graph(job: &Job, steps: &[StepExecution], is_dead: bool, link: &str) -> String {
     let mark = |id: &str| {
         let step = steps.iter().rev().find(|step| step.step_name == id)?;
         let pill = match !step.status.is_final() && is_dead {
@@ -245,7 +288,7 @@ fn graph(
             link: Some(format!("{link}/steps/{}", step.id)),
         })
     };
-    JobGraph::new(&job).marked(mark).to_svg_element()
+    JobGraph::new(job).marked(mark).to_svg_element()
 }
 
 /// Says where a restart resumes, if there can be one.
@@ -263,9 +306,9 @@ fn resume(execution: &JobExecution, is_dead: bool, is_latest: bool, totals: &[St
     Some(match counters.commits {
         0 => format!("A restart resumes with step {step}, of which nothing was committed."),
         commits => format!(
-            "A restart resumes with step {step}, after {} items and {} commits.",
-            Count(items),
-            Count(commits)
+            "A restart resumes with step {step}, after {} and {}.",
+            counted(items, "item"),
+            counted(commits, "commit")
         ),
     })
 }

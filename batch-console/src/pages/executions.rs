@@ -2,9 +2,10 @@
 
 use askama::Template;
 use axum::extract::Query;
+use axum::http::StatusCode;
 use axum::response::Response;
 use batch_runtime::repository::ExecutionFilter;
-use batch_runtime::{BatchStatus, JobExecutionId, Timestamp};
+use batch_runtime::{BatchStatus, JobExecutionId, JobOperator, JobOperatorError, Timestamp};
 use serde::Deserialize;
 
 use super::{Shell, html, now};
@@ -58,8 +59,8 @@ impl Filter {
     }
 
     /// Returns the query of the URL, for executions before this one.
-    fn query(&self, before: JobExecutionId) -> String {
-        let mut query = format!("before={before}");
+    fn query(&self, before: Option<JobExecutionId>) -> String {
+        let mut query = before.map_or_else(String::new, |before| format!("&before={before}"));
         for (name, value) in [
             ("job", &self.job),
             ("status", &self.status),
@@ -70,7 +71,7 @@ impl Filter {
                 query += &format!("&{name}={}", encoded(value.trim()));
             }
         }
-        query
+        query.trim_start_matches('&').to_owned()
     }
 }
 
@@ -97,33 +98,45 @@ struct Page {
     statuses: Vec<(&'static str, bool)>,
     jobs: Vec<String>,
     rows: Vec<ExecutionRow>,
+    /// What is wrong with the filter.
+    problem: String,
+    /// The query of the first page.
+    newest: String,
     /// The query of the next page.
     next: Option<String>,
 }
 
 pub(super) async fn show(visit: Visit, Query(filter): Query<Filter>) -> Result<Response, Problem> {
     // One more, to know whether there is another page.
-    let wanted = filter.parse(PAGE + 1)?;
-    let read = move |operator: &batch_runtime::JobOperator| {
-        let mut found = operator.find_executions(&wanted)?;
+    let (wanted, problem) = match filter.parse(PAGE + 1) {
+        Ok(wanted) => (Some(wanted), None),
+        Err(problem) => (None, Some(problem)),
+    };
+    let read = move |operator: &JobOperator| {
+        let mut found = match wanted {
+            Some(wanted) => operator.find_executions(&wanted)?,
+            None => Vec::new(),
+        };
         let has_more = found.len() > PAGE;
         found.truncate(PAGE);
         let last = found.last().map(|last| last.id).filter(|_| has_more);
-        Ok::<_, batch_runtime::JobOperatorError>((
-            rows(operator, &found, now())?,
-            last,
-            operator.job_names()?,
-        ))
+        Ok::<_, JobOperatorError>((rows(operator, &found, now())?, last, operator.job_names()?))
     };
     let (rows, last, jobs) = visit.app.workbench.run(read).await?;
     let chosen = filter.status.trim().to_ascii_uppercase();
     let statuses = BatchStatus::ALL.map(|status| (status.as_str(), status.as_str() == chosen));
-    Ok(html(&Page {
-        shell: Shell::new(&visit, "executions", "Executions").refreshing(filter.before.is_empty()),
-        next: last.map(|last| filter.query(last)),
+    let is_live = filter.before.is_empty() && problem.is_none();
+    let status = problem.as_ref().map_or(StatusCode::OK, |problem| problem.status);
+    let mut response = html(&Page {
+        shell: Shell::new(&visit, "executions", "Executions").live(is_live),
+        problem: problem.map(|problem| problem.text).unwrap_or_default(),
+        newest: filter.query(None),
+        next: last.map(|last| filter.query(Some(last))),
         statuses: statuses.to_vec(),
         jobs: jobs.into_iter().collect(),
         rows,
         filter,
-    }))
+    });
+    *response.status_mut() = status;
+    Ok(response)
 }

@@ -1,12 +1,17 @@
 //! A job: its graph, the history of its executions, and the form that launches it.
 
 use askama::Template;
-use axum::extract::Path;
+use axum::extract::{Path, Query};
 use axum::response::Response;
+use batch_runtime::operator::StartError;
 use batch_runtime::repository::ExecutionFilter;
+use batch_runtime::xml::JobXmlErrors;
 use batch_runtime::xml::graph::JobGraph;
+use batch_runtime::xml::model::Job;
 use batch_runtime::{JobOperator, JobOperatorError, JobParameters};
+use serde::Deserialize;
 
+use super::execution::execution_id;
 use super::launch::{Form, LaunchForm};
 use super::{Shell, html, now};
 use crate::app::Visit;
@@ -34,6 +39,8 @@ pub(super) struct Data {
     graph: String,
     /// The reason why it cannot be drawn.
     problem: String,
+    /// True if no parameters would make it valid.
+    is_invalid: bool,
     instances: i64,
     rows: Vec<ExecutionRow>,
     durations: String,
@@ -41,8 +48,30 @@ pub(super) struct Data {
     form: LaunchForm,
 }
 
-pub(super) async fn show(visit: Visit, Path(job): Path<String>) -> Result<Response, Problem> {
-    page(visit, job, Form::default(), None).await
+/// The execution whose parameters the form has.
+#[derive(Deserialize)]
+pub(super) struct Again {
+    #[serde(default)]
+    again: String,
+}
+
+pub(super) async fn show(
+    visit: Visit,
+    Path(job): Path<String>,
+    Query(Again { again }): Query<Again>,
+) -> Result<Response, Problem> {
+    let form = match again.as_str() {
+        "" => Form::default(),
+        id => {
+            let (id, name) = (execution_id(id)?, job.clone());
+            visit
+                .app
+                .workbench
+                .run(move |operator| Form::again(operator, &name, id))
+                .await?
+        }
+    };
+    page(visit, job, form, None).await
 }
 
 /// Returns the page with what was entered in the form, and what came of it.
@@ -56,6 +85,8 @@ pub(super) async fn page(
     let title = job.clone();
     let read = move |operator: &JobOperator| read(operator, job, &form, &root);
     let mut data = visit.app.workbench.run(read).await?;
+    // Loading the response to a form again would show the empty form.
+    let is_live = result.is_none();
     let mut status = axum::http::StatusCode::OK;
     match result {
         Some(Ok(done)) => data.form.done = done,
@@ -65,7 +96,7 @@ pub(super) async fn page(
         }
         None => {}
     }
-    let shell = Shell::new(&visit, "jobs", title);
+    let shell = Shell::new(&visit, "jobs", title).live(is_live);
     let mut response = html(&Page { shell, data });
     *response.status_mut() = status;
     Ok(response)
@@ -86,25 +117,70 @@ fn read(operator: &JobOperator, name: String, form: &Form, root: &str) -> Result
         true => chart::draw(&rows, Quantity::Written, &executions),
         false => String::new(),
     };
+    let latest = match rows.first() {
+        Some(row) => Some(operator.parameters(row.id)?),
+        None => None,
+    };
     rows.truncate(LISTED);
-    let definitions = operator.definitions();
-    let (graph, file, problem) = match definitions.effective_job(&name, &JobParameters::new()) {
-        Ok(job) => {
+    let definition = definition(operator, &name, latest.as_ref());
+    let mut form = LaunchForm::of(operator, &name, form, latest.as_ref())?;
+    let is_invalid = matches!(definition, Definition::Invalid(_));
+    form.can_launch &= !is_invalid;
+    let (graph, file, problem) = match definition {
+        Definition::Valid(job) => {
             let file = job.id.span.source().name().to_owned();
             (JobGraph::new(&job).to_svg_element(), file, String::new())
         }
-        Err(error) => (String::new(), String::new(), error.to_string()),
+        Definition::Invalid(problem) | Definition::Incomplete(problem) => {
+            (String::new(), String::new(), problem)
+        }
+        Definition::Missing => Default::default(),
     };
     Ok(Data {
         path: crate::view::encoded(&name),
         file,
         graph,
         problem,
+        is_invalid,
         instances,
         rows,
         durations,
         items,
-        form: LaunchForm::of(operator, &name, form)?,
+        form,
         name,
     })
+}
+
+/// The definition of a job, as far as it is known without its parameters.
+pub(super) enum Definition {
+    Valid(Box<Job>),
+    /// What is wrong, whatever the parameters are.
+    Invalid(String),
+    /// What is wrong with values that parameters can change.
+    Incomplete(String),
+    /// No file on the job path has it.
+    Missing,
+}
+
+/// Returns the definition of a job without parameters, else with those of its latest execution.
+pub(super) fn definition(operator: &JobOperator, name: &str, latest: Option<&JobParameters>) -> Definition {
+    let definitions = operator.definitions();
+    let error = match definitions.effective_job(name, &JobParameters::new()) {
+        Ok(job) => return Definition::Valid(Box::new(job)),
+        Err(error) => error,
+    };
+    if let Some(Ok(job)) = latest.map(|parameters| definitions.effective_job(name, parameters)) {
+        return Definition::Valid(Box::new(job));
+    }
+    // The symbols of both dialects.
+    let is_of_parameter = |text: &str| text.contains("${") || text.contains("#{jobParameters");
+    let takes_parameters = |errors: &JobXmlErrors| errors.iter().any(|one| is_of_parameter(one.span.text()));
+    match &error {
+        JobOperatorError::NoSuchJob { .. } => Definition::Missing,
+        JobOperatorError::JobStart {
+            cause: StartError::Definition(errors),
+            ..
+        } if takes_parameters(errors) => Definition::Incomplete(error.to_string()),
+        _ => Definition::Invalid(error.to_string()),
+    }
 }

@@ -6,6 +6,7 @@ use askama::Template;
 use axum::response::Response;
 use batch_runtime::{JobOperator, JobOperatorError, Timestamp};
 
+use super::job::{Definition, definition};
 use super::{Shell, html, now};
 use crate::app::Visit;
 use crate::problem::Problem;
@@ -31,12 +32,13 @@ struct JobRow {
     path: String,
     /// False if no file on the job path has it.
     is_defined: bool,
+    is_valid: bool,
     latest: Option<ExecutionRow>,
 }
 
 pub(super) async fn show(visit: Visit) -> Result<Response, Problem> {
     let data = visit.app.workbench.run(|operator| read(operator, now())).await?;
-    let shell = Shell::new(&visit, "jobs", "Jobs");
+    let shell = Shell::new(&visit, "jobs", "Jobs").refreshing(true);
     Ok(html(&Page { shell, data }))
 }
 
@@ -52,6 +54,7 @@ fn read(operator: &JobOperator, now: Timestamp) -> Result<Data, JobOperatorError
     names.dedup();
     let jobs = names.into_iter().map(|name| JobRow {
         path: encoded(&name),
+        is_valid: !matches!(definition(operator, &name, None), Definition::Invalid(_)),
         is_defined: report.jobs.contains(&name),
         latest: latest.remove(&name),
         name,

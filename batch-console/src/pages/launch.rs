@@ -7,9 +7,10 @@ use axum::http::StatusCode;
 use axum::http::header::LOCATION;
 use axum::response::{IntoResponse, Response};
 use batch_runtime::operator::{Definitions, ElementExplanation, PropertyExplanation, ValueOrigin};
-use batch_runtime::parameters::NamedParameter;
-use batch_runtime::{JobOperator, JobOperatorError, JobParameters};
+use batch_runtime::parameters::{JobParameter, NamedParameter};
+use batch_runtime::{JobExecutionId, JobOperator, JobOperatorError, JobParameters, ParameterValue};
 
+use super::execution::job_link;
 use super::{check_form, job};
 use crate::app::Visit;
 use crate::operations::Launched;
@@ -19,6 +20,8 @@ use crate::problem::Problem;
 const VALUE: &str = "p.";
 /// The prefix of the boxes of parameters that do not identify the instance.
 const OTHER: &str = "n.";
+/// The prefix of the hidden fields that hold types, of parameters that are not strings.
+const TYPE: &str = "t.";
 /// The longest default that a form shows, in characters.
 const LONGEST_DEFAULT: usize = 80;
 /// The queue of workers, unless another one is entered.
@@ -30,14 +33,47 @@ pub(super) struct Form {
     token: String,
     action: String,
     values: BTreeMap<String, String>,
+    /// The types of the values that are not strings.
+    types: BTreeMap<String, String>,
     not_identifying: BTreeSet<String>,
     /// Further parameters, one on each line.
     more: String,
     on_worker: bool,
     queue: String,
+    /// The execution whose parameters these are.
+    again: Option<JobExecutionId>,
 }
 
 impl Form {
+    /// Returns the form with the parameters of an execution of a job.
+    pub(super) fn again(
+        operator: &JobOperator,
+        job: &str,
+        id: JobExecutionId,
+    ) -> Result<Self, JobOperatorError> {
+        let found = operator.job_execution(id)?.filter(|found| found.job_name == job);
+        found.ok_or(JobOperatorError::NoSuchJobExecution(id))?;
+        let mut form = Self {
+            again: Some(id),
+            ..Self::default()
+        };
+        for (name, parameter) in operator.parameters(id)?.iter() {
+            let name = name.to_owned();
+            let Some(kind) = field_type(&name, &parameter.value) else {
+                form.more += &(parameter.to_text(&name) + "\n");
+                continue;
+            };
+            if !parameter.identifying {
+                form.not_identifying.insert(name.clone());
+            }
+            if !kind.is_empty() {
+                form.types.insert(name.clone(), kind);
+            }
+            form.values.insert(name, parameter.value.to_text());
+        }
+        Ok(form)
+    }
+
     fn new(fields: Vec<(String, String)>) -> Self {
         let mut form = Self::default();
         for (name, value) in fields {
@@ -51,6 +87,8 @@ impl Form {
                 name => {
                     if let Some(parameter) = name.strip_prefix(VALUE) {
                         form.values.insert(parameter.to_owned(), value);
+                    } else if let Some(parameter) = name.strip_prefix(TYPE) {
+                        form.types.insert(parameter.to_owned(), value);
                     } else if let Some(parameter) = name.strip_prefix(OTHER) {
                         form.not_identifying.insert(parameter.to_owned());
                     }
@@ -60,12 +98,25 @@ impl Form {
         form
     }
 
+    /// Returns whether nothing was entered yet.
+    fn is_new(&self) -> bool {
+        self.token.is_empty() && self.again.is_none()
+    }
+
     /// Returns the parameters: those with a value, and those of the lines.
     fn parameters(&self) -> Result<JobParameters, Problem> {
         let mut all = Vec::new();
         for (name, value) in self.values.iter().filter(|(_, value)| !value.is_empty()) {
-            let parameter = batch_runtime::parameters::JobParameter {
-                value: batch_runtime::ParameterValue::String(value.clone()),
+            let value = match self.types.get(name) {
+                None => ParameterValue::String(value.clone()),
+                Some(kind) => {
+                    let parsed = format!("{name}({kind})={value}").parse::<NamedParameter>();
+                    let invalid = |problem| Problem::invalid(format!("parameter `{name}`: {problem}"));
+                    parsed.map_err(invalid)?.parameter.value
+                }
+            };
+            let parameter = JobParameter {
+                value,
                 identifying: !self.not_identifying.contains(name),
             };
             let name = name.clone();
@@ -90,6 +141,21 @@ impl Form {
     }
 }
 
+/// Returns the type of a value as parameters name it, empty for a string; `None` if a field cannot hold the parameter.
+fn field_type(name: &str, value: &ParameterValue) -> Option<String> {
+    if name.contains(['=', '(']) || name.starts_with(['-', ' ']) {
+        return None;
+    }
+    match value {
+        ParameterValue::String(text) if !text.is_empty() && !text.contains('\n') => Some(String::new()),
+        ParameterValue::Long(_) => Some("long".into()),
+        ParameterValue::Double(_) => Some("double".into()),
+        ParameterValue::Date(_) => Some("date".into()),
+        ParameterValue::Java(java) => Some(java.class.clone()),
+        _ => None,
+    }
+}
+
 /// The form as the page shows it.
 pub(super) struct LaunchForm {
     pub(super) parameters: Vec<Parameter>,
@@ -102,8 +168,10 @@ pub(super) struct LaunchForm {
     pub(super) has_workers: bool,
     pub(super) problem: String,
     pub(super) done: String,
-    /// False if the job path has no such job.
+    /// False if the job path has no such job, or its definition is not valid.
     pub(super) can_launch: bool,
+    /// The execution whose parameters it has.
+    pub(super) again: Option<JobExecutionId>,
 }
 
 /// A field of the form.
@@ -113,21 +181,57 @@ pub(super) struct Parameter {
     pub(super) default: String,
     pub(super) is_required: bool,
     pub(super) value: String,
+    /// The type of the parameter itself, if it is not a string.
+    pub(super) value_type: String,
+    /// The value in the latest execution.
+    pub(super) last: String,
     pub(super) is_not_identifying: bool,
 }
 
+impl Parameter {
+    fn named(name: &str) -> Self {
+        Self {
+            name: name.to_owned(),
+            kind: String::new(),
+            default: String::new(),
+            is_required: false,
+            value: String::new(),
+            value_type: String::new(),
+            last: String::new(),
+            is_not_identifying: false,
+        }
+    }
+}
+
 impl LaunchForm {
-    pub(super) fn of(operator: &JobOperator, job: &str, form: &Form) -> Result<Self, JobOperatorError> {
+    /// Returns the form with the declared parameters, and those of the latest execution.
+    pub(super) fn of(
+        operator: &JobOperator,
+        job: &str,
+        form: &Form,
+        latest: Option<&JobParameters>,
+    ) -> Result<Self, JobOperatorError> {
         let workers = operator.workers()?;
         let can_launch = operator.job_path().jobs.contains(job);
         let (mut parameters, mut others) = match can_launch {
             true => parameters(operator.definitions(), job),
             false => (Vec::new(), Vec::new()),
         };
+        let known: BTreeSet<String> = parameters
+            .iter()
+            .chain(&others)
+            .map(|one| one.name.clone())
+            .collect();
+        parameters.extend(of_executions(form, latest).filter(|one| !known.contains(&one.name)));
         for parameter in parameters.iter_mut().chain(&mut others) {
-            let entered = form.values.get(&parameter.name);
-            parameter.value = entered.cloned().unwrap_or_default();
-            parameter.is_not_identifying = form.not_identifying.contains(&parameter.name);
+            let name = &parameter.name;
+            parameter.value = form.values.get(name).cloned().unwrap_or_default();
+            if let Some(kind) = form.types.get(name) {
+                parameter.value_type.clone_from(kind);
+            }
+            if !form.is_new() {
+                parameter.is_not_identifying = form.not_identifying.contains(name);
+            }
         }
         Ok(Self {
             parameters,
@@ -142,8 +246,54 @@ impl LaunchForm {
             problem: String::new(),
             done: String::new(),
             can_launch,
+            again: form.again,
         })
     }
+}
+
+/// What the page asks.
+impl LaunchForm {
+    fn all(&self) -> impl Iterator<Item = &Parameter> {
+        self.parameters.iter().chain(&self.others)
+    }
+
+    pub(super) fn all_parameters(&self) -> Vec<&Parameter> {
+        self.all().collect()
+    }
+
+    pub(super) fn has_parameters(&self) -> bool {
+        self.all().next().is_some()
+    }
+
+    pub(super) fn has_not_identifying(&self) -> bool {
+        self.all().any(|parameter| parameter.is_not_identifying)
+    }
+
+    pub(super) fn has_other_values(&self) -> bool {
+        self.others.iter().any(|parameter| !parameter.value.is_empty())
+    }
+}
+
+/// Returns the parameters of the latest execution, and of the execution that is launched again.
+fn of_executions(form: &Form, latest: Option<&JobParameters>) -> impl Iterator<Item = Parameter> {
+    let mut all: BTreeMap<String, Parameter> = BTreeMap::new();
+    for name in form.values.keys() {
+        all.insert(name.clone(), Parameter::named(name));
+    }
+    for (name, one) in latest.into_iter().flat_map(JobParameters::iter) {
+        let Some(kind) = field_type(name, &one.value).filter(|_| !name.starts_with("batch.")) else {
+            continue;
+        };
+        let parameter = Parameter {
+            last: shown_default(name, &one.value.to_text()),
+            kind: kind.clone(),
+            value_type: kind,
+            is_not_identifying: !one.identifying,
+            ..Parameter::named(name)
+        };
+        all.insert(name.to_owned(), parameter);
+    }
+    all.into_values()
 }
 
 /// Returns the parameters that a job declares: first its own properties, those that the Job XML refers to and those of the program's
@@ -208,12 +358,10 @@ impl Declared {
         let is_required =
             matches!(property.origin, ValueOrigin::Unset) && field.is_some_and(|field| !field.optional);
         let field = Parameter {
-            name: property.name.clone(),
             kind: kind.unwrap_or_default(),
             default: shown_default(&property.name, default),
             is_required,
-            value: String::new(),
-            is_not_identifying: false,
+            ..Parameter::named(&property.name)
         };
         self.places.insert(property.name.clone(), self.fields.len());
         self.fields.push((field, is_main || is_required));
@@ -222,15 +370,7 @@ impl Declared {
     fn name(&mut self, name: &str) {
         if !self.places.contains_key(name) && !name.starts_with("batch.") {
             self.places.insert(name.to_owned(), self.fields.len());
-            let parameter = Parameter {
-                name: name.to_owned(),
-                kind: String::new(),
-                default: String::new(),
-                is_required: false,
-                value: String::new(),
-                is_not_identifying: false,
-            };
-            self.fields.push((parameter, true));
+            self.fields.push((Parameter::named(name), true));
         }
     }
 
@@ -258,6 +398,12 @@ fn shown_default(name: &str, value: &str) -> String {
         Some((end, _)) => format!("{}…", &line[..end]),
         None => line,
     }
+}
+
+/// Leads to the form: a browser may load the address again to which the form was sent.
+pub(super) async fn form(visit: Visit, Path(job): Path<String>) -> Response {
+    let page = format!("{}#launch", job_link(&visit.root.0, &job));
+    (StatusCode::SEE_OTHER, [(LOCATION, page)]).into_response()
 }
 
 /// Launches the job, or checks what was entered.

@@ -36,7 +36,7 @@ pub(crate) fn routes() -> Router<Arc<App>> {
         .route("/", get(overview::show))
         .route("/jobs", get(jobs::show))
         .route("/jobs/{job}", get(job::show))
-        .route("/jobs/{job}/launch", post(launch::launch))
+        .route("/jobs/{job}/launch", get(launch::form).post(launch::launch))
         .route("/executions", get(executions::show))
         .route("/executions/{execution}", get(execution::show))
         .route("/executions/{execution}/steps/{step}", get(step::show))
@@ -78,6 +78,8 @@ pub(crate) struct Shell {
     pub(crate) version: &'static str,
     /// The interval in seconds after which a browser without JavaScript loads the page again; 0: never.
     pub(crate) refresh: u32,
+    /// True if a browser with JavaScript refreshes the page.
+    pub(crate) is_live: bool,
 }
 
 impl Shell {
@@ -110,12 +112,19 @@ impl Shell {
             icon: app.assets.icon.clone(),
             version: env!("CARGO_PKG_VERSION"),
             refresh: 0,
+            is_live: false,
         }
     }
 
-    /// Loads the page again after a while where there is no JavaScript.
+    /// Refreshes the page when something changes; loads it again after a while where there is no JavaScript.
     pub(crate) fn refreshing(mut self, if_so: bool) -> Self {
         self.refresh = if if_so { 10 } else { 0 };
+        self.live(if_so)
+    }
+
+    /// Refreshes the page when something changes, only by JavaScript: loading it again would empty its form.
+    pub(crate) fn live(mut self, if_so: bool) -> Self {
+        self.is_live = if_so;
         self
     }
 }

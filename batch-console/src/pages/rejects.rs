@@ -110,9 +110,12 @@ fn read(operator: &JobOperator, id: JobExecutionId) -> Result<Vec<Report>, JobOp
     let explained = operator.definitions().explain(&found.job_name, &parameters)?;
     let mut paths = BTreeSet::new();
     collect(&explained.job, &mut paths);
+    let executions = operator.job_executions(found.instance_id)?;
+    let ids: Vec<JobExecutionId> = executions.iter().map(|execution| execution.id).collect();
+    let has_skips = operator.counters_of(&ids)?.values().any(|one| one.skips() > 0);
     let reports = paths
         .into_iter()
-        .map(|(step, path)| open(step, path, found.instance_id));
+        .map(|(step, path)| open(step, path, found.instance_id, has_skips));
     Ok(reports.collect())
 }
 
@@ -129,9 +132,13 @@ fn collect(element: &ElementExplanation, paths: &mut BTreeSet<(String, String)>)
     element.elements.iter().for_each(|inner| collect(inner, paths));
 }
 
-fn open(step: String, path: String, instance: JobInstanceId) -> Report {
+fn open(step: String, path: String, instance: JobInstanceId, has_skips: bool) -> Report {
     let (rejects, is_cut, problem) = match tail(FilePath::new(&path), instance) {
         Ok((rejects, is_cut)) => (rejects, is_cut, String::new()),
+        // The first reject creates it.
+        Err(error) if error.kind() == io::ErrorKind::NotFound && !has_skips => {
+            (Vec::new(), false, String::new())
+        }
         Err(error) => (Vec::new(), false, error.to_string()),
     };
     Report {

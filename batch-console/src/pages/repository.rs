@@ -8,17 +8,18 @@ use axum::response::{IntoResponse, Response};
 use batch_runtime::execution::JobInstance;
 use batch_runtime::operator::Purge;
 use batch_runtime::repository::{MigrationStatus, RepositorySize};
-use batch_runtime::{JobOperator, JobOperatorError, Timestamp};
+use batch_runtime::{JobExecutionId, JobOperator, JobOperatorError, JobParameters, Timestamp};
 use serde::Deserialize;
 
 use super::{Shell, check_form, html, now};
 use crate::app::Visit;
 use crate::problem::Problem;
-use crate::view::Count;
+use crate::view::rows::cut;
+use crate::view::{Count, Pill, Time};
 
 const DAY: i64 = 24 * 60 * 60 * 1_000;
 /// The number of instances that a preview lists.
-const LISTED: usize = 100;
+const LISTED: usize = 30;
 
 #[derive(Template)]
 #[template(path = "repository.html")]
@@ -42,7 +43,42 @@ struct Data {
 /// What would be deleted.
 struct Preview {
     count: Count,
-    instances: Vec<JobInstance>,
+    instances: Vec<InstanceRow>,
+    /// The number of instances that are not listed.
+    more: Count,
+}
+
+/// An instance that would be deleted.
+struct InstanceRow {
+    id: i64,
+    job: String,
+    /// The execution that ran last.
+    execution: Option<JobExecutionId>,
+    pill: Option<Pill>,
+    ended: Option<Time>,
+    parameters: String,
+}
+
+impl InstanceRow {
+    fn read(operator: &JobOperator, instance: JobInstance) -> Result<Self, JobOperatorError> {
+        let executions = operator.job_executions(instance.id)?;
+        let latest = executions.iter().max_by_key(|execution| execution.id);
+        let parameters = match latest {
+            Some(latest) => operator.parameters(latest.id)?,
+            None => JobParameters::new(),
+        };
+        let parameters: Vec<String> = parameters.iter().map(|(name, one)| one.to_text(name)).collect();
+        Ok(Self {
+            id: instance.id.0,
+            job: instance.job_name,
+            execution: latest.map(|latest| latest.id),
+            pill: latest.map(|latest| Pill::of(latest.status)),
+            ended: latest
+                .and_then(|latest| latest.ended)
+                .map(|ended| Time::new(ended, now())),
+            parameters: cut(&parameters.join(" ")),
+        })
+    }
 }
 
 /// The fields of the form that selects instances.
@@ -91,15 +127,20 @@ pub(super) async fn show(visit: Visit) -> Result<Response, Problem> {
 /// Shows what would be deleted.
 pub(super) async fn preview(visit: Visit, Query(filter): Query<Selection>) -> Result<Response, Problem> {
     let purge = filter.purge()?;
-    let found = visit
-        .app
-        .workbench
-        .run(move |operator| operator.purgeable(&purge))
-        .await?;
-    let preview = Preview {
-        count: Count(i64::try_from(found.len()).unwrap_or(i64::MAX)),
-        instances: found.into_iter().take(LISTED).collect(),
+    let read = move |operator: &JobOperator| {
+        let found = operator.purgeable(&purge)?;
+        let count = |number: usize| Count(i64::try_from(number).unwrap_or(i64::MAX));
+        Ok::<_, JobOperatorError>(Preview {
+            count: count(found.len()),
+            more: count(found.len().saturating_sub(LISTED)),
+            instances: found
+                .into_iter()
+                .take(LISTED)
+                .map(|instance| InstanceRow::read(operator, instance))
+                .collect::<Result<_, _>>()?,
+        })
     };
+    let preview = visit.app.workbench.run(read).await?;
     page(visit, filter, Some(preview)).await
 }
 

@@ -6,12 +6,12 @@ use axum::response::Response;
 use batch_runtime::execution::{JobExecution, StepCounters, StepExecution};
 use batch_runtime::{JobExecutionId, JobOperator, JobOperatorError, StepExecutionId};
 
-use super::execution::{LogLine, execution_id, job_link, lines, step_rows};
+use super::execution::{LogLine, count, execution_id, job_link, lines, step_rows};
 use super::{Shell, html, now};
 use crate::app::Visit;
 use crate::problem::Problem;
-use crate::view::Time;
-use crate::view::rows::{StepRow, sum};
+use crate::view::rows::{MOST_PARTITIONS, StepRow, sum, without_surplus};
+use crate::view::{Count, Time};
 
 #[derive(Template)]
 #[template(path = "step.html")]
@@ -29,12 +29,24 @@ struct Data {
     found: JobExecution,
     row: StepRow,
     /// The counters with their names.
-    counters: [(&'static str, crate::view::Count); 8],
+    counters: [(&'static str, Count); 8],
     started: Time,
     ended: Option<Time>,
     message: String,
     user_data: String,
     partitions: Vec<StepRow>,
+    /// The number of partitions that are not listed.
+    unlisted: Count,
+    /// The step and its partitions.
+    ids: Vec<StepExecutionId>,
+    is_dead: bool,
+}
+
+impl Data {
+    /// Returns whether it runs.
+    fn runs(&self) -> bool {
+        self.ended.is_none() && !self.is_dead
+    }
 }
 
 pub(super) async fn show(
@@ -52,7 +64,7 @@ pub(super) async fn show(
     let data = visit.app.workbench.run(read).await?;
     let data =
         data.ok_or_else(|| Problem::not_found(format!("execution {execution} has no step execution {id}")))?;
-    let collected = lines(&visit, execution, Some(id));
+    let collected = lines(&visit, execution, Some(&data.ids));
     let title = format!("{} of {} {execution}", data.row.name, data.found.job_name);
     let is_open = data.ended.is_none();
     Ok(html(&Page {
@@ -89,28 +101,32 @@ fn read(
     let Some(row) = own.into_iter().next() else {
         return Ok(None);
     };
-    let (now, count) = (now(), crate::view::Count);
+    let (now, number) = (now(), Count);
     // The row of a partitioned step counts nothing itself.
     let counters = match step.counters == StepCounters::default() {
         true => sum(&partitions),
         false => step.counters,
     };
+    let (listed, unlisted) = without_surplus(&partitions, MOST_PARTITIONS);
     Ok(Some(Data {
         counters: [
-            ("Read", count(counters.reads)),
-            ("Filtered", count(counters.filters)),
-            ("Written", count(counters.writes)),
-            ("Skipped in read", count(counters.read_skips)),
-            ("Skipped in process", count(counters.process_skips)),
-            ("Skipped in write", count(counters.write_skips)),
-            ("Commits", count(counters.commits)),
-            ("Rollbacks", count(counters.rollbacks)),
+            ("Read", number(counters.reads)),
+            ("Filtered", number(counters.filters)),
+            ("Written", number(counters.writes)),
+            ("Skipped in read", number(counters.read_skips)),
+            ("Skipped in process", number(counters.process_skips)),
+            ("Skipped in write", number(counters.write_skips)),
+            ("Commits", number(counters.commits)),
+            ("Rollbacks", number(counters.rollbacks)),
         ],
         started: Time::new(step.started, now),
         ended: step.ended.map(|time| Time::new(time, now)),
         message: step.exit_message,
         user_data: step.user_data.unwrap_or_default(),
-        partitions: step_rows(operator, &partitions, is_dead, execution)?,
+        ids: partitions.iter().map(|one| one.id).chain([id]).collect(),
+        partitions: step_rows(operator, &listed, is_dead, execution)?,
+        unlisted: count(unlisted),
+        is_dead,
         found,
         row,
     }))

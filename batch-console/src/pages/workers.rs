@@ -8,7 +8,7 @@ use batch_runtime::{JobExecutionId, JobOperator, JobOperatorError, Timestamp};
 use super::{Shell, html, now};
 use crate::app::Visit;
 use crate::problem::Problem;
-use crate::view::{Pill, Time};
+use crate::view::{Pill, Time, process};
 
 /// The number of launches that are listed.
 const MOST: usize = 100;
@@ -22,6 +22,8 @@ struct Page {
 }
 
 struct WorkerRow {
+    /// Its host and process.
+    process: String,
     name: String,
     queue: String,
     slots: u32,
@@ -56,6 +58,7 @@ impl WorkerRow {
         Self {
             busy: worker.partitions.len(),
             executions,
+            process: process(&worker.name),
             name: worker.name,
             queue: worker.queue,
             slots: worker.slots,
@@ -82,7 +85,7 @@ impl LaunchRow {
             queue: launch.queue,
             state: Pill { class, text },
             execution: launch.execution,
-            worker: launch.worker.unwrap_or_default(),
+            worker: launch.worker.as_deref().map(process).unwrap_or_default(),
             submitted: Time::new(launch.submitted, now),
             message: launch.message,
         }

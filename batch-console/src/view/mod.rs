@@ -54,6 +54,11 @@ impl Pill {
         Self { class, text }
     }
 
+    /// Returns whether it asks for somebody: a failure, or a dead process.
+    pub(crate) fn is_failure(self) -> bool {
+        matches!(self.class, "failed" | "dead")
+    }
+
     /// An execution that has not ended although its process is dead.
     pub(crate) const DEAD: Self = Self {
         class: "dead",
@@ -132,6 +137,26 @@ impl fmt::Display for Count {
     }
 }
 
+/// Returns a number with its noun: `1 commit`, `2 commits`.
+pub(crate) fn counted(count: i64, noun: &str) -> String {
+    let plural = if count == 1 { "" } else { "s" };
+    format!("{} {noun}{plural}", Count(count))
+}
+
+/// Returns a process as people name it, by its host and number, of the name under which it holds leases: `host/4281/5f0c/locked`.
+pub(crate) fn process(owner: &str) -> String {
+    match owner.split('/').collect::<Vec<_>>()[..] {
+        [host, process, _, _] if process.parse::<u32>().is_ok() => format!("{host}, process {process}"),
+        _ => owner.to_owned(),
+    }
+}
+
+/// Returns the part `value / whole` of a length. Times and counters of other programs may be absurd.
+pub(crate) fn scaled(value: u64, length: u64, whole: u64) -> u64 {
+    let scaled = u128::from(value.min(whole)) * u128::from(length) / u128::from(whole.max(1));
+    u64::try_from(scaled).unwrap_or(length)
+}
+
 /// Returns the items per second; `None` if it is too early to say.
 pub(crate) fn rate(items: i64, millis: u64) -> Option<Count> {
     let items = u64::try_from(items).ok().filter(|items| *items > 0)?;
@@ -163,6 +188,17 @@ mod tests {
         assert_eq!(shown, ["now", "59 s ago", "59 min ago", "1 d ago"]);
         assert_eq!(rate(1_000, 500), Some(Count(2_000)));
         assert_eq!([rate(0, 500), rate(5, 0)], [None, None]);
+        assert_eq!(
+            [0, 1, 2].map(|count| counted(count, "item")),
+            ["0 items", "1 item", "2 items"]
+        );
+        assert_eq!([scaled(1, 640, 2), scaled(u64::MAX, 640, u64::MAX)], [320, 640]);
+    }
+
+    #[test]
+    fn processes_are_named_by_host_and_number() {
+        let shown = ["vm/4281/7b5b00ff00ff00ff/locked", "vm", "a/b/c/d", ""].map(process);
+        assert_eq!(shown, ["vm, process 4281", "vm", "a/b/c/d", ""]);
     }
 
     /// Spec: CON-06

@@ -23,6 +23,7 @@ pub(crate) struct ExecutionRow {
     pub(crate) took: String,
     pub(crate) written: Count,
     pub(crate) skipped: Count,
+    /// The items per second that the running step reads.
     pub(crate) rate: Option<Count>,
     /// The step that runs, or ran last.
     pub(crate) step: String,
@@ -50,10 +51,13 @@ impl ExecutionRow {
         let is_open = !execution.status.is_final();
         let is_dead = state.is_some_and(|state| state.is_dead(execution.status));
         let runs = is_open && !is_dead;
-        let end = execution
-            .ended
-            .unwrap_or(if runs { now } else { execution.last_updated });
+        // Steps are updated at each commit, the job only when it starts and ends.
+        let updates = steps.iter().map(|step| step.last_updated);
+        let updated = updates.fold(execution.last_updated, Ord::max);
+        let end = execution.ended.unwrap_or(if runs { now } else { updated });
         let millis = end.millis_since(begin);
+        let current = steps.iter().rev().find(|step| !step.status.is_final());
+        let current = current.filter(|_| runs);
         let is_named = execution.exit_status != execution.status.as_str() && execution.status.is_final();
         Self {
             id: execution.id,
@@ -66,9 +70,9 @@ impl ExecutionRow {
             took: duration(millis),
             written: Count(counters.writes),
             skipped: Count(counters.skips()),
-            rate: rate(counters.reads, millis),
-            step: steps
-                .last()
+            rate: current.and_then(|step| rate(step.counters.reads, now.millis_since(step.started))),
+            step: current
+                .or(steps.last())
                 .map(|step| step.step_name.clone())
                 .unwrap_or_default(),
             note: state.and_then(|state| note(execution, state)).unwrap_or_default(),
@@ -121,7 +125,9 @@ fn note(execution: &JobExecution, state: &ExecutionState) -> Option<String> {
     if state.is_dead(execution.status) {
         return Some("its process is dead; recover or restart it".into());
     }
-    state.is_of_other_program.then(|| "of another program".into())
+    state
+        .is_of_other_program
+        .then(|| "started by another program".into())
 }
 
 /// Returns a text on one line, cut to what a table has room for.
@@ -131,6 +137,28 @@ pub(crate) fn cut(text: &str) -> String {
         Some((end, _)) => format!("{}…", &line[..end]),
         None => line,
     }
+}
+
+/// The number of partitions that a page shows.
+pub(crate) const MOST_PARTITIONS: usize = 200;
+
+/// Returns the steps with at most so many partitions, and the number of those that are left out. The failed ones come first then, and
+/// those that run.
+pub(crate) fn without_surplus(steps: &[StepExecution], most: usize) -> (Vec<StepExecution>, usize) {
+    // `load:1` of this runtime, and `load:partition0` of Spring Batch.
+    let (mut partitions, mut shown): (Vec<_>, Vec<_>) =
+        steps.iter().partition(|step| step.step_name.contains(':'));
+    let surplus = partitions.len().saturating_sub(most);
+    if surplus == 0 {
+        return (steps.to_vec(), 0);
+    }
+    partitions.sort_by_key(|step| match step.status {
+        BatchStatus::Failed | BatchStatus::Unknown => 0,
+        status if !status.is_final() => 1,
+        _ => 2,
+    });
+    shown.extend(partitions.into_iter().take(most));
+    (shown.into_iter().cloned().collect(), surplus)
 }
 
 /// A step execution in a table.
@@ -150,7 +178,7 @@ pub(crate) struct StepRow {
     /// How much of the reader's items are read, in percent.
     pub(crate) percent: Option<u64>,
     pub(crate) is_of_partition: bool,
-    /// The process that runs it, if it is not that of the job.
+    /// The process that runs it, by its host and number, if it is not that of the job.
     pub(crate) worker: String,
 }
 

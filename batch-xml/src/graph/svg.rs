@@ -62,14 +62,15 @@ pub(super) enum Style {
 pub(super) fn write(title: &str, scene: &Scene, style: Style) -> String {
     let (width, height) = (Number(scene.width.ceil()), Number(scene.height.ceil()));
     let mut svg = Picture::default();
-    let class = match style {
-        Style::Included => "",
-        Style::OfThePage => " class=\"job-graph\"",
+    // A group has links in it, which an image hides from screen readers.
+    let (class, role) = match style {
+        Style::Included => ("", "img"),
+        Style::OfThePage => (" class=\"job-graph\"", "group"),
     };
     writeln!(
         svg,
         "<svg xmlns=\"http://www.w3.org/2000/svg\"{class} width=\"{width}\" height=\"{height}\" \
-         viewBox=\"0 0 {width} {height}\" role=\"img\">"
+         viewBox=\"0 0 {width} {height}\" role=\"{role}\">"
     );
     writeln!(svg, "<title>job {}</title>", Escaped(title));
     if style == Style::Included {

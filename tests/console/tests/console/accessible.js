@@ -25,8 +25,15 @@ for (const element of document.querySelectorAll("a, button")) {
   if (!element.textContent.trim() && !element.ariaLabel) say("no text", element);
 }
 for (const picture of document.querySelectorAll("svg")) {
-  if (!picture.getAttribute("aria-hidden") && picture.getAttribute("role") !== "img") say("a picture without a role", picture);
-  if (picture.getAttribute("role") === "img" && !picture.ariaLabel && !picture.querySelector("title")) say("a picture without a name", picture);
+  if (!picture.getAttribute("aria-hidden") && picture.getAttribute("role") !== "group") say("a picture whose links are hidden", picture);
+  if (picture.getAttribute("role") === "group" && !picture.ariaLabel && !picture.querySelector("title")) say("a picture without a name", picture);
+}
+for (const bar of document.querySelectorAll("progress")) {
+  if (!bar.ariaLabel) say("no label", bar);
+}
+for (const notes of document.querySelectorAll("td.notes")) {
+  const area = notes.getBoundingClientRect();
+  if (notes.textContent.trim() && area.right > window.innerWidth) say("notes that are cut off", notes);
 }
 for (const cell of document.querySelectorAll("table")) {
   if (!cell.querySelector("th") && !cell.classList.contains("log")) say("a table without headings", cell);

@@ -58,6 +58,19 @@ impl Browser {
         self.driver.goto(format!("{}{path}", self.url)).await.unwrap();
     }
 
+    /// Opens a page in another tab, which hides the others.
+    pub(crate) async fn open_tab(&self, path: &str) {
+        let tab = self.driver.new_tab().await.unwrap();
+        self.driver.switch_to_window(tab).await.unwrap();
+        self.open(path).await;
+    }
+
+    /// Shows the tab that was opened first.
+    pub(crate) async fn first_tab(&self) {
+        let tabs = self.driver.windows().await.unwrap();
+        self.driver.switch_to_window(tabs[0].clone()).await.unwrap();
+    }
+
     /// Returns the path of the page.
     pub(crate) async fn path(&self) -> String {
         let url = self.driver.current_url().await.unwrap();
@@ -138,6 +151,15 @@ impl Browser {
                 "no `{text}` in {selector}: {}",
                 self.text("body").await
             );
+            tokio::time::sleep(POLL).await;
+        }
+    }
+
+    /// Waits until a script returns true.
+    pub(crate) async fn until_script(&self, script: &str) {
+        let begin = Instant::now();
+        while self.script(script).await != true {
+            assert!(begin.elapsed() < PATIENCE, "not true: {script}");
             tokio::time::sleep(POLL).await;
         }
     }

@@ -23,7 +23,12 @@ fn executions_of_spring_batch_are_marked() {
     let served = scene.serve(&[]);
     browse(&served.url, true, async |browser| {
         browser.open("/").await;
-        assert!(browser.text("#running").await.contains("of another program"));
+        assert!(
+            browser
+                .text("#running")
+                .await
+                .contains("started by another program")
+        );
         browser.open("/jobs").await;
         assert!(browser.text("main").await.contains("not on the job path"));
         browser.open("/executions/70").await;

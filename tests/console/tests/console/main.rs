@@ -4,8 +4,10 @@
 mod access;
 mod api;
 mod browser;
+mod details;
 mod foreign;
 mod forms;
+mod live;
 mod load;
 mod mounted;
 mod operations;

@@ -30,7 +30,7 @@ fn a_page_survives_an_outage() {
         fs::rename(&socket, &away).unwrap();
         // Those that are connected lose their connections, as by the end of the server.
         terminate(&server, &away);
-        browser.until("#offline", "does not answer").await;
+        browser.until("#offline", "The repository cannot be used").await;
         let (status, page) = served.get("/");
         assert_eq!(status, 503, "{page}");
         assert!(

@@ -36,8 +36,15 @@ fn a_launch_is_followed_to_its_end() {
         browser.until("#steps", "20").await;
         browser.until("#steps", "66 %").await;
         browser.until("#head", "STARTED").await;
+        let facts = browser.text("#facts").await;
+        assert!(
+            facts.contains("Running for") && facts.contains(", process "),
+            "{facts}"
+        );
+        assert!(!facts.contains("Exit status"), "{facts}");
         fs::write(&gate, "").unwrap();
         browser.until("#head", "COMPLETED").await;
+        browser.until("#facts", "Exit status").await;
         browser.until("#steps", "archive").await;
         assert_eq!(browser.script("return window.isFirst").await, true);
         assert_eq!(browser.count("#graph .element.completed").await, 4);
@@ -46,12 +53,22 @@ fn a_launch_is_followed_to_its_end() {
             "{}",
             browser.text("#log").await
         );
+        assert_eq!(
+            browser.count("#timeline .lane").await,
+            2,
+            "the flows of the split"
+        );
+        assert!(browser.text(".environment").await.contains("batch.db"));
         browser.click("branches:2").await;
         assert!(browser.text("#counters").await.contains("30"));
         // The items of partitions are those of their step, and of the execution.
         browser.open("/executions/1").await;
         browser.click("branches").await;
         assert!(browser.text("#counters").await.contains("90"));
+        assert!(
+            browser.text("#log").await.contains("wrote items=10"),
+            "lines of its partitions"
+        );
         browser.open("/executions").await;
         assert!(
             browser.text("#list").await.contains("120"),
@@ -103,6 +120,8 @@ fn a_dead_execution_is_recovered() {
     let scene = Scene::new();
     scene.kill_at_gate("day=1");
     fs::write(scene.path().join("never"), "").unwrap();
+    let later = "UPDATE BATCH_STEP_EXECUTION SET LAST_UPDATED = START_TIME + 5000";
+    diesel::sql_query(later).execute(&mut scene.connect()).unwrap();
     let served = scene.serve(&[]);
     browse(&served.url, true, async |browser| {
         browser.open("/").await;
@@ -112,8 +131,15 @@ fn a_dead_execution_is_recovered() {
                 .await
                 .contains("1 execution has not ended, although its process is dead")
         );
+        // It ran at least until its last commit.
+        assert!(browser.text("#attention").await.contains("5.0 s"));
         browser.click("1").await;
         assert!(browser.text("#head").await.contains("DEAD"));
+        assert!(
+            browser.text("#facts").await.contains("Took\n5.0 s"),
+            "{}",
+            browser.text("#facts").await
+        );
         assert!(
             browser
                 .text("main")
@@ -152,14 +178,14 @@ fn a_failure_says_what_and_where() {
             "{failure}"
         );
         assert!(
-            failure.contains("A restart resumes with step load, after 10 items and 1 commits."),
+            failure.contains("A restart resumes with step load, after 10 items and 1 commit."),
             "{failure}"
         );
         assert_eq!(browser.count("#graph .element.failed").await, 1);
         browser.click("Abandon…").await;
         browser.click("Abandon").await;
         browser.until("#head", "ABANDONED").await;
-        assert_eq!(browser.count("#head .button").await, 0);
+        assert_eq!(browser.text("#head .buttons").await, "Launch again…");
     });
 }
 
@@ -253,13 +279,21 @@ fn executions_are_filtered_and_paged() {
         browser.enter("since", "2026-02-01").await;
         browser.click("Filter").await;
         assert!(browser.text("#list").await.contains("No execution matches"));
-        browser.open("/executions?since=yesterday").await;
+        browser.enter("since", "yesterday").await;
+        browser.click("Filter").await;
+        let problem = browser.text("main [role=alert]").await;
         assert!(
-            browser
-                .text("main")
-                .await
-                .contains("invalid value `yesterday` for `since`")
+            problem.contains("invalid value `yesterday` for `since`"),
+            "{problem}"
         );
+        let entered = "return [...document.querySelectorAll('.filter input, .filter select')].map((field) => field.value)";
+        let kept = serde_json::json!(["other", "FAILED", "yesterday", ""]);
+        assert_eq!(browser.script(entered).await, kept);
+        browser.open("/executions?job=nightly").await;
+        browser.click("Older").await;
+        browser.click("Newest").await;
+        let others = browser.count("#list a[href='/jobs/other']").await;
+        assert_eq!(others, 0, "the filter is kept");
     });
 }
 
@@ -269,8 +303,17 @@ fn skipped_items_are_shown() {
     let scene = Scene::new();
     fs::write(scene.path().join("payments.csv"), "id,amount\n1,5\n2,6,7\n3,9\n").unwrap();
     scene.run(&["launch", "import"]);
+    fs::write(scene.path().join("valid.csv"), "id,amount\n1,5\n").unwrap();
+    let valid = [
+        "resource=valid.csv",
+        "output=valid.jsonl",
+        "rejects.output=none.jsonl",
+    ];
+    scene.run(&[&["launch", "import"], &valid[..]].concat());
     let served = scene.serve(&[]);
     browse(&served.url, true, async |browser| {
+        browser.open("/executions/2/rejects").await;
+        assert!(browser.text("main").await.contains("No item has been rejected."));
         browser.open("/executions/1").await;
         browser.click("1").await;
         let rejects = browser.text("main").await;
@@ -297,7 +340,7 @@ fn skipped_items_are_shown() {
         "{\"password\": \"hunter2\"}\nhunter2\n",
     )
     .unwrap();
-    let (status, page) = served.get("/executions/2/rejects");
+    let (status, page) = served.get("/executions/3/rejects");
     assert_eq!(status, 200);
     assert!(!page.contains("hunter2"), "{page}");
 }

@@ -20,6 +20,12 @@ fn everything_works_without_javascript() {
             2,
             "the page loads itself again"
         );
+        for page in ["/jobs/nightly", "/executions"] {
+            browser.open(page).await;
+            let refreshing = browser.count("meta[http-equiv=refresh]").await;
+            assert_eq!(refreshing, 0, "a form is not emptied: {page}");
+        }
+        browser.open("/executions/1").await;
         browser.click("Stop…").await;
         browser.click("Stop").await;
         std::fs::write(&gate, "").unwrap();
