@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use askama::Template;
 use axum::extract::Path;
 use axum::response::Response;
-use batch_runtime::execution::{JobExecution, StepExecution, StepTotal};
+use batch_runtime::execution::{JobExecution, StepCounters, StepExecution, StepTotal};
 use batch_runtime::operator::{ExecutionState, WorkerInfo};
 use batch_runtime::xml::graph::{ElementMark, JobGraph};
 use batch_runtime::xml::model::Job;
@@ -192,7 +192,6 @@ pub(super) fn count(number: usize) -> Count {
 }
 
 /// Returns the row of an execution, those of the latest others of its instance, and the number of all others.
-#[expect(clippy::type_complexity, reason = "three parts of one page")]
 fn with_others(
     operator: &JobOperator,
     executions: &[JobExecution],
@@ -301,7 +300,16 @@ fn resume(execution: &JobExecution, is_dead: bool, is_latest: bool, totals: &[St
     let Some(last) = totals.iter().rev().find(|total| !total.step_name.contains(':')) else {
         return Some("A restart begins with the first step: no step has started yet.".into());
     };
-    let (step, counters) = (&last.step_name, last.counters);
+    let step = &last.step_name;
+    // The row of a partitioned step counts nothing itself.
+    let counters = match last.counters.commits {
+        0 => {
+            let prefix = format!("{step}:");
+            let partitions = totals.iter().filter(|total| total.step_name.starts_with(&prefix));
+            partitions.fold(StepCounters::default(), |sum, total| sum.plus(total.counters))
+        }
+        _ => last.counters,
+    };
     let items = counters.reads + counters.read_skips;
     Some(match counters.commits {
         0 => format!("A restart resumes with step {step}, of which nothing was committed."),

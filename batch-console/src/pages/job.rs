@@ -134,7 +134,7 @@ fn read(operator: &JobOperator, name: String, form: &Form, root: &str) -> Result
         Definition::Invalid(problem) | Definition::Incomplete(problem) => {
             (String::new(), String::new(), problem)
         }
-        Definition::Missing => Default::default(),
+        Definition::Missing => (String::new(), String::new(), String::new()),
     };
     Ok(Data {
         path: crate::view::encoded(&name),

@@ -124,7 +124,7 @@ fn many_partitions_are_cut() {
         let statement = format!(
             "INSERT INTO BATCH_STEP_EXECUTION (STEP_EXECUTION_ID, VERSION, STEP_NAME, JOB_EXECUTION_ID, START_TIME, STATUS, COMMIT_COUNT, \
              READ_COUNT, FILTER_COUNT, WRITE_COUNT, READ_SKIP_COUNT, WRITE_SKIP_COUNT, PROCESS_SKIP_COUNT, ROLLBACK_COUNT, EXIT_CODE, \
-             EXIT_MESSAGE, LAST_UPDATED) VALUES ({}, 1, 'load:{number}', 1, 1767225600000, '{status}', 0, 0, 0, 0, 0, 0, 0, 0, '', '', \
+             EXIT_MESSAGE, LAST_UPDATED) VALUES ({}, 1, 'load:{number}', 1, 1767225600000, '{status}', 1, 2, 0, 0, 0, 0, 0, 0, '', '', \
              1767225600000)",
             1000 + number
         );
@@ -132,6 +132,10 @@ fn many_partitions_are_cut() {
     }
     let served = scene.serve(&[]);
     browse(&served.url, true, async |browser| {
+        browser.open("/executions/1").await;
+        let failure = browser.text("#failure").await;
+        let resume = "A restart resumes with step load, after 600 items and 300 commits.";
+        assert!(failure.contains(resume), "{failure}");
         for (page, part) in [
             ("/executions/1", "#steps"),
             ("/executions/1/steps/1", "#partitions"),
