@@ -3,8 +3,6 @@
 (() => {
   // In milliseconds: running times and "2 min ago" grow although nothing changes on the server.
   const INTERVAL = 10_000;
-  // The browser does not connect again by itself after a response that is no stream, such as that of a proxy.
-  const RETRY = 5_000;
   const offline = document.getElementById("offline");
   const silent = offline.textContent;
   let source = null;
@@ -102,7 +100,8 @@
     source.addEventListener("change", refresh);
     source.addEventListener("error", (event) => {
       refresh();
-      if (event.target.readyState === EventSource.CLOSED) setTimeout(connect, RETRY);
+      // The browser does not connect again by itself after a response that is no stream, such as that of a proxy.
+      if (event.target.readyState === EventSource.CLOSED) setTimeout(connect, INTERVAL);
     });
     timer = setInterval(refresh, INTERVAL);
   };
