@@ -52,6 +52,7 @@ mod telemetry;
 
 use std::process::ExitCode;
 
+pub use batch_runtime::embed_jobs;
 use batch_runtime::operator::record_panic_locations;
 use batch_runtime::{BatchArtifactLoader, BatchRuntimeBuilder, time::TimeZone};
 use clap::FromArgMatches;
@@ -79,6 +80,27 @@ impl Cli {
     /// Creates a command line with the usual defaults.
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// Adds the Job XML files that [`embed_jobs!`] has compiled into the program, see [`BatchRuntimeBuilder::jobs`]. The program needs no
+    /// directory then. Files of `--job-path` replace those of the same id, with a warning.
+    ///
+    /// Spec: EMBED-01, EMBED-02
+    #[must_use]
+    pub fn jobs(mut self, files: &[(&str, &str)]) -> Self {
+        self.runtime = self.runtime.jobs(files);
+        self.defaults.embeds_jobs |= !files.is_empty();
+        self
+    }
+
+    /// Adds the text of a Job XML file, see [`BatchRuntimeBuilder::job_xml`].
+    ///
+    /// Spec: EMBED-01, EMBED-02
+    #[must_use]
+    pub fn job_xml(mut self, name: impl Into<String>, text: impl Into<String>) -> Self {
+        self.runtime = self.runtime.job_xml(name, text);
+        self.defaults.embeds_jobs = true;
+        self
     }
 
     /// Sets the directories of Job XML files. `--job-path` and `-Djavax.jobpath` override it.

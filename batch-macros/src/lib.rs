@@ -7,6 +7,7 @@
 mod alias;
 mod artifact;
 mod diagnostics;
+mod embed;
 mod exception;
 mod expand;
 mod fallback;
@@ -45,6 +46,15 @@ pub fn artifact_loader(attr: TokenStream, item: TokenStream) -> TokenStream {
 #[proc_macro_derive(BatchException, attributes(batch_exception))]
 pub fn derive_batch_exception(input: TokenStream) -> TokenStream {
     exception::derive(input.into()).into()
+}
+
+#[allow(
+    missing_docs,
+    reason = "batch-runtime exports it with its documentation, whose example compiles there"
+)]
+#[proc_macro]
+pub fn embed_jobs(directory: TokenStream) -> TokenStream {
+    embed::jobs(directory.into()).into()
 }
 
 /// Calls a macro with the table of roles. For `batch-runtime` only; may change with every release.

@@ -1,9 +1,11 @@
 //! The job path: directories of Job XML files, read when the runtime starts and searched for new files at each start
-//! of a job.
+//! of a job; and the files that the program embeds.
 //!
-//! Spec: PATH-01 to PATH-13, D-63
+//! Spec: PATH-01 to PATH-13, EMBED-01 to EMBED-03, D-63
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::env;
+use std::fmt::Display;
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::{self, Path, PathBuf};
@@ -19,7 +21,32 @@ const UNREADABLE: &str = "PATH0001";
 /// The root elements of Job XML. Spec: JSL-DOC-03
 pub(crate) const ROOTS: [&str; 4] = ["job", "step", "flow", "split"];
 
-/// The contents of the job path.
+/// The Job XML files of a runtime, as its builder collects them.
+#[derive(Clone, Default)]
+pub(crate) struct JobFiles {
+    /// The directories of the job path, separated as in `PATH`.
+    pub(crate) directories: Option<String>,
+    /// Embedded files: name and text.
+    pub(crate) embedded: Vec<(String, String)>,
+    /// `None`: that of each document.
+    pub(crate) dialect: Option<Dialect>,
+}
+
+impl JobFiles {
+    /// Returns the directories: those of the builder, else those of the system property. The default, the current directory, is for
+    /// programs without embedded files: others run the same jobs wherever they are started.
+    ///
+    /// Spec: PATH-02, PATH-03, EMBED-02
+    fn directories(&self, property: Option<&str>) -> Vec<PathBuf> {
+        match self.directories.as_deref().or(property) {
+            Some(list) => env::split_paths(list).collect(),
+            None if self.embedded.is_empty() => vec![PathBuf::from(".")],
+            None => Vec::new(),
+        }
+    }
+}
+
+/// The contents of the job path, and of the files that the program embeds.
 #[derive(Clone, Debug, Default)]
 pub struct JobPathReport {
     /// The ids of the jobs that can be started.
@@ -32,6 +59,8 @@ pub struct JobPathReport {
     pub unreadable: Vec<String>,
     /// The searched directories.
     pub directories: Vec<PathBuf>,
+    /// The ids of the embedded jobs, steps, flows and splits that files of the job path replace. Spec: EMBED-02
+    pub replaced: BTreeSet<String>,
 }
 
 impl JobPathReport {
@@ -42,14 +71,17 @@ impl JobPathReport {
             format!("`{}`", absolute.as_ref().unwrap_or(directory).display())
         };
         let names: Vec<String> = self.directories.iter().map(name).collect();
-        format!("the job path contains no job: searched {}", names.join(", "))
+        match names.is_empty() {
+            true => "the embedded files contain no job".to_owned(),
+            false => format!("the job path contains no job: searched {}", names.join(", ")),
+        }
     }
 }
 
 /// The ways to set the job path.
 pub(crate) const JOB_PATH_HELP: &str = "set the job path by `--job-path DIRS`, by `job_path(..)` in a program, or by the system property `javax.jobpath`";
 
-/// The directories and their files.
+/// The directories and their files, and the embedded ones.
 pub(crate) struct JobPath {
     directories: Vec<PathBuf>,
     /// `None`: that of each document.
@@ -61,6 +93,8 @@ pub(crate) struct JobPath {
 #[derive(Default)]
 struct Found {
     files: BTreeMap<PathBuf, JobFile>,
+    /// Files of the job path replace those of the same id.
+    embedded: Vec<JobFile>,
     unreadable: BTreeMap<PathBuf, String>,
     /// True if unreadable files and directories are logged.
     logs_problems: bool,
@@ -75,6 +109,33 @@ enum JobFile {
     Broken(Arc<JobXmlErrors>),
     /// An XML file with another root element: its name and its root.
     OtherRoot(String, String),
+}
+
+impl JobFile {
+    fn document(&self) -> Option<&Arc<Document>> {
+        match self {
+            Self::Document(document) => Some(document),
+            _ => None,
+        }
+    }
+
+    fn errors(&self) -> Option<&Arc<JobXmlErrors>> {
+        match self {
+            Self::Broken(errors) => Some(errors),
+            _ => None,
+        }
+    }
+
+    /// Returns the name that messages use.
+    fn name(&self) -> String {
+        match self {
+            Self::Document(document) => document.source().name().to_owned(),
+            Self::Broken(errors) => {
+                place_of(errors).map_or_else(String::new, |place| place.source().name().to_owned())
+            }
+            Self::OtherRoot(name, _) => name.clone(),
+        }
+    }
 }
 
 /// The result of looking up a job id.
@@ -93,15 +154,34 @@ pub(crate) enum Lookup {
 }
 
 impl JobPath {
-    pub(crate) fn new(directories: Vec<PathBuf>, dialect: Option<Dialect>) -> Self {
+    /// Reads all files. `property` is the system property that lists directories.
+    pub(crate) fn new(files: JobFiles, property: Option<&str>) -> Self {
+        let limits = Limits::default();
+        let directories = files.directories(property);
+        let dialect = files.dialect;
+        let embedded = files.embedded.into_iter();
+        let embedded = embedded.map(|(name, text)| parse(&Source::new(name, text), (&limits, dialect)));
+        let found = Found {
+            embedded: embedded.collect(),
+            ..Found::default()
+        };
         let path = Self {
             directories,
             dialect,
-            limits: Limits::default(),
-            found: Mutex::default(),
+            limits,
+            found: Mutex::new(found),
         };
         path.look_for_new_files();
         path
+    }
+
+    /// Returns the subject and verb of a list of its jobs.
+    pub(crate) fn contains(&self) -> &'static str {
+        match (self.directories.is_empty(), self.found().embedded.is_empty()) {
+            (true, _) => "the program contains",
+            (false, true) => "the job path contains",
+            (false, false) => "the job path and the program contain",
+        }
     }
 
     pub(crate) fn limits(&self) -> &Limits {
@@ -145,7 +225,22 @@ impl JobPath {
             log_unreadable(directory, error);
         }
         for (path, file) in &found.files {
-            log_broken(path, file);
+            log_broken(&path.display(), file);
+        }
+        for file in &found.embedded {
+            log_broken(&file.name(), file);
+        }
+    }
+
+    /// Logs which embedded jobs are not used, because files of the job path replace them. Spec: EMBED-02
+    pub(crate) fn log_replaced(&self) {
+        let replaced = self.found().replaced();
+        if !replaced.is_empty() {
+            let replaced: Vec<String> = replaced.iter().map(|id| format!("`{id}`")).collect();
+            tracing::warn!(
+                "the job path replaces what the program embeds: {}",
+                replaced.join(", ")
+            );
         }
     }
 
@@ -171,7 +266,12 @@ impl JobPath {
             );
         }
         match of_id.pop() {
-            Some(document) if document.root_kind() == RootKind::Job => Lookup::Found(Arc::clone(document)),
+            Some(document) if document.root_kind() == RootKind::Job => {
+                match found.broken_replacement(document) {
+                    Some(errors) => Lookup::Broken(errors),
+                    None => Lookup::Found(Arc::clone(document)),
+                }
+            }
             _ => Lookup::Unknown {
                 known: found.jobs(),
                 broken: found.broken(),
@@ -189,23 +289,26 @@ impl JobPath {
                 .unwrap_or_default();
             file == name || file.strip_suffix(".xml") == Some(name)
         };
-        let of_name = found.files.iter().filter_map(|(path, file)| {
-            let (written, lookup) = match file {
-                JobFile::Document(document) if document.root_kind() == RootKind::Job => (
-                    document.source().name().to_owned(),
-                    Lookup::Found(Arc::clone(document)),
-                ),
-                JobFile::Broken(errors) => {
-                    let first = errors.iter().next();
-                    let name = first.map_or_else(String::new, |first| first.span.source().name().to_owned());
-                    (name, Lookup::Broken(Arc::clone(errors)))
-                }
-                _ => return None,
-            };
+        let lookup = |file: &JobFile| match file {
+            JobFile::Document(document) if document.root_kind() == RootKind::Job => {
+                Some(Lookup::Found(Arc::clone(document)))
+            }
+            JobFile::Broken(errors) => Some(Lookup::Broken(Arc::clone(errors))),
+            _ => None,
+        };
+        let of_path = found.files.iter().filter_map(|(path, file)| {
+            let written = file.name();
             // The path is that of the target of a symbolic link.
-            (is_named(Path::new(&written)) || is_named(path)).then_some((written, lookup))
+            let is_it = is_named(Path::new(&written)) || is_named(path);
+            Some((written, is_it.then(|| lookup(file))??))
         });
-        let mut of_name: Vec<(String, Lookup)> = of_name.collect();
+        let mut of_name: Vec<(String, Lookup)> = of_path.collect();
+        if of_name.is_empty() {
+            let embedded = found
+                .unreplaced()
+                .filter(|file| is_named(Path::new(&file.name())));
+            of_name.extend(embedded.filter_map(|file| Some((file.name(), lookup(file)?))));
+        }
         match of_name.pop() {
             Some((_, lookup)) if of_name.is_empty() => lookup,
             Some((last, _)) => {
@@ -231,7 +334,7 @@ impl JobPath {
             .unreadable
             .iter()
             .map(|(path, error)| format!("{}: {error}", path.display()));
-        let other_roots = found.files.values().filter_map(|file| match file {
+        let other_roots = found.all().filter_map(|file| match file {
             JobFile::OtherRoot(name, root) => Some((name.clone(), root.clone())),
             _ => None,
         });
@@ -245,6 +348,7 @@ impl JobPath {
             other_roots: other_roots.collect(),
             unreadable: unreadable.collect(),
             directories: self.directories.clone(),
+            replaced: found.replaced(),
         }
     }
 }
@@ -263,17 +367,22 @@ impl Library for JobPath {
         same.map(|document| document.id().value.clone()).collect()
     }
 
-    /// A file that is not text, or only in part, may define any id.
     fn broken(&self, id: &str) -> Vec<Span> {
         let broken = self.found().broken();
-        let places = broken
-            .iter()
-            .filter_map(|errors| errors.iter().next())
-            .map(|first| first.span.clone());
-        let may_define =
-            |text: &str| text.is_empty() || text.contains(char::REPLACEMENT_CHARACTER) || names(text, id);
-        places.filter(|place| may_define(place.source().text())).collect()
+        let places = broken.iter().filter_map(|errors| place_of(errors));
+        places.filter(|place| may_define(place, id)).collect()
     }
+}
+
+/// Returns the place of the first mistake of a file.
+fn place_of(errors: &JobXmlErrors) -> Option<Span> {
+    errors.iter().next().map(|first| first.span.clone())
+}
+
+/// Returns whether a file that is not valid may define an id. One that is not text, or only in part, may define any.
+fn may_define(place: &Span, id: &str) -> bool {
+    let text = place.source().text();
+    text.is_empty() || text.contains(char::REPLACEMENT_CHARACTER) || names(text, id)
 }
 
 /// Returns whether the id occurs in the text, other than as a part of a longer id.
@@ -290,10 +399,10 @@ fn log_unreadable(directory: &Path, error: &str) {
     tracing::warn!(%directory, error, "cannot read directory of the job path");
 }
 
-fn log_broken(path: &Path, file: &JobFile) {
+fn log_broken(name: &dyn Display, file: &JobFile) {
     if let JobFile::Broken(errors) = file {
         let mistakes = errors.iter().count();
-        tracing::warn!(file = %path.display(), mistakes, "invalid Job XML; `check` shows the mistakes");
+        tracing::warn!(file = %name, mistakes, "invalid Job XML; `check` shows the mistakes");
     }
 }
 
@@ -319,16 +428,60 @@ impl Found {
             Ok(_) => read_file(path, how),
         };
         if self.logs_problems && earlier.is_none() {
-            log_broken(path, &file);
+            log_broken(&path.display(), &file);
         }
         self.files.insert(key, file);
     }
 
+    /// Returns all files, also embedded ones that are not used.
+    fn all(&self) -> impl Iterator<Item = &JobFile> {
+        self.files.values().chain(&self.embedded)
+    }
+
+    fn ids_of_path(&self) -> HashSet<&str> {
+        let documents = self.files.values().filter_map(JobFile::document);
+        documents.map(|document| document.id().value.as_str()).collect()
+    }
+
+    /// Returns the embedded files, without those whose id a file of the job path has.
+    ///
+    /// Spec: EMBED-02
+    fn unreplaced(&self) -> impl Iterator<Item = &JobFile> {
+        let ids = match self.embedded.is_empty() {
+            true => HashSet::new(),
+            false => self.ids_of_path(),
+        };
+        let is_replaced = move |document: &Arc<Document>| ids.contains(document.id().value.as_str());
+        self.embedded
+            .iter()
+            .filter(move |file| !file.document().is_some_and(&is_replaced))
+    }
+
+    fn replaced(&self) -> BTreeSet<String> {
+        let ids = self.ids_of_path();
+        let embedded = self.embedded.iter().filter_map(JobFile::document);
+        let embedded = embedded.map(|document| document.id().value.clone());
+        embedded.filter(|id| ids.contains(id.as_str())).collect()
+    }
+
+    /// Returns the mistakes of a file of the job path that may be meant to replace an embedded document.
+    ///
+    /// Spec: EMBED-02
+    fn broken_replacement(&self, document: &Arc<Document>) -> Option<Arc<JobXmlErrors>> {
+        let mut embedded = self.embedded.iter().filter_map(JobFile::document);
+        if !embedded.any(|one| Arc::ptr_eq(one, document)) {
+            return None;
+        }
+        let id = &document.id().value;
+        let mut broken = self.files.values().filter_map(JobFile::errors);
+        broken
+            .find(|errors| place_of(errors).is_some_and(|place| may_define(&place, id)))
+            .cloned()
+    }
+
     fn documents(&self) -> impl Iterator<Item = &Arc<Document>> {
-        self.files.values().filter_map(|file| match file {
-            JobFile::Document(document) => Some(document),
-            _ => None,
-        })
+        let files = self.files.values().chain(self.unreplaced());
+        files.filter_map(JobFile::document)
     }
 
     fn jobs(&self) -> BTreeSet<String> {
@@ -357,11 +510,7 @@ impl Found {
     }
 
     fn broken(&self) -> Vec<Arc<JobXmlErrors>> {
-        let broken = self.files.values().filter_map(|file| match file {
-            JobFile::Broken(errors) => Some(Arc::clone(errors)),
-            _ => None,
-        });
-        broken.collect()
+        self.all().filter_map(JobFile::errors).cloned().collect()
     }
 }
 
@@ -406,13 +555,15 @@ fn unreadable(path: &Path, message: &str) -> JobFile {
     JobFile::Broken(Arc::new(Diagnostic::error(UNREADABLE, message, place).into()))
 }
 
-fn read_file(path: &Path, (limits, dialect): (&Limits, Option<Dialect>)) -> JobFile {
-    let broken = |errors| JobFile::Broken(Arc::new(errors));
-    let source = match read_source(path, limits) {
-        Ok(source) => source,
-        Err(errors) => return broken(errors),
-    };
-    if let Some(root) = sniff_root(&source).filter(|root| !ROOTS.contains(&root.as_str())) {
+fn read_file(path: &Path, how: (&Limits, Option<Dialect>)) -> JobFile {
+    match read_source(path, how.0) {
+        Ok(source) => parse(&source, how),
+        Err(errors) => JobFile::Broken(Arc::new(errors)),
+    }
+}
+
+fn parse(source: &Arc<Source>, (limits, dialect): (&Limits, Option<Dialect>)) -> JobFile {
+    if let Some(root) = sniff_root(source).filter(|root| !ROOTS.contains(&root.as_str())) {
         tracing::debug!(
             file = source.name(),
             root,
@@ -420,8 +571,8 @@ fn read_file(path: &Path, (limits, dialect): (&Limits, Option<Dialect>)) -> JobF
         );
         return JobFile::OtherRoot(source.name().to_owned(), root);
     }
-    match batch_xml::parse_as(&source, limits, dialect) {
+    match batch_xml::parse_as(source, limits, dialect) {
         Ok(document) => JobFile::Document(Arc::new(document)),
-        Err(errors) => broken(errors),
+        Err(errors) => JobFile::Broken(Arc::new(errors)),
     }
 }

@@ -148,6 +148,7 @@ pub mod context;
 mod context_gate;
 mod deadline;
 mod dispatch;
+mod embed_jobs;
 mod engine;
 mod entries;
 mod error;
@@ -193,6 +194,8 @@ pub use artifact::{
 pub use batch_xml as xml;
 pub use batch_xml::Dialect;
 pub use checkpoint::Externalizable;
+#[doc(inline)]
+pub use embed_jobs::embed_jobs;
 pub use error::{BatchError, ConnectionLost};
 pub use ids::{JobExecutionId, JobInstanceId, JobName, LaunchId, StepExecutionId};
 #[doc(inline)]

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
@@ -18,7 +17,7 @@ use crate::dispatch::{
     CUSTOM, Dispatchers, PartitionDispatcher, PartitionTicket, PartitionTransport, REPOSITORY,
     RepositoryTransport, choices,
 };
-use crate::job_path::JobPath;
+use crate::job_path::{JobFiles, JobPath};
 use crate::keeper::keep;
 use crate::loader::{ArtifactSources, Artifacts};
 use crate::notify::{NotificationObserver, NotificationRules, NotificationTarget, Senders};
@@ -100,7 +99,7 @@ const THREADS_PER_PROCESSOR: usize = 4;
 #[derive(Clone)]
 pub struct BatchRuntimeBuilder {
     repository: String,
-    job_path: Option<String>,
+    files: JobFiles,
     system: BTreeMap<String, String>,
     sources: ArtifactSources,
     stop_timeout: Duration,
@@ -112,16 +111,13 @@ pub struct BatchRuntimeBuilder {
     clock: Arc<dyn Clock>,
     observers: Vec<Arc<dyn JobObserver>>,
     notifications: Vec<NotificationTarget>,
-    /// `None`: that of each document.
-    dialect: Option<Dialect>,
 }
 
 impl Default for BatchRuntimeBuilder {
     fn default() -> Self {
         Self {
             repository: "sqlite://batch.db".into(),
-            job_path: None,
-            dialect: None,
+            files: JobFiles::default(),
             observers: Vec::new(),
             notifications: Vec::new(),
             system: system_properties::platform(),
@@ -143,7 +139,7 @@ impl fmt::Debug for BatchRuntimeBuilder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // Omits the repository's URL and the system properties, which may contain passwords.
         f.debug_struct("BatchRuntimeBuilder")
-            .field("job_path", &self.job_path)
+            .field("job_path", &self.files.directories)
             .field("artifacts", &self.sources)
             .finish_non_exhaustive()
     }
@@ -177,10 +173,60 @@ impl BatchRuntimeBuilder {
     }
 
     /// Sets the directories of Job XML files, separated by `:` (`;` on Windows). Default: the system property
-    /// `javax.jobpath`, else the current directory. Spec: PATH-02 to PATH-04
+    /// `javax.jobpath`, else the current directory, or none if the program embeds jobs. Spec: PATH-02 to PATH-04, EMBED-02
     #[must_use]
     pub fn job_path(mut self, directories: impl Into<String>) -> Self {
-        self.job_path = Some(directories.into());
+        self.files.directories = Some(directories.into());
+        self
+    }
+
+    /// Adds the Job XML files that [`embed_jobs!`](crate::embed_jobs) has compiled into the program, or others, each with its name.
+    /// The program needs no directory then. See [`job_xml`](Self::job_xml).
+    ///
+    /// Spec: EMBED-01
+    #[must_use]
+    pub fn jobs(self, files: &[(&str, &str)]) -> Self {
+        files
+            .iter()
+            .fold(self, |builder, (name, text)| builder.job_xml(*name, *text))
+    }
+
+    /// Adds the text of a Job XML file: a job, or a step, flow or split that others inherit. Messages refer to it by `name`, and
+    /// executions record the name. It is used like a file of the [job path](Self::job_path). If a file of the job path has the same
+    /// id, that file is used, and a warning says so; two embedded files with the same id are an error of each start.
+    ///
+    /// [`JobBuilder::to_xml`](crate::xml::builder::JobBuilder::to_xml) makes such a text in Rust:
+    ///
+    /// ```
+    /// use batch_runtime::prelude::*;
+    /// use batch_runtime::xml::builder::{ArtifactBuilder, JobBuilder, StepBuilder};
+    /// use batch_runtime::{BatchRuntime, BatchStatus};
+    ///
+    /// #[derive(BatchArtifact)]
+    /// struct Greet {}
+    ///
+    /// #[batchlet("Greet")]
+    /// impl Greet {
+    ///     #[process]
+    ///     fn greet(&self) -> String {
+    ///         "GREETED".into()
+    ///     }
+    ///     #[cancel]
+    ///     fn cancel(&self) {}
+    /// }
+    ///
+    /// let job = JobBuilder::new("hello").element(StepBuilder::batchlet("greet", ArtifactBuilder::new("Greet")));
+    /// let runtime = BatchRuntime::builder().repository("memory:").job_xml("hello.xml", job.to_xml()).build()?;
+    /// let operator = runtime.job_operator();
+    /// let ended = operator.wait(operator.start("hello", ())?)?;
+    /// assert_eq!(ended.status, BatchStatus::Completed);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// Spec: EMBED-01, EMBED-02
+    #[must_use]
+    pub fn job_xml(mut self, name: impl Into<String>, text: impl Into<String>) -> Self {
+        self.files.embedded.push((name.into(), text.into()));
         self
     }
 
@@ -334,7 +380,7 @@ impl BatchRuntimeBuilder {
     /// Spec: JAK-02
     #[must_use]
     pub fn dialect(mut self, dialect: Dialect) -> Self {
-        self.dialect = Some(dialect);
+        self.files.dialect = Some(dialect);
         self
     }
 
@@ -352,7 +398,7 @@ impl BatchRuntimeBuilder {
     }
 
     fn report(self, job: Option<&str>, parameters: &JobParameters) -> CheckReport {
-        let report = match definitions(self.job_path, self.dialect, self.system, self.sources) {
+        let report = match definitions(self.files, self.system, self.sources) {
             Ok(definitions) => CheckReport::of(&definitions, job, parameters),
             Err(errors) => CheckReport::broken(errors),
         };
@@ -367,7 +413,7 @@ impl BatchRuntimeBuilder {
     /// # Errors
     /// When a batch.xml is invalid.
     pub fn definitions(self) -> Result<Definitions, JobXmlErrors> {
-        let definitions = definitions(self.job_path, self.dialect, self.system, self.sources)?;
+        let definitions = definitions(self.files, self.system, self.sources)?;
         definitions.log_problems();
         Ok(definitions)
     }
@@ -377,8 +423,7 @@ impl BatchRuntimeBuilder {
     /// # Errors
     /// When a batch.xml is invalid, the repository cannot be opened, or its tables are of another version.
     pub fn build(self) -> Result<BatchRuntime, BuildError> {
-        let definitions = definitions(self.job_path, self.dialect, self.system, self.sources)
-            .map_err(BuildError::BatchXml)?;
+        let definitions = definitions(self.files, self.system, self.sources).map_err(BuildError::BatchXml)?;
         definitions.log_problems();
         // Before the repository, which opening may create.
         check_dispatcher(&self.dispatchers)?;
@@ -438,18 +483,13 @@ impl BatchRuntimeBuilder {
 }
 
 fn definitions(
-    job_path: Option<String>,
-    dialect: Option<Dialect>,
+    files: JobFiles,
     system: BTreeMap<String, String>,
     sources: ArtifactSources,
 ) -> Result<Definitions, JobXmlErrors> {
     let artifacts = Artifacts::assemble(sources, system.get("batch.classpath").map(String::as_str))?;
-    let directories = match job_path.as_ref().or(system.get("javax.jobpath")) {
-        Some(list) => std::env::split_paths(list).collect(),
-        None => vec![PathBuf::from(".")],
-    };
     Ok(Definitions {
-        job_path: JobPath::new(directories, dialect),
+        job_path: JobPath::new(files, system.get("javax.jobpath").map(String::as_str)),
         artifacts: Arc::new(artifacts),
         system: Arc::new(system),
     })

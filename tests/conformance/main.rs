@@ -7,6 +7,7 @@
 mod artifacts;
 mod chunk_model;
 mod delivery;
+mod embedded;
 mod fault_properties;
 mod faults;
 mod get_runtime;

@@ -22,6 +22,7 @@ fn every_mistake_has_its_message() {
         "checkpoint_listener",
         "chunk_listener",
         "decider",
+        "embed_jobs",
         "generic_impl",
         "item_process_listener",
         "item_processor",

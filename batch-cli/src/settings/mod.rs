@@ -109,6 +109,8 @@ pub(crate) struct Source {
     values: Vec<(Setting, String, Origin)>,
     /// System properties: name and value.
     pub(crate) system: Vec<(String, String, Origin)>,
+    /// True if the program embeds jobs.
+    pub(crate) embeds_jobs: bool,
     /// The notification targets, which only a file has.
     targets: Vec<TargetSettings>,
     /// The console, which only a file has.
@@ -164,6 +166,8 @@ pub(crate) struct Settings {
     pub(crate) dialect: Option<Dialect>,
     pub(crate) targets: Vec<TargetSettings>,
     pub(crate) console: ConsoleSettings,
+    /// True if the program embeds jobs, and so has no default job path.
+    embeds_jobs: bool,
 }
 
 impl Settings {
@@ -184,6 +188,7 @@ impl Settings {
                 .unwrap_or_else(|| (setting.default().to_owned(), Origin::Default))
         };
         let values = Setting::ALL.iter().map(value).collect();
+        let embeds_jobs = program.embeds_jobs;
         let system = [program.system, file.system, arguments.system];
         let system = system.into_iter().flatten();
         let system = system.map(|(name, value, origin)| (name, (value, origin)));
@@ -191,6 +196,7 @@ impl Settings {
             Some(settings) if problems.is_empty() => Ok(Self {
                 targets: file.targets,
                 console: file.console,
+                embeds_jobs,
                 ..settings
             }),
             _ => Err(CliError::Settings(problems)),
@@ -271,6 +277,7 @@ impl Settings {
             dialect: dialect?,
             targets: Vec::new(),
             console: ConsoleSettings::default(),
+            embeds_jobs: false,
             values,
             system,
         })
@@ -295,6 +302,9 @@ impl Settings {
             let value = match setting {
                 Setting::Repository => self.repository.to_string(),
                 Setting::Dispatch => dispatch::shown(value),
+                Setting::JobPath if self.embeds_jobs && *origin == Origin::Default => {
+                    "none: the program embeds its jobs".into()
+                }
                 Setting::Dialect if value.is_empty() => "that of each file".into(),
                 Setting::PartitionThreads if value.is_empty() => "4 for each processor".into(),
                 Setting::MetricsPort if value.is_empty() => "none".into(),

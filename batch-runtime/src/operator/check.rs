@@ -129,6 +129,7 @@ impl CheckReport {
     /// Checks one job, or all of the job path.
     pub(crate) fn of(definitions: &Definitions, job: Option<&str>, parameters: &JobParameters) -> Self {
         let mut checks = Vec::new();
+        definitions.job_path.log_replaced();
         let warnings = &definitions.artifacts.warnings;
         if !warnings.is_empty() {
             checks.push(JobCheck {

@@ -87,6 +87,7 @@ impl Definitions {
             tracing::warn!("{warning}");
         }
         self.job_path.log_problems();
+        self.job_path.log_replaced();
     }
 
     /// Checks a job as its start does, and returns the warnings.
@@ -220,7 +221,7 @@ impl Definitions {
         let mut help = match nearest(job, known.iter().map(String::as_str)) {
             Some(near) => format!("; did you mean `{near}`?"),
             None if known.is_empty() => format!("; {}; {JOB_PATH_HELP}", self.job_path.report().no_job()),
-            None => format!("; the job path contains {}", quoted(known)),
+            None => format!("; {} {}", self.job_path.contains(), quoted(known)),
         };
         for errors in broken {
             help.push_str(&format!("\ncannot read a file of the job path:\n{errors}"));
