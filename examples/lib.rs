@@ -6,6 +6,16 @@ extern crate self as batch_examples;
 
 pub mod money;
 
+/// Returns the folder of the input files: that of this crate if cargo runs the program; otherwise it is expected in the current
+/// directory, which may be the root of the repository. `-Ddata=FOLDER` names another one, for a copy of the program elsewhere.
+pub fn data_folder() -> String {
+    match std::env::var("CARGO_MANIFEST_DIR") {
+        Ok(root) => format!("{root}/data"),
+        Err(_) if std::path::Path::new("examples/data").is_dir() => "examples/data".to_owned(),
+        Err(_) => "data".to_owned(),
+    }
+}
+
 #[cfg(test)]
 #[path = "custom-loader/main.rs"]
 #[expect(dead_code, reason = "`main` is not called")]

@@ -6,6 +6,8 @@ mod tests;
 
 use std::process::ExitCode;
 
+use batch_cli::{Cli, embed_jobs};
+
 fn main() -> ExitCode {
-    batch_cli::Cli::new().job_path("jobs").main()
+    Cli::new().jobs(embed_jobs!("jobs")).main()
 }

@@ -13,12 +13,13 @@ mod tests;
 
 use std::process::ExitCode;
 
-use batch_cli::Cli;
+use batch_cli::{Cli, embed_jobs};
+use batch_examples::data_folder;
 
 fn main() -> ExitCode {
     Cli::new()
-        .job_path(concat!(env!("CARGO_MANIFEST_DIR"), "/custom-loader"))
-        .system_property("data", concat!(env!("CARGO_MANIFEST_DIR"), "/data"))
+        .jobs(embed_jobs!("custom-loader"))
+        .system_property("data", data_folder())
         // Or place the file beside the program, as `META-INF/batch.xml`.
         .batch_xml("batch.xml", include_str!("batch.xml"))
         .main()

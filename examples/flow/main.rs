@@ -16,11 +16,12 @@ mod tests;
 
 use std::process::ExitCode;
 
-use batch_cli::Cli;
+use batch_cli::{Cli, embed_jobs};
+use batch_examples::data_folder;
 
 fn main() -> ExitCode {
     Cli::new()
-        .job_path(concat!(env!("CARGO_MANIFEST_DIR"), "/flow"))
-        .system_property("data", concat!(env!("CARGO_MANIFEST_DIR"), "/data"))
+        .jobs(embed_jobs!("flow"))
+        .system_property("data", data_folder())
         .main()
 }

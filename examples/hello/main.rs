@@ -28,9 +28,7 @@ impl Greeter {
 }
 
 fn main() -> ExitCode {
-    batch_cli::Cli::new()
-        .job_path(concat!(env!("CARGO_MANIFEST_DIR"), "/hello"))
-        .main()
+    batch_cli::Cli::new().jobs(embed_jobs!("hello")).main()
 }
 
 #[cfg(test)]

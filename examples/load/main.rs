@@ -12,13 +12,14 @@ mod tests;
 
 use std::process::ExitCode;
 
-use batch_cli::Cli;
+use batch_cli::{Cli, embed_jobs};
+use batch_examples::data_folder;
 // Links the readers and writers that the job names.
 use batch_items as _;
 
 fn main() -> ExitCode {
     Cli::new()
-        .job_path(concat!(env!("CARGO_MANIFEST_DIR"), "/load"))
-        .system_property("data", concat!(env!("CARGO_MANIFEST_DIR"), "/data"))
+        .jobs(embed_jobs!("load"))
+        .system_property("data", data_folder())
         .main()
 }

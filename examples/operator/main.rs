@@ -16,11 +16,11 @@ use std::thread;
 use std::time::Duration;
 
 use batch_runtime::execution::JobExecution;
-use batch_runtime::{BatchRuntime, BatchStatus, JobExecutionId, JobOperator};
+use batch_runtime::{BatchRuntime, BatchStatus, JobExecutionId, JobOperator, embed_jobs};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let runtime = BatchRuntime::builder()
-        .job_path(concat!(env!("CARGO_MANIFEST_DIR"), "/operator"))
+        .jobs(embed_jobs!("operator"))
         .repository("sqlite://operator.db")
         // `stop` waits at most this long; the request stays in force afterwards.
         .stop_timeout(Duration::from_secs(60))

@@ -44,21 +44,17 @@ fn path(folder: &Path) -> String {
 /// Spec: EMBED-01
 #[test]
 fn the_files_of_a_directory_are_embedded() {
-    let files = embed_jobs!("jobs/embedded");
+    let files = embed_jobs!("jobs");
     let file_names: Vec<&str> = files.iter().map(|(name, _)| *name).collect();
     assert_eq!(
         file_names,
-        [
-            "jobs/embedded/daily.xml",
-            "jobs/embedded/greeting.xml",
-            "jobs/embedded/other.xml"
-        ]
+        ["jobs/daily.xml", "jobs/greeting.xml", "jobs/other.xml"]
     );
     // Relative to the crate, also with a slash at the end.
-    assert_eq!(embed_jobs!("jobs/embedded/"), files);
+    assert_eq!(embed_jobs!("jobs/"), files);
     let operator = operator(builder().jobs(files));
     assert_eq!(names(&operator), ["daily"]);
-    assert_eq!(run(&operator, "daily"), "jobs/embedded/daily.xml");
+    assert_eq!(run(&operator, "daily"), "jobs/daily.xml");
     let started = operator.start_xml("daily", JobParameters::new()).unwrap();
     assert_eq!(operator.wait(started).unwrap().status, BatchStatus::Completed);
     assert!(builder().jobs(files).check(()).is_ok());
@@ -141,7 +137,7 @@ fn a_file_of_the_job_path_replaces_an_embedded_one() {
     )
     .unwrap();
     fs::remove_file(folder.path().join("patched.xml")).unwrap();
-    let errors = refused(&operator(with_both(embed_jobs!("jobs/embedded"))), "daily");
+    let errors = refused(&operator(with_both(embed_jobs!("jobs"))), "daily");
     assert!(
         errors.contains("NoSuch") && errors.contains("parent.xml"),
         "{errors}"

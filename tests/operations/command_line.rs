@@ -7,6 +7,8 @@ use batch_tests::sqlite;
 use diesel::connection::SimpleConnection;
 use serde_json::Value;
 
+use crate::operating;
+
 fn json(text: &str) -> Value {
     serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"))
 }
@@ -175,7 +177,7 @@ fn check_and_start_point_at_mistakes_and_start_nothing() {
         "<job id='good'>\n  <step id='one'><batchlet ref='Greeter'/></step>\n</job>",
     );
     let (out, _) = run_expecting(0, "hello", folder.path(), &with(&["check"]));
-    assert_eq!(out, "good: ok\n");
+    assert_eq!(out, "good: ok\nhello: ok\n", "its own job, too");
 
     write(
         "typo.xml",
@@ -399,7 +401,7 @@ fn batch_xml_is_found_beside_the_program_and_where_it_is_started() {
 #[test]
 fn check_reports_missing_and_misspelt_names() {
     let folder = tempfile::tempdir().unwrap();
-    let (_, err) = run_expecting(2, "hello", folder.path(), &["check", "--job-path", "nowhere"]);
+    let (_, err) = operating::ends(2, folder.path(), &["check", "--job-path", "nowhere"]);
     assert!(
         err.contains("nowhere: ") && err.contains("the job path contains no job: searched `/"),
         "{err}"
@@ -409,12 +411,7 @@ fn check_reports_missing_and_misspelt_names() {
         "{err}"
     );
     assert!(!err.contains("WARN"), "reported problems are not logged: {err}");
-    let (_, err) = run_expecting(
-        2,
-        "hello",
-        folder.path(),
-        &["explain", "hello", "--job-path", "nowhere"],
-    );
+    let (_, err) = operating::ends(2, folder.path(), &["explain", "hello", "--job-path", "nowhere"]);
     assert!(
         err.contains("/nowhere`; set the job path by `--job-path DIRS`, "),
         "{err}"

@@ -136,6 +136,7 @@ fn a_full_disk_fails_the_step_and_loses_nothing() {
     let output = std::process::Command::new("sh")
         .args(["-c", limited])
         .arg(process::example("flights"))
+        .env(process::OF_CARGO.0, process::OF_CARGO.1)
         .current_dir(folder.path())
         .output()
         .unwrap();

@@ -68,6 +68,8 @@ pub mod guide {
     pub struct Restart;
     #[doc = include_str!("../../docs/guide/operating.md")]
     pub struct Operating;
+    #[doc = include_str!("../../docs/guide/deploying.md")]
+    pub struct Deploying;
     #[doc = include_str!("../../docs/guide/platforms.md")]
     pub struct Platforms;
     #[doc = include_str!("../../docs/guide/testing.md")]

@@ -14,6 +14,12 @@ pub fn example(name: &str) -> PathBuf {
     folder.join(format!("{name}{}", std::env::consts::EXE_SUFFIX))
 }
 
+/// The variable by which the examples find their input files, as `cargo run` sets it.
+pub const OF_CARGO: (&str, &str) = (
+    "CARGO_MANIFEST_DIR",
+    concat!(env!("CARGO_MANIFEST_DIR"), "/../examples"),
+);
+
 /// Returns the folder that cargo has built this test in.
 pub fn build_folder() -> PathBuf {
     let test = std::env::current_exe().expect("the test's own path");
@@ -57,6 +63,7 @@ pub fn command(name: &str, folder: &Path, arguments: &[&str]) -> Command {
         .args(arguments)
         .current_dir(folder)
         .env_remove("BATCH_FAILPOINTS")
+        .env(OF_CARGO.0, OF_CARGO.1)
         // A process that is killed at random may die several times without progress.
         .env("BATCH_CRASH_LIMIT", "0")
         .stdin(Stdio::null());

@@ -21,9 +21,10 @@ pub(crate) struct New {
 }
 
 /// The files of the crate, and their texts; `NAME` is replaced.
-const FILES: [(&str, &str); 8] = [
+const FILES: [(&str, &str); 9] = [
     ("Cargo.toml", include_str!("../../template/manifest.toml")),
     (".gitignore", include_str!("../../template/gitignore")),
+    ("build.rs", include_str!("../../template/build.rs")),
     ("README.md", include_str!("../../template/README.md")),
     ("jobs/NAME.xml", include_str!("../../template/job.xml")),
     ("data/orders.csv", include_str!("../../template/orders.csv")),

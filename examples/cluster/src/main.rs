@@ -64,8 +64,5 @@ impl AddInterest {
 }
 
 fn main() -> ExitCode {
-    Cli::new()
-        .job_path(concat!(env!("CARGO_MANIFEST_DIR"), "/jobs"))
-        .dispatch("repository")
-        .main()
+    Cli::new().jobs(embed_jobs!("jobs")).dispatch("repository").main()
 }

@@ -62,9 +62,7 @@ impl Readings {
 }
 
 fn main() -> ExitCode {
-    Cli::new()
-        .job_path(concat!(env!("CARGO_MANIFEST_DIR"), "/jobs"))
-        .main()
+    Cli::new().jobs(embed_jobs!("jobs")).main()
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@
 
 use std::process::ExitCode;
 
-use batch_runtime::{BatchRuntime, JobParameters};
+use batch_runtime::{BatchRuntime, JobParameters, embed_jobs};
 use two_processes::{PipeDispatcher, create_table, serve};
 
 fn main() -> ExitCode {
@@ -24,7 +24,7 @@ fn run() -> Result<ExitCode, Box<dyn std::error::Error>> {
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let builder = |file: &str| {
         BatchRuntime::builder()
-            .job_path(concat!(env!("CARGO_MANIFEST_DIR"), "/jobs"))
+            .jobs(embed_jobs!("jobs"))
             .lease_time(std::time::Duration::from_secs(2))
             .repository(format!("sqlite://{file}"))
     };

@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use batch_tests::process::{example, text};
+use batch_tests::process::{OF_CARGO, example, text};
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
@@ -124,6 +124,7 @@ fn run(name: &str, page: &str) -> usize {
                 .args(["-c", &format!("(exit {code}); {typed}")])
                 .current_dir(folder.path())
                 .env("PATH", format!("{}:/usr/bin:/bin", programs.display()))
+                .env(OF_CARGO.0, OF_CARGO.1)
                 .output()
                 .unwrap();
             let (out, err) = (text(&output.stdout), text(&output.stderr));
@@ -152,6 +153,7 @@ fn shell(command: &str, folder: &Path, programs: &Path) -> Output {
         .args(["-c", command])
         .current_dir(folder)
         .env("PATH", format!("{}:/usr/bin:/bin", programs.display()))
+        .env(OF_CARGO.0, OF_CARGO.1)
         .output()
         .unwrap()
 }
