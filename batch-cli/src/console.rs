@@ -1,9 +1,9 @@
 //! The console as `batch.toml` configures it.
 
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::path::Path;
 
-use batch_console::{Access, Console, Role};
+use batch_console::{Access, Console, Role, StartError};
 use batch_runtime::BatchRuntime;
 use batch_runtime::parameters::SecretReference;
 
@@ -19,6 +19,19 @@ pub(crate) fn address(argument: Option<SocketAddr>, settings: &ConsoleSettings) 
     argument
         .or(configured)
         .unwrap_or_else(|| (Ipv4Addr::LOCALHOST, PORT).into())
+}
+
+/// Checks that the console can be served there, before it opens a repository that does not exist yet.
+///
+/// Spec: CLI-01
+pub(crate) fn check_address(access: &Access, address: SocketAddr) -> Result<(), StartError> {
+    if !address.ip().is_loopback() && !access.requires_authentication() {
+        return Err(StartError::Open(address));
+    }
+    let bound = TcpListener::bind(address);
+    bound
+        .map(drop)
+        .map_err(|source| StartError::Bind { address, source })
 }
 
 /// Returns who may use it.

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use batch_runtime::operator::Definitions;
 use batch_runtime::repository::{DatabaseKind, MigrationStatus};
-use batch_runtime::{BatchRuntime, BatchRuntimeBuilder, JobOperator};
+use batch_runtime::{BatchRuntime, BatchRuntimeBuilder, JobOperator, JobOperatorError};
 
 use crate::dispatch;
 use crate::error::CliError;
@@ -109,6 +109,20 @@ impl Session {
         Ok(self.build()?.job_operator())
     }
 
+    /// As `create`, to start a job. If the repository does not exist, the job is checked first, so that a mistake leaves no repository
+    /// behind.
+    ///
+    /// Spec: CLI-01
+    pub(crate) fn create_for(
+        &self,
+        check: impl FnOnce(BatchRuntimeBuilder) -> Result<(), JobOperatorError>,
+    ) -> Result<JobOperator, CliError> {
+        if !self.exists()? {
+            check(self.runtime())?;
+        }
+        self.create()
+    }
+
     /// As `create`, and returns the runtime.
     pub(crate) fn build(&self) -> Result<BatchRuntime, CliError> {
         let runtime = match self.delivers.get() {
@@ -135,9 +149,14 @@ impl Session {
     pub(crate) fn open_or_empty(&self) -> Result<JobOperator, CliError> {
         let (_, origin) = self.settings.get(Setting::Repository);
         if matches!(origin, Origin::Program | Origin::Default) && !self.exists()? {
-            return Ok(self.runtime().repository(IN_MEMORY).build()?.job_operator());
+            return self.in_memory();
         }
         self.open()
+    }
+
+    /// Opens an empty repository that nothing is left of.
+    pub(crate) fn in_memory(&self) -> Result<JobOperator, CliError> {
+        Ok(self.runtime().repository(IN_MEMORY).build()?.job_operator())
     }
 
     /// Returns whether the repository ends with this process.
@@ -145,7 +164,7 @@ impl Session {
         self.settings.repository.database() == DatabaseKind::Memory
     }
 
-    fn exists(&self) -> Result<bool, CliError> {
+    pub(crate) fn exists(&self) -> Result<bool, CliError> {
         Ok(self.settings.repository.migration_status()? != MigrationStatus::Absent)
     }
 

@@ -9,6 +9,7 @@ use std::time::Duration;
 use batch_xml::JobXmlErrors;
 use crossbeam::channel::bounded;
 use thiserror::Error;
+use tracing::subscriber::NoSubscriber;
 
 use crate::Dialect;
 use crate::artifact::BatchArtifactLoader;
@@ -23,10 +24,11 @@ use crate::loader::{ArtifactSources, Artifacts};
 use crate::notify::{NotificationObserver, NotificationRules, NotificationTarget, Senders};
 use crate::observer::{JobObserver, Observers};
 use crate::operator::{
-    CheckReport, ClaimPartitionError, Definitions, JobOperator, Limits, PartitionRun, Shared, check_targets,
+    CheckReport, ClaimPartitionError, Definitions, JobOperator, JobOperatorError, Limits, PartitionRun,
+    Shared, Wanted, check_targets,
 };
 use crate::parameters::JobParameters;
-use crate::repository::{self, RepositoryConfig, RepositoryError};
+use crate::repository::{self, DatabaseKind, RepositoryConfig, RepositoryError, RepositoryUrl};
 use crate::system_properties;
 use crate::time_zone::TimeZone;
 
@@ -408,6 +410,44 @@ impl BatchRuntimeBuilder {
         }
     }
 
+    /// Checks what [`JobOperator::launch`] and [`JobOperator::start`] check before they use the repository: parameters, their secrets, the
+    /// job and its artifacts. Starts nothing, logs nothing and opens no repository, which building a runtime would create.
+    ///
+    /// # Errors
+    /// As [`JobOperator::launch`]. A batch.xml that is not valid is reported by [`build`](Self::build), before it opens the repository.
+    ///
+    /// Spec: CLI-01
+    pub fn check_start(
+        self,
+        job: &str,
+        parameters: impl Into<JobParameters>,
+    ) -> Result<(), JobOperatorError> {
+        self.check_wanted(Wanted::Id(job), &parameters.into())
+    }
+
+    /// As [`check_start`](Self::check_start), for [`JobOperator::start_xml`].
+    ///
+    /// # Errors
+    /// As [`check_start`](Self::check_start).
+    pub fn check_start_xml(
+        self,
+        file: &str,
+        parameters: impl Into<JobParameters>,
+    ) -> Result<(), JobOperatorError> {
+        self.check_wanted(Wanted::File(file), &parameters.into())
+    }
+
+    fn check_wanted(self, wanted: Wanted<'_>, parameters: &JobParameters) -> Result<(), JobOperatorError> {
+        let layout = repository::layout_of(&self.repository);
+        // The start logs the same again.
+        tracing::subscriber::with_default(NoSubscriber::new(), || {
+            let Ok(definitions) = definitions(self.files, self.system, self.sources) else {
+                return Ok(());
+            };
+            definitions.check_start(wanted, parameters, layout, &self.dispatchers)
+        })
+    }
+
     /// Collects the artifacts and reads the job path. Opens no repository.
     ///
     /// # Errors
@@ -426,7 +466,8 @@ impl BatchRuntimeBuilder {
         let definitions = definitions(self.files, self.system, self.sources).map_err(BuildError::BatchXml)?;
         definitions.log_problems();
         // Before the repository, which opening may create.
-        check_dispatcher(&self.dispatchers)?;
+        let url: RepositoryUrl = self.repository.parse()?;
+        check_dispatchers(&self.dispatchers, url.database())?;
         check_targets(&self.notifications).map_err(BuildError::NotificationTarget)?;
         let rules = NotificationRules::new(&self.notifications);
         let config = RepositoryConfig {
@@ -437,17 +478,6 @@ impl BatchRuntimeBuilder {
         };
         let repository = repository::open(&self.repository, config)?;
         let mut dispatchers = self.dispatchers;
-        if !repository.has_database()
-            && let Some(name) = dispatchers.remote()
-        {
-            return Err(BuildError::InMemory(name.to_owned()));
-        }
-        let mut transports = dispatchers.transports.iter();
-        if let Some((name, _)) = transports.find(|(_, transport)| transport.connects_hosts())
-            && !repository.is_on_server()
-        {
-            return Err(BuildError::SqliteForHosts(name.clone()));
-        }
         let of_repository = RepositoryTransport(Arc::clone(&repository));
         dispatchers
             .transports
@@ -458,7 +488,7 @@ impl BatchRuntimeBuilder {
         let observers = Observers::start(self.clock, observers).map_err(BuildError::Observer)?;
         let (keeper, ended) = bounded(0);
         let shared = Arc::new(Shared::new(
-            (self.repository.parse()?, repository),
+            (url, repository),
             definitions,
             Limits {
                 stop_timeout: self.stop_timeout,
@@ -535,14 +565,27 @@ pub enum BuildError {
     },
 }
 
-/// Checks that the default dispatcher is one of the runtime.
-fn check_dispatcher(dispatchers: &Dispatchers) -> Result<(), BuildError> {
-    let known = || dispatchers.names().into_iter().chain([REPOSITORY]);
-    match dispatchers.default.as_deref() {
-        Some(name) if known().all(|known| known != name) => Err(BuildError::UnknownDispatcher {
+/// Checks that the default dispatcher is one of the runtime, and that the processes that it gives work to can use the repository.
+fn check_dispatchers(dispatchers: &Dispatchers, database: DatabaseKind) -> Result<(), BuildError> {
+    let known = dispatchers.names();
+    if let Some(name) = dispatchers.default.as_deref()
+        && !known.contains(&name)
+    {
+        return Err(BuildError::UnknownDispatcher {
             name: name.to_owned(),
-            known: known().map(str::to_owned).collect(),
-        }),
+            known: known.into_iter().map(str::to_owned).collect(),
+        });
+    }
+    let mut transports = dispatchers.transports.iter();
+    match database {
+        DatabaseKind::Memory => match dispatchers.remote() {
+            Some(name) => Err(BuildError::InMemory(name.to_owned())),
+            None => Ok(()),
+        },
+        DatabaseKind::Sqlite => match transports.find(|(_, transport)| transport.connects_hosts()) {
+            Some((name, _)) => Err(BuildError::SqliteForHosts(name.clone())),
+            None => Ok(()),
+        },
         _ => Ok(()),
     }
 }

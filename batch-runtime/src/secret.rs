@@ -240,6 +240,25 @@ impl Secrets {
     pub(crate) fn read<'p>(
         references: impl Iterator<Item = (&'p str, &'p SecretReference)>,
     ) -> Result<Self, SecretError> {
+        Self::read_if(references, |_| true)
+    }
+
+    /// As `read`, for a check before the secrets are read for use: what is read from a pipe is not there any more.
+    pub(crate) fn read_but_pipes<'p>(
+        references: impl Iterator<Item = (&'p str, &'p SecretReference)>,
+    ) -> Result<Self, SecretError> {
+        Self::read_if(references, |reference| match reference {
+            SecretReference::Env(_) => true,
+            SecretReference::File(path) => {
+                std::fs::metadata(path).map_or(true, |metadata| metadata.is_file())
+            }
+        })
+    }
+
+    fn read_if<'p>(
+        references: impl Iterator<Item = (&'p str, &'p SecretReference)>,
+        is_read: impl Fn(&SecretReference) -> bool,
+    ) -> Result<Self, SecretError> {
         let read = |(parameter, reference): (&str, &SecretReference)| match reference.read() {
             Ok(value) => Ok((reference.mark(), Some(value))),
             Err(problem) => Err(SecretError {
@@ -248,7 +267,13 @@ impl Secrets {
                 problem,
             }),
         };
-        references.map(read).collect::<Result<_, _>>().map(Self::of)
+        references
+            .map(|(parameter, reference)| match is_read(reference) {
+                true => read((parameter, reference)),
+                false => Ok((reference.mark(), None)),
+            })
+            .collect::<Result<_, _>>()
+            .map(Self::of)
     }
 
     /// Returns the secrets without reading them, for checks and displays.

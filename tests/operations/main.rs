@@ -12,6 +12,7 @@ mod job_tools;
 mod memory;
 mod metrics;
 mod nested;
+mod nothing_left;
 mod operating;
 mod secrets;
 mod settings;

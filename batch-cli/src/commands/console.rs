@@ -51,7 +51,11 @@ mod with_feature {
     pub(super) fn run(session: &Session, address: Option<SocketAddr>) -> Outcome {
         let settings = &session.settings.console;
         // Before anything is opened.
-        console::access(settings)?;
+        let access = console::access(settings)?;
+        let address = console::address(address, settings);
+        if !session.exists()? {
+            console::check_address(&access, address)?;
+        }
         let (mut shutdown, metrics) = session.listen_with_metrics()?;
         let runtime = session.build()?;
         let operator = runtime.job_operator();
@@ -59,7 +63,7 @@ mod with_feature {
         if let Some(lines) = session.log_lines() {
             console = console.logs(lines);
         }
-        let server = console.start(console::address(address, settings))?;
+        let server = console.start(address)?;
         outln!("console at http://{}/", server.address());
         while !shutdown.starts() {
             thread::sleep(POLL);

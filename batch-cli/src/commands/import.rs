@@ -25,7 +25,12 @@ impl Import {
     /// Reports a line that cannot be imported, and continues with the next.
     pub(crate) fn run(self, session: &Session) -> Outcome {
         let mut lines = open(&self.file).map_err(CliError::file("read", &self.file))?;
-        let operator = session.create()?;
+        // A file without an instance leaves no new repository behind: one in memory tries the lines until the first that is valid.
+        let mut is_trial = !session.exists()?;
+        let mut operator = match is_trial {
+            true => session.in_memory()?,
+            false => session.create()?,
+        };
         let mut succeeded = true;
         for number in 1.. {
             let line = next_line(&mut lines).map_err(CliError::file("read", &self.file))?;
@@ -33,7 +38,13 @@ impl Import {
             if line.trim().is_empty() {
                 continue;
             }
-            match operator.import(&line) {
+            let mut imported = operator.import(&line);
+            if is_trial && imported.is_ok() {
+                is_trial = false;
+                operator = session.create()?;
+                imported = operator.import(&line);
+            }
+            match imported {
                 Ok(Imported::New(id)) => outln!("imported as instance {id}"),
                 Ok(unchanged) => outln!("unchanged in the repository: instance {}", unchanged.id()),
                 Err(error) => {

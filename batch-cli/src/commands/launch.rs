@@ -2,8 +2,10 @@
 
 use std::process::ExitCode;
 
+use batch_runtime::BatchRuntimeBuilder;
 use clap::Args;
 
+use super::queue;
 use crate::commands::launches::{has_worker, no_worker};
 use crate::follow::{Resume, follow};
 use crate::parameters::Parameters;
@@ -29,16 +31,17 @@ pub(crate) struct Launch {
     #[arg(long)]
     remote: bool,
     /// The queue of the workers that may run it
-    #[arg(long, requires = "remote", default_value = "default")]
+    #[arg(long, requires = "remote", default_value = "default", value_parser = queue)]
     queue: String,
 }
 
 impl Launch {
     pub(crate) fn run(self, session: &Session) -> Outcome {
         let parameters = self.parameters.into_parameters()?;
+        let check = |runtime: BatchRuntimeBuilder| runtime.check_start(&self.job, parameters.clone());
         if self.remote {
             session.connect_dispatch()?;
-            let operator = session.create()?;
+            let operator = session.create_for(check)?;
             let launch = operator.launch_remote(&self.job, parameters, &self.queue)?;
             outln!("{launch}");
             errln!("queued for workers; `launches` shows what becomes of it");
@@ -48,7 +51,7 @@ impl Launch {
             return Ok(ExitCode::SUCCESS);
         }
         let shutdown = session.listen()?;
-        let operator = session.create()?;
+        let operator = session.create_for(check)?;
         let execution = operator.launch(&self.job, parameters)?;
         follow(session, &operator, execution, Resume::ByLaunch, shutdown)
     }

@@ -124,3 +124,10 @@ fn count(text: &str) -> Result<u32, String> {
     let count = text.parse();
     count.map_err(|_| format!("expected a whole number from 0 to {}", u32::MAX))
 }
+
+fn queue(text: &str) -> Result<String, &'static str> {
+    match text.chars().count() {
+        1..=100 => Ok(text.to_owned()),
+        _ => Err("the name of a queue has 1 to 100 characters"),
+    }
+}

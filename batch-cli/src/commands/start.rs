@@ -22,7 +22,10 @@ impl Start {
     pub(crate) fn run(self, session: &Session) -> Outcome {
         let parameters = self.parameters.into_parameters()?;
         let shutdown = session.listen()?;
-        let operator = session.create()?;
+        let operator = session.create_for(|runtime| match self.xml {
+            true => runtime.check_start_xml(&self.job, parameters.clone()),
+            false => runtime.check_start(&self.job, parameters.clone()),
+        })?;
         let execution = if self.xml {
             operator.start_xml(&self.job, parameters)?
         } else {

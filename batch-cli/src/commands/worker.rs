@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use clap::Args;
 
+use super::queue;
 use crate::metrics::Health;
 use crate::print::{errln, outln};
 use crate::session::{Outcome, Session};
@@ -20,7 +21,7 @@ const POLL: Duration = Duration::from_millis(50);
 #[derive(Args, Debug)]
 pub(crate) struct Worker {
     /// Queue of the partitions, as the property `batch.dispatch.queue` names it
-    #[arg(long, default_value = "default")]
+    #[arg(long, default_value = "default", value_parser = queue)]
     queue: String,
     /// How many partitions run at the same time, at least 1 [default: the number of processors]
     #[arg(long, value_parser = slots)]

@@ -1,6 +1,6 @@
 //! The dispatchers of a runtime, by name.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use batch_xml::suggest::nearest;
@@ -52,9 +52,10 @@ impl Dispatchers {
             .or_else(|| added.find(|name| *name != REPOSITORY))
     }
 
-    /// Returns the names.
+    /// Returns the names. The transport `repository` is added when the repository is open.
     pub(crate) fn names(&self) -> Vec<&str> {
-        let transports = self.transports.keys().map(String::as_str);
+        let mut transports: BTreeSet<&str> = self.transports.keys().map(String::as_str).collect();
+        transports.insert(REPOSITORY);
         let custom = self.custom.as_ref().map(|_| CUSTOM);
         [LOCAL].into_iter().chain(transports).chain(custom).collect()
     }

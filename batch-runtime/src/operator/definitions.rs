@@ -8,11 +8,13 @@ use batch_xml::suggest::nearest;
 use batch_xml::{Diagnostic, Document, Effective, JobXmlErrors, Resolved, Unresolved, Values};
 
 use super::{JobOperatorError, Result, StartError};
+use crate::dispatch::Dispatchers;
 use crate::execution::JobExecution;
 use crate::exit_codes::{EXIT_CODES, ExitCodes};
 use crate::job_path::{JOB_PATH_HELP, JobPath, JobPathReport, Lookup};
 use crate::loader::{Artifacts, BindOutcome, ExternalValues};
 use crate::parameters::JobParameters;
+use crate::repository::RepositoryLayout;
 use crate::secret::Secrets;
 
 /// The jobs on the job path and the artifacts they can use, without a repository.
@@ -41,7 +43,7 @@ pub struct Definitions {
 
 /// The way in which a job is looked up.
 #[derive(Clone, Copy)]
-pub(super) enum Wanted<'a> {
+pub(crate) enum Wanted<'a> {
     /// By its id.
     Id(&'a str),
     /// By the name of its file.
@@ -106,6 +108,28 @@ impl Definitions {
         let mut warnings = checked.warnings;
         warnings.extend(checked.bound.warnings);
         Ok(warnings)
+    }
+
+    /// Checks everything of a start that needs no repository. `layout` is that of a new one, `dispatchers` are those of the runtime.
+    pub(crate) fn check_start(
+        &self,
+        wanted: Wanted<'_>,
+        parameters: &JobParameters,
+        layout: RepositoryLayout,
+        dispatchers: &Dispatchers,
+    ) -> Result<()> {
+        let reject = rejecting(wanted.name());
+        parameters
+            .validate_for_launch(layout)
+            .map_err(|error| reject(StartError::Parameter(error)))?;
+        let secrets = Secrets::read_but_pipes(parameters.secrets())
+            .map_err(|error| reject(StartError::Secret(error)))?;
+        let mut checked = self.bind(wanted, parameters, parameters, secrets, &reject)?;
+        self.check_nested(&mut checked, &reject)?;
+        for partition in checked.bound.job.elements.partitions() {
+            find_dispatcher(dispatchers, partition.dispatcher.as_deref()).map_err(&reject)?;
+        }
+        Ok(())
     }
 
     /// Finds, substitutes, validates and binds a job. `given` are the parameters whose names are checked, `effective` those
@@ -268,6 +292,22 @@ impl Definitions {
             system: &external.system,
         };
         batch_xml::resolve_or_part(document, &self.job_path, &values, self.job_path.limits())
+    }
+}
+
+/// Returns the name of the dispatcher of an element that names this one, or none.
+pub(super) fn find_dispatcher<'a>(
+    dispatchers: &'a Dispatchers,
+    wanted: Option<&'a str>,
+) -> std::result::Result<&'a str, StartError> {
+    let name = dispatchers.name(wanted);
+    let known = dispatchers.names();
+    match known.contains(&name) {
+        true => Ok(name),
+        false => Err(StartError::UnknownDispatcher {
+            name: name.to_owned(),
+            known: known.into_iter().map(str::to_owned).collect(),
+        }),
     }
 }
 

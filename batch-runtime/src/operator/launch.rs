@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use batch_xml::Diagnostic;
 
-use super::definitions::{Wanted, rejecting};
+use super::definitions::{Wanted, find_dispatcher, rejecting};
 use super::{JobOperator, JobOperatorError, Result, Shared, StartError};
 use crate::deadline::Deadline;
 use crate::dispatch::{DEFAULT_QUEUE, LOCAL};
@@ -251,13 +251,7 @@ impl JobOperator {
         let dispatchers = &self.shared.dispatchers;
         let mut is_remote = false;
         for partition in job.elements.partitions() {
-            let name = dispatchers.name(partition.dispatcher.as_deref());
-            if !dispatchers.names().contains(&name) {
-                return Err(reject(StartError::UnknownDispatcher {
-                    name: name.to_owned(),
-                    known: dispatchers.names().into_iter().map(str::to_owned).collect(),
-                }));
-            }
+            let name = find_dispatcher(dispatchers, partition.dispatcher.as_deref()).map_err(reject)?;
             if name != LOCAL {
                 is_remote = true;
                 let queue = partition.queue.as_deref().unwrap_or(DEFAULT_QUEUE);

@@ -35,6 +35,7 @@ pub(crate) use callback::Callbacks;
 pub use callback::{CallbackId, JobEndCallback};
 pub use check::{CheckReport, JobCheck, Problem};
 pub use definitions::Definitions;
+pub(crate) use definitions::Wanted;
 pub use error::{JobOperatorError, StartError};
 pub use explain::{
     ArtifactExplanation, ArtifactType, AttributeValue, ElementExplanation, FieldExplanation, JobExplanation,

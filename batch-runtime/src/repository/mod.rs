@@ -34,8 +34,8 @@ pub(crate) use context_json::{
 };
 pub use conversion::LayoutConversion;
 pub use database_kind::DatabaseKind;
-pub(crate) use diesel::Connector;
 pub use diesel::{ChunkTransaction, DatabaseConnection, RepositoryConnection};
+pub(crate) use diesel::{Connector, layout_of};
 pub(crate) use error::ClaimError;
 pub use error::RepositoryError;
 #[cfg(test)]
