@@ -5,10 +5,20 @@ use std::io;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
+use batch_runtime::operator::StartError;
 use batch_runtime::xml::JobXmlErrors;
 use batch_runtime::{
-    BuildError, JobExecutionId, JobInstanceId, JobOperatorError, repository::RepositoryError,
+    BuildError, JobExecutionId, JobInstanceId, JobOperatorError, LaunchId, repository::RepositoryError,
 };
+
+/// Exit code of wrong usage and of a job that could not be started.
+pub(crate) const USAGE: u8 = 2;
+/// Exit code of a job that was not started, because its instance is complete.
+const COMPLETE: u8 = 10;
+/// Exit code of a job that was not started, because its instance is running.
+const RUNNING: u8 = 11;
+/// Exit code of a job that was not started and may be started later: EX_TEMPFAIL of sysexits.h.
+pub(crate) const LATER: u8 = 75;
 
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum CliError {
@@ -59,6 +69,14 @@ pub(crate) enum CliError {
     Console(#[from] batch_console::StartError),
     #[error("no job execution and no remote launch has the id {0}; `list` and `launches` show them")]
     NothingToStop(JobExecutionId),
+    #[error(
+        "job `{0}` has no running execution, and no launch of it is queued; `list {0}` shows its executions"
+    )]
+    NothingRuns(String),
+    #[error("{0}")]
+    NoExecution(String),
+    #[error("launch {0} was {1}")]
+    LaunchNotRun(LaunchId, String),
     #[error("unknown job instance {0}")]
     NoInstance(JobInstanceId),
     #[error("cannot write a report to `{}`: expected a file name that ends with .html or .md", .0.display())]
@@ -71,9 +89,62 @@ pub(crate) enum CliError {
 }
 
 impl CliError {
+    /// Returns the exit code of a command that has failed before it started anything.
+    ///
+    /// Spec: CLI-02
+    pub(crate) fn exit_code(&self) -> u8 {
+        let is_temporary = match self {
+            Self::Operator(JobOperatorError::JobInstanceAlreadyComplete { .. }) => return COMPLETE,
+            Self::Operator(
+                JobOperatorError::JobExecutionAlreadyRunning { .. }
+                | JobOperatorError::JobRestart {
+                    cause: StartError::Running { .. },
+                    ..
+                },
+            ) => return RUNNING,
+            Self::Operator(error) => error.is_temporary(),
+            Self::Build(BuildError::Repository(error)) | Self::Repository(error) => error.is_temporary(),
+            _ => false,
+        };
+        if is_temporary { LATER } else { USAGE }
+    }
+
     /// Wraps an error of the file system; `action` completes "cannot".
     pub(crate) fn file(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
         let path = path.to_owned();
         move |source| Self::File { action, path, source }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The other codes are those of processes in `tests/operations/schedulers.rs`.
+    ///
+    /// Spec: CLI-02
+    #[test]
+    fn a_server_that_cannot_be_reached_may_be_later() {
+        let connect = |url: &str| RepositoryError::Connect {
+            url: url.into(),
+            source: "refused".into(),
+            hint: "",
+        };
+        let failed = || RepositoryError::Database {
+            action: "read the instance",
+            source: "the connection is lost".into(),
+        };
+        for (error, code) in [
+            (CliError::Build(connect("postgres://host/db").into()), LATER),
+            (CliError::Repository(connect("mysql://host/db")), LATER),
+            (
+                CliError::Build(connect("sqlite://no/such/folder.db").into()),
+                USAGE,
+            ),
+            (CliError::Operator(failed().into()), LATER),
+            (CliError::Operator(RepositoryError::Fault.into()), USAGE),
+        ] {
+            assert_eq!(error.exit_code(), code, "{error}");
+        }
     }
 }

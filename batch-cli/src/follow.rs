@@ -5,6 +5,8 @@ use std::process::ExitCode;
 use batch_runtime::execution::JobExecution;
 use batch_runtime::{BatchStatus, JobExecutionId, JobOperator, JobOperatorError};
 
+use crate::commands::show;
+use crate::json;
 use crate::print::{errln, out, printable};
 use crate::progress;
 use crate::session::{Outcome, Session};
@@ -22,24 +24,47 @@ pub(crate) enum Resume {
     Never,
 }
 
+/// The way in which the end of an execution is printed.
+#[derive(Clone, Copy)]
+pub(crate) struct Ending {
+    resume: Resume,
+    as_json: bool,
+}
+
+impl Ending {
+    /// Tables, and a line.
+    pub(crate) fn text(resume: Resume) -> Self {
+        Self {
+            resume,
+            as_json: false,
+        }
+    }
+
+    /// A line of JSON.
+    pub(crate) fn json(resume: Resume) -> Self {
+        Self {
+            resume,
+            as_json: true,
+        }
+    }
+}
+
 /// Follows an execution to its end. The job has run, so an error from here on is never reported as wrong usage.
 pub(crate) fn follow(
     session: &Session,
     operator: &JobOperator,
     execution: JobExecutionId,
-    resume: Resume,
+    mut ending: Ending,
     mut shutdown: Shutdown,
 ) -> Outcome {
-    let resume = if session.is_in_memory() {
-        Resume::Never
-    } else {
-        resume
-    };
+    if session.is_in_memory() {
+        ending.resume = Resume::Never;
+    }
     let report = |error: JobOperatorError| errln!("error: {error}");
     let interval = session.settings.progress_interval;
     let code = match progress::watch(operator, execution, &[execution], interval, &mut shutdown) {
         Ok(Some(ended)) => {
-            print_end(operator, &ended, resume).unwrap_or_else(report);
+            print_end(operator, &ended, ending).unwrap_or_else(report);
             operator.exit_code(&ended).unwrap_or_else(|error| {
                 report(error);
                 ended.status.exit_code()
@@ -54,7 +79,31 @@ pub(crate) fn follow(
     Ok(ExitCode::from(code))
 }
 
-fn print_end(operator: &JobOperator, ended: &JobExecution, resume: Resume) -> Result<(), JobOperatorError> {
+fn print_end(operator: &JobOperator, ended: &JobExecution, ending: Ending) -> Result<(), JobOperatorError> {
+    match ending.as_json {
+        true => json::print_line(&show::to_json(operator, ended)?),
+        false => print_text(operator, ended)?,
+    }
+    if ended.status == BatchStatus::Failed {
+        errln!("error: {}", printable(&ended.exit_message));
+    }
+    let can_resume = matches!(ended.status, BatchStatus::Failed | BatchStatus::Stopped)
+        && operator.definitions().is_restartable(&ended.job_name);
+    if can_resume {
+        let how = match ending.resume {
+            Resume::ByLaunch => "to resume from the last checkpoint, run the same `launch` again, or ",
+            Resume::ById => "to resume from the last checkpoint, run ",
+            Resume::Never => {
+                errln!("it cannot be resumed, because the repository `memory:` ends with this process");
+                return Ok(());
+            }
+        };
+        errln!("{how}`restart {}`", ended.id);
+    }
+    Ok(())
+}
+
+fn print_text(operator: &JobOperator, ended: &JobExecution) -> Result<(), JobOperatorError> {
     print_steps(&operator.step_executions(ended.id)?, &ended.exit_message);
     // A damaged row of an earlier execution must not hide how this one ended.
     match operator.step_totals(ended.id) {
@@ -69,21 +118,5 @@ fn print_end(operator: &JobOperator, ended: &JobExecution, resume: Resume) -> Re
         line += &format!(" in {}", seconds(end.millis_since(start)));
     }
     out(line);
-    if ended.status == BatchStatus::Failed {
-        errln!("error: {}", printable(&ended.exit_message));
-    }
-    let can_resume = matches!(ended.status, BatchStatus::Failed | BatchStatus::Stopped)
-        && operator.definitions().is_restartable(&ended.job_name);
-    if can_resume {
-        let how = match resume {
-            Resume::ByLaunch => "to resume from the last checkpoint, run the same `launch` again, or ",
-            Resume::ById => "to resume from the last checkpoint, run ",
-            Resume::Never => {
-                errln!("it cannot be resumed, because the repository `memory:` ends with this process");
-                return Ok(());
-            }
-        };
-        errln!("{how}`restart {}`", ended.id);
-    }
     Ok(())
 }

@@ -12,6 +12,11 @@ pub(crate) fn print(value: &Value) {
     print_text(&format!("{value:#}"));
 }
 
+/// Prints JSON on one line.
+pub(crate) fn print_line(value: &Value) {
+    print_text(&value.to_string());
+}
+
 /// Prints a JSON text. Characters that `out` would replace are escaped; they occur in strings only.
 pub(crate) fn print_text(json: &str) {
     let mut text = String::with_capacity(json.len());

@@ -13,6 +13,10 @@
 //! | 1 | the job ended FAILED, or its end could not be recorded; `stop`: the execution is still running |
 //! | 2 | wrong usage, or the job could not be started |
 //! | 3 | the job ended STOPPED |
+//! | 10 | the job was not started: its instance is complete (0 with `launch --complete-ok`) |
+//! | 11 | the job was not started: its instance is running (`launch --wait` waits) |
+//! | 75 | the job was not started, and may be later: another execution of a job that runs one at a time has to end first, or the repository cannot be used |
+//! | 130, 143 | a second Ctrl-C, a second SIGTERM: exited at once, like a crash; the same `launch` resumes |
 //!
 //! A job maps its exit statuses to other codes with the property `batch.exit.codes`: `NOTHING TO DO=5, *SKIPS=4`.
 //!
@@ -57,10 +61,10 @@ use batch_runtime::operator::record_panic_locations;
 use batch_runtime::{BatchArtifactLoader, BatchRuntimeBuilder, time::TimeZone};
 use clap::FromArgMatches;
 
-use crate::error::CliError;
+use crate::error::{CliError, USAGE};
 use crate::options::Arguments;
 use crate::print::errln;
-use crate::session::{Session, USAGE};
+use crate::session::Session;
 use crate::settings::{Origin, Setting, Settings, Source};
 use crate::telemetry::Telemetry;
 
@@ -163,7 +167,7 @@ impl Cli {
             Ok(arguments) => {
                 let code = self.run(arguments).unwrap_or_else(|error| {
                     errln!("error: {error}");
-                    ExitCode::from(USAGE)
+                    ExitCode::from(error.exit_code())
                 });
                 exit_guard::disarm();
                 code

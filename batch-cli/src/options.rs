@@ -11,8 +11,8 @@ use crate::settings::{Origin, Setting, Source};
 #[derive(Debug, Parser)]
 #[command(
     arg_required_else_help = true,
-    after_help = "Exit code: 0 COMPLETED, 1 FAILED, 2 wrong usage or not started, 3 STOPPED; a job's property \
-                  `batch.exit.codes` maps its exit statuses to others"
+    after_help = "Exit code: 0 COMPLETED, 1 FAILED, 2 wrong usage or not started, 3 STOPPED; not started because the instance is complete: 10, \
+                  running: 11, or for now: 75; a job's property `batch.exit.codes` maps its exit statuses to others"
 )]
 pub(crate) struct Arguments {
     #[command(flatten)]

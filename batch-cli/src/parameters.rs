@@ -12,7 +12,7 @@ use clap::Args;
 
 use crate::error::CliError;
 
-#[derive(Args, Debug)]
+#[derive(Args, Debug, Default)]
 pub(crate) struct Parameters {
     /// Job parameters: NAME=VALUE, NAME(long)=5, NAME(double)=1.5, NAME(date)=2026-11-20, in the layouts of Spring Batch 5 and 6 also
     /// NAME(CLASS)=VALUE with a class of Java; NAME(secret)=env:VARIABLE or

@@ -19,9 +19,6 @@ use crate::{exit_guard, metrics, notify};
 
 const IN_MEMORY: &str = "memory:";
 
-/// Exit code of wrong usage and of a job that could not be started.
-pub(crate) const USAGE: u8 = 2;
-
 pub(crate) type Outcome = Result<ExitCode, CliError>;
 
 /// Returns the exit code of a command that has succeeded or failed.

@@ -141,6 +141,7 @@ extern crate self as batch_runtime;
 mod activity;
 mod artifact;
 mod back_off;
+mod build_error;
 mod check_jobs;
 mod checkpoint;
 mod clock;
@@ -193,6 +194,7 @@ pub use artifact::{
 };
 pub use batch_xml as xml;
 pub use batch_xml::Dialect;
+pub use build_error::BuildError;
 pub use checkpoint::Externalizable;
 #[doc(inline)]
 pub use embed_jobs::embed_jobs;
@@ -206,7 +208,7 @@ pub use parameters::{JobParameters, ParameterValue};
 pub use repository::{ChunkTransaction, RepositoryConnection};
 #[doc(inline)]
 pub use role::attributes::*;
-pub use runtime::{BatchRuntime, BatchRuntimeBuilder, BuildError};
+pub use runtime::{BatchRuntime, BatchRuntimeBuilder};
 pub use status::BatchStatus;
 #[doc(inline)]
 pub use time::Timestamp;

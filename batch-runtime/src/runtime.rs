@@ -8,16 +8,17 @@ use std::time::Duration;
 
 use batch_xml::JobXmlErrors;
 use crossbeam::channel::bounded;
-use thiserror::Error;
 use tracing::subscriber::NoSubscriber;
 
 use crate::Dialect;
 use crate::artifact::BatchArtifactLoader;
+use crate::build_error::BuildError;
 use crate::clock::{Clock, SystemClock};
 use crate::dispatch::{
     CUSTOM, Dispatchers, PartitionDispatcher, PartitionTicket, PartitionTransport, REPOSITORY,
-    RepositoryTransport, choices,
+    RepositoryTransport,
 };
+use crate::ids::JobExecutionId;
 use crate::job_path::{JobFiles, JobPath};
 use crate::keeper::keep;
 use crate::loader::{ArtifactSources, Artifacts};
@@ -28,7 +29,7 @@ use crate::operator::{
     Shared, Wanted, check_targets,
 };
 use crate::parameters::JobParameters;
-use crate::repository::{self, DatabaseKind, RepositoryConfig, RepositoryError, RepositoryUrl};
+use crate::repository::{self, DatabaseKind, RepositoryConfig, RepositoryUrl};
 use crate::system_properties;
 use crate::time_zone::TimeZone;
 
@@ -76,6 +77,28 @@ impl BatchRuntime {
     /// Returns the operator of this runtime's jobs. Spec: ENV-04
     pub fn job_operator(&self) -> JobOperator {
         JobOperator::new(Arc::clone(&self.shared))
+    }
+
+    /// Stops the jobs of this runtime before the process ends: requests all executions that run in it to stop, also those that start
+    /// meanwhile, and waits until they have ended, at most `limit`; 0 does not wait. Returns those that still run. They stop like after a
+    /// crash when the process ends: the next launch resumes them from their last checkpoint, as it resumes those that have stopped.
+    ///
+    /// A program calls it after it has stopped to launch jobs, for example when it receives SIGTERM. Workers have their own
+    /// [`Worker::drain`](crate::worker::Worker::drain).
+    ///
+    /// ```
+    /// # use batch_runtime::BatchRuntime;
+    /// use std::time::Duration;
+    ///
+    /// let runtime = BatchRuntime::builder().repository("memory:").build()?;
+    /// let running = runtime.shutdown(Duration::from_secs(30));
+    /// assert!(running.is_empty());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// Spec: CLI-07
+    pub fn shutdown(&self, limit: Duration) -> Vec<JobExecutionId> {
+        self.job_operator().shutdown(limit)
     }
 
     /// Claims the partition of a ticket for this process: its row becomes STARTED, and this runtime holds and renews a lease of
@@ -523,46 +546,6 @@ fn definitions(
         artifacts: Arc::new(artifacts),
         system: Arc::new(system),
     })
-}
-
-/// An error of [`BatchRuntimeBuilder::build`].
-#[derive(Debug, Error)]
-#[non_exhaustive]
-pub enum BuildError {
-    /// A batch.xml is invalid, or names an unusable loader. Spec: LOADER-10, LOADER-12, LOADER-15
-    #[error("cannot load the artifacts\n{0}")]
-    BatchXml(JobXmlErrors),
-    /// The repository cannot be opened.
-    #[error(transparent)]
-    Repository(#[from] RepositoryError),
-    /// The thread of an observer cannot be started.
-    #[error("cannot start the thread of an observer: {0}")]
-    Observer(std::io::Error),
-    /// The name of a notification target is not usable.
-    #[error("{0}")]
-    NotificationTarget(String),
-    /// A transport connects hosts, but the repository is for processes of one host.
-    #[error(
-        "the transport `{0}` connects hosts, but a SQLite repository is for the processes of one; use PostgreSQL or MySQL, or a server at a \
-         loopback address"
-    )]
-    SqliteForHosts(String),
-    /// A dispatcher gives work to other processes, but the repository is in the memory of this one.
-    ///
-    /// Spec: MEM-02
-    #[error(
-        "the dispatcher `{}` gives work to other processes, which cannot see the repository `memory:`; use `sqlite://PATH`, PostgreSQL or \
-         MySQL", .0.escape_debug()
-    )]
-    InMemory(String),
-    /// [`dispatch`](BatchRuntimeBuilder::dispatch) names a dispatcher that the runtime does not have.
-    #[error("unknown dispatcher `{}`; {}", .name.escape_debug(), choices(.name, .known))]
-    UnknownDispatcher {
-        /// The name.
-        name: String,
-        /// The dispatchers of the runtime.
-        known: Vec<String>,
-    },
 }
 
 /// Checks that the default dispatcher is one of the runtime, and that the processes that it gives work to can use the repository.

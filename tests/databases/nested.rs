@@ -106,9 +106,9 @@ impl Scene {
         match status.code() {
             Some(0) => Launched::Completed,
             // The kill came after the last commit and before the end of the process.
-            Some(2) if errors.contains("ended COMPLETED") => Launched::Completed,
+            Some(10) if errors.contains("ended COMPLETED") => Launched::Completed,
             // On a server the lease of the killed process has to expire first.
-            Some(2) if errors.contains("is running") => Launched::Rejected,
+            Some(11) if errors.contains("is running") => Launched::Rejected,
             None => Launched::Killed,
             Some(code) => panic!("exit code {code}: {errors}"),
         }

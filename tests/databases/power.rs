@@ -60,7 +60,7 @@ fn resume(writing: &Writing, run: u32) -> Result<(), String> {
     let (out, err) = (process::text(&output.stdout), process::text(&output.stderr));
     match output.status.code() {
         Some(0) => Ok(()),
-        Some(2) if err.contains("ended COMPLETED") => Ok(()),
+        Some(10) if err.contains("ended COMPLETED") => Ok(()),
         _ => Err(format!("{out}\n{err}")),
     }
 }

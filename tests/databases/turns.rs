@@ -173,7 +173,7 @@ fn one_process_runs() {
         for mut rejected in processes {
             let line = rejected.until("one at a time");
             assert!(line.contains("has not ended; stop it first, or wait"), "{line}");
-            assert_eq!(rejected.ends().code(), Some(2), "{database:?}");
+            assert_eq!(rejected.ends().code(), Some(75), "{database:?}");
         }
         assert_eq!(scene.turns().len(), 1, "{database:?}");
         holder.signal("KILL");

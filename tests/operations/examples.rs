@@ -252,7 +252,7 @@ fn flow_stops_for_an_approval_and_resumes_with_it() {
             .contains("O-503 4 x inner tube\n")
     );
     assert_eq!(file("labels.txt").unwrap(), "Ada\nDorothy\nGrace\nKatherine\n");
-    let (_, err) = run_expecting(2, "flow", folder.path(), &approved);
+    let (_, err) = run_expecting(10, "flow", folder.path(), &approved);
     assert!(err.contains("is complete"), "{err}");
 }
 

@@ -14,6 +14,7 @@ mod metrics;
 mod nested;
 mod nothing_left;
 mod operating;
+mod schedulers;
 mod secrets;
 mod settings;
 mod shutdown;

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
+use batch_tests::deadline;
 use batch_tests::process::{self, example, text};
 use tempfile::TempDir;
 
@@ -128,6 +129,7 @@ fn no_repository_is_left_by_a_command_that_started_nothing() {
 #[cfg(unix)]
 fn a_secret_in_a_pipe_is_read_once() {
     let folder = tempfile::tempdir().unwrap();
+    deadline::waits_for(|| "a secret in a pipe".to_owned());
     let script = "mkfifo pipe; (printf Ada > pipe) & \"$0\" launch hello 'name(secret)=file:pipe'";
     let output = std::process::Command::new("sh")
         .args(["-c", script])

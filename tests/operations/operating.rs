@@ -250,8 +250,12 @@ fn an_execution_of_another_program_is_not_dead() {
         )
         .unwrap();
     assert_eq!(ends(0, folder.path(), &["recover"]).0, "no execution is dead\n");
-    for refused in [["launch", "fails"], ["restart", "1"], ["abandon", "2"]] {
-        let (_, err) = ends(2, folder.path(), &refused);
+    for (code, refused) in [
+        (11, ["launch", "fails"]),
+        (11, ["restart", "1"]),
+        (2, ["abandon", "2"]),
+    ] {
+        let (_, err) = ends(code, folder.path(), &refused);
         assert!(err.contains("another program that keeps no lease"), "{err}");
     }
     let (out, _) = ends(1, folder.path(), &["stop", "2"]);

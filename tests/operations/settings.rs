@@ -101,7 +101,7 @@ fn parameters_have_types_and_come_from_files() {
     );
     // A non-identifying parameter may change.
     let (_, err) = operated(
-        2,
+        10,
         folder.path(),
         &[
             "launch",

@@ -46,7 +46,7 @@ fn one_of_two_processes_runs_the_instance() {
         process::command("flights", folder.path(), &launch),
         "step load-flights",
     );
-    let (_, refused) = process::run_expecting(2, "flights", folder.path(), &launch);
+    let (_, refused) = process::run_expecting(11, "flights", folder.path(), &launch);
     assert!(
         refused.contains("this instance of job `flights` is running: execution 1"),
         "{refused}"
@@ -59,14 +59,14 @@ fn one_of_two_processes_runs_the_instance() {
         process::command("flights", folder.path(), &restart),
         "step load-flights",
     );
-    let (_, refused) = process::run_expecting(2, "flights", folder.path(), &restart);
+    let (_, refused) = process::run_expecting(11, "flights", folder.path(), &restart);
     assert!(
         refused.contains("cannot restart job execution 1: execution 2 is running"),
         "{refused}"
     );
     assert!(second.wait().unwrap().success());
 
-    let (_, refused) = process::run_expecting(2, "flights", folder.path(), &launch);
+    let (_, refused) = process::run_expecting(10, "flights", folder.path(), &launch);
     assert!(
         refused.contains("is complete (execution 2 ended COMPLETED)"),
         "{refused}"

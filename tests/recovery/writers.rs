@@ -52,7 +52,7 @@ fn kill(mut launch: Command, event: &str, after: Option<u64>) -> (Ended, u64) {
         None => (Ended::Killed, events),
         Some(0) => (Ended::Complete, events),
         // The kill came after the last commit and before the end of the process.
-        Some(2) if errors.contains("ended COMPLETED") => (Ended::Complete, events),
+        Some(10) if errors.contains("ended COMPLETED") => (Ended::Complete, events),
         Some(code) => panic!("exit code {code}: {errors}"),
     }
 }

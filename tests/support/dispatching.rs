@@ -20,7 +20,7 @@ macro_rules! dispatcher_tests {
                 a_poisonous_partition_fails, a_poisonous_partition_takes_no_others_along, no_partitions_are_complete_at_once, many_partitions_need_two_workers,
                 a_killed_coordinator_is_relaunched, another_version_is_left_to_others, a_drained_worker_hands_its_partitions_over,
                 flows_run_on_workers, a_killed_worker_of_a_flow_is_replaced, a_poisonous_flow_fails, a_launch_waits_for_a_worker, racing_launches_run_once, a_killed_worker_loses_no_launch,
-                a_drained_worker_hands_its_launches_over, a_launch_waits_until_a_drained_worker_has_stopped_it, launches_are_stopped, launches_of_another_version_wait,
+                a_drained_worker_hands_its_launches_over, a_launch_waits_until_a_drained_worker_has_stopped_it, launches_are_stopped, a_launch_is_awaited, launches_of_another_version_wait,
             }
         }
     };

@@ -182,7 +182,7 @@ impl<'a> Killer<'a> {
             match status.code() {
                 Some(0) => return killed,
                 // The kill came after the last commit and before the end of the process.
-                Some(2) if errors.contains("ended COMPLETED") => return killed,
+                Some(10) if errors.contains("ended COMPLETED") => return killed,
                 None => killed += 1,
                 Some(code) => panic!("exit code {code}: {errors}"),
             }

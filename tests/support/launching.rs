@@ -36,7 +36,7 @@ pub fn a_launch_waits_for_a_worker(fleet: &Fleet) {
     let _worker = fleet.worker(&[]);
     becomes(fleet, &id, "COMPLETED");
     fleet.is_exact(200);
-    let again = fleet.run(2, REMOTE);
+    let again = fleet.run(10, REMOTE);
     assert!(again.contains("is complete"), "{again}");
 }
 
@@ -130,6 +130,24 @@ pub fn launches_are_stopped(fleet: &Fleet) {
     assert_eq!(executions(fleet), 1);
     let ended = fleet.run(2, &["stop", &id]);
     assert!(ended.contains("has ended"), "{ended}");
+}
+
+/// With --wait a launch ends as its execution does, or when it is withdrawn. A job is stopped by its name.
+///
+/// Spec: DISP-15, CLI-04, CLI-06
+pub fn a_launch_is_awaited(fleet: &Fleet) {
+    let waiting = |parameters: &[&str]| fleet.start(&[REMOTE, &["--wait"], parameters].concat());
+    let mut withdrawn = waiting(&["items=4"]);
+    withdrawn.says("queued for workers");
+    let stopped = fleet.run(0, &["stop", "fleet"]);
+    assert!(stopped.contains("has stopped"), "{stopped}");
+    assert!(withdrawn.ends(3).contains("was stopped before a worker ran it"));
+    let _worker = fleet.worker(&[]);
+    let ended = waiting(&[]).ends(0);
+    assert!(ended.contains("COMPLETED"), "{ended}");
+    fleet.is_exact(200);
+    waiting(&[]).ends(10);
+    waiting(&["--complete-ok"]).ends(0);
 }
 
 /// A worker with other Job XML leaves a launch to workers that have that of the process that launched it.

@@ -8,11 +8,12 @@ use clap::Args;
 use serde_json::{Value, json as value};
 
 use crate::error::CliError;
+use crate::error::USAGE;
 use crate::json;
 use crate::notify;
 use crate::parameters::Parameters;
 use crate::print::{errln, outln};
-use crate::session::{Outcome, Session, USAGE};
+use crate::session::{Outcome, Session};
 
 /// Checks jobs against their artifacts, and starts nothing
 #[derive(Args, Debug)]

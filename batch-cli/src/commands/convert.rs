@@ -7,8 +7,9 @@ use batch_runtime::xml::is_unprintable;
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
+use crate::error::USAGE;
 use crate::print::{errln, out};
-use crate::session::{Outcome, Session, USAGE};
+use crate::session::{Outcome, Session};
 
 /// Prints a job in another dialect of Job XML, and reports what differs there
 #[derive(Args, Debug)]

@@ -23,7 +23,7 @@ mod params;
 mod purge;
 mod recover;
 mod restart;
-mod show;
+pub(crate) mod show;
 mod start;
 mod stop;
 mod worker;

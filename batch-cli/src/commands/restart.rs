@@ -4,7 +4,7 @@ use batch_runtime::JobExecutionId;
 use clap::Args;
 
 use super::execution_id;
-use crate::follow::{Resume, follow};
+use crate::follow::{Ending, Resume, follow};
 use crate::parameters::Parameters;
 use crate::session::{Outcome, Session};
 
@@ -26,6 +26,12 @@ impl Restart {
         let shutdown = session.listen()?;
         let operator = session.open()?;
         let execution = operator.restart(self.execution, parameters)?;
-        follow(session, &operator, execution, Resume::ById, shutdown)
+        follow(
+            session,
+            &operator,
+            execution,
+            Ending::text(Resume::ById),
+            shutdown,
+        )
     }
 }

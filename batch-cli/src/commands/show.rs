@@ -4,11 +4,13 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use batch_runtime::execution::{JobExecution, OuterStep};
+use batch_runtime::repository::ExecutionFilter;
 use batch_runtime::{BatchStatus, JobExecutionId, JobOperator, JobOperatorError, JobParameters};
 use clap::Args;
 use serde_json::json as value;
 
 use super::execution_id;
+use crate::error::CliError;
 use crate::print::{out, outln, printable};
 use crate::session::{Outcome, Session};
 use crate::tables::{or_dash, print_message, print_steps, print_totals, state_of};
@@ -17,9 +19,12 @@ use crate::{json, report};
 /// Shows an execution with its parameters and steps
 #[derive(Args, Debug)]
 pub(crate) struct Show {
-    /// Id of the execution
-    #[arg(value_parser = execution_id)]
-    execution: JobExecutionId,
+    /// Id of the execution; with --last, id of a job
+    #[arg(value_name = "EXECUTION", required_unless_present = "last")]
+    what: Option<String>,
+    /// Shows the latest execution, of a job or of all
+    #[arg(long)]
+    last: bool,
     /// Writes a report to a file, as .html with a timeline, or as .md
     #[arg(long, value_name = "FILE", conflicts_with = "json")]
     report: Option<PathBuf>,
@@ -30,8 +35,16 @@ pub(crate) struct Show {
 
 impl Show {
     pub(crate) fn run(self, session: &Session) -> Outcome {
+        // Before the repository is opened.
+        let id = match &self.what {
+            Some(id) if !self.last => Some(execution_id(id).map_err(|problem| invalid(id, problem))?),
+            _ => None,
+        };
         let operator = session.open()?;
-        let id = self.execution;
+        let id = match id {
+            Some(id) => id,
+            None => latest(&operator, self.what)?,
+        };
         if let Some(file) = self.report {
             report::write(&operator, id, &file)?;
             return Ok(ExitCode::SUCCESS);
@@ -40,7 +53,7 @@ impl Show {
             .job_execution(id)?
             .ok_or(JobOperatorError::NoSuchJobExecution(id))?;
         if self.json {
-            print_json(&operator, &execution)?;
+            json::print(&to_json(&operator, &execution)?);
         } else {
             print_text(&operator, &execution)?;
         }
@@ -48,7 +61,37 @@ impl Show {
     }
 }
 
-fn print_json(operator: &JobOperator, execution: &JobExecution) -> Result<(), JobOperatorError> {
+fn invalid(id: &str, problem: &str) -> CliError {
+    CliError::Usage(format!(
+        "invalid value '{id}' for '<EXECUTION>': {problem}\n\n  tip: `show --last {id}` shows the latest execution of a job"
+    ))
+}
+
+/// Returns the latest execution of a job, or of all.
+///
+/// Spec: CLI-06
+fn latest(operator: &JobOperator, job: Option<String>) -> Result<JobExecutionId, CliError> {
+    let found = operator.find_executions(&ExecutionFilter {
+        job: job.clone(),
+        limit: Some(1),
+        ..ExecutionFilter::default()
+    })?;
+    match (found.first(), job) {
+        (Some(latest), _) => Ok(latest.id),
+        (None, Some(job)) => {
+            // An unknown job is another mistake.
+            operator.running_executions(&job)?;
+            Err(CliError::NoExecution(format!("job `{job}` has no execution")))
+        }
+        (None, None) => Err(CliError::NoExecution("the repository has no execution".into())),
+    }
+}
+
+/// Returns everything about an execution.
+pub(crate) fn to_json(
+    operator: &JobOperator,
+    execution: &JobExecution,
+) -> Result<serde_json::Value, JobOperatorError> {
     let mut shown = json::job_execution(execution, &state_of(operator, execution)?);
     let parameters = operator.parameters(execution.id)?;
     shown["parameters"] = parameters
@@ -69,8 +112,7 @@ fn print_json(operator: &JobOperator, execution: &JobExecution) -> Result<(), Jo
     shown["steps"] = value!(steps);
     let totals = operator.step_totals(execution.id)?;
     shown["totals"] = value!(totals);
-    json::print(&shown);
-    Ok(())
+    Ok(shown)
 }
 
 /// Returns the latest execution of the outermost job that runs a job with these parameters; `None` if that is not nested, or if its outer

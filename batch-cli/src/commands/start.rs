@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use crate::follow::{Resume, follow};
+use crate::follow::{Ending, Resume, follow};
 use crate::parameters::Parameters;
 use crate::session::{Outcome, Session};
 
@@ -31,6 +31,12 @@ impl Start {
         } else {
             operator.start(&self.job, parameters)?
         };
-        follow(session, &operator, execution, Resume::ById, shutdown)
+        follow(
+            session,
+            &operator,
+            execution,
+            Ending::text(Resume::ById),
+            shutdown,
+        )
     }
 }

@@ -147,6 +147,29 @@ pub enum JobOperatorError {
     Repository(#[from] RepositoryError),
 }
 
+impl JobOperatorError {
+    /// Returns whether the same call may succeed later without a change: the instance is running, another execution of its job has to end
+    /// first, or the repository cannot be reached.
+    pub fn is_temporary(&self) -> bool {
+        match self {
+            Self::JobExecutionAlreadyRunning { .. } => true,
+            Self::JobStart { cause, .. } | Self::JobRestart { cause, .. } => cause.is_temporary(),
+            Self::Repository(error) => error.is_temporary(),
+            _ => false,
+        }
+    }
+}
+
+impl StartError {
+    fn is_temporary(&self) -> bool {
+        match self {
+            Self::Running { .. } | Self::OneAtATime { .. } | Self::TakenOver | Self::Thread(_) => true,
+            Self::Remote(RemoteProblem::Repository(error)) => error.is_temporary(),
+            _ => false,
+        }
+    }
+}
+
 /// Returns the nearest target, or all.
 fn targets(name: &str, known: &[String]) -> String {
     match nearest(name, known.iter().map(String::as_str)) {

@@ -25,6 +25,7 @@ mod recover;
 mod remote_checks;
 mod remote_launch;
 mod shared;
+mod shutdown;
 mod stop;
 mod workers;
 

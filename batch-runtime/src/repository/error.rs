@@ -2,6 +2,7 @@
 
 use std::error::Error;
 
+use super::DatabaseKind;
 use crate::error::{error_chain, one_line};
 use crate::ids::JobExecutionId;
 
@@ -83,6 +84,18 @@ pub enum RepositoryError {
         #[source]
         problem: Source,
     },
+}
+
+impl RepositoryError {
+    /// Returns whether the same call may succeed later: a statement has failed, or a database server cannot be reached.
+    pub fn is_temporary(&self) -> bool {
+        match self {
+            // A file that cannot be opened is the wrong one.
+            Self::Connect { url, .. } => DatabaseKind::named_in(url) != Some(DatabaseKind::Sqlite),
+            Self::Database { .. } => true,
+            _ => false,
+        }
+    }
 }
 
 /// The reason why the repository rejects the start of an execution.

@@ -61,7 +61,7 @@ fn in_world(world: &World<'_>, case: &Case, plant: Option<Plant>, tally: &mut Ta
         crate::self_test::plant_in_repository(world, plant)?;
     }
     let again = world.launch()?;
-    if again.code != Some(2) {
+    if again.code != Some(10) {
         let what = format!(
             "a complete instance was launched again: {:?} {}",
             again.code, again.output
@@ -89,7 +89,7 @@ fn until_complete(world: &World<'_>, case: &Case, tally: &mut Tally) -> Checked 
             }
             Some(0) => {}
             // The lease of a dead owner has not expired.
-            Some(2) if ended.is_rejected_as_running() => std::thread::sleep(Duration::from_millis(50)),
+            Some(11) if ended.is_rejected_as_running() => std::thread::sleep(Duration::from_millis(50)),
             code => {
                 let what = format!("an undisturbed launch ended with {code:?}: {}", ended.output);
                 return Err(Violation::new(Invariant::I14, what));

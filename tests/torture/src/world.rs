@@ -81,7 +81,7 @@ pub(crate) struct Ended {
 impl Ended {
     /// Returns whether the command was rejected because the job is running.
     pub(crate) fn is_rejected_as_running(&self) -> bool {
-        self.code == Some(2) && self.output.contains("is running")
+        self.code == Some(11) && self.output.contains("is running")
     }
 }
 

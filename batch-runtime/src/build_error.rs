@@ -1,0 +1,47 @@
+//! The errors of building a runtime.
+
+use batch_xml::JobXmlErrors;
+use thiserror::Error;
+
+use crate::dispatch::choices;
+use crate::repository::RepositoryError;
+
+/// An error of [`BatchRuntimeBuilder::build`](crate::BatchRuntimeBuilder::build).
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum BuildError {
+    /// A batch.xml is invalid, or names an unusable loader. Spec: LOADER-10, LOADER-12, LOADER-15
+    #[error("cannot load the artifacts\n{0}")]
+    BatchXml(JobXmlErrors),
+    /// The repository cannot be opened.
+    #[error(transparent)]
+    Repository(#[from] RepositoryError),
+    /// The thread of an observer cannot be started.
+    #[error("cannot start the thread of an observer: {0}")]
+    Observer(std::io::Error),
+    /// The name of a notification target is not usable.
+    #[error("{0}")]
+    NotificationTarget(String),
+    /// A transport connects hosts, but the repository is for processes of one host.
+    #[error(
+        "the transport `{0}` connects hosts, but a SQLite repository is for the processes of one; use PostgreSQL or MySQL, or a server at a \
+         loopback address"
+    )]
+    SqliteForHosts(String),
+    /// A dispatcher gives work to other processes, but the repository is in the memory of this one.
+    ///
+    /// Spec: MEM-02
+    #[error(
+        "the dispatcher `{}` gives work to other processes, which cannot see the repository `memory:`; use `sqlite://PATH`, PostgreSQL or \
+         MySQL", .0.escape_debug()
+    )]
+    InMemory(String),
+    /// [`dispatch`](crate::BatchRuntimeBuilder::dispatch) names a dispatcher that the runtime does not have.
+    #[error("unknown dispatcher `{}`; {}", .name.escape_debug(), choices(.name, .known))]
+    UnknownDispatcher {
+        /// The name.
+        name: String,
+        /// The dispatchers of the runtime.
+        known: Vec<String>,
+    },
+}
