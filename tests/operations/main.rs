@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 
 mod command_line;
+mod deploy;
 mod embedded;
 mod examples;
 mod guide;
