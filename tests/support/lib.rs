@@ -40,6 +40,16 @@ pub struct Readme;
 /// The programs of the guide compile.
 #[cfg(doctest)]
 pub mod guide {
+    #[doc = include_str!("../../docs/guide/tour.md")]
+    pub struct Tour;
+    #[doc = include_str!("../../docs/guide/faq.md")]
+    pub struct Faq;
+    #[doc = include_str!("../../docs/guide/glossary.md")]
+    pub struct Glossary;
+    #[doc = include_str!("../../docs/guide/command-line.md")]
+    pub struct CommandLine;
+    #[doc = include_str!("../../docs/guide/stability.md")]
+    pub struct Stability;
     #[doc = include_str!("../../docs/guide/artifacts.md")]
     pub struct Artifacts;
     #[doc = include_str!("../../docs/guide/files.md")]
