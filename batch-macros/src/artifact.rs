@@ -4,8 +4,8 @@ use proc_macro2::TokenStream;
 use quote::{ToTokens, format_ident, quote, quote_spanned};
 use syn::ext::IdentExt;
 use syn::{
-    Attribute, Data, DataStruct, DeriveInput, Field, Fields, Generics, Ident, LitStr, Member, Meta, Type,
-    parse_quote,
+    Attribute, Data, DataStruct, DeriveInput, Expr, Field, Fields, Generics, Ident, LitStr, Member, Meta,
+    Type, parse_quote,
 };
 
 use crate::diagnostics::Errors;
@@ -50,7 +50,8 @@ enum Source {
     Artifact {
         prefix: Option<LitStr>,
     },
-    Default,
+    /// `Default`, or the expression of `#[default(..)]`.
+    Default(Option<Expr>),
 }
 
 fn slots<'a>(input: &'a DeriveInput, errors: &mut Errors) -> Vec<Slot<'a>> {
@@ -95,6 +96,7 @@ fn slot<'a>(field: &'a Field, member: Member, errors: &mut Errors) -> Slot<'a> {
             "batch_property" => property(attribute, field, &name, errors),
             "batch_context" => context(attribute, errors),
             "batch_artifact" => nested(attribute, errors),
+            "default" => default_value(attribute, errors),
             _ => continue,
         };
         match &source {
@@ -113,7 +115,7 @@ fn slot<'a>(field: &'a Field, member: Member, errors: &mut Errors) -> Slot<'a> {
             ),
         }
     }
-    let source = source.map_or(Source::Default, |(_, source)| source);
+    let source = source.map_or(Source::Default(None), |(_, source)| source);
     Slot {
         member,
         name,
@@ -125,7 +127,7 @@ fn slot<'a>(field: &'a Field, member: Member, errors: &mut Errors) -> Slot<'a> {
 fn property(attribute: &Attribute, field: &Field, field_name: &str, errors: &mut Errors) -> Source {
     let mut strings = Strings::new("batch_property", ["name", "value", "separator"]);
     if strings.read(list(attribute), errors).is_none() {
-        return Source::Default;
+        return Source::Default(None);
     }
     let [name, default, separator] = strings.into_values();
     let separator = list_separator(separator.as_ref(), &field.ty, errors);
@@ -146,7 +148,7 @@ fn property(attribute: &Attribute, field: &Field, field_name: &str, errors: &mut
                 "the property of a field without a name needs a `name`",
                 &[&remedy],
             );
-            Source::Default
+            Source::Default(None)
         }
     }
 }
@@ -160,6 +162,18 @@ fn context(attribute: &Attribute, errors: &mut Errors) -> Source {
         );
     }
     Source::Context
+}
+
+/// Spec: ART-13
+fn default_value(attribute: &Attribute, errors: &mut Errors) -> Source {
+    match attribute.parse_args::<Expr>() {
+        Ok(value) => Source::Default(Some(value)),
+        Err(_) => {
+            let remedy = "write `#[default(Instant::now())]`".to_owned();
+            errors.error(&attribute.meta, "`#[default]` takes one expression", &[&remedy]);
+            Source::Default(None)
+        }
+    }
 }
 
 /// Spec: D-97
@@ -295,7 +309,8 @@ fn generics(input: &DeriveInput, slots: &[Slot<'_>]) -> Generics {
             }
             Source::Context => parse_quote!(#ty: #runtime::ContextField),
             Source::Artifact { .. } => parse_quote!(#ty: #runtime::BatchArtifact),
-            Source::Default => parse_quote!(#ty: ::core::default::Default),
+            Source::Default(None) => parse_quote!(#ty: ::core::default::Default),
+            Source::Default(Some(_)) => continue,
         });
     }
     generics
@@ -345,16 +360,26 @@ fn parts(slots: &[Slot<'_>], generics: &Generics) -> Parts {
                     .push(quote!(#nested.bind_contexts(&mut self.#member, contexts)?;));
                 parts.nested.push(nested);
             }
-            Source::Default => {
-                let default = spanned(ty, |open, close| {
-                    let (open, close) = (quote_spanned!(open=> <), quote_spanned!(close=> >::default()));
-                    quote!(#open #ty as ::core::default::Default #close)
-                });
-                parts.fields.push(quote!(#member: #default));
-            }
+            Source::Default(value) => parts.fields.push(default_field(member, ty, value.as_ref())),
         }
     }
     parts
+}
+
+/// Returns the initializer of a field that nothing is injected into.
+fn default_field(member: &Member, ty: &Type, value: Option<&Expr>) -> TokenStream {
+    let value = match value {
+        // With the type, so that a wrong value is reported at it.
+        Some(value) => quote!({ let value: #ty = #value; value }),
+        None => spanned(ty, |open, close| {
+            let (open, close) = (
+                quote_spanned!(open=> <),
+                quote_spanned!(close=> >::default_value()),
+            );
+            quote!(#open #ty as ::batch_runtime::__private::DefaultField #close)
+        }),
+    };
+    quote!(#member: #value)
 }
 
 /// Returns the function with the property's description and its injection. Both are in one body, because rustc reports a type

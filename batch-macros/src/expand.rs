@@ -5,6 +5,7 @@ use proc_macro2::{Ident, Span, TokenStream};
 use quote::{ToTokens, format_ident, quote, quote_spanned};
 use syn::{Attribute, ItemImpl, Meta, ReturnType, Type};
 
+use crate::checkpoints::{checkpoint_info, keeps_position, open};
 use crate::parameters::{Param, ParamBinding, Parameters};
 use crate::parse::cfgs;
 use crate::role::{Method, ParamKind, Receiver, Role, Shape, Side};
@@ -93,7 +94,7 @@ fn trait_methods(row: &'static Method, artifact: &Artifact) -> TokenStream {
         let place = found
             .first()
             .map_or_else(Span::call_site, |method| method.ident.span());
-        for (signature, body) in defaults(row, place) {
+        for (signature, body) in defaults(row, place, !found.is_empty()) {
             tokens.extend(quote!(#otherwise #signature { #body }));
         }
     }
@@ -202,10 +203,21 @@ fn declaration(kind: ParamKind) -> (Ident, TokenStream) {
 }
 
 /// Returns the trait's methods of an artifact that has none for the row.
-fn defaults(row: &Method, place: Span) -> Vec<(TokenStream, TokenStream)> {
+fn defaults(row: &Method, place: Span, is_disabled: bool) -> Vec<(TokenStream, TokenStream)> {
+    let runtime = runtime();
     let nothing = || quote!(::core::result::Result::Ok(()));
     let bodies = match row.shape {
-        _ if row.required => {
+        // A checkpoint must not be lost by a `#[cfg]`.
+        Shape::Open | Shape::Checkpoint if !is_disabled => match row.shape {
+            Shape::Open => vec![quote!({
+                let _ = checkpoint;
+                ::core::result::Result::Ok(())
+            })],
+            _ => {
+                vec![quote!(::core::result::Result::Ok(#runtime::CheckpointCodec::<()>::new().encode(&())?))]
+            }
+        },
+        _ if row.required || matches!(row.shape, Shape::Open | Shape::Checkpoint) => {
             // Only reached when every marked method is disabled by its `#[cfg]`.
             let message = format!(
                 "every `#[{}]` method of this artifact is disabled by its `#[cfg]`",
@@ -230,7 +242,13 @@ fn adapters(method: &ArtifactMethod, artifact: &Artifact) -> Vec<TokenStream> {
         Shape::Checkpoint => vec![checkpoint_info(method, artifact)],
         Shape::Notice(_) | Shape::AnalyzeStatus => vec![notice(method)],
         Shape::Compensation => vec![notice(method), quote!(true)],
-        Shape::Text | Shape::Flag | Shape::Count | Shape::Plan => vec![value(method, quote!(self))],
+        Shape::Text => vec![converted(
+            method,
+            quote!(StatusReturn),
+            "into_status",
+            quote!(self),
+        )],
+        Shape::Flag | Shape::Count | Shape::Plan => vec![value(method, quote!(self))],
         Shape::Timeout | Shape::Judge => {
             let bound = bind_params(method);
             let names = params_of(method).iter().map(|param| declaration(param.kind).0);
@@ -249,50 +267,6 @@ fn adapters(method: &ArtifactMethod, artifact: &Artifact) -> Vec<TokenStream> {
         .zip(bodies)
         .map(|(signature, body)| quote!(#signature { #body }))
         .collect()
-}
-
-fn open(method: &ArtifactMethod) -> TokenStream {
-    let Parameters::Checkpoint(checkpoint) = &method.parameters else {
-        return TokenStream::new();
-    };
-    let codec = codec(checkpoint);
-    let call = converted(method, quote!(UnitReturn), "into_unit", quote!(self, checkpoint));
-    quote! {
-        let checkpoint = #codec.decode(checkpoint)?;
-        #call
-    }
-}
-
-/// The checkpoint has the type of `#[open]`, so that the error for a method that returns another type names both.
-fn checkpoint_info(method: &ArtifactMethod, artifact: &Artifact) -> TokenStream {
-    let encoded = artifact.methods.iter().filter_map(|open| match &open.parameters {
-        Parameters::Checkpoint(checkpoint) => {
-            let cfgs = &open.cfgs;
-            let codec = codec(checkpoint);
-            let call = converted(
-                method,
-                quote!(CheckpointReturn<#checkpoint>),
-                "into_checkpoint",
-                quote!(self),
-            );
-            Some(quote!(#(#cfgs)* let info = #codec.encode(&#call?)?;))
-        }
-        _ => None,
-    });
-    quote! {
-        #(#encoded)*
-        ::core::result::Result::Ok(info)
-    }
-}
-
-/// Both bodies that require serde of the checkpoint's type do so by the same tokens, so that rustc, which drops repeated
-/// errors, reports one.
-fn codec(checkpoint: &Type) -> TokenStream {
-    spanned(checkpoint, |open, close| {
-        let open = quote_spanned!(open=> ::batch_runtime);
-        let close = quote_spanned!(close=> >::new());
-        quote!(#open::__private::CheckpointCodec::<#checkpoint #close)
-    })
 }
 
 /// Calls the user's method with the parameters of the trait's method, or once for each item of a list.
@@ -460,7 +434,7 @@ fn read(method: &ArtifactMethod, artifact: &Artifact) -> Vec<TokenStream> {
     let runtime = runtime();
     let call = converted(method, quote!(ReadReturn), "into_read", quote!(self));
     let item = associated(method, quote!(ReadReturn), "Item");
-    let rewindable = artifact.rewindable;
+    let (keeps_position, rewindable) = (keeps_position(artifact), artifact.rewindable);
     // rustc reports items that are not `Send` at the result type as well.
     let fill = spanned(result_type(method), |open, _| {
         let closure = quote_spanned!(open=> || #call);
@@ -471,6 +445,7 @@ fn read(method: &ArtifactMethod, artifact: &Artifact) -> Vec<TokenStream> {
         quote! {
             #runtime::ReaderInfo {
                 items: #runtime::ItemType::of_reader::<#item>(),
+                keeps_position: #keeps_position,
                 rewindable: #rewindable,
             }
         },
@@ -558,29 +533,10 @@ fn write(method: &ArtifactMethod, artifact: &Artifact) -> Vec<TokenStream> {
     ]
 }
 
-/// Returns whether the writer has a checkpoint: its type is not `()`.
-fn keeps_position(artifact: &Artifact) -> TokenStream {
-    let runtime = runtime();
-    let of_open = artifact.methods.iter().filter_map(|open| match &open.parameters {
-        Parameters::Checkpoint(checkpoint) => {
-            let cfgs = &open.cfgs;
-            Some(quote!(#(#cfgs)* {
-                keeps |= #runtime::ItemType::of::<#checkpoint>() != #runtime::ItemType::of::<()>();
-            }))
-        }
-        _ => None,
-    });
-    quote!({
-        let mut keeps = false;
-        #(#of_open)*
-        keeps
-    })
-}
-
 /// Returns `<Result as Trait>::convert(Self::method(arguments))`, its ends spanned as the result type, which rustc
 /// underlines if it is wrong. `Self::method`, not `self.method()`, because a path finds the user's method before the trait's
 /// of the same name, whatever its receiver.
-fn converted(
+pub(crate) fn converted(
     method: &ArtifactMethod,
     trait_name: TokenStream,
     function: &str,

@@ -6,6 +6,7 @@
 
 mod alias;
 mod artifact;
+mod checkpoints;
 mod diagnostics;
 mod embed;
 mod exception;
@@ -31,7 +32,10 @@ use diagnostics::{Errors, stray};
 use role::role_table;
 
 /// Implements the trait of the same name for a struct.
-#[proc_macro_derive(BatchArtifact, attributes(batch_property, batch_context, batch_artifact))]
+#[proc_macro_derive(
+    BatchArtifact,
+    attributes(batch_property, batch_context, batch_artifact, default)
+)]
 pub fn derive_batch_artifact(input: TokenStream) -> TokenStream {
     artifact::derive(input.into()).into()
 }

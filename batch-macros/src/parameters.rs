@@ -60,9 +60,9 @@ pub(crate) fn parameters(row: &Method, signature: &Signature, errors: &mut Error
         .collect();
     let (least, most) = match row.shape {
         Shape::Notice(kinds) => (kinds.len(), kinds.len()),
-        Shape::Open | Shape::Process | Shape::Timeout | Shape::Judge | Shape::Analyze => (1, 1),
+        Shape::Process | Shape::Timeout | Shape::Judge | Shape::Analyze => (1, 1),
         Shape::Write | Shape::AnalyzeStatus => (1, 2),
-        Shape::Decide => (0, 1),
+        Shape::Open | Shape::Decide => (0, 1),
         _ => (0, 0),
     };
     if let Some(extra) = types.get(most) {

@@ -13,7 +13,7 @@ use syn::{
 use crate::diagnostics::{Errors, one_of, with_article};
 use crate::parameters::{Parameters, owns, parameters};
 use crate::parse::{Argument, Block, Mark};
-use crate::role::{Method, Receiver, Role, roles_with};
+use crate::role::{Method, Receiver, Role, Shape, roles_with};
 use crate::settings::{Registration, Target, settings};
 use crate::types::{type_name, type_text};
 
@@ -134,6 +134,7 @@ fn methods(role: &'static Role, block: &Block, errors: &mut Errors) -> Vec<Artif
         .filter(|row| row.required)
         .filter(absent)
         .collect();
+    let missing = with_checkpoint(role, missing, &checked, &first_of, errors);
     for mark in &foreign {
         foreign_attribute(role, mark, &missing, errors);
     }
@@ -144,6 +145,39 @@ fn methods(role: &'static Role, block: &Block, errors: &mut Errors) -> Vec<Artif
         }
     }
     checked
+}
+
+/// Adds the half of `#[open]` and `#[get_checkpoint_info]` that lacks the other: without the one the checkpoint would be lost, without the
+/// other it has no type.
+fn with_checkpoint(
+    role: &Role,
+    mut missing: Vec<&'static Method>,
+    checked: &[ArtifactMethod],
+    marks: &[&Mark],
+    errors: &mut Errors,
+) -> Vec<&'static Method> {
+    let has = |attribute: &str| {
+        marks.iter().any(|mark| {
+            role.method(mark.attribute())
+                .is_some_and(|row| row.attribute == attribute)
+        })
+    };
+    let takes_checkpoint = checked
+        .iter()
+        .any(|method| matches!(method.parameters, Parameters::Checkpoint(_)));
+    let returns_checkpoint = has("get_checkpoint_info");
+    let lacks = match (takes_checkpoint, returns_checkpoint) {
+        (true, false) => Some("get_checkpoint_info"),
+        (false, true) if !has("open") => Some("open"),
+        _ => None,
+    };
+    let open = checked.iter().find(|method| method.row.shape == Shape::Open);
+    if let Some(open) = open.filter(|_| returns_checkpoint && !takes_checkpoint) {
+        let message = "this `#[open]` method lacks a parameter: the checkpoint of `#[get_checkpoint_info]`";
+        errors.error(&open.ident, message, &[&open.row.expected()]);
+    }
+    missing.extend(lacks.and_then(|attribute| role.method(attribute)));
+    missing
 }
 
 fn duplicate(role: &Role, earlier: &Mark, later: &Mark, errors: &mut Errors) {

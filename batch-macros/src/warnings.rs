@@ -7,11 +7,11 @@ use syn::ext::IdentExt;
 use syn::{Ident, ImplItem, ItemImpl};
 
 use crate::diagnostics::one_of;
-use crate::role::Role;
+use crate::role::{Method, Role};
 use crate::tokens::spanned;
 use crate::validate::Artifact;
 
-/// Returns the warnings of an artifact: about methods that have an attribute's name and no attribute, and about an artifact
+/// Returns the warnings of an artifact: about methods that have an attribute's usual name and no attribute, and about an artifact
 /// without method attributes.
 pub(crate) fn of(role: &Role, artifact: &Artifact, item: &ItemImpl) -> TokenStream {
     let unmarked = item.items.iter().filter_map(|member| {
@@ -19,7 +19,11 @@ pub(crate) fn of(role: &Role, artifact: &Artifact, item: &ItemImpl) -> TokenStre
             return None;
         };
         let ident = &function.sig.ident;
-        let row = role.method(&ident.unraw().to_string())?;
+        let name = ident.unraw().to_string();
+        let is_usual = |row: &&Method| row.usual_names.contains(&name.as_str());
+        let row = role
+            .method(&name)
+            .or_else(|| role.methods.iter().find(is_usual))?;
         let used = artifact
             .methods
             .iter()

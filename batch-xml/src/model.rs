@@ -355,7 +355,7 @@ pub struct Chunk {
     pub span: Span,
     /// The item reader.
     pub reader: ArtifactRef,
-    /// The item processor; required in the draft. Without one, the items are written as they are read. Spec: D-03
+    /// The item processor; required in the draft, optional here. Without one, the items are written as they are read. Spec: D-03
     pub processor: Option<ArtifactRef>,
     /// The item writer.
     pub writer: ArtifactRef,

@@ -63,7 +63,7 @@ pub(crate) struct Method {
 /// Parameters and result of a method, and with them what is generated for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Shape {
-    /// `(checkpoint: Option<C>)`, no result.
+    /// `(checkpoint: Option<C>)` or no parameter, no result.
     Open,
     /// No parameter, the checkpoint as the result.
     Checkpoint,
@@ -79,7 +79,7 @@ pub(crate) enum Shape {
     Process,
     /// `(items: &[Out])` or `(items: &[Out], tx: &mut ChunkTransaction)`, no result.
     Write,
-    /// No parameter, an exit status as the result.
+    /// No parameter, an exit status or nothing as the result.
     Text,
     /// No parameter or `(steps: &[StepExecution])`, an exit status as the result.
     Decide,

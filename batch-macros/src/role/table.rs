@@ -15,14 +15,17 @@ macro_rules! role_table {
         /// Reads items one by one.
         item_reader ItemReader { fact: Some(("info", "ReaderInfo")), pipelined: true, rewindable: true, ..ROLE } [
             /// Positions the reader or writer at `checkpoint`, the value that `#[get_checkpoint_info]` returned for the
-            /// last committed checkpoint; at the start for `None`. Required, also in [`macro@item_writer`].
-            open("fn open(&mut self, checkpoint: Option<C>) -> Result<(), E>") { ..OPEN }
+            /// last committed checkpoint; at the start for `None`. Also in [`macro@item_writer`].
+            ///
+            /// As an extension of the draft it may be left out, and `checkpoint` with it, if there is no `#[get_checkpoint_info]`: then
+            /// a restart reads the input from the beginning, and a writer cannot know where its output ended. `check` reports both.
+            open("fn open(&mut self, checkpoint: Option<C>) -> Result<(), E>" or "fn open(&mut self) -> Result<(), E>") { ..OPEN }
             /// Returns the next item, `None` at the end. Required.
             read_item("fn read(&mut self) -> Result<Option<Item>, E>") {
                 shape: Shape::Read, required: true, usual_names: &["read", "next", "next_item"], ..NOTICE
             }
             /// Returns the position, of the type that `#[open]` takes. The runtime calls it before it commits a
-            /// checkpoint. Required, also in [`macro@item_writer`].
+            /// checkpoint. Required if `#[open]` takes a checkpoint, also in [`macro@item_writer`].
             get_checkpoint_info("fn checkpoint(&mut self) -> Result<C, E>") { ..GET_CHECKPOINT_INFO }
             /// Releases the resources of the reader or writer, also after a failure. Errors are logged. Optional, also in
             /// [`macro@item_writer`].
@@ -49,7 +52,7 @@ macro_rules! role_table {
 
         /// Writes lists of results, never an empty one.
         item_writer ItemWriter { fact: Some(("info", "WriterInfo")), buffered: true, pipelined: true, rewindable: true, ..ROLE } [
-            open("fn open(&mut self, checkpoint: Option<C>) -> Result<(), E>") { ..OPEN }
+            open("fn open(&mut self, checkpoint: Option<C>) -> Result<(), E>" or "fn open(&mut self) -> Result<(), E>") { ..OPEN }
             /// Writes a list, never an empty one. With the second parameter it writes in the transaction that commits
             /// the checkpoint, exactly once. Required.
             write_items("fn write(&mut self, items: &[Out]) -> Result<(), E>"
@@ -94,13 +97,15 @@ macro_rules! role_table {
         batchlet Batchlet { ..ROLE } [
             /// Runs before `#[process]`. Optional.
             begin_step("fn begin_step(&self) -> Result<(), E>") { receiver: Receiver::Shared, ..NOTICE }
-            /// Does the work and returns the exit status of the step, not empty. Required.
+            /// Does the work and returns the exit status of the step, not empty. Required. As an extension of the draft it may return
+            /// nothing: the exit status is then COMPLETED.
             process("fn process(&self) -> Result<String, E>") {
                 shape: Shape::Text, receiver: Receiver::Shared, required: true, usual_names: &["run", "execute"]
             }
-            /// Requests `#[process]` to return. Called on another thread while it runs. Required.
+            /// Requests `#[process]` to return. Called on another thread while it runs. As an extension of the draft it may be left out: a
+            /// stop then waits until `#[process]` returns.
             cancel("fn cancel(&self) -> Result<(), E>") {
-                receiver: Receiver::Shared, required: true, usual_names: &["stop"], ..NOTICE
+                receiver: Receiver::Shared, usual_names: &["stop"], ..NOTICE
             }
             /// Runs after `#[process]`, also if it failed or was cancelled. Optional.
             end_step("fn end_step(&self) -> Result<(), E>") { receiver: Receiver::Shared, ..NOTICE }
@@ -357,13 +362,11 @@ const NOTICE: Method = Method {
 
 const OPEN: Method = Method {
     shape: Shape::Open,
-    required: true,
     ..NOTICE
 };
 
 const GET_CHECKPOINT_INFO: Method = Method {
     shape: Shape::Checkpoint,
-    required: true,
     usual_names: &["checkpoint", "checkpoint_info"],
     ..NOTICE
 };

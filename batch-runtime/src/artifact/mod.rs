@@ -1,6 +1,7 @@
 //! Batch artifacts: injection, typed items behind erased handles, exceptions, and the registry of linked
 //! artifacts. Knows no job; of the repository only the chunk transaction, which writers receive.
 
+mod default_field;
 mod exception;
 mod failed_item;
 pub(crate) mod inject;
@@ -18,6 +19,7 @@ mod returns;
 mod type_name;
 
 pub use crate::plan::PartitionPlan;
+pub use default_field::DefaultField;
 pub use exception::{BatchException, ExceptionClass, ExceptionRegistration};
 pub(crate) use exception::{ExceptionFilter, class_names, is_called};
 pub use failed_item::FailedItem;
@@ -36,5 +38,7 @@ pub use payload::CollectorData;
 pub use registry::{ArtifactRegistration, BindContexts, LoaderRegistration};
 pub use results::ChunkItems;
 pub(crate) use results::ResultBuffer;
-pub use returns::{CheckpointReturn, CollectReturn, ProcessReturn, ReadReturn, UnitReturn, ValueReturn};
+pub use returns::{
+    CheckpointReturn, CollectReturn, ProcessReturn, ReadReturn, StatusReturn, UnitReturn, ValueReturn,
+};
 pub(crate) use type_name::short as short_type_name;

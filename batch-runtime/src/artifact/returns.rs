@@ -7,6 +7,7 @@ use super::item::ItemType;
 use super::payload::CollectorData;
 use crate::checkpoint::Externalizable;
 use crate::error::BatchError;
+use crate::status::BatchStatus;
 
 /// The return type of a `#[read_item]` method.
 #[diagnostic::on_unimplemented(
@@ -92,7 +93,40 @@ impl<E: Into<BatchError>> UnitReturn for Result<(), E> {
     }
 }
 
-/// The return type of a method whose result needs no conversion: an exit status, a `bool`, seconds, a plan.
+/// The return type of the `#[process]` method of a batchlet.
+#[diagnostic::on_unimplemented(
+    message = "a `#[process]` method cannot return `{Self}`",
+    label = "expected `String`, nothing, `Result<String, E>` or `Result<(), E>`",
+    note = "`E` is any `std::error::Error + Send + Sync + 'static`, or `BatchError`"
+)]
+pub trait StatusReturn {
+    /// Returns the exit status of the step.
+    fn into_status(self) -> Result<String, BatchError>;
+}
+
+#[diagnostic::do_not_recommend]
+impl StatusReturn for String {
+    fn into_status(self) -> Result<String, BatchError> {
+        Ok(self)
+    }
+}
+
+/// Spec: BLET-13
+#[diagnostic::do_not_recommend]
+impl StatusReturn for () {
+    fn into_status(self) -> Result<String, BatchError> {
+        Ok(BatchStatus::Completed.as_str().to_owned())
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<S: StatusReturn, E: Into<BatchError>> StatusReturn for Result<S, E> {
+    fn into_status(self) -> Result<String, BatchError> {
+        self.map_err(Into::into)?.into_status()
+    }
+}
+
+/// The return type of a method whose result needs no conversion: a `bool`, seconds, a plan, the answer of a decider.
 #[diagnostic::on_unimplemented(
     message = "this artifact method cannot return `{Self}`",
     label = "expected `{T}` or `Result<{T}, E>`",

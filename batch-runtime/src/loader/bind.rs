@@ -25,8 +25,14 @@ use crate::role::{Factory, Place, Role, WriterInfo};
 use crate::status::BatchStatus;
 use crate::transition::{Termination, Transition, TransitionAction, Transitions};
 
+/// The warnings that do not fail a check that denies warnings: the artifact may well be right.
+pub(crate) const REMINDERS: [&str; 2] = [UNKNOWN_POSITION, READS_FROM_THE_BEGINNING];
+
+/// The reader has no checkpoint.
+const READS_FROM_THE_BEGINNING: &str = "ART0026";
+
 /// The writer neither uses the chunk transaction nor has a checkpoint.
-pub(crate) const UNKNOWN_POSITION: &str = "ART0009";
+const UNKNOWN_POSITION: &str = "ART0009";
 
 impl Source {
     /// Binds `job`, which was resolved from this source.
@@ -315,7 +321,10 @@ impl Binder<'_> {
         else {
             return None;
         };
-        let info = info();
+        let (input, info) = (input(), info());
+        if !input.keeps_position {
+            self.warnings.push(from_the_beginning(&chunk.reader.name));
+        }
         self.note_writer(&chunk.writer.name, info);
         let write_batch = if info.buffered {
             as_usize(chunk.chunk_size.get())
@@ -332,7 +341,7 @@ impl Binder<'_> {
             write_batch,
             transactional: info.transactional,
             writer_keeps_position: info.keeps_position,
-            rewindable: input().rewindable && info.rewindable && !info.transactional,
+            rewindable: input.rewindable && info.rewindable && !info.transactional,
             buffer_reads: chunk.buffer_reads,
             faults: FaultRules {
                 has_policy: skip_policy.is_some(),
@@ -480,6 +489,16 @@ impl Binder<'_> {
             properties,
         }
     }
+}
+
+fn from_the_beginning(reader: &Spanned<String>) -> Diagnostic {
+    let message = format!(
+        "reader `{}` has no checkpoint: a restart reads its input from the beginning",
+        reader.value
+    );
+    Diagnostic::warning(READS_FROM_THE_BEGINNING, message, reader.span.clone())
+        .label("items that are written already are read again")
+        .help("return the position in `#[get_checkpoint_info]`, and continue there in `#[open]`; ignore this if an item that was read is gone")
 }
 
 fn unknown_position(writer: &Spanned<String>) -> Diagnostic {

@@ -21,7 +21,7 @@ use batch_xml::{Diagnostic, Span};
 
 pub(crate) use artifacts::Artifacts;
 pub(crate) use assemble::ArtifactSources;
-pub(crate) use bind::UNKNOWN_POSITION;
+pub(crate) use bind::REMINDERS;
 
 use crate::engine::BoundJob;
 use crate::secret::Secrets;

@@ -10,7 +10,7 @@ use batch_xml::{Diagnostic, JobXmlErrors, Severity};
 use super::nested::RUNS_ITSELF;
 use super::{Definitions, JobOperatorError, StartError};
 use crate::job_path::{JOB_PATH_HELP, ROOTS};
-use crate::loader::UNKNOWN_POSITION;
+use crate::loader::REMINDERS;
 use crate::parameters::JobParameters;
 
 /// The result of [`BatchRuntimeBuilder::check`](crate::BatchRuntimeBuilder::check). Displays all problems, job by job.
@@ -62,7 +62,7 @@ impl Problem {
 
     /// Returns whether it is a warning that can be denied: some destinations have no position.
     fn is_deniable(&self) -> bool {
-        matches!(self, Self::Diagnostic(one) if one.severity == Severity::Warning && one.code != UNKNOWN_POSITION)
+        matches!(self, Self::Diagnostic(one) if one.severity == Severity::Warning && !REMINDERS.contains(&one.code))
     }
 
     fn diagnostic(diagnostic: Diagnostic) -> Self {

@@ -59,6 +59,8 @@ pub use batch_macros::item_reader;
 pub struct ReaderInfo {
     /// The type of the items.
     pub items: ItemType,
+    /// True if the checkpoint is not `()`: a restart continues where the last commit ended.
+    pub keeps_position: bool,
     /// `rewindable = true`: it can be opened at any of its checkpoints. Spec: D-103
     pub rewindable: bool,
 }

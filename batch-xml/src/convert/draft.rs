@@ -277,15 +277,8 @@ impl<'a> ToDraft<'a> {
         let mut node = Node::new("chunk");
         let mut properties = Vec::new();
         for target in Target::ALL {
-            match chunk.child(target.as_str()) {
-                Some(part) => self.part(part, target, &mut node, &mut properties),
-                None if target == Target::Processor => self.no_element(
-                    &chunk.name.span,
-                    "a chunk requires a processor",
-                    "has no processor",
-                    "add a processor that returns its item",
-                ),
-                None => {}
+            if let Some(part) = chunk.child(target.as_str()) {
+                self.part(part, target, &mut node, &mut properties);
             }
         }
         let algorithm = self.interval(chunk, &mut node);

@@ -91,7 +91,7 @@ const REQUIRED: &[Required] = required! {
     "flow" ["id"] one of ["step"];
     "split" ["id"] one of ["flow"];
     "decision" ["id"];
-    "chunk" ["reader" "processor" "writer"];
+    "chunk" ["reader" "writer"];
     "batchlet" ["ref"];
     "checkpoint-algorithm" ["ref"];
     "algorithm" ["ref"];

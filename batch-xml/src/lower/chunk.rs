@@ -104,11 +104,16 @@ impl<'a> Lowering<'a> {
     fn parts(&mut self, element: &'a Element) -> Option<Parts> {
         if !self.scope.dialect.rules().parts_are_elements {
             let reader = self.artifact_named(element, "reader", Some(Target::Reader));
-            let processor = self.artifact_named(element, "processor", Some(Target::Processor));
+            let has_processor = element.attribute("processor").is_some();
+            let processor =
+                has_processor.then(|| self.artifact_named(element, "processor", Some(Target::Processor)));
             let writer = self.artifact_named(element, "writer", Some(Target::Writer));
             return Some(Parts {
                 reader: reader?,
-                processor: Some(processor?),
+                processor: match processor {
+                    Some(processor) => Some(processor?),
+                    None => None,
+                },
                 writer: writer?,
             });
         }

@@ -1,4 +1,5 @@
 // Spec: ART-03, BLET-06
+#![deny(deprecated)]
 use batch_runtime::prelude::*;
 
 #[derive(BatchArtifact)]

@@ -1,0 +1,118 @@
+//! Extensions of the draft: what an artifact may leave out.
+
+use batch_runtime::prelude::*;
+use batch_runtime::{BatchRuntime, JobParameters};
+use batch_tests::stage::{Stage, say};
+use insta::assert_snapshot;
+
+use super::artifacts::{job, story};
+
+/// A value without `Default`.
+struct Limit(u64);
+
+/// Reads one, two, three.
+#[derive(BatchArtifact)]
+struct ThreeNumbers {
+    #[default(Limit(3))]
+    limit: Limit,
+    #[default(1 + 1 - 1)]
+    next: u64,
+}
+
+#[item_reader]
+impl ThreeNumbers {
+    #[read_item]
+    fn read(&mut self) -> Option<u64> {
+        let next = self.next;
+        self.next += 1;
+        (next <= self.limit.0).then_some(next)
+    }
+}
+
+#[derive(BatchArtifact)]
+struct Saying {
+    #[batch_property(name = "log")]
+    log: String,
+}
+
+#[item_writer]
+impl Saying {
+    #[open]
+    fn open(&mut self) {
+        say(&self.log, "open");
+    }
+    #[write_items]
+    fn write(&mut self, items: &[u64]) {
+        say(&self.log, format!("write {items:?}"));
+    }
+}
+
+#[derive(BatchArtifact)]
+struct Silent;
+
+#[batchlet]
+impl Silent {
+    #[process]
+    fn process(&self) {}
+}
+
+#[derive(BatchArtifact)]
+struct Failing;
+
+#[batchlet]
+impl Failing {
+    #[process]
+    fn process(&self) -> Result<(), std::fmt::Error> {
+        Err(std::fmt::Error)
+    }
+}
+
+/// No open, no checkpoint, no processor, no cancel, no exit status; fields without `Default`.
+///
+/// Spec: ART-12, ART-13, BLET-13, D-03
+#[test]
+fn artifacts_leave_out_what_they_do_not_need() {
+    let stage = Stage::new(&job(
+        r#"<step id="load" next="last"><chunk reader="ThreeNumbers" writer="Saying"/></step>
+           <step id="last"><batchlet ref="Silent"/></step>"#,
+    ));
+    let execution = stage.start("job", JobParameters::new());
+    assert_snapshot!(story(&stage, execution), @r#"
+    job job COMPLETED COMPLETED
+      step load COMPLETED COMPLETED read 3 filter 0 write 3 commit 1 rollback 0
+      step last COMPLETED COMPLETED read 0 filter 0 write 0 commit 0 rollback 0
+    open
+    write [1, 2, 3]
+    "#);
+    let stage = Stage::new(&job(r#"<step id="one"><batchlet ref="Failing"/></step>"#));
+    let execution = stage.start("job", JobParameters::new());
+    assert_snapshot!(story(&stage, execution), @r#"
+    job job FAILED FAILED
+      | an error occurred when formatting an argument
+      | thrown by #[process] of batchlet `Failing`
+      step one FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 0
+        | an error occurred when formatting an argument
+        | thrown by #[process] of batchlet `Failing`
+    "#);
+}
+
+/// A check reports both, and still passes where warnings are errors: the artifacts may be right.
+///
+/// Spec: ART-12
+#[test]
+fn a_check_reports_what_a_restart_cannot_know() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = job(r#"<step id="load"><chunk reader="ThreeNumbers" writer="Saying"/></step>"#);
+    std::fs::write(folder.path().join("job.xml"), text).unwrap();
+    let report = BatchRuntime::builder()
+        .job_path(folder.path().display().to_string())
+        .check(JobParameters::from([("log", "unused")]));
+    let text = report.to_string();
+    for part in [
+        "warning[ART0026]: reader `ThreeNumbers` has no checkpoint: a restart reads its input from the beginning",
+        "warning[ART0009]: writer `Saying` cannot know where its output ended",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    assert!(report.deny_warnings().is_ok(), "{text}");
+}
