@@ -18,6 +18,13 @@ fn an_operation_is_recorded_although_its_client_has_gone() {
     scene.configure("[console]\naudit-file = \"audit.jsonl\"\n");
     let served = scene.serve(&[]);
     let token = form_token(&served.get("/jobs/nightly").1);
+    // One waits for its response.
+    let launched = served.post(
+        "/jobs/nightly/launch",
+        "/jobs/nightly",
+        &[("action", "launch"), ("p.count", "0")],
+    );
+    assert_eq!(launched.0, 303);
     let address = served.url.trim_start_matches("http://");
     for day in 1..=20 {
         let body = format!("form={token}&action=launch&p.count=0&more=day%3D{day}");
