@@ -19,13 +19,13 @@ use tokio::sync::Semaphore;
 
 use crate::access::{Access, Denied, FormKeys, Identity, Sessions, is_cross_site};
 use crate::assets::{self, Assets};
+use crate::async_operator::AsyncOperator;
 use crate::audit::AuditLog;
+use crate::changes::ChangeNotifier;
 use crate::logs::LogLines;
-use crate::pages::{self, Shell};
+use crate::pages::{self, Layout};
 use crate::problem::Problem;
-use crate::pulse::Pulse;
 use crate::view::encoded;
-use crate::work::Workbench;
 use crate::{Console, Metrics, api};
 
 /// The longest body of a request, in bytes.
@@ -36,14 +36,14 @@ const MAX_STREAMS: usize = 256;
 
 /// The parts that all requests share.
 pub(crate) struct App {
-    pub(crate) workbench: Workbench,
+    pub(crate) operator: AsyncOperator,
     pub(crate) access: Access,
     pub(crate) sessions: Sessions,
     pub(crate) forms: FormKeys,
     pub(crate) audit: AuditLog,
     pub(crate) logs: Option<LogLines>,
     pub(crate) metrics: Option<Metrics>,
-    pub(crate) pulse: Pulse,
+    pub(crate) changes: ChangeNotifier,
     /// Limits the open streams of events.
     pub(crate) streams: Arc<Semaphore>,
     pub(crate) assets: Assets,
@@ -54,14 +54,14 @@ pub(crate) struct App {
 impl App {
     pub(crate) fn new(console: Console) -> Result<Self, getrandom::Error> {
         Ok(Self {
-            workbench: Workbench::new(console.operator),
+            operator: AsyncOperator::new(console.operator),
             access: console.access,
             sessions: Sessions::new()?,
             forms: FormKeys::new()?,
             audit: console.audit,
             logs: console.logs,
             metrics: console.metrics,
-            pulse: Pulse::new(),
+            changes: ChangeNotifier::new(),
             streams: Arc::new(Semaphore::new(MAX_STREAMS)),
             assets: Assets::new(),
             name: console.name,
@@ -121,13 +121,13 @@ impl Root {
 }
 
 /// A request of a user.
-pub(crate) struct Visit {
+pub(crate) struct RequestContext {
     pub(crate) app: Arc<App>,
     pub(crate) identity: Identity,
     pub(crate) root: Root,
 }
 
-impl Visit {
+impl RequestContext {
     /// Rejects users who only read.
     pub(crate) fn require_operator(&self) -> Result<(), Problem> {
         match self.identity.user.may_operate() {
@@ -149,7 +149,7 @@ impl Visit {
     }
 }
 
-impl FromRequestParts<Arc<App>> for Visit {
+impl FromRequestParts<Arc<App>> for RequestContext {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Problem> {
@@ -252,7 +252,7 @@ async fn finish(State(app): State<Arc<App>>, mut request: Request, next: Next) -
         let challenge = response.headers_mut().remove(WWW_AUTHENTICATE);
         response = match is_api {
             true => api::problem(&problem),
-            false => pages::problem(Shell::anonymous(&app, &root, problem.title), &problem),
+            false => pages::problem(Layout::anonymous(&app, &root, problem.title), &problem),
         };
         if let Some(challenge) = challenge {
             response.headers_mut().insert(WWW_AUTHENTICATE, challenge);
@@ -294,7 +294,7 @@ impl IntoResponse for Problem {
 /// Reports whether the repository can be used.
 async fn ready(State(app): State<Arc<App>>) -> Response {
     match app
-        .workbench
+        .operator
         .run(|operator| operator.job_execution(JobExecutionId(0)))
         .await
     {
@@ -303,8 +303,8 @@ async fn ready(State(app): State<Arc<App>>) -> Response {
     }
 }
 
-async fn metrics(visit: Visit) -> Result<Response, Problem> {
-    let Some(render) = &visit.app.metrics else {
+async fn metrics(context: RequestContext) -> Result<Response, Problem> {
+    let Some(render) = &context.app.metrics else {
         return Err(Problem::not_found("this program collects no metrics"));
     };
     Ok((

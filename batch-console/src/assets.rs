@@ -2,12 +2,15 @@
 
 use std::sync::Arc;
 
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use axum::response::{IntoResponse, Response};
 
+use serde::Deserialize;
+
 use crate::app::App;
 use crate::digest;
+use crate::extract::Path;
 use crate::problem::Problem;
 
 const STYLE: &str = include_str!("../assets/console.css");
@@ -33,10 +36,16 @@ impl Assets {
     }
 }
 
+/// The part of the path of an asset.
+#[derive(Deserialize)]
+pub(crate) struct AssetPath {
+    name: String,
+}
+
 /// Serves an asset. Another version of it has another name.
 pub(crate) async fn serve(
     State(app): State<Arc<App>>,
-    Path(name): Path<String>,
+    Path(AssetPath { name }): Path<AssetPath>,
 ) -> Result<Response, Problem> {
     let assets = &app.assets;
     let (kind, text) = match name {

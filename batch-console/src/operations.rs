@@ -3,7 +3,7 @@
 use batch_runtime::operator::{Purge, Recovery};
 use batch_runtime::{JobExecutionId, JobOperator, JobOperatorError, JobParameters, LaunchId};
 
-use crate::app::Visit;
+use crate::app::RequestContext;
 use crate::problem::Problem;
 
 /// An action on one execution.
@@ -56,7 +56,7 @@ pub(crate) enum Launched {
     Queued(LaunchId),
 }
 
-impl Visit {
+impl RequestContext {
     /// Performs an action on an execution. Returns the execution to look at next.
     pub(crate) async fn perform(
         &self,
@@ -115,7 +115,7 @@ impl Visit {
             });
             Ok::<_, JobOperatorError>(outcomes.collect())
         };
-        self.app.workbench.act(recover).await
+        self.app.operator.act(recover).await
     }
 
     /// Deletes instances. Returns how many there were.
@@ -152,6 +152,6 @@ impl Visit {
             audit.record(&user, &action, &outcome);
             done.map(|(value, _)| value)
         };
-        self.app.workbench.act(operation).await
+        self.app.operator.act(operation).await
     }
 }

@@ -60,7 +60,7 @@ impl Problem {
     }
 
     /// Returns whether the same request may be answered later.
-    pub(crate) fn passes(&self) -> bool {
+    pub(crate) fn is_transient(&self) -> bool {
         self.status == StatusCode::SERVICE_UNAVAILABLE
     }
 }

@@ -20,7 +20,7 @@ use tokio::runtime::Builder;
 use tokio::sync::{Semaphore, oneshot};
 use tower::ServiceExt;
 
-use crate::work::MAX_THREADS;
+use crate::async_operator::MAX_THREADS;
 use crate::{Console, app};
 
 /// The number of threads for requests.

@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use axum::body::Bytes;
-use axum::extract::{Path, Query};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
@@ -17,7 +16,8 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use crate::app::{App, Visit};
+use crate::app::{App, RequestContext};
+use crate::extract::{Body, ExecutionPath, JobPath, Path, Query};
 use crate::operations::{Action, Launched};
 use crate::pages::Filter;
 use crate::problem::Problem;
@@ -25,7 +25,7 @@ use crate::problem::Problem;
 /// The number of executions that a list returns, unless the request says so.
 const LIMIT: usize = 100;
 /// The most executions that a list returns.
-const MOST: usize = 1_000;
+const MAX_LIMIT: usize = 1_000;
 
 /// Returns whether a path is one of the API.
 pub(crate) fn is_api(path: &str) -> bool {
@@ -104,7 +104,7 @@ fn with_states(operator: &JobOperator, executions: &[JobExecution]) -> Result<Ve
     Ok(shown.collect())
 }
 
-async fn jobs(visit: Visit) -> Answer {
+async fn jobs(context: RequestContext) -> Answer {
     let read = |operator: &JobOperator| {
         let latest = operator.latest_executions()?;
         let shown = with_states(operator, &latest)?;
@@ -117,10 +117,10 @@ async fn jobs(visit: Visit) -> Answer {
         });
         Ok::<_, JobOperatorError>(jobs.collect())
     };
-    visit.app.workbench.run(read).await.map(Json)
+    context.app.operator.run(read).await.map(Json)
 }
 
-async fn job(visit: Visit, Path(job): Path<String>) -> Answer {
+async fn job(context: RequestContext, Path(JobPath { job }): Path<JobPath>) -> Answer {
     let read = move |operator: &JobOperator| {
         let instances = operator.job_instance_count(&job)?;
         let explained = operator.definitions().explain(&job, &JobParameters::new());
@@ -132,7 +132,7 @@ async fn job(visit: Visit, Path(job): Path<String>) -> Answer {
             "job": job, "instances": instances, "definition": definition, "error": error
         }))
     };
-    visit.app.workbench.run(read).await.map(Json)
+    context.app.operator.run(read).await.map(Json)
 }
 
 /// The body of a launch or check.
@@ -160,24 +160,29 @@ impl LaunchRequest {
     }
 }
 
-async fn check(visit: Visit, Path(job): Path<String>, headers: HeaderMap, bytes: Bytes) -> Answer {
+async fn check(
+    context: RequestContext,
+    Path(JobPath { job }): Path<JobPath>,
+    headers: HeaderMap,
+    Body(bytes): Body,
+) -> Answer {
     let parameters = body::<LaunchRequest>(&headers, &bytes)?.parameters()?;
     let check = move |operator: &JobOperator| operator.check(&job, parameters);
-    let warnings = visit.app.workbench.run(check).await?;
+    let warnings = context.app.operator.run(check).await?;
     let warnings: Vec<String> = warnings.iter().map(ToString::to_string).collect();
     Ok(Json(json!({ "warnings": warnings })))
 }
 
 async fn launch(
-    visit: Visit,
-    Path(job): Path<String>,
+    context: RequestContext,
+    Path(JobPath { job }): Path<JobPath>,
     headers: HeaderMap,
-    bytes: Bytes,
+    Body(bytes): Body,
 ) -> Result<(StatusCode, Json<Value>), Problem> {
-    visit.require_operator()?;
+    context.require_operator()?;
     let request: LaunchRequest = body(&headers, &bytes)?;
     let parameters = request.parameters()?;
-    let launched = match visit.launch(job, parameters, request.queue).await? {
+    let launched = match context.launch(job, parameters, request.queue).await? {
         Launched::Here(execution) => json!({ "execution": execution.0 }),
         Launched::Queued(launch) => json!({ "launch": launch.0 }),
     };
@@ -192,16 +197,16 @@ struct ListRequest {
     limit: Option<String>,
 }
 
-async fn executions(visit: Visit, Query(request): Query<ListRequest>) -> Answer {
+async fn executions(context: RequestContext, Query(request): Query<ListRequest>) -> Answer {
     let limit = match request.limit.as_deref() {
         None => LIMIT,
         Some(text) => text
             .parse()
             .ok()
-            .filter(|limit| (1..=MOST).contains(limit))
+            .filter(|limit| (1..=MAX_LIMIT).contains(limit))
             .ok_or_else(|| {
                 Problem::invalid(format!(
-                    "invalid value `{text}` for `limit`: expected a number from 1 to {MOST}"
+                    "invalid value `{text}` for `limit`: expected a number from 1 to {MAX_LIMIT}"
                 ))
             })?,
     };
@@ -210,7 +215,7 @@ async fn executions(visit: Visit, Query(request): Query<ListRequest>) -> Answer 
         let found = operator.find_executions(&wanted)?;
         with_states(operator, &found).map(Value::from)
     };
-    visit.app.workbench.run(read).await.map(Json)
+    context.app.operator.run(read).await.map(Json)
 }
 
 fn id_of(text: &str) -> Result<JobExecutionId, Problem> {
@@ -222,8 +227,11 @@ fn id_of(text: &str) -> Result<JobExecutionId, Problem> {
     })
 }
 
-async fn execution(visit: Visit, Path(id): Path<String>) -> Answer {
-    let id = id_of(&id)?;
+async fn execution(
+    context: RequestContext,
+    Path(ExecutionPath { execution }): Path<ExecutionPath>,
+) -> Answer {
+    let id = id_of(&execution)?;
     let read = move |operator: &JobOperator| {
         let found = operator
             .job_execution(id)?
@@ -237,7 +245,7 @@ async fn execution(visit: Visit, Path(id): Path<String>) -> Answer {
         shown["totals"] = json!(operator.step_totals(id)?);
         Ok::<_, JobOperatorError>(shown)
     };
-    visit.app.workbench.run(read).await.map(Json)
+    context.app.operator.run(read).await.map(Json)
 }
 
 /// The body of a request without arguments.
@@ -246,42 +254,68 @@ async fn execution(visit: Visit, Path(id): Path<String>) -> Answer {
 struct EmptyBody {}
 
 /// Performs an action on an execution.
-async fn act(visit: Visit, id: String, action: Action, headers: HeaderMap, bytes: Bytes) -> Answer {
-    let id = id_of(&id)?;
-    visit.require_operator()?;
+async fn act(
+    context: RequestContext,
+    execution: String,
+    action: Action,
+    headers: HeaderMap,
+    bytes: Bytes,
+) -> Answer {
+    let id = id_of(&execution)?;
+    context.require_operator()?;
     body::<EmptyBody>(&headers, &bytes)?;
-    let next = visit.perform(action, id).await?;
+    let next = context.perform(action, id).await?;
     Ok(Json(json!({ "execution": next.0 })))
 }
 
-async fn stop(visit: Visit, Path(id): Path<String>, headers: HeaderMap, bytes: Bytes) -> Answer {
-    act(visit, id, Action::Stop, headers, bytes).await
+async fn stop(
+    context: RequestContext,
+    Path(ExecutionPath { execution }): Path<ExecutionPath>,
+    headers: HeaderMap,
+    Body(bytes): Body,
+) -> Answer {
+    act(context, execution, Action::Stop, headers, bytes).await
 }
 
-async fn restart(visit: Visit, Path(id): Path<String>, headers: HeaderMap, bytes: Bytes) -> Answer {
-    act(visit, id, Action::Restart, headers, bytes).await
+async fn restart(
+    context: RequestContext,
+    Path(ExecutionPath { execution }): Path<ExecutionPath>,
+    headers: HeaderMap,
+    Body(bytes): Body,
+) -> Answer {
+    act(context, execution, Action::Restart, headers, bytes).await
 }
 
-async fn abandon(visit: Visit, Path(id): Path<String>, headers: HeaderMap, bytes: Bytes) -> Answer {
-    act(visit, id, Action::Abandon, headers, bytes).await
+async fn abandon(
+    context: RequestContext,
+    Path(ExecutionPath { execution }): Path<ExecutionPath>,
+    headers: HeaderMap,
+    Body(bytes): Body,
+) -> Answer {
+    act(context, execution, Action::Abandon, headers, bytes).await
 }
 
-async fn declare_dead(visit: Visit, Path(id): Path<String>, headers: HeaderMap, bytes: Bytes) -> Answer {
-    act(visit, id, Action::DeclareDead, headers, bytes).await
+async fn declare_dead(
+    context: RequestContext,
+    Path(ExecutionPath { execution }): Path<ExecutionPath>,
+    headers: HeaderMap,
+    Body(bytes): Body,
+) -> Answer {
+    act(context, execution, Action::DeclareDead, headers, bytes).await
 }
 
-async fn recover(visit: Visit, headers: HeaderMap, bytes: Bytes) -> Answer {
-    visit.require_operator()?;
+async fn recover(context: RequestContext, headers: HeaderMap, Body(bytes): Body) -> Answer {
+    context.require_operator()?;
     body::<EmptyBody>(&headers, &bytes)?;
-    let outcomes = visit.recover().await?;
+    let outcomes = context.recover().await?;
     let outcomes = outcomes
         .into_iter()
         .map(|(id, outcome)| json!({ "execution": id.0, "outcome": outcome }));
     Ok(Json(outcomes.collect()))
 }
 
-async fn workers(visit: Visit) -> Answer {
-    let workers = visit.app.workbench.run(JobOperator::workers).await?;
+async fn workers(context: RequestContext) -> Answer {
+    let workers = context.app.operator.run(JobOperator::workers).await?;
     let workers = workers.into_iter().map(|worker| {
         json!({
             "worker": worker.name, "queue": worker.queue, "slots": worker.slots, "version": worker.version,
@@ -292,8 +326,8 @@ async fn workers(visit: Visit) -> Answer {
     Ok(Json(workers.collect()))
 }
 
-async fn launches(visit: Visit) -> Answer {
-    let launches = visit.app.workbench.run(JobOperator::launches).await?;
+async fn launches(context: RequestContext) -> Answer {
+    let launches = context.app.operator.run(JobOperator::launches).await?;
     let launches = launches.into_iter().map(|launch| {
         json!({
             "launch": launch.id.0, "job": launch.job, "queue": launch.queue, "status": status_of(launch.status),
@@ -315,7 +349,7 @@ fn status_of(status: LaunchStatus) -> &'static str {
     }
 }
 
-async fn repository(visit: Visit) -> Answer {
+async fn repository(context: RequestContext) -> Answer {
     let read = |operator: &JobOperator| {
         let size = operator.repository_size()?;
         Ok::<_, JobOperatorError>(json!({
@@ -323,7 +357,7 @@ async fn repository(visit: Visit) -> Answer {
             "instances": size.job_instances, "executions": size.job_executions, "steps": size.step_executions,
         }))
     };
-    visit.app.workbench.run(read).await.map(Json)
+    context.app.operator.run(read).await.map(Json)
 }
 
 /// Selects instances to delete.
@@ -352,19 +386,19 @@ impl PurgeRequest {
     }
 }
 
-async fn purgeable(visit: Visit, Query(request): Query<PurgeRequest>) -> Answer {
+async fn purgeable(context: RequestContext, Query(request): Query<PurgeRequest>) -> Answer {
     let purge = request.purge()?;
-    let found = visit
+    let found = context
         .app
-        .workbench
+        .operator
         .run(move |operator| operator.purgeable(&purge))
         .await?;
     Ok(Json(json!(found)))
 }
 
-async fn purge(visit: Visit, headers: HeaderMap, bytes: Bytes) -> Answer {
-    visit.require_operator()?;
+async fn purge(context: RequestContext, headers: HeaderMap, Body(bytes): Body) -> Answer {
+    context.require_operator()?;
     let purge = body::<PurgeRequest>(&headers, &bytes)?.purge()?;
-    let deleted = visit.purge(purge).await?;
+    let deleted = context.purge(purge).await?;
     Ok(Json(json!({ "deleted": deleted })))
 }

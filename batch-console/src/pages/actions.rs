@@ -1,7 +1,6 @@
 //! Pages that ask before an action on executions, and say what it does.
 
 use askama::Template;
-use axum::extract::{Form, Path};
 use axum::http::StatusCode;
 use axum::http::header::LOCATION;
 use axum::response::{IntoResponse, Response};
@@ -9,8 +8,9 @@ use batch_runtime::{JobOperator, JobOperatorError};
 use serde::Deserialize;
 
 use super::execution::execution_id;
-use super::{Shell, check_form, html, now};
-use crate::app::Visit;
+use super::{Layout, check_form, html, now};
+use crate::app::RequestContext;
+use crate::extract::{Form, Path};
 use crate::operations::Action;
 use crate::problem::Problem;
 use crate::view::rows::{ExecutionRow, rows};
@@ -71,7 +71,7 @@ impl Action {
 #[derive(Template)]
 #[template(path = "confirm.html")]
 struct ConfirmPage {
-    shell: Shell,
+    layout: Layout,
     question: String,
     effect: &'static str,
     label: &'static str,
@@ -85,6 +85,13 @@ struct ConfirmPage {
     is_idle: bool,
 }
 
+/// The parts of the path of an action.
+#[derive(Deserialize)]
+pub(super) struct ActionPath {
+    execution: String,
+    action: String,
+}
+
 /// The token of a form.
 #[derive(Deserialize)]
 pub(super) struct Token {
@@ -94,21 +101,25 @@ pub(super) struct Token {
 
 /// Asks before an action.
 pub(super) async fn confirm(
-    visit: Visit,
-    Path((id, action)): Path<(String, String)>,
+    context: RequestContext,
+    Path(ActionPath { execution, action }): Path<ActionPath>,
 ) -> Result<Response, Problem> {
-    let (id, action) = (execution_id(&id)?, Action::parse(&action)?);
-    visit.require_operator()?;
+    let (id, action) = (execution_id(&execution)?, Action::parse(&action)?);
+    context.require_operator()?;
     let read = move |operator: &JobOperator| {
         let found = operator
             .job_execution(id)?
             .ok_or(JobOperatorError::NoSuchJobExecution(id))?;
         rows(operator, &[found], now())
     };
-    let rows = visit.app.workbench.run(read).await?;
-    let page = format!("{}/executions/{id}", visit.root.0);
+    let rows = context.app.operator.run(read).await?;
+    let page = format!("{}/executions/{id}", context.root.0);
     Ok(html(&ConfirmPage {
-        shell: Shell::new(&visit, "executions", format!("{} execution {id}", action.label())),
+        layout: Layout::new(
+            &context,
+            "executions",
+            format!("{} execution {id}", action.label()),
+        ),
         question: format!("{} execution {id}?", action.label()),
         effect: action.effect(),
         label: action.label(),
@@ -122,41 +133,41 @@ pub(super) async fn confirm(
 
 /// Performs an action.
 pub(super) async fn act(
-    visit: Visit,
-    Path((id, action)): Path<(String, String)>,
+    context: RequestContext,
+    Path(ActionPath { execution, action }): Path<ActionPath>,
     Form(token): Form<Token>,
 ) -> Result<Response, Problem> {
-    let (id, action) = (execution_id(&id)?, Action::parse(&action)?);
-    check_form(&visit, &token.form)?;
-    let next = visit.perform(action, id).await?;
-    let page = format!("{}/executions/{next}", visit.root.0);
+    let (id, action) = (execution_id(&execution)?, Action::parse(&action)?);
+    check_form(&context, &token.form)?;
+    let next = context.perform(action, id).await?;
+    let page = format!("{}/executions/{next}", context.root.0);
     Ok((StatusCode::SEE_OTHER, [(LOCATION, page)]).into_response())
 }
 
 /// Asks before all dead executions are resumed.
-pub(super) async fn confirm_recovery(visit: Visit) -> Result<Response, Problem> {
-    visit.require_operator()?;
+pub(super) async fn confirm_recovery(context: RequestContext) -> Result<Response, Problem> {
+    context.require_operator()?;
     let read = |operator: &JobOperator| rows(operator, &operator.dead_executions()?, now());
-    let rows = visit.app.workbench.run(read).await?;
-    let root = &visit.root.0;
+    let rows = context.app.operator.run(read).await?;
+    let root = &context.root.0;
     Ok(html(&ConfirmPage {
-        shell: Shell::new(&visit, "overview", "Recover"),
+        layout: Layout::new(&context, "overview", "Recover"),
         question: "Recover these executions?".into(),
         effect: "Their processes are dead. Each is resumed by a new execution in this process, from its last committed checkpoint; one that \
                  was asked to stop is closed as STOPPED.",
         label: "Recover",
         class: "primary",
         target: format!("{root}/recover"),
-        back: visit.root.home(),
+        back: context.root.home(),
         is_idle: rows.is_empty(),
         rows,
     }))
 }
 
 /// Resumes all dead executions.
-pub(super) async fn recover(visit: Visit, Form(token): Form<Token>) -> Result<Response, Problem> {
-    check_form(&visit, &token.form)?;
-    visit.recover().await?;
-    let page = visit.root.home();
+pub(super) async fn recover(context: RequestContext, Form(token): Form<Token>) -> Result<Response, Problem> {
+    check_form(&context, &token.form)?;
+    context.recover().await?;
+    let page = context.root.home();
     Ok((StatusCode::SEE_OTHER, [(LOCATION, page)]).into_response())
 }

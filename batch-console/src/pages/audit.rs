@@ -3,8 +3,8 @@
 use askama::Template;
 use axum::response::Response;
 
-use super::{Shell, html, now};
-use crate::app::Visit;
+use super::{Layout, html, now};
+use crate::app::RequestContext;
 use crate::audit::Entry;
 use crate::problem::Problem;
 use crate::view::Time;
@@ -12,15 +12,15 @@ use crate::view::Time;
 #[derive(Template)]
 #[template(path = "audit.html")]
 struct Page {
-    shell: Shell,
+    layout: Layout,
     entries: Vec<(Time, Entry)>,
 }
 
-pub(super) async fn show(visit: Visit) -> Result<Response, Problem> {
+pub(super) async fn show(context: RequestContext) -> Result<Response, Problem> {
     let now = now();
-    let entries = visit.app.audit.latest().into_iter();
+    let entries = context.app.audit.latest().into_iter();
     Ok(html(&Page {
-        shell: Shell::new(&visit, "audit", "Audit log"),
+        layout: Layout::new(&context, "audit", "Audit log"),
         entries: entries.map(|entry| (Time::new(entry.time, now), entry)).collect(),
     }))
 }

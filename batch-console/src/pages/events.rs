@@ -8,7 +8,7 @@ use axum::http::StatusCode;
 use axum::response::sse::{Event, KeepAlive, Sse};
 use futures_util::stream::{self, Stream};
 
-use crate::app::Visit;
+use crate::app::RequestContext;
 use crate::problem::Problem;
 
 /// The interval of comments that keep proxies from closing the stream.
@@ -19,14 +19,14 @@ const KEEP_ALIVE: Duration = Duration::from_secs(15);
 /// # Errors
 /// When too many pages are open; they still load.
 pub(super) async fn follow(
-    visit: Visit,
+    context: RequestContext,
 ) -> Result<Sse<impl Stream<Item = Result<Event, Infallible>>>, Problem> {
-    let permit = Arc::clone(&visit.app.streams).try_acquire_owned();
+    let permit = Arc::clone(&context.app.streams).try_acquire_owned();
     let permit = permit.map_err(|_| {
         let text = "too many pages are open; this one has to be loaded again to show changes";
         Problem::new(StatusCode::SERVICE_UNAVAILABLE, "Too many open pages", text)
     })?;
-    let mut changes = visit.app.pulse.follow(&visit.app.workbench);
+    let mut changes = context.app.changes.follow(&context.app.operator);
     changes.mark_unchanged();
     let events = stream::unfold((changes, permit), async |(mut changes, permit)| {
         // The sender lives as long as the console.

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use askama::Template;
-use axum::extract::Path;
 use axum::response::Response;
 use batch_runtime::execution::{JobExecution, StepCounters, StepExecution, StepTotal};
 use batch_runtime::operator::{ExecutionState, WorkerInfo};
@@ -11,8 +10,9 @@ use batch_runtime::xml::graph::{ElementMark, JobGraph};
 use batch_runtime::xml::model::Job;
 use batch_runtime::{BatchStatus, JobExecutionId, JobOperator, JobOperatorError, StepExecutionId};
 
-use super::{Shell, html, now};
-use crate::app::Visit;
+use super::{Layout, html, now};
+use crate::app::RequestContext;
+use crate::extract::{ExecutionPath, Path};
 use crate::operations::Action;
 use crate::problem::Problem;
 use crate::view::rows::{ExecutionRow, MOST_PARTITIONS, StepRow, rows, without_surplus};
@@ -25,7 +25,7 @@ const MOST_OTHERS: usize = 50;
 #[derive(Template)]
 #[template(path = "execution.html")]
 struct Page {
-    shell: Shell,
+    layout: Layout,
     data: Data,
 }
 
@@ -60,6 +60,16 @@ struct Data {
     lines: Vec<LogLine>,
     has_logs: bool,
     has_rejects: bool,
+    taken_over: Option<TakenOver>,
+}
+
+/// The execution before this one, whose process has died.
+struct TakenOver {
+    execution: JobExecutionId,
+    /// The process; empty if it is unknown.
+    process: String,
+    /// The number of items that the executions before this one have read, as `480 items`.
+    items: String,
 }
 
 impl Data {
@@ -78,11 +88,11 @@ pub(super) struct LogLine {
 
 /// Returns the log lines of an execution, or of one of its steps, if they are collected.
 pub(super) fn lines(
-    visit: &Visit,
+    context: &RequestContext,
     job: JobExecutionId,
     steps: Option<&[StepExecutionId]>,
 ) -> Option<Vec<LogLine>> {
-    let logs = visit.app.logs.as_ref()?;
+    let logs = context.app.logs.as_ref()?;
     let lines = logs.of(job, steps).into_iter().map(|line| LogLine {
         time: line.time.to_string(),
         level: line.level.as_str(),
@@ -101,20 +111,23 @@ pub(super) fn execution_id(text: &str) -> Result<JobExecutionId, Problem> {
     })
 }
 
-pub(super) async fn show(visit: Visit, Path(id): Path<String>) -> Result<Response, Problem> {
-    let id = execution_id(&id)?;
-    let root = visit.root.0.clone();
-    let mut data = visit
+pub(super) async fn show(
+    context: RequestContext,
+    Path(ExecutionPath { execution }): Path<ExecutionPath>,
+) -> Result<Response, Problem> {
+    let id = execution_id(&execution)?;
+    let root = context.root.0.clone();
+    let mut data = context
         .app
-        .workbench
+        .operator
         .run(move |operator| read(operator, id, &root))
         .await?;
-    if let Some(lines) = lines(&visit, id, None) {
+    if let Some(lines) = lines(&context, id, None) {
         (data.lines, data.has_logs) = (lines, true);
     }
     let title = format!("{} {id}", data.row.job);
-    let shell = Shell::new(&visit, "executions", title).refreshing(data.row.is_open);
-    Ok(html(&Page { shell, data }))
+    let layout = Layout::new(&context, "executions", title).refreshing(data.row.is_open);
+    Ok(html(&Page { layout, data }))
 }
 
 fn read(operator: &JobOperator, id: JobExecutionId, root: &str) -> Result<Data, JobOperatorError> {
@@ -179,6 +192,7 @@ fn read(operator: &JobOperator, id: JobExecutionId, root: &str) -> Result<Data, 
             .collect(),
         can_launch: operator.job_path().jobs.contains(&found.job_name),
         actions: actions(&found, state, is_latest, operator),
+        taken_over: taken_over(operator, &executions, id)?,
         has_rejects: steps.iter().any(|step| step.counters.skips() > 0),
         others,
         older,
@@ -186,6 +200,9 @@ fn read(operator: &JobOperator, id: JobExecutionId, root: &str) -> Result<Data, 
         has_logs: false,
     })
 }
+
+/// The exit status of an execution whose process has died.
+const CRASHED: &str = "CRASHED";
 
 pub(super) fn count(number: usize) -> Count {
     Count(i64::try_from(number).unwrap_or(i64::MAX))
@@ -203,6 +220,37 @@ fn with_others(
     listed.extend(others.into_iter().take(MOST_OTHERS));
     let mut rows = rows(operator, &listed, now())?.into_iter();
     Ok((rows.next().filter(|row| row.id == id), rows.collect(), older))
+}
+
+/// Returns the execution that this one has taken over.
+fn taken_over(
+    operator: &JobOperator,
+    executions: &[JobExecution],
+    id: JobExecutionId,
+) -> Result<Option<TakenOver>, JobOperatorError> {
+    let earlier: Vec<&JobExecution> = executions.iter().filter(|other| other.id < id).collect();
+    let before = earlier.iter().max_by_key(|other| other.id);
+    let Some(dead) = before.filter(|before| before.exit_status == CRASHED) else {
+        return Ok(None);
+    };
+    let ids: Vec<JobExecutionId> = earlier.iter().map(|other| other.id).collect();
+    let counters = operator.counters_of(&ids)?;
+    let read = counters
+        .values()
+        .fold(StepCounters::default(), |sum, one| sum.plus(*one));
+    // As the repository has closed it: `.. (owner HOST/PROCESS/..)`.
+    let owner = dead.exit_message.split_once("(owner ");
+    let owner = owner
+        .and_then(|(_, rest)| rest.split_once(')'))
+        .map(|(owner, _)| owner);
+    Ok(Some(TakenOver {
+        execution: dead.id,
+        process: owner
+            .filter(|owner| owner.contains('/'))
+            .map(process)
+            .unwrap_or_default(),
+        items: counted(read.reads.saturating_add(read.read_skips), "item"),
+    }))
 }
 
 /// Returns the data of the job; nothing if they cannot be read, which `show` of the command line reports.

@@ -1,15 +1,15 @@
 //! The executions of all jobs, filtered, in pages.
 
 use askama::Template;
-use axum::extract::Query;
 use axum::http::StatusCode;
 use axum::response::Response;
 use batch_runtime::repository::ExecutionFilter;
 use batch_runtime::{BatchStatus, JobExecutionId, JobOperator, JobOperatorError, Timestamp};
 use serde::Deserialize;
 
-use super::{Shell, html, now};
-use crate::app::Visit;
+use super::{Layout, html, now};
+use crate::app::RequestContext;
+use crate::extract::Query;
 use crate::problem::Problem;
 use crate::view::encoded;
 use crate::view::rows::{ExecutionRow, rows};
@@ -93,7 +93,7 @@ fn status(text: &str) -> Result<Option<BatchStatus>, Problem> {
 #[derive(Template)]
 #[template(path = "executions.html")]
 struct Page {
-    shell: Shell,
+    layout: Layout,
     filter: Filter,
     statuses: Vec<(&'static str, bool)>,
     jobs: Vec<String>,
@@ -106,7 +106,7 @@ struct Page {
     next: Option<String>,
 }
 
-pub(super) async fn show(visit: Visit, Query(filter): Query<Filter>) -> Result<Response, Problem> {
+pub(super) async fn show(context: RequestContext, Query(filter): Query<Filter>) -> Result<Response, Problem> {
     // One more, to know whether there is another page.
     let (wanted, problem) = match filter.parse(PAGE + 1) {
         Ok(wanted) => (Some(wanted), None),
@@ -122,13 +122,13 @@ pub(super) async fn show(visit: Visit, Query(filter): Query<Filter>) -> Result<R
         let last = found.last().map(|last| last.id).filter(|_| has_more);
         Ok::<_, JobOperatorError>((rows(operator, &found, now())?, last, operator.job_names()?))
     };
-    let (rows, last, jobs) = visit.app.workbench.run(read).await?;
+    let (rows, last, jobs) = context.app.operator.run(read).await?;
     let chosen = filter.status.trim().to_ascii_uppercase();
     let statuses = BatchStatus::ALL.map(|status| (status.as_str(), status.as_str() == chosen));
     let is_live = filter.before.is_empty() && problem.is_none();
     let status = problem.as_ref().map_or(StatusCode::OK, |problem| problem.status);
     let mut response = html(&Page {
-        shell: Shell::new(&visit, "executions", "Executions").live(is_live),
+        layout: Layout::new(&context, "executions", "Executions").live(is_live),
         problem: problem.map(|problem| problem.text).unwrap_or_default(),
         newest: filter.query(None),
         next: last.map(|last| filter.query(Some(last))),

@@ -1,7 +1,6 @@
 //! A job: its graph, the history of its executions, and the form that launches it.
 
 use askama::Template;
-use axum::extract::{Path, Query};
 use axum::response::Response;
 use batch_runtime::operator::StartError;
 use batch_runtime::repository::ExecutionFilter;
@@ -13,8 +12,9 @@ use serde::Deserialize;
 
 use super::execution::execution_id;
 use super::launch::{Form, LaunchForm};
-use super::{Shell, html, now};
-use crate::app::Visit;
+use super::{Layout, html, now};
+use crate::app::RequestContext;
+use crate::extract::{JobPath, Path, Query};
 use crate::problem::Problem;
 use crate::view::chart::{self, Quantity};
 use crate::view::rows::{ExecutionRow, rows};
@@ -27,7 +27,7 @@ const LISTED: usize = 10;
 #[derive(Template)]
 #[template(path = "job.html")]
 struct Page {
-    shell: Shell,
+    layout: Layout,
     data: Data,
 }
 
@@ -56,35 +56,35 @@ pub(super) struct Again {
 }
 
 pub(super) async fn show(
-    visit: Visit,
-    Path(job): Path<String>,
+    context: RequestContext,
+    Path(JobPath { job }): Path<JobPath>,
     Query(Again { again }): Query<Again>,
 ) -> Result<Response, Problem> {
     let form = match again.as_str() {
         "" => Form::default(),
         id => {
             let (id, name) = (execution_id(id)?, job.clone());
-            visit
+            context
                 .app
-                .workbench
+                .operator
                 .run(move |operator| Form::again(operator, &name, id))
                 .await?
         }
     };
-    page(visit, job, form, None).await
+    page(context, job, form, None).await
 }
 
 /// Returns the page with what was entered in the form, and what came of it.
 pub(super) async fn page(
-    visit: Visit,
+    context: RequestContext,
     job: String,
     form: Form,
     result: Option<Result<String, Problem>>,
 ) -> Result<Response, Problem> {
-    let root = visit.root.0.clone();
+    let root = context.root.0.clone();
     let title = job.clone();
     let read = move |operator: &JobOperator| read(operator, job, &form, &root);
-    let mut data = visit.app.workbench.run(read).await?;
+    let mut data = context.app.operator.run(read).await?;
     // Loading the response to a form again would show the empty form.
     let is_live = result.is_none();
     let mut status = axum::http::StatusCode::OK;
@@ -96,8 +96,8 @@ pub(super) async fn page(
         }
         None => {}
     }
-    let shell = Shell::new(&visit, "jobs", title).live(is_live);
-    let mut response = html(&Page { shell, data });
+    let layout = Layout::new(&context, "jobs", title).live(is_live);
+    let mut response = html(&Page { layout, data });
     *response.status_mut() = status;
     Ok(response)
 }

@@ -7,8 +7,8 @@ use axum::response::Response;
 use batch_runtime::{JobOperator, JobOperatorError, Timestamp};
 
 use super::job::{Definition, definition};
-use super::{Shell, html, now};
-use crate::app::Visit;
+use super::{Layout, html, now};
+use crate::app::RequestContext;
 use crate::problem::Problem;
 use crate::view::encoded;
 use crate::view::rows::{ExecutionRow, rows};
@@ -16,7 +16,7 @@ use crate::view::rows::{ExecutionRow, rows};
 #[derive(Template)]
 #[template(path = "jobs.html")]
 struct Page {
-    shell: Shell,
+    layout: Layout,
     data: Data,
 }
 
@@ -36,10 +36,10 @@ struct JobRow {
     latest: Option<ExecutionRow>,
 }
 
-pub(super) async fn show(visit: Visit) -> Result<Response, Problem> {
-    let data = visit.app.workbench.run(|operator| read(operator, now())).await?;
-    let shell = Shell::new(&visit, "jobs", "Jobs").refreshing(true);
-    Ok(html(&Page { shell, data }))
+pub(super) async fn show(context: RequestContext) -> Result<Response, Problem> {
+    let data = context.app.operator.run(|operator| read(operator, now())).await?;
+    let layout = Layout::new(&context, "jobs", "Jobs").refreshing(true);
+    Ok(html(&Page { layout, data }))
 }
 
 fn read(operator: &JobOperator, now: Timestamp) -> Result<Data, JobOperatorError> {

@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use axum::extract::{Form as Fields, Path};
 use axum::http::StatusCode;
 use axum::http::header::LOCATION;
 use axum::response::{IntoResponse, Response};
@@ -12,7 +11,8 @@ use batch_runtime::{JobExecutionId, JobOperator, JobOperatorError, JobParameters
 
 use super::execution::job_link;
 use super::{check_form, job};
-use crate::app::Visit;
+use crate::app::RequestContext;
+use crate::extract::{Form as Fields, JobPath, Path};
 use crate::operations::Launched;
 use crate::problem::Problem;
 
@@ -401,27 +401,27 @@ fn shown_default(name: &str, value: &str) -> String {
 }
 
 /// Leads to the form: a browser may load the address again to which the form was sent.
-pub(super) async fn form(visit: Visit, Path(job): Path<String>) -> Response {
-    let page = format!("{}#launch", job_link(&visit.root.0, &job));
+pub(super) async fn form(context: RequestContext, Path(JobPath { job }): Path<JobPath>) -> Response {
+    let page = format!("{}#launch", job_link(&context.root.0, &job));
     (StatusCode::SEE_OTHER, [(LOCATION, page)]).into_response()
 }
 
 /// Launches the job, or checks what was entered.
 pub(super) async fn launch(
-    visit: Visit,
-    Path(job): Path<String>,
+    context: RequestContext,
+    Path(JobPath { job }): Path<JobPath>,
     Fields(fields): Fields<Vec<(String, String)>>,
 ) -> Result<Response, Problem> {
     let form = Form::new(fields);
-    check_form(&visit, &form.token)?;
+    check_form(&context, &form.token)?;
     let result = match form.parameters() {
-        Ok(parameters) => act(&visit, &job, &form, parameters).await,
+        Ok(parameters) => act(&context, &job, &form, parameters).await,
         Err(problem) => Err(problem),
     };
     match result {
         Ok(Done::At(page)) => Ok((StatusCode::SEE_OTHER, [(LOCATION, page)]).into_response()),
-        Ok(Done::Checked(text)) => job::page(visit, job, form, Some(Ok(text))).await,
-        Err(problem) => job::page(visit, job, form, Some(Err(problem))).await,
+        Ok(Done::Checked(text)) => job::page(context, job, form, Some(Ok(text))).await,
+        Err(problem) => job::page(context, job, form, Some(Err(problem))).await,
     }
 }
 
@@ -433,10 +433,15 @@ enum Done {
     Checked(String),
 }
 
-async fn act(visit: &Visit, job: &str, form: &Form, parameters: JobParameters) -> Result<Done, Problem> {
-    let (name, root, workbench) = (job.to_owned(), &visit.root.0, &visit.app.workbench);
+async fn act(
+    context: &RequestContext,
+    job: &str,
+    form: &Form,
+    parameters: JobParameters,
+) -> Result<Done, Problem> {
+    let (name, root, operator) = (job.to_owned(), &context.root.0, &context.app.operator);
     if form.action == "check" {
-        let warnings = workbench
+        let warnings = operator
             .run(move |operator| operator.check(&name, parameters))
             .await?;
         let warnings: Vec<String> = warnings.iter().map(ToString::to_string).collect();
@@ -449,7 +454,7 @@ async fn act(visit: &Visit, job: &str, form: &Form, parameters: JobParameters) -
         }));
     }
     let queue = form.on_worker.then(|| form.queue.clone());
-    let page = match visit.launch(name, parameters, queue).await? {
+    let page = match context.launch(name, parameters, queue).await? {
         Launched::Here(execution) => format!("{root}/executions/{execution}"),
         Launched::Queued(_) => format!("{root}/workers"),
     };

@@ -4,22 +4,23 @@ use std::sync::Arc;
 
 use askama::Template;
 use axum::Extension;
-use axum::extract::{Form, OriginalUri, Query, State};
+use axum::extract::{OriginalUri, State};
 use axum::http::header::{LOCATION, SET_COOKIE};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
 
 use super::actions::Token;
-use super::{Shell, check_token, html};
+use super::{Layout, check_token, html};
 use crate::access::is_cross_site;
-use crate::app::{App, Root, Visit, cross_site};
+use crate::app::{App, RequestContext, Root, cross_site};
+use crate::extract::{Form, Query};
 use crate::problem::Problem;
 
 #[derive(Template)]
 #[template(path = "login.html")]
 struct Page {
-    shell: Shell,
+    layout: Layout,
     next: String,
     has_failed: bool,
     has_tokens: bool,
@@ -48,10 +49,10 @@ pub(crate) async fn show(
 }
 
 fn page(app: &App, root: &Root, next: String, has_failed: bool) -> Response {
-    let shell = Shell::anonymous(app, root, "Log in");
+    let layout = Layout::anonymous(app, root, "Log in");
     let has_tokens = app.access.has_tokens();
     html(&Page {
-        shell,
+        layout,
         next,
         has_failed,
         has_tokens,
@@ -93,20 +94,20 @@ pub(crate) async fn log_in(
 
 /// Ends the session.
 pub(super) async fn log_out(
-    visit: Visit,
+    context: RequestContext,
     headers: HeaderMap,
     Form(token): Form<Token>,
 ) -> Result<Response, Problem> {
-    check_token(&visit, &token.form)?;
-    if let Some(session) = &visit.identity.session {
-        visit.app.sessions.end(session);
-        visit.record("log out", "done");
+    check_token(&context, &token.form)?;
+    if let Some(session) = &context.identity.session {
+        context.app.sessions.end(session);
+        context.record("log out", "done");
     }
     let headers = [
-        (LOCATION, format!("{}/login", visit.root.0)),
+        (LOCATION, format!("{}/login", context.root.0)),
         (
             SET_COOKIE,
-            cookie(&visit.app, &visit.root, &headers, "", "; Max-Age=0"),
+            cookie(&context.app, &context.root, &headers, "", "; Max-Age=0"),
         ),
     ];
     Ok((StatusCode::SEE_OTHER, headers).into_response())

@@ -27,7 +27,7 @@ use batch_runtime::time::{Clock, SystemClock};
 
 pub(crate) use executions::Filter;
 
-use crate::app::{App, Root, Visit};
+use crate::app::{App, RequestContext, Root};
 use crate::problem::Problem;
 use crate::view::printable;
 
@@ -58,7 +58,7 @@ pub(crate) fn routes() -> Router<Arc<App>> {
 }
 
 /// What every page shows around its contents.
-pub(crate) struct Shell {
+pub(crate) struct Layout {
     /// The place of the console in URLs.
     pub(crate) root: String,
     /// The overview. A nested router has no page at its path with a slash at the end.
@@ -82,16 +82,16 @@ pub(crate) struct Shell {
     pub(crate) is_live: bool,
 }
 
-impl Shell {
-    pub(crate) fn new(visit: &Visit, entry: &'static str, title: impl Into<String>) -> Self {
-        let identity = &visit.identity;
+impl Layout {
+    pub(crate) fn new(context: &RequestContext, entry: &'static str, title: impl Into<String>) -> Self {
+        let identity = &context.identity;
         Self {
             user: identity.user.name().to_owned(),
             may_operate: identity.user.may_operate(),
             can_log_out: identity.session.is_some(),
-            form: visit.app.forms.token(identity),
+            form: context.app.forms.token(identity),
             entry,
-            ..Self::anonymous(&visit.app, &visit.root, title)
+            ..Self::anonymous(&context.app, &context.root, title)
         }
     }
 
@@ -140,15 +140,15 @@ pub(crate) fn html(page: &impl Template) -> Response {
 #[derive(Template)]
 #[template(path = "problem.html")]
 struct ProblemPage {
-    shell: Shell,
+    layout: Layout,
     text: String,
 }
 
 /// Returns the page of a problem. It loads itself again if the problem may pass.
-pub(crate) fn problem(shell: Shell, problem: &Problem) -> Response {
-    let shell = shell.refreshing(problem.passes());
+pub(crate) fn problem(layout: Layout, problem: &Problem) -> Response {
+    let layout = layout.refreshing(problem.is_transient());
     let text = problem.text.clone();
-    let mut response = html(&ProblemPage { shell, text });
+    let mut response = html(&ProblemPage { layout, text });
     *response.status_mut() = problem.status;
     response
 }
@@ -158,14 +158,14 @@ fn now() -> Timestamp {
 }
 
 /// Checks the form of an operation.
-fn check_form(visit: &Visit, token: &str) -> Result<(), Problem> {
-    visit.require_operator()?;
-    check_token(visit, token)
+fn check_form(context: &RequestContext, token: &str) -> Result<(), Problem> {
+    context.require_operator()?;
+    check_token(context, token)
 }
 
 /// Checks the token of a form.
-fn check_token(visit: &Visit, token: &str) -> Result<(), Problem> {
-    match visit.app.forms.is_valid(&visit.identity, token) {
+fn check_token(context: &RequestContext, token: &str) -> Result<(), Problem> {
+    match context.app.forms.is_valid(&context.identity, token) {
         true => Ok(()),
         false => Err(Problem::new(
             axum::http::StatusCode::FORBIDDEN,

@@ -6,10 +6,10 @@ use batch_runtime::execution::JobExecution;
 use batch_runtime::repository::ExecutionFilter;
 use batch_runtime::{BatchStatus, JobInstanceId, JobOperator, JobOperatorError, Timestamp};
 
-use super::{Shell, html, now};
-use crate::app::Visit;
+use super::{Layout, html, now};
+use crate::app::RequestContext;
+use crate::changes::OPEN;
 use crate::problem::Problem;
-use crate::pulse::OPEN;
 use crate::view::rows::{ExecutionRow, rows};
 use crate::view::{Count, Pill};
 
@@ -27,7 +27,7 @@ const DAY: i64 = 24 * 60 * 60 * 1_000;
 #[derive(Template)]
 #[template(path = "overview.html")]
 struct Page {
-    shell: Shell,
+    layout: Layout,
     data: Data,
 }
 
@@ -56,10 +56,10 @@ impl Data {
     }
 }
 
-pub(super) async fn show(visit: Visit) -> Result<Response, Problem> {
-    let data = visit.app.workbench.run(|operator| read(operator, now())).await?;
-    let shell = Shell::new(&visit, "overview", "Overview").refreshing(true);
-    Ok(html(&Page { shell, data }))
+pub(super) async fn show(context: RequestContext) -> Result<Response, Problem> {
+    let data = context.app.operator.run(|operator| read(operator, now())).await?;
+    let layout = Layout::new(&context, "overview", "Overview").refreshing(true);
+    Ok(html(&Page { layout, data }))
 }
 
 fn read(operator: &JobOperator, now: Timestamp) -> Result<Data, JobOperatorError> {

@@ -8,7 +8,6 @@ use std::io::{self, Error, Read, Seek, SeekFrom};
 use std::path::Path as FilePath;
 
 use askama::Template;
-use axum::extract::Path;
 use axum::response::Response;
 use batch_runtime::operator::ElementExplanation;
 use batch_runtime::{JobExecutionId, JobInstanceId, JobOperator, JobOperatorError};
@@ -16,14 +15,15 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::execution::execution_id;
-use super::{Shell, html};
-use crate::app::Visit;
+use super::{Layout, html};
+use crate::app::RequestContext;
+use crate::extract::{ExecutionPath, Path};
 use crate::problem::Problem;
 
 /// The property of the listeners that names the report.
 const PROPERTY: &str = "rejects.output";
 /// The number of rejects that are shown, the last ones.
-const MOST: usize = 200;
+const MAX_LISTED: usize = 200;
 /// The length of the end of a report that is read, in bytes.
 const TAIL: u64 = 512 * 1024;
 /// The columns of a report as CSV.
@@ -35,7 +35,7 @@ const COLUMNS: [&str; 12] = [
 #[derive(Template)]
 #[template(path = "rejects.html")]
 struct Page {
-    shell: Shell,
+    layout: Layout,
     execution: JobExecutionId,
     reports: Vec<Report>,
 }
@@ -88,15 +88,18 @@ impl Reject {
     }
 }
 
-pub(super) async fn show(visit: Visit, Path(id): Path<String>) -> Result<Response, Problem> {
-    let id = execution_id(&id)?;
-    let reports = visit
+pub(super) async fn show(
+    context: RequestContext,
+    Path(ExecutionPath { execution }): Path<ExecutionPath>,
+) -> Result<Response, Problem> {
+    let id = execution_id(&execution)?;
+    let reports = context
         .app
-        .workbench
+        .operator
         .run(move |operator| read(operator, id))
         .await?;
     Ok(html(&Page {
-        shell: Shell::new(&visit, "executions", format!("Rejects of execution {id}")),
+        layout: Layout::new(&context, "executions", format!("Rejects of execution {id}")),
         execution: id,
         reports,
     }))
@@ -167,7 +170,7 @@ fn tail(path: &FilePath, instance: JobInstanceId) -> io::Result<(Vec<Reject>, bo
         .is_some_and(|extension| extension.eq_ignore_ascii_case("csv"));
     let mut rejects = if is_csv { of_csv(&text) } else { of_json(&text) };
     rejects.retain(|reject| reject.instance == instance.0);
-    let surplus = rejects.len().saturating_sub(MOST);
+    let surplus = rejects.len().saturating_sub(MAX_LISTED);
     rejects.drain(..surplus);
     Ok((rejects, skipped > 0 || surplus > 0))
 }

@@ -1,7 +1,6 @@
 //! The repository: its size and its tables, and the deletion of old instances.
 
 use askama::Template;
-use axum::extract::{Form, Query};
 use axum::http::StatusCode;
 use axum::http::header::LOCATION;
 use axum::response::{IntoResponse, Response};
@@ -11,10 +10,11 @@ use batch_runtime::repository::{MigrationStatus, RepositorySize};
 use batch_runtime::{JobExecutionId, JobOperator, JobOperatorError, JobParameters, Timestamp};
 use serde::Deserialize;
 
-use super::{Shell, check_form, html, now};
-use crate::app::Visit;
+use super::{Layout, check_form, html, now};
+use crate::app::RequestContext;
+use crate::extract::{Form, Query};
 use crate::problem::Problem;
-use crate::view::rows::cut;
+use crate::view::rows::truncated;
 use crate::view::{Count, Pill, Time};
 
 const DAY: i64 = 24 * 60 * 60 * 1_000;
@@ -24,7 +24,7 @@ const LISTED: usize = 30;
 #[derive(Template)]
 #[template(path = "repository.html")]
 struct Page {
-    shell: Shell,
+    layout: Layout,
     data: Data,
     filter: Selection,
     preview: Option<Preview>,
@@ -76,7 +76,7 @@ impl InstanceRow {
             ended: latest
                 .and_then(|latest| latest.ended)
                 .map(|ended| Time::new(ended, now())),
-            parameters: cut(&parameters.join(" ")),
+            parameters: truncated(&parameters.join(" ")),
         })
     }
 }
@@ -115,17 +115,20 @@ impl Selection {
     }
 }
 
-pub(super) async fn show(visit: Visit) -> Result<Response, Problem> {
+pub(super) async fn show(context: RequestContext) -> Result<Response, Problem> {
     let days = String::from("90");
     let filter = Selection {
         days,
         ..Selection::default()
     };
-    page(visit, filter, None).await
+    page(context, filter, None).await
 }
 
 /// Shows what would be deleted.
-pub(super) async fn preview(visit: Visit, Query(filter): Query<Selection>) -> Result<Response, Problem> {
+pub(super) async fn preview(
+    context: RequestContext,
+    Query(filter): Query<Selection>,
+) -> Result<Response, Problem> {
     let purge = filter.purge()?;
     let read = move |operator: &JobOperator| {
         let found = operator.purgeable(&purge)?;
@@ -140,15 +143,19 @@ pub(super) async fn preview(visit: Visit, Query(filter): Query<Selection>) -> Re
                 .collect::<Result<_, _>>()?,
         })
     };
-    let preview = visit.app.workbench.run(read).await?;
-    page(visit, filter, Some(preview)).await
+    let preview = context.app.operator.run(read).await?;
+    page(context, filter, Some(preview)).await
 }
 
-async fn page(visit: Visit, filter: Selection, preview: Option<Preview>) -> Result<Response, Problem> {
-    let data = visit.app.workbench.run(read).await?;
-    let shell = Shell::new(&visit, "repository", "Repository");
+async fn page(
+    context: RequestContext,
+    filter: Selection,
+    preview: Option<Preview>,
+) -> Result<Response, Problem> {
+    let data = context.app.operator.run(read).await?;
+    let layout = Layout::new(&context, "repository", "Repository");
     Ok(html(&Page {
-        shell,
+        layout,
         data,
         filter,
         preview,
@@ -183,9 +190,12 @@ fn read(operator: &JobOperator) -> Result<Data, JobOperatorError> {
 }
 
 /// Deletes what the preview has shown.
-pub(super) async fn purge(visit: Visit, Form(selection): Form<Selection>) -> Result<Response, Problem> {
-    check_form(&visit, &selection.form)?;
-    visit.purge(selection.purge()?).await?;
-    let page = format!("{}/repository", visit.root.0);
+pub(super) async fn purge(
+    context: RequestContext,
+    Form(selection): Form<Selection>,
+) -> Result<Response, Problem> {
+    check_form(&context, &selection.form)?;
+    context.purge(selection.purge()?).await?;
+    let page = format!("{}/repository", context.root.0);
     Ok((StatusCode::SEE_OTHER, [(LOCATION, page)]).into_response())
 }

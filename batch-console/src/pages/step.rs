@@ -1,14 +1,16 @@
 //! A step execution: its counters, its partitions, its failure and its log.
 
 use askama::Template;
-use axum::extract::Path;
 use axum::response::Response;
 use batch_runtime::execution::{JobExecution, StepCounters, StepExecution};
 use batch_runtime::{JobExecutionId, JobOperator, JobOperatorError, StepExecutionId};
 
 use super::execution::{LogLine, count, execution_id, job_link, lines, step_rows};
-use super::{Shell, html, now};
-use crate::app::Visit;
+use super::{Layout, html, now};
+use serde::Deserialize;
+
+use crate::app::RequestContext;
+use crate::extract::Path;
 use crate::problem::Problem;
 use crate::view::rows::{MOST_PARTITIONS, StepRow, sum, without_surplus};
 use crate::view::{Count, Time};
@@ -16,7 +18,7 @@ use crate::view::{Count, Time};
 #[derive(Template)]
 #[template(path = "step.html")]
 struct Page {
-    shell: Shell,
+    layout: Layout,
     job: String,
     job_link: String,
     execution: JobExecutionId,
@@ -49,9 +51,16 @@ impl Data {
     }
 }
 
+/// The parts of the path.
+#[derive(Deserialize)]
+pub(super) struct StepPath {
+    execution: String,
+    step: String,
+}
+
 pub(super) async fn show(
-    visit: Visit,
-    Path((execution, step)): Path<(String, String)>,
+    context: RequestContext,
+    Path(StepPath { execution, step }): Path<StepPath>,
 ) -> Result<Response, Problem> {
     let execution = execution_id(&execution)?;
     let id: i64 = step.parse().map_err(|_| {
@@ -61,16 +70,16 @@ pub(super) async fn show(
     })?;
     let id = StepExecutionId(id);
     let read = move |operator: &JobOperator| read(operator, execution, id);
-    let data = visit.app.workbench.run(read).await?;
+    let data = context.app.operator.run(read).await?;
     let data =
         data.ok_or_else(|| Problem::not_found(format!("execution {execution} has no step execution {id}")))?;
-    let collected = lines(&visit, execution, Some(&data.ids));
+    let collected = lines(&context, execution, Some(&data.ids));
     let title = format!("{} of {} {execution}", data.row.name, data.found.job_name);
     let is_open = data.ended.is_none();
     Ok(html(&Page {
         job: data.found.job_name.clone(),
-        job_link: job_link(&visit.root.0, &data.found.job_name),
-        shell: Shell::new(&visit, "executions", title).refreshing(is_open),
+        job_link: job_link(&context.root.0, &data.found.job_name),
+        layout: Layout::new(&context, "executions", title).refreshing(is_open),
         execution,
         has_logs: collected.is_some(),
         lines: collected.unwrap_or_default(),

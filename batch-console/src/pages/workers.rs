@@ -5,18 +5,18 @@ use axum::response::Response;
 use batch_runtime::operator::{LaunchInfo, LaunchStatus, WorkerInfo};
 use batch_runtime::{JobExecutionId, JobOperator, JobOperatorError, Timestamp};
 
-use super::{Shell, html, now};
-use crate::app::Visit;
+use super::{Layout, html, now};
+use crate::app::RequestContext;
 use crate::problem::Problem;
 use crate::view::{Pill, Time, process};
 
 /// The number of launches that are listed.
-const MOST: usize = 100;
+const MAX_LISTED: usize = 100;
 
 #[derive(Template)]
 #[template(path = "workers.html")]
 struct Page {
-    shell: Shell,
+    layout: Layout,
     workers: Vec<WorkerRow>,
     launches: Vec<LaunchRow>,
 }
@@ -92,13 +92,13 @@ impl LaunchRow {
     }
 }
 
-pub(super) async fn show(visit: Visit) -> Result<Response, Problem> {
+pub(super) async fn show(context: RequestContext) -> Result<Response, Problem> {
     let read =
         |operator: &JobOperator| Ok::<_, JobOperatorError>((operator.workers()?, operator.launches()?));
-    let (workers, launches) = visit.app.workbench.run(read).await?;
+    let (workers, launches) = context.app.operator.run(read).await?;
     let now = now();
     Ok(html(&Page {
-        shell: Shell::new(&visit, "workers", "Workers").refreshing(true),
+        layout: Layout::new(&context, "workers", "Workers").refreshing(true),
         workers: workers
             .into_iter()
             .map(|worker| WorkerRow::new(worker, now))
@@ -106,7 +106,7 @@ pub(super) async fn show(visit: Visit) -> Result<Response, Problem> {
         launches: launches
             .into_iter()
             .rev()
-            .take(MOST)
+            .take(MAX_LISTED)
             .map(|launch| LaunchRow::new(launch, now))
             .collect(),
     }))

@@ -65,7 +65,7 @@ impl ExecutionRow {
             job: execution.job_name.clone(),
             job_path: encoded(&execution.job_name),
             pill: pill(execution.status, state),
-            exit_status: is_named.then(|| cut(&execution.exit_status)),
+            exit_status: is_named.then(|| truncated(&execution.exit_status)),
             created: Time::new(execution.created, now),
             took: duration(millis),
             written: Count(counters.writes),
@@ -76,7 +76,7 @@ impl ExecutionRow {
                 .map(|step| step.step_name.clone())
                 .unwrap_or_default(),
             note: state.and_then(|state| note(execution, state)).unwrap_or_default(),
-            error: cut(execution.exit_message.lines().next().unwrap_or_default()),
+            error: truncated(execution.exit_message.lines().next().unwrap_or_default()),
             is_open,
             is_foreign: state.is_some_and(|state| state.is_of_other_program),
             millis,
@@ -131,7 +131,7 @@ fn note(execution: &JobExecution, state: &ExecutionState) -> Option<String> {
 }
 
 /// Returns a text on one line, cut to what a table has room for.
-pub(crate) fn cut(text: &str) -> String {
+pub(crate) fn truncated(text: &str) -> String {
     let line = text.replace(['\n', '\r'], " ");
     match line.char_indices().nth(LONGEST) {
         Some((end, _)) => format!("{}…", &line[..end]),
@@ -200,7 +200,7 @@ impl StepRow {
                 true => Pill::DEAD,
                 false => Pill::of(step.status),
             },
-            exit_status: is_named.then(|| cut(&step.exit_status)),
+            exit_status: is_named.then(|| truncated(&step.exit_status)),
             read: Count(counters.reads),
             filtered: Count(counters.filters),
             written: Count(counters.writes),

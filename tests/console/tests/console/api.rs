@@ -241,3 +241,34 @@ fn metrics_and_health_are_served() {
     assert_eq!(served.get("/health"), (200, "up\n".into()));
     assert_eq!(served.get("/health/live"), (200, "up\n".into()));
 }
+
+/// Requests that no route can read are problems as well: pages for people, JSON for programs.
+///
+/// Spec: CON-10, CON-11
+#[test]
+fn unreadable_requests_are_problems() {
+    let scene = Scene::new();
+    let served = scene.serve(&[]);
+    let json = [("content-type", "application/json")];
+    let large = format!("{{\"parameters\": [\"x={}\"]}}", "y".repeat(100_000));
+    let (status, text) = served.send("POST", "/api/v1/jobs/nightly/launch", &json, &large);
+    assert_eq!(status, 413);
+    assert!(
+        text.starts_with("{\"error\":\"the body of a request has at most 64 KiB\""),
+        "{text}"
+    );
+    let (status, text) = served.get("/api/v1/repository/purge?keep=x");
+    assert_eq!(status, 400);
+    assert!(text.starts_with("{\"error\":") && text.contains("keep"), "{text}");
+    for path in ["/jobs/%ff", "/repository/purge?keep=x"] {
+        let (status, page) = served.get(path);
+        assert_eq!(status, 400, "{path}: {page}");
+        assert!(
+            page.contains("</html>") && page.contains("Invalid request"),
+            "{path}: {page}"
+        );
+    }
+    let form = [("content-type", "application/x-www-form-urlencoded")];
+    let (status, page) = served.send("POST", "/jobs/nightly/launch", &form, &large);
+    assert!(status == 413 && page.contains("</html>"), "{status}: {page}");
+}

@@ -200,3 +200,23 @@ fn a_program_says_who_the_user_is() {
     );
     assert_eq!(get(&format!("{url}/recover")).0, 403);
 }
+
+/// A path of the program around the console may have parts of its own.
+///
+/// Spec: CON-02
+#[test]
+fn a_console_is_mounted_below_a_path_with_parts() {
+    let folder = tempfile::tempdir().unwrap();
+    let runtime = runtime(&folder);
+    let url = serve(Router::new().nest("/tenants/{tenant}/batch", batch_console::router(&runtime)));
+    add(&folder, 1..2);
+    for page in [
+        "/executions/1",
+        "/jobs/job",
+        "/executions/1/do/stop",
+        "/api/v1/executions/1",
+    ] {
+        let (status, text) = get(&format!("{url}/tenants/a/batch{page}"));
+        assert_eq!(status, 200, "{page}: {text}");
+    }
+}

@@ -153,6 +153,12 @@ fn a_dead_execution_is_recovered() {
         browser.open("/executions/1").await;
         browser.until("#head", "FAILED").await;
         browser.until("#facts", "CRASHED").await;
+        browser.open("/executions/2").await;
+        let facts = browser.text("#facts").await;
+        assert!(
+            facts.contains("from execution 1 (") && facts.contains("), whose process had died, at 20 items"),
+            "{facts}"
+        );
     });
 }
 

@@ -1,6 +1,6 @@
 //! Notices changes in the repository, for pages that are open.
 //!
-//! One task looks at the repository, and only while a page is open, so that a page more costs nothing there. It sees the executions of
+//! One task polls the repository, and only while a page is open, so that a page more costs nothing there. It sees the executions of
 //! other processes too.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -12,12 +12,12 @@ use batch_runtime::repository::ExecutionFilter;
 use batch_runtime::{BatchStatus, JobExecutionId, JobOperator, JobOperatorError};
 use tokio::sync::watch;
 
-use crate::work::Workbench;
+use crate::async_operator::AsyncOperator;
 
 /// The interval at which the repository is read.
 const INTERVAL: Duration = Duration::from_secs(1);
-/// The number of running executions whose steps are looked at.
-const MOST_RUNNING: u32 = 100;
+/// The number of running executions whose steps are read.
+const MAX_RUNNING: u32 = 100;
 
 /// The statuses of executions that have not ended.
 pub(crate) const OPEN: [BatchStatus; 3] =
@@ -25,60 +25,60 @@ pub(crate) const OPEN: [BatchStatus; 3] =
 
 /// Notifies open pages that something has changed.
 #[derive(Clone)]
-pub(crate) struct Pulse(Arc<Changes>);
+pub(crate) struct ChangeNotifier(Arc<Changes>);
 
 struct Changes {
     /// The fingerprint of what was seen last.
     seen: watch::Sender<u64>,
-    /// True while a task looks at the repository.
-    is_watched: AtomicBool,
+    /// True while a task polls the repository.
+    is_polled: AtomicBool,
 }
 
 impl Changes {
-    /// Returns whether the caller has to look at the repository, because no task does.
-    fn take_over(&self) -> bool {
-        !self.is_watched.swap(true, Ordering::SeqCst)
+    /// Returns whether the caller has to poll the repository, because no task does.
+    fn claim_polling(&self) -> bool {
+        !self.is_polled.swap(true, Ordering::SeqCst)
     }
 
-    /// Returns whether no page is open, so that the task ends. A page that is opened meanwhile starts another task.
-    fn has_ended(&self) -> bool {
+    /// Ends the polling, and returns true, if no page is open. A page that is opened meanwhile starts another task.
+    fn stops_if_unwatched(&self) -> bool {
         if self.seen.receiver_count() > 0 {
             return false;
         }
-        self.is_watched.store(false, Ordering::SeqCst);
-        self.seen.receiver_count() == 0 || !self.take_over()
+        self.is_polled.store(false, Ordering::SeqCst);
+        self.seen.receiver_count() == 0 || !self.claim_polling()
     }
 }
 
-impl Pulse {
+impl ChangeNotifier {
     pub(crate) fn new() -> Self {
         Self(Arc::new(Changes {
             seen: watch::Sender::new(0),
-            is_watched: AtomicBool::new(false),
+            is_polled: AtomicBool::new(false),
         }))
     }
 
     /// Starts to follow changes, and to look for them if no other page does.
-    pub(crate) fn follow(&self, workbench: &Workbench) -> watch::Receiver<u64> {
+    pub(crate) fn follow(&self, operator: &AsyncOperator) -> watch::Receiver<u64> {
         let receiver = self.0.seen.subscribe();
-        if self.0.take_over() {
-            tokio::spawn(look(Arc::clone(&self.0), workbench.clone()));
+        if self.0.claim_polling() {
+            tokio::spawn(poll(Arc::clone(&self.0), operator.clone()));
         }
         receiver
     }
 }
 
-/// Looks at the repository until no page is open.
-async fn look(changes: Arc<Changes>, workbench: Workbench) {
+/// Polls the repository until no page is open.
+async fn poll(changes: Arc<Changes>, operator: AsyncOperator) {
     let mut interval = tokio::time::interval(INTERVAL);
     interval.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     loop {
         interval.tick().await;
-        if changes.has_ended() {
+        if changes.stops_if_unwatched() {
             return;
         }
         // An unreachable repository looks different as well: pages say so, and recover when it is back.
-        let seen = workbench.run(fingerprint).await.unwrap_or(0);
+        let seen = operator.run(fingerprint).await.unwrap_or(0);
         changes.seen.send_if_modified(|last| {
             let is_new = *last != seen;
             *last = seen;
@@ -94,7 +94,7 @@ fn fingerprint(operator: &JobOperator) -> Result<u64, JobOperatorError> {
         limit: Some(limit),
         ..ExecutionFilter::default()
     };
-    let running = operator.find_executions(&filter(&OPEN, MOST_RUNNING))?;
+    let running = operator.find_executions(&filter(&OPEN, MAX_RUNNING))?;
     let latest = operator.find_executions(&filter(&[], 1))?;
     let ids: Vec<JobExecutionId> = running.iter().map(|execution| execution.id).collect();
     let mut hasher = DefaultHasher::new();
@@ -120,16 +120,16 @@ mod tests {
 
     /// Spec: CON-08
     #[test]
-    fn one_task_looks_while_a_page_is_open() {
-        let Pulse(changes) = Pulse::new();
+    fn one_task_polls_while_a_page_is_open() {
+        let ChangeNotifier(changes) = ChangeNotifier::new();
         let (first, second) = (changes.seen.subscribe(), changes.seen.subscribe());
         // Both pages are opened before either asks for a task.
-        assert_eq!([changes.take_over(), changes.take_over()], [true, false]);
+        assert_eq!([changes.claim_polling(), changes.claim_polling()], [true, false]);
         drop(first);
-        assert!(!changes.has_ended());
+        assert!(!changes.stops_if_unwatched());
         drop(second);
-        assert!(changes.has_ended());
+        assert!(changes.stops_if_unwatched());
         let _third = changes.seen.subscribe();
-        assert!(changes.take_over());
+        assert!(changes.claim_polling());
     }
 }

@@ -20,13 +20,13 @@ const PATIENCE: Duration = Duration::from_secs(5);
 
 /// The operator, for asynchronous code.
 #[derive(Clone)]
-pub(crate) struct Workbench {
+pub(crate) struct AsyncOperator {
     operator: JobOperator,
     queries: Arc<Semaphore>,
     operations: Arc<Semaphore>,
 }
 
-impl Workbench {
+impl AsyncOperator {
     pub(crate) fn new(operator: JobOperator) -> Self {
         Self {
             operator,

@@ -1,0 +1,95 @@
+//! Parts of requests. Unlike those of axum, their rejections are problems, which become pages or JSON.
+
+use std::sync::Arc;
+
+use axum::body::Bytes;
+use axum::extract::rejection::{BytesRejection, FormRejection, PathRejection, QueryRejection};
+use axum::extract::{self, FromRequest, FromRequestParts, Request};
+use axum::http::StatusCode;
+use axum::http::request::Parts;
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+
+use crate::app::App;
+use crate::problem::Problem;
+
+/// Parts of the path, by their names in the route: the path of a program around the console may have parts as well.
+pub(crate) struct Path<T>(pub(crate) T);
+
+/// The query of the URL.
+pub(crate) struct Query<T>(pub(crate) T);
+
+/// The fields of a form.
+pub(crate) struct Form<T>(pub(crate) T);
+
+/// The body of a request to the API.
+pub(crate) struct Body(pub(crate) Bytes);
+
+/// The part of the path of a page of a job.
+#[derive(Deserialize)]
+pub(crate) struct JobPath {
+    pub(crate) job: String,
+}
+
+/// The part of the path of a page of an execution.
+#[derive(Deserialize)]
+pub(crate) struct ExecutionPath {
+    pub(crate) execution: String,
+}
+
+fn rejected(status: StatusCode, text: &str) -> Problem {
+    match status {
+        StatusCode::NOT_FOUND => Problem::not_found(text),
+        StatusCode::PAYLOAD_TOO_LARGE => {
+            Problem::new(status, "Too large", "the body of a request has at most 64 KiB")
+        }
+        _ => Problem::new(status, "Invalid request", text),
+    }
+}
+
+macro_rules! rejections {
+    ($($rejection:ty),*) => {
+        $(impl From<$rejection> for Problem {
+            fn from(rejection: $rejection) -> Self {
+                rejected(rejection.status(), &rejection.body_text())
+            }
+        })*
+    };
+}
+
+rejections!(PathRejection, QueryRejection, FormRejection, BytesRejection);
+
+impl<T: DeserializeOwned + Send> FromRequestParts<Arc<App>> for Path<T> {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Problem> {
+        let extract::Path(value) = extract::Path::from_request_parts(parts, app).await?;
+        Ok(Self(value))
+    }
+}
+
+impl<T: DeserializeOwned> FromRequestParts<Arc<App>> for Query<T> {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Problem> {
+        let extract::Query(value) = extract::Query::from_request_parts(parts, app).await?;
+        Ok(Self(value))
+    }
+}
+
+impl<T: DeserializeOwned> FromRequest<Arc<App>> for Form<T> {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, app: &Arc<App>) -> Result<Self, Problem> {
+        let extract::Form(value) = extract::Form::from_request(request, app).await?;
+        Ok(Self(value))
+    }
+}
+
+impl FromRequest<Arc<App>> for Body {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, app: &Arc<App>) -> Result<Self, Problem> {
+        Ok(Self(Bytes::from_request(request, app).await?))
+    }
+}
