@@ -198,8 +198,13 @@ impl JobContext {
         &self.0.id
     }
 
+    /// Returns the job's name, which is its id. Spec: CTX-13
+    pub fn name(&self) -> &str {
+        self.id()
+    }
+
     /// Returns the unique name of the execution, `{JobId}:{InstanceId}:{ExecutionId}`. Spec: ID-01
-    pub fn name(&self) -> String {
+    pub fn execution_name(&self) -> String {
         format!("{}:{}:{}", self.0.id, self.0.instance_id, self.0.execution_id)
     }
 

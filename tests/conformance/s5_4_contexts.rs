@@ -47,7 +47,7 @@ impl Reporter {
         );
         say(&self.log, format!("{who}: {job:?} {step:?}"));
         assert_eq!(
-            self.job.name(),
+            self.job.execution_name(),
             format!(
                 "{}:{}:{}",
                 self.job.id(),

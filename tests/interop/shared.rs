@@ -221,10 +221,35 @@ fn operator(folder: &Path, place: &Place, zone: &str, name: &str) -> JobOperator
 /// Returns all executions, in the order of their ids, in the format of `Reading.java`, without contexts.
 pub(super) fn seen_by(operator: &JobOperator) -> Vec<Value> {
     let mut all = operator.find_executions(&ExecutionFilter::default()).unwrap();
+    lists_agree(operator, &all);
     all.reverse();
     all.iter()
         .map(|execution| execution_of(operator, execution))
         .collect()
+}
+
+/// The lists of the console read the same as a page of one execution does.
+fn lists_agree(operator: &JobOperator, all: &[JobExecution]) {
+    let ids: Vec<_> = all.iter().map(|execution| execution.id).collect();
+    let (steps, counters) = (
+        operator.steps_of(&ids).unwrap(),
+        operator.counters_of(&ids).unwrap(),
+    );
+    let states = operator.execution_states(all).unwrap();
+    for execution in all {
+        let mut single = operator.step_executions(execution.id).unwrap();
+        let written: i64 = single.iter().map(|step| step.counters.writes).sum();
+        assert_eq!(counters.get(&execution.id).map_or(0, |sum| sum.writes), written);
+        single.retain(|step| !step.step_name.contains(':'));
+        let listed = steps.get(&execution.id).cloned().unwrap_or_default();
+        let shown = |steps: &[StepExecution]| steps.iter().map(step_of).collect::<Vec<_>>();
+        assert_eq!(shown(&listed), shown(&single));
+        let state = &states[&execution.id];
+        assert!(
+            state.is_of_other_program || state.owner.is_none() || state.is_alive,
+            "{state:?}"
+        );
+    }
 }
 
 fn execution_of(operator: &JobOperator, execution: &JobExecution) -> Value {

@@ -21,7 +21,7 @@ impl Log {
     #[before_job]
     #[after_job]
     fn job(&mut self) {
-        self.lines.push(self.job.name());
+        self.lines.push(self.job.execution_name());
     }
 
     #[before_step]
