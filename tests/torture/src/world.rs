@@ -79,9 +79,14 @@ pub(crate) struct Ended {
 }
 
 impl Ended {
-    /// Returns whether the command was rejected because the job is running.
+    /// Returns whether the exit code is one that a command without a signal has.
+    pub(crate) fn has_documented_code(&self) -> bool {
+        matches!(self.code, Some(0..=3 | 10 | 11 | 75))
+    }
+
+    /// Returns whether the command was rejected because the job is running. `abandon` reports that as a mistake.
     pub(crate) fn is_rejected_as_running(&self) -> bool {
-        self.code == Some(11) && self.output.contains("is running")
+        matches!(self.code, Some(2 | 11)) && self.output.contains("is running")
     }
 }
 
