@@ -193,7 +193,7 @@ const TOUR: &str = "tour.md";
 #[test]
 #[cfg(unix)]
 fn the_readme_shows_the_output() {
-    assert_eq!(run_blocks("README.md"), 4, "the README has other commands");
+    assert_eq!(run_blocks("README.md"), 2, "the README has other commands");
     assert_eq!(
         run_blocks(&format!("docs/guide/{TOUR}")),
         4,
