@@ -78,9 +78,7 @@ impl RequestContext {
         parameters: JobParameters,
         queue: Option<String>,
     ) -> Result<Launched, Problem> {
-        let shown: Vec<String> = parameters.iter().map(|(name, one)| one.to_text(name)).collect();
-        let action = format!("launch {job} {}", shown.join(" "));
-        self.operate(action.trim_end().to_owned(), move |operator| match queue {
+        self.operate(named("launch", &job, &parameters), move |operator| match queue {
             Some(queue) => {
                 let launch = operator.launch_remote(&job, parameters, &queue)?;
                 Ok((Launched::Queued(launch), format!("queued as launch {launch}")))
@@ -89,6 +87,19 @@ impl RequestContext {
                 let execution = operator.launch(&job, parameters)?;
                 Ok((Launched::Here(execution), format!("execution {execution}")))
             }
+        })
+        .await
+    }
+
+    /// Runs a new instance of a job in this process, whatever its parameters.
+    pub(crate) async fn start(
+        &self,
+        job: String,
+        parameters: JobParameters,
+    ) -> Result<JobExecutionId, Problem> {
+        self.operate(named("start", &job, &parameters), move |operator| {
+            let execution = operator.start(&job, parameters)?;
+            Ok((execution, format!("execution {execution}")))
         })
         .await
     }
@@ -154,4 +165,10 @@ impl RequestContext {
         };
         self.app.operator.act(operation).await
     }
+}
+
+/// Returns a start of a job with its parameters, as the audit log has it.
+fn named(verb: &str, job: &str, parameters: &JobParameters) -> String {
+    let shown: Vec<String> = parameters.iter().map(|(name, one)| one.to_text(name)).collect();
+    format!("{verb} {job} {}", shown.join(" ")).trim_end().to_owned()
 }

@@ -39,6 +39,7 @@ pub(crate) fn routes() -> Router<Arc<App>> {
         .route("/api/v1/jobs/{job}", get(job))
         .route("/api/v1/jobs/{job}/check", post(check))
         .route("/api/v1/jobs/{job}/launch", post(launch))
+        .route("/api/v1/jobs/{job}/start", post(start))
         .route("/api/v1/executions", get(executions))
         .route("/api/v1/executions/{execution}", get(execution))
         .route("/api/v1/executions/{execution}/stop", post(stop))
@@ -187,6 +188,23 @@ async fn launch(
         Launched::Queued(launch) => json!({ "launch": launch.0 }),
     };
     Ok((StatusCode::CREATED, Json(launched)))
+}
+
+async fn start(
+    context: RequestContext,
+    Path(JobPath { job }): Path<JobPath>,
+    headers: HeaderMap,
+    Body(bytes): Body,
+) -> Result<(StatusCode, Json<Value>), Problem> {
+    context.require_operator()?;
+    let request: LaunchRequest = body(&headers, &bytes)?;
+    if request.queue.is_some() {
+        return Err(Problem::invalid(
+            "a start cannot be queued for workers; launch the job instead",
+        ));
+    }
+    let execution = context.start(job, request.parameters()?).await?;
+    Ok((StatusCode::CREATED, Json(json!({ "execution": execution.0 }))))
 }
 
 /// The query of a list of executions.

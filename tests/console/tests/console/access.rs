@@ -27,7 +27,7 @@ fn with_users() -> Scene {
 }
 
 /// Every route that shows or changes something.
-const ROUTES: [(&str, &str); 26] = [
+const ROUTES: [(&str, &str); 27] = [
     ("GET", "/"),
     ("GET", "/jobs"),
     ("GET", "/jobs/nightly"),
@@ -50,6 +50,7 @@ const ROUTES: [(&str, &str); 26] = [
     ("GET", "/api/openapi.json"),
     ("GET", "/api/v1/jobs"),
     ("POST", "/api/v1/jobs/nightly/launch"),
+    ("POST", "/api/v1/jobs/nightly/start"),
     ("GET", "/api/v1/executions"),
     ("POST", "/api/v1/executions/1/restart"),
     ("POST", "/api/v1/recover"),

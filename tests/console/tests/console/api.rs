@@ -112,6 +112,18 @@ fn responses_are_as_described() {
     );
     assert_eq!(status, 201);
     assert!(queued["launch"].is_i64(), "{queued}");
+    // A new instance, although the parameters are those of an abandoned one.
+    let (status, started) = call(
+        "POST",
+        "/api/v1/jobs/nightly/start",
+        "/api/v1/jobs/{job}/start",
+        r#"{"parameters": ["day=1", "count=0"]}"#,
+    );
+    assert_eq!(status, 201);
+    let (_, first) = call("GET", "/api/v1/executions/1", one, "");
+    let path = format!("/api/v1/executions/{}", started["execution"]);
+    let (_, started) = call("GET", &path, one, "");
+    assert_ne!(started["instance"], first["instance"]);
     let check = "/api/v1/jobs/{job}/check";
     assert_eq!(call("POST", "/api/v1/jobs/nightly/check", check, "{}").0, 200);
     assert_eq!(call("POST", "/api/v1/jobs/nowhere/check", check, "{}").0, 404);
