@@ -148,7 +148,7 @@ fn responses_are_as_described() {
         "/api/v1/repository/purge",
         r#"{"force": true}"#,
     );
-    assert_eq!(purged, (200, json!({ "deleted": 1 })));
+    assert_eq!(purged, (200, json!({ "deleted": 2 })));
 }
 
 /// Spec: CON-10

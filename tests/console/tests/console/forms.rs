@@ -1,5 +1,7 @@
 //! Texts of jobs, parameters, errors and logs stay texts; pages are accessible.
 
+use std::fs;
+
 use diesel::prelude::*;
 use serde_json::json;
 
@@ -179,4 +181,28 @@ fn pages_are_accessible() {
             }
         }
     });
+}
+
+/// Characters that reverse or hide text are replaced wherever they come from, and a default that may be a secret is masked.
+///
+/// Spec: CON-06
+#[test]
+fn nothing_is_hidden_and_no_secret_shown() {
+    let scene = Scene::new();
+    let job = fs::read_to_string(scene.path().join("jobs/import.xml")).unwrap();
+    let job = job.replace(
+        "<properties>\n    <property name=\"resource\"",
+        "<properties>\n    <property name=\"api.token\" value=\"swordfish\"/>\n    <property name=\"note\" value=\"a\u{202e}b\"/>\n    <property name=\"resource\"",
+    );
+    assert!(job.contains("swordfish"));
+    fs::write(scene.path().join("jobs/import.xml"), job).unwrap();
+    let served = scene.serve(&[]);
+    let (status, page) = served.get("/jobs/import");
+    assert_eq!(status, 200);
+    assert!(page.contains("api.token") && page.contains("•••"), "{page}");
+    assert!(!page.contains("swordfish"), "{page}");
+    assert!(
+        page.contains("a\u{fffd}b") && !page.contains('\u{202e}'),
+        "{page}"
+    );
 }
