@@ -1,6 +1,4 @@
-//! The batch contexts: cheap handles through which a running job, step, flow or split and its artifacts share data.
-//!
-//! Spec: CTX-01, CTX-13 to CTX-36
+//! The contexts: handles through which a running job, step, flow or split and its artifacts share data. Spec: CTX-01, CTX-13 to CTX-36
 
 use std::any::Any;
 use std::collections::BTreeMap;
