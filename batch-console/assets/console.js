@@ -40,7 +40,7 @@
     if (focused) twin(focused, fresh)?.focus({ preventScroll: true });
   };
 
-  // True while somebody marks a text of the part, to copy it.
+  // True while a text of the part is marked, to copy it.
   const isMarked = (part) => {
     const marked = document.getSelection();
     return !marked.isCollapsed && marked.containsNode(part, true);

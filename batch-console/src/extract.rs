@@ -7,10 +7,12 @@ use axum::extract::rejection::{BytesRejection, FormRejection, PathRejection, Que
 use axum::extract::{self, FromRequest, FromRequestParts, Request};
 use axum::http::StatusCode;
 use axum::http::request::Parts;
+use batch_runtime::JobExecutionId;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
 use crate::app::App;
+use crate::operations::Action;
 use crate::problem::Problem;
 
 /// Parts of the path, by their names in the route: the path of a program around the console may have parts as well.
@@ -34,7 +36,38 @@ pub(crate) struct JobPath {
 /// The part of the path of a page of an execution.
 #[derive(Deserialize)]
 pub(crate) struct ExecutionPath {
-    pub(crate) execution: String,
+    execution: String,
+}
+
+/// The parts of the path of an action on an execution.
+#[derive(Deserialize)]
+pub(crate) struct ActionPath {
+    execution: String,
+    action: String,
+}
+
+impl ExecutionPath {
+    /// Returns the id of the execution.
+    pub(crate) fn id(&self) -> Result<JobExecutionId, Problem> {
+        execution_id(&self.execution)
+    }
+}
+
+impl ActionPath {
+    /// Returns the id of the execution, and the action.
+    pub(crate) fn parse(&self) -> Result<(JobExecutionId, Action), Problem> {
+        Ok((execution_id(&self.execution)?, Action::parse(&self.action)?))
+    }
+}
+
+/// Parses the id of an execution.
+pub(crate) fn execution_id(text: &str) -> Result<JobExecutionId, Problem> {
+    let id = text.parse();
+    id.map_err(|_| {
+        Problem::not_found(format!(
+            "`{text}` is not the id of an execution; expected a number"
+        ))
+    })
 }
 
 fn rejected(status: StatusCode, text: &str) -> Problem {

@@ -16,6 +16,17 @@ pub(crate) enum Action {
 }
 
 impl Action {
+    const ALL: [Self; 4] = [Self::Stop, Self::Restart, Self::Abandon, Self::DeclareDead];
+
+    /// Returns the action with a name in URLs.
+    pub(crate) fn parse(text: &str) -> Result<Self, Problem> {
+        let found = Self::ALL.into_iter().find(|action| action.path() == text);
+        found.ok_or_else(|| {
+            let all = Self::ALL.map(Self::path).join(", ");
+            Problem::not_found(format!("unknown action `{text}`: expected one of {all}"))
+        })
+    }
+
     /// Returns its name in URLs.
     pub(crate) fn path(self) -> &'static str {
         match self {

@@ -175,8 +175,8 @@ impl JobPath {
         path
     }
 
-    /// Returns the subject and verb of a list of its jobs.
-    pub(crate) fn contains(&self) -> &'static str {
+    /// Returns what precedes a list of the jobs in a message.
+    pub(crate) fn list_intro(&self) -> &'static str {
         match (self.directories.is_empty(), self.found().embedded.is_empty()) {
             (true, _) => "the program contains",
             (false, true) => "the job path contains",

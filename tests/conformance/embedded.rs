@@ -75,7 +75,7 @@ fn a_job_built_in_rust_runs() {
     );
 }
 
-/// A program with embedded jobs reads no directory that nobody has named; otherwise the current one.
+/// A program with embedded jobs reads a directory only if it is configured; a program without them reads the current one.
 ///
 /// Spec: EMBED-02, PATH-02
 #[test]

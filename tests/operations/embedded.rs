@@ -23,7 +23,7 @@ fn a_program_needs_no_job_files() {
     run(&["start", "--xml", "hello"]);
 }
 
-/// The copied program finds its input where it is told, and resumes as before.
+/// The copied program finds its input in the configured folder, and resumes as before.
 ///
 /// Spec: EMBED-01
 #[test]

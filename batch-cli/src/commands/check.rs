@@ -7,8 +7,7 @@ use batch_runtime::xml::{Severity, Span};
 use clap::Args;
 use serde_json::{Value, json as value};
 
-use crate::error::CliError;
-use crate::error::USAGE;
+use crate::error::{CliError, USAGE};
 use crate::json;
 use crate::notify;
 use crate::parameters::Parameters;

@@ -43,7 +43,6 @@ impl Executions {
             statuses: self.status,
             since: self.since,
             until: self.until,
-            before: None,
             limit: Some(self.limit),
             ..ExecutionFilter::default()
         })?;

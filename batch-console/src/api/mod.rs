@@ -11,14 +11,14 @@ use axum::{Json, Router};
 use batch_runtime::execution::JobExecution;
 use batch_runtime::operator::{ExecutionState, LaunchStatus, Purge};
 use batch_runtime::parameters::NamedParameter;
-use batch_runtime::{JobExecutionId, JobOperator, JobOperatorError, JobParameters};
+use batch_runtime::{JobOperator, JobOperatorError, JobParameters};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use crate::app::{App, RequestContext};
-use crate::extract::{Body, ExecutionPath, JobPath, Path, Query};
-use crate::operations::{Action, Launched};
+use crate::extract::{ActionPath, Body, ExecutionPath, JobPath, Path, Query};
+use crate::operations::Launched;
 use crate::pages::Filter;
 use crate::problem::Problem;
 
@@ -42,10 +42,7 @@ pub(crate) fn routes() -> Router<Arc<App>> {
         .route("/api/v1/jobs/{job}/start", post(start))
         .route("/api/v1/executions", get(executions))
         .route("/api/v1/executions/{execution}", get(execution))
-        .route("/api/v1/executions/{execution}/stop", post(stop))
-        .route("/api/v1/executions/{execution}/restart", post(restart))
-        .route("/api/v1/executions/{execution}/abandon", post(abandon))
-        .route("/api/v1/executions/{execution}/declare-dead", post(declare_dead))
+        .route("/api/v1/executions/{execution}/{action}", post(act))
         .route("/api/v1/recover", post(recover))
         .route("/api/v1/workers", get(workers))
         .route("/api/v1/launches", get(launches))
@@ -236,20 +233,8 @@ async fn executions(context: RequestContext, Query(request): Query<ListRequest>)
     context.app.operator.run(read).await.map(Json)
 }
 
-fn id_of(text: &str) -> Result<JobExecutionId, Problem> {
-    let id = text.parse();
-    id.map_err(|_| {
-        Problem::invalid(format!(
-            "`{text}` is not the id of an execution; expected a number"
-        ))
-    })
-}
-
-async fn execution(
-    context: RequestContext,
-    Path(ExecutionPath { execution }): Path<ExecutionPath>,
-) -> Answer {
-    let id = id_of(&execution)?;
+async fn execution(context: RequestContext, Path(path): Path<ExecutionPath>) -> Answer {
+    let id = path.id()?;
     let read = move |operator: &JobOperator| {
         let found = operator
             .job_execution(id)?
@@ -274,52 +259,15 @@ struct EmptyBody {}
 /// Performs an action on an execution.
 async fn act(
     context: RequestContext,
-    execution: String,
-    action: Action,
+    Path(path): Path<ActionPath>,
     headers: HeaderMap,
-    bytes: Bytes,
+    Body(bytes): Body,
 ) -> Answer {
-    let id = id_of(&execution)?;
+    let (id, action) = path.parse()?;
     context.require_operator()?;
     body::<EmptyBody>(&headers, &bytes)?;
     let next = context.perform(action, id).await?;
     Ok(Json(json!({ "execution": next.0 })))
-}
-
-async fn stop(
-    context: RequestContext,
-    Path(ExecutionPath { execution }): Path<ExecutionPath>,
-    headers: HeaderMap,
-    Body(bytes): Body,
-) -> Answer {
-    act(context, execution, Action::Stop, headers, bytes).await
-}
-
-async fn restart(
-    context: RequestContext,
-    Path(ExecutionPath { execution }): Path<ExecutionPath>,
-    headers: HeaderMap,
-    Body(bytes): Body,
-) -> Answer {
-    act(context, execution, Action::Restart, headers, bytes).await
-}
-
-async fn abandon(
-    context: RequestContext,
-    Path(ExecutionPath { execution }): Path<ExecutionPath>,
-    headers: HeaderMap,
-    Body(bytes): Body,
-) -> Answer {
-    act(context, execution, Action::Abandon, headers, bytes).await
-}
-
-async fn declare_dead(
-    context: RequestContext,
-    Path(ExecutionPath { execution }): Path<ExecutionPath>,
-    headers: HeaderMap,
-    Body(bytes): Body,
-) -> Answer {
-    act(context, execution, Action::DeclareDead, headers, bytes).await
 }
 
 async fn recover(context: RequestContext, headers: HeaderMap, Body(bytes): Body) -> Answer {

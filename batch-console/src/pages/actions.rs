@@ -7,17 +7,14 @@ use axum::response::{IntoResponse, Response};
 use batch_runtime::{JobOperator, JobOperatorError};
 use serde::Deserialize;
 
-use super::execution::execution_id;
 use super::{Layout, check_form, html, now};
 use crate::app::RequestContext;
-use crate::extract::{Form, Path};
+use crate::extract::{ActionPath, Form, Path};
 use crate::operations::Action;
 use crate::problem::Problem;
 use crate::view::rows::{ExecutionRow, rows};
 
 impl Action {
-    const ALL: [Self; 4] = [Self::Stop, Self::Restart, Self::Abandon, Self::DeclareDead];
-
     /// Returns the text of its button.
     pub(crate) fn label(self) -> &'static str {
         match self {
@@ -45,7 +42,7 @@ impl Action {
                  from there."
             }
             Self::Restart => {
-                "A new execution of the same instance begins in this process, and resumes from the last committed checkpoint. Complete \
+                "A new execution of the same instance starts in this process, and resumes from the last committed checkpoint. Complete \
                  steps do not run again."
             }
             Self::Abandon => {
@@ -57,14 +54,6 @@ impl Action {
                  its next update of the execution fails."
             }
         }
-    }
-
-    fn parse(text: &str) -> Result<Self, Problem> {
-        let found = Self::ALL.into_iter().find(|action| action.path() == text);
-        found.ok_or_else(|| {
-            let all = Self::ALL.map(Self::path).join(", ");
-            Problem::not_found(format!("unknown action `{text}`: expected one of {all}"))
-        })
     }
 }
 
@@ -85,13 +74,6 @@ struct ConfirmPage {
     is_idle: bool,
 }
 
-/// The parts of the path of an action.
-#[derive(Deserialize)]
-pub(super) struct ActionPath {
-    execution: String,
-    action: String,
-}
-
 /// The token of a form.
 #[derive(Deserialize)]
 pub(super) struct Token {
@@ -102,9 +84,9 @@ pub(super) struct Token {
 /// Asks before an action.
 pub(super) async fn confirm(
     context: RequestContext,
-    Path(ActionPath { execution, action }): Path<ActionPath>,
+    Path(path): Path<ActionPath>,
 ) -> Result<Response, Problem> {
-    let (id, action) = (execution_id(&execution)?, Action::parse(&action)?);
+    let (id, action) = path.parse()?;
     context.require_operator()?;
     let read = move |operator: &JobOperator| {
         let found = operator
@@ -134,10 +116,10 @@ pub(super) async fn confirm(
 /// Performs an action.
 pub(super) async fn act(
     context: RequestContext,
-    Path(ActionPath { execution, action }): Path<ActionPath>,
+    Path(path): Path<ActionPath>,
     Form(token): Form<Token>,
 ) -> Result<Response, Problem> {
-    let (id, action) = (execution_id(&execution)?, Action::parse(&action)?);
+    let (id, action) = path.parse()?;
     check_form(&context, &token.form)?;
     let next = context.perform(action, id).await?;
     let page = format!("{}/executions/{next}", context.root.0);

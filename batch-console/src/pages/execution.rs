@@ -101,21 +101,11 @@ pub(super) fn lines(
     Some(lines.collect())
 }
 
-/// Parses the id in a path.
-pub(super) fn execution_id(text: &str) -> Result<JobExecutionId, Problem> {
-    let id = text.parse();
-    id.map_err(|_| {
-        Problem::not_found(format!(
-            "`{text}` is not the id of an execution; expected a number"
-        ))
-    })
-}
-
 pub(super) async fn show(
     context: RequestContext,
-    Path(ExecutionPath { execution }): Path<ExecutionPath>,
+    Path(path): Path<ExecutionPath>,
 ) -> Result<Response, Problem> {
-    let id = execution_id(&execution)?;
+    let id = path.id()?;
     let root = context.root.0.clone();
     let mut data = context
         .app

@@ -10,11 +10,10 @@ use batch_runtime::xml::model::Job;
 use batch_runtime::{JobOperator, JobOperatorError, JobParameters};
 use serde::Deserialize;
 
-use super::execution::execution_id;
 use super::launch::{Form, LaunchForm};
 use super::{Layout, html, now};
 use crate::app::RequestContext;
-use crate::extract::{JobPath, Path, Query};
+use crate::extract::{JobPath, Path, Query, execution_id};
 use crate::problem::Problem;
 use crate::view::chart::{self, Quantity};
 use crate::view::rows::{ExecutionRow, rows};

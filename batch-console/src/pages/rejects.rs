@@ -14,7 +14,6 @@ use batch_runtime::{JobExecutionId, JobInstanceId, JobOperator, JobOperatorError
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::execution::execution_id;
 use super::{Layout, html};
 use crate::app::RequestContext;
 use crate::extract::{ExecutionPath, Path};
@@ -90,9 +89,9 @@ impl Reject {
 
 pub(super) async fn show(
     context: RequestContext,
-    Path(ExecutionPath { execution }): Path<ExecutionPath>,
+    Path(path): Path<ExecutionPath>,
 ) -> Result<Response, Problem> {
-    let id = execution_id(&execution)?;
+    let id = path.id()?;
     let reports = context
         .app
         .operator

@@ -5,12 +5,12 @@ use axum::response::Response;
 use batch_runtime::execution::{JobExecution, StepCounters, StepExecution};
 use batch_runtime::{JobExecutionId, JobOperator, JobOperatorError, StepExecutionId};
 
-use super::execution::{LogLine, count, execution_id, job_link, lines, step_rows};
+use super::execution::{LogLine, count, job_link, lines, step_rows};
 use super::{Layout, html, now};
 use serde::Deserialize;
 
 use crate::app::RequestContext;
-use crate::extract::Path;
+use crate::extract::{Path, execution_id};
 use crate::problem::Problem;
 use crate::view::rows::{MOST_PARTITIONS, StepRow, sum, without_surplus};
 use crate::view::{Count, Time};

@@ -54,7 +54,7 @@ impl Pill {
         Self { class, text }
     }
 
-    /// Returns whether it asks for somebody: a failure, or a dead process.
+    /// Returns whether a person has to act: after a failure, or the death of a process.
     pub(crate) fn is_failure(self) -> bool {
         matches!(self.class, "failed" | "dead")
     }

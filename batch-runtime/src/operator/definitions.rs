@@ -245,7 +245,7 @@ impl Definitions {
         let mut help = match nearest(job, known.iter().map(String::as_str)) {
             Some(near) => format!("; did you mean `{near}`?"),
             None if known.is_empty() => format!("; {}; {JOB_PATH_HELP}", self.job_path.report().no_job()),
-            None => format!("; {} {}", self.job_path.contains(), quoted(known)),
+            None => format!("; {} {}", self.job_path.list_intro(), quoted(known)),
         };
         for errors in broken {
             help.push_str(&format!("\ncannot read a file of the job path:\n{errors}"));

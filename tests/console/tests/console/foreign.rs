@@ -1,7 +1,5 @@
 //! Executions of other programs on the same repository.
 
-use diesel::prelude::*;
-
 use crate::browser::browse;
 use crate::program::Scene;
 
@@ -12,14 +10,7 @@ use crate::program::Scene;
 fn executions_of_spring_batch_are_marked() {
     let scene = Scene::new();
     scene.run(&["launch", "nightly", "day=1"]);
-    let mut connection = scene.connect();
-    for statement in [
-        "INSERT INTO BATCH_JOB_INSTANCE VALUES (70, 0, 'springJob', 'a')",
-        "INSERT INTO BATCH_JOB_EXECUTION VALUES (70, 1, 70, 1767225600000, 1767225600000, NULL, 'STARTED', 'UNKNOWN', '', \
-         1767225601000, NULL)",
-    ] {
-        diesel::sql_query(statement).execute(&mut connection).unwrap();
-    }
+    scene.add_execution_of_spring_batch();
     let served = scene.serve(&[]);
     browse(&served.url, true, async |browser| {
         browser.open("/").await;

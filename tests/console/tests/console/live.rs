@@ -124,14 +124,8 @@ fn the_focus_stays() {
 fn what_is_deleted_is_not_an_outage() {
     let scene = Scene::new();
     scene.run(&["launch", "nightly", "day=1"]);
+    scene.add_execution_of_spring_batch();
     let mut connection = scene.connect();
-    for statement in [
-        "INSERT INTO BATCH_JOB_INSTANCE VALUES (70, 0, 'springJob', 'a')",
-        "INSERT INTO BATCH_JOB_EXECUTION VALUES (70, 1, 70, 1767225600000, 1767225600000, NULL, 'STARTED', 'UNKNOWN', '', \
-         1767225601000, NULL)",
-    ] {
-        diesel::sql_query(statement).execute(&mut connection).unwrap();
-    }
     let served = scene.serve(&[]);
     browse(&served.url, true, async |browser| {
         browser.open("/executions/70").await;

@@ -104,3 +104,34 @@ fn open_pages_cost_nothing() {
     let grown = status_of(&served, "VmRSS:").saturating_sub(memory);
     assert!(grown < 32 * 1024, "{grown} KiB for {PAGES} streams");
 }
+
+/// Connections without a request are limited, and closed after a while: the jobs of the process need descriptors, and other users the console.
+///
+/// Spec: CON-08
+#[test]
+fn half_requests_are_limited_and_closed() {
+    const CONNECTIONS: usize = 600;
+    let scene = Scene::new();
+    let served = scene.serve(&[]);
+    let descriptors = || {
+        let all = fs::read_dir(format!("/proc/{}/fd", served.process())).unwrap();
+        all.count()
+    };
+    let before = descriptors();
+    let address = served.url.trim_start_matches("http://");
+    let all: Vec<_> = (0..CONNECTIONS)
+        .map(|_| {
+            let mut stream = TcpStream::connect(address).unwrap();
+            stream.write_all(b"GET / HTTP/1.1\r\n").unwrap();
+            stream
+        })
+        .collect();
+    // It is accepted after them: when one is closed, or at once if there is no limit.
+    assert_eq!(served.get("/health/live").0, 200);
+    assert!(
+        descriptors() < before + CONNECTIONS,
+        "{} descriptors",
+        descriptors()
+    );
+    drop(all);
+}

@@ -113,6 +113,19 @@ impl Scene {
         connection
     }
 
+    /// Adds the running execution 70 as Spring Batch writes it: without a lease.
+    pub(crate) fn add_execution_of_spring_batch(&self) {
+        use diesel::prelude::*;
+        let mut connection = self.connect();
+        for statement in [
+            "INSERT INTO BATCH_JOB_INSTANCE VALUES (70, 0, 'springJob', 'a')",
+            "INSERT INTO BATCH_JOB_EXECUTION VALUES (70, 1, 70, 1767225600000, 1767225600000, NULL, 'STARTED', 'UNKNOWN', '', \
+             1767225601000, NULL)",
+        ] {
+            diesel::sql_query(statement).execute(&mut connection).unwrap();
+        }
+    }
+
     /// Starts the console.
     pub(crate) fn serve(&self, arguments: &[&str]) -> Served {
         self.serve_with(arguments, &[])
