@@ -27,7 +27,8 @@
 //! The crate uses nothing but the public API of `batch-runtime`. Its features name the databases that a repository can be on:
 //! `sqlite` (default), `postgres`, `mysql`, `bundled-postgres`, `bundled-mysql`. With `nats` it carries partitions by NATS, and with
 //! `otlp` it sends traces, metrics and logs to OpenTelemetry, with `lineage` the lineage of jobs as
-//! OpenLineage events, with `notify` notifications to webhooks and commands, and with `console` it serves an operations console.
+//! OpenLineage events, with `notify` notifications to webhooks and commands, with `console` it serves an operations console, and
+//! with `tokio` methods of artifacts may be `async`.
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod commands;
@@ -152,6 +153,16 @@ impl Cli {
     #[must_use]
     pub fn artifact_loader(mut self, loader: impl BatchArtifactLoader + 'static) -> Self {
         self.runtime = self.runtime.artifact_loader(loader);
+        self
+    }
+
+    /// Sets the tokio runtime of `async` methods, see [`BatchRuntimeBuilder::tokio_handle`]. Feature `tokio`.
+    ///
+    /// Spec: ASYNC-02
+    #[cfg(feature = "tokio")]
+    #[must_use]
+    pub fn tokio_handle(mut self, handle: tokio::runtime::Handle) -> Self {
+        self.runtime = self.runtime.tokio_handle(handle);
         self
     }
 

@@ -535,7 +535,7 @@ fn write(method: &ArtifactMethod, artifact: &Artifact) -> Vec<TokenStream> {
 
 /// Returns `<Result as Trait>::convert(Self::method(arguments))`, its ends spanned as the result type, which rustc
 /// underlines if it is wrong. `Self::method`, not `self.method()`, because a path finds the user's method before the trait's
-/// of the same name, whatever its receiver.
+/// of the same name, whatever its receiver. The future of an `async` method is completed on the calling thread.
 pub(crate) fn converted(
     method: &ArtifactMethod,
     trait_name: TokenStream,
@@ -547,7 +547,10 @@ pub(crate) fn converted(
     spanned(&result, |open, close| {
         let open_bracket = quote_spanned!(open=> <);
         let function = Ident::new(function, close);
-        let call = quote!(Self::#ident(#arguments));
+        let mut call = quote!(Self::#ident(#arguments));
+        if method.is_async {
+            call = quote!(::batch_runtime::__private::block_on(#call));
+        }
         let call = quote_spanned!(close=> (#call));
         let close_bracket = quote_spanned!(close=> >);
         quote!(#open_bracket #result as ::batch_runtime::__private::#trait_name #close_bracket::#function #call)

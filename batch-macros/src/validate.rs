@@ -32,6 +32,7 @@ pub(crate) struct ArtifactMethod {
     pub(crate) ident: Ident,
     pub(crate) parameters: Parameters,
     pub(crate) result: ReturnType,
+    pub(crate) is_async: bool,
     pub(crate) cfgs: Vec<Attribute>,
 }
 
@@ -284,14 +285,41 @@ fn method(row: &'static Method, mark: &Mark, errors: &mut Errors) -> Option<Arti
         ident: signature.ident.clone(),
         parameters: parameters?,
         result: signature.output.clone(),
+        is_async: signature.asyncness.is_some(),
         cfgs: mark.cfgs.clone(),
     })
 }
 
 fn supported(row: &Method, signature: &Signature, errors: &mut Errors) -> bool {
-    let part = if let Some(token) = &signature.asyncness {
-        Some((token.to_token_stream(), "an `async` method"))
-    } else if let Safety::Unsafe(token) = &signature.safety {
+    if let Some(token) = signature.asyncness.filter(|_| row.attribute == "cancel") {
+        errors.error(
+            token,
+            format!(
+                "`#[{}]` cannot be an `async` method, because the thread that requests the stop calls it",
+                row.attribute
+            ),
+            &[
+                &"let it notify the `#[process]` method, for example by a `tokio::sync::Notify`",
+                &row.expected(),
+            ],
+        );
+        return false;
+    }
+    if let Some(token) = signature.asyncness.filter(|_| !cfg!(feature = "tokio")) {
+        errors.error(
+            token,
+            format!(
+                "an `async` method as `#[{}]` needs the feature `tokio` of batch-runtime",
+                row.attribute
+            ),
+            &[
+                &"enable it: `batch-runtime = { version = \"..\", features = [\"tokio\"] }`",
+                &row.expected(),
+            ],
+        );
+        return false;
+    }
+    let part = if let Safety::Unsafe(token) = &signature.safety {
         Some((token.to_token_stream(), "an `unsafe` method"))
     } else if let Some(abi) = &signature.abi {
         Some((abi.to_token_stream(), "an `extern` method"))

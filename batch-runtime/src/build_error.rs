@@ -16,6 +16,14 @@ pub enum BuildError {
     /// The repository cannot be opened.
     #[error(transparent)]
     Repository(#[from] RepositoryError),
+    /// `tokio_handle` is that of a runtime with one thread.
+    ///
+    /// Spec: ASYNC-02
+    #[error(
+        "the tokio runtime has one thread, on which `async` methods of artifacts could wait for each other forever; use a runtime with \
+         several threads: `#[tokio::main]` without `flavor = \"current_thread\"`, `tokio::runtime::Builder::new_multi_thread()`"
+    )]
+    CurrentThreadRuntime,
     /// The thread of an observer cannot be started.
     #[error("cannot start the thread of an observer: {0}")]
     Observer(std::io::Error),

@@ -140,6 +140,9 @@ extern crate self as batch_runtime;
 
 mod activity;
 mod artifact;
+#[cfg(feature = "tokio")]
+mod async_operator;
+mod async_runtime;
 mod back_off;
 mod build_error;
 mod check_jobs;
@@ -217,6 +220,8 @@ pub use time::Timestamp;
 #[doc(hidden)]
 pub mod __private {
     pub use crate::artifact::*;
+    #[cfg(feature = "tokio")]
+    pub use crate::async_runtime::block_on;
     pub use crate::checkpoint::*;
     pub use crate::error::BatchError;
     pub use crate::execution::StepExecution;

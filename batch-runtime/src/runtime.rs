@@ -12,6 +12,7 @@ use tracing::subscriber::NoSubscriber;
 
 use crate::Dialect;
 use crate::artifact::BatchArtifactLoader;
+use crate::async_runtime::AsyncRuntime;
 use crate::build_error::BuildError;
 use crate::clock::{Clock, SystemClock};
 use crate::dispatch::{
@@ -136,6 +137,7 @@ pub struct BatchRuntimeBuilder {
     clock: Arc<dyn Clock>,
     observers: Vec<Arc<dyn JobObserver>>,
     notifications: Vec<NotificationTarget>,
+    async_runtime: AsyncRuntime,
 }
 
 impl Default for BatchRuntimeBuilder {
@@ -145,6 +147,7 @@ impl Default for BatchRuntimeBuilder {
             files: JobFiles::default(),
             observers: Vec::new(),
             notifications: Vec::new(),
+            async_runtime: AsyncRuntime::default(),
             system: system_properties::platform(),
             sources: ArtifactSources::default(),
             stop_timeout: Duration::from_secs(5),
@@ -290,6 +293,20 @@ impl BatchRuntimeBuilder {
     #[must_use]
     pub fn artifact_replacements(mut self, loader: impl BatchArtifactLoader + 'static) -> Self {
         self.sources.replacements = Some(Arc::new(loader));
+        self
+    }
+
+    /// Sets the tokio runtime on which `async` methods of artifacts run; it needs several threads. All methods of artifacts, `async` or
+    /// not, are called within it, so that they can use clients that were made on it, and spawn tasks. Without it, `async` methods run on
+    /// a runtime that the first of them starts. Feature `tokio`.
+    ///
+    /// It must outlive the jobs: call [`shutdown_async`](BatchRuntime::shutdown_async) before it ends.
+    ///
+    /// Spec: ASYNC-02
+    #[cfg(feature = "tokio")]
+    #[must_use]
+    pub fn tokio_handle(mut self, handle: tokio::runtime::Handle) -> Self {
+        self.async_runtime = AsyncRuntime::new(handle);
         self
     }
 
@@ -492,6 +509,9 @@ impl BatchRuntimeBuilder {
         let url: RepositoryUrl = self.repository.parse()?;
         check_dispatchers(&self.dispatchers, url.database())?;
         check_targets(&self.notifications).map_err(BuildError::NotificationTarget)?;
+        if self.async_runtime.has_one_thread() {
+            return Err(BuildError::CurrentThreadRuntime);
+        }
         let rules = NotificationRules::new(&self.notifications);
         let config = RepositoryConfig {
             clock: Arc::clone(&self.clock),
@@ -509,15 +529,16 @@ impl BatchRuntimeBuilder {
         let observer = NotificationObserver::of(rules, &repository, &notifications);
         let observers = self.observers.into_iter().chain(observer);
         let observers = Observers::start(self.clock, observers).map_err(BuildError::Observer)?;
+        let limits = Limits {
+            stop_timeout: self.stop_timeout,
+            partition_threads: self.partition_threads,
+            crash_limit: self.crash_limit,
+        };
         let (keeper, ended) = bounded(0);
         let shared = Arc::new(Shared::new(
             (url, repository),
             definitions,
-            Limits {
-                stop_timeout: self.stop_timeout,
-                partition_threads: self.partition_threads,
-                crash_limit: self.crash_limit,
-            },
+            (limits, self.async_runtime),
             observers,
             notifications,
             dispatchers,

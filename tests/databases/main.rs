@@ -2,6 +2,8 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 
 #[cfg(feature = "servers")]
+mod async_methods;
+#[cfg(feature = "servers")]
 mod commands;
 mod contention;
 mod conversion;

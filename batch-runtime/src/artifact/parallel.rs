@@ -15,6 +15,7 @@ use crossbeam::channel::{Receiver, Sender, unbounded};
 
 use super::item::{FillEnd, FillError, ItemObserver, StopFlags, again};
 use super::results::Results;
+use crate::async_runtime::AsyncRuntime;
 use crate::context_gate::ContextGate;
 use crate::error::BatchError;
 use crate::polling::Waiter;
@@ -213,9 +214,11 @@ impl<I: Send + 'static, O: Send + 'static> ParallelSink<I, O> {
         for (number, mut processor) in (2..).zip(others) {
             let (queue, processed) = (sink.queue.clone(), processed.clone());
             let (gate, span) = (Arc::clone(gate), tracing::Span::current());
+            let async_runtime = AsyncRuntime::of_this_thread();
             let thread = thread::Builder::new().name(format!("batch-processor-{number}"));
             sink.threads.push(thread.spawn(move || {
                 let _span = span.entered();
+                let _entered = async_runtime.enter();
                 gate.guard_this_thread();
                 let mut waiter = Waiter::new();
                 while let Some(piece) = waiter.receive(&queue) {

@@ -142,6 +142,9 @@ pub enum JobOperatorError {
     /// An instance cannot be archived, exported or imported.
     #[error(transparent)]
     Archive(#[from] ArchiveError),
+    /// No thread can be started for an asynchronous call.
+    #[error("cannot start a thread for an asynchronous call: {0}")]
+    Thread(std::io::Error),
     /// The repository failed.
     #[error(transparent)]
     Repository(#[from] RepositoryError),

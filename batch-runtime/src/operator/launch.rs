@@ -429,6 +429,8 @@ impl JobOperator {
         let shared = Arc::clone(&self.shared);
         let thread = thread::Builder::new().name(format!("batch-job-{id}"));
         let body = move || {
+            let async_runtime = shared.async_runtime.clone();
+            let _entered = async_runtime.enter();
             let result = run_to_end(runner, &shared);
             // A waiting thread may exit the process, so the runtime is dropped before it is notified.
             drop(shared);

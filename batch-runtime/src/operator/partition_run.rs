@@ -207,6 +207,7 @@ impl PartitionRun {
                 data,
             });
         });
+        let _entered = self.shared.async_runtime.enter();
         // A panic of the runtime itself must not keep the lease.
         let ended = catch_unwind(AssertUnwindSafe(|| remote.run(&sink)));
         let status = ended.unwrap_or(Err(RepositoryError::Fault))?;

@@ -10,6 +10,7 @@ use crossbeam::channel::Sender;
 
 use super::partition_jobs::PartitionJobs;
 use super::{Callbacks, Definitions};
+use crate::async_runtime::AsyncRuntime;
 use crate::context::RuntimeRef;
 use crate::dispatch::Dispatchers;
 use crate::engine::Running;
@@ -27,6 +28,7 @@ pub(crate) struct Shared {
     pub(crate) repository: Arc<dyn JobRepository>,
     pub(crate) definitions: Definitions,
     pub(crate) limits: Limits,
+    pub(crate) async_runtime: AsyncRuntime,
     pub(crate) callbacks: Callbacks,
     pub(crate) observers: Arc<Observers>,
     pub(crate) notifications: Arc<Senders>,
@@ -67,7 +69,7 @@ impl Shared {
     pub(crate) fn new(
         (url, repository): (RepositoryUrl, Arc<dyn JobRepository>),
         definitions: Definitions,
-        limits: Limits,
+        (limits, async_runtime): (Limits, AsyncRuntime),
         observers: Observers,
         notifications: Arc<Senders>,
         dispatchers: Dispatchers,
@@ -78,6 +80,7 @@ impl Shared {
             repository,
             definitions,
             limits,
+            async_runtime,
             callbacks: Callbacks::default(),
             observers: Arc::new(observers),
             notifications,

@@ -106,7 +106,7 @@ impl JobOperator {
     /// `NoSuchJobExecution`; `JobExecutionLost` when its process is dead and its end is not recorded.
     pub fn wait(&self, execution: JobExecutionId) -> Result<JobExecution> {
         let running = self.shared.running().get(&execution).cloned();
-        if running.as_ref().is_some_and(|running| running.is_this_thread()) {
+        if self.is_on_thread_of(execution) {
             let current = self.shared.repository.job_execution(execution)?;
             return current.ok_or(JobOperatorError::NoSuchJobExecution(execution));
         }
@@ -117,6 +117,12 @@ impl JobOperator {
             Some(ended) => Ok(ended),
             None => Err(JobOperatorError::NoSuchJobExecution(execution)),
         }
+    }
+
+    /// Returns whether the caller is a thread of the execution, which must not wait for it.
+    pub(crate) fn is_on_thread_of(&self, execution: JobExecutionId) -> bool {
+        let running = self.shared.running().get(&execution).cloned();
+        running.is_some_and(|running| running.is_this_thread())
     }
 
     /// Waits until the observers of this runtime have received all events so far, up to five seconds, and then until each notification

@@ -271,14 +271,15 @@ fn console_blocks_show_the_output() {
     assert!(ran > 20, "{ran}");
 }
 
-/// The contents of the guide link every page, the README every example, and doctests include every page: those of this package, of those for OTLP, lineage, notifications and the console, or
-/// of batch-items for what needs its features.
+/// The contents of the guide link every page, the README every example, and doctests include every page: those of this package, of those for OTLP, lineage, notifications and the
+/// console, of the asynchronous example, or of batch-items for what needs its features.
 #[test]
 fn every_page_is_linked_and_compiled() {
     let readme = fs::read_to_string(root().join("README.md")).unwrap();
     let contents = fs::read_to_string(root().join("docs/SUMMARY.md")).unwrap();
     let doctests = [
         "tests/support/lib.rs",
+        "examples/async-jobs/src/lib.rs",
         "tests/otel/src/lib.rs",
         "tests/lineage/src/lib.rs",
         "tests/notify/src/lib.rs",

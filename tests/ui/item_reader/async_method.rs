@@ -1,4 +1,4 @@
-// Spec: ART-07
+// Spec: ART-07, ASYNC-01
 use batch_runtime::prelude::*;
 
 #[derive(BatchArtifact)]

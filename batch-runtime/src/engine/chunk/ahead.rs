@@ -18,6 +18,7 @@ use crossbeam::channel::{Receiver, Sender, bounded};
 use super::super::call::{Failure, call};
 use super::super::threads::Worker;
 use crate::artifact::{Fill, FillEnd, FillError, Halt, ItemObserver, ItemSink};
+use crate::async_runtime::AsyncRuntime;
 use crate::context_gate::ContextGate;
 use crate::error::BatchError;
 use crate::polling::Waiter;
@@ -175,9 +176,11 @@ impl ReadAhead {
         let (done, filled) = bounded(1);
         let (input, gate, span) = (Arc::clone(&self.input), Arc::clone(&self.gate), self.span.clone());
         let (worker, discarded) = (Arc::clone(&self.worker), Arc::clone(&self.discarded));
+        let async_runtime = AsyncRuntime::of_this_thread();
         let thread = thread::Builder::new().name("batch-reader".into());
         let handle = thread.spawn(move || {
             let _span = span.entered();
+            let _entered = async_runtime.enter();
             gate.guard_this_thread();
             let mut waiter = Waiter::new();
             while let Some(request) = waiter.receive(&to_fill) {

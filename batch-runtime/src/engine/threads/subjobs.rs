@@ -14,6 +14,7 @@ use super::running::Running;
 use super::worker::{Worker, lock};
 use crate::Dialect;
 use crate::artifact::{CollectorData, ContextScope};
+use crate::async_runtime::AsyncRuntime;
 use crate::engine::bound::{Bound, BoundListener, Listener};
 use crate::engine::call::{Failure, call, discard};
 use crate::engine::outcome::{ElementEnd, Last, Outcome};
@@ -81,9 +82,10 @@ impl<'c, 'scope> SubjobThreads<'c, 'scope> {
         let to_analyzer = self.sender.clone();
         // The thread that waits for the subjob receives until the subjob has ended.
         let sink: CollectorSink = Arc::new(move |data| drop(to_analyzer.send(Report::Data(position, data))));
-        let span = tracing::Span::current();
+        let (span, async_runtime) = (tracing::Span::current(), AsyncRuntime::of_this_thread());
         let spawned = self.scope.builder().name(name).spawn(move |_| {
             let _span = span.entered();
+            let _entered = async_runtime.enter();
             of_thread.runs_here();
             // A panic of the runtime must not block the element.
             let result = catch_unwind(AssertUnwindSafe(|| work(&of_thread, &sink)))

@@ -1,0 +1,115 @@
+//! The asynchronous calls of the operator. The repository blocks, so each call runs on a thread of its own, which does not belong to the
+//! tokio runtime: neither does it take one of its blocking threads for the length of a job, nor does the end of the runtime wait for it.
+//!
+//! Spec: ASYNC-03
+
+use std::thread;
+use std::time::Duration;
+
+use tokio::sync::oneshot;
+
+use crate::execution::JobExecution;
+use crate::ids::JobExecutionId;
+use crate::operator::{JobOperator, JobOperatorError};
+use crate::parameters::JobParameters;
+use crate::runtime::BatchRuntime;
+
+type Result<T> = std::result::Result<T, JobOperatorError>;
+
+/// Asynchronous calls, with the feature `tokio`. A call whose future is dropped runs to its end nevertheless.
+impl JobOperator {
+    /// As [`start`](Self::start). Spec: ASYNC-03
+    ///
+    /// # Errors
+    /// Those of `start`; [`JobOperatorError::Thread`].
+    pub async fn start_async(
+        &self,
+        job: &str,
+        parameters: impl Into<JobParameters>,
+    ) -> Result<JobExecutionId> {
+        let (job, parameters) = (job.to_owned(), parameters.into());
+        self.on_thread(move |operator| operator.start(&job, parameters))
+            .await
+    }
+
+    /// As [`launch`](Self::launch). Spec: ASYNC-03
+    ///
+    /// # Errors
+    /// Those of `launch`; [`JobOperatorError::Thread`].
+    pub async fn launch_async(
+        &self,
+        job: &str,
+        parameters: impl Into<JobParameters>,
+    ) -> Result<JobExecutionId> {
+        let (job, parameters) = (job.to_owned(), parameters.into());
+        self.on_thread(move |operator| operator.launch(&job, parameters))
+            .await
+    }
+
+    /// As [`restart`](Self::restart). Spec: ASYNC-03
+    ///
+    /// # Errors
+    /// Those of `restart`; [`JobOperatorError::Thread`].
+    pub async fn restart_async(
+        &self,
+        execution: JobExecutionId,
+        parameters: impl Into<JobParameters>,
+    ) -> Result<JobExecutionId> {
+        let parameters = parameters.into();
+        self.on_thread(move |operator| operator.restart(execution, parameters))
+            .await
+    }
+
+    /// As [`stop`](Self::stop). Spec: ASYNC-03
+    ///
+    /// # Errors
+    /// Those of `stop`; [`JobOperatorError::Thread`].
+    pub async fn stop_async(&self, execution: JobExecutionId) -> Result<bool> {
+        if self.is_on_thread_of(execution) {
+            return self.stop(execution);
+        }
+        self.on_thread(move |operator| operator.stop(execution)).await
+    }
+
+    /// As [`wait`](Self::wait). Spec: ASYNC-03
+    ///
+    /// # Errors
+    /// Those of `wait`; [`JobOperatorError::Thread`].
+    pub async fn wait_async(&self, execution: JobExecutionId) -> Result<JobExecution> {
+        if self.is_on_thread_of(execution) {
+            return self.wait(execution);
+        }
+        self.on_thread(move |operator| operator.wait(execution)).await
+    }
+
+    async fn on_thread<T: Send + 'static>(
+        &self,
+        call: impl FnOnce(&Self) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        let operator = self.clone();
+        let (done, result) = oneshot::channel();
+        let thread = thread::Builder::new().name("batch-operator".into());
+        // If the future was dropped, nobody takes the result.
+        let body = move || drop(done.send(call(&operator)));
+        thread.spawn(body).map_err(JobOperatorError::Thread)?;
+        result
+            .await
+            .unwrap_or_else(|_| panic!("a call of the operator panicked"))
+    }
+}
+
+impl BatchRuntime {
+    /// As [`shutdown`](Self::shutdown), with the feature `tokio`. Await it before the tokio runtime ends, which `async` methods of
+    /// artifacts need.
+    ///
+    /// # Errors
+    /// [`JobOperatorError::Thread`]
+    ///
+    /// Spec: ASYNC-03
+    pub async fn shutdown_async(&self, limit: Duration) -> Result<Vec<JobExecutionId>> {
+        let operator = self.job_operator();
+        operator
+            .on_thread(move |operator| Ok(operator.shutdown(limit)))
+            .await
+    }
+}
