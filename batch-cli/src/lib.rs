@@ -149,6 +149,15 @@ impl Cli {
         self
     }
 
+    /// Sets statements that create the tables of the program, see [`BatchRuntimeBuilder::schema_sql`].
+    ///
+    /// Spec: SCHEMA-01
+    #[must_use]
+    pub fn schema_sql(mut self, statements: impl Into<String>) -> Self {
+        self.runtime = self.runtime.schema_sql(statements);
+        self
+    }
+
     /// Sets the preferred artifact loader, see [`BatchRuntimeBuilder::artifact_loader`].
     #[must_use]
     pub fn artifact_loader(mut self, loader: impl BatchArtifactLoader + 'static) -> Self {

@@ -524,26 +524,25 @@ impl StepContext {
     }
 
     /// Returns the counters of the step in its job instance, as of the last commit: of this execution and the earlier ones since
-    /// the step last completed. If the reader has a checkpoint, they are the same as without an interruption.
-    ///
-    /// In `#[before_checkpoint]` they include the items of the checkpoint that is about to be committed.
-    ///
-    /// Spec: CTX-30, D-95, D-98
-    pub fn metrics(&self) -> Vec<Metric> {
+    /// the step last completed. If the reader has a checkpoint, they are the same as without an interruption. In
+    /// `#[before_checkpoint]` they include the items of the checkpoint that is about to be committed. Spec: CTX-30, D-95, D-98
+    pub fn counters(&self) -> StepCounters {
         let _ = context_gate::wait();
-        self.0.earlier.plus(self.counters()).metrics()
+        self.0.earlier.plus(self.execution_counters())
     }
 
-    /// Returns the counters of this step execution, as of the last commit: those of its row in the repository. In
-    /// `#[before_checkpoint]` they include the items of the checkpoint that is about to be committed.
-    ///
-    /// Spec: CTX-30, D-98
-    pub fn execution_metrics(&self) -> Vec<Metric> {
-        let _ = context_gate::wait();
+    /// Returns the [`counters`](Self::counters) by name. Spec: CTX-30, D-95
+    pub fn metrics(&self) -> Vec<Metric> {
         self.counters().metrics()
     }
 
-    fn counters(&self) -> StepCounters {
+    /// Returns the counters of this step execution alone, those of its row in the repository, by name. Spec: CTX-30, D-98
+    pub fn execution_metrics(&self) -> Vec<Metric> {
+        let _ = context_gate::wait();
+        self.execution_counters().metrics()
+    }
+
+    fn execution_counters(&self) -> StepCounters {
         lock(&self.0.state).counters
     }
 

@@ -8,14 +8,19 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// An error that an artifact returned. It keeps its type for skip and retry rules and for reports.
 ///
-/// Every `std::error::Error` that is `Send + Sync` converts into it, so artifacts can use `?`. `BatchError` itself
-/// does not implement `Error`, which makes the conversion possible; see [`BatchError::as_error`].
+/// Everything that converts into a `Box<dyn std::error::Error + Send + Sync>` converts into it, so artifacts can use `?`: every error that is
+/// `Send + Sync`, text, and the errors of anyhow and eyre. With the features `anyhow` and `eyre` the rules for skip and retry see the class of
+/// the error in such a report; without them only those of its causes, because the report does not show its type.
 ///
-/// Spec: ART-06
+/// `BatchError` itself does not implement `Error`, which makes the conversion possible; see [`BatchError::as_error`].
+///
+/// Spec: ART-06, ART-14
 pub struct BatchError(Box<Inner>);
 
 struct Inner {
     source: Box<dyn Error + Send + Sync>,
+    /// True if the source only shows a report of anyhow or eyre, whose error is its source.
+    is_report: bool,
     /// Full path of the error's type.
     type_name: &'static str,
     item: Option<usize>,
@@ -28,11 +33,11 @@ impl BatchError {
         Self::from(Message(message.to_string()))
     }
 
-    /// Wraps a boxed error, such as one made from an `anyhow::Error`. (`?` converts all other errors.) The type in the box
-    /// is unknown, so exception classes of Job XML match it by the declarations of `#[derive(BatchException)]` only.
+    /// Wraps a boxed error, as `?` does. The type in the box is unknown, so exception classes of Job XML match it by the declarations of `#[derive(BatchException)]` only.
     pub fn from_boxed(error: Box<dyn Error + Send + Sync>) -> Self {
         Self(Box::new(Inner {
             source: error,
+            is_report: false,
             type_name: std::any::type_name::<dyn Error + Send + Sync>(),
             item: None,
             panic: false,
@@ -63,7 +68,14 @@ impl BatchError {
 
     /// Returns the artifact's error if it is an `E`.
     pub fn downcast_ref<E: Error + 'static>(&self) -> Option<&E> {
-        self.0.source.downcast_ref()
+        let of_report = || {
+            self.0
+                .source
+                .source()
+                .filter(|_| self.0.is_report)?
+                .downcast_ref()
+        };
+        self.0.source.downcast_ref().or_else(of_report)
     }
 
     /// Returns the full path of the error's Rust type.
@@ -180,14 +192,70 @@ pub(crate) fn error_chain(error: &(dyn Error + 'static)) -> String {
     text
 }
 
-impl<E: Error + Send + Sync + 'static> From<E> for BatchError {
+impl<E: Into<Box<dyn Error + Send + Sync>> + 'static> From<E> for BatchError {
     fn from(error: E) -> Self {
+        let (source, is_report) = boxed(error);
         Self(Box::new(Inner {
-            source: Box::new(error),
+            source,
+            is_report,
             type_name: std::any::type_name::<E>(),
             item: None,
             panic: false,
         }))
+    }
+}
+
+/// Boxes an error, and returns whether it is a report, whose own box would hide the type of the error in it.
+fn boxed<E: Into<Box<dyn Error + Send + Sync>> + 'static>(error: E) -> (Box<dyn Error + Send + Sync>, bool) {
+    #[cfg(feature = "anyhow")]
+    let error = match cast::<E, anyhow::Error>(error) {
+        Ok(report) => return (Box::new(Report(report)), true),
+        Err(error) => error,
+    };
+    #[cfg(feature = "eyre")]
+    let error = match cast::<E, eyre::Report>(error) {
+        Ok(report) => return (Box::new(Report(report)), true),
+        Err(error) => error,
+    };
+    (error.into(), false)
+}
+
+/// Returns the value as an `R` if it is one.
+#[cfg(any(feature = "anyhow", feature = "eyre"))]
+fn cast<E: 'static, R: 'static>(value: E) -> Result<R, E> {
+    let mut value = Some(value);
+    let any: &mut dyn Any = &mut value;
+    match any.downcast_mut::<Option<R>>().and_then(Option::take) {
+        Some(report) => Ok(report),
+        None => Err(value.unwrap_or_else(|| unreachable!("a value is taken as one of its own type"))),
+    }
+}
+
+/// A report of anyhow or eyre, with its error as the source.
+#[cfg(any(feature = "anyhow", feature = "eyre"))]
+struct Report<R>(R);
+
+#[cfg(any(feature = "anyhow", feature = "eyre"))]
+impl<R: fmt::Debug> fmt::Debug for Report<R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+#[cfg(any(feature = "anyhow", feature = "eyre"))]
+impl<R: fmt::Display> fmt::Display for Report<R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+#[cfg(any(feature = "anyhow", feature = "eyre"))]
+impl<R> Error for Report<R>
+where
+    R: fmt::Debug + fmt::Display + AsRef<dyn Error + Send + Sync>,
+{
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        Some(self.0.as_ref())
     }
 }
 
@@ -229,6 +297,44 @@ mod tests {
         );
         assert_eq!(error.chain(), "no such file");
         assert!(!error.is_panic());
+    }
+
+    /// Spec: ART-14
+    #[test]
+    fn text_is_an_error() {
+        let error = BatchError::from("no such account");
+        assert_eq!(
+            (error.chain().as_str(), error.type_name()),
+            ("no such account", "&str")
+        );
+        assert_eq!(BatchError::from("closed".to_owned()).to_string(), "closed");
+    }
+
+    /// A report keeps the type of its error, and the messages of its contexts.
+    ///
+    /// Spec: ART-14
+    #[cfg(all(feature = "anyhow", feature = "eyre"))]
+    #[test]
+    fn reports_keep_their_error() {
+        fn io() -> std::io::Error {
+            std::io::Error::new(std::io::ErrorKind::NotFound, "no such file")
+        }
+        let plain = BatchError::from(anyhow::Error::from(io()));
+        assert_eq!(
+            (plain.chain().as_str(), plain.type_name()),
+            ("no such file", "anyhow::Error")
+        );
+        assert!(plain.downcast_ref::<std::io::Error>().is_some());
+        let with_context = BatchError::from(anyhow::Error::from(io()).context("cannot load"));
+        assert_eq!(with_context.chain(), "cannot load: no such file");
+        let plain = BatchError::from(eyre::Report::from(io()));
+        assert_eq!(
+            (plain.chain().as_str(), plain.type_name()),
+            ("no such file", "eyre::Report")
+        );
+        assert!(plain.downcast_ref::<std::io::Error>().is_some());
+        let with_context = BatchError::from(eyre::Report::from(io()).wrap_err("cannot load"));
+        assert_eq!(with_context.chain(), "cannot load: no such file");
     }
 
     #[test]

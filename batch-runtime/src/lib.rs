@@ -199,6 +199,30 @@ pub use batch_xml as xml;
 pub use batch_xml::Dialect;
 pub use build_error::BuildError;
 pub use checkpoint::Externalizable;
+/// The diesel that chunk transactions and connections are of. With `use batch_runtime::diesel;` in a module, its macros need no dependency
+/// on diesel.
+///
+/// ```
+/// mod payments {
+///     use batch_runtime::diesel::{self, prelude::*};
+///
+///     diesel::table! {
+///         payment (number) {
+///             number -> Text,
+///             cents -> BigInt,
+///         }
+///     }
+///
+///     #[derive(Insertable, Queryable)]
+///     #[diesel(table_name = payment)]
+///     pub struct Payment {
+///         pub number: String,
+///         pub cents: i64,
+///     }
+/// }
+/// # fn main() {}
+/// ```
+pub use diesel;
 #[doc(inline)]
 pub use embed_jobs::embed_jobs;
 pub use error::{BatchError, ConnectionLost};

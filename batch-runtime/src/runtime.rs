@@ -27,7 +27,7 @@ use crate::notify::{NotificationObserver, NotificationRules, NotificationTarget,
 use crate::observer::{JobObserver, Observers};
 use crate::operator::{
     CheckReport, ClaimPartitionError, Definitions, JobOperator, JobOperatorError, Limits, PartitionRun,
-    Shared, Wanted, check_targets,
+    Schema, Shared, Wanted, check_targets,
 };
 use crate::parameters::JobParameters;
 use crate::repository::{self, DatabaseKind, RepositoryConfig, RepositoryUrl};
@@ -138,6 +138,7 @@ pub struct BatchRuntimeBuilder {
     observers: Vec<Arc<dyn JobObserver>>,
     notifications: Vec<NotificationTarget>,
     async_runtime: AsyncRuntime,
+    schema: Option<String>,
 }
 
 impl Default for BatchRuntimeBuilder {
@@ -148,6 +149,7 @@ impl Default for BatchRuntimeBuilder {
             observers: Vec::new(),
             notifications: Vec::new(),
             async_runtime: AsyncRuntime::default(),
+            schema: None,
             system: system_properties::platform(),
             sources: ArtifactSources::default(),
             stop_timeout: Duration::from_secs(5),
@@ -293,6 +295,17 @@ impl BatchRuntimeBuilder {
     #[must_use]
     pub fn artifact_replacements(mut self, loader: impl BatchArtifactLoader + 'static) -> Self {
         self.sources.replacements = Some(Arc::new(loader));
+        self
+    }
+
+    /// Sets statements, separated by `;`, that create the tables of the program in the database of the repository. Each process executes
+    /// them before its first start of a job, so that they must not fail if the tables exist: `CREATE TABLE IF NOT EXISTS`. Commands that
+    /// start nothing create nothing. If they fail, the start fails.
+    ///
+    /// Spec: SCHEMA-01
+    #[must_use]
+    pub fn schema_sql(mut self, statements: impl Into<String>) -> Self {
+        self.schema = Some(statements.into());
         self
     }
 
@@ -538,7 +551,7 @@ impl BatchRuntimeBuilder {
         let shared = Arc::new(Shared::new(
             (url, repository),
             definitions,
-            (limits, self.async_runtime),
+            (limits, self.async_runtime, Schema::new(self.schema)),
             observers,
             notifications,
             dispatchers,

@@ -168,3 +168,25 @@ fn an_unreadable_file_disables_only_itself() {
     assert!(found.message.starts_with("cannot read the file: "), "{found}");
     assert!(found.span.to_string().ends_with("dangling.xml:1:1"), "{found}");
 }
+
+/// Spec: BPROP-11
+#[test]
+fn a_property_of_the_runtime_belongs_to_the_step() {
+    let found = warnings(
+        r#"<step id="one"><chunk reader="Numbers" processor="Labels" writer="Lines">
+             <properties><property name="batch.retry.input" value="true"/><property name="batch.job.timeout" value="9"/></properties>
+           </chunk></step>"#,
+    );
+    let helps: Vec<_> = found
+        .iter()
+        .map(|one| (one.span.text(), one.help.as_deref().unwrap()))
+        .collect();
+    let expected = [
+        (
+            "batch.retry.input",
+            "it belongs to the properties of its step or job",
+        ),
+        ("batch.job.timeout", "it belongs to the properties of its job"),
+    ];
+    assert_eq!(helps, expected);
+}

@@ -32,6 +32,7 @@ mod opening;
 #[cfg(all(feature = "servers", target_os = "linux"))]
 mod power;
 mod prefix;
+mod program_tables;
 mod purge;
 mod queries;
 mod sqlite;

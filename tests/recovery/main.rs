@@ -10,6 +10,7 @@ mod kills;
 mod logical_tx;
 #[cfg(batch_failpoints)]
 mod negative_control;
+mod orders;
 mod partitions;
 mod sweep;
 mod writers;

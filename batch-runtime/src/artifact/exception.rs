@@ -246,6 +246,21 @@ mod tests {
         ExceptionFilter::new(owned(include), owned(exclude))
     }
 
+    /// Spec: ART-14, CHUNK-EXC-02
+    #[cfg(all(feature = "anyhow", feature = "eyre"))]
+    #[test]
+    fn reports_have_the_class_of_their_error() {
+        let not_found = || io::Error::from(io::ErrorKind::NotFound);
+        for error in [
+            BatchError::from(anyhow::Error::from(not_found())),
+            BatchError::from(anyhow::Error::from(not_found()).context("cannot load")),
+            BatchError::from(eyre::Report::from(not_found())),
+        ] {
+            assert!(filter(&["std::io::Error"], &[]).includes(&error), "{error:?}");
+            assert!(!filter(&["std::fmt::Error"], &[]).includes(&error), "{error:?}");
+        }
+    }
+
     fn outer() -> BatchError {
         Outer(io::ErrorKind::NotFound.into()).into()
     }

@@ -13,7 +13,7 @@ use crate::status::BatchStatus;
 #[diagnostic::on_unimplemented(
     message = "a `#[read_item]` method cannot return `{Self}`",
     label = "expected `Option<Item>` or `Result<Option<Item>, E>`",
-    note = "`E` is any `std::error::Error + Send + Sync + 'static`, or `BatchError`"
+    note = "`E` is any `std::error::Error + Send + Sync + 'static`, text, or `BatchError`"
 )]
 pub trait ReadReturn {
     /// The item type.
@@ -43,7 +43,7 @@ impl<I, E: Into<BatchError>> ReadReturn for Result<Option<I>, E> {
 #[diagnostic::on_unimplemented(
     message = "a `#[process_item]` method cannot return `{Self}`",
     label = "expected `Option<Out>` or `Result<Option<Out>, E>`",
-    note = "`E` is any `std::error::Error + Send + Sync + 'static`, or `BatchError`"
+    note = "`E` is any `std::error::Error + Send + Sync + 'static`, text, or `BatchError`"
 )]
 pub trait ProcessReturn {
     /// The type of the result.
@@ -73,7 +73,7 @@ impl<O, E: Into<BatchError>> ProcessReturn for Result<Option<O>, E> {
 #[diagnostic::on_unimplemented(
     message = "this artifact method cannot return `{Self}`",
     label = "expected no return value or `Result<(), E>`",
-    note = "`E` is any `std::error::Error + Send + Sync + 'static`, or `BatchError`"
+    note = "`E` is any `std::error::Error + Send + Sync + 'static`, text, or `BatchError`"
 )]
 pub trait UnitReturn {
     /// Returns the error, if there is one.
@@ -97,7 +97,7 @@ impl<E: Into<BatchError>> UnitReturn for Result<(), E> {
 #[diagnostic::on_unimplemented(
     message = "a `#[process]` method cannot return `{Self}`",
     label = "expected `String`, nothing, `Result<String, E>` or `Result<(), E>`",
-    note = "`E` is any `std::error::Error + Send + Sync + 'static`, or `BatchError`"
+    note = "`E` is any `std::error::Error + Send + Sync + 'static`, text, or `BatchError`"
 )]
 pub trait StatusReturn {
     /// Returns the exit status of the step.
@@ -130,7 +130,7 @@ impl<S: StatusReturn, E: Into<BatchError>> StatusReturn for Result<S, E> {
 #[diagnostic::on_unimplemented(
     message = "this artifact method cannot return `{Self}`",
     label = "expected `{T}` or `Result<{T}, E>`",
-    note = "`E` is any `std::error::Error + Send + Sync + 'static`, or `BatchError`"
+    note = "`E` is any `std::error::Error + Send + Sync + 'static`, text, or `BatchError`"
 )]
 pub trait ValueReturn<T> {
     /// Returns the value.
@@ -154,7 +154,7 @@ impl<T, E: Into<BatchError>> ValueReturn<T> for Result<T, E> {
 #[diagnostic::on_unimplemented(
     message = "a `#[collect_sub_job_data]` method cannot return `{Self}`",
     label = "expected `Option<P>` or `Result<Option<P>, E>`",
-    note = "`E` is any `std::error::Error + Send + Sync + 'static`, or `BatchError`"
+    note = "`E` is any `std::error::Error + Send + Sync + 'static`, text, or `BatchError`"
 )]
 pub trait CollectReturn {
     /// Returns the payload; `None` sends nothing.
@@ -188,7 +188,7 @@ impl<P: Externalizable, E: Into<BatchError>> CollectReturn for Result<Option<P>,
 #[diagnostic::on_unimplemented(
     message = "`#[get_checkpoint_info]` returns `{Self}`, but `#[open]` takes `Option<{C}>`",
     label = "expected `{C}` or `Result<{C}, E>`",
-    note = "`E` is any `std::error::Error + Send + Sync + 'static`, or `BatchError`"
+    note = "`E` is any `std::error::Error + Send + Sync + 'static`, text, or `BatchError`"
 )]
 pub trait CheckpointReturn<C> {
     /// Returns the checkpoint.

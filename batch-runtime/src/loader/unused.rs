@@ -100,6 +100,14 @@ impl PropertyUses {
         let message = format!("no artifact in scope declares the property `{name}`");
         let warning =
             Diagnostic::warning(PROPERTY_UNUSED, message, one.name.span.clone()).label("has no effect");
+        if OF_STEP.contains(&name) || OF_JOB.contains(&name) {
+            let place = if OF_STEP.contains(&name) {
+                "its step or job"
+            } else {
+                "its job"
+            };
+            return Some(warning.help(format!("it belongs to the properties of {place}")));
+        }
         if let Some(taker) = self.takers.get(name) {
             return Some(warning.help(format!(
                 "`{taker}` declares it, but is not in scope: check the place of the property and its `target`"

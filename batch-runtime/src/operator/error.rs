@@ -214,6 +214,11 @@ pub enum StartError {
         /// The name of the writer.
         writer: String,
     },
+    /// The tables of the program cannot be created.
+    ///
+    /// Spec: SCHEMA-01
+    #[error("the statements of `schema_sql` fail: {0}")]
+    Schema(String),
     /// Its partitions, or the job itself, cannot be given to workers.
     #[error(transparent)]
     Remote(RemoteProblem),

@@ -24,6 +24,7 @@ mod query;
 mod recover;
 mod remote_checks;
 mod remote_launch;
+mod schema;
 mod shared;
 mod shutdown;
 mod stop;
@@ -50,6 +51,7 @@ pub use recover::{Recovered, Recovery};
 pub use remote_checks::RemoteProblem;
 pub(crate) use remote_launch::LaunchStart;
 pub use remote_launch::{LaunchInfo, LaunchStatus};
+pub(crate) use schema::Schema;
 pub(crate) use shared::{Limits, Shared};
 pub use workers::WorkerInfo;
 

@@ -9,7 +9,7 @@ use std::time::Duration;
 use crossbeam::channel::Sender;
 
 use super::partition_jobs::PartitionJobs;
-use super::{Callbacks, Definitions};
+use super::{Callbacks, Definitions, Schema};
 use crate::async_runtime::AsyncRuntime;
 use crate::context::RuntimeRef;
 use crate::dispatch::Dispatchers;
@@ -29,6 +29,7 @@ pub(crate) struct Shared {
     pub(crate) definitions: Definitions,
     pub(crate) limits: Limits,
     pub(crate) async_runtime: AsyncRuntime,
+    pub(super) schema: Schema,
     pub(crate) callbacks: Callbacks,
     pub(crate) observers: Arc<Observers>,
     pub(crate) notifications: Arc<Senders>,
@@ -69,7 +70,7 @@ impl Shared {
     pub(crate) fn new(
         (url, repository): (RepositoryUrl, Arc<dyn JobRepository>),
         definitions: Definitions,
-        (limits, async_runtime): (Limits, AsyncRuntime),
+        (limits, async_runtime, schema): (Limits, AsyncRuntime, Schema),
         observers: Observers,
         notifications: Arc<Senders>,
         dispatchers: Dispatchers,
@@ -81,6 +82,7 @@ impl Shared {
             definitions,
             limits,
             async_runtime,
+            schema,
             callbacks: Callbacks::default(),
             observers: Arc::new(observers),
             notifications,

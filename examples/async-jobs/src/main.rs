@@ -10,7 +10,6 @@
 use std::time::Duration;
 
 use async_jobs::Clients;
-use batch_runtime::prelude::*;
 use batch_runtime::{BatchRuntime, BatchStatus, embed_jobs};
 use sqlx::PgPool;
 use tokio::runtime::Handle;

@@ -7,7 +7,7 @@ struct Sample;
 #[item_processor]
 impl Sample {
     #[process_item]
-    fn process(&mut self, item: &u32) -> Result<Option<u32>, String> {
+    fn process(&mut self, item: &u32) -> Result<Option<u32>, u32> {
         Ok(Some(*item))
     }
 }

@@ -20,7 +20,7 @@ impl Sample {
     }
 
     #[close]
-    fn close(&mut self) -> Result<(), String> {
+    fn close(&mut self) -> Result<(), u32> {
         Ok(())
     }
 }

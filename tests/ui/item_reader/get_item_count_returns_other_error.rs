@@ -20,7 +20,7 @@ impl Sample {
     }
 
     #[get_item_count]
-    fn item_count(&self) -> Result<Option<u64>, String> {
+    fn item_count(&self) -> Result<Option<u64>, u32> {
         Ok(Some(10))
     }
 }

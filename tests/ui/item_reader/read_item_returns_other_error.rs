@@ -10,7 +10,7 @@ impl Sample {
     fn open(&mut self, _checkpoint: Option<u64>) {}
 
     #[read_item]
-    fn read(&mut self) -> Result<Option<u32>, String> {
+    fn read(&mut self) -> Result<Option<u32>, u32> {
         Ok(None)
     }
 

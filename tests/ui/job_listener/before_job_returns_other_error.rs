@@ -7,7 +7,7 @@ struct Sample;
 #[job_listener]
 impl Sample {
     #[before_job]
-    fn before(&mut self) -> Result<(), String> {
+    fn before(&mut self) -> Result<(), u32> {
         Ok(())
     }
 }

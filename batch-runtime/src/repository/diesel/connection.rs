@@ -1,6 +1,5 @@
 //! Connections for artifacts.
 
-#[cfg(any(feature = "postgres", feature = "mysql"))]
 use diesel::connection::SimpleConnection;
 use diesel::prelude::*;
 use diesel::result::Error as DieselError;
@@ -59,6 +58,23 @@ impl RepositoryConnection {
             On::Postgres(connection) => connection.batch_execute("SELECT 1").is_err(),
             #[cfg(feature = "mysql")]
             On::Mysql(connection) => connection.batch_execute("SELECT 1").is_err(),
+        }
+    }
+}
+
+impl RepositoryConnection {
+    /// Executes statements, separated by `;`, in the SQL of the database.
+    ///
+    /// # Errors
+    /// Those of the database; statements before the wrong one may have been executed.
+    pub fn batch_execute(&mut self, statements: &str) -> QueryResult<()> {
+        match &mut self.on {
+            #[cfg(feature = "sqlite")]
+            On::Sqlite(connection) => connection.batch_execute(statements),
+            #[cfg(feature = "postgres")]
+            On::Postgres(connection) => connection.batch_execute(statements),
+            #[cfg(feature = "mysql")]
+            On::Mysql(connection) => connection.batch_execute(statements),
         }
     }
 }

@@ -1,0 +1,1 @@
+CREATE TABLE IF NOT EXISTS booking (order_number TEXT NOT NULL, customer TEXT NOT NULL, cents BIGINT NOT NULL);
