@@ -199,29 +199,8 @@ pub use batch_xml as xml;
 pub use batch_xml::Dialect;
 pub use build_error::BuildError;
 pub use checkpoint::Externalizable;
-/// The diesel that chunk transactions and connections are of. With `use batch_runtime::diesel;` in a module, its macros need no dependency
-/// on diesel.
-///
-/// ```
-/// mod payments {
-///     use batch_runtime::diesel::{self, prelude::*};
-///
-///     diesel::table! {
-///         payment (number) {
-///             number -> Text,
-///             cents -> BigInt,
-///         }
-///     }
-///
-///     #[derive(Insertable, Queryable)]
-///     #[diesel(table_name = payment)]
-///     pub struct Payment {
-///         pub number: String,
-///         pub cents: i64,
-///     }
-/// }
-/// # fn main() {}
-/// ```
+/// The diesel that chunk transactions and connections are of: its traits, types, `sql_query` and derive macros, after
+/// `use batch_runtime::diesel;`. The macro `diesel::table!` needs a dependency on diesel, of the same version.
 pub use diesel;
 #[doc(inline)]
 pub use embed_jobs::embed_jobs;
