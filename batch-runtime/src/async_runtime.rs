@@ -82,14 +82,14 @@ mod without_tokio {
 
     /// No tokio runtime.
     #[derive(Clone, Default)]
-    pub(crate) struct AsyncRuntime;
+    pub(crate) struct AsyncRuntime(());
 
     /// Nothing.
     pub(crate) struct Entered<'a>(PhantomData<&'a ()>);
 
     impl AsyncRuntime {
         pub(crate) fn of_this_thread() -> Self {
-            Self
+            Self(())
         }
 
         pub(crate) fn has_one_thread(&self) -> bool {

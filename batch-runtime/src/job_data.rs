@@ -11,7 +11,7 @@ use serde::de::DeserializeOwned;
 
 use crate::checkpoint::UserDataError;
 use crate::error::BatchError;
-use crate::repository::{DataChanges, RepositoryLayout, from_java, to_java};
+use crate::repository::{DECISION, DataChanges, RepositoryLayout, from_java, to_java};
 
 /// The largest value, in bytes of JSON.
 const MAX_VALUE: usize = 1024 * 1024;
@@ -38,10 +38,18 @@ impl PersistentData {
 
     /// Returns the names with their values as JSON, in the order of the names.
     pub fn iter(&self) -> impl Iterator<Item = (&str, String)> {
-        let entries = self.0.iter();
+        let entries = self.0.iter().filter(|(name, _)| !name.starts_with(DECISION));
         entries.map(|(name, stored)| {
             let plain = from_java(stored).map(|value| value.to_string());
             (name.as_str(), plain.unwrap_or_else(|| stored.clone()))
+        })
+    }
+
+    /// Returns the decisions of the execution by their paths, with the answers of their deciders. Spec: DEC-18
+    pub fn decisions(&self) -> impl Iterator<Item = (&str, String)> {
+        self.0.iter().filter_map(|(name, stored)| {
+            let path = name.strip_prefix(DECISION)?;
+            Some((path, decode(stored).unwrap_or_else(|_| stored.clone())))
         })
     }
 }
@@ -159,6 +167,14 @@ impl JobData {
     /// Changes a value, or removes it.
     pub(crate) fn change(&self, name: &str, stored: Option<String>) {
         self.changes().pending.insert(name.to_owned(), stored);
+    }
+
+    /// Notes the answer of a decider, for those who look at the execution. In a partition it is not kept. Spec: DEC-18
+    pub(crate) fn note_decision(&self, path: &str, answer: &str) {
+        if !self.is_read_only {
+            let stored = serde_json::Value::from(answer).to_string();
+            self.change(&format!("{DECISION}{path}"), Some(stored));
+        }
     }
 
     /// Stores fields of a JSON object under their names. Returns the problems: what cannot be stored is left out.

@@ -154,3 +154,24 @@ fn a_decider_gets_its_properties() {
       step two COMPLETED DONE read 0 filter 0 write 0 commit 0 rollback 0
     "#);
 }
+
+/// Each execution has its own; they are no data of the job.
+///
+/// Spec: DEC-18
+#[test]
+fn the_answers_of_deciders_are_kept() {
+    let stage = Stage::new(&job(&elements(ALL)));
+    let data = |id| stage.operator().persistent_data(id).unwrap();
+    let answers = |id| {
+        data(id)
+            .decisions()
+            .map(|(path, answer)| format!("{path}: {answer}"))
+            .collect::<Vec<_>>()
+    };
+    let first = stage.start("job", [("answer", "UGLY")]);
+    assert_eq!(answers(first), ["choose: UGLY"]);
+    assert_eq!(data(first).iter().count(), 0);
+    let second = restart_with(&stage, first, [("answer", "GO \"2\"")]);
+    assert_eq!(answers(second), ["choose: GO \"2\""]);
+    assert_eq!(answers(first), ["choose: UGLY"]);
+}

@@ -108,6 +108,10 @@ pub(crate) fn to_json(
             )
         })
         .collect();
+    shown["decisions"] = data
+        .decisions()
+        .map(|(decision, answer)| (decision.to_owned(), serde_json::Value::from(answer)))
+        .collect();
     let steps = operator.step_executions(execution.id)?;
     shown["steps"] = value!(steps);
     let totals = operator.step_totals(execution.id)?;
@@ -180,7 +184,11 @@ fn print_text(operator: &JobOperator, execution: &JobExecution) -> Result<(), Jo
         let parameter = parameter.to_text(name);
         outln!("parameter    {}", parameter.escape_debug());
     }
-    for (name, value) in operator.persistent_data(execution.id)?.iter() {
+    let data = operator.persistent_data(execution.id)?;
+    for (decision, answer) in data.decisions() {
+        outln!("decision     {}: {}", printable(decision), answer.escape_debug());
+    }
+    for (name, value) in data.iter() {
         outln!("data         {} = {}", printable(name), printable(&value));
     }
     print_message(&execution.exit_message);

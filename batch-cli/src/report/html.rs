@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use super::escape::{Escaped, class};
 use super::timeline::svg;
-use super::{Run, Table};
+use super::{EXECUTIONS, Run, Table};
 use crate::tables::TOTALS;
 
 const STYLE: &str = "
@@ -55,8 +55,13 @@ pub(super) fn write(run: &Run) -> String {
         let _ = writeln!(page, "<h2>{TOTALS}</h2>");
         table(&totals, &mut page);
     }
-    for step in run.steps.iter().filter(|step| !step.exit_message.is_empty()) {
-        let (name, message) = (Escaped(&step.step_name), Escaped(&step.exit_message));
+    let executions = run.executions();
+    if !executions.rows.is_empty() {
+        let _ = writeln!(page, "<h2>{EXECUTIONS}</h2>");
+        table(&executions, &mut page);
+    }
+    for (name, message) in run.messages() {
+        let (name, message) = (Escaped(name), Escaped(message));
         let _ = writeln!(page, "<h2>{name}</h2>\n<pre>{message}</pre>");
     }
     page.push_str("</body>\n</html>\n");

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use batch_runtime::BatchStatus;
 use batch_runtime::xml::is_unprintable;
 
-use super::{Run, Table};
+use super::{EXECUTIONS, Run, Table};
 use crate::print::printable;
 use crate::tables::TOTALS;
 
@@ -48,13 +48,13 @@ pub(super) fn write(run: &Run) -> String {
         let _ = writeln!(text, "\n## {TOTALS}\n");
         table(&totals, &mut text);
     }
-    for step in run.steps.iter().filter(|step| !step.exit_message.is_empty()) {
-        let _ = writeln!(
-            text,
-            "\n## {}\n\n{}",
-            plain(&step.step_name),
-            quoted(&step.exit_message)
-        );
+    let executions = run.executions();
+    if !executions.rows.is_empty() {
+        let _ = writeln!(text, "\n## {EXECUTIONS}\n");
+        table(&executions, &mut text);
+    }
+    for (name, message) in run.messages() {
+        let _ = writeln!(text, "\n## {}\n\n{}", plain(name), quoted(message));
     }
     text
 }

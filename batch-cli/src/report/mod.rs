@@ -24,6 +24,9 @@ struct Run {
     parameters: JobParameters,
     steps: Vec<StepExecution>,
     totals: Vec<StepTotal>,
+    /// All executions of the instance.
+    executions: Vec<JobExecution>,
+    decisions: Vec<(String, String)>,
     /// The time at which it was read, where the bars of running steps end.
     now: Timestamp,
 }
@@ -31,8 +34,17 @@ struct Run {
 impl Run {
     fn of(operator: &JobOperator, id: JobExecutionId) -> Result<Self, JobOperatorError> {
         let execution = operator.job_execution(id)?;
+        let execution = execution.ok_or(JobOperatorError::NoSuchJobExecution(id))?;
+        let mut executions = operator.job_executions(execution.instance_id)?;
+        executions.sort_unstable_by_key(|execution| execution.id);
+        let decisions = operator.persistent_data(id)?;
+        let decisions = decisions
+            .decisions()
+            .map(|(path, answer)| (path.to_owned(), answer));
         Ok(Self {
-            execution: execution.ok_or(JobOperatorError::NoSuchJobExecution(id))?,
+            execution,
+            executions,
+            decisions: decisions.collect(),
             parameters: operator.parameters(id)?,
             steps: operator.step_executions(id)?,
             totals: operator.step_totals(id)?,
@@ -68,10 +80,46 @@ impl Run {
                 facts.push(("Nested job", fact));
             }
         }
+        for (decision, answer) in &self.decisions {
+            facts.push(("Decision", format!("{decision}: {answer}")));
+        }
         if let Some(definition) = &execution.configuration_location {
             facts.push(("Definition", definition.clone()));
         }
         facts
+    }
+
+    /// Returns the table of the executions of the instance; without rows if there is one.
+    fn executions(&self) -> Table {
+        let all = self.executions.iter().filter(|_| self.executions.len() > 1);
+        let row = |one: &JobExecution| {
+            let start = one.started.unwrap_or(one.created);
+            vec![
+                one.id.to_string(),
+                one.status.to_string(),
+                one.exit_status.clone(),
+                or_dash(one.started),
+                duration(one.ended.unwrap_or(self.now).millis_since(start)),
+            ]
+        };
+        Table {
+            head: &["Execution", "Status", "Exit status", "Started", "Took"],
+            first_number: 4,
+            rows: all.map(row).collect(),
+        }
+    }
+
+    /// Returns the messages of steps, each once, without that of the job.
+    fn messages(&self) -> impl Iterator<Item = (&str, &str)> {
+        let mut seen = vec![self.execution.exit_message.as_str()];
+        self.steps.iter().filter_map(move |step| {
+            let message = step.exit_message.as_str();
+            if message.is_empty() || seen.contains(&message) {
+                return None;
+            }
+            seen.push(message);
+            Some((step.step_name.as_str(), message))
+        })
     }
 
     /// Returns the table of the steps.
@@ -120,6 +168,8 @@ impl Run {
         cells
     }
 }
+
+const EXECUTIONS: &str = "Executions of the instance";
 
 /// A table of a report.
 struct Table {
@@ -224,6 +274,8 @@ mod tests {
                 step("</svg>", 5_000, None, BatchStatus::Started),
             ],
             totals: Vec::new(),
+            executions: Vec::new(),
+            decisions: vec![("<i>".into(), "A|B".into())],
             now: Timestamp(61_000),
         }
     }

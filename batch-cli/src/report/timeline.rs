@@ -12,8 +12,42 @@ const RIGHT: u64 = 90;
 const ROW: u64 = 26;
 const BAR: u64 = 16;
 const TOP: u64 = 30;
-/// The number of intervals between the time marks.
-const MARKS: u64 = 4;
+/// The maximum number of intervals between the time marks.
+const MARKS: u64 = 6;
+/// The intervals between time marks, in milliseconds: round in seconds, minutes, hours or days.
+const INTERVALS: [u64; 31] = [
+    1,
+    2,
+    5,
+    10,
+    20,
+    50,
+    100,
+    200,
+    500,
+    1_000,
+    2_000,
+    5_000,
+    10_000,
+    15_000,
+    30_000,
+    60_000,
+    120_000,
+    300_000,
+    600_000,
+    900_000,
+    1_800_000,
+    3_600_000,
+    7_200_000,
+    10_800_000,
+    21_600_000,
+    43_200_000,
+    86_400_000,
+    172_800_000,
+    604_800_000,
+    2_592_000_000,
+    31_536_000_000,
+];
 /// Maximum length of a name; longer ones are cut.
 const LONGEST_NAME: usize = 26;
 /// Maximum number of steps in the picture; a longer one would be hard to read.
@@ -36,15 +70,14 @@ pub(super) fn svg(run: &Run) -> String {
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" width=\"{width}\" role=\"img\">\n\
          <title>When each step ran</title>\n"
     );
-    for mark in 0..=MARKS {
-        let millis = whole * mark / MARKS;
+    for millis in marks(whole) {
         let (x, bottom) = (x(millis), height - 8);
         let _ = writeln!(
             svg,
             "<line class=\"mark\" x1=\"{x}\" y1=\"{}\" x2=\"{x}\" y2=\"{bottom}\"/>\
              <text class=\"time\" x=\"{x}\" y=\"16\">{}</text>",
             TOP - 8,
-            duration(millis)
+            duration(millis).replace(".000 ", " ")
         );
     }
     for (row, step) in run.steps.iter().take(shown).enumerate() {
@@ -71,4 +104,30 @@ pub(super) fn svg(run: &Run) -> String {
         let _ = writeln!(svg, "<p>{} more are not drawn.</p>", run.steps.len() - shown);
     }
     svg
+}
+
+/// Returns the times of the marks of an axis of that length.
+fn marks(whole: u64) -> impl Iterator<Item = u64> {
+    let fits = |interval: &u64| whole / interval <= MARKS;
+    let interval = INTERVALS.into_iter().find(fits).unwrap_or(whole);
+    (0..=whole / interval).map(move |mark| mark * interval)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn marks_are_round() {
+        let of = |whole| marks(whole).collect::<Vec<_>>();
+        assert_eq!(of(1), [0, 1]);
+        assert_eq!(of(7), [0, 2, 4, 6]);
+        assert_eq!(of(1_357), [0, 200, 400, 600, 800, 1_000, 1_200]);
+        assert_eq!(of(60_000), [0, 10_000, 20_000, 30_000, 40_000, 50_000, 60_000]);
+        assert_eq!(
+            of(5_000_000),
+            [0, 900_000, 1_800_000, 2_700_000, 3_600_000, 4_500_000]
+        );
+        assert_eq!(of(u64::MAX).len(), 2);
+    }
 }

@@ -23,6 +23,9 @@ impl Walk<'_> {
         if let Some(job) = &self.contexts.job {
             job.set_exit_status(Some(&decided));
         }
+        self.data
+            .note_decision(&format!("{}{}", self.prefix, element.id), &decided);
+        tracing::info!(decision = element.id, answer = decided, "decided");
         let dialect = self.shared.job.dialect;
         match element.transitions.after_decision(dialect, &decided) {
             Follow::Unmatched => ElementEnd::failed(Failure::new(format!(

@@ -30,6 +30,8 @@ const TERMINATION: &str = "batch.termination";
 const RESTART: &str = "batch.restart.position";
 const ELEMENTS: &str = "batch.parallel.elements";
 const TRACEPARENT: &str = "batch.traceparent";
+/// Followed by the path of a decision: its answer. Spec: DEC-18
+pub(crate) const DECISION: &str = "batch.decision.";
 
 /// A context that is not one of this runtime or of Spring Batch.
 #[derive(Debug, thiserror::Error)]
@@ -224,7 +226,14 @@ impl JobState {
     /// Encodes the initial context of the next execution of the instance, with its own trace context.
     pub(crate) fn for_next(&self, traceparent: Option<&str>, format: &RepositoryFormat) -> StoredContext {
         let entries = traceparent.map(|traceparent| (TRACEPARENT, traceparent));
-        StoredContext::new(entries.into_iter(), &self.other_entries, format)
+        StoredContext::new(entries.into_iter(), &self.kept_entries(), format)
+    }
+
+    /// Returns the entries that the next execution of the instance begins with. It makes its decisions anew.
+    pub(crate) fn kept_entries(&self) -> OtherEntries {
+        let mut kept = self.other_entries.clone();
+        kept.retain(|name, _| !name.starts_with(DECISION));
+        kept
     }
 
     /// Decodes a context.
@@ -404,6 +413,18 @@ mod tests {
         assert_eq!(JobState::decode(&untraced.short).unwrap(), JobState::default());
         let damaged = JobState::decode(r#"{"batch.traceparent":{"a":1}}"#).unwrap();
         assert_eq!(damaged, JobState::default());
+    }
+
+    /// Spec: DEC-18, DATA-02
+    #[test]
+    fn decisions_are_not_those_of_the_next_execution() {
+        let format = RepositoryFormat::default();
+        let state = JobState::decode(r#"{"batch.decision.a":"YES","total":1}"#).unwrap();
+        let next = JobState::decode(&state.for_next(None, &format).short).unwrap();
+        assert_eq!(
+            next.other_entries,
+            OtherEntries::from([("total".into(), "1".into())])
+        );
     }
 
     /// Entries as Spring Batch stores them, to the digit.

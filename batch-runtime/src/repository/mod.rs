@@ -30,7 +30,8 @@ pub(crate) use archive::{
 };
 pub(crate) use config::RepositoryConfig;
 pub(crate) use context_json::{
-    ElementBefore, ElementKind, ElementState, JobState, OtherEntries, RestartPosition, StepState, TxState,
+    DECISION, ElementBefore, ElementKind, ElementState, JobState, OtherEntries, RestartPosition, StepState,
+    TxState,
 };
 pub use conversion::LayoutConversion;
 pub use database_kind::DatabaseKind;

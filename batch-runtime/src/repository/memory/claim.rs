@@ -198,7 +198,7 @@ fn readable_state(
         tables.step_state(latest)?;
     }
     Ok(JobState {
-        other_entries: state.other_entries,
+        other_entries: state.kept_entries(),
         traceparent: state.traceparent,
         ..JobState::default()
     })
