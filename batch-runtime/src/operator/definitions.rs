@@ -172,6 +172,25 @@ impl Definitions {
             .map(|(resolved, _)| resolved.effective)
     }
 
+    /// Returns the names of job parameters that have an effect on the values of a job's document. Unlike those of [`Job::parameter_names`],
+    /// they are also known of a job that is valid only with parameters.
+    ///
+    /// # Errors
+    /// `NoSuchJob`, or `JobStart` if several files define the job, or its file cannot be read.
+    ///
+    /// Spec: CON-09
+    pub fn parameter_names(&self, job: &str) -> Result<BTreeSet<String>> {
+        let document = self.find(Wanted::Id(job), &rejecting(job))?;
+        let none = JobParameters::new();
+        let external = self.external_values(&none, Secrets::unread(none.secrets()));
+        let part = match self.resolved(&document, &external) {
+            Ok(resolved) => Some(resolved.job),
+            Err(unresolved) => unresolved.part.map(|part| *part),
+        };
+        let names = part.iter().flat_map(Job::parameter_names);
+        Ok(names.cloned().collect())
+    }
+
     /// As `effective_job`, with the values from outside the Job XML.
     pub(super) fn resolve(
         &self,

@@ -20,6 +20,7 @@ mod notifications;
 mod overview;
 mod partition_jobs;
 mod partition_run;
+mod possible;
 mod query;
 mod recover;
 mod remote_checks;
@@ -47,6 +48,7 @@ pub use explain::{
 pub(crate) use notifications::check_targets;
 pub use overview::ExecutionState;
 pub use partition_run::{ClaimPartitionError, PartitionRun, PartitionStop};
+pub use possible::ExecutionAction;
 pub use recover::{Recovered, Recovery};
 pub use remote_checks::RemoteProblem;
 pub(crate) use remote_launch::LaunchStart;

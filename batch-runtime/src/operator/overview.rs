@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, HashMap};
 
 use super::{JobOperator, Result};
 use crate::execution::{JobExecution, StepCounters, StepExecution};
-use crate::ids::{JobExecutionId, JobInstanceId};
-use crate::repository::{ExecutionFilter, HolderState, RepositorySize};
+use crate::ids::{JobExecutionId, JobInstanceId, StepExecutionId};
+use crate::repository::{ExecutionFilter, Holder, HolderState, RepositorySize};
 use crate::status::BatchStatus;
 
 /// The process of an execution, as far as the repository shows it.
@@ -18,6 +18,11 @@ pub struct ExecutionState {
     /// The process that runs it, or has died: its host, process id and start. `None` if the execution has ended, or if another program
     /// runs it.
     pub owner: Option<String>,
+    /// As `owner`, but also after the end. `None` for an execution of another program, and for one that another execution of its instance has
+    /// followed.
+    ///
+    /// Spec: CON-14
+    pub last_owner: Option<String>,
     /// True if no runtime has ever run the instance: its executions are those of another program, such as Spring Batch, or imported.
     pub is_of_other_program: bool,
     /// The execution for which it waits, because executions of its job run one at a time.
@@ -76,19 +81,34 @@ impl JobOperator {
         let states = executions.iter().map(|found| {
             let holder = holders.get(&found.instance_id);
             let is_open = !found.status.is_final();
-            let own = holder.filter(|holder| is_open && holder.execution == found.id);
+            let last = holder.filter(|holder| holder.execution == found.id);
+            let own = last.filter(|_| is_open);
             let is_alive = is_open && own.is_none_or(|holder| holder.state == HolderState::Alive);
+            let name = |holder: &Holder| Some(holder.owner.clone()).filter(|owner| !owner.is_empty());
             let state = ExecutionState {
                 is_alive,
-                owner: own
-                    .map(|holder| holder.owner.clone())
-                    .filter(|owner| !owner.is_empty()),
+                owner: own.and_then(name),
+                last_owner: last.and_then(name),
                 is_of_other_program: holder.is_none(),
                 waits_for: waiting.get(&found.id).copied().filter(|_| is_alive),
             };
             (found.id, state)
         });
         Ok(states.collect())
+    }
+
+    /// Returns the worker processes that run partitions, or have run them last, by their host, process id and start. A partition that has run
+    /// in the process of its job is missing.
+    ///
+    /// # Errors
+    /// When the repository fails.
+    ///
+    /// Spec: CON-01, CON-14
+    pub fn partition_owners(
+        &self,
+        partitions: &[StepExecutionId],
+    ) -> Result<BTreeMap<StepExecutionId, String>> {
+        Ok(self.shared.repository.partition_owners(partitions)?)
     }
 
     /// Returns the step executions of job executions, without those of partitions and without user data; those of one job execution are

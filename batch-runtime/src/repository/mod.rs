@@ -18,7 +18,7 @@ mod observation;
 mod owner;
 mod process;
 mod records;
-mod rules;
+pub(crate) mod rules;
 mod store;
 mod stored_context;
 mod url;

@@ -134,6 +134,11 @@ pub struct ExecutionFilter {
     pub ended_since: Option<Timestamp>,
     /// Only executions that are older than this one, exclusive: of a list in pages, those of the next page.
     pub before: Option<JobExecutionId>,
+    /// Only executions that are newer than this one, exclusive. The limit then selects those next to it: of a list in pages, those of the
+    /// previous page.
+    ///
+    /// Spec: CON-01
+    pub after: Option<JobExecutionId>,
     /// The most executions to return, newest first.
     pub limit: Option<u32>,
 }

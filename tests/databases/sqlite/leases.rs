@@ -77,9 +77,9 @@ impl Beating {
 
 const PATIENT: &str = r#"<job id="job"><step id="one"><batchlet ref="Beating"/></step></job>"#;
 
-/// Records each renewal; a released lease has no owner.
+/// Records each renewal; a released lease expires at -1.
 const NOTE_RENEWALS: &str = "CREATE TABLE renewal (expires_at INTEGER);
-     CREATE TRIGGER note_renewals AFTER UPDATE OF EXPIRES_AT ON BATCH_JOB_INSTANCE_LEASE WHEN NEW.OWNER <> ''
+     CREATE TRIGGER note_renewals AFTER UPDATE OF EXPIRES_AT ON BATCH_JOB_INSTANCE_LEASE WHEN NEW.EXPIRES_AT >= 0
      BEGIN INSERT INTO renewal VALUES (NEW.EXPIRES_AT); END;";
 
 /// A lease that was taken over, or that could not be renewed until it expired: the batchlet is cancelled.

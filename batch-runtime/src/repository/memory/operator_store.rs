@@ -126,11 +126,19 @@ impl OperatorStore for MemoryRepository {
                     .ended_since
                     .is_none_or(|since| row.ended.is_some_and(|ended| ended >= since))
                 && filter.before.is_none_or(|before| row.id < before)
+                && filter.after.is_none_or(|after| row.id > after)
         };
         let limit = filter.limit.and_then(|limit| usize::try_from(limit).ok());
-        let newest_first = tables.executions.values().rev().map(|execution| &execution.row);
-        let matching = newest_first.filter(matches).cloned();
-        Ok(matching.take(limit.unwrap_or(usize::MAX)).collect())
+        let limit = limit.unwrap_or(usize::MAX);
+        let rows = tables.executions.values().map(|execution| &execution.row);
+        let mut found: Vec<JobExecution> = match filter.after {
+            Some(_) => rows.filter(matches).take(limit).cloned().collect(),
+            None => rows.rev().filter(matches).take(limit).cloned().collect(),
+        };
+        if filter.after.is_some() {
+            found.reverse();
+        }
+        Ok(found)
     }
 
     fn find_instance(&self, job_name: &str, job_key: &str) -> Result<Option<JobInstance>, RepositoryError> {

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use super::MemoryRepository;
 use crate::execution::{JobExecution, StepCounters, StepExecution};
-use crate::ids::{JobExecutionId, JobInstanceId};
+use crate::ids::{JobExecutionId, JobInstanceId, StepExecutionId};
 use crate::repository::{
     ExecutionFilter, Holder, HolderState, OperatorStore, OverviewStore, RepositoryError, RepositorySize,
 };
@@ -38,9 +38,10 @@ impl OverviewStore for MemoryRepository {
         let tables = self.shared();
         let holders = instances.iter().filter_map(|instance| {
             let lease = tables.lease_of(*instance)?;
-            let (owner, state) = match lease.is_held {
-                true => (self.owner.name().to_owned(), HolderState::Alive),
-                false => (String::new(), HolderState::Dead),
+            let owner = self.owner.name().to_owned();
+            let state = match lease.is_held {
+                true => HolderState::Alive,
+                false => HolderState::Dead,
             };
             let execution = lease.execution;
             Some((
@@ -53,6 +54,13 @@ impl OverviewStore for MemoryRepository {
             ))
         });
         Ok(holders.collect())
+    }
+
+    fn partition_owners(
+        &self,
+        _partitions: &[StepExecutionId],
+    ) -> Result<BTreeMap<StepExecutionId, String>, RepositoryError> {
+        Ok(BTreeMap::new())
     }
 
     fn waiting(&self) -> Result<BTreeMap<JobExecutionId, JobExecutionId>, RepositoryError> {

@@ -318,6 +318,7 @@ impl Side {
             until: random.is_rare().then(|| Timestamp(1_200 + from)),
             ended_since: random.is_rare().then(|| Timestamp(1_100 + from)),
             before: random.is_rare().then_some(JobExecutionId(from + 2)),
+            after: random.is_rare().then_some(JobExecutionId(from)),
             limit: random.is_rare().then_some(2),
         };
         let ids: Vec<StepExecutionId> = (from..from + count).map(StepExecutionId).collect();

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::execution::{JobExecution, StepCounters, StepExecution};
-use crate::ids::{JobExecutionId, JobInstanceId};
+use crate::ids::{JobExecutionId, JobInstanceId, StepExecutionId};
 use crate::repository::{ExecutionFilter, HolderState, RepositoryError, RepositorySize};
 use crate::status::BatchStatus;
 
@@ -12,7 +12,7 @@ use crate::status::BatchStatus;
 pub(crate) struct Holder {
     /// The latest execution for which the lease was taken.
     pub(crate) execution: JobExecutionId,
-    /// The name of the owner; empty if it has released the lease.
+    /// The name of the owner, or of the last one; empty if an early version of the runtime has removed it.
     pub(crate) owner: String,
     /// Its state.
     pub(crate) state: HolderState,
@@ -34,6 +34,13 @@ pub(crate) trait OverviewStore: Send + Sync {
         &self,
         instances: &[JobInstanceId],
     ) -> Result<BTreeMap<JobInstanceId, Holder>, RepositoryError>;
+
+    /// Returns the names of the worker processes that run partitions, or have run them last. A partition that has run in the process of its
+    /// job is missing.
+    fn partition_owners(
+        &self,
+        partitions: &[StepExecutionId],
+    ) -> Result<BTreeMap<StepExecutionId, String>, RepositoryError>;
 
     /// Returns the executions that wait for the turn of their job, each with the one for which it waits: the one that has the turn, else
     /// the first that waits. Unlike `OperatorStore::waits_for` it does not check whether that one is alive.

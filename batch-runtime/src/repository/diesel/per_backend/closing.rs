@@ -59,8 +59,8 @@ impl Repository {
         self.end_sessions_of_dead(connection, instance, lease)?;
         // Before the steps are read: a step that its owner is just creating is either found below or rejected.
         Db::lock_executions(connection, instance)?;
-        let owner = lease.map_or(RELEASED, |row| row.owner.as_str());
-        let owner = if owner == RELEASED { "unknown" } else { owner };
+        let held = lease.filter(|row| !row.is_free());
+        let owner = held.map_or("unknown", |row| row.owner.as_str());
         let noted = self.owner.note_of(owner);
         let executions: Vec<OpenExecution> = job_execution::table
             .filter(job_execution::job_instance_id.eq(instance))
@@ -85,8 +85,9 @@ impl Repository {
             closed.push(JobExecutionId(id));
         }
         let ids = closed.iter().map(|id| id.0);
-        let workers = partition_lease::table.filter(one_of(partition_lease::job_execution_id, ids));
-        diesel::delete(workers).execute(connection)?;
+        update(partition_lease::table.filter(one_of(partition_lease::job_execution_id, ids)))
+            .set(partition_lease::expires_at.eq(RELEASED))
+            .execute(connection)?;
         Ok(closed)
     }
 
@@ -125,7 +126,7 @@ impl Repository {
         let now: i64 = diesel::select(Db::now()).get_result(connection)?;
         let workers: Vec<String> = partition_lease::table
             .filter(partition_lease::job_execution_id.eq(lease.job_execution_id))
-            .filter(partition_lease::owner.ne(RELEASED))
+            .filter(partition_lease::expires_at.ne(RELEASED))
             .filter(partition_lease::expires_at.lt(now))
             .select(partition_lease::owner)
             .distinct()

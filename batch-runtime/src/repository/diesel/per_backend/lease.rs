@@ -19,8 +19,13 @@ use crate::repository::diesel::update::update;
 use crate::repository::owner::Liveness;
 use crate::repository::{HolderState, Lease, LeaseKey};
 
-/// The owner of a released lease.
-pub(super) const RELEASED: &str = "";
+/// The expiry of a released lease. The row keeps its last owner, which pages show; see [`is_released`].
+pub(super) const RELEASED: i64 = -1;
+
+/// Returns whether a lease with this owner and expiry is released. An early version of the runtime has removed the owner.
+pub(super) fn is_released(owner: &str, expires_at: i64) -> bool {
+    expires_at == RELEASED || owner.is_empty()
+}
 
 #[derive(Queryable, Selectable)]
 #[diesel(table_name = instance_lease)]
@@ -36,7 +41,7 @@ pub(super) struct LeaseRow {
 impl LeaseRow {
     /// Returns whether the lease was released.
     pub(super) fn is_free(&self) -> bool {
-        self.owner == RELEASED
+        is_released(&self.owner, self.expires_at)
     }
 
     /// Returns how often in a row its owners have died without a new checkpoint, given the current `progress`. The owner of a
@@ -128,7 +133,7 @@ impl Repository {
         expires_at: i64,
         now: impl FnOnce() -> QueryResult<i64>,
     ) -> QueryResult<HolderState> {
-        if owner == RELEASED {
+        if is_released(owner, expires_at) {
             self.observations.forget(key);
             return Ok(HolderState::Dead);
         }
@@ -143,8 +148,12 @@ impl Repository {
     pub(super) fn close_owner(&self) {
         let name = self.owner.name();
         let held = self.pool.read("read the leases", |connection| {
-            let instances = instance_lease::table.filter(instance_lease::owner.eq(name));
-            let partitions = partition_lease::table.filter(partition_lease::owner.eq(name));
+            let instances = instance_lease::table
+                .filter(instance_lease::owner.eq(name))
+                .filter(instance_lease::expires_at.ne(RELEASED));
+            let partitions = partition_lease::table
+                .filter(partition_lease::owner.eq(name))
+                .filter(partition_lease::expires_at.ne(RELEASED));
             let of_instances: i64 = instances.count().get_result(connection)?;
             let of_partitions: i64 = partitions.count().get_result(connection)?;
             Ok(of_instances + of_partitions)
@@ -159,11 +168,11 @@ impl Repository {
         self.owner.sweep(|| {
             let owners = self.pool.read("read the lease holders", |connection| {
                 let mut owners: Vec<String> = instance_lease::table
-                    .filter(instance_lease::owner.ne(RELEASED))
+                    .filter(instance_lease::expires_at.ne(RELEASED))
                     .select(lease::owner)
                     .load(connection)?;
                 let workers: Vec<String> = partition_lease::table
-                    .filter(partition_lease::owner.ne(RELEASED))
+                    .filter(partition_lease::expires_at.ne(RELEASED))
                     .select(partition_lease::owner)
                     .load(connection)?;
                 owners.extend(workers);
@@ -250,22 +259,12 @@ impl Repository {
     pub(super) fn release_lease_in(&self, connection: &mut Connection, held: &Lease) -> QueryResult<bool> {
         let changed = match held.partition {
             None => {
-                let free = (
-                    lease::owner.eq(RELEASED),
-                    lease::expires_at.eq(0),
-                    lease::takeovers.eq(0),
-                );
+                let free = (lease::expires_at.eq(RELEASED), lease::takeovers.eq(0));
                 update(self.held_row(held)).set(free).execute(connection)?
             }
-            Some(partition) => {
-                let free = (
-                    partition_lease::owner.eq(RELEASED),
-                    partition_lease::expires_at.eq(0),
-                );
-                update(self.held_partition(partition))
-                    .set(free)
-                    .execute(connection)?
-            }
+            Some(partition) => update(self.held_partition(partition))
+                .set(partition_lease::expires_at.eq(RELEASED))
+                .execute(connection)?,
         };
         Ok(changed == 1)
     }
@@ -302,8 +301,7 @@ impl Repository {
     ) -> Result<(), TransactionError<E>> {
         let (crashes, progress) = counted.unwrap_or((previous.takeovers, previous.last_checkpoint_version));
         let free = (
-            lease::owner.eq(RELEASED),
-            lease::expires_at.eq(0),
+            lease::expires_at.eq(RELEASED),
             lease::fence.eq(previous.fence + 1),
             lease::takeovers.eq(crashes),
             lease::last_checkpoint_version.eq(progress),
@@ -318,9 +316,11 @@ impl Repository {
     fn held_partition<'a>(&'a self, partition: StepExecutionId) -> _ {
         let id: i64 = partition.0;
         let owner: &'a str = self.owner.name();
+        let released: i64 = RELEASED;
         partition_lease::table
             .filter(partition_lease::step_execution_id.eq(id))
             .filter(partition_lease::owner.eq(owner))
+            .filter(partition_lease::expires_at.ne(released))
     }
 
     #[diesel::dsl::auto_type(no_type_alias)]
@@ -328,9 +328,11 @@ impl Repository {
         let instance: i64 = held.instance_id.0;
         let fence: i64 = held.fence;
         let owner: &'a str = self.owner.name();
+        let released: i64 = RELEASED;
         lease::instance_lease
             .filter(lease::job_instance_id.eq(instance))
             .filter(lease::fence.eq(fence))
             .filter(lease::owner.eq(owner))
+            .filter(lease::expires_at.ne(released))
     }
 }

@@ -184,7 +184,13 @@ impl OperatorStore for Repository {
             if let Some(limit) = filter.limit {
                 query = query.limit(limit.into());
             }
-            load_executions!(query, connection, ExecutionRow::for_list)
+            if filter.after.is_none() {
+                return load_executions!(query, connection, ExecutionRow::for_list);
+            }
+            let next = query.order(job_execution::job_execution_id.asc());
+            let mut found = load_executions!(next, connection, ExecutionRow::for_list)?;
+            found.reverse();
+            Ok(found)
         })
     }
 

@@ -8,12 +8,13 @@ use diesel::prelude::*;
 use super::executions::{executions, load_executions};
 use super::lease::LeaseRow;
 use super::rows::{CountersRow, ExecutionRow, StepRow};
-use super::schema::{instance_lease, job_execution, job_instance, step_execution};
+use super::schema::{instance_lease, job_execution, job_instance, partition_lease, step_execution};
 use super::turns::waiting_in;
 use super::{Db, Repository, rejected};
 use crate::execution::{JobExecution, StepCounters, StepExecution};
-use crate::ids::{JobExecutionId, JobInstanceId};
+use crate::ids::{JobExecutionId, JobInstanceId, StepExecutionId};
 use crate::repository::diesel::backend::Backend;
+use crate::repository::diesel::one_of::one_of_many;
 use crate::repository::diesel::session::RunQueryDsl;
 use crate::repository::{ExecutionFilter, Holder, LeaseKey, OverviewStore, RepositoryError, RepositorySize};
 use crate::status::BatchStatus;
@@ -40,6 +41,9 @@ macro_rules! filtered {
         }
         if let Some(before) = filter.before {
             query = query.filter(job_execution::job_execution_id.lt(before.0));
+        }
+        if let Some(after) = filter.after {
+            query = query.filter(job_execution::job_execution_id.gt(after.0));
         }
         query
     }};
@@ -111,6 +115,22 @@ impl OverviewStore for Repository {
                 ))
             });
             holders.collect()
+        })
+    }
+
+    fn partition_owners(
+        &self,
+        partitions: &[StepExecutionId],
+    ) -> Result<BTreeMap<StepExecutionId, String>, RepositoryError> {
+        let ids: Vec<i64> = partitions.iter().map(|partition| partition.0).collect();
+        self.pool.read("read the owners of partitions", |connection| {
+            let rows: Vec<(i64, String)> = partition_lease::table
+                .filter(one_of_many(partition_lease::step_execution_id, &ids))
+                .filter(partition_lease::owner.ne(""))
+                .select((partition_lease::step_execution_id, partition_lease::owner))
+                .load(connection)?;
+            let owners = rows.into_iter().map(|(id, owner)| (StepExecutionId(id), owner));
+            Ok(owners.collect())
         })
     }
 

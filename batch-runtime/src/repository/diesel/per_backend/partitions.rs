@@ -3,7 +3,7 @@
 use diesel::prelude::*;
 
 use super::contexts::step_state_in;
-use super::lease::RELEASED;
+use super::lease::{RELEASED, is_released};
 use super::rows::StepRow;
 use super::schema::{instance_lease, job_execution, partition_lease, step_execution};
 use super::{Connection, Db, Repository, Work, fenced_if_none};
@@ -184,18 +184,14 @@ impl Repository {
             true => self.close_step(connection, id.0, None, &Closing::crashed(&owner))?,
             false => self.reopen_step(connection, id.0)?,
         };
-        let released = (
-            partition_lease::owner.eq(RELEASED),
-            partition_lease::expires_at.eq(0),
-        );
         update(partition_lease::table.find(id.0))
-            .set(released)
+            .set(partition_lease::expires_at.eq(RELEASED))
             .execute(connection)?;
         Ok(match ends {
             true => PartitionState::Settled,
             false => PartitionState::Reopened {
                 claims,
-                died: (owner != RELEASED).then_some((owner, step.counters.commits)),
+                died: (!is_released(&owner, expires_at)).then_some((owner, step.counters.commits)),
             },
         })
     }
@@ -207,7 +203,7 @@ impl Repository {
         id: StepExecutionId,
     ) -> QueryResult<()> {
         if let Some((owner, expires_at, _)) = partition_lease(connection, id)?
-            && owner != RELEASED
+            && !is_released(&owner, expires_at)
             && self.holder(connection, LeaseKey::Partition(id), &owner, expires_at)? == HolderState::Dead
         {
             Db::end_sessions(connection, &owner)?;
@@ -280,7 +276,7 @@ fn lease_of_execution(connection: &mut Connection, execution: JobExecutionId) ->
     let held: Option<(i64, i64)> = instance_lease::table
         .filter(instance_lease::job_instance_id.eq_any(instance))
         .filter(instance_lease::job_execution_id.eq(execution.0))
-        .filter(instance_lease::owner.ne(RELEASED))
+        .filter(instance_lease::expires_at.ne(RELEASED))
         .select((instance_lease::job_instance_id, instance_lease::fence))
         .first(connection)
         .optional()?;

@@ -236,7 +236,7 @@ impl QueueStore for Repository {
                     .load(connection)?;
                 let leases: Vec<(i64, String, i64)> = partition_lease::table
                     .filter(one_of_many(partition_lease::step_execution_id, &ids))
-                    .filter(partition_lease::owner.ne(RELEASED))
+                    .filter(partition_lease::expires_at.ne(RELEASED))
                     .select((
                         partition_lease::step_execution_id,
                         partition_lease::owner,
@@ -305,7 +305,6 @@ impl QueueStore for Repository {
         self.pool.read("list the owners of executions", |connection| {
             let now: i64 = diesel::select(Db::now()).get_result(connection)?;
             let held = instance_lease::table
-                .filter(instance_lease::owner.ne(RELEASED))
                 .filter(instance_lease::expires_at.ge(now))
                 .select(instance_lease::owner);
             Ok(held.load(connection)?)
@@ -318,7 +317,7 @@ impl QueueStore for Repository {
             let rows: Vec<(String, String, i64, String, String, i64, i64)> =
                 worker::table.order(worker::worker_name.asc()).load(connection)?;
             let held: Vec<(String, i64, i64)> = partition_lease::table
-                .filter(partition_lease::owner.ne(RELEASED))
+                .filter(partition_lease::expires_at.ne(RELEASED))
                 .order(partition_lease::step_execution_id.asc())
                 .select((
                     partition_lease::owner,
