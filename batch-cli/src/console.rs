@@ -3,11 +3,12 @@
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::path::Path;
 
-use batch_console::{Access, Console, Role, StartError};
-use batch_runtime::BatchRuntime;
+use batch_console::{Access, Console, ReportFormat, Role, StartError};
 use batch_runtime::parameters::SecretReference;
+use batch_runtime::{BatchRuntime, JobExecutionId, JobOperator, JobOperatorError};
 
 use crate::error::CliError;
+use crate::report;
 use crate::settings::{ConsoleSettings, UserSettings};
 
 /// The port, unless another one is configured.
@@ -87,12 +88,24 @@ fn token(user: &UserSettings) -> Result<String, String> {
     Ok(token.trim_end().to_owned())
 }
 
+/// Returns the report of an execution, as `show --report` writes it.
+fn report(
+    operator: &JobOperator,
+    id: JobExecutionId,
+    format: ReportFormat,
+) -> Result<String, JobOperatorError> {
+    match format {
+        ReportFormat::Markdown => report::markdown(operator, id),
+        _ => report::html(operator, id),
+    }
+}
+
 /// Returns the console of a runtime.
 ///
 /// # Errors
 /// When the audit log cannot be opened, or [`access`] fails.
 pub(crate) fn configured(runtime: &BatchRuntime, settings: &ConsoleSettings) -> Result<Console, CliError> {
-    let mut console = Console::new(runtime).access(access(settings)?);
+    let mut console = Console::new(runtime).access(access(settings)?).reports(report);
     if let Some(path) = &settings.base_path {
         console = console.base_path(path);
     }

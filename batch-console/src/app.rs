@@ -26,7 +26,7 @@ use crate::logs::LogLines;
 use crate::pages::{self, Layout};
 use crate::problem::Problem;
 use crate::view::encoded;
-use crate::{Console, Metrics, api};
+use crate::{Console, Metrics, Reports, api};
 
 /// The longest body of a request, in bytes.
 const LONGEST_BODY: usize = 64 * 1024;
@@ -43,6 +43,7 @@ pub(crate) struct App {
     pub(crate) audit: AuditLog,
     pub(crate) logs: Option<LogLines>,
     pub(crate) metrics: Option<Metrics>,
+    pub(crate) reports: Option<Reports>,
     pub(crate) changes: ChangeNotifier,
     /// Limits the open streams of events.
     pub(crate) streams: Arc<Semaphore>,
@@ -61,6 +62,7 @@ impl App {
             audit: console.audit,
             logs: console.logs,
             metrics: console.metrics,
+            reports: console.reports,
             changes: ChangeNotifier::new(),
             streams: Arc::new(Semaphore::new(MAX_STREAMS)),
             assets: Assets::new(),
@@ -163,6 +165,19 @@ impl FromRequestParts<Arc<App>> for RequestContext {
             identity: identity.clone(),
             root: root.clone(),
         })
+    }
+}
+
+/// A request of a user who may operate. Others are rejected before the body of their request is read.
+pub(crate) struct OperatorContext(pub(crate) RequestContext);
+
+impl FromRequestParts<Arc<App>> for OperatorContext {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Problem> {
+        let context = RequestContext::from_request_parts(parts, app).await?;
+        context.require_operator()?;
+        Ok(Self(context))
     }
 }
 

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use batch_runtime::Timestamp;
 use batch_runtime::time::{Clock, SystemClock};
+use batch_runtime::{JobExecutionId, Timestamp};
 use serde::{Deserialize, Serialize};
 
 /// The number of entries that are kept for the page.
@@ -27,6 +27,16 @@ pub(crate) struct Entry {
     pub(crate) action: String,
     /// The outcome.
     pub(crate) outcome: String,
+}
+
+impl Entry {
+    /// Returns whether it is an action on an execution, or the one that has started it.
+    fn is_about(&self, execution: &str) -> bool {
+        let mut words = self.action.splitn(4, ' ').skip(1);
+        // As `restart execution 5 day=1`; the parameters of a launch may hold anything.
+        let is_object = words.next() == Some("execution") && words.next() == Some(execution);
+        is_object || self.outcome.strip_prefix("execution ") == Some(execution)
+    }
 }
 
 /// The latest entries, and the file that has all.
@@ -106,9 +116,41 @@ impl AuditLog {
         entries.latest.push_back(entry);
     }
 
+    /// Returns those of the latest entries that are about an execution, the newest first.
+    pub(crate) fn about(&self, execution: JobExecutionId) -> Vec<Entry> {
+        let execution = execution.to_string();
+        let all = self.latest().into_iter();
+        all.filter(|entry| entry.is_about(&execution)).collect()
+    }
+
     /// Returns the latest entries, the newest first.
     pub(crate) fn latest(&self) -> Vec<Entry> {
         let entries = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         entries.latest.iter().rev().cloned().collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Spec: CON-12
+    #[test]
+    fn actions_are_about_executions() {
+        let entry = |action: &str, outcome: &str| Entry {
+            time: Timestamp(0),
+            user: "alice".into(),
+            action: action.into(),
+            outcome: outcome.into(),
+        };
+        for (action, outcome, expected) in [
+            ("stop execution 5", "stop requested", true),
+            ("restart execution 5 day=1", "execution 6", true),
+            ("launch payroll day=1", "execution 5", true),
+            ("stop execution 55", "stopped", false),
+            ("launch payroll x=a execution 5", "execution 9", false),
+        ] {
+            assert_eq!(entry(action, outcome).is_about("5"), expected, "{action}");
+        }
     }
 }

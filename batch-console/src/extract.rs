@@ -7,7 +7,7 @@ use axum::extract::rejection::{BytesRejection, FormRejection, PathRejection, Que
 use axum::extract::{self, FromRequest, FromRequestParts, Request};
 use axum::http::StatusCode;
 use axum::http::request::Parts;
-use batch_runtime::JobExecutionId;
+use batch_runtime::{JobExecutionId, JobInstanceId};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
@@ -37,6 +37,24 @@ pub(crate) struct JobPath {
 #[derive(Deserialize)]
 pub(crate) struct ExecutionPath {
     execution: String,
+}
+
+/// The part of the path of an instance.
+#[derive(Deserialize)]
+pub(crate) struct InstancePath {
+    instance: String,
+}
+
+impl InstancePath {
+    /// Returns the id of the instance.
+    pub(crate) fn id(&self) -> Result<JobInstanceId, Problem> {
+        let (text, id) = (&self.instance, self.instance.parse());
+        id.map_err(|_| {
+            Problem::not_found(format!(
+                "`{text}` is not the id of an instance; expected a number"
+            ))
+        })
+    }
 }
 
 /// The parts of the path of an action on an execution.

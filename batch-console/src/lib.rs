@@ -24,7 +24,7 @@
 //! The pages work without JavaScript, which only refreshes them. They show the executions of every process and host on the repository, and
 //! those of Spring Batch. A job that is launched here runs in this process, or on a worker.
 //!
-//! Spec: CON-01 to CON-12
+//! Spec: CON-01 to CON-15
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod access;
@@ -49,7 +49,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use axum::Router;
-use batch_runtime::{BatchRuntime, JobOperator};
+use batch_runtime::{BatchRuntime, JobExecutionId, JobOperator, JobOperatorError};
 
 pub use access::{Access, AccessError, Role, User};
 pub use logs::LogLines;
@@ -76,10 +76,25 @@ pub struct Console {
     audit: AuditLog,
     logs: Option<LogLines>,
     metrics: Option<Metrics>,
+    reports: Option<Reports>,
 }
 
 /// Returns the metrics as text for Prometheus.
 type Metrics = Arc<dyn Fn() -> String + Send + Sync>;
+
+/// Returns the report of an execution.
+type Reports =
+    Arc<dyn Fn(&JobOperator, JobExecutionId, ReportFormat) -> Result<String, JobOperatorError> + Send + Sync>;
+
+/// The format of a report.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ReportFormat {
+    /// A page of HTML, which needs no other file.
+    Html,
+    /// A text in Markdown.
+    Markdown,
+}
 
 impl Console {
     /// Creates the console of a runtime, for users of this computer.
@@ -93,6 +108,7 @@ impl Console {
             audit: AuditLog::default(),
             logs: None,
             metrics: None,
+            reports: None,
         }
     }
 
@@ -129,6 +145,19 @@ impl Console {
     #[must_use]
     pub fn metrics(mut self, render: impl Fn() -> String + Send + Sync + 'static) -> Self {
         self.metrics = Some(Arc::new(render));
+        self
+    }
+
+    /// Serves reports of executions, as files that users download and send to others; `render` returns the text of one.
+    #[must_use]
+    pub fn reports(
+        mut self,
+        render: impl Fn(&JobOperator, JobExecutionId, ReportFormat) -> Result<String, JobOperatorError>
+        + Send
+        + Sync
+        + 'static,
+    ) -> Self {
+        self.reports = Some(Arc::new(render));
         self
     }
 

@@ -1,6 +1,6 @@
 //! The operations of users. Each is recorded in the audit log, by pages and the API alike.
 
-use batch_runtime::operator::{Purge, Recovery};
+use batch_runtime::operator::{ExecutionAction, Imported, Purge, Recovery};
 use batch_runtime::{JobExecutionId, JobOperator, JobOperatorError, JobParameters, LaunchId};
 
 use crate::app::RequestContext;
@@ -37,11 +37,24 @@ impl Action {
         }
     }
 
-    /// Performs the action. Returns its outcome, and the execution to look at next.
+    /// Checks whether the state of an execution permits it.
+    pub(crate) fn check(self, operator: &JobOperator, id: JobExecutionId) -> Result<(), JobOperatorError> {
+        let action = match self {
+            Self::Stop => ExecutionAction::Stop,
+            Self::Restart => ExecutionAction::Restart,
+            Self::Abandon => ExecutionAction::Abandon,
+            Self::DeclareDead => ExecutionAction::DeclareDead,
+        };
+        operator.check_action(id, action)
+    }
+
+    /// Performs the action, a restart with parameters that override those of the instance. Returns its outcome, and the execution to look at
+    /// next.
     fn perform(
         self,
         operator: &JobOperator,
         id: JobExecutionId,
+        parameters: JobParameters,
     ) -> Result<(String, JobExecutionId), JobOperatorError> {
         match self {
             Self::Stop => match operator.stop(id)? {
@@ -49,7 +62,7 @@ impl Action {
                 false => Ok(("stop requested".into(), id)),
             },
             Self::Restart => {
-                let new = operator.restart(id, JobParameters::new())?;
+                let new = operator.restart(id, parameters)?;
                 Ok((format!("execution {new}"), new))
             }
             Self::Abandon => operator.abandon(id).map(|()| ("abandoned".into(), id)),
@@ -57,6 +70,9 @@ impl Action {
         }
     }
 }
+
+/// The number of a line, and the instance that was imported, or the reason why it cannot be.
+pub(crate) type ImportedLine = (usize, Result<Imported, String>);
 
 /// A job that was launched.
 #[derive(Clone, Copy, Debug)]
@@ -68,15 +84,17 @@ pub(crate) enum Launched {
 }
 
 impl RequestContext {
-    /// Performs an action on an execution. Returns the execution to look at next.
+    /// Performs an action on an execution, a restart with parameters that override those of the instance. Returns the execution to look at
+    /// next.
     pub(crate) async fn perform(
         &self,
         action: Action,
         id: JobExecutionId,
+        parameters: JobParameters,
     ) -> Result<JobExecutionId, Problem> {
-        let name = format!("{} execution {id}", action.path());
+        let name = named(action.path(), &format!("execution {id}"), &parameters);
         self.operate(name, move |operator| {
-            let (outcome, next) = action.perform(operator, id)?;
+            let (outcome, next) = action.perform(operator, id, parameters)?;
             Ok((next, outcome))
         })
         .await
@@ -154,6 +172,60 @@ impl RequestContext {
         self.operate(action, move |operator| {
             let deleted = operator.purge(&purge, None)?;
             Ok((deleted, format!("{deleted} instances")))
+        })
+        .await
+    }
+
+    /// Imports instances, one on each line. Returns the outcome of each line that is not empty, with its number.
+    pub(crate) async fn import(&self, text: String) -> Result<Vec<ImportedLine>, Problem> {
+        let lines = text.lines().filter(|line| !line.trim().is_empty()).count();
+        self.operate(format!("import {lines} instances"), move |operator| {
+            let lines = (1..)
+                .zip(text.lines())
+                .filter(|(_, line)| !line.trim().is_empty());
+            let mut imported: Vec<ImportedLine> = Vec::new();
+            for (number, line) in lines {
+                imported.push(match operator.import(line) {
+                    Ok(one) => (number, Ok(one)),
+                    // The same import can be repeated: what is there already is left alone.
+                    Err(error @ JobOperatorError::Repository(_)) => return Err(error),
+                    Err(error) => (number, Err(error.to_string())),
+                });
+            }
+            let ids = imported.iter().filter_map(|(_, imported)| imported.as_ref().ok());
+            let ids: Vec<String> = ids.map(|imported| imported.id().to_string()).collect();
+            let failed = imported.len() - ids.len();
+            let outcome = format!("instances {}; {failed} lines cannot be imported", ids.join(", "));
+            Ok((imported, outcome))
+        })
+        .await
+    }
+
+    /// Sends the notifications that wait for their delivery.
+    pub(crate) async fn send_notifications(&self) -> Result<(), Problem> {
+        self.operate("send notifications".into(), |operator| {
+            operator.send_notifications()?;
+            let waiting = operator.pending_notifications()?.len();
+            Ok(((), format!("{waiting} wait for their delivery")))
+        })
+        .await
+    }
+
+    /// Sends a test to a notification target.
+    pub(crate) async fn test_notification(&self, target: String) -> Result<(), Problem> {
+        self.operate(format!("test notification target {target}"), move |operator| {
+            operator.test_notification(&target)?;
+            Ok(((), "delivered".into()))
+        })
+        .await
+    }
+
+    /// Withdraws a launch that waits for a worker, or stops its execution.
+    pub(crate) async fn stop_launch(&self, launch: LaunchId) -> Result<bool, Problem> {
+        self.operate(format!("stop launch {launch}"), move |operator| {
+            let has_stopped = operator.stop_launch(launch)?;
+            let outcome = if has_stopped { "stopped" } else { "stop requested" };
+            Ok((has_stopped, outcome.into()))
         })
         .await
     }

@@ -71,7 +71,9 @@ impl From<JobOperatorError> for Problem {
             JobOperatorError::NoSuchJob { .. }
             | JobOperatorError::NoSuchJobInstance(_)
             | JobOperatorError::NoSuchJobExecution(_)
-            | JobOperatorError::NoSuchLaunch(_) => (StatusCode::NOT_FOUND, "Not found"),
+            | JobOperatorError::NoSuchLaunch(_)
+            | JobOperatorError::NoSuchNotificationTarget { .. } => (StatusCode::NOT_FOUND, "Not found"),
+            JobOperatorError::NotificationFailed { .. } => (StatusCode::BAD_GATEWAY, "Not delivered"),
             JobOperatorError::Repository(RepositoryError::Corrupt { .. }) => (
                 StatusCode::INTERNAL_SERVER_ERROR,
                 "The repository has invalid data",

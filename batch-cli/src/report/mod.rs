@@ -195,6 +195,18 @@ const COLUMNS: [&str; 11] = [
 /// The columns before this one hold text.
 const FIRST_NUMBER: usize = 3;
 
+/// Returns the report of an execution as a page of HTML.
+#[cfg(feature = "console")]
+pub(crate) fn html(operator: &JobOperator, id: JobExecutionId) -> Result<String, JobOperatorError> {
+    Ok(html::write(&Run::of(operator, id)?))
+}
+
+/// Returns the report of an execution in Markdown.
+#[cfg(feature = "console")]
+pub(crate) fn markdown(operator: &JobOperator, id: JobExecutionId) -> Result<String, JobOperatorError> {
+    Ok(markdown::write(&Run::of(operator, id)?))
+}
+
 /// Writes the report of an execution, in the format of the file's extension.
 pub(crate) fn write(operator: &JobOperator, id: JobExecutionId, file: &Path) -> Result<(), CliError> {
     let write = match file.extension().and_then(OsStr::to_str).unwrap_or_default() {

@@ -1,5 +1,9 @@
 //! The JSON API: the verbs of the command line, for programs. `openapi.json` describes it.
 
+pub(crate) mod documents;
+mod import;
+mod notifications;
+
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -8,19 +12,20 @@ use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Json, Router};
-use batch_runtime::execution::JobExecution;
+use batch_runtime::execution::{JobExecution, StepExecution};
 use batch_runtime::operator::{ExecutionState, LaunchStatus, Purge};
 use batch_runtime::parameters::NamedParameter;
-use batch_runtime::{JobOperator, JobOperatorError, JobParameters};
+use batch_runtime::{JobOperator, JobOperatorError, JobParameters, LaunchId};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use crate::app::{App, RequestContext};
 use crate::extract::{ActionPath, Body, ExecutionPath, JobPath, Path, Query};
-use crate::operations::Launched;
+use crate::operations::{Action, Launched};
 use crate::pages::Filter;
 use crate::problem::Problem;
+use crate::view::owners;
 
 /// The number of executions that a list returns, unless the request says so.
 const LIMIT: usize = 100;
@@ -46,6 +51,10 @@ pub(crate) fn routes() -> Router<Arc<App>> {
         .route("/api/v1/recover", post(recover))
         .route("/api/v1/workers", get(workers))
         .route("/api/v1/launches", get(launches))
+        .route("/api/v1/launches/{launch}/stop", post(stop_launch))
+        .merge(documents::routes())
+        .merge(import::routes())
+        .merge(notifications::routes())
         .route("/api/v1/repository", get(repository))
         .route("/api/v1/repository/purge", get(purgeable).post(purge))
 }
@@ -65,22 +74,28 @@ type Answer = Result<Json<Value>, Problem>;
 
 /// Reads the body of a request that changes something. Its type has to be JSON, which forms of other sites cannot send.
 fn body<T: DeserializeOwned + Default>(headers: &HeaderMap, bytes: &Bytes) -> Result<T, Problem> {
+    require_type(headers, &["application/json"])?;
+    if bytes.is_empty() {
+        return Ok(T::default());
+    }
+    serde_json::from_slice(bytes).map_err(|error| Problem::invalid(format!("invalid JSON: {error}")))
+}
+
+/// Rejects a body of another type.
+fn require_type(headers: &HeaderMap, allowed: &[&str]) -> Result<(), Problem> {
     let kind = headers
         .get(header::CONTENT_TYPE)
         .and_then(|kind| kind.to_str().ok())
         .unwrap_or_default();
     let kind = kind.split(';').next().unwrap_or_default().trim();
-    if !kind.eq_ignore_ascii_case("application/json") {
-        return Err(Problem::new(
+    match allowed.iter().any(|allowed| kind.eq_ignore_ascii_case(allowed)) {
+        true => Ok(()),
+        false => Err(Problem::new(
             StatusCode::UNSUPPORTED_MEDIA_TYPE,
             "Invalid request",
-            "send the header `Content-Type: application/json`",
-        ));
+            format!("send the header `Content-Type: {}`", allowed.join("` or `")),
+        )),
     }
-    if bytes.is_empty() {
-        return Ok(T::default());
-    }
-    serde_json::from_slice(bytes).map_err(|error| Problem::invalid(format!("invalid JSON: {error}")))
 }
 
 fn with_state(execution: &JobExecution, state: Option<&ExecutionState>) -> Value {
@@ -89,6 +104,7 @@ fn with_state(execution: &JobExecution, state: Option<&ExecutionState>) -> Value
     let known = state.filter(|state| !state.is_of_other_program || execution.status.is_final());
     shown["isAlive"] = json!(known.map(|state| state.is_alive));
     shown["owner"] = json!(state.and_then(|state| state.owner.as_deref()));
+    shown["lastOwner"] = json!(state.and_then(|state| state.last_owner.as_deref()));
     shown["isOfOtherProgram"] = json!(state.map(|state| state.is_of_other_program));
     shown["waitsFor"] = json!(state.and_then(|state| state.waits_for).map(|before| before.0));
     shown
@@ -145,17 +161,22 @@ struct LaunchRequest {
 
 impl LaunchRequest {
     fn parameters(&self) -> Result<JobParameters, Problem> {
-        let mut names = BTreeSet::new();
-        let parsed = self.parameters.iter().map(|text| {
-            let parsed: Result<NamedParameter, String> = text.parse();
-            let parsed = parsed.map_err(|problem| format!("parameter `{text}`: {problem}"))?;
-            match names.insert(parsed.name.clone()) {
-                true => Ok(parsed),
-                false => Err(format!("parameter `{}` is given twice", parsed.name)),
-            }
-        });
-        parsed.collect::<Result<_, _>>().map_err(Problem::invalid)
+        parameters(&self.parameters)
     }
+}
+
+/// Parses parameters as the command line takes them: `name=value`.
+fn parameters(texts: &[String]) -> Result<JobParameters, Problem> {
+    let mut names = BTreeSet::new();
+    let parsed = texts.iter().map(|text| {
+        let parsed: Result<NamedParameter, String> = text.parse();
+        let parsed = parsed.map_err(|problem| format!("parameter `{text}`: {problem}"))?;
+        match names.insert(parsed.name.clone()) {
+            true => Ok(parsed),
+            false => Err(format!("parameter `{}` is given twice", parsed.name)),
+        }
+    });
+    parsed.collect::<Result<_, _>>().map_err(Problem::invalid)
 }
 
 async fn check(
@@ -244,7 +265,17 @@ async fn execution(context: RequestContext, Path(path): Path<ExecutionPath>) -> 
         let parameters = operator.parameters(id)?;
         let texts: Vec<String> = parameters.iter().map(|(name, one)| one.to_text(name)).collect();
         shown["parameters"] = json!(texts);
-        shown["steps"] = json!(operator.step_executions(id)?);
+        let steps = operator.step_executions(id)?;
+        let own = owners::of_execution(&found, states.get(&id));
+        let owners = owners::of_partitions(operator, &steps, &steps, own)?;
+        let step = |step: &StepExecution| {
+            let mut shown = json!(step);
+            if let Some(owner) = owners.get(&step.id).filter(|owner| !owner.is_empty()) {
+                shown["owner"] = json!(owner);
+            }
+            shown
+        };
+        shown["steps"] = steps.iter().map(step).collect();
         shown["totals"] = json!(operator.step_totals(id)?);
         Ok::<_, JobOperatorError>(shown)
     };
@@ -256,6 +287,14 @@ async fn execution(context: RequestContext, Path(path): Path<ExecutionPath>) -> 
 #[serde(deny_unknown_fields)]
 struct EmptyBody {}
 
+/// The body of a restart.
+#[derive(Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct RestartRequest {
+    /// They override those of the instance.
+    parameters: Vec<String>,
+}
+
 /// Performs an action on an execution.
 async fn act(
     context: RequestContext,
@@ -265,8 +304,11 @@ async fn act(
 ) -> Answer {
     let (id, action) = path.parse()?;
     context.require_operator()?;
-    body::<EmptyBody>(&headers, &bytes)?;
-    let next = context.perform(action, id).await?;
+    let parameters = match action {
+        Action::Restart => parameters(&body::<RestartRequest>(&headers, &bytes)?.parameters)?,
+        _ => body::<EmptyBody>(&headers, &bytes).map(|_| JobParameters::new())?,
+    };
+    let next = context.perform(action, id, parameters).await?;
     Ok(Json(json!({ "execution": next.0 })))
 }
 
@@ -302,6 +344,28 @@ async fn launches(context: RequestContext) -> Answer {
         })
     });
     Ok(Json(launches.collect()))
+}
+
+/// The part of the path of a launch.
+#[derive(Deserialize)]
+struct LaunchPath {
+    launch: String,
+}
+
+/// Withdraws a launch that waits for a worker, or stops its execution.
+async fn stop_launch(
+    context: RequestContext,
+    Path(LaunchPath { launch }): Path<LaunchPath>,
+    headers: HeaderMap,
+    Body(bytes): Body,
+) -> Answer {
+    let id: LaunchId = launch.parse().map_err(|_| {
+        Problem::not_found(format!("`{launch}` is not the id of a launch; expected a number"))
+    })?;
+    context.require_operator()?;
+    body::<EmptyBody>(&headers, &bytes)?;
+    let has_stopped = context.stop_launch(id).await?;
+    Ok(Json(json!({ "launch": id.0, "hasStopped": has_stopped })))
 }
 
 fn status_of(status: LaunchStatus) -> &'static str {

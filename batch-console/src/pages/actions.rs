@@ -4,7 +4,7 @@ use askama::Template;
 use axum::http::StatusCode;
 use axum::http::header::LOCATION;
 use axum::response::{IntoResponse, Response};
-use batch_runtime::{JobOperator, JobOperatorError};
+use batch_runtime::{JobOperator, JobOperatorError, JobParameters};
 use serde::Deserialize;
 
 use super::{Layout, check_form, html, now};
@@ -89,6 +89,8 @@ pub(super) async fn confirm(
     let (id, action) = path.parse()?;
     context.require_operator()?;
     let read = move |operator: &JobOperator| {
+        // What is not possible is said at once, as the action itself would.
+        action.check(operator, id)?;
         let found = operator
             .job_execution(id)?
             .ok_or(JobOperatorError::NoSuchJobExecution(id))?;
@@ -121,7 +123,7 @@ pub(super) async fn act(
 ) -> Result<Response, Problem> {
     let (id, action) = path.parse()?;
     check_form(&context, &token.form)?;
-    let next = context.perform(action, id).await?;
+    let next = context.perform(action, id, JobParameters::new()).await?;
     let page = format!("{}/executions/{next}", context.root.0);
     Ok((StatusCode::SEE_OTHER, [(LOCATION, page)]).into_response())
 }

@@ -5,19 +5,22 @@ use std::collections::BTreeMap;
 use askama::Template;
 use axum::response::Response;
 use batch_runtime::execution::{JobExecution, StepCounters, StepExecution, StepTotal};
-use batch_runtime::operator::{ExecutionState, WorkerInfo};
+use batch_runtime::operator::ExecutionState;
+use batch_runtime::repository::ExecutionFilter;
 use batch_runtime::xml::graph::{ElementMark, JobGraph};
 use batch_runtime::xml::model::Job;
 use batch_runtime::{BatchStatus, JobExecutionId, JobOperator, JobOperatorError, StepExecutionId};
 
 use super::{Layout, html, now};
 use crate::app::RequestContext;
+use crate::audit::Entry;
 use crate::extract::{ExecutionPath, Path};
 use crate::operations::Action;
 use crate::problem::Problem;
+use crate::view::progress::Share;
 use crate::view::rows::{ExecutionRow, MOST_PARTITIONS, StepRow, rows, without_surplus};
 use crate::view::timeline::{self, Period};
-use crate::view::{Count, Pill, Time, counted, duration, encoded, process};
+use crate::view::{Count, Pill, Time, counted, duration, encoded, owners, process};
 
 /// The number of other executions of the instance that the page lists, the latest ones.
 const MOST_OTHERS: usize = 50;
@@ -60,6 +63,11 @@ struct Data {
     lines: Vec<LogLine>,
     has_logs: bool,
     has_rejects: bool,
+    has_report: bool,
+    /// The actions of users on it, the newest first.
+    audit: Vec<(Time, Entry)>,
+    /// How long the job usually takes, while the execution runs.
+    usual: String,
     taken_over: Option<TakenOver>,
 }
 
@@ -115,6 +123,9 @@ pub(super) async fn show(
     if let Some(lines) = lines(&context, id, None) {
         (data.lines, data.has_logs) = (lines, true);
     }
+    data.has_report = context.app.reports.is_some();
+    let audit = context.app.audit.about(id).into_iter();
+    data.audit = audit.map(|entry| (Time::new(entry.time, now()), entry)).collect();
     let title = format!("{} {id}", data.row.job);
     let layout = Layout::new(&context, "executions", title).refreshing(data.row.is_open);
     Ok(html(&Page { layout, data }))
@@ -151,15 +162,19 @@ fn read(operator: &JobOperator, id: JobExecutionId, root: &str) -> Result<Data, 
     let period = Period { begin, now, is_dead };
     let (timeline, left_out) = timeline::draw(&steps, &lanes, &period, &link);
     let (listed, unlisted) = without_surplus(&steps, MOST_PARTITIONS);
+    let usual = match row.is_open && !is_dead {
+        true => usual(operator, &found.job_name)?,
+        false => String::new(),
+    };
+    let owner = owners::of_execution(&found, state);
+    let owners = owners::of_partitions(operator, &steps, &listed, owner)?;
     Ok(Data {
         id,
         row,
         started: found.started.map(|time| Time::new(time, now)),
         ended: found.ended.map(|time| Time::new(time, now)),
-        owner: state
-            .and_then(|state| state.owner.as_deref())
-            .map(process)
-            .unwrap_or_default(),
+        steps: step_rows(operator, &listed, &owners, is_dead, id),
+        owner: process(owner),
         file: found.configuration_location.clone().unwrap_or_default(),
         waits_for: state.and_then(|state| state.waits_for),
         parameters: parameters.iter().map(|(name, one)| one.to_text(name)).collect(),
@@ -172,7 +187,6 @@ fn read(operator: &JobOperator, id: JobExecutionId, root: &str) -> Result<Data, 
         graph: job
             .map(|job| graph(&job, &steps, is_dead, &link))
             .unwrap_or_default(),
-        steps: step_rows(operator, &listed, is_dead, id)?,
         unlisted: count(unlisted),
         totals: totals
             .iter()
@@ -188,11 +202,30 @@ fn read(operator: &JobOperator, id: JobExecutionId, root: &str) -> Result<Data, 
         older,
         lines: Vec::new(),
         has_logs: false,
+        has_report: false,
+        audit: Vec::new(),
+        usual,
     })
 }
 
-/// The exit status of an execution whose process has died.
-const CRASHED: &str = "CRASHED";
+/// Returns the median time that the latest complete executions of a job have taken; empty if there are few.
+fn usual(operator: &JobOperator, job: &str) -> Result<String, JobOperatorError> {
+    const COMPLETE: u32 = 20;
+    const FEW: usize = 3;
+    let found = operator.find_executions(&ExecutionFilter {
+        job: Some(job.to_owned()),
+        statuses: vec![BatchStatus::Completed],
+        limit: Some(COMPLETE),
+        ..ExecutionFilter::default()
+    })?;
+    let took = |one: &JobExecution| Some(one.ended?.millis_since(one.started?));
+    let mut all: Vec<u64> = found.iter().filter_map(took).collect();
+    all.sort_unstable();
+    Ok(match all.get(all.len() / 2).filter(|_| all.len() >= FEW) {
+        Some(millis) => duration(*millis),
+        None => String::new(),
+    })
+}
 
 pub(super) fn count(number: usize) -> Count {
     Count(i64::try_from(number).unwrap_or(i64::MAX))
@@ -220,7 +253,7 @@ fn taken_over(
 ) -> Result<Option<TakenOver>, JobOperatorError> {
     let earlier: Vec<&JobExecution> = executions.iter().filter(|other| other.id < id).collect();
     let before = earlier.iter().max_by_key(|other| other.id);
-    let Some(dead) = before.filter(|before| before.exit_status == CRASHED) else {
+    let Some(dead) = before.filter(|before| owners::is_crashed(before)) else {
         return Ok(None);
     };
     let ids: Vec<JobExecutionId> = earlier.iter().map(|other| other.id).collect();
@@ -228,17 +261,9 @@ fn taken_over(
     let read = counters
         .values()
         .fold(StepCounters::default(), |sum, one| sum.plus(*one));
-    // As the repository has closed it: `.. (owner HOST/PROCESS/..)`.
-    let owner = dead.exit_message.split_once("(owner ");
-    let owner = owner
-        .and_then(|(_, rest)| rest.split_once(')'))
-        .map(|(owner, _)| owner);
     Ok(Some(TakenOver {
         execution: dead.id,
-        process: owner
-            .filter(|owner| owner.contains('/'))
-            .map(process)
-            .unwrap_or_default(),
+        process: process(owners::of_execution(dead, None)),
         items: counted(read.reads.saturating_add(read.read_skips), "item"),
     }))
 }
@@ -262,43 +287,26 @@ fn nested(steps: &[StepExecution]) -> Vec<(String, String, JobExecutionId)> {
     nested.collect()
 }
 
-/// Returns the rows of the steps, with their progress and the workers of partitions.
+/// Returns the rows of the steps, with their progress and the processes of partitions.
 pub(super) fn step_rows(
     operator: &JobOperator,
     steps: &[StepExecution],
+    owners: &BTreeMap<StepExecutionId, String>,
     is_dead: bool,
     id: JobExecutionId,
-) -> Result<Vec<StepRow>, JobOperatorError> {
+) -> Vec<StepRow> {
     let now = now();
     let progress = operator.progress(id).unwrap_or_default();
-    let workers: Vec<WorkerInfo> = match steps.iter().any(StepExecution::is_of_partition) {
-        true => operator.workers()?,
-        false => Vec::new(),
-    };
-    let worker_of: BTreeMap<_, &str> = workers
-        .iter()
-        .flat_map(|worker| {
-            worker
-                .partitions
-                .iter()
-                .map(|(_, row)| (*row, worker.name.as_str()))
-        })
-        .collect();
     let rows = steps.iter().map(|step| {
         let mut row = StepRow::new(step, is_dead, now);
-        row.worker = worker_of.get(&step.id).copied().map(process).unwrap_or_default();
-        let followed = progress
-            .steps
-            .iter()
-            .rev()
-            .find(|one| one.step == step.step_name && one.is_running);
-        row.percent = followed.and_then(|one| {
-            let count = one.item_count.filter(|count| *count > 0)?;
-            Some((one.items_read() * 100 / count).min(100))
-        });
+        row.worker = owners
+            .get(&step.id)
+            .map(|owner| process(owner))
+            .unwrap_or_default();
+        row.share = Share::of(&progress, &step.step_name);
         row
     });
-    Ok(rows.collect())
+    rows.collect()
 }
 
 fn total_row(total: &StepTotal) -> (String, u32, Count, Count, Count) {

@@ -3,6 +3,7 @@
 use askama::Template;
 use axum::http::StatusCode;
 use axum::response::Response;
+use batch_runtime::execution::JobExecution;
 use batch_runtime::repository::ExecutionFilter;
 use batch_runtime::{BatchStatus, JobExecutionId, JobOperator, JobOperatorError, Timestamp};
 use serde::Deserialize;
@@ -26,6 +27,7 @@ pub(crate) struct Filter {
     pub(crate) since: String,
     pub(crate) until: String,
     pub(crate) before: String,
+    pub(crate) after: String,
 }
 
 impl Filter {
@@ -39,28 +41,32 @@ impl Filter {
                 }),
             }
         };
+        let id = |name: &str, text: &str| -> Result<Option<JobExecutionId>, Problem> {
+            match text.trim() {
+                "" => Ok(None),
+                text => text.parse().map(Some).map_err(|_| {
+                    Problem::invalid(format!(
+                        "invalid value `{text}` for `{name}`: expected the id of an execution"
+                    ))
+                }),
+            }
+        };
         let job = self.job.trim();
         Ok(ExecutionFilter {
             job: (!job.is_empty()).then(|| job.to_owned()),
             statuses: status(&self.status)?.into_iter().collect(),
             since: time("since", &self.since)?,
             until: time("until", &self.until)?,
-            before: match self.before.trim() {
-                "" => None,
-                text => Some(text.parse().map_err(|_| {
-                    Problem::invalid(format!(
-                        "invalid value `{text}` for `before`: expected the id of an execution"
-                    ))
-                })?),
-            },
+            before: id("before", &self.before)?,
+            after: id("after", &self.after)?,
             limit: u32::try_from(limit).ok(),
             ..ExecutionFilter::default()
         })
     }
 
-    /// Returns the query of the URL, for executions before this one.
-    fn query(&self, before: Option<JobExecutionId>) -> String {
-        let mut query = before.map_or_else(String::new, |before| format!("&before={before}"));
+    /// Returns the query of the URL, for the executions before or after one.
+    fn query(&self, from: Option<(&str, JobExecutionId)>) -> String {
+        let mut query = from.map_or_else(String::new, |(name, id)| format!("&{name}={id}"));
         for (name, value) in [
             ("job", &self.job),
             ("status", &self.status),
@@ -102,39 +108,105 @@ struct Page {
     problem: String,
     /// The query of the first page.
     newest: String,
-    /// The query of the next page.
-    next: Option<String>,
+    /// The queries of the pages beside this one.
+    newer: Option<String>,
+    older: Option<String>,
+    /// True if it is the first page.
+    is_newest: bool,
+}
+
+/// A page of the list.
+#[derive(Default)]
+struct Listed {
+    rows: Vec<ExecutionRow>,
+    has_newer: bool,
+    has_older: bool,
+}
+
+impl Listed {
+    /// Reads it with at most three statements for the list.
+    fn read(operator: &JobOperator, filter: &ExecutionFilter) -> Result<Self, JobOperatorError> {
+        // One more, to know whether there is another page.
+        let limit = u32::try_from(PAGE + 1).ok();
+        let limited = ExecutionFilter {
+            limit,
+            ..filter.clone()
+        };
+        let mut found = operator.find_executions(&limited)?;
+        let mut has_more = found.len() > PAGE;
+        let mut is_after = filter.after.is_some();
+        if is_after && !has_more {
+            // Nothing is newer than these, so they are on the first page, with those that fill it.
+            is_after = false;
+            found = operator.find_executions(&ExecutionFilter {
+                after: None,
+                ..limited
+            })?;
+            has_more = found.len() > PAGE;
+        }
+        match is_after {
+            true => drop(found.drain(..found.len() - PAGE)),
+            false => found.truncate(PAGE),
+        }
+        let is_first = !is_after && filter.before.is_none();
+        let beside = match is_first {
+            true => false,
+            false => has_neighbour(operator, filter, &found, is_after)?,
+        };
+        Ok(Self {
+            rows: rows(operator, &found, now())?,
+            has_newer: if is_after { has_more } else { beside },
+            has_older: if is_after { beside } else { has_more },
+        })
+    }
+}
+
+/// Returns whether an execution precedes or follows those of a page.
+fn has_neighbour(
+    operator: &JobOperator,
+    filter: &ExecutionFilter,
+    found: &[JobExecution],
+    is_older: bool,
+) -> Result<bool, JobOperatorError> {
+    let end = if is_older { found.last() } else { found.first() };
+    let Some(end) = end.map(|end| end.id) else {
+        return Ok(false);
+    };
+    let beside = ExecutionFilter {
+        before: is_older.then_some(end),
+        after: (!is_older).then_some(end),
+        limit: Some(1),
+        ..filter.clone()
+    };
+    Ok(!operator.find_executions(&beside)?.is_empty())
 }
 
 pub(super) async fn show(context: RequestContext, Query(filter): Query<Filter>) -> Result<Response, Problem> {
-    // One more, to know whether there is another page.
-    let (wanted, problem) = match filter.parse(PAGE + 1) {
+    let (wanted, problem) = match filter.parse(PAGE) {
         Ok(wanted) => (Some(wanted), None),
         Err(problem) => (None, Some(problem)),
     };
     let read = move |operator: &JobOperator| {
-        let mut found = match wanted {
-            Some(wanted) => operator.find_executions(&wanted)?,
-            None => Vec::new(),
-        };
-        let has_more = found.len() > PAGE;
-        found.truncate(PAGE);
-        let last = found.last().map(|last| last.id).filter(|_| has_more);
-        Ok::<_, JobOperatorError>((rows(operator, &found, now())?, last, operator.job_names()?))
+        let listed = wanted.map(|wanted| Listed::read(operator, &wanted)).transpose()?;
+        Ok::<_, JobOperatorError>((listed.unwrap_or_default(), operator.job_names()?))
     };
-    let (rows, last, jobs) = context.app.operator.run(read).await?;
+    let (listed, jobs) = context.app.operator.run(read).await?;
     let chosen = filter.status.trim().to_ascii_uppercase();
     let statuses = BatchStatus::ALL.map(|status| (status.as_str(), status.as_str() == chosen));
-    let is_live = filter.before.is_empty() && problem.is_none();
+    let is_newest = filter.before.is_empty() && !listed.has_newer;
     let status = problem.as_ref().map_or(StatusCode::OK, |problem| problem.status);
+    let query = |name, row: Option<&ExecutionRow>| filter.query(row.map(|row| (name, row.id)));
+    let (rows, first, last) = (&listed.rows, listed.rows.first(), listed.rows.last());
     let mut response = html(&Page {
-        layout: Layout::new(&context, "executions", "Executions").live(is_live),
+        layout: Layout::new(&context, "executions", "Executions").live(is_newest && problem.is_none()),
         problem: problem.map(|problem| problem.text).unwrap_or_default(),
         newest: filter.query(None),
-        next: last.map(|last| filter.query(Some(last))),
+        newer: listed.has_newer.then(|| query("after", first)),
+        older: listed.has_older.then(|| query("before", last)),
+        is_newest,
         statuses: statuses.to_vec(),
         jobs: jobs.into_iter().collect(),
-        rows,
+        rows: rows.clone(),
         filter,
     });
     *response.status_mut() = status;

@@ -311,6 +311,9 @@ fn parameters(definitions: &Definitions, job: &str) -> (Vec<Parameter>, Vec<Para
         for name in symbols {
             found.name(name);
         }
+    } else if let Ok(names) = definitions.parameter_names(job) {
+        // It is valid only with parameters, whose types and defaults are not known without them.
+        names.iter().for_each(|name| found.name(name));
     }
     found.into_fields()
 }

@@ -27,6 +27,7 @@ use batch_runtime::time::{Clock, SystemClock};
 
 pub(crate) use executions::Filter;
 
+use crate::api::documents;
 use crate::app::{App, RequestContext, Root};
 use crate::problem::Problem;
 use crate::view::printable;
@@ -41,6 +42,7 @@ pub(crate) fn routes() -> Router<Arc<App>> {
         .route("/executions/{execution}", get(execution::show))
         .route("/executions/{execution}/steps/{step}", get(step::show))
         .route("/executions/{execution}/rejects", get(rejects::show))
+        .route("/executions/{execution}/report", get(documents::report))
         .route(
             "/executions/{execution}/do/{action}",
             get(actions::confirm).post(actions::act),

@@ -13,7 +13,7 @@ use crate::app::RequestContext;
 use crate::extract::{Path, execution_id};
 use crate::problem::Problem;
 use crate::view::rows::{MOST_PARTITIONS, StepRow, sum, without_surplus};
-use crate::view::{Count, Time};
+use crate::view::{Count, Time, owners};
 
 #[derive(Template)]
 #[template(path = "step.html")]
@@ -96,6 +96,7 @@ fn read(
     let found = found.ok_or(JobOperatorError::NoSuchJobExecution(execution))?;
     let states = operator.execution_states(std::slice::from_ref(&found))?;
     let is_dead = states.values().any(|state| state.is_dead(found.status));
+    let process = owners::of_execution(&found, states.get(&execution));
     let steps = operator.step_executions(execution)?;
     let Some(step) = steps.iter().find(|step| step.id == id).cloned() else {
         return Ok(None);
@@ -103,11 +104,15 @@ fn read(
     // The rows of `load` are `load:1`, and the steps in its partitions `load:1/sort`.
     let prefix = format!("{}:", step.step_name);
     let partitions: Vec<StepExecution> = steps
-        .into_iter()
+        .iter()
         .filter(|other| other.step_name.starts_with(&prefix))
+        .cloned()
         .collect();
-    let own = step_rows(operator, std::slice::from_ref(&step), is_dead, execution)?;
-    let Some(row) = own.into_iter().next() else {
+    let (mut listed, unlisted) = without_surplus(&partitions, MOST_PARTITIONS);
+    listed.insert(0, step.clone());
+    let owners = owners::of_partitions(operator, &steps, &listed, process)?;
+    let mut rows = step_rows(operator, &listed, &owners, is_dead, execution).into_iter();
+    let Some(row) = rows.next() else {
         return Ok(None);
     };
     let (now, number) = (now(), Count);
@@ -116,7 +121,6 @@ fn read(
         true => sum(&partitions),
         false => step.counters,
     };
-    let (listed, unlisted) = without_surplus(&partitions, MOST_PARTITIONS);
     Ok(Some(Data {
         counters: [
             ("Read", number(counters.reads)),
@@ -133,7 +137,7 @@ fn read(
         message: step.exit_message,
         user_data: step.user_data.unwrap_or_default(),
         ids: partitions.iter().map(|one| one.id).chain([id]).collect(),
-        partitions: step_rows(operator, &listed, is_dead, execution)?,
+        partitions: rows.collect(),
         unlisted: count(unlisted),
         is_dead,
         found,

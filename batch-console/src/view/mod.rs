@@ -1,6 +1,8 @@
 //! Values as pages show them.
 
 pub(crate) mod chart;
+pub(crate) mod owners;
+pub(crate) mod progress;
 pub(crate) mod rows;
 pub(crate) mod timeline;
 

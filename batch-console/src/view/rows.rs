@@ -6,6 +6,7 @@ use batch_runtime::execution::{JobExecution, StepCounters, StepExecution};
 use batch_runtime::operator::ExecutionState;
 use batch_runtime::{BatchStatus, JobExecutionId, JobOperator, JobOperatorError, Timestamp};
 
+use super::progress::Share;
 use super::{Count, Pill, Time, duration, encoded, rate};
 
 /// A job execution in a list.
@@ -27,6 +28,8 @@ pub(crate) struct ExecutionRow {
     pub(crate) rate: Option<Count>,
     /// The step that runs, or ran last.
     pub(crate) step: String,
+    /// How much of that step is done, if that is known.
+    pub(crate) share: Option<Share>,
     /// Anything else that is worth knowing at a glance.
     pub(crate) note: String,
     /// The first line of the error.
@@ -75,6 +78,7 @@ impl ExecutionRow {
                 .or(steps.last())
                 .map(|step| step.step_name.clone())
                 .unwrap_or_default(),
+            share: None,
             note: state.and_then(|state| note(execution, state)).unwrap_or_default(),
             error: truncated(execution.exit_message.lines().next().unwrap_or_default()),
             is_open,
@@ -97,7 +101,10 @@ pub(crate) fn rows(
     let rows = executions.iter().map(|execution| {
         let steps = steps.get(&execution.id).map_or(&[][..], Vec::as_slice);
         let counters = counters.get(&execution.id).copied().unwrap_or_default();
-        ExecutionRow::new(execution, states.get(&execution.id), steps, counters, now)
+        let mut row = ExecutionRow::new(execution, states.get(&execution.id), steps, counters, now);
+        let progress = operator.progress(row.id).filter(|_| row.is_open);
+        row.share = progress.and_then(|progress| Share::of(&progress, &row.step));
+        row
     });
     Ok(rows.collect())
 }
@@ -175,10 +182,12 @@ pub(crate) struct StepRow {
     pub(crate) rollbacks: Count,
     pub(crate) took: String,
     pub(crate) rate: Option<Count>,
-    /// How much of the reader's items are read, in percent.
-    pub(crate) percent: Option<u64>,
+    /// How much of it is done, if that is known.
+    pub(crate) share: Option<Share>,
     pub(crate) is_of_partition: bool,
-    /// The process that runs it, by its host and number, if it is not that of the job.
+    /// The time since the last commit of a step that runs, empty before the first: one that is stuck commits no more.
+    pub(crate) last_commit: String,
+    /// The process that runs a partition, or has run it, by its host and number.
     pub(crate) worker: String,
 }
 
@@ -209,8 +218,12 @@ impl StepRow {
             rollbacks: Count(counters.rollbacks),
             took: duration(millis),
             rate: rate(counters.reads, millis),
-            percent: None,
+            share: None,
             is_of_partition: step.is_of_partition(),
+            last_commit: match is_open && !is_dead && counters.commits > 0 {
+                true => Time::new(step.last_updated, now).ago,
+                false => String::new(),
+            },
             worker: String::new(),
         }
     }

@@ -27,7 +27,7 @@ fn with_users() -> Scene {
 }
 
 /// Every route that shows or changes something.
-const ROUTES: [(&str, &str); 27] = [
+const ROUTES: [(&str, &str); 36] = [
     ("GET", "/"),
     ("GET", "/jobs"),
     ("GET", "/jobs/nightly"),
@@ -55,6 +55,15 @@ const ROUTES: [(&str, &str); 27] = [
     ("POST", "/api/v1/executions/1/restart"),
     ("POST", "/api/v1/recover"),
     ("POST", "/api/v1/repository/purge"),
+    ("GET", "/executions/1/report"),
+    ("GET", "/api/v1/executions/1/report"),
+    ("GET", "/api/v1/jobs/nightly/graph"),
+    ("GET", "/api/v1/instances/1/export"),
+    ("POST", "/api/v1/import"),
+    ("GET", "/api/v1/notifications"),
+    ("POST", "/api/v1/notifications/send"),
+    ("POST", "/api/v1/notifications/targets/ops/test"),
+    ("POST", "/api/v1/launches/1/stop"),
 ];
 
 /// No token, a wrong token, another host, another site, a form without its token: every route rejects them.

@@ -13,6 +13,7 @@ mod mounted;
 mod operations;
 mod outage;
 mod overview;
+mod owners;
 mod pages;
 mod program;
 mod scripts_off;

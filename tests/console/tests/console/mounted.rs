@@ -134,6 +134,8 @@ fn pages_take_a_constant_number_of_statements() {
             "/jobs/job",
             "/executions",
             "/executions?before=200",
+            "/executions?after=200",
+            "/executions?after=2",
             "/repository",
             "/api/v1/executions",
             "/api/v1/jobs",
@@ -213,7 +215,7 @@ fn a_console_is_mounted_below_a_path_with_parts() {
     for page in [
         "/executions/1",
         "/jobs/job",
-        "/executions/1/do/stop",
+        "/executions/1/do/abandon",
         "/api/v1/executions/1",
     ] {
         let (status, text) = get(&format!("{url}/tenants/a/batch{page}"));

@@ -85,3 +85,82 @@ fn waiting_restarts_hold_no_page_up() {
         );
     });
 }
+
+/// A page that asks before an action is not shown if the state of the execution does not permit it: the reason is, as of the action itself.
+///
+/// Spec: CON-15
+#[test]
+fn what_is_not_possible_is_said_at_once() {
+    let scene = Scene::new();
+    let job = r#"<job id="once" restartable="false"><step id="one">
+        <chunk reader="Numbers" processor="Check" writer="Nowhere"/></step></job>"#;
+    fs::write(scene.path().join("jobs/once.xml"), job).unwrap();
+    for arguments in [
+        ["nightly", "day=1", "count=30"],
+        ["nightly", "day=2", "fail.at=3"],
+        ["once", "day=1", "fail.at=3"],
+    ] {
+        scene.run(&[&["launch"], &arguments[..]].concat());
+    }
+    let served = scene.serve(&[]);
+    let gate = scene.path().join("gate").display().to_string();
+    let body = format!(r#"{{"parameters": ["day=3", "gate={gate}"]}}"#);
+    let json = [("content-type", "application/json")];
+    let (status, running) = served.send("POST", "/api/v1/jobs/nightly/launch", &json, &body);
+    assert_eq!((status, running.as_str()), (201, "{\"execution\":4}"));
+    scene.add_execution_of_spring_batch();
+    let all = ["stop", "restart", "abandon", "declare-dead"];
+    for (execution, possible, reasons) in [
+        (
+            1,
+            vec!["abandon"],
+            ["is not running", "is complete", "", "is not running"],
+        ),
+        (
+            2,
+            vec!["restart", "abandon"],
+            ["is not running", "", "", "is not running"],
+        ),
+        (
+            3,
+            vec!["abandon"],
+            ["is not running", "it is not restartable", "", "is not running"],
+        ),
+        (
+            4,
+            vec!["stop"],
+            [
+                "",
+                "is running (owner ",
+                "is running (owner ",
+                "is running (owner ",
+            ],
+        ),
+        (
+            70,
+            vec!["stop", "declare-dead"],
+            ["", "unknown job `springJob`", "recover --declare-dead 70", ""],
+        ),
+        (99, vec![], ["unknown job execution 99"; 4]),
+    ] {
+        for (action, reason) in all.into_iter().zip(reasons) {
+            let path = format!("/executions/{execution}/do/{action}");
+            let (status, page) = served.get(&path);
+            let asks = page.contains(&format!("action=\"{path}\""));
+            assert_eq!(
+                (status == 200, asks),
+                (possible.contains(&action), status == 200),
+                "{path}: {page}"
+            );
+            if status != 200 {
+                // As the action itself would.
+                let api = format!("/api/v1/executions/{execution}/{action}");
+                let (found, done) = served.send("POST", &api, &json, "{}");
+                assert_eq!(status, found, "{path}: {page}\n{done}");
+                assert!(page.contains(reason), "{path}: {page}");
+                assert!(done.contains(reason), "{path}: {done}");
+            }
+        }
+    }
+    fs::write(gate, "").unwrap();
+}

@@ -35,6 +35,7 @@ fn a_launch_is_followed_to_its_end() {
         browser.script("window.isFirst = true").await;
         browser.until("#steps", "20").await;
         browser.until("#steps", "66 %").await;
+        browser.until("#steps", "20 of 30 items").await;
         browser.until("#head", "STARTED").await;
         let facts = browser.text("#facts").await;
         assert!(
@@ -42,6 +43,15 @@ fn a_launch_is_followed_to_its_end() {
             "{facts}"
         );
         assert!(!facts.contains("Exit status"), "{facts}");
+        // The overview shows how much is done in another tab.
+        browser.open_tab("/").await;
+        browser.until("#running", "66 %").await;
+        let bar = "const bar = document.querySelector('#running progress'); return [bar.value, bar.max, bar.ariaLabel]";
+        assert_eq!(
+            browser.script(bar).await,
+            serde_json::json!([66, 100, "Progress of load"])
+        );
+        browser.first_tab().await;
         fs::write(&gate, "").unwrap();
         browser.until("#head", "COMPLETED").await;
         browser.until("#facts", "Exit status").await;
@@ -106,6 +116,11 @@ fn a_job_is_stopped_and_restarted() {
         assert_eq!(browser.path().await, "/executions/2");
         browser.until("#head", "COMPLETED").await;
         browser.until("#others", "STOPPED").await;
+        let actions = browser.text("#actions").await;
+        assert!(
+            actions.contains("restart execution 1") && !actions.contains("launch"),
+            "{actions}"
+        );
         browser.open("/audit").await;
         let log = browser.text("main").await;
         for entry in ["launch nightly", "stop execution 1", "restart execution 1"] {
@@ -277,6 +292,14 @@ fn executions_are_filtered_and_paged() {
         browser.click("Older").await;
         assert_eq!(browser.count("#list tbody tr").await, 30);
         assert_eq!(browser.count("[rel=next]").await, 0);
+        browser.click("Newer").await;
+        assert!(browser.text(first).await.starts_with("80"));
+        assert_eq!(browser.count("#list tbody tr").await, 50);
+        browser.click("Newer").await;
+        assert!(browser.text(first).await.starts_with("130"));
+        assert_eq!(browser.count("[rel=prev]").await, 0);
+        assert_eq!(browser.count(".pages a").await, 1, "it is the newest page");
+        browser.click("Older").await;
         browser.click("Newest").await;
         browser.enter("job", "other").await;
         browser.choose("status", "FAILED").await;
@@ -296,6 +319,11 @@ fn executions_are_filtered_and_paged() {
         let kept = serde_json::json!(["other", "FAILED", "yesterday", ""]);
         assert_eq!(browser.script(entered).await, kept);
         browser.open("/executions?job=nightly").await;
+        browser.click("Older").await;
+        browser.click("Newer").await;
+        assert_eq!(browser.count("#list tbody tr").await, 50);
+        let others = browser.count("#list a[href='/jobs/other']").await;
+        assert_eq!(others, 0, "the filter is kept");
         browser.click("Older").await;
         browser.click("Newest").await;
         let others = browser.count("#list a[href='/jobs/other']").await;
