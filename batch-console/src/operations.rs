@@ -48,8 +48,8 @@ impl Action {
         operator.check_action(id, action)
     }
 
-    /// Performs the action, a restart with parameters that override those of the instance. Returns its outcome, and the execution to look at
-    /// next.
+    /// Performs the action, a restart with parameters that override those of the instance. Returns its outcome, and the execution to look
+    /// at next.
     fn perform(
         self,
         operator: &JobOperator,

@@ -18,8 +18,8 @@ pub struct ExecutionState {
     /// The process that runs it, or has died: its host, process id and start. `None` if the execution has ended, or if another program
     /// runs it.
     pub owner: Option<String>,
-    /// As `owner`, but also after the end. `None` for an execution of another program, and for one that another execution of its instance has
-    /// followed.
+    /// As `owner`, but also after the end. `None` for an execution of another program, and for one that another execution of its instance
+    /// has followed.
     ///
     /// Spec: CON-14
     pub last_owner: Option<String>,
@@ -97,8 +97,8 @@ impl JobOperator {
         Ok(states.collect())
     }
 
-    /// Returns the worker processes that run partitions, or have run them last, by their host, process id and start. A partition that has run
-    /// in the process of its job is missing.
+    /// Returns the worker processes that run partitions, or have run them last, by their host, process id and start. A partition that has
+    /// run in the process of its job is missing.
     ///
     /// # Errors
     /// When the repository fails.
