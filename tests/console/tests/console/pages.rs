@@ -299,6 +299,9 @@ fn executions_are_filtered_and_paged() {
         assert!(browser.text(first).await.starts_with("130"));
         assert_eq!(browser.count("[rel=prev]").await, 0);
         assert_eq!(browser.count(".pages a").await, 1, "it is the newest page");
+        browser.open("/executions?before=1000").await;
+        assert_eq!(browser.count("[rel=prev]").await, 0, "nothing is newer");
+        browser.open("/executions").await;
         browser.click("Older").await;
         browser.click("Newest").await;
         browser.enter("job", "other").await;
