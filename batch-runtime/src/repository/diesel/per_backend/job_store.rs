@@ -6,6 +6,7 @@ use diesel::prelude::*;
 
 use super::contexts::{change_job_data, job_state_in, locked_job_state, save_job_state};
 use super::executions::{execution_ids, execution_in};
+use super::lease::RELEASED;
 use super::schema::{instance_lease, job_execution, step_execution};
 use super::{Connection, Db, Repository, Work, fenced};
 use crate::execution::JobExecution;
@@ -213,6 +214,7 @@ impl JobStore for Repository {
             .write_with_priority("record the end of the process", |connection, _| {
                 let held: Vec<i64> = instance_lease::table
                     .filter(instance_lease::owner.eq(self.owner.name()))
+                    .filter(instance_lease::expires_at.ne(RELEASED))
                     .select(instance_lease::job_execution_id)
                     .load(connection)?;
                 update(job_execution::table.filter(one_of(job_execution::job_execution_id, held)))
