@@ -20,7 +20,7 @@ const MAX_LINES: usize = 620;
 const MAX_FUNCTION_LINES: usize = 60;
 
 /// The sources of the library crates.
-const LIBRARIES: [&str; 10] = [
+const LIBRARIES: [&str; 11] = [
     "batch-macros/src",
     "batch-xml/src",
     "batch-runtime/src",
@@ -31,6 +31,7 @@ const LIBRARIES: [&str; 10] = [
     "batch-otel/src",
     "batch-notify/src",
     "batch-lineage/src",
+    "batch-console/src",
 ];
 
 fn root() -> PathBuf {
@@ -222,6 +223,7 @@ fn the_libraries_depend_on_the_public_runtime_only() {
         "batch-otel/src",
         "batch-notify/src",
         "batch-lineage/src",
+        "batch-console/src",
     ] {
         check_absent(folder, &[], &["batch_xml::", "batch_macros", "inventory"]);
     }
@@ -328,6 +330,7 @@ fn files_are_short_and_have_a_header() {
         "batch-otel/src",
         "batch-notify/src",
         "batch-lineage/src",
+        "batch-console/src",
         "examples",
         "fuzz/src",
         "fuzz/fuzz_targets",

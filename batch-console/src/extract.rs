@@ -1,5 +1,6 @@
 //! Parts of requests. Unlike those of axum, their rejections are problems, which become pages or JSON.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use axum::body::Bytes;
@@ -7,7 +8,8 @@ use axum::extract::rejection::{BytesRejection, FormRejection, PathRejection, Que
 use axum::extract::{self, FromRequest, FromRequestParts, Request};
 use axum::http::StatusCode;
 use axum::http::request::Parts;
-use batch_runtime::{JobExecutionId, JobInstanceId};
+use batch_runtime::parameters::NamedParameter;
+use batch_runtime::{JobExecutionId, JobInstanceId, JobParameters};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
@@ -143,4 +145,18 @@ impl FromRequest<Arc<App>> for Body {
     async fn from_request(request: Request, app: &Arc<App>) -> Result<Self, Problem> {
         Ok(Self(Bytes::from_request(request, app).await?))
     }
+}
+
+/// Parses parameters as the command line takes them: `name=value`.
+pub(crate) fn parameters(texts: &[String]) -> Result<JobParameters, Problem> {
+    let mut names = BTreeSet::new();
+    let parsed = texts.iter().map(|text| {
+        let parsed: Result<NamedParameter, String> = text.parse();
+        let parsed = parsed.map_err(|problem| format!("parameter `{text}`: {problem}"))?;
+        match names.insert(parsed.name.clone()) {
+            true => Ok(parsed),
+            false => Err(format!("parameter `{}` is given twice", parsed.name)),
+        }
+    });
+    parsed.collect::<Result<_, _>>().map_err(Problem::invalid)
 }

@@ -35,11 +35,13 @@ mod async_operator;
 mod audit;
 mod changes;
 mod digest;
+mod documents;
 mod extract;
 mod logs;
 mod operations;
 mod pages;
 mod problem;
+mod routes;
 mod server;
 mod view;
 
@@ -177,7 +179,7 @@ impl Console {
     /// When the operating system has no random numbers.
     pub fn router(self) -> Router {
         match App::new(self) {
-            Ok(app) => app::router(app),
+            Ok(app) => routes::router(app),
             Err(error) => panic!("cannot make the keys of the console: {error}"),
         }
     }

@@ -21,7 +21,7 @@ use tokio::sync::{Semaphore, oneshot};
 use tower::ServiceExt;
 
 use crate::async_operator::MAX_THREADS;
-use crate::{Console, app};
+use crate::{Console, app, routes};
 
 /// The number of threads for requests.
 const THREADS: usize = 2;
@@ -95,7 +95,7 @@ impl Console {
             return Err(StartError::Open(address));
         }
         let app = app::App::new(self).map_err(|error| StartError::System(io::Error::other(error)))?;
-        let router = app::router(app);
+        let router = routes::router(app);
         let runtime = Builder::new_multi_thread()
             .worker_threads(THREADS)
             .max_blocking_threads(MAX_THREADS)

@@ -1,10 +1,8 @@
 //! The JSON API: the verbs of the command line, for programs. `openapi.json` describes it.
 
-pub(crate) mod documents;
 mod import;
 mod notifications;
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use axum::body::Bytes;
@@ -14,14 +12,14 @@ use axum::routing::{get, post};
 use axum::{Json, Router};
 use batch_runtime::execution::{JobExecution, StepExecution};
 use batch_runtime::operator::{ExecutionState, LaunchStatus, Purge};
-use batch_runtime::parameters::NamedParameter;
 use batch_runtime::{JobOperator, JobOperatorError, JobParameters, LaunchId};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use crate::app::{App, RequestContext};
-use crate::extract::{ActionPath, Body, ExecutionPath, JobPath, Path, Query};
+use crate::documents;
+use crate::extract::{ActionPath, Body, ExecutionPath, JobPath, Path, Query, parameters};
 use crate::operations::{Action, Launched};
 use crate::pages::Filter;
 use crate::problem::Problem;
@@ -163,20 +161,6 @@ impl LaunchRequest {
     fn parameters(&self) -> Result<JobParameters, Problem> {
         parameters(&self.parameters)
     }
-}
-
-/// Parses parameters as the command line takes them: `name=value`.
-fn parameters(texts: &[String]) -> Result<JobParameters, Problem> {
-    let mut names = BTreeSet::new();
-    let parsed = texts.iter().map(|text| {
-        let parsed: Result<NamedParameter, String> = text.parse();
-        let parsed = parsed.map_err(|problem| format!("parameter `{text}`: {problem}"))?;
-        match names.insert(parsed.name.clone()) {
-            true => Ok(parsed),
-            false => Err(format!("parameter `{}` is given twice", parsed.name)),
-        }
-    });
-    parsed.collect::<Result<_, _>>().map_err(Problem::invalid)
 }
 
 async fn check(

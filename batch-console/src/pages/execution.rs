@@ -42,6 +42,7 @@ struct Data {
     waits_for: Option<JobExecutionId>,
     parameters: Vec<String>,
     persistent: Vec<(String, String)>,
+    decisions: Vec<(String, String)>,
     message: String,
     /// Where a restart resumes.
     resume: String,
@@ -49,10 +50,8 @@ struct Data {
     /// The number of partitions that are not listed.
     unlisted: Count,
     nested: Vec<(String, String, JobExecutionId)>,
-    timeline: String,
-    left_out: usize,
-    graph: String,
-    totals: Vec<(String, u32, Count, Count, Count)>,
+    drawn: Drawn,
+    totals: Vec<TotalRow>,
     /// The other executions of the instance.
     others: Vec<ExecutionRow>,
     /// The number of other executions that are not listed.
@@ -70,6 +69,18 @@ struct Data {
     usual: String,
     taken_over: Option<TakenOver>,
 }
+
+/// The pictures of the execution.
+struct Drawn {
+    timeline: String,
+    /// The number of steps that are not in the timeline.
+    left_out: usize,
+    /// Empty if the job is unknown.
+    graph: String,
+}
+
+/// A step with its executions and counters.
+type TotalRow = (String, u32, Count, Count, Count);
 
 /// The execution before this one, whose process has died.
 struct TakenOver {
@@ -149,27 +160,21 @@ fn read(operator: &JobOperator, id: JobExecutionId, root: &str) -> Result<Data, 
     let mut row = row.ok_or(JobOperatorError::NoSuchJobExecution(id))?;
     let begin = found.started.unwrap_or(found.created);
     if is_dead {
-        // The list has not read the partitions.
-        let updates = steps.iter().map(|step| step.last_updated);
-        row.millis = updates.fold(found.last_updated, Ord::max).millis_since(begin);
-        row.took = duration(row.millis);
+        end_at_last_sign(&mut row, &found, &steps);
     }
     let job = operator
         .definitions()
         .effective_job(&found.job_name, &parameters)
         .ok();
-    let lanes = job.as_ref().map(timeline::lanes).unwrap_or_default();
-    let period = Period { begin, now, is_dead };
-    let (timeline, left_out) = timeline::draw(&steps, &lanes, &period, &link);
+    let drawn = drawn(job.as_ref(), &steps, &Period { begin, now, is_dead }, &link);
     let (listed, unlisted) = without_surplus(&steps, MOST_PARTITIONS);
-    let usual = match row.is_open && !is_dead {
-        true => usual(operator, &found.job_name)?,
-        false => String::new(),
-    };
     let owner = owners::of_execution(&found, state);
+    // `show` of the command line reports data that cannot be read.
+    let data = operator.persistent_data(id).unwrap_or_default();
     let owners = owners::of_partitions(operator, &steps, &listed, owner)?;
     Ok(Data {
         id,
+        usual: usual(operator, &found.job_name, row.is_open && !is_dead)?,
         row,
         started: found.started.map(|time| Time::new(time, now)),
         ended: found.ended.map(|time| Time::new(time, now)),
@@ -178,22 +183,14 @@ fn read(operator: &JobOperator, id: JobExecutionId, root: &str) -> Result<Data, 
         file: found.configuration_location.clone().unwrap_or_default(),
         waits_for: state.and_then(|state| state.waits_for),
         parameters: parameters.iter().map(|(name, one)| one.to_text(name)).collect(),
-        persistent: persistent(operator, id),
+        persistent: owned(data.iter()),
+        decisions: owned(data.decisions()),
         message: found.exit_message.clone(),
         resume: resume(&found, is_dead, is_latest, &totals).unwrap_or_default(),
         nested: nested(&steps),
-        timeline,
-        left_out,
-        graph: job
-            .map(|job| graph(&job, &steps, is_dead, &link))
-            .unwrap_or_default(),
+        drawn,
         unlisted: count(unlisted),
-        totals: totals
-            .iter()
-            .filter(|total| total.executions > 1)
-            .take(MOST_PARTITIONS)
-            .map(total_row)
-            .collect(),
+        totals: total_rows(&totals),
         can_launch: operator.job_path().jobs.contains(&found.job_name),
         actions: actions(&found, state, is_latest, operator),
         taken_over: taken_over(operator, &executions, id)?,
@@ -204,12 +201,14 @@ fn read(operator: &JobOperator, id: JobExecutionId, root: &str) -> Result<Data, 
         has_logs: false,
         has_report: false,
         audit: Vec::new(),
-        usual,
     })
 }
 
-/// Returns the median time that the latest complete executions of a job have taken; empty if there are few.
-fn usual(operator: &JobOperator, job: &str) -> Result<String, JobOperatorError> {
+/// Returns the median time that the latest complete executions of a job have taken; empty if there are few, or if it does not run.
+fn usual(operator: &JobOperator, job: &str, is_running: bool) -> Result<String, JobOperatorError> {
+    if !is_running {
+        return Ok(String::new());
+    }
     const COMPLETE: u32 = 20;
     const FEW: usize = 3;
     let found = operator.find_executions(&ExecutionFilter {
@@ -268,15 +267,34 @@ fn taken_over(
     }))
 }
 
-/// Returns the data of the job; nothing if they cannot be read, which `show` of the command line reports.
-fn persistent(operator: &JobOperator, id: JobExecutionId) -> Vec<(String, String)> {
-    let data = operator.persistent_data(id);
-    data.map(|data| {
-        data.iter()
-            .map(|(name, json)| (name.to_owned(), json.to_string()))
-            .collect()
-    })
-    .unwrap_or_default()
+/// Lets the time of a dead execution end at its last sign. The list has not read the partitions.
+fn end_at_last_sign(row: &mut ExecutionRow, found: &JobExecution, steps: &[StepExecution]) {
+    let updates = steps.iter().map(|step| step.last_updated);
+    let begin = found.started.unwrap_or(found.created);
+    row.millis = updates.fold(found.last_updated, Ord::max).millis_since(begin);
+    row.took = duration(row.millis);
+}
+
+fn owned<'a>(texts: impl Iterator<Item = (&'a str, String)>) -> Vec<(String, String)> {
+    texts.map(|(name, text)| (name.to_owned(), text)).collect()
+}
+
+/// Draws the timeline, and the graph if the job is known.
+fn drawn(job: Option<&Job>, steps: &[StepExecution], period: &Period, link: &str) -> Drawn {
+    let lanes = job.map(timeline::lanes).unwrap_or_default();
+    let (timeline, left_out) = timeline::draw(steps, &lanes, period, link);
+    let graph = job.map(|job| graph(job, steps, period.is_dead, link));
+    Drawn {
+        timeline,
+        left_out,
+        graph: graph.unwrap_or_default(),
+    }
+}
+
+/// Returns the totals of the steps that several executions have run.
+fn total_rows(totals: &[StepTotal]) -> Vec<TotalRow> {
+    let several = totals.iter().filter(|total| total.executions > 1);
+    several.take(MOST_PARTITIONS).map(total_row).collect()
 }
 
 fn nested(steps: &[StepExecution]) -> Vec<(String, String, JobExecutionId)> {
@@ -309,7 +327,7 @@ pub(super) fn step_rows(
     rows.collect()
 }
 
-fn total_row(total: &StepTotal) -> (String, u32, Count, Count, Count) {
+fn total_row(total: &StepTotal) -> TotalRow {
     let counters = total.counters;
     (
         total.step_name.clone(),

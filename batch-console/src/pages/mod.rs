@@ -27,8 +27,8 @@ use batch_runtime::time::{Clock, SystemClock};
 
 pub(crate) use executions::Filter;
 
-use crate::api::documents;
 use crate::app::{App, RequestContext, Root};
+use crate::documents;
 use crate::problem::Problem;
 use crate::view::printable;
 

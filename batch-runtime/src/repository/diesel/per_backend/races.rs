@@ -153,3 +153,18 @@ fn a_launch_of_an_instance_that_is_being_deleted_finds_or_creates_it() {
         );
     }
 }
+
+/// An execution that has ended keeps its message, although its lease names its last owner.
+///
+/// Spec: OP-35
+#[test]
+fn the_exit_of_a_process_is_not_that_of_its_ended_executions() {
+    let place = Place::new();
+    let repository = open(&place, LONG);
+    let StartedJob { lease, mut job, .. } = StartedJob::new(&repository);
+    repository.end_job(&lease, &mut job, &failed()).unwrap();
+    let version = || number(&repository, "SELECT VERSION FROM BATCH_JOB_EXECUTION");
+    let before = version();
+    repository.record_exit("the process exits").unwrap();
+    assert_eq!(version(), before);
+}

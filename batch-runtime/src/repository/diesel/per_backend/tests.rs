@@ -390,21 +390,6 @@ fn a_released_lease_can_be_acquired_at_once() {
     check_fenced(&one, &started);
 }
 
-/// An execution that has ended keeps its row, although its lease names its last owner.
-///
-/// Spec: OP-35
-#[test]
-fn the_exit_of_a_process_is_not_that_of_its_ended_executions() {
-    let place = Place::new();
-    let repository = open(&place, LONG);
-    let started = StartedJob::new(&repository);
-    write("end_step")(&started, &repository).unwrap();
-    write("end_job")(&started, &repository).unwrap();
-    let before = content(&repository);
-    repository.record_exit("the process exits").unwrap();
-    assert_eq!(content(&repository), before);
-}
-
 /// The lease decides who runs an instance, not a status that an operator set by hand.
 ///
 /// Spec: OP-34, OP-35

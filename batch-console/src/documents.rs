@@ -10,13 +10,12 @@ use batch_runtime::JobOperator;
 use batch_runtime::xml::graph::JobGraph;
 use serde::Deserialize;
 
-use super::parameters;
 use crate::ReportFormat;
 use crate::app::{App, RequestContext};
-use crate::extract::{ExecutionPath, InstancePath, JobPath, Path, Query};
+use crate::extract::{ExecutionPath, InstancePath, JobPath, Path, Query, parameters};
 use crate::problem::Problem;
 
-pub(super) fn routes() -> Router<Arc<App>> {
+pub(crate) fn routes() -> Router<Arc<App>> {
     Router::new()
         .route("/api/v1/jobs/{job}/graph", get(graph))
         .route("/api/v1/executions/{execution}/report", get(report))
