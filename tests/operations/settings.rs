@@ -381,9 +381,72 @@ fn the_log_may_be_json() {
     );
 }
 
+/// Completes a command line in bash; the last word is the one at the cursor.
+fn completed(folder: &Path, words: &[&str]) -> Vec<String> {
+    let script = r#"
+        source <("$1" completions bash)
+        COMP_WORDS=("$@") COMP_CWORD=$(($# - 1))
+        _operated_candidates operated "${COMP_WORDS[COMP_CWORD]}" "${COMP_WORDS[COMP_CWORD - 1]}"
+        printf '%s\n' "${COMPREPLY[@]}"
+    "#;
+    let output = Command::new("bash")
+        .args(["-c", script, "bash", env!("CARGO_BIN_EXE_operated")])
+        .args(words)
+        .current_dir(folder)
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    text(&output.stdout).lines().map(str::to_owned).collect()
+}
+
+/// Commands, options, the jobs of the job path and the executions of the repository. Nothing is created.
+///
+/// Spec: CLI-01, CLI-09
 #[test]
-fn shells_complete_the_verbs() {
+fn shells_complete_commands_jobs_and_executions() {
     let folder = tempfile::tempdir().unwrap();
-    let (out, _) = operated(0, folder.path(), &["completions", "bash"]);
-    assert!(out.contains("_operated()") && out.contains("launch"), "{out}");
+    for job in ["nightly", "nightly-late", "other"] {
+        let job = format!(r#"<job id="{job}"><step id="one"><batchlet ref="sqlScript"/></step></job>"#);
+        let name = folder.path().join(format!("{}.xml", job.len()));
+        fs::write(name, job).unwrap();
+    }
+    assert_eq!(completed(folder.path(), &["abando"]), ["abandon"]);
+    assert_eq!(
+        completed(folder.path(), &["launch", "ni"]),
+        ["nightly", "nightly-late"]
+    );
+    assert_eq!(completed(folder.path(), &["stop", "o"]), ["other"]);
+    let none: [&str; 0] = [];
+    assert_eq!(completed(folder.path(), &["launch", "nightly", "n"]), none);
+    assert_eq!(completed(folder.path(), &["show", "1"]), none);
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 3);
+    // It fails, and is an execution all the same.
+    operated(1, folder.path(), &["start", "other", "-sql=SELECT"]);
+    assert_eq!(completed(folder.path(), &["show", "1"]), ["1"]);
+    for shell in ["zsh", "fish", "powershell", "elvish"] {
+        let (script, _) = operated(0, folder.path(), &["completions", shell]);
+        assert!(
+            script.contains("operated") && script.contains("launch"),
+            "{shell}: {script}"
+        );
+    }
+}
+
+/// Its mistakes are all that is said; not also that there is no job.
+///
+/// Spec: CLI-10
+#[test]
+fn a_malformed_file_is_the_only_mistake() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("broken.xml"), "<job id=\"broken\">").unwrap();
+    for arguments in [&["check"][..], &["launch", "broken"], &["graph", "broken"]] {
+        let (out, err) = operated(2, folder.path(), arguments);
+        assert_eq!(err.matches("error[JSL0003]").count(), 1, "{err}");
+        assert!(!format!("{out}{err}").contains("no job"), "{out}{err}");
+    }
+    let (out, _) = operated(0, folder.path(), &["list"]);
+    assert_eq!(
+        out,
+        "no jobs: no file of the job path is valid; `check` shows the mistakes\n"
+    );
 }

@@ -489,9 +489,9 @@ impl Sweep {
         }
         expect(
             "the last execution and the lease",
-            "SELECT STATUS || ' ' || (SELECT GROUP_CONCAT(DISTINCT OWNER || ';') FROM BATCH_JOB_INSTANCE_LEASE) AS text
+            "SELECT STATUS || ' ' || (SELECT GROUP_CONCAT(DISTINCT EXPIRES_AT || ';') FROM BATCH_JOB_INSTANCE_LEASE) AS text
              FROM BATCH_JOB_EXECUTION ORDER BY JOB_EXECUTION_ID DESC LIMIT 1",
-            vec!["COMPLETED ;".into()],
+            vec!["COMPLETED -1;".into()],
         )?;
         Ok(())
     }

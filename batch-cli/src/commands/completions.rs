@@ -8,7 +8,7 @@ use clap_complete::Shell;
 use crate::print::out;
 use crate::session::{Outcome, Session};
 
-/// Prints a script that completes commands, for a shell
+/// Prints a script that completes commands, for a shell; in bash, zsh and fish also jobs and executions
 #[derive(Args, Debug)]
 pub(crate) struct Completions {
     /// The shell
@@ -20,8 +20,45 @@ impl Completions {
         let mut script = Vec::new();
         let mut arguments = session.arguments();
         let program = arguments.get_display_name().unwrap_or_default().to_owned();
-        clap_complete::generate(self.shell, &mut arguments, program, &mut script);
+        clap_complete::generate(self.shell, &mut arguments, program.as_str(), &mut script);
         out(String::from_utf8_lossy(&script).trim_end());
+        let candidates = match self.shell {
+            Shell::Bash => BASH,
+            Shell::Zsh => ZSH,
+            Shell::Fish => FISH,
+            _ => "",
+        };
+        // As the script above names its functions.
+        let function = program.replace('-', "__");
+        out(candidates
+            .replace("FUNCTION", &function)
+            .replace("PROGRAM", &program)
+            .trim_end());
         Ok(ExitCode::SUCCESS)
     }
 }
+
+const BASH: &str = r#"
+_FUNCTION_candidates() {
+    _FUNCTION "$@"
+    local current="${COMP_WORDS[COMP_CWORD]}" candidate
+    while read -r candidate; do
+        [[ "$candidate" == "$current"* ]] && COMPREPLY+=("$candidate")
+    done < <("${COMP_WORDS[0]}" candidates -- "${COMP_WORDS[@]:1:COMP_CWORD-1}" 2>/dev/null)
+}
+complete -F _FUNCTION_candidates -o nosort -o bashdefault -o default PROGRAM
+"#;
+
+const ZSH: &str = r#"
+_PROGRAM_candidates() {
+    local -a candidates
+    candidates=(${(f)"$($words[1] candidates -- ${words[2,CURRENT-1]} 2>/dev/null)"})
+    compadd -a candidates
+    _PROGRAM "$@"
+}
+compdef _PROGRAM_candidates PROGRAM
+"#;
+
+const FISH: &str = r#"
+complete -c PROGRAM -n 'test (count (commandline -opc)) -gt 1' -a '((commandline -opc)[1] candidates -- (commandline -opc)[2..] 2>/dev/null)'
+"#;

@@ -65,7 +65,10 @@ fn print_jobs(operator: &JobOperator, as_json: bool) -> Result<(), JobOperatorEr
         return Ok(());
     }
     if jobs.is_empty() {
-        out("no jobs: the job path and the repository are both empty");
+        out(match operator.job_path().broken.is_empty() {
+            true => "no jobs: the job path and the repository are both empty",
+            false => "no jobs: no file of the job path is valid; `check` shows the mistakes",
+        });
     }
     let mut table = Table::new(&["JOB", "INSTANCES", "LAST EXECUTION", "STATUS", "CREATED"]);
     for (job, instances, last) in jobs {

@@ -3,6 +3,7 @@
 //! To add one, write its file, and add it to the modules and to `commands!` below.
 
 mod abandon;
+mod candidates;
 mod check;
 mod completions;
 mod config;
@@ -78,6 +79,7 @@ commands! {
     Db(db::Db),
     Config(config::Config),
     Completions(completions::Completions),
+    Candidates(candidates::Candidates),
     Check(check::Check),
     New(new::New),
 }

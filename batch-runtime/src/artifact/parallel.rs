@@ -372,9 +372,11 @@ impl<O> PieceResults<O> {
         results.extend(self.results.by_ref().take(count));
         self.taken += count;
         let is_full = results.len() >= full_at;
-        let failure = self
-            .failures
-            .pop_front_if(|failure| !is_full && failure.results == self.taken);
+        let is_next = |failure: &PieceFailure| !is_full && failure.results == self.taken;
+        let failure = match self.failures.front().is_some_and(is_next) {
+            true => self.failures.pop_front(),
+            false => None,
+        };
         let items = match &failure {
             Some(failure) => failure.items,
             None if self.results.len() == 0 && self.failures.is_empty() => self.items,

@@ -142,7 +142,7 @@ impl CheckReport {
             Some(job) => vec![job.to_owned()],
             None => {
                 let found = definitions.job_path();
-                let no_job = found.jobs.is_empty().then(|| found.no_job());
+                let no_job = (found.jobs.is_empty() && found.broken.is_empty()).then(|| found.no_job());
                 let unreadable = found.unreadable.into_iter();
                 checks.extend(unreadable.map(|directory| JobCheck::failed(Problem::plain(directory))));
                 checks.extend(found.broken.into_iter().map(JobCheck::of_errors));

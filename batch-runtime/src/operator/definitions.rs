@@ -263,6 +263,7 @@ impl Definitions {
     fn unknown_job_help(&self, job: &str, known: &BTreeSet<String>, broken: &[Arc<JobXmlErrors>]) -> String {
         let mut help = match nearest(job, known.iter().map(String::as_str)) {
             Some(near) => format!("; did you mean `{near}`?"),
+            None if known.is_empty() && !broken.is_empty() => "; no file of the job path is valid".into(),
             None if known.is_empty() => format!("; {}; {JOB_PATH_HELP}", self.job_path.report().no_job()),
             None => format!("; {} {}", self.job_path.list_intro(), quoted(known)),
         };

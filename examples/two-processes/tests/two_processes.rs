@@ -134,7 +134,7 @@ fn the_partitions_of_a_step_run_in_workers() {
     );
     scene.check_rows(&["load"]);
     assert_eq!(
-        scene.number("SELECT COUNT(*) FROM BATCH_PARTITION_LEASE WHERE OWNER <> ''"),
+        scene.number("SELECT COUNT(*) FROM BATCH_PARTITION_LEASE WHERE EXPIRES_AT <> -1"),
         0
     );
 }
@@ -181,7 +181,7 @@ fn a_stop_reaches_the_workers() {
     let scene = Scene::new();
     let execution = scene.operator.launch("patient", ()).unwrap();
     // Both partitions have been claimed.
-    while scene.number("SELECT COUNT(*) FROM BATCH_PARTITION_LEASE WHERE OWNER <> ''") < 2 {
+    while scene.number("SELECT COUNT(*) FROM BATCH_PARTITION_LEASE WHERE EXPIRES_AT <> -1") < 2 {
         std::thread::yield_now();
     }
     scene.operator.stop(execution).unwrap();

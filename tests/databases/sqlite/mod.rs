@@ -161,8 +161,8 @@ fn a_run_leaves_the_rows_of_spring_batch_4_3() {
     }
     check(
         connection,
-        "SELECT '[' || OWNER || '] ' || FENCE AS text FROM BATCH_JOB_INSTANCE_LEASE",
-        &["[] 1"],
+        "SELECT EXPIRES_AT || ' ' || FENCE AS text FROM BATCH_JOB_INSTANCE_LEASE",
+        &["-1 1"],
     );
 }
 
