@@ -22,6 +22,8 @@ mod left_out;
 mod limits;
 mod observers;
 mod parallel;
+#[cfg(target_os = "linux")]
+mod resources;
 mod restart;
 mod s3_domain;
 mod s4_1_job;
