@@ -129,5 +129,9 @@ mod tests {
         let is_between = |pause: &Duration| (50.0..=100.0).contains(&pause.as_secs_f64());
         assert!(pauses.iter().all(is_between), "{pauses:?}");
         assert!(pauses.iter().any(|pause| *pause != pauses[0]), "{pauses:?}");
+        // They are spread over the whole range.
+        let half = Duration::from_secs(75);
+        assert!(pauses.iter().any(|pause| *pause < half), "{pauses:?}");
+        assert!(pauses.iter().any(|pause| *pause > half), "{pauses:?}");
     }
 }

@@ -26,6 +26,7 @@ fn known() -> BTreeMap<String, Vec<DeclaredProperty>> {
     ];
     known.insert("Fields".to_owned(), fields);
     known.insert("Text".to_owned(), vec![property("text", Some("a;b"), true)]);
+    known.insert("Odd".to_owned(), vec![property("a']}b", Some("c"), false)]);
     known
 }
 
@@ -510,6 +511,37 @@ fn partitions_of_jakarta_batch() {
         <step id="s"><batchlet ref="B"><properties><property name="x" value="${f}"/></properties></batchlet>
         <partition><properties><property name="f.1" value="a"/></properties></partition></step>"#,
         &["W80 x", "E73 #{jobParameters['f']}"],
+    );
+}
+
+/// A property that only the plan has is passed on beside one that the artifact has, too; a declared default that Jakarta Batch cannot
+/// express is not written, and a declared name that no symbol can hold is an error.
+///
+/// Spec: JAK-40
+#[test]
+fn properties_of_plans_and_declarations() {
+    to_jakarta(
+        "<step id='s'><batchlet ref='X'><properties><property name='f' value='x'/></properties></batchlet><partition><properties>\
+         <property name='f.1' value='a'/><property name='g.1' value='b'/></properties></partition></step>",
+        r##"<step id="s"><batchlet ref="X"><properties><property name="f" value="#{partitionPlan['f']}"/>
+        <property name="g" value="#{partitionPlan['g']}"/></properties></batchlet><partition><plan><properties partition="0">
+        <property name="f" value="#{jobParameters['f.1']}?:a;"/><property name="g" value="#{jobParameters['g.1']}?:b;"/></properties>
+        </plan></partition></step>"##,
+        &["W81 X"],
+    );
+    to_jakarta(
+        "<step id='s'><batchlet ref='Text'/><partition instances='2'><properties><property name='text.1' value='z'/></properties>\
+         </partition></step>",
+        r##"<step id="s"><batchlet ref="Text"><properties>
+        <property name="text" value="#{partitionPlan['text']}?:#{jobParameters['text']};"/></properties></batchlet>
+        <partition><plan partitions="2"><properties partition="0"><property name="text" value="#{jobParameters['text.1']}?:z;"/></properties>
+        </plan></partition></step>"##,
+        &["W80 Text"],
+    );
+    to_jakarta(
+        "<step id='s'><batchlet ref='Odd'/></step>",
+        r##"<step id="s"><batchlet ref="Odd"><properties><property name="a']}b" value="#{jobParameters['a']}b']}?:c;"/></properties></batchlet></step>"##,
+        &["E73 Odd"],
     );
 }
 

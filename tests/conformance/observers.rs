@@ -5,7 +5,7 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 
 use batch_runtime::observer::{Dataset, DatasetRole, JobEvent, JobEventKind};
-use batch_runtime::parameters::SecretReference;
+use batch_runtime::parameters::{ParameterValue, SecretReference};
 use batch_runtime::prelude::*;
 use batch_runtime::{BatchRuntime, BatchStatus, JobExecutionId, JobParameters};
 use batch_tests::fleet::until;
@@ -487,4 +487,52 @@ fn an_observer_sees_datasets_once() {
     assert_eq!(received.len(), 256);
     // Without an observer, nothing is reported.
     Stage::new(xml).start("job", ());
+}
+
+/// A nested job shows all jobs around it, from the inner to the outermost; parameters that were written by hand may name a circle.
+///
+/// Spec: OBS-01, NEST-01
+#[test]
+fn an_observer_sees_all_outer_jobs() {
+    let seen: Arc<Mutex<Vec<Vec<String>>>> = Arc::default();
+    let seeing = Arc::clone(&seen);
+    let step = r#"<step id="one"><batchlet ref="Task"/></step>"#;
+    let stage = Stage::configured(&job(step), |builder| {
+        builder.observer(move |event: &JobEvent| {
+            if let JobEventKind::JobStarted = event.kind {
+                let outer =
+                    std::iter::successors(event.job.outer.as_deref(), |outer| outer.job.outer.as_deref());
+                let outer = outer.map(|outer| format!("{} of {}", outer.step, outer.job.instance));
+                seeing.lock().unwrap().push(outer.collect());
+            }
+        })
+    });
+    let gate = Gate::at(&stage);
+    let start = |run: &str, instance: i64| {
+        let parameters = JobParameters::from([("run", run), ("hold", "until opened")])
+            .with_parameter("parent.instance", ParameterValue::Long(instance), true)
+            .with("parent.step", format!("step {run}"));
+        let execution = stage.operator().start("job", parameters).unwrap();
+        // Events arrive in the order of the starts.
+        stage.operator().flush_observers();
+        execution
+    };
+    let executions = [start("1", 3), start("2", 1), start("3", 2)];
+    gate.open("go");
+    for execution in executions {
+        stage.operator().wait(execution).unwrap();
+    }
+    stage.operator().flush_observers();
+    assert_eq!(
+        *seen.lock().unwrap(),
+        [
+            vec![],
+            vec!["step 2 of 1".to_owned()],
+            vec![
+                "step 3 of 2".to_owned(),
+                "step 2 of 1".to_owned(),
+                "step 1 of 3".to_owned()
+            ],
+        ]
+    );
 }

@@ -3,8 +3,9 @@
 use insta::assert_snapshot;
 
 use crate::artifacts::{job, restart_with, story};
-use crate::sequence::{decision, task};
+use crate::sequence::{decision, flow, split, task};
 use batch_runtime::JobParameters;
+use batch_runtime::prelude::*;
 use batch_tests::stage::Stage;
 
 fn elements(transitions: &str) -> String {
@@ -174,4 +175,70 @@ fn the_answers_of_deciders_are_kept() {
     let second = restart_with(&stage, first, [("answer", "GO \"2\"")]);
     assert_eq!(answers(second), ["choose: GO \"2\""]);
     assert_eq!(answers(first), ["choose: UGLY"]);
+}
+
+/// Decides by the context of the flow before it.
+#[derive(BatchArtifact)]
+struct AfterFlow {
+    #[batch_context]
+    flow: FlowContext,
+}
+
+#[decider]
+impl AfterFlow {
+    #[decide]
+    fn decide(&mut self) -> String {
+        format!("after {}", self.flow.id())
+    }
+}
+
+/// Decides by the context of the split before it.
+#[derive(BatchArtifact)]
+struct AfterSplit {
+    #[batch_context]
+    split: SplitContext,
+}
+
+#[decider]
+impl AfterSplit {
+    #[decide]
+    fn decide(&mut self) -> String {
+        format!("after {}", self.split.id())
+    }
+}
+
+/// A decider may require the context of the flow or split before it; behind another element its job cannot start.
+///
+/// Spec: CTX-05, CTX-10
+#[test]
+fn a_decider_may_require_the_context_of_a_flow_or_split() {
+    let one = flow("one", "", &task("first", "", "DONE", ""));
+    let decided = |decider: &str| {
+        let ended = r#"<end on="after one"/><end on="after both"/>"#;
+        format!(r#"<decision id="choose" decider="{decider}">{ended}</decision>"#)
+    };
+    let both = split(
+        "both",
+        "next=\"choose\"",
+        &(one.clone() + &flow("two", "", &task("second", "", "DONE", ""))),
+    );
+    let alone = one.replacen("id=\"one\"", "id=\"one\" next=\"choose\"", 1);
+    for (before, decider, exit_status) in [
+        (&alone, "AfterFlow", "after one"),
+        (&both, "AfterSplit", "after both"),
+    ] {
+        let stage = Stage::new(&job(&(before.clone() + &decided(decider))));
+        let execution = stage.start("job", JobParameters::new());
+        let tree = stage.tree(execution);
+        assert!(
+            tree.starts_with(&format!("job job COMPLETED {exit_status}")),
+            "{tree}"
+        );
+    }
+    let stage = Stage::new(&job(
+        &(task("first", "next=\"choose\"", "DONE", "") + &decided("AfterFlow"))
+    ));
+    let execution = stage.start("job", JobParameters::new());
+    let tree = stage.tree(execution);
+    assert!(tree.starts_with("job job FAILED"), "{tree}");
 }

@@ -3,6 +3,7 @@
 use std::str::FromStr;
 
 use batch_runtime::JobParameters;
+use batch_runtime::operator::ValueOrigin;
 use batch_runtime::prelude::*;
 use batch_tests::stage::{Stage, say};
 use insta::assert_snapshot;
@@ -528,4 +529,34 @@ fn lists_of_values() {
       |                               ^^^^^ value 3 of the list, "300": number too large to fit in target type
       = help: field `numbers` of `conformance::s5_3_properties::Lists`, tests/conformance/s5_3_properties.rs
     "#);
+}
+
+/// The explanation of a job says that a value for the processor alone comes from the partition.
+///
+/// Spec: OP-11, PART-12
+#[test]
+fn explain_shows_values_of_partitions_by_their_target() {
+    let partition =
+        r#"<properties><property name="filter.every.1" value="2" target="processor"/></properties>"#;
+    let stage = Stage::new(&job(&format!(
+        r#"<step id="copy"><chunk reader="Numbers" processor="Labels" writer="Lines"/><partition instances="2">{partition}</partition></step>"#
+    )));
+    let explained = stage
+        .operator()
+        .definitions()
+        .explain("job", &JobParameters::new());
+    let explained = explained.unwrap();
+    let artifacts = &explained.job.elements[0].artifacts;
+    let origin = |artifact: &str, name: &str| {
+        let artifact = artifacts.iter().find(|one| one.name == artifact).unwrap();
+        let property = artifact.properties.iter().find(|one| one.name == name).unwrap();
+        property.origin.clone()
+    };
+    let of_partition = origin("Labels", "filter.every");
+    assert!(
+        matches!(of_partition, ValueOrigin::Partition(_)),
+        "{of_partition:?}"
+    );
+    let of_reader = origin("Numbers", "items");
+    assert!(matches!(of_reader, ValueOrigin::FieldDefault), "{of_reader:?}");
 }

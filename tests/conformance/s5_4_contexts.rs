@@ -9,6 +9,8 @@ use batch_tests::stage::{Stage, say};
 use insta::assert_snapshot;
 
 use super::artifacts::{calls, job, refused, restart_with};
+use super::parallel::partitioned;
+use super::sequence::{flow, split};
 
 /// Shows the available contexts and their values.
 #[derive(BatchArtifact)]
@@ -517,4 +519,47 @@ fn a_context_that_is_never_in_scope_is_rejected() {
       |                                                          ^^^^^^^^^ field `flow` requires one
       = help: name it in a flow, or make the field an `Option<FlowContext>` (tests/conformance/s5_4_contexts.rs)
     "#);
+}
+
+/// Waits for its own job, and stops it.
+#[derive(BatchArtifact)]
+struct Impatient {
+    #[batch_context]
+    job: JobContext,
+}
+
+#[batchlet]
+impl Impatient {
+    #[process]
+    fn process(&self) -> Result<String, BatchError> {
+        let operator = self.job.job_operator().unwrap();
+        let own = operator.wait(self.job.execution_id())?;
+        let has_stopped = operator.stop(own.id)?;
+        Ok(format!("{} {has_stopped}", own.status))
+    }
+    #[cancel]
+    fn cancel(&self) {}
+}
+
+/// An artifact that waits for its own job, or stops it, gets an answer at once, on every thread of the job.
+///
+/// Spec: OP-37, D-60
+#[test]
+fn an_artifact_does_not_wait_for_its_own_job() {
+    let alone = r#"<step id="one"><batchlet ref="Impatient"/></step>"#;
+    let parts = partitioned("one", "", "Impatient", "instances=\"1\"");
+    let both = split(
+        "both",
+        "",
+        &(flow("left", "", alone) + &flow("right", "", "<step id=\"two\"><batchlet ref=\"Silent\"/></step>")),
+    );
+    for (elements, step) in [(alone, "one"), (&parts, "one:1"), (&both, "one")] {
+        let stage = Stage::new(&job(elements));
+        let execution = stage.start("job", JobParameters::new());
+        let tree = stage.tree(execution);
+        assert!(
+            tree.contains(&format!("step {step} STOPPED STARTED false")),
+            "{tree}"
+        );
+    }
 }

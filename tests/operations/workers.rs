@@ -141,6 +141,30 @@ fn a_worker_without_slots_is_rejected() {
     assert!(runtime.job_operator().workers().unwrap().is_empty());
 }
 
+/// Two workers of one runtime would have one name.
+///
+/// Spec: DISP-13
+#[test]
+fn a_runtime_has_one_worker_at_a_time() {
+    let fleet = fleet("repository");
+    let runtime = BatchRuntime::builder()
+        .repository(fleet.place.url())
+        .build()
+        .unwrap();
+    let night = runtime.worker().queue("night").slots(1);
+    assert!(
+        format!("{night:?}").contains(r#"queue: "night", slots: 1"#),
+        "{night:?}"
+    );
+    for _ in 0..2 {
+        let worker = runtime.worker().slots(1).start().unwrap();
+        let error = runtime.worker().slots(1).start().unwrap_err();
+        assert!(matches!(error, WorkerError::AlreadyStarted), "{error}");
+        worker.drain();
+        worker.wait().unwrap();
+    }
+}
+
 /// A worker that died stays in the list. On its host it is shown as dead at once, elsewhere when its registration has expired.
 ///
 /// Spec: DISP-13

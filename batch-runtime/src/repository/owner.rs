@@ -393,8 +393,15 @@ mod tests {
         let (one, other) = (owner(&owners), owner(&owners));
         one.restore_lock();
         assert_eq!(files(&owners).len(), 2, "nothing to restore");
+        let is_there = || {
+            let lock = one.lock.lock().unwrap();
+            is_at(lock.as_ref().unwrap(), &lock_path(&owners, &one.nonce))
+        };
+        assert!(is_there());
         fs::remove_dir_all(&owners).unwrap();
+        assert!(!is_there());
         one.restore_lock();
+        assert!(is_there());
         assert_eq!(other.liveness(one.name()), Liveness::Alive);
         die(&one);
         assert_eq!(

@@ -63,16 +63,20 @@ fn observe(pid: &str) -> Observed {
     }
 }
 
+/// Returns whether `/proc` shows the processes of all users, by the list of mounts.
+fn shows_all_processes(mounts: &str) -> bool {
+    mounts.lines().any(|line| {
+        let fields: Vec<&str> = line.split(' ').collect();
+        matches!(fields[..], [_, "/proc", "proc", options, ..] if !options.contains("hidepid="))
+    })
+}
+
 /// Returns a digest of the boot and the namespace of process ids. `None` if `/proc` does not show all processes of this namespace.
 fn place() -> Option<String> {
     let own = fs::read_link("/proc/self").ok()?;
     let shows_this_namespace = own.to_str() == Some(std::process::id().to_string().as_str());
     let mounts = fs::read_to_string("/proc/self/mounts").ok()?;
-    let is_complete = |line: &str| {
-        let fields: Vec<&str> = line.split(' ').collect();
-        matches!(fields[..], [_, "/proc", "proc", options, ..] if !options.contains("hidepid="))
-    };
-    if !shows_this_namespace || !mounts.lines().any(is_complete) {
+    if !shows_this_namespace || !shows_all_processes(&mounts) {
         return None;
     }
     let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
@@ -109,6 +113,26 @@ mod tests {
             assert!(!has_ended(&pid, &unknown), "{unknown}");
         }
         assert!(!has_ended("../1", &mark));
+    }
+
+    /// A process that `/proc` hides may run.
+    ///
+    /// Spec: DISP-13
+    #[test]
+    fn hidden_processes_have_not_ended() {
+        let root = "/dev/vda / ext4 rw,relatime 0 0\n";
+        for (mount, shows_all) in [
+            ("proc /proc proc rw,nosuid 0 0", true),
+            ("proc /proc proc rw,nosuid,hidepid=2 0 0", false),
+            ("proc /proc proc rw,hidepid=invisible,nosuid 0 0", false),
+            ("proc /jail/proc proc rw 0 0", false),
+        ] {
+            assert_eq!(
+                shows_all_processes(&format!("{root}{mount}\n")),
+                shows_all,
+                "{mount}"
+            );
+        }
     }
 
     /// Spec: DISP-13

@@ -1,5 +1,6 @@
 //! Tests of SQLite alone: files, and waiting for their lock.
 
+use super::super::transaction_error::TransactionError;
 use super::fixture::Place;
 use super::per_backend::tests::{StartedJob, claim, number};
 use super::*;
@@ -47,6 +48,55 @@ fn a_connection_waits_longer_than_a_lease_lasts() {
     let lease = Duration::from_secs(30);
     let waits = number(&repository, "SELECT timeout FROM pragma_busy_timeout");
     assert!(u128::try_from(waits).unwrap() > lease.as_millis(), "{waits} ms");
+}
+
+/// A renewal of a lease goes ahead of the transactions that wait already; these have their turn in the order of their requests.
+///
+/// Spec: OP-35
+#[test]
+fn a_renewal_goes_ahead_of_other_writes() {
+    let repository = Place::new().open(Arc::new(SystemClock), LONG);
+    let pool = &repository.pool;
+    let held = pool.write_lock().unwrap();
+    let (writes, written) = std::sync::mpsc::channel();
+    let write = |name: &'static str| {
+        let writes = writes.clone();
+        move || writes.send(name).unwrap()
+    };
+    std::thread::scope(|scope| {
+        let until_waiting = |number: usize| {
+            while held.waiting() < number {
+                std::thread::yield_now();
+            }
+        };
+        let plain = write("plain");
+        scope.spawn(move || {
+            let work =
+                pool.write_idempotent(
+                    "write",
+                    |_, _| Ok::<_, TransactionError<RepositoryError>>(plain()),
+                );
+            work.unwrap();
+        });
+        until_waiting(1);
+        let chunk = write("chunk");
+        scope.spawn(move || {
+            let _lock = pool.write_lock().unwrap();
+            chunk();
+        });
+        until_waiting(2);
+        let renewal = write("renewal");
+        scope.spawn(move || {
+            let work = pool.write_with_priority("write", |_, _| {
+                Ok::<_, TransactionError<RepositoryError>>(renewal())
+            });
+            work.unwrap();
+        });
+        until_waiting(3);
+        drop(held);
+    });
+    drop(writes);
+    assert_eq!(written.iter().collect::<Vec<_>>(), ["renewal", "plain", "chunk"]);
 }
 
 /// Looking for a repository waits while another process holds the file, for example to close it.

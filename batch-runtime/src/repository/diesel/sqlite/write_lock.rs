@@ -77,6 +77,15 @@ impl Drop for WriteLock {
 }
 
 #[cfg(test)]
+impl WriteLock {
+    /// Returns the number of threads that wait for it.
+    pub(super) fn waiting(&self) -> usize {
+        let state = self.queue.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.waiting.len()
+    }
+}
+
+#[cfg(test)]
 mod tests {
     use super::*;
 
