@@ -536,3 +536,21 @@ fn an_observer_sees_all_outer_jobs() {
         ]
     );
 }
+
+/// After the end of a job, a program flushes the observers to be sure that they have received it.
+///
+/// Spec: OBS-05
+#[test]
+fn flushing_waits_for_a_slow_observer() {
+    let ended: Arc<AtomicBool> = Arc::default();
+    let seen = Arc::clone(&ended);
+    let stage = Stage::configured(&chunk_job(""), |builder| {
+        builder.observer(move |event: &JobEvent| {
+            std::thread::sleep(Duration::from_millis(50));
+            seen.fetch_or(matches!(event.kind, JobEventKind::JobEnded(_)), Ordering::Relaxed);
+        })
+    });
+    stage.start("job", JobParameters::new());
+    stage.operator().flush_observers();
+    assert!(ended.load(Ordering::Relaxed));
+}

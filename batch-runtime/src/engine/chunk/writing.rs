@@ -63,7 +63,7 @@ impl ChunkRunner<'_> {
             // Writes each half in turn, if a failed write can be undone. Spec: D-10
             Mode::Scan { from, .. } if next < *from => Ok(list(*from)),
             Mode::Scan { until, bad, .. } if self.chunk.transactional => Ok(Some(if next < *bad {
-                next..next + (bad - next).div_ceil(2).min(bad - next - 1).max(1)
+                next..next + (bad - next).div_ceil(2)
             } else {
                 next..next + (until - next).min(self.chunk.write_batch)
             })),

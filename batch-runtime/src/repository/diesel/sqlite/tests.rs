@@ -71,11 +71,10 @@ fn a_renewal_goes_ahead_of_other_writes() {
         };
         let plain = write("plain");
         scope.spawn(move || {
-            let work =
-                pool.write_idempotent(
-                    "write",
-                    |_, _| Ok::<_, TransactionError<RepositoryError>>(plain()),
-                );
+            let work = pool.write_idempotent("write", |_, _| {
+                plain();
+                Ok::<(), TransactionError<RepositoryError>>(())
+            });
             work.unwrap();
         });
         until_waiting(1);
@@ -88,7 +87,8 @@ fn a_renewal_goes_ahead_of_other_writes() {
         let renewal = write("renewal");
         scope.spawn(move || {
             let work = pool.write_with_priority("write", |_, _| {
-                Ok::<_, TransactionError<RepositoryError>>(renewal())
+                renewal();
+                Ok::<(), TransactionError<RepositoryError>>(())
             });
             work.unwrap();
         });
