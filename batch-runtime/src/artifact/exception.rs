@@ -13,8 +13,7 @@ use crate::error::BatchError;
 pub(crate) const ROOTS: [&str; 3] = ["Exception", "java.lang.Exception", "java.lang.Throwable"];
 
 /// Gives an error type, and each variant of an enum, a class name for the include and exclude elements of Job XML: its path
-/// in Rust or the last part of it, and what `#[batch_exception(class = "..", extends = "..")]` declares. Section 4.2.1.2 of
-/// the draft.
+/// in Rust or the last part of it, and what `#[batch_exception(class = "..", extends = "..")]` declares.
 ///
 /// An error without it is known by its type's path; its sources only if they have the derive, or are errors of the standard
 /// library.

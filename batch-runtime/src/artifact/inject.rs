@@ -16,7 +16,7 @@ use crate::context::{FlowContext, JobContext, SplitContext, StepContext};
 use crate::ids::JobName;
 use crate::secret::Secrets;
 
-/// Lets the runtime create a struct and fill its fields. Sections 5.3 and 5.4 of the draft.
+/// Lets the runtime create a struct and fill its fields.
 ///
 /// | field | value |
 /// |---|---|

@@ -13,7 +13,7 @@ use crate::role;
 
 /// Registers a preferred artifact loader, so that batch.xml can name it: `<loader classname="my_crate::Clients"/>`, or by
 /// the class that `class = ".."` declares. On the impl of [`BatchArtifactLoader`](crate::BatchArtifactLoader); the runtime
-/// creates the loader by its `Default`. Section 5.7.1 of the draft.
+/// creates the loader by its `Default`.
 ///
 /// ```
 /// use batch_runtime::prelude::*;

@@ -3,7 +3,7 @@
 use crate::error::BatchError;
 
 /// Makes a type a batchlet, a step that does one thing. All methods take `&self`, because `#[cancel]` runs on another
-/// thread while `#[process]` does. Section 5.1.2 of the draft.
+/// thread while `#[process]` does.
 ///
 /// The arguments are those of [every artifact attribute](crate#artifact-attributes).
 ///

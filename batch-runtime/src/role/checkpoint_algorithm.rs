@@ -3,7 +3,7 @@
 use crate::error::BatchError;
 
 /// Makes a type a checkpoint algorithm, which decides when a chunk step with `checkpoint-policy="custom"` takes a
-/// checkpoint. Section 5.1.1.4 of the draft.
+/// checkpoint.
 ///
 /// The arguments are those of [every artifact attribute](crate#artifact-attributes).
 ///

@@ -2,7 +2,7 @@
 
 use crate::error::BatchError;
 
-/// Makes a type a checkpoint listener, called around each checkpoint of a chunk step. Section 5.2.3 of the draft.
+/// Makes a type a checkpoint listener, called around each checkpoint of a chunk step.
 ///
 /// The arguments are those of [every artifact attribute](crate#artifact-attributes).
 ///

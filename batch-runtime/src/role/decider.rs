@@ -3,7 +3,7 @@
 use crate::error::BatchError;
 use crate::execution::StepExecution;
 
-/// Makes a type a decider, which selects the transition of a job after a step, flow or split. Section 5.6 of the draft.
+/// Makes a type a decider, which selects the transition of a job after a step, flow or split.
 ///
 /// The arguments are those of [every artifact attribute](crate#artifact-attributes).
 ///

@@ -6,7 +6,7 @@ use crate::artifact::listener_items::ListenerItems;
 use crate::error::BatchError;
 
 /// Makes a type an item process listener, called around each call of the processor. `&dyn Any` instead of an item type
-/// accepts every type. Section 5.2.5 of the draft.
+/// accepts every type.
 ///
 /// The arguments are those of [every artifact attribute](crate#artifact-attributes).
 ///

@@ -4,7 +4,7 @@ use crate::artifact::item::{Fill, FillEnd, FillError, ItemType};
 use crate::checkpoint::CheckpointInfo;
 use crate::error::BatchError;
 
-/// Makes a type an item reader, the source of the items of a chunk step. Section 5.1.1.1 of the draft.
+/// Makes a type an item reader, the source of the items of a chunk step.
 ///
 /// The arguments are those of [every artifact attribute](crate#artifact-attributes), and `pipelined = false` if the reader depends on
 /// what the writer of its step writes: a step with it reads each chunk after the commit of the one before. `rewindable = true` on the

@@ -5,7 +5,7 @@ use crate::artifact::listener_items::ListenerItems;
 use crate::error::BatchError;
 
 /// Makes a type an item write listener, called around each call of the writer. `ChunkItems<'_>` instead of `&[Out]` accepts
-/// lists of every type. Section 5.2.6 of the draft.
+/// lists of every type.
 ///
 /// The arguments are those of [every artifact attribute](crate#artifact-attributes).
 ///

@@ -6,7 +6,7 @@ use crate::checkpoint::CheckpointInfo;
 use crate::error::BatchError;
 use crate::repository::ChunkTransaction;
 
-/// Makes a type an item writer, which writes the results of a chunk step, a list at a time. Section 5.1.1.3 of the draft.
+/// Makes a type an item writer, which writes the results of a chunk step, a list at a time.
 ///
 /// The arguments are those of [every artifact attribute](crate#artifact-attributes); `buffered = false` on the impl block for one
 /// item per call; and `pipelined = false` if a step with the writer must read each chunk after the commit of the one before.

@@ -2,7 +2,7 @@
 
 use crate::error::BatchError;
 
-/// Makes a type a job listener, called around a job and around each of its steps. Section 5.2.1 of the draft.
+/// Makes a type a job listener, called around a job and around each of its steps.
 ///
 /// The arguments are those of [every artifact attribute](crate#artifact-attributes).
 ///

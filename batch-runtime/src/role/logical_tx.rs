@@ -3,7 +3,7 @@
 use crate::error::BatchError;
 
 /// Makes a type a logical transaction: the subjobs of a step, flow or split become one unit of work, which is undone as a
-/// whole. Section 5.5.2 of the draft.
+/// whole.
 ///
 /// The arguments are those of [every artifact attribute](crate#artifact-attributes).
 ///

@@ -4,7 +4,7 @@ use crate::error::BatchError;
 use crate::plan::PartitionPlan;
 
 /// Makes a type a partition algorithm, which decides into how many partitions a step or flow is divided, and sets
-/// the properties of each. Section 5.5.1 of the draft.
+/// the properties of each.
 ///
 /// The arguments are those of [every artifact attribute](crate#artifact-attributes).
 ///

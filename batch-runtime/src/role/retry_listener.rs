@@ -7,7 +7,7 @@ use crate::artifact::listener_items::ListenerItems;
 use crate::error::BatchError;
 
 /// Makes a type a retry listener, called when the reader, the processor or the writer is retried. `&dyn Any` instead of an item
-/// type accepts every type. Section 5.2.8 of the draft.
+/// type accepts every type.
 ///
 /// The arguments are those of [every artifact attribute](crate#artifact-attributes).
 ///

@@ -7,7 +7,6 @@ use crate::artifact::listener_items::ListenerItems;
 use crate::error::BatchError;
 
 /// Makes a type a skip listener, called for each skipped item or error. `&dyn Any` instead of an item type accepts every type.
-/// Section 5.2.7 of the draft.
 ///
 /// The arguments are those of [every artifact attribute](crate#artifact-attributes).
 ///

@@ -2,7 +2,7 @@
 
 use crate::error::BatchError;
 
-/// Makes a type a step listener, called around a step. Section 5.2.2 of the draft.
+/// Makes a type a step listener, called around a step.
 ///
 /// The arguments are those of [every artifact attribute](crate#artifact-attributes).
 ///

@@ -7,7 +7,6 @@ use crate::status::BatchStatus;
 
 /// Makes a type a subjob analyzer, which receives the payloads of the collectors and the exit statuses of the subjobs, on the
 /// main thread.
-/// Section 5.5.4 of the draft.
 ///
 /// The arguments are those of [every artifact attribute](crate#artifact-attributes).
 ///

@@ -5,7 +5,6 @@ use crate::artifact::payload::CollectorData;
 use crate::error::BatchError;
 
 /// Makes a type a subjob collector, which sends data of a subjob to the analyzer, from the thread of the subjob.
-/// Section 5.5.3 of the draft.
 ///
 /// The arguments are those of [every artifact attribute](crate#artifact-attributes).
 ///
