@@ -1,6 +1,7 @@
 //! The guide in `docs/guide`: programs print the output that its pages show. (Its Rust blocks are doctests of this
 //! package's library, its XML blocks are in a test of batch-xml.)
 
+mod cited;
 mod facts;
 
 use std::fs;
@@ -313,6 +314,9 @@ fn links_lead_somewhere() {
         "SECURITY.md",
         "ARCHITECTURE.md",
         "docs/SUMMARY.md",
+        "docs/comparison.md",
+        "docs/job-xml.md",
+        "docs/performance.md",
     ];
     let others = in_root.map(|name| (name.to_owned(), fs::read_to_string(root().join(name)).unwrap()));
     let of_guide = pages()
