@@ -44,6 +44,8 @@ pub mod guide {
     pub struct Tour;
     #[doc = include_str!("../../docs/guide/faq.md")]
     pub struct Faq;
+    #[doc = include_str!("../../docs/guide/troubleshooting.md")]
+    pub struct Troubleshooting;
     #[doc = include_str!("../../docs/guide/glossary.md")]
     pub struct Glossary;
     #[doc = include_str!("../../docs/guide/command-line.md")]

@@ -1,7 +1,8 @@
-//! What pages cite exists: the tests that prove the comparison.
+//! What pages cite exists: the tests that prove the comparison, and the messages of the troubleshooting page.
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::path::Path;
 
 use super::root;
 
@@ -73,4 +74,70 @@ fn each_cell_about_another_framework_has_its_source() {
         let label = rest.split(']').next().unwrap();
         assert!(page.contains(&format!("\n[{label}]: https://")), "[{label}]");
     }
+}
+
+/// Appends the Rust files below a folder, without their line breaks in strings, and without quotes.
+fn sources(folder: &Path, text: &mut String) {
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            sources(&path, text);
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            let file = fs::read_to_string(&path).unwrap();
+            let mut lines = file.lines();
+            while let Some(line) = lines.next() {
+                let mut joined = line.to_owned();
+                while joined.ends_with('\\') {
+                    joined.pop();
+                    joined.push_str(lines.next().unwrap_or_default().trim_start());
+                }
+                text.push_str(&joined.replace('`', ""));
+                text.push('\n');
+            }
+        }
+    }
+}
+
+/// Returns the messages in a heading: what is between backticks.
+fn messages(heading: &str) -> Vec<&str> {
+    heading.split('`').skip(1).step_by(2).collect()
+}
+
+/// Each message of the troubleshooting page is one of the sources, and they are in alphabetical order.
+#[test]
+fn the_messages_of_the_troubleshooting_page_are_those_of_the_sources() {
+    let mut text = String::new();
+    for entry in fs::read_dir(root()).unwrap() {
+        let folder = entry.unwrap().path();
+        let name = folder.file_name().unwrap().to_str().unwrap();
+        if name.starts_with("batch-") && folder.join("src").is_dir() {
+            sources(&folder.join("src"), &mut text);
+        }
+    }
+    let page = read("docs/guide/troubleshooting.md");
+    let (own, foreign) = page.split_once("## Messages of databases").unwrap();
+    let (of_programs, of_check) = own.split_once("## Codes of `check`").unwrap();
+    for part in [of_programs, of_check] {
+        let headings = part.lines().filter_map(|line| line.strip_prefix("### "));
+        let headings: Vec<Vec<&str>> = headings.map(messages).collect();
+        assert!(headings.len() > 10, "{headings:?}");
+        for message in headings.iter().flatten() {
+            for words in message.split(" .. ") {
+                assert!(text.contains(words), "no source has {words:?} of {message:?}");
+            }
+        }
+        let first: Vec<String> = headings
+            .iter()
+            .map(|messages| sorted_by(&messages.join(" ")))
+            .collect();
+        assert!(first.is_sorted(), "{first:?}");
+    }
+    assert!(foreign.contains("### "), "the part about databases is empty");
+}
+
+/// Returns the words of a message without signs, in lower case.
+fn sorted_by(message: &str) -> String {
+    let words = message.split(|c: char| !c.is_ascii_alphanumeric());
+    let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
+    words.join(" ").to_lowercase()
 }
