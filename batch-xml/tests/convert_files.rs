@@ -197,7 +197,7 @@ fn converted_files_of_the_draft_are_the_same_job() {
             "examples/two-processes/jobs/flow.xml",
         ]
     );
-    assert_eq!(same, 25);
+    assert_eq!(same, 27);
 }
 
 /// Returns the properties that each artifact gets, except those of the runtime; `None` is a value that only a partition knows.

@@ -386,7 +386,7 @@ fn completed(folder: &Path, words: &[&str]) -> Vec<String> {
     let script = r#"
         source <("$1" completions bash)
         COMP_WORDS=("$@") COMP_CWORD=$(($# - 1))
-        _operated_candidates operated "${COMP_WORDS[COMP_CWORD]}" "${COMP_WORDS[COMP_CWORD - 1]}"
+        _operated_candidates "$1" "${COMP_WORDS[COMP_CWORD]}" "${COMP_WORDS[COMP_CWORD - 1]}"
         printf '%s\n' "${COMPREPLY[@]}"
     "#;
     let output = Command::new("bash")
@@ -396,7 +396,9 @@ fn completed(folder: &Path, words: &[&str]) -> Vec<String> {
         .output()
         .unwrap();
     assert!(output.status.success(), "{}", text(&output.stderr));
-    text(&output.stdout).lines().map(str::to_owned).collect()
+    let completed = text(&output.stdout);
+    let lines = completed.lines().filter(|line| !line.is_empty());
+    lines.map(str::to_owned).collect()
 }
 
 /// Commands, options, the jobs of the job path and the executions of the repository. Nothing is created.

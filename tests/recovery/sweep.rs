@@ -242,7 +242,7 @@ const WRONG: [(&str, &str); 20] = [
         "a row that was refused",
     ),
     (
-        "UPDATE BATCH_JOB_INSTANCE_LEASE SET OWNER = 'somebody'",
+        "UPDATE BATCH_JOB_INSTANCE_LEASE SET EXPIRES_AT = 5",
         "the last execution and the lease",
     ),
 ];

@@ -52,8 +52,10 @@ impl JobOperator {
                     return Ok(false);
                 }
             }
-            // The request is recorded, so a process that is alive after all stops meanwhile.
-            None if self.await_certainty(execution)? => return self.stop(execution),
+            // The request is recorded, so a process that is alive after all stops meanwhile, or has already done so.
+            None if self.await_certainty(execution)? && !self.has_ended(execution)? => {
+                return self.stop(execution);
+            }
             None => {
                 self.poll_until(execution, Some(self.shared.limits.stop_timeout))?;
             }
@@ -92,6 +94,11 @@ impl JobOperator {
         {
             tracing::warn!(%execution, %error, "the request to stop is not recorded");
         }
+    }
+
+    fn has_ended(&self, execution: JobExecutionId) -> Result<bool> {
+        let execution = self.shared.repository.job_execution(execution)?;
+        Ok(execution.is_none_or(|execution| execution.status.is_final()))
     }
 
     fn is_stopped(&self, execution: JobExecutionId) -> Result<bool> {

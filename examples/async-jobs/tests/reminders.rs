@@ -4,7 +4,7 @@
 use std::process::{Command, Stdio};
 
 use batch_test_servers::{Kind, shared};
-use sqlx::PgPool;
+use sqlx::{AssertSqlSafe, PgPool};
 
 const INVOICES: i64 = 30_000;
 
@@ -20,7 +20,10 @@ async fn each_reminder_is_there_once_after_kills() {
             "INSERT INTO invoice SELECT n, 'customer ' || n, n * 7, n % 10 = 0 FROM generate_series(1, {INVOICES}) n"
         ),
     ] {
-        sqlx::query(&statement).execute(&pool).await.unwrap();
+        sqlx::query(AssertSqlSafe(statement))
+            .execute(&pool)
+            .await
+            .unwrap();
     }
     let count = || async {
         let counted = sqlx::query_scalar::<_, i64>("SELECT COUNT(*) FROM reminder")
