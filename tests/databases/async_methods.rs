@@ -74,7 +74,7 @@ impl AsyncProcessor {
         }
         match self.wrong == Some(*item) {
             true => Err(std::io::Error::other(format!("{item} is wrong"))),
-            false => Ok((item % 3 != 0).then_some(item * 10)),
+            false => Ok((!item.is_multiple_of(3)).then_some(item * 10)),
         }
     }
 }

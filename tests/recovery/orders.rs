@@ -14,8 +14,8 @@ const ROWS: u64 = 200_000;
 fn row(number: u64) -> (String, Option<(String, u64)>) {
     let (customer, cents) = (format!("C{}", number % 97), number % 5_000);
     let quantity = match number {
-        _ if number % 1_000 == 0 => "twelve".to_owned(),
-        _ if number % 1_777 == 0 => "0".to_owned(),
+        _ if number.is_multiple_of(1_000) => "twelve".to_owned(),
+        _ if number.is_multiple_of(1_777) => "0".to_owned(),
         _ => (number % 9 + 1).to_string(),
     };
     let text = format!(
