@@ -1,26 +1,15 @@
 //! Documents: drawings of jobs, reports of executions, exported instances.
 
-use std::sync::Arc;
-
-use axum::Router;
 use axum::http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
 use axum::response::{IntoResponse, Response};
-use axum::routing::get;
 use batch_runtime::JobOperator;
 use batch_runtime::xml::graph::JobGraph;
 use serde::Deserialize;
 
 use crate::ReportFormat;
-use crate::app::{App, RequestContext};
+use crate::app::RequestContext;
 use crate::extract::{ExecutionPath, InstancePath, JobPath, Path, Query, parameters};
 use crate::problem::Problem;
-
-pub(crate) fn routes() -> Router<Arc<App>> {
-    Router::new()
-        .route("/api/v1/jobs/{job}/graph", get(graph))
-        .route("/api/v1/executions/{execution}/report", get(report))
-        .route("/api/v1/instances/{instance}/export", get(export))
-}
 
 /// A text for a file, which a browser does not show as a page of the console.
 fn file(kind: &'static str, name: &str, text: String) -> Response {
@@ -36,7 +25,7 @@ fn file(kind: &'static str, name: &str, text: String) -> Response {
 }
 
 /// Draws a job as it would run.
-async fn graph(
+pub(crate) async fn graph(
     context: RequestContext,
     Path(JobPath { job }): Path<JobPath>,
     Query(query): Query<Vec<(String, String)>>,
@@ -112,7 +101,10 @@ pub(crate) async fn report(
 }
 
 /// Returns an instance as a line of JSON.
-async fn export(context: RequestContext, Path(path): Path<InstancePath>) -> Result<Response, Problem> {
+pub(crate) async fn export(
+    context: RequestContext,
+    Path(path): Path<InstancePath>,
+) -> Result<Response, Problem> {
     let id = path.id()?;
     let read = move |operator: &JobOperator| operator.export(id);
     let line = context.app.operator.run(read).await?;

@@ -89,7 +89,7 @@ impl JobOperator {
         let operator = self.clone();
         let (done, result) = oneshot::channel();
         let thread = thread::Builder::new().name("batch-operator".into());
-        // If the future was dropped, nobody takes the result.
+        // Fails if the future was dropped.
         let body = move || drop(done.send(call(&operator)));
         thread.spawn(body).map_err(JobOperatorError::Thread)?;
         result

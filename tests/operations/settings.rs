@@ -401,7 +401,7 @@ fn completed(folder: &Path, words: &[&str]) -> Vec<String> {
     lines.map(str::to_owned).collect()
 }
 
-/// Commands, options, the jobs of the job path and the executions of the repository. Nothing is created.
+/// Commands, options, the jobs of the job path with their parameters, and the executions of the repository. Nothing is created.
 ///
 /// Spec: CLI-01, CLI-09
 #[test]
@@ -412,25 +412,67 @@ fn shells_complete_commands_jobs_and_executions() {
         let name = folder.path().join(format!("{}.xml", job.len()));
         fs::write(name, job).unwrap();
     }
-    assert_eq!(completed(folder.path(), &["abando"]), ["abandon"]);
-    assert_eq!(
-        completed(folder.path(), &["launch", "ni"]),
-        ["nightly", "nightly-late"]
-    );
-    assert_eq!(completed(folder.path(), &["stop", "o"]), ["other"]);
-    let none: [&str; 0] = [];
-    assert_eq!(completed(folder.path(), &["launch", "nightly", "n"]), none);
-    assert_eq!(completed(folder.path(), &["show", "1"]), none);
-    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 3);
+    let day = r#"<job id="daily"><properties><property name="day" value="${when}"/></properties></job>"#;
+    fs::write(folder.path().join("daily.xml"), day).unwrap();
+    let check = |words: &[&str], expected: &[&str]| {
+        assert_eq!(completed(folder.path(), words), expected, "{words:?}")
+    };
+    check(&["abando"], &["abandon"]);
+    check(&["launch", "ni"], &["nightly", "nightly-late"]);
+    check(&["launch", ""], &["daily", "nightly", "nightly-late", "other"]);
+    check(&["launch", "--ru"], &[]);
+    check(&["launch", "--com"], &["--complete-ok"]);
+    check(&["stop", "o"], &["other"]);
+    check(&["launch", "daily", "w"], &["when="]);
+    check(&["launch", "daily", "when=1", "d"], &["day="]);
+    check(&["show", ""], &[]);
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 4);
     // It fails, and is an execution all the same.
     operated(1, folder.path(), &["start", "other", "-sql=SELECT"]);
-    assert_eq!(completed(folder.path(), &["show", "1"]), ["1"]);
-    for shell in ["zsh", "fish", "powershell", "elvish"] {
+    check(&["show", ""], &["1"]);
+    check(&["stop", ""], &["daily", "nightly", "nightly-late", "other", "1"]);
+    for shell in ["powershell", "elvish"] {
         let (script, _) = operated(0, folder.path(), &["completions", shell]);
         assert!(
             script.contains("operated") && script.contains("launch"),
             "{shell}: {script}"
         );
+    }
+}
+
+/// Spec: CLI-09
+#[test]
+fn fish_and_zsh_complete_jobs() {
+    let folder = tempfile::tempdir().unwrap();
+    let job = r#"<job id="nightly"><step id="one"><batchlet ref="sqlScript"/></step></job>"#;
+    fs::write(folder.path().join("nightly.xml"), job).unwrap();
+    let program = Path::new(env!("CARGO_BIN_EXE_operated"));
+    let path = format!(
+        "{}:{}",
+        program.parent().unwrap().display(),
+        std::env::var("PATH").unwrap()
+    );
+    // zsh completes in a terminal only, so it shows what would be added.
+    let zsh = "compdef() { }; compadd() { shift; print -l -- $@ }; words=(operated launch '') CURRENT=3
+        source <(operated completions zsh); _operated() { }; _operated_candidates";
+    let fish = "source (operated completions fish | psub); complete --do-complete 'operated launch n'";
+    for (shell, script) in [("zsh", zsh), ("fish", fish)] {
+        let mut command = Command::new(shell);
+        match command
+            .args(["-c", script])
+            .env("PATH", &path)
+            .current_dir(folder.path())
+            .output()
+        {
+            Ok(output) => {
+                let (completed, errors) = (text(&output.stdout), text(&output.stderr));
+                assert!(
+                    completed.lines().any(|line| line == "nightly"),
+                    "{shell}: {completed}{errors}"
+                );
+            }
+            Err(_) => println!("NOT TESTED: the completions of {shell}, which is not installed"),
+        }
     }
 }
 

@@ -10,7 +10,7 @@ use batch_tests::random::Random;
 
 const ROWS: u64 = 200_000;
 
-/// An order, or a row that is none.
+/// Returns a row of the file with its customer and cents, `None` if it is not valid.
 fn row(number: u64) -> (String, Option<(String, u64)>) {
     let (customer, cents) = (format!("C{}", number % 97), number % 5_000);
     let quantity = match number {

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use batch_runtime::repository::ExecutionFilter;
-use clap::{Args, Command};
+use clap::{Arg, ArgAction, Args, Command};
 
 use crate::print::out;
 use crate::session::{Outcome, Session};
@@ -11,7 +11,7 @@ use crate::session::{Outcome, Session};
 /// The number of executions that are offered, the newest.
 const OFFERED: u32 = 20;
 
-/// Prints the jobs or executions that may follow these words
+/// Prints the jobs, executions or parameters that may follow these words
 #[derive(Args, Debug)]
 #[command(hide = true)]
 pub(crate) struct Candidates {
@@ -23,21 +23,26 @@ pub(crate) struct Candidates {
 impl Candidates {
     pub(crate) fn run(self, session: &Session) -> Outcome {
         let arguments = session.arguments();
-        let Some(expected) = next_argument(&arguments, &self.words) else {
+        let Some((argument, given)) = next_argument(&arguments, &self.words) else {
             return Ok(ExitCode::SUCCESS);
         };
-        let operator = session.open_or_empty()?;
         let mut candidates = Vec::new();
-        if matches!(expected.as_str(), "job" | "what") {
-            candidates.extend(operator.job_names()?);
+        if argument.contains("JOB") {
+            candidates.extend(session.open_or_empty()?.job_names()?);
         }
-        if matches!(expected.as_str(), "execution" | "what") {
+        if argument.contains("EXECUTION") {
             let latest = ExecutionFilter {
                 limit: Some(OFFERED),
                 ..ExecutionFilter::default()
             };
-            let found = operator.find_executions(&latest)?;
+            let found = session.open_or_empty()?.find_executions(&latest)?;
             candidates.extend(found.iter().map(|execution| execution.id.to_string()));
+        }
+        if argument == "NAME=VALUE"
+            && let [job, ..] = given.as_slice()
+        {
+            let names = session.definitions()?.parameter_names(job).unwrap_or_default();
+            candidates.extend(names.into_iter().map(|name| name + "="));
         }
         for candidate in candidates.iter().filter(|candidate| is_plain(candidate)) {
             out(candidate);
@@ -46,19 +51,26 @@ impl Candidates {
     }
 }
 
-/// Returns the name of the argument that the next word is.
-fn next_argument(arguments: &Command, words: &[String]) -> Option<String> {
-    let is_command = |word: &String| arguments.find_subcommand(word);
-    let position = words.iter().position(|word| is_command(word).is_some())?;
+/// Returns the argument that the next word is, as usage texts name it, and the arguments of the command before it.
+fn next_argument(arguments: &Command, words: &[String]) -> Option<(String, Vec<String>)> {
+    let command_of = |word: &String| arguments.find_subcommand(word);
+    let position = words.iter().position(|word| command_of(word).is_some())?;
     let (before, after) = words.split_at(position + 1);
-    let command = is_command(before.last()?)?;
+    let command = command_of(before.last()?)?;
     // An option with a value in the next word is not noticed: then nothing is offered.
-    let given = after.iter().filter(|word| !word.starts_with('-')).count();
-    let expected = command.get_positionals().nth(given)?;
-    Some(expected.get_id().to_string())
+    let given: Vec<String> = after
+        .iter()
+        .filter(|word| !word.starts_with('-'))
+        .cloned()
+        .collect();
+    let all: Vec<_> = command.get_positionals().collect();
+    let is_list = |last: &&&Arg| matches!(last.get_action(), ArgAction::Append);
+    let next = all.get(given.len()).or_else(|| all.last().filter(is_list))?;
+    let name = next.get_value_names()?.first()?;
+    Some((name.to_string(), given))
 }
 
 /// Returns whether a shell takes the text as it is: rows of other programs may hold any.
 fn is_plain(text: &str) -> bool {
-    text.chars().all(|c| c.is_alphanumeric() || "_-.".contains(c))
+    text.chars().all(|c| c.is_alphanumeric() || "_-.=".contains(c))
 }

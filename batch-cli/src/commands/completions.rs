@@ -8,7 +8,7 @@ use clap_complete::Shell;
 use crate::print::out;
 use crate::session::{Outcome, Session};
 
-/// Prints a script that completes commands, for a shell; in bash, zsh and fish also jobs and executions
+/// Prints a script that completes commands, for a shell; in bash, zsh and fish also jobs, executions and parameters
 #[derive(Args, Debug)]
 pub(crate) struct Completions {
     /// The shell
@@ -38,12 +38,20 @@ impl Completions {
     }
 }
 
+/// Completes options only after a dash, and what `candidates` prints.
 const BASH: &str = r#"
 _FUNCTION_candidates() {
+    local current="${COMP_WORDS[COMP_CWORD]}" candidate words
     _FUNCTION "$@"
-    local current="${COMP_WORDS[COMP_CWORD]}" candidate
+    words=("${COMPREPLY[@]}") COMPREPLY=()
+    for candidate in "${words[@]}"; do
+        # The script above also has the names of arguments: `<JOB>`, `[PARAMETERS]`.
+        [[ "$candidate" == [\<\[]* || "$candidate" == -* && "$current" != -* ]] || COMPREPLY+=("$candidate")
+    done
     while read -r candidate; do
-        [[ "$candidate" == "$current"* ]] && COMPREPLY+=("$candidate")
+        [[ "$candidate" == "$current"* ]] || continue
+        [[ "$candidate" == *= ]] && compopt -o nospace 2>/dev/null
+        COMPREPLY+=("$candidate")
     done < <("${COMP_WORDS[0]}" candidates -- "${COMP_WORDS[@]:1:COMP_CWORD-1}" 2>/dev/null)
 }
 complete -F _FUNCTION_candidates -o nosort -o bashdefault -o default PROGRAM
@@ -53,12 +61,17 @@ const ZSH: &str = r#"
 _PROGRAM_candidates() {
     local -a candidates
     candidates=(${(f)"$($words[1] candidates -- ${words[2,CURRENT-1]} 2>/dev/null)"})
-    compadd -a candidates
+    compadd -- ${candidates:#*=}
+    compadd -S '' -- ${(M)candidates:#*=}
     _PROGRAM "$@"
 }
 compdef _PROGRAM_candidates PROGRAM
 "#;
 
 const FISH: &str = r#"
-complete -c PROGRAM -n 'test (count (commandline -opc)) -gt 1' -a '((commandline -opc)[1] candidates -- (commandline -opc)[2..] 2>/dev/null)'
+function __FUNCTION_candidates
+    set -l words (commandline -opc)
+    $words[1] candidates -- $words[2..] 2>/dev/null
+end
+complete -c PROGRAM -n 'test (count (commandline -opc)) -gt 1' -f -a '(__FUNCTION_candidates)'
 "#;

@@ -32,21 +32,19 @@ pub(super) fn lines(shown: &Shown, width: usize, height: usize) -> Vec<String> {
                     .position(|other| outermost(&other.step) == group)
             };
             running.sort_by_cached_key(|step| (start_order(step), by_number(&step.step)));
-            running
-                .into_iter()
-                .map(move |step| Row::of(name, step, &progress.steps))
+            running.into_iter().map(move |step| Row::of(name, step, progress))
         })
         .collect();
     let hidden = (rows.len() > height).then(|| rows.len() + 1 - height);
     rows.truncate(rows.len() - hidden.unwrap_or(0));
     let name_width = rows.iter().map(|row| chars(&row.name)).max().unwrap_or(0);
     let time_width = rows.iter().map(|row| chars(&row.time())).max().unwrap_or(0);
-    let has_bars = rows.iter().any(|row| row.share().is_some());
+    let has_bars = rows.iter().any(|row| row.share.is_some());
     let bar_width = width
         .saturating_sub(name_width + USUAL_TEXT)
         .clamp(*BAR.start(), *BAR.end());
     let line = |row: &Row| {
-        let bar = match (row.share(), has_bars) {
+        let bar = match (row.share, has_bars) {
             (Some(share), _) => bar(share, bar_width),
             (None, true) => format!("{:1$}", "", bar_width + 7),
             (None, false) => String::new(),
@@ -79,14 +77,14 @@ pub(super) fn summary(shown: &Shown) -> Vec<String> {
             }
             seen.push(outermost);
             let row = match progress.steps.iter().rev().find(|step| step.step == outermost) {
-                Some(step) => Row::of(name, step, &progress.steps),
+                Some(step) => Row::of(name, step, progress),
                 None => Row::of_parts(name, outermost, &progress.steps),
             };
             let mut parts = Vec::new();
-            parts.extend(row.share().map(|share| format!("{}%", percent(share))));
+            parts.extend(row.share.map(|share| format!("{}%", percent(share))));
             parts.extend(Some(row.counts()).filter(|counts| !counts.is_empty()));
             parts.push(clock(row.elapsed));
-            parts.extend(row.left().map(|left| format!("{} left", clock(left))));
+            parts.extend(row.left.map(|left| format!("{} left", clock(left))));
             lines.push(format!("step {}  {}", row.name, parts.join(", ")));
         }
     }
@@ -113,19 +111,22 @@ struct Row {
     /// Items read, and items in total.
     items: Option<(u64, u64)>,
     partitions: Option<PartitionProgress>,
-    /// The work done by the running partitions, in units of partitions.
-    of_partitions: f64,
+    /// How much is done, from 0 to 1.
+    share: Option<f64>,
+    left: Option<Duration>,
     elapsed: Duration,
 }
 
 impl Row {
     /// Creates the row of a step, with the work of its partitions if it has any.
-    fn of(prefix: &str, step: &StepProgress, all: &[StepProgress]) -> Self {
+    fn of(prefix: &str, step: &StepProgress, progress: &Progress) -> Self {
+        let share = progress.share(step);
         if step.partitions.is_some() {
             return Self {
                 partitions: step.partitions,
+                share,
                 elapsed: step.elapsed,
-                ..Self::of_parts(prefix, &step.step, all)
+                ..Self::of_parts(prefix, &step.step, &progress.steps)
             };
         }
         Self {
@@ -133,7 +134,8 @@ impl Row {
             counters: step.counters,
             items: step.item_count.map(|count| (step.items_read().min(count), count)),
             partitions: None,
-            of_partitions: 0.0,
+            share,
+            left: step.time_left(),
             elapsed: step.elapsed,
         }
     }
@@ -145,7 +147,8 @@ impl Row {
             counters: StepCounters::default(),
             items: None,
             partitions: None,
-            of_partitions: 0.0,
+            share: None,
+            left: None,
             elapsed: Duration::ZERO,
         };
         let is_part = |step: &&StepProgress| {
@@ -159,26 +162,9 @@ impl Row {
             sum_of.read_skips += counters.read_skips;
             sum_of.process_skips += counters.process_skips;
             sum_of.write_skips += counters.write_skips;
-            if part.is_running {
-                let all = part.item_count.unwrap_or(0).max(part.items_read()).max(1);
-                let is_known = part.item_count.is_some();
-                sum.of_partitions += f64::from(u8::from(is_known)) * part.items_read() as f64 / all as f64;
-            }
             sum.elapsed = sum.elapsed.max(part.elapsed);
         }
         sum
-    }
-
-    /// Returns the share of the work that is done.
-    fn share(&self) -> Option<f64> {
-        let (done, all) = match (self.items, self.partitions) {
-            (Some((done, all)), _) => (done as f64, all as f64),
-            (None, Some(PartitionProgress { planned, ended, .. })) => {
-                (f64::from(ended) + self.of_partitions, f64::from(planned))
-            }
-            (None, None) => return None,
-        };
-        Some(if all == 0.0 { 1.0 } else { done / all })
     }
 
     /// Returns the number of items read per second.
@@ -187,14 +173,9 @@ impl Row {
         is_known.then(|| self.counters.reads as f64 / self.elapsed.as_secs_f64())
     }
 
-    fn left(&self) -> Option<Duration> {
-        let (done, all) = self.items?;
-        Duration::try_from_secs_f64((all - done) as f64 / self.rate()?).ok()
-    }
-
     /// Returns the remaining time if it is known, else the elapsed time.
     fn time(&self) -> String {
-        self.left()
+        self.left
             .map_or_else(|| clock(self.elapsed), |left| format!("{} left", clock(left)))
     }
 
@@ -324,7 +305,7 @@ mod tests {
         restarted.earlier_items = 4_000;
         restarted.counters.read_skips = 500;
         let expected =
-            "step load  55%, 5500 of 10000 read, 1000 written, 500 skipped, 100/s, 0:10, 0:45 left";
+            "step load  55%, 5500 of 10000 read, 1000 written, 500 skipped, 100/s, 0:10, 0:30 left";
         assert_eq!(summary(&shown(vec![restarted])), [expected]);
     }
 

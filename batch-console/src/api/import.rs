@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
+use axum::Json;
 use axum::extract::DefaultBodyLimit;
 use axum::http::{HeaderMap, StatusCode};
-use axum::routing::post;
-use axum::{Json, Router};
+use axum::routing::{MethodRouter, post};
 use serde_json::{Value, json};
 
 use super::require_type;
@@ -16,9 +16,9 @@ use crate::problem::Problem;
 /// The longest body of an import, in bytes.
 const LONGEST_IMPORT: usize = 16 * 1024 * 1024;
 
-pub(super) fn routes() -> Router<Arc<App>> {
-    let import = post(import).layer(DefaultBodyLimit::max(LONGEST_IMPORT));
-    Router::new().route("/api/v1/import", import)
+/// Returns the route, with a limit of its own for the body.
+pub(super) fn route() -> MethodRouter<Arc<App>> {
+    post(import).layer(DefaultBodyLimit::max(LONGEST_IMPORT))
 }
 
 /// Imports instances, one on each line. A line that cannot be imported does not prevent the others.

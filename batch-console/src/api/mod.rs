@@ -41,18 +41,25 @@ pub(crate) fn routes() -> Router<Arc<App>> {
         .route("/api/v1/jobs", get(jobs))
         .route("/api/v1/jobs/{job}", get(job))
         .route("/api/v1/jobs/{job}/check", post(check))
+        .route("/api/v1/jobs/{job}/graph", get(documents::graph))
         .route("/api/v1/jobs/{job}/launch", post(launch))
         .route("/api/v1/jobs/{job}/start", post(start))
         .route("/api/v1/executions", get(executions))
         .route("/api/v1/executions/{execution}", get(execution))
+        .route("/api/v1/executions/{execution}/report", get(documents::report))
         .route("/api/v1/executions/{execution}/{action}", post(act))
+        .route("/api/v1/instances/{instance}/export", get(documents::export))
         .route("/api/v1/recover", post(recover))
         .route("/api/v1/workers", get(workers))
         .route("/api/v1/launches", get(launches))
         .route("/api/v1/launches/{launch}/stop", post(stop_launch))
-        .merge(documents::routes())
-        .merge(import::routes())
-        .merge(notifications::routes())
+        .route("/api/v1/import", import::route())
+        .route("/api/v1/notifications", get(notifications::list))
+        .route("/api/v1/notifications/send", post(notifications::send))
+        .route(
+            "/api/v1/notifications/targets/{target}/test",
+            post(notifications::test),
+        )
         .route("/api/v1/repository", get(repository))
         .route("/api/v1/repository/purge", get(purgeable).post(purge))
 }

@@ -1,25 +1,15 @@
 //! Notifications that wait for their delivery.
 
-use std::sync::Arc;
-
+use axum::Json;
 use axum::http::HeaderMap;
-use axum::routing::{get, post};
-use axum::{Json, Router};
 use batch_runtime::notify::PendingNotification;
 use batch_runtime::{JobOperator, JobOperatorError};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::{Answer, EmptyBody, body};
-use crate::app::{App, RequestContext};
+use crate::app::RequestContext;
 use crate::extract::{Body, Path};
-
-pub(super) fn routes() -> Router<Arc<App>> {
-    Router::new()
-        .route("/api/v1/notifications", get(list))
-        .route("/api/v1/notifications/send", post(send))
-        .route("/api/v1/notifications/targets/{target}/test", post(test))
-}
 
 fn read(operator: &JobOperator) -> Result<Value, JobOperatorError> {
     let pending = operator.pending_notifications()?;
@@ -37,12 +27,12 @@ fn shown(one: &PendingNotification) -> Value {
     })
 }
 
-async fn list(context: RequestContext) -> Answer {
+pub(super) async fn list(context: RequestContext) -> Answer {
     context.app.operator.run(read).await.map(Json)
 }
 
 /// Sends them, also those that are to be tried again later, and lists those that still wait.
-async fn send(context: RequestContext, headers: HeaderMap, Body(bytes): Body) -> Answer {
+pub(super) async fn send(context: RequestContext, headers: HeaderMap, Body(bytes): Body) -> Answer {
     context.require_operator()?;
     body::<EmptyBody>(&headers, &bytes)?;
     context.send_notifications().await?;
@@ -51,11 +41,11 @@ async fn send(context: RequestContext, headers: HeaderMap, Body(bytes): Body) ->
 
 /// The part of the path of a notification target.
 #[derive(Deserialize)]
-struct TargetPath {
+pub(super) struct TargetPath {
     target: String,
 }
 
-async fn test(
+pub(super) async fn test(
     context: RequestContext,
     Path(TargetPath { target }): Path<TargetPath>,
     headers: HeaderMap,

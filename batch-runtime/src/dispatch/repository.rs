@@ -255,28 +255,14 @@ fn ticket(partition: QueuedPartition) -> PartitionTicket {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::parameters::JobParameters;
-    use crate::repository::{
-        ClaimRequest, Concurrency, InsertStep, RepositoryConfig, StepState, Target, open,
-    };
+    use crate::repository::{ClaimRequest, InsertStep, RepositoryConfig, StepState, open};
 
     const HOUR: Duration = Duration::from_secs(3_600);
 
     /// Returns a transport, and the ticket of a partition.
     fn prepared() -> (RepositoryTransport, PartitionTicket) {
         let repository = open("sqlite://:memory:", RepositoryConfig::with_lease(HOUR)).unwrap();
-        let claim = repository.claim(&ClaimRequest {
-            job_name: "job",
-            target: Target::New,
-            parameters: JobParameters::new(),
-            restartable: true,
-            location: "job.xml",
-            crash_limit: None,
-            launch: None,
-            concurrency: Concurrency::Any,
-            deadline: None,
-            traceparent: None,
-        });
+        let claim = repository.claim(&ClaimRequest::of_new_instance());
         let lease = claim.unwrap().lease;
         let row = repository
             .create_step(&lease, "one:1", &StepState::default())

@@ -301,9 +301,7 @@ mod tests {
     use super::*;
     use crate::clock::Timestamp;
     use crate::notify::{NotificationChannel, NotificationDetail};
-    use crate::repository::{
-        Claim, ClaimRequest, Concurrency, Ending, NewNotification, RepositoryConfig, Target, open,
-    };
+    use crate::repository::{Claim, ClaimRequest, Ending, NewNotification, RepositoryConfig, open};
 
     /// A day of 2026.
     const BEGIN: i64 = 1_780_000_000_000;
@@ -447,18 +445,7 @@ mod tests {
         for (late, expected) in [(0, 0), (1, 1)] {
             let stage = stage(0, None, &[]);
             let repository = &stage.delivery.repository;
-            let claim = repository.claim(&ClaimRequest {
-                job_name: "job",
-                target: Target::New,
-                parameters: JobParameters::new(),
-                restartable: true,
-                location: "job.xml",
-                crash_limit: None,
-                launch: None,
-                traceparent: None,
-                concurrency: Concurrency::Any,
-                deadline: None,
-            });
+            let claim = repository.claim(&ClaimRequest::of_new_instance());
             let Claim {
                 lease, mut execution, ..
             } = claim.unwrap();

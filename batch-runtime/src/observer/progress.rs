@@ -8,6 +8,9 @@ use super::{JobEvent, JobEventKind, JobObserver, ObservedStep, StepBody};
 use crate::execution::StepCounters;
 use crate::ids::{JobExecutionId, StepExecutionId};
 
+/// The running time of a step from which on the rest is estimated; an earlier estimate would be a guess.
+const ESTIMATED_AFTER: Duration = Duration::from_millis(500);
+
 /// The progress of a running execution, as of the last commit.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Progress {
@@ -16,6 +19,27 @@ pub struct Progress {
     /// The job execution that it waits for, because the executions of its job run one at a time: the one that has the turn, else one that
     /// waits longer.
     pub waits_for: Option<JobExecutionId>,
+}
+
+impl Progress {
+    /// Returns how much of a step is done, from 0 to 1: of its items or, if it is partitioned, of its partitions, to which those that run
+    /// contribute the share of their items. `None` if the total is unknown.
+    ///
+    /// Spec: CON-02
+    pub fn share(&self, step: &StepProgress) -> Option<f64> {
+        let Some(PartitionProgress { planned, ended }) = step.partitions else {
+            return step.share_of_items();
+        };
+        let is_part = |one: &&StepProgress| one.is_running && one.is_partition_of(&step.step);
+        let running = self.steps.iter().filter(is_part);
+        let done = f64::from(ended) + running.filter_map(StepProgress::share_of_items).sum::<f64>();
+        Some(share(done, f64::from(planned)))
+    }
+}
+
+/// Returns the share of `all` that is done. A reader may deliver more than it has announced.
+fn share(done: f64, all: f64) -> f64 {
+    if done >= all { 1.0 } else { done / all }
 }
 
 /// The progress of a step or partition.
@@ -44,6 +68,28 @@ impl StepProgress {
     pub fn items_read(&self) -> u64 {
         let here = self.counters.reads + self.counters.read_skips;
         self.earlier_items + u64::try_from(here).unwrap_or(0)
+    }
+
+    /// Estimates the rest of the running time by the items that this execution has read. `None` without the total number of items, and in
+    /// the first half second.
+    pub fn time_left(&self) -> Option<Duration> {
+        let all = self.item_count.filter(|_| self.elapsed >= ESTIMATED_AFTER)?;
+        let here = self.items_read().saturating_sub(self.earlier_items);
+        let rest = all.saturating_sub(self.items_read());
+        Duration::try_from_secs_f64(self.elapsed.as_secs_f64() * rest as f64 / here as f64).ok()
+    }
+
+    fn share_of_items(&self) -> Option<f64> {
+        Some(share(self.items_read() as f64, self.item_count? as f64))
+    }
+
+    /// Returns whether it is a partition of that step: `load:3` is one of `load`, and `load:3/sort` is a step in it.
+    fn is_partition_of(&self, step: &str) -> bool {
+        let number = self
+            .step
+            .strip_prefix(step)
+            .and_then(|rest| rest.strip_prefix(':'));
+        number.is_some_and(|number| !number.contains('/'))
     }
 }
 
@@ -176,6 +222,56 @@ mod tests {
     use super::*;
     use crate::clock::Timestamp;
     use crate::ids::JobInstanceId;
+
+    /// Spec: CON-02
+    #[test]
+    fn the_share_of_a_step_is_that_of_its_items_or_partitions() {
+        let step = |name: &str, reads: i64, items: Option<u64>| StepProgress {
+            step: name.into(),
+            counters: StepCounters {
+                reads,
+                ..StepCounters::default()
+            },
+            item_count: items,
+            elapsed: Duration::from_secs(10),
+            is_running: true,
+            ..StepProgress::default()
+        };
+        let alone = |step: StepProgress| {
+            (
+                Progress::default().share(&step),
+                step.time_left().map(|left| left.as_secs()),
+            )
+        };
+        assert_eq!(alone(step("load", 5, None)), (None, None));
+        assert_eq!(alone(step("load", 0, Some(20))), (Some(0.0), None));
+        assert_eq!(alone(step("load", 5, Some(20))), (Some(0.25), Some(30)));
+        assert_eq!(alone(step("load", 30, Some(20))), (Some(1.0), Some(0)));
+        assert_eq!(alone(step("load", 0, Some(0))), (Some(1.0), None));
+        // The speed is that of this execution.
+        let mut resumed = step("load", 5, Some(20));
+        resumed.earlier_items = 10;
+        assert_eq!(alone(resumed), (Some(0.75), Some(10)));
+        let mut early = step("load", 5, Some(20));
+        early.elapsed = Duration::from_millis(100);
+        assert_eq!(alone(early), (Some(0.25), None));
+
+        let mut whole = step("load", 0, None);
+        whole.partitions = Some(PartitionProgress { planned: 4, ended: 1 });
+        let mut ended = step("load:1", 9, Some(9));
+        ended.is_running = false;
+        let parts = [
+            ended,
+            step("load:2", 1, Some(2)),
+            step("load:3/sort", 2, Some(2)),
+            step("load2:1", 2, Some(2)),
+        ];
+        let progress = Progress {
+            steps: parts.into(),
+            ..Progress::default()
+        };
+        assert_eq!(progress.share(&whole), Some(0.375));
+    }
 
     /// The steps of a partitioned flow are followed, its partitions are not.
     ///

@@ -41,8 +41,7 @@ impl JobOperator {
 #[cfg(all(test, feature = "sqlite"))]
 mod tests {
     use super::*;
-    use crate::parameters::JobParameters;
-    use crate::repository::{ClaimRequest, Concurrency, RepositoryConfig, Target, open};
+    use crate::repository::{ClaimRequest, RepositoryConfig, open};
     use crate::runtime::BatchRuntime;
 
     /// Between the look at a lease that rejects a launch and the next one, the time of the lease may pass.
@@ -54,18 +53,7 @@ mod tests {
         let url = format!("sqlite://{}/batch.db", folder.path().display());
         let lease = Duration::from_secs(1);
         let dead = open(&url, RepositoryConfig::with_lease(lease)).unwrap();
-        let request = ClaimRequest {
-            launch: None,
-            traceparent: None,
-            job_name: "job",
-            target: Target::New,
-            parameters: JobParameters::new(),
-            restartable: true,
-            concurrency: Concurrency::Any,
-            deadline: None,
-            location: "job.xml",
-            crash_limit: None,
-        };
+        let request = ClaimRequest::of_new_instance();
         let execution = dead.claim(&request).unwrap().execution.id;
         drop(dead);
         // Without its lock file only time shows that it is dead.
@@ -74,7 +62,7 @@ mod tests {
         let operator = builder.build().unwrap().job_operator();
         let state = || operator.shared.repository.holder_state(execution).unwrap();
         while state() != Some(HolderState::Dead) {
-            thread::sleep(LOOK / 10);
+            thread::yield_now();
         }
         assert!(operator.await_certainty(execution).unwrap());
     }

@@ -49,6 +49,25 @@ pub(crate) struct ClaimRequest<'a> {
     pub(crate) deadline: Option<Deadline>,
 }
 
+#[cfg(test)]
+impl ClaimRequest<'static> {
+    /// Returns a request for a new instance of the job `job`, without parameters and limits.
+    pub(crate) fn of_new_instance() -> Self {
+        Self {
+            job_name: "job",
+            target: Target::New,
+            parameters: JobParameters::new(),
+            restartable: true,
+            location: "job.xml",
+            crash_limit: None,
+            launch: None,
+            traceparent: None,
+            concurrency: Concurrency::Any,
+            deadline: None,
+        }
+    }
+}
+
 /// The number of executions of a job, of all its instances, that may run at the same time. Spec: TURN-01
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Concurrency {

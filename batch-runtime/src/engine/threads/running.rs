@@ -278,8 +278,7 @@ mod tests {
     use super::*;
     use crate::clock::SystemClock;
     use crate::observer::{JobEvent, JobObserver, JobTrace, Observers};
-    use crate::parameters::JobParameters;
-    use crate::repository::{ClaimRequest, Concurrency, JobRepository, RepositoryConfig, Target, open};
+    use crate::repository::{ClaimRequest, JobRepository, RepositoryConfig, open};
 
     const LEASE: Duration = Duration::from_secs(3_600);
 
@@ -289,16 +288,8 @@ mod tests {
 
     fn claimed(repository: &dyn JobRepository) -> Lease {
         let request = ClaimRequest {
-            launch: None,
-            traceparent: None,
-            job_name: "job",
-            target: Target::New,
-            parameters: JobParameters::new(),
-            restartable: true,
-            concurrency: Concurrency::Any,
-            deadline: None,
-            location: "job.xml",
             crash_limit: Some(0),
+            ..ClaimRequest::of_new_instance()
         };
         repository.claim(&request).unwrap().lease
     }

@@ -501,18 +501,7 @@ fn commits_of_different_steps_do_not_wait_for_each_other() {
         notifications: NotificationRules::default(),
         format: RepositoryFormat::default(),
     });
-    let claim = repository.claim(&ClaimRequest {
-        job_name: "job",
-        target: Target::New,
-        parameters: JobParameters::new(),
-        restartable: true,
-        location: "job.xml",
-        crash_limit: None,
-        launch: None,
-        concurrency: Concurrency::Any,
-        deadline: None,
-        traceparent: None,
-    });
+    let claim = repository.claim(&ClaimRequest::of_new_instance());
     let lease = claim.unwrap().lease;
     let create = |name: &str| {
         repository

@@ -11,8 +11,8 @@ use super::*;
 use crate::ids::LaunchId;
 use crate::parameters::JobParameters;
 use crate::repository::{
-    Claim, ClaimError, ClaimRequest, Concurrency, Ending, JobStore, LaunchPhase, LaunchStore, QueueStore,
-    Target, WorkerRow,
+    Claim, ClaimError, ClaimRequest, Ending, JobStore, LaunchPhase, LaunchStore, QueueStore, Target,
+    WorkerRow,
 };
 use crate::status::BatchStatus;
 
@@ -23,15 +23,10 @@ fn request(launch: Option<LaunchId>) -> ClaimRequest<'static> {
     let parameters = JobParameters::new().with("day", "1");
     ClaimRequest {
         launch,
-        traceparent: None,
-        job_name: "job",
         target: Target::Identified(parameters.job_key()),
         parameters,
-        restartable: true,
-        concurrency: Concurrency::Any,
-        deadline: None,
-        location: "job.xml",
         crash_limit: Some(0),
+        ..ClaimRequest::of_new_instance()
     }
 }
 

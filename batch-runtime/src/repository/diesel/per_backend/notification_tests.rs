@@ -11,7 +11,6 @@ use crate::deadline::Deadline;
 use crate::execution::JobExecution;
 use crate::ids::{JobExecutionId, JobInstanceId};
 use crate::notify::{NotificationDetail, NotificationEvent, NotificationRules, NotificationTarget};
-use crate::parameters::JobParameters;
 use crate::repository::{
     Claim, ClaimError, ClaimRequest, Concurrency, Ending, JobStore, NewNotification, NextNotification,
     NotificationStore, OperatorStore, Target,
@@ -143,16 +142,10 @@ fn claim_by(repository: &Repository, deadline: Timestamp) -> Claim {
 
 fn request(deadline: Timestamp) -> ClaimRequest<'static> {
     ClaimRequest {
-        launch: None,
-        traceparent: None,
-        job_name: "job",
         target: Target::Identified("key".into()),
-        parameters: JobParameters::new(),
-        restartable: true,
-        concurrency: Concurrency::Any,
         deadline: Some(Deadline::At(deadline)),
-        location: "job.xml",
         crash_limit: Some(0),
+        ..ClaimRequest::of_new_instance()
     }
 }
 

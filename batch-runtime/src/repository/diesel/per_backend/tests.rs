@@ -17,8 +17,8 @@ use crate::parameters::JobParameters;
 use crate::repository::diesel::session::RunQueryDsl;
 use crate::repository::owner::Owner;
 use crate::repository::{
-    ArchiveStore, Claim, ClaimError, ClaimRequest, Concurrency, DataChanges, ElementState, Ending,
-    InsertStep, JobStore, Lease, Observations, OperatorStore, StepState, StepStore, StopOutcome, Target,
+    ArchiveStore, Claim, ClaimError, ClaimRequest, DataChanges, ElementState, Ending, InsertStep, JobStore,
+    Lease, Observations, OperatorStore, StepState, StepStore, StopOutcome, Target,
 };
 use crate::status::BatchStatus;
 
@@ -63,16 +63,10 @@ pub(in crate::repository::diesel) fn claim(repository: &Repository) -> Result<Cl
 
 fn claim_as(repository: &Repository, target: Target, crash_limit: Option<u32>) -> Result<Claim, ClaimError> {
     repository.claim(&ClaimRequest {
-        launch: None,
-        traceparent: None,
-        job_name: "job",
         target,
         parameters: JobParameters::new().with("day", "1"),
-        restartable: true,
-        concurrency: Concurrency::Any,
-        deadline: None,
-        location: "job.xml",
         crash_limit,
+        ..ClaimRequest::of_new_instance()
     })
 }
 
