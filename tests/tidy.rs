@@ -177,7 +177,7 @@ fn no_crate_names_the_private_module_of_another() {
     let allowed = [
         "batch-runtime/src/lib.rs",
         "batch-xml/src/lib.rs",
-        "tests/diagnostics/annotations",
+        "tests/annotations",
         "tests/tidy.rs",
         "tests/ui",
     ];

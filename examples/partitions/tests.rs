@@ -30,6 +30,8 @@ fn a_crash_loses_or_duplicates_no_flight() {
     crash_sweep(job())
         .parameter("flights.file", flights.display())
         .parameter("commit.interval", 5)
+        // All faults take half a minute.
+        .sample(60)
         // The calls of the logical transaction differ after a crash, as does the execution that loaded a flight.
         .check(|database| database.rows_without("late_flight", &["job_execution_id"]));
 }

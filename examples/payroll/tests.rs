@@ -42,5 +42,8 @@ fn only_the_payslips_of_the_month_are_released() {
 /// After a crash at any point, each payslip is stored once.
 #[test]
 fn a_crash_doubles_no_payslip() {
-    crash_sweep(job().parameter("budget", "31000")).run();
+    crash_sweep(job().parameter("budget", "31000"))
+        // All faults take half a minute.
+        .sample(60)
+        .run();
 }

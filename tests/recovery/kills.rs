@@ -4,6 +4,9 @@ use batch_tests::kill::{FLIGHTS, Folder, Killer};
 use batch_tests::random::Random;
 use batch_tests::{flights, process};
 
+/// The rest of a load that began with a commit for each flight.
+const QUICK: &str = "commit.interval=100";
+
 /// 60 kills at random moments: nothing is lost or doubled, and every counter is right at every commit.
 ///
 /// Spec: DOM-26, DOM-27, CHUNK-LOOP-12, CHUNK-LOOP-16, OP-35, OP-36, REPO-44, REPO-62
@@ -64,11 +67,13 @@ fn one_of_two_processes_runs_the_instance() {
         refused.contains("cannot restart job execution 1: execution 2 is running"),
         "{refused}"
     );
-    assert!(second.wait().unwrap().success());
+    second.kill().unwrap();
+    second.wait().unwrap();
+    process::run_expecting(0, "flights", folder.path(), &["restart", "2", QUICK]);
 
     let (_, refused) = process::run_expecting(10, "flights", folder.path(), &launch);
     assert!(
-        refused.contains("is complete (execution 2 ended COMPLETED)"),
+        refused.contains("is complete (execution 3 ended COMPLETED)"),
         "{refused}"
     );
     flights::verify(&folder.database(), 1, &flights::expected_rows()).unwrap();
@@ -91,7 +96,7 @@ fn another_process_stops_the_job() {
     let stopped =
         "SELECT COUNT(*) AS n FROM BATCH_STEP_EXECUTION WHERE STATUS = 'STOPPED' AND READ_COUNT < 20000";
     assert_eq!(folder.count(stopped), 1);
-    process::run_expecting(0, "flights", folder.path(), &["restart", "1"]);
+    process::run_expecting(0, "flights", folder.path(), &["restart", "1", QUICK]);
     flights::verify(&folder.database(), 1, &flights::expected_rows()).unwrap();
     process::run_expecting(2, "flights", folder.path(), &["stop", "1"]);
 }
@@ -120,7 +125,7 @@ fn stop_closes_an_execution_of_a_dead_process() {
     );
     let (out, _) = process::run_expecting(0, "flights", folder.path(), &["show", "1"]);
     assert!(out.contains("status       STOPPED"), "{out}");
-    process::run_expecting(0, "flights", folder.path(), &["restart", "1"]);
+    process::run_expecting(0, "flights", folder.path(), &["restart", "1", QUICK]);
     flights::verify(&folder.database(), 1, &flights::expected_rows()).unwrap();
 }
 

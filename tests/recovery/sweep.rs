@@ -1,28 +1,31 @@
-//! The crash sweep: a fault at every event of the repository, followed by a plain launch. And a process that is
-//! suspended for longer than its lease.
+//! The crash sweep: a fault at any event of the repository, followed by a plain launch. And a process that is
+//! suspended for longer than its lease. The slow tier strikes at each event, the usual one at some of them.
 #![cfg(unix)]
 
 use std::fs;
 use std::thread;
 
-use batch_tests::sqlite;
 use batch_tests::suspended::{launch_until_it_waits, taken_over_at};
 use batch_tests::sweep::{
     BATCHLET, CHUNKS, DATA, FILES, Fault, NESTED, PARTITIONS, PIPELINE, PLAIN_PIPELINE, REFUSALS, Raised,
     Shape, Sweep, UNDISTURBED,
 };
+use batch_tests::{slow, sqlite};
 use diesel::connection::SimpleConnection;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_sweeping");
 
-/// Strikes at every event, and checks the number of events.
+/// The distance between the events at which a sweep strikes.
+const STRIDE: u64 = 5;
+
+/// Strikes at events, and checks their number.
 fn strike(shape: Shape, fault: Fault, raised: Raised, at_least: u64) {
-    let sweep = Sweep::new(PROGRAM, shape);
+    let sweep = Sweep::new(PROGRAM, shape).at_one_of(slow::stride(STRIDE));
     let events = sweep
         .strike_everywhere(fault, raised)
         .unwrap_or_else(|problem| panic!("{problem}"));
     println!("{fault:?} {raised:?}: {events} events");
-    assert!(events >= at_least, "only {events} events");
+    assert!(events + STRIDE > at_least, "only {events} events");
 }
 
 /// The process dies before any statement, or after any commit.
@@ -72,9 +75,11 @@ fn strike_files(shape: Shape) {
 /// Spec: OP-35, OP-36, CHUNK-LOOP-12, CHUNK-LOOP-16, RESTART-07, RESTART-08, REPO-44
 #[test]
 fn a_death_at_any_event_of_the_recovery_is_recovered_by_a_launch() {
-    let events = Sweep::new(PROGRAM, CHUNKS).kill_twice_everywhere();
+    let events = Sweep::new(PROGRAM, CHUNKS)
+        .at_one_of(slow::stride(STRIDE))
+        .kill_twice_everywhere();
     let events = events.unwrap_or_else(|problem| panic!("{problem}"));
-    assert!(events >= 100, "only {events} events");
+    assert!(events + STRIDE > 100, "only {events} events");
 }
 
 /// The first launch creates the tables. Wherever it dies, the next one completes them.

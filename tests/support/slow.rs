@@ -1,7 +1,15 @@
-//! The slow tier: with `BATCH_TEST_SLOW=1` repeating tests repeat more often.
+//! The slow tier: with `BATCH_TEST_SLOW=1` repeating tests repeat more often, and sweeps strike at each event.
 
 /// Returns the number of repetitions: `usual`, or `slow` in the slow tier.
 pub fn times(usual: u32, slow: u32) -> u32 {
-    let is_slow = std::env::var("BATCH_TEST_SLOW").is_ok_and(|value| value == "1");
-    if is_slow { slow } else { usual }
+    if is_slow() { slow } else { usual }
+}
+
+/// Returns the distance between the events at which a sweep strikes: 1, all of them, in the slow tier.
+pub fn stride(usual: u64) -> u64 {
+    if is_slow() { 1 } else { usual }
+}
+
+fn is_slow() -> bool {
+    std::env::var("BATCH_TEST_SLOW").is_ok_and(|value| value == "1")
 }

@@ -12,6 +12,7 @@ use diesel::connection::SimpleConnection;
 
 use crate::database::Outside;
 use crate::order::Order as Calls;
+use crate::random::Random;
 use crate::shapes::as_by_one_processor;
 pub use crate::shapes::{BATCHLET, CHUNKS, DATA, FILES, NESTED, PARTITIONS, PIPELINE, PLAIN_PIPELINE, Shape};
 use crate::{deadline, process, sqlite};
@@ -151,6 +152,9 @@ pub struct Sweep {
     fresh: PathBuf,
     folder: tempfile::TempDir,
     environment: Vec<(&'static str, &'static str)>,
+    /// The first event that is struck, from 1, and the distance to the next one.
+    first: u64,
+    stride: u64,
 }
 
 /// How a process ended.
@@ -212,7 +216,17 @@ impl Sweep {
             fresh,
             folder,
             environment: Vec::new(),
+            first: 1,
+            stride: 1,
         }
+    }
+
+    /// Strikes only at one of so many events, the first of which is drawn at random.
+    #[must_use]
+    pub fn at_one_of(mut self, stride: u64) -> Self {
+        self.stride = stride;
+        self.first = 1 + Random::new("the first event").below(stride);
+        self
     }
 
     /// Sets an environment variable of the processes.
@@ -307,7 +321,7 @@ impl Sweep {
     }
 
     /// Strikes at event 1, 2, and so on, each time in a new instance, until the job ends before the event. After each
-    /// strike a plain launch must complete the instance, and all conditions must hold. Returns the number of events.
+    /// strike a plain launch must complete the instance, and all conditions must hold. Returns the number of the last event that was struck.
     ///
     /// # Errors
     /// The violated condition, and the strike before it.
@@ -324,7 +338,8 @@ impl Sweep {
     }
 
     fn strike_and_recover(&self, fault: Fault, raised: Raised, again: bool) -> Result<u64, String> {
-        for at in 1.. {
+        let mut last = 0;
+        for at in (self.first..).step_by(usize::try_from(self.stride).expect("a small number")) {
             self.reset();
             let by_trigger = matches!(fault, Fault::Once | Fault::ForEver);
             if by_trigger {
@@ -380,11 +395,13 @@ impl Sweep {
             if !was_struck {
                 let writes =
                     Outside::Sqlite(sqlite::open(&self.database())).number("SELECT MAX(n) FROM sweep_events");
-                if by_trigger && u64::try_from(writes) != Ok(at - 1) {
+                let unstruck = last..at;
+                if by_trigger && !u64::try_from(writes).is_ok_and(|writes| unstruck.contains(&writes)) {
                     return failure(format!("there are {writes} writes"), "");
                 }
-                return Ok(at - 1);
+                return Ok(last);
             }
+            last = at;
         }
         unreachable!("there is no last number")
     }

@@ -32,6 +32,7 @@ pub fn crash_sweep(test: impl Into<JobTest>) -> CrashSweep {
         ignored: Vec::new(),
         normalize: None,
         test_name: None,
+        sample: None,
     }
 }
 
@@ -61,7 +62,8 @@ pub fn crash_sweep(test: impl Into<JobTest>) -> CrashSweep {
 /// Each run is a process of its own: the sweep starts the test program again with the name of the test. So the lines of the test
 /// before the sweep run in each of these processes, too, and doubles lose what they keep. Parameters and system properties have in all
 /// of them the values of the first process. Use few items and small chunks:
-/// the time of a sweep grows with the number of commits, as does the number of events. A job whose threads or partitions run in another
+/// the time of a sweep grows with the number of commits, as does the number of events; [`sample`](Self::sample) injects some of the
+/// faults. A job whose threads or partitions run in another
 /// order each time crashes at other moments each time.
 pub struct CrashSweep {
     test: JobTest,
@@ -73,6 +75,8 @@ pub struct CrashSweep {
     ignored: Vec<String>,
     normalize: Option<Box<Normalize>>,
     test_name: Option<String>,
+    /// The number of faults, if not all are injected.
+    sample: Option<usize>,
 }
 
 impl CrashSweep {
@@ -119,6 +123,19 @@ impl CrashSweep {
     #[must_use]
     pub fn ignore_column(mut self, column: impl Into<String>) -> Self {
         self.ignored.push(column.into());
+        self
+    }
+
+    /// Injects only so many faults, evenly spread over the run, from a random one on: each test run tries others. For a quick test
+    /// of a job with many commits. The environment variable `BATCH_SWEEP=all` injects all nevertheless, as a nightly run should.
+    ///
+    /// # Panics
+    /// If it is 0.
+    #[must_use]
+    #[track_caller]
+    pub fn sample(mut self, faults: usize) -> Self {
+        assert!(faults > 0, "a sweep without faults proves nothing");
+        self.sample = Some(faults);
         self
     }
 

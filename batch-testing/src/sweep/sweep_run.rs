@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::fs::{self, File};
+use std::hash::{BuildHasher, RandomState};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::{Condvar, Mutex, PoisonError};
@@ -101,7 +102,7 @@ impl<'c> SweepRun<'c> {
             let faults = Fault::at(&what.text, has_server).into_iter();
             faults.map(move |fault| Injection { fault, event })
         });
-        let injections = Mutex::new(injections.collect::<VecDeque<_>>());
+        let injections = Mutex::new(self.sampled(injections.collect()));
         let (problems, count) = (Mutex::new(Vec::new()), Mutex::new(0));
         let threads = match has_server {
             true => SERVER_PROCESSES,
@@ -136,6 +137,18 @@ impl<'c> SweepRun<'c> {
             ),
             (None, count) => Ok((baseline.events.all.len(), count)),
         }
+    }
+
+    /// Returns one injection from each of as many parts as the sample has, or all.
+    fn sampled(&self, all: Vec<Injection>) -> VecDeque<Injection> {
+        let is_whole = std::env::var("BATCH_SWEEP").is_ok_and(|what| what == "all");
+        let count = self.sweep.sample.filter(|_| !is_whole).unwrap_or(all.len());
+        let count = count.min(all.len());
+        let random = RandomState::new();
+        let parts = (0..count).map(|part| part * all.len() / count..(part + 1) * all.len() / count);
+        parts
+            .map(|part| all[part.start + random.hash_one(part.start) as usize % part.len()])
+            .collect()
     }
 
     /// Runs the job without a fault.

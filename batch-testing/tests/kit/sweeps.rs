@@ -3,6 +3,7 @@
 use std::fs::{self, OpenOptions};
 use std::io::Write;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use batch_runtime::prelude::*;
@@ -172,7 +173,26 @@ fn a_correct_file_passes() {
 #[test]
 fn a_check_compares_its_own_result() {
     let (_folder, sweep) = sweep(0, "Inside");
-    sweep.check(|database| database.count("number"));
+    sweep.sample(20).check(|database| database.count("number"));
+}
+
+/// A sample has the given number of faults, unless all are asked for.
+#[test]
+fn a_sample_injects_some_faults() {
+    let (_folder, sweep) = sweep(0, "Inside");
+    let runs = Arc::new(AtomicU32::new(0));
+    let count = Arc::clone(&runs);
+    let sweep = sweep.prepare(move |database| {
+        count.fetch_add(1, Ordering::Relaxed);
+        database.execute("CREATE TABLE number (number INTEGER)");
+    });
+    sweep.sample(9).run();
+    // Two runs are undisturbed.
+    let faults = runs.load(Ordering::Relaxed) - 2;
+    match std::env::var("BATCH_SWEEP").as_deref() {
+        Ok("all") => assert!(faults > 100, "{faults}"),
+        _ => assert_eq!(faults, 9),
+    }
 }
 
 #[test]
@@ -310,7 +330,7 @@ fn a_column_is_ignored() {
             database.execute("INSERT INTO start (name) VALUES ('a')");
         })
     };
-    prepared(sweep).ignore_column("start.at").run();
+    prepared(sweep).ignore_column("start.at").sample(20).run();
     let (_folder, sweep) = self::sweep(0, "Inside");
     let message = panic_of(|| prepared(sweep).run());
     assert!(
@@ -393,6 +413,7 @@ fn files_are_normalized() {
             assert_eq!(name, "audit.txt");
             text.lines().last().unwrap_or_default().to_owned()
         })
+        .sample(30)
         .run();
 }
 
@@ -404,5 +425,6 @@ fn a_table_is_ignored() {
     sweep
         .prepare(move |database| database.execute(create))
         .ignore_table("number")
+        .sample(30)
         .run();
 }

@@ -11,17 +11,17 @@ use crate::repository::{JobRepository, PartitionFinding, WorkerRow};
 
 /// The interval of the polls of the repository.
 const INTERVAL: Duration = Duration::from_secs(1);
-/// The time after which the ticket of a partition that no worker has claimed is submitted again: it may have been lost. Doubles each
-/// time.
-const RESUBMIT_AFTER: Duration = Duration::from_secs(15);
 const RESUBMIT_AT_MOST_AFTER: Duration = Duration::from_secs(600);
 /// The time for which the report of an ended partition may be under way.
 const REPORT_AFTER: Duration = Duration::from_secs(5);
-/// The time without any claim after which a warning says why.
-const WARN_AFTER: Duration = Duration::from_secs(20);
 
 pub(super) struct PartitionMonitor {
     next: Instant,
+    /// The time after which the ticket of a partition that no worker has claimed is submitted again: it may have been lost. Doubles
+    /// each time.
+    resubmit_after: Duration,
+    /// The time without any claim after which a warning says why.
+    warn_after: Duration,
     /// When the ticket of an unclaimed partition is submitted again, and the wait after that.
     resubmit: BTreeMap<StepExecutionId, (Instant, Duration)>,
     /// When partitions were first seen to have ended.
@@ -34,10 +34,13 @@ pub(super) struct PartitionMonitor {
 }
 
 impl PartitionMonitor {
-    pub(super) fn new() -> Self {
+    /// `lease_time` is the time after which a silent process counts as dead, by which this one measures its patience, too.
+    pub(super) fn new(lease_time: Duration) -> Self {
         let now = Instant::now();
         Self {
             next: now + INTERVAL,
+            resubmit_after: lease_time / 2,
+            warn_after: lease_time * 2 / 3,
             resubmit: BTreeMap::new(),
             ended: BTreeMap::new(),
             last_progress: now,
@@ -81,7 +84,7 @@ impl PartitionMonitor {
         let (at, wait) = self
             .resubmit
             .entry(id)
-            .or_insert((now + RESUBMIT_AFTER, RESUBMIT_AFTER));
+            .or_insert((now + self.resubmit_after, self.resubmit_after));
         if now < *at {
             return false;
         }
@@ -118,11 +121,11 @@ impl PartitionMonitor {
         fingerprint: &str,
         repository: &dyn JobRepository,
     ) -> Option<String> {
-        if self.last_progress.elapsed() < WARN_AFTER {
+        if self.last_progress.elapsed() < self.warn_after {
             return None;
         }
         self.last_progress = Instant::now();
-        let seconds = WARN_AFTER.as_secs();
+        let seconds = self.warn_after.as_secs_f64().ceil();
         if self.declined.is_empty() {
             // Without an answer nothing is known about them.
             let workers = repository.workers().ok()?;

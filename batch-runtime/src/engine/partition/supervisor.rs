@@ -130,7 +130,7 @@ impl PartitionedElement<'_> {
             Some(dispatcher) => match dispatcher.open(shared.running.lease.execution_id, self.queue()) {
                 Ok(mut channel) => {
                     shared.running.dispatches();
-                    let monitor = Some(PartitionMonitor::new());
+                    let monitor = Some(PartitionMonitor::new(shared.repository.lease_time()));
                     Supervisor::new(self, &mut *channel, analysis, &mut outcomes, monitor).run();
                 }
                 Err(error) => {

@@ -1,5 +1,6 @@
 //! Valid annotations: each module is a program that compiles without a warning, and checks its registrations. Invalid
-//! annotations are in `ui`.
+//! annotations are in `ui`, and tested by `diagnostics`.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 
 mod adapters;
 mod batchlet;

@@ -72,7 +72,7 @@ fn every_role_of_a_type_is_registered() {
 /// The guide lists the roles in the same order as the role table.
 #[test]
 fn the_guide_lists_every_role() {
-    let guide = include_str!("../../../docs/guide/artifacts.md");
+    let guide = include_str!("../../docs/guide/artifacts.md");
     let index = batch_runtime::__private::role_index!();
     assert!(
         guide.contains(index),
