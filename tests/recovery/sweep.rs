@@ -16,7 +16,7 @@ use diesel::connection::SimpleConnection;
 const PROGRAM: &str = env!("CARGO_BIN_EXE_sweeping");
 
 /// The distance between the events at which a sweep strikes.
-const STRIDE: u64 = 5;
+const STRIDE: u32 = 5;
 
 /// Strikes at events, and checks their number.
 fn strike(shape: Shape, fault: Fault, raised: Raised, at_least: u64) {
@@ -25,7 +25,7 @@ fn strike(shape: Shape, fault: Fault, raised: Raised, at_least: u64) {
         .strike_everywhere(fault, raised)
         .unwrap_or_else(|problem| panic!("{problem}"));
     println!("{fault:?} {raised:?}: {events} events");
-    assert!(events + STRIDE > at_least, "only {events} events");
+    assert!(events + u64::from(STRIDE) > at_least, "only {events} events");
 }
 
 /// The process dies before any statement, or after any commit.
@@ -79,7 +79,7 @@ fn a_death_at_any_event_of_the_recovery_is_recovered_by_a_launch() {
         .at_one_of(slow::stride(STRIDE))
         .kill_twice_everywhere();
     let events = events.unwrap_or_else(|problem| panic!("{problem}"));
-    assert!(events + STRIDE > 100, "only {events} events");
+    assert!(events + u64::from(STRIDE) > 100, "only {events} events");
 }
 
 /// The first launch creates the tables. Wherever it dies, the next one completes them.

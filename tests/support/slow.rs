@@ -6,7 +6,7 @@ pub fn times(usual: u32, slow: u32) -> u32 {
 }
 
 /// Returns the distance between the events at which a sweep strikes: 1, all of them, in the slow tier.
-pub fn stride(usual: u64) -> u64 {
+pub fn stride(usual: u32) -> u32 {
     if is_slow() { 1 } else { usual }
 }
 

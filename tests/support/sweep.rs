@@ -154,7 +154,7 @@ pub struct Sweep {
     environment: Vec<(&'static str, &'static str)>,
     /// The first event that is struck, from 1, and the distance to the next one.
     first: u64,
-    stride: u64,
+    stride: usize,
 }
 
 /// How a process ended.
@@ -186,9 +186,9 @@ impl Sweep {
             .unwrap();
         let mut connection = sqlite::open(&fresh);
         let written = "CREATE TABLE written (n INTEGER, execution INTEGER)";
-        connection.batch_execute(written).unwrap();
-        connection.batch_execute(AUDIT).unwrap();
-        connection.batch_execute(STRIKE).unwrap();
+        for tables in [written, AUDIT, STRIKE] {
+            connection.batch_execute(tables).unwrap();
+        }
         let mut outside = Outside::Sqlite(connection);
         let tables = outside.rows(
             "SELECT name AS text FROM sqlite_master WHERE type = 'table' AND (name LIKE 'BATCH_%' OR name = 'written')",
@@ -223,9 +223,9 @@ impl Sweep {
 
     /// Strikes only at one of so many events, the first of which is drawn at random.
     #[must_use]
-    pub fn at_one_of(mut self, stride: u64) -> Self {
-        self.stride = stride;
-        self.first = 1 + Random::new("the first event").below(stride);
+    pub fn at_one_of(mut self, stride: u32) -> Self {
+        self.first = 1 + Random::new("the first event").below(stride.into());
+        self.stride = stride as usize;
         self
     }
 
@@ -320,8 +320,8 @@ impl Sweep {
         }
     }
 
-    /// Strikes at event 1, 2, and so on, each time in a new instance, until the job ends before the event. After each
-    /// strike a plain launch must complete the instance, and all conditions must hold. Returns the number of the last event that was struck.
+    /// Strikes at event 1, 2, and so on, each time in a new instance, until the job ends before the event. After each strike a plain
+    /// launch must complete the instance, and all conditions must hold. Returns the number of the last event that was struck.
     ///
     /// # Errors
     /// The violated condition, and the strike before it.
@@ -339,14 +339,13 @@ impl Sweep {
 
     fn strike_and_recover(&self, fault: Fault, raised: Raised, again: bool) -> Result<u64, String> {
         let mut last = 0;
-        for at in (self.first..).step_by(usize::try_from(self.stride).expect("a small number")) {
+        for at in (self.first..).step_by(self.stride) {
             self.reset();
             let by_trigger = matches!(fault, Fault::Once | Fault::ForEver);
             if by_trigger {
                 let in_commit = i32::from(raised == Raised::InCommit);
-                self.execute(&format!(
-                    "UPDATE sweep_strike SET at = {at}, in_commit = {in_commit}"
-                ));
+                let strike = format!("UPDATE sweep_strike SET at = {at}, in_commit = {in_commit}");
+                self.execute(&strike);
             }
             let order = Order { fault, at };
             let struck = self.run(order);
@@ -423,17 +422,14 @@ impl Sweep {
                 at,
             };
             let struck = self.run(order);
-            let last = if struck.is_complete() {
-                &struck
-            } else {
-                &self.run(UNDISTURBED)
+            let last = match struck.is_complete() {
+                true => &struck,
+                false => &self.run(UNDISTURBED),
             };
             let found = self.rows(tables);
             if !last.is_complete() || found != expected {
-                return Err(format!(
-                    "{order:?}: {} {}\n{found:#?}",
-                    struck.errors, last.errors
-                ));
+                let errors = format!("{} {}", struck.errors, last.errors);
+                return Err(format!("{order:?}: {errors}\n{found:#?}"));
             }
             if !struck.errors.contains(STRUCK) {
                 return Ok(at - 1);
@@ -467,10 +463,9 @@ impl Sweep {
         let mut outside = Outside::Sqlite(sqlite::open(&self.database()));
         let mut expect = |what: &str, query: &str, expected: Vec<String>| {
             let found = outside.rows(query);
-            if found == expected {
-                Ok(())
-            } else {
-                Err(format!("{what}: {found:?} instead of {expected:?}"))
+            match found == expected {
+                true => Ok(()),
+                false => Err(format!("{what}: {found:?} instead of {expected:?}")),
             }
         };
         let rows = (self.shape.rows)().iter().map(i64::to_string).collect();
