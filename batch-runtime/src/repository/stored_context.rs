@@ -428,7 +428,7 @@ mod tests {
         let of_6 = format_of(RepositoryLayout::V6, 2_500);
         let converted = context(xstream).converted(RepositoryLayout::V4_3, &of_6).unwrap();
         assert!(converted.short.contains(r#""@class":7"#), "{converted:?}");
-        let deep = format!(r#"{{"a":{}{}}}"#, "[".repeat(200_000), "]".repeat(200_000));
+        let deep = format!(r#"{{"a":{}{}}}"#, "[".repeat(20_000), "]".repeat(20_000));
         assert_eq!(context(&deep).converted(RepositoryLayout::V4_3, &of_6), None);
     }
 }

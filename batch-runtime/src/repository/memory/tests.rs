@@ -24,7 +24,7 @@ use crate::repository::{
 };
 use crate::status::BatchStatus;
 
-const RUNS: u64 = 25;
+const RUNS: u64 = 15;
 const OPERATIONS: u64 = 400;
 /// The operations between two comparisons of everything that is stored.
 const BETWEEN_DUMPS: u64 = 20;
