@@ -295,11 +295,12 @@ fn value(method: &ArtifactMethod, arguments: TokenStream) -> TokenStream {
 
 /// Calls the user's decider, and reads the step executions only if it takes them.
 fn decide(method: &ArtifactMethod) -> TokenStream {
+    let answer = |arguments| converted(method, quote!(DecideReturn), "into_answer", arguments);
     if params_of(method).is_empty() {
-        return value(method, quote!(self));
+        return answer(quote!(self));
     }
     let bound = bind_params(method);
-    let call = value(method, quote!(self, steps));
+    let call = answer(quote!(self, steps));
     quote! {
         let steps = steps.read()?;
         let steps = &steps[..];

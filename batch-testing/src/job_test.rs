@@ -64,6 +64,7 @@ pub struct JobTest {
     parameters: JobParameters,
     system: BTreeMap<String, String>,
     batch_xml: Vec<(String, String)>,
+    schema: Option<String>,
     doubles: BTreeMap<String, MakeDouble>,
     repository: Option<String>,
     clock: Option<Arc<dyn Clock>>,
@@ -90,6 +91,7 @@ impl JobTest {
             parameters: JobParameters::new(),
             system: BTreeMap::new(),
             batch_xml: Vec::new(),
+            schema: None,
             doubles: BTreeMap::new(),
             repository: None,
             clock: None,
@@ -127,6 +129,14 @@ impl JobTest {
     #[must_use]
     pub fn batch_xml(mut self, name: impl Into<String>, text: impl Into<String>) -> Self {
         self.batch_xml.push((name.into(), text.into()));
+        self
+    }
+
+    /// Sets statements that create the tables of the program, see [`BatchRuntimeBuilder::schema_sql`]: those that the program gives
+    /// to its command line.
+    #[must_use]
+    pub fn schema_sql(mut self, statements: impl Into<String>) -> Self {
+        self.schema = Some(statements.into());
         self
     }
 
@@ -413,6 +423,9 @@ impl JobTest {
             ),
         };
         let mut builder = self.builder(&directory).repository(url);
+        if let Some(statements) = &self.schema {
+            builder = builder.schema_sql(statements);
+        }
         if let Some(clock) = &self.clock {
             builder = builder.clock(Arc::clone(clock));
         }

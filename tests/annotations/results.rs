@@ -343,3 +343,59 @@ fn each_method_may_fail() {
         assert!(error.downcast_ref::<Error>().is_some(), "call {number}: {error}");
     }
 }
+
+mod texts {
+    use batch_runtime::prelude::*;
+
+    #[derive(BatchArtifact)]
+    pub(super) struct Fetch;
+
+    #[batchlet]
+    impl Fetch {
+        #[process]
+        fn process(&self) -> &'static str {
+            "FETCHED"
+        }
+    }
+
+    #[derive(BatchArtifact)]
+    pub(super) struct Choice(pub(super) bool);
+
+    #[decider]
+    impl Choice {
+        #[decide]
+        fn decide(&mut self) -> Result<&'static str, BatchError> {
+            if self.0 {
+                Ok("LEFT")
+            } else {
+                Err("no choice".into())
+            }
+        }
+    }
+
+    #[derive(BatchArtifact)]
+    pub(super) struct Fixed;
+
+    #[decider]
+    impl Fixed {
+        #[decide]
+        fn decide(&mut self) -> &'static str {
+            "RIGHT"
+        }
+    }
+}
+
+/// An exit status may be a text of the program.
+///
+/// Spec: BLET-13, DECIDER-02
+#[test]
+fn an_exit_status_may_be_a_literal() {
+    let decided = |decider: &mut dyn Decider| decider.decide(&StepsBefore::none());
+    assert_eq!(Batchlet::process(&texts::Fetch).unwrap(), "FETCHED");
+    assert_eq!(decided(&mut texts::Choice(true)).unwrap(), "LEFT");
+    assert_eq!(
+        decided(&mut texts::Choice(false)).unwrap_err().to_string(),
+        "no choice"
+    );
+    assert_eq!(decided(&mut texts::Fixed).unwrap(), "RIGHT");
+}

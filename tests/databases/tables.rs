@@ -408,7 +408,7 @@ fn errors_name_the_place() {
             |tree: &str, expected: &str| assert!(tree.contains(expected), "{database:?} {expected}\n{tree}");
         check(
             &fails(&good, "table=paymnet"),
-            "cannot insert 1 rows in table `paymnet`: the table does not exist; create it, for example by a step with the batchlet `sqlScript`",
+            "cannot insert 1 rows in table `paymnet`: the table does not exist; create it by `schema_sql`, or by a step with the batchlet `sqlScript`",
         );
         check(
             &fails(&good, "table=payment\ncolumns=id,payr"),

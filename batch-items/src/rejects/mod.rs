@@ -37,6 +37,9 @@ pub use self::reject::RejectFormat;
 /// of one job instance, so their names should contain a parameter of the job; without a reject, files of another instance remain. A
 /// partitioned step needs one for each partition.
 ///
+/// If the step fails, for example because the skip limit is used up, the rejects of the interval that is rolled back are not among them.
+/// They are left in a file of their own beside the first, `rejects.csv.uncommitted`, which the next run of the step removes.
+///
 /// A reject has the fields `skip` (the number of the skip in the step), `instance` (the id of the job instance), `step` (for a partition, with its number), `phase` (`read`, `process` or `write`), `error`, and as far as
 /// they are known:
 ///
@@ -138,6 +141,8 @@ struct Pending {
     /// The number of skips that are committed, and that of the next commit.
     committed: Option<u64>,
     next: u64,
+    /// Whether the file with what a failed run has left is removed.
+    is_cleared: bool,
 }
 
 /// `recordRejects`: the rejects of a step whose items are records.
@@ -180,6 +185,9 @@ impl<I: Send + 'static, O: Send + 'static> RejectListener<I, O> {
         // The commit contains the last ones: those before were rolled back, and reported again.
         let stale = self.pending.rejects.len().saturating_sub(fresh);
         self.pending.rejects.drain(..stale);
+        if !std::mem::replace(&mut self.pending.is_cleared, true) {
+            report::remove_uncommitted(&self.output).map_err(|error| self.fail(error))?;
+        }
         if self.report.is_none() && (is_first || !self.pending.rejects.is_empty()) {
             self.report = self.open(committed)?;
         }
@@ -207,8 +215,13 @@ impl<I: Send + 'static, O: Send + 'static> RejectListener<I, O> {
 impl<I, O> Drop for RejectListener<I, O> {
     fn drop(&mut self) {
         let rejects = self.pending.rejects.len();
-        if rejects > 0 && self.pending.committed != Some(self.skips()) {
+        if rejects == 0 {
+            return;
+        }
+        if self.pending.committed != Some(self.skips()) {
             tracing::error!(rejects, "{}", self.fail(io::Error::other(NO_CHECKPOINTS)));
+        } else if !is_url(&self.output) {
+            self.leave_uncommitted();
         }
     }
 }
@@ -236,6 +249,35 @@ impl<I, O> RejectListener<I, O> {
         u64::try_from(counted.map(|metric| metric.value).sum::<i64>()).unwrap_or(0)
     }
 
+    /// Writes the rejects of the interval that was rolled back to a file of their own: they show why the step has failed.
+    fn leave_uncommitted(&mut self) {
+        let (format, owner) = (self.format(), self.owner());
+        let first = self.pending.committed.unwrap_or(0) + 1;
+        let rejects = reject::without_repetitions(std::mem::take(&mut self.pending.rejects));
+        match report::write_uncommitted(&self.output, format, &owner, &rejects, first) {
+            Ok(file) => tracing::warn!(
+                rejects = rejects.len(),
+                "rejects were rolled back with their chunk, and are in `{}`",
+                file.display()
+            ),
+            Err(error) => tracing::warn!(
+                rejects = rejects.len(),
+                "cannot keep the rejects that were rolled back with their chunk: {error}"
+            ),
+        }
+    }
+
+    fn format(&self) -> RejectFormat {
+        self.format.unwrap_or_else(|| RejectFormat::of(&self.output))
+    }
+
+    fn owner(&self) -> Owner {
+        Owner {
+            instance: self.job.instance_id().0,
+            step: self.step.execution_name().to_owned(),
+        }
+    }
+
     fn open(&self, committed: u64) -> Result<Option<Report>, ResourceError> {
         let files = [
             ("rejects.output", Some(&self.output)),
@@ -252,12 +294,9 @@ impl<I, O> RejectListener<I, O> {
         let header = self.raw_header.as_ref().map(|header| format!("{header}\n"));
         let opening = Opening {
             path: &self.output,
-            format: self.format.unwrap_or_else(|| RejectFormat::of(&self.output)),
+            format: self.format(),
             raw: self.raw.as_deref().map(|raw| (raw, header.unwrap_or_default())),
-            owner: Owner {
-                instance: self.job.instance_id().0,
-                step: self.step.execution_name().to_owned(),
-            },
+            owner: self.owner(),
             committed,
             create: !self.pending.rejects.is_empty(),
             overwrite: self.if_exists == IfRejectsExist::Overwrite,

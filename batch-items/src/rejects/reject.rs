@@ -1,5 +1,6 @@
 //! A rejected item, and its line in the report.
 
+use std::collections::HashSet;
 use std::io;
 use std::path::Path;
 
@@ -135,6 +136,15 @@ impl Reject {
             ..reject
         }
     }
+}
+
+/// Returns the rejects without those that were reported again, after a rollback.
+pub(super) fn without_repetitions(rejects: Vec<Reject>) -> Vec<Reject> {
+    let mut seen = HashSet::new();
+    let is_first = |reject: &Reject| seen.insert(serde_json::to_string(reject).ok());
+    let mut rejects = rejects;
+    rejects.retain(is_first);
+    rejects
 }
 
 /// The names of the fields that a reader adds to items.

@@ -99,6 +99,47 @@ impl Opening<'_> {
     }
 }
 
+/// Returns the file of the rejects that were rolled back: `rejects.csv.uncommitted`.
+fn uncommitted(path: &Path) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".uncommitted");
+    name.into()
+}
+
+/// Writes rejects that were rolled back, and returns their file.
+pub(super) fn write_uncommitted(
+    path: &Path,
+    format: RejectFormat,
+    owner: &Owner,
+    rejects: &[Reject],
+    first: u64,
+) -> io::Result<PathBuf> {
+    let path = uncommitted(path);
+    let mut text = format.header().as_bytes().to_vec();
+    for (skip, reject) in (first..).zip(rejects) {
+        let line = Line {
+            skip,
+            owner,
+            reject,
+            raw_end: None,
+        };
+        format.encode(&line, &mut text)?;
+    }
+    if let Some(folder) = path.parent() {
+        fs::create_dir_all(folder)?;
+    }
+    fs::write(&path, text)?;
+    Ok(path)
+}
+
+/// Removes the file of rejects that were rolled back, if there is one.
+pub(super) fn remove_uncommitted(path: &Path) -> io::Result<()> {
+    match fs::remove_file(uncommitted(path)) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}
+
 impl Report {
     /// Adds rejects to what is committed, and forces them to the disk. `first` is the number of the first.
     pub(super) fn append(&mut self, rejects: &[Reject], first: u64) -> io::Result<()> {

@@ -110,7 +110,7 @@ impl Plan {
     ) -> Result<Self, String> {
         if table.is_empty() {
             return Err(
-                "the table does not exist; create it, for example by a step with the batchlet `sqlScript`"
+                "the table does not exist; create it by `schema_sql`, or by a step with the batchlet `sqlScript`"
                     .to_owned(),
             );
         }

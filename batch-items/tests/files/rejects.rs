@@ -198,6 +198,33 @@ fn skips_of_a_rolled_back_interval_are_reported_once() {
     );
 }
 
+/// A chunk with more bad records than the limit is rolled back. Its rejects are left in a file of their own, once each, until the step runs again.
+#[test]
+fn rejects_of_a_failed_step_are_left() {
+    for output in ["rejects.jsonl", "rejects.csv"] {
+        let undisturbed = stage(10, "", output);
+        undisturbed.completes();
+        let stage = stage(10, "", output);
+        let failed = stage.start([("fail.at", "8")]);
+        assert_eq!(failed.status, BatchStatus::Failed);
+        assert!(!stage.path().join(output).exists());
+        let left = format!("{output}.uncommitted");
+        let text = stage.read_relative(&left);
+        for (phase, times) in [("read", 1), ("process", 2), ("write", 0)] {
+            let (csv, json) = (format!(",copy,{phase},"), format!("\"phase\":\"{phase}\""));
+            assert_eq!(
+                text.matches(&csv).count() + text.matches(&json).count(),
+                times,
+                "{text}"
+            );
+        }
+        let ended = stage.restart(&failed, [("fail.at", "0")]);
+        assert_eq!(ended.status, BatchStatus::Completed, "{}", ended.message);
+        assert!(!stage.path().join(left).exists());
+        assert_eq!(stage.read_relative(output), undisturbed.read_relative(output));
+    }
+}
+
 /// Without a skip there is no file, and the files of others are not touched. With one they are an error: rejects of another instance that are
 /// not corrected yet, or the input itself.
 #[test]

@@ -39,6 +39,7 @@ pub use registry::{ArtifactRegistration, BindContexts, LoaderRegistration};
 pub use results::ChunkItems;
 pub(crate) use results::ResultBuffer;
 pub use returns::{
-    CheckpointReturn, CollectReturn, ProcessReturn, ReadReturn, StatusReturn, UnitReturn, ValueReturn,
+    CheckpointReturn, CollectReturn, DecideReturn, ProcessReturn, ReadReturn, StatusReturn, UnitReturn,
+    ValueReturn,
 };
 pub(crate) use type_name::short as short_type_name;

@@ -96,7 +96,7 @@ impl<E: Into<BatchError>> UnitReturn for Result<(), E> {
 /// The return type of the `#[process]` method of a batchlet.
 #[diagnostic::on_unimplemented(
     message = "a `#[process]` method cannot return `{Self}`",
-    label = "expected `String`, nothing, `Result<String, E>` or `Result<(), E>`",
+    label = "expected `String`, `&'static str`, nothing, or a `Result<_, E>` of one of them",
     note = "`E` is any `std::error::Error + Send + Sync + 'static`, text, or `BatchError`"
 )]
 pub trait StatusReturn {
@@ -108,6 +108,13 @@ pub trait StatusReturn {
 impl StatusReturn for String {
     fn into_status(self) -> Result<String, BatchError> {
         Ok(self)
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl StatusReturn for &'static str {
+    fn into_status(self) -> Result<String, BatchError> {
+        Ok(self.to_owned())
     }
 }
 
@@ -126,7 +133,39 @@ impl<S: StatusReturn, E: Into<BatchError>> StatusReturn for Result<S, E> {
     }
 }
 
-/// The return type of a method whose result needs no conversion: a `bool`, seconds, a plan, the answer of a decider.
+/// The return type of a `#[decide]` method.
+#[diagnostic::on_unimplemented(
+    message = "a `#[decide]` method cannot return `{Self}`",
+    label = "expected `String`, `&'static str`, or a `Result<_, E>` of one of them",
+    note = "`E` is any `std::error::Error + Send + Sync + 'static`, text, or `BatchError`"
+)]
+pub trait DecideReturn {
+    /// Returns the answer.
+    fn into_answer(self) -> Result<String, BatchError>;
+}
+
+#[diagnostic::do_not_recommend]
+impl DecideReturn for String {
+    fn into_answer(self) -> Result<String, BatchError> {
+        Ok(self)
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl DecideReturn for &'static str {
+    fn into_answer(self) -> Result<String, BatchError> {
+        Ok(self.to_owned())
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<S: DecideReturn, E: Into<BatchError>> DecideReturn for Result<S, E> {
+    fn into_answer(self) -> Result<String, BatchError> {
+        self.map_err(Into::into)?.into_answer()
+    }
+}
+
+/// The return type of a method whose result needs no conversion: a `bool`, seconds, a plan.
 #[diagnostic::on_unimplemented(
     message = "this artifact method cannot return `{Self}`",
     label = "expected `{T}` or `Result<{T}, E>`",

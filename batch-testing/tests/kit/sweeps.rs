@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use batch_runtime::prelude::*;
-use batch_testing::{CrashSweep, crash_sweep};
+use batch_testing::{CrashSweep, JobTest, crash_sweep};
 use diesel::connection::SimpleConnection;
 
 use super::panics::panic_of;
@@ -174,6 +174,17 @@ fn a_correct_file_passes() {
 fn a_check_compares_its_own_result() {
     let (_folder, sweep) = sweep(0, "Inside");
     sweep.sample(20).check(|database| database.count("number"));
+}
+
+/// The tables of the program are those that its command line creates.
+#[test]
+fn the_program_s_tables_are_created() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("numbers.xml");
+    fs::write(&file, JOB).unwrap();
+    let test = JobTest::new(file).schema_sql("CREATE TABLE IF NOT EXISTS number (number INTEGER)");
+    let sweep = crash_sweep(test).parameter("limit", 7).parameter("shift", 0);
+    sweep.parameter("writer", "Inside").sample(20).run();
 }
 
 /// A sample has the given number of faults, unless all are asked for.

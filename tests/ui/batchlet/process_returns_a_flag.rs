@@ -7,8 +7,8 @@ struct Sample;
 #[batchlet]
 impl Sample {
     #[process]
-    fn process(&self) -> &'static str {
-        "DONE"
+    fn process(&self) -> bool {
+        true
     }
 
     #[cancel]
