@@ -12,6 +12,7 @@ mod embed;
 mod exception;
 mod expand;
 mod fallback;
+mod function;
 mod loader;
 mod parameters;
 mod parse;
@@ -84,6 +85,7 @@ fn artifact_attribute(
 ) -> proc_macro2::TokenStream {
     let Some(role) = role::role(role) else { return item };
     let mut errors = Errors::default();
+    let given = attr.clone();
     let arguments = parse::arguments(attr).unwrap_or_else(|error| {
         errors.syntax(error);
         Vec::new()
@@ -92,6 +94,11 @@ fn artifact_attribute(
         Ok(syn::Item::Impl(item)) => item,
         Ok(syn::Item::Type(item)) => return alias::alias(role, &arguments, &item, errors),
         Ok(other) => {
+            if let syn::Item::Fn(item) = &other
+                && let Some(method) = function::method_of(role, item)
+            {
+                return function::function(role, method, &given, item.clone(), errors);
+            }
             validate::not_an_impl_block(role, &other, &mut errors);
             return quote!(#other #errors);
         }

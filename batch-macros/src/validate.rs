@@ -399,7 +399,9 @@ pub(crate) fn not_an_impl_block(role: &Role, item: &syn::Item, errors: &mut Erro
         ),
         syn::Item::Fn(_) => (
             "a function",
-            "put it on the impl block that holds the methods".to_owned(),
+            "put it on the impl block that holds the methods; a function can be an artifact of one method, such as an item processor, \
+             a batchlet or a decider"
+                .to_owned(),
         ),
         syn::Item::Mod(_) => (
             "a module",

@@ -60,18 +60,9 @@ impl Bookings {
     }
 }
 
-#[derive(BatchArtifact)]
-struct Quality {
-    #[batch_context]
-    step: StepContext,
-}
-
 #[decider("Quality")]
-impl Quality {
-    #[decide]
-    fn decide(&mut self) -> String {
-        format!("{} REJECTS", self.step.counters().skips())
-    }
+fn quality(#[batch_context] step: &StepContext) -> String {
+    format!("{} REJECTS", step.counters().skips())
 }
 
 fn main() -> std::process::ExitCode {

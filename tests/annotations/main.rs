@@ -6,6 +6,7 @@ mod adapters;
 mod batchlet;
 mod exceptions;
 mod fields;
+mod functions;
 mod generic;
 mod item_processor;
 mod item_reader;

@@ -94,16 +94,11 @@ impl AsyncWriter {
     }
 }
 
-#[derive(BatchArtifact)]
-struct AsyncDecider;
-
-#[decider]
-impl AsyncDecider {
-    #[decide]
-    async fn decide(&mut self, steps: &[StepExecution]) -> String {
-        tokio::task::yield_now().await;
-        format!("AFTER {}", steps[0].step_name)
-    }
+/// Spec: ART-15
+#[decider("AsyncDecider")]
+async fn decide(steps: &[StepExecution], #[batch_property(value = "AFTER")] what: &str) -> String {
+    tokio::task::yield_now().await;
+    format!("{what} {}", steps[0].step_name)
 }
 
 #[derive(BatchArtifact)]

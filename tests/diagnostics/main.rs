@@ -24,6 +24,7 @@ fn every_mistake_has_its_message() {
         "chunk_listener",
         "decider",
         "embed_jobs",
+        "function",
         "generic_impl",
         "item_process_listener",
         "item_processor",

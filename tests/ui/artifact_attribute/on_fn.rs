@@ -1,9 +1,7 @@
 // Spec: ART-01
 use batch_runtime::prelude::*;
 
-#[batchlet]
-fn process() -> String {
-    String::new()
-}
+#[job_listener]
+fn before() {}
 
 fn main() {}

@@ -1,0 +1,174 @@
+//! An artifact attribute on a function: the one required method of a role, for an artifact without state. Parameters with
+//! `#[batch_property]`, `#[batch_context]` or `#[batch_artifact]` are injected, the others are those of the method.
+//!
+//! Spec: ART-15
+
+use proc_macro2::TokenStream;
+use quote::{format_ident, quote};
+use syn::{Attribute, FnArg, ItemFn, Pat, PatType, Type, parse_quote};
+
+use crate::diagnostics::Errors;
+use crate::parse::cfgs;
+use crate::role::{Method, Receiver, Role};
+use crate::types::ends_in;
+
+/// The attributes of an injected parameter, which are those of a field.
+const INJECTED: [&str; 3] = ["batch_property", "batch_context", "batch_artifact"];
+
+/// Returns the method that a function can be: the only required one of a role. A reader needs a place to continue, so it is none, and
+/// neither is a method.
+pub(crate) fn method_of(role: &Role, item: &ItemFn) -> Option<&'static Method> {
+    if item.sig.receiver().is_some() {
+        return None;
+    }
+    let mut required = role.methods.iter().filter(|method| method.required);
+    match (required.next(), required.next()) {
+        (Some(method), None) if role.attribute != "item_reader" => Some(method),
+        _ => None,
+    }
+}
+
+/// Expands to the function and an artifact that calls it. `arguments` are those of the attribute.
+pub(crate) fn function(
+    role: &Role,
+    method: &Method,
+    arguments: &TokenStream,
+    mut item: ItemFn,
+    mut errors: Errors,
+) -> TokenStream {
+    if !item.sig.generics.params.is_empty() {
+        errors.error(
+            &item.sig.generics,
+            "a generic function cannot be an artifact, which is one concrete type",
+            &[&"write the types that the job has"],
+        );
+    }
+    let parts = parts(&mut item, &mut errors);
+    if !errors.is_empty() {
+        return quote!(#item #errors);
+    }
+    let artifact = artifact(role, method, arguments, &item, &parts);
+    let cfgs = cfgs(&item.attrs);
+    quote! {
+        #item
+
+        #(#cfgs)*
+        #[allow(non_camel_case_types)]
+        const _: () = { #artifact };
+    }
+}
+
+/// The parameters of a function.
+#[derive(Default)]
+struct Parts {
+    fields: Vec<TokenStream>,
+    /// The parameters of the method.
+    parameters: Vec<TokenStream>,
+    /// The arguments of the function.
+    call: Vec<TokenStream>,
+}
+
+/// Returns the parameters, and takes the attributes of the injected ones away.
+fn parts(item: &mut ItemFn, errors: &mut Errors) -> Parts {
+    let mut parts = Parts::default();
+    for (position, parameter) in item.sig.inputs.iter_mut().enumerate() {
+        // A free function has no `self`.
+        let FnArg::Typed(parameter) = parameter else {
+            continue;
+        };
+        if let Some((field, argument)) = injected(parameter, errors) {
+            parts.fields.push(field);
+            parts.call.push(argument);
+        } else {
+            let (name, ty) = (format_ident!("parameter_{position}"), &parameter.ty);
+            parts.parameters.push(quote!(#name: #ty));
+            parts.call.push(quote!(#name));
+        }
+    }
+    parts
+}
+
+/// Returns a struct whose method calls the function. It has the name of the function, which is in another namespace.
+fn artifact(
+    role: &Role,
+    method: &Method,
+    arguments: &TokenStream,
+    item: &ItemFn,
+    parts: &Parts,
+) -> TokenStream {
+    let Parts {
+        fields,
+        parameters,
+        call,
+    } = parts;
+    let (name, output, asyncness) = (&item.sig.ident, &item.sig.output, &item.sig.asyncness);
+    let awaited = asyncness.map(|_| quote!(.await));
+    let role = format_ident!("{}", role.attribute);
+    let attribute = format_ident!("{}", method.attribute);
+    let receiver = match method.receiver {
+        Receiver::Shared => quote!(&self),
+        Receiver::Any => quote!(&mut self),
+    };
+    quote! {
+        #[derive(::batch_runtime::BatchArtifact)]
+        struct #name {
+            #(#fields,)*
+        }
+
+        #[::batch_runtime::#role(#arguments)]
+        impl #name {
+            #[::batch_runtime::#attribute]
+            #asyncness fn #name(#receiver #(, #parameters)*) #output {
+                #name(#(#call),*) #awaited
+            }
+        }
+    }
+}
+
+/// Returns the field of an injected parameter, and the argument that is made of it. `None` for a parameter of the method.
+fn injected(parameter: &mut PatType, errors: &mut Errors) -> Option<(TokenStream, TokenStream)> {
+    let is_injected = |attribute: &Attribute| INJECTED.iter().any(|name| ends_in(attribute.path(), name));
+    let (attributes, others) = std::mem::take(&mut parameter.attrs)
+        .into_iter()
+        .partition(is_injected);
+    parameter.attrs = others;
+    let attributes: Vec<Attribute> = attributes;
+    if attributes.is_empty() {
+        return None;
+    }
+    let Pat::Ident(name) = &*parameter.pat else {
+        errors.error(
+            &parameter.pat,
+            "an injected parameter needs a name",
+            &[&"write `name: Type`"],
+        );
+        return None;
+    };
+    let name = name.ident.clone();
+    let (ty, argument) = match &*parameter.ty {
+        Type::Reference(reference) if reference.mutability.is_some() => {
+            errors.error(
+                &parameter.ty,
+                "an injected parameter cannot be changed",
+                &[&"take it by value or by `&`; for state between calls write a struct"],
+            );
+            return None;
+        }
+        Type::Reference(reference) => (owned(&reference.elem), quote!(&self.#name)),
+        ty => (ty.clone(), quote!(::core::clone::Clone::clone(&self.#name))),
+    };
+    Some((quote!(#(#attributes)* #name: #ty), argument))
+}
+
+/// Returns the type of a field that is passed as a reference to this type.
+fn owned(ty: &Type) -> Type {
+    match ty {
+        Type::Slice(slice) => {
+            let element = &slice.elem;
+            parse_quote!(::std::vec::Vec<#element>)
+        }
+        Type::Path(path) if ends_in(&path.path, "str") => parse_quote!(::std::string::String),
+        Type::Path(path) if ends_in(&path.path, "Path") => parse_quote!(::std::path::PathBuf),
+        other => other.clone(),
+    }
+}
