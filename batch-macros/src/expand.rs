@@ -295,12 +295,12 @@ fn value(method: &ArtifactMethod, arguments: TokenStream) -> TokenStream {
 
 /// Calls the user's decider, and reads the step executions only if it takes them.
 fn decide(method: &ArtifactMethod) -> TokenStream {
-    let answer = |arguments| converted(method, quote!(DecideReturn), "into_answer", arguments);
+    let exit_status = |arguments| converted(method, quote!(DecideReturn), "into_exit_status", arguments);
     if params_of(method).is_empty() {
-        return answer(quote!(self));
+        return exit_status(quote!(self));
     }
     let bound = bind_params(method);
-    let call = answer(quote!(self, steps));
+    let call = exit_status(quote!(self, steps));
     quote! {
         let steps = steps.read()?;
         let steps = &steps[..];

@@ -4,26 +4,27 @@
 //! Spec: ART-15
 
 use proc_macro2::TokenStream;
-use quote::{format_ident, quote};
+use quote::{format_ident, quote, quote_spanned};
+use syn::spanned::Spanned;
 use syn::{Attribute, FnArg, ItemFn, Pat, PatType, Type, parse_quote};
 
 use crate::diagnostics::Errors;
 use crate::parse::cfgs;
-use crate::role::{Method, Receiver, Role};
+use crate::role::{Method, Receiver, Role, Shape};
 use crate::types::ends_in;
 
 /// The attributes of an injected parameter, which are those of a field.
 const INJECTED: [&str; 3] = ["batch_property", "batch_context", "batch_artifact"];
 
-/// Returns the method that a function can be: the only required one of a role. A reader needs a place to continue, so it is none, and
-/// neither is a method.
+/// Returns the only required method of a role, which a function can implement. Returns `None` for readers, which need a checkpoint, and for
+/// functions with `self`.
 pub(crate) fn method_of(role: &Role, item: &ItemFn) -> Option<&'static Method> {
     if item.sig.receiver().is_some() {
         return None;
     }
     let mut required = role.methods.iter().filter(|method| method.required);
     match (required.next(), required.next()) {
-        (Some(method), None) if role.attribute != "item_reader" => Some(method),
+        (Some(method), None) if !matches!(method.shape, Shape::Read) => Some(method),
         _ => None,
     }
 }
@@ -36,18 +37,24 @@ pub(crate) fn function(
     mut item: ItemFn,
     mut errors: Errors,
 ) -> TokenStream {
-    if !item.sig.generics.params.is_empty() {
+    if item.sig.generics.type_params().next().is_some() || item.sig.generics.const_params().next().is_some() {
         errors.error(
             &item.sig.generics,
             "a generic function cannot be an artifact, which is one concrete type",
             &[&"write the types that the job has"],
         );
+    } else if !item.sig.generics.params.is_empty() {
+        errors.error(
+            &item.sig.generics,
+            "a function with lifetime parameters cannot be an artifact",
+            &[&"leave the lifetimes out"],
+        );
     }
-    let parts = parts(&mut item, &mut errors);
+    let parameters = split_parameters(&mut item, &mut errors);
     if !errors.is_empty() {
         return quote!(#item #errors);
     }
-    let artifact = artifact(role, method, arguments, &item, &parts);
+    let artifact = artifact(role, method, arguments, &item, &parameters);
     let cfgs = cfgs(&item.attrs);
     quote! {
         #item
@@ -60,47 +67,46 @@ pub(crate) fn function(
 
 /// The parameters of a function.
 #[derive(Default)]
-struct Parts {
+struct Parameters {
     fields: Vec<TokenStream>,
-    /// The parameters of the method.
-    parameters: Vec<TokenStream>,
+    of_method: Vec<TokenStream>,
     /// The arguments of the function.
-    call: Vec<TokenStream>,
+    arguments: Vec<TokenStream>,
 }
 
 /// Returns the parameters, and takes the attributes of the injected ones away.
-fn parts(item: &mut ItemFn, errors: &mut Errors) -> Parts {
-    let mut parts = Parts::default();
+fn split_parameters(item: &mut ItemFn, errors: &mut Errors) -> Parameters {
+    let mut parameters = Parameters::default();
     for (position, parameter) in item.sig.inputs.iter_mut().enumerate() {
         // A free function has no `self`.
         let FnArg::Typed(parameter) = parameter else {
             continue;
         };
         if let Some((field, argument)) = injected(parameter, errors) {
-            parts.fields.push(field);
-            parts.call.push(argument);
+            parameters.fields.push(field);
+            parameters.arguments.push(argument);
         } else {
             let (name, ty) = (format_ident!("parameter_{position}"), &parameter.ty);
-            parts.parameters.push(quote!(#name: #ty));
-            parts.call.push(quote!(#name));
+            parameters.of_method.push(quote!(#name: #ty));
+            parameters.arguments.push(quote!(#name));
         }
     }
-    parts
+    parameters
 }
 
-/// Returns a struct whose method calls the function. It has the name of the function, which is in another namespace.
+/// Returns a struct whose method calls the function. It is named like the function: types and functions have separate namespaces.
 fn artifact(
     role: &Role,
     method: &Method,
     arguments: &TokenStream,
     item: &ItemFn,
-    parts: &Parts,
+    parameters: &Parameters,
 ) -> TokenStream {
-    let Parts {
+    let Parameters {
         fields,
-        parameters,
-        call,
-    } = parts;
+        of_method,
+        arguments: passed,
+    } = parameters;
     let (name, output, asyncness) = (&item.sig.ident, &item.sig.output, &item.sig.asyncness);
     let awaited = asyncness.map(|_| quote!(.await));
     let role = format_ident!("{}", role.attribute);
@@ -118,8 +124,8 @@ fn artifact(
         #[::batch_runtime::#role(#arguments)]
         impl #name {
             #[::batch_runtime::#attribute]
-            #asyncness fn #name(#receiver #(, #parameters)*) #output {
-                #name(#(#call),*) #awaited
+            #asyncness fn #name(#receiver #(, #of_method)*) #output {
+                #name(#(#passed),*) #awaited
             }
         }
     }
@@ -149,13 +155,16 @@ fn injected(parameter: &mut PatType, errors: &mut Errors) -> Option<(TokenStream
         Type::Reference(reference) if reference.mutability.is_some() => {
             errors.error(
                 &parameter.ty,
-                "an injected parameter cannot be changed",
-                &[&"take it by value or by `&`; for state between calls write a struct"],
+                "an injected parameter cannot be a `&mut` reference",
+                &[&"take it by value or by `&`; to keep state between calls, write a struct"],
             );
             return None;
         }
         Type::Reference(reference) => (owned(&reference.elem), quote!(&self.#name)),
-        ty => (ty.clone(), quote!(::core::clone::Clone::clone(&self.#name))),
+        ty => (
+            ty.clone(),
+            quote_spanned!(ty.span()=> ::core::clone::Clone::clone(&self.#name)),
+        ),
     };
     Some((quote!(#(#attributes)* #name: #ty), argument))
 }

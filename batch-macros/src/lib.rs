@@ -85,8 +85,7 @@ fn artifact_attribute(
 ) -> proc_macro2::TokenStream {
     let Some(role) = role::role(role) else { return item };
     let mut errors = Errors::default();
-    let given = attr.clone();
-    let arguments = parse::arguments(attr).unwrap_or_else(|error| {
+    let arguments = parse::arguments(attr.clone()).unwrap_or_else(|error| {
         errors.syntax(error);
         Vec::new()
     });
@@ -97,7 +96,7 @@ fn artifact_attribute(
             if let syn::Item::Fn(item) = &other
                 && let Some(method) = function::method_of(role, item)
             {
-                return function::function(role, method, &given, item.clone(), errors);
+                return function::function(role, method, &attr, item.clone(), errors);
             }
             validate::not_an_impl_block(role, &other, &mut errors);
             return quote!(#other #errors);

@@ -397,11 +397,13 @@ pub(crate) fn not_an_impl_block(role: &Role, item: &syn::Item, errors: &mut Erro
                 role.attribute, item.ident
             ),
         ),
+        syn::Item::Fn(item) if item.sig.receiver().is_some() => (
+            "a method",
+            "put it on the impl block that holds the methods".to_owned(),
+        ),
         syn::Item::Fn(_) => (
             "a function",
-            "put it on the impl block that holds the methods; a function can be an artifact of one method, such as an item processor, \
-             a batchlet or a decider"
-                .to_owned(),
+            "put it on an impl block; a function can only have a role with one required method that needs no checkpoint".to_owned(),
         ),
         syn::Item::Mod(_) => (
             "a module",

@@ -93,6 +93,18 @@
 //! CsvItemReader<Flight>;`. The arguments are optional: the name that Job XML uses (default: the identifier of the type or
 //! alias), and `class = ".."`, the class name in a batch.xml that was written for Java.
 //!
+//! A role with one required method, except a reader, can be a function without `self`. Its parameters with `#[batch_property]`,
+//! `#[batch_context]` or `#[batch_artifact]` are injected, by value (cloned for each call) or by reference; the others are those of the method:
+//!
+//! ```
+//! use batch_runtime::prelude::*;
+//!
+//! #[decider("Quality")]
+//! fn quality(#[batch_property(value = "20")] most: i64, #[batch_context] step: &StepContext) -> &'static str {
+//!     if step.counters().skips() > most { "BAD" } else { "GOOD" }
+//! }
+//! ```
+//!
 #![doc = batch_macros::__role_index!()]
 //!
 //! # Job XML

@@ -132,8 +132,8 @@ impl JobTest {
         self
     }
 
-    /// Sets statements that create the tables of the program, see [`BatchRuntimeBuilder::schema_sql`]: those that the program gives
-    /// to its command line.
+    /// Sets statements that create the tables of the program, see [`BatchRuntimeBuilder::schema_sql`]. Use those that the
+    /// program passes to its command line.
     #[must_use]
     pub fn schema_sql(mut self, statements: impl Into<String>) -> Self {
         self.schema = Some(statements.into());

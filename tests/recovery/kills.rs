@@ -4,7 +4,7 @@ use batch_tests::kill::{FLIGHTS, Folder, Killer};
 use batch_tests::random::Random;
 use batch_tests::{flights, process};
 
-/// The rest of a load that began with a commit for each flight.
+/// Shortens the rest of a load that began with one commit per flight.
 const QUICK: &str = "commit.interval=100";
 
 /// 60 kills at random moments: nothing is lost or doubled, and every counter is right at every commit.

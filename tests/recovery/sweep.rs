@@ -20,12 +20,13 @@ const STRIDE: u32 = 5;
 
 /// Strikes at events, and checks their number.
 fn strike(shape: Shape, fault: Fault, raised: Raised, at_least: u64) {
-    let sweep = Sweep::new(PROGRAM, shape).at_one_of(slow::stride(STRIDE));
+    let stride = slow::stride(STRIDE);
+    let sweep = Sweep::new(PROGRAM, shape).with_stride(stride);
     let events = sweep
         .strike_everywhere(fault, raised)
         .unwrap_or_else(|problem| panic!("{problem}"));
     println!("{fault:?} {raised:?}: {events} events");
-    assert!(events + u64::from(STRIDE) > at_least, "only {events} events");
+    assert!(events + u64::from(stride) > at_least, "only {events} events");
 }
 
 /// The process dies before any statement, or after any commit.
@@ -75,11 +76,12 @@ fn strike_files(shape: Shape) {
 /// Spec: OP-35, OP-36, CHUNK-LOOP-12, CHUNK-LOOP-16, RESTART-07, RESTART-08, REPO-44
 #[test]
 fn a_death_at_any_event_of_the_recovery_is_recovered_by_a_launch() {
+    let stride = slow::stride(STRIDE);
     let events = Sweep::new(PROGRAM, CHUNKS)
-        .at_one_of(slow::stride(STRIDE))
+        .with_stride(stride)
         .kill_twice_everywhere();
     let events = events.unwrap_or_else(|problem| panic!("{problem}"));
-    assert!(events + u64::from(STRIDE) > 100, "only {events} events");
+    assert!(events + u64::from(stride) > 100, "only {events} events");
 }
 
 /// The first launch creates the tables. Wherever it dies, the next one completes them.

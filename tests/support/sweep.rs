@@ -152,8 +152,9 @@ pub struct Sweep {
     fresh: PathBuf,
     folder: tempfile::TempDir,
     environment: Vec<(&'static str, &'static str)>,
-    /// The first event that is struck, from 1, and the distance to the next one.
+    /// The first event that is struck, from 1.
     first: u64,
+    /// The distance to the next one.
     stride: usize,
 }
 
@@ -221,9 +222,9 @@ impl Sweep {
         }
     }
 
-    /// Strikes only at one of so many events, the first of which is drawn at random.
+    /// Strikes at every `stride`-th event, starting at a random one of the first `stride`.
     #[must_use]
-    pub fn at_one_of(mut self, stride: u32) -> Self {
+    pub fn with_stride(mut self, stride: u32) -> Self {
         self.first = 1 + Random::new("the first event").below(stride.into());
         self.stride = stride as usize;
         self

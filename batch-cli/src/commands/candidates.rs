@@ -27,10 +27,11 @@ impl Candidates {
             return Ok(ExitCode::SUCCESS);
         };
         let mut candidates = Vec::new();
-        if argument.contains("JOB") {
+        let kinds: Vec<&str> = argument.split('|').collect();
+        if kinds.contains(&"JOB") {
             candidates.extend(session.open_or_empty()?.job_names()?);
         }
-        if argument.contains("EXECUTION") {
+        if kinds.contains(&"EXECUTION") {
             let latest = ExecutionFilter {
                 limit: Some(OFFERED),
                 ..ExecutionFilter::default()
@@ -42,7 +43,8 @@ impl Candidates {
             && let [job, ..] = given.as_slice()
         {
             let names = session.definitions()?.parameter_names(job).unwrap_or_default();
-            candidates.extend(names.into_iter().map(|name| name + "="));
+            let names = names.into_iter().map(|name| name + "=");
+            candidates.extend(names.filter(|name| !given.iter().any(|one| one.starts_with(name.as_str()))));
         }
         for candidate in candidates.iter().filter(|candidate| is_plain(candidate)) {
             out(candidate);
@@ -51,7 +53,7 @@ impl Candidates {
     }
 }
 
-/// Returns the argument that the next word is, as usage texts name it, and the arguments of the command before it.
+/// Returns the value name of the argument at the next position, and the arguments given before it.
 fn next_argument(arguments: &Command, words: &[String]) -> Option<(String, Vec<String>)> {
     let command_of = |word: &String| arguments.find_subcommand(word);
     let position = words.iter().position(|word| command_of(word).is_some())?;

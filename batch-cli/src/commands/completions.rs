@@ -38,7 +38,7 @@ impl Completions {
     }
 }
 
-/// Completes options only after a dash, and what `candidates` prints.
+/// Adds the output of `candidates`, and offers options only after a dash.
 const BASH: &str = r#"
 _FUNCTION_candidates() {
     local current="${COMP_WORDS[COMP_CWORD]}" candidate words
@@ -73,5 +73,5 @@ function __FUNCTION_candidates
     set -l words (commandline -opc)
     $words[1] candidates -- $words[2..] 2>/dev/null
 end
-complete -c PROGRAM -n 'test (count (commandline -opc)) -gt 1' -f -a '(__FUNCTION_candidates)'
+complete -c PROGRAM -n 'test (count (commandline -opc)) -gt 1' -a '(__FUNCTION_candidates)'
 "#;

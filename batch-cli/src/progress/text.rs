@@ -209,7 +209,8 @@ fn name(prefix: &str, step: &str) -> String {
 
 /// Returns the percentage, rounded down, so that 100 means done.
 fn percent(share: f64) -> u8 {
-    (share * 100.0).floor().clamp(0.0, 100.0) as u8
+    // 0.29 * 100.0 is a little less than 29.
+    (share * 100.0 + 1e-9).floor().clamp(0.0, 100.0) as u8
 }
 
 const FULL: char = '█';
@@ -275,6 +276,12 @@ mod tests {
     fn plain(lines: &[String]) -> Vec<String> {
         let plain = |line: &String| line.replace("\x1b[32m", "").replace("\x1b[39m", "");
         lines.iter().map(plain).collect()
+    }
+
+    #[test]
+    fn percents_are_whole() {
+        let shares = [0.0, 0.29, 0.57, 0.999, 1.0];
+        assert_eq!(shares.map(percent), [0, 29, 57, 99, 100]);
     }
 
     #[test]

@@ -36,7 +36,8 @@ impl Share {
         }
         Some(Self {
             step: step.to_owned(),
-            percent: (share * 100.0).floor() as u64,
+            // 0.29 * 100.0 is a little less than 29.
+            percent: (share * 100.0 + 1e-9).floor() as u64,
             text,
         })
     }

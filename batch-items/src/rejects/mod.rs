@@ -37,8 +37,9 @@ pub use self::reject::RejectFormat;
 /// of one job instance, so their names should contain a parameter of the job; without a reject, files of another instance remain. A
 /// partitioned step needs one for each partition.
 ///
-/// If the step fails, for example because the skip limit is used up, the rejects of the interval that is rolled back are not among them.
-/// They are left in a file of their own beside the first, `rejects.csv.uncommitted`, which the next run of the step removes.
+/// If the step fails, for example because the skip limit is used up, the rejects of the last chunk, which is rolled back, are written to
+/// `rejects.csv.uncommitted` instead. The next run of the step removes this file at its first checkpoint. A file of this name that another
+/// instance or step has written stays.
 ///
 /// A reject has the fields `skip` (the number of the skip in the step), `instance` (the id of the job instance), `step` (for a partition, with its number), `phase` (`read`, `process` or `write`), `error`, and as far as
 /// they are known:
@@ -141,8 +142,8 @@ struct Pending {
     /// The number of skips that are committed, and that of the next commit.
     committed: Option<u64>,
     next: u64,
-    /// Whether the file with what a failed run has left is removed.
-    is_cleared: bool,
+    /// `true` once the `.uncommitted` file of an earlier run has been removed.
+    removed_uncommitted: bool,
 }
 
 /// `recordRejects`: the rejects of a step whose items are records.
@@ -185,8 +186,9 @@ impl<I: Send + 'static, O: Send + 'static> RejectListener<I, O> {
         // The commit contains the last ones: those before were rolled back, and reported again.
         let stale = self.pending.rejects.len().saturating_sub(fresh);
         self.pending.rejects.drain(..stale);
-        if !std::mem::replace(&mut self.pending.is_cleared, true) {
-            report::remove_uncommitted(&self.output).map_err(|error| self.fail(error))?;
+        if !std::mem::replace(&mut self.pending.removed_uncommitted, true) {
+            report::remove_uncommitted(&self.output, self.format(), &self.owner())
+                .map_err(|error| self.fail(error))?;
         }
         if self.report.is_none() && (is_first || !self.pending.rejects.is_empty()) {
             self.report = self.open(committed)?;
@@ -257,12 +259,13 @@ impl<I, O> RejectListener<I, O> {
         match report::write_uncommitted(&self.output, format, &owner, &rejects, first) {
             Ok(file) => tracing::warn!(
                 rejects = rejects.len(),
-                "rejects were rolled back with their chunk, and are in `{}`",
+                "the rejects of the chunk that was rolled back are in `{}`",
                 file.display()
             ),
             Err(error) => tracing::warn!(
                 rejects = rejects.len(),
-                "cannot keep the rejects that were rolled back with their chunk: {error}"
+                "cannot write the rejects of the chunk that was rolled back beside `{}`: {error}",
+                redact(&self.output.to_string_lossy())
             ),
         }
     }

@@ -138,12 +138,11 @@ impl Reject {
     }
 }
 
-/// Returns the rejects without those that were reported again, after a rollback.
-pub(super) fn without_repetitions(rejects: Vec<Reject>) -> Vec<Reject> {
+/// Returns the rejects without repetitions. Those that are equal in all fields count as one: a chunk that is read again reports its rejects again,
+/// and nothing else distinguishes them.
+pub(super) fn without_repetitions(mut rejects: Vec<Reject>) -> Vec<Reject> {
     let mut seen = HashSet::new();
-    let is_first = |reject: &Reject| seen.insert(serde_json::to_string(reject).ok());
-    let mut rejects = rejects;
-    rejects.retain(is_first);
+    rejects.retain(|reject| serde_json::to_string(reject).map_or(true, |text| seen.insert(text)));
     rejects
 }
 

@@ -125,6 +125,12 @@ pub(super) fn write_uncommitted(
         };
         format.encode(&line, &mut text)?;
     }
+    if is_of_another(&path, format, owner)? {
+        return Err(io::Error::other(format!(
+            "`{}` belongs to another job instance or step; move it away",
+            path.display()
+        )));
+    }
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder)?;
     }
@@ -132,11 +138,24 @@ pub(super) fn write_uncommitted(
     Ok(path)
 }
 
-/// Removes the file of rejects that were rolled back, if there is one.
-pub(super) fn remove_uncommitted(path: &Path) -> io::Result<()> {
-    match fs::remove_file(uncommitted(path)) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-        _ => Ok(()),
+/// Removes the file of rejects that were rolled back, if this step has written one.
+pub(super) fn remove_uncommitted(path: &Path, format: RejectFormat, owner: &Owner) -> io::Result<()> {
+    let path = uncommitted(path);
+    if !path.exists() || is_of_another(&path, format, owner)? {
+        return Ok(());
+    }
+    fs::remove_file(path)
+}
+
+/// Returns whether there is a file that another job instance or step has written.
+fn is_of_another(path: &Path, format: RejectFormat, owner: &Owner) -> io::Result<bool> {
+    match fs::read(path) {
+        Ok(content) => {
+            let first = format.numbers(&content).into_iter().next();
+            Ok(first.map_or(format.has_line(&content), |number| !number.is_of(owner)))
+        }
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(error),
     }
 }
 

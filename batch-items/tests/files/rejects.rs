@@ -220,8 +220,15 @@ fn rejects_of_a_failed_step_are_left() {
         }
         let ended = stage.restart(&failed, [("fail.at", "0")]);
         assert_eq!(ended.status, BatchStatus::Completed, "{}", ended.message);
-        assert!(!stage.path().join(left).exists());
+        assert!(!stage.path().join(&left).exists());
         assert_eq!(stage.read_relative(output), undisturbed.read_relative(output));
+        // That of another instance stays.
+        let others = text
+            .replace("\"instance\":1", "\"instance\":9")
+            .replace(",1,copy", ",9,copy");
+        stage.write(&left, &others);
+        assert_eq!(stage.start([("fail.at", "8")]).status, BatchStatus::Failed);
+        assert_eq!(stage.read_relative(&left), others);
     }
 }
 

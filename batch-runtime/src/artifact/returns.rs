@@ -140,28 +140,28 @@ impl<S: StatusReturn, E: Into<BatchError>> StatusReturn for Result<S, E> {
     note = "`E` is any `std::error::Error + Send + Sync + 'static`, text, or `BatchError`"
 )]
 pub trait DecideReturn {
-    /// Returns the answer.
-    fn into_answer(self) -> Result<String, BatchError>;
+    /// Returns the exit status of the decision.
+    fn into_exit_status(self) -> Result<String, BatchError>;
 }
 
 #[diagnostic::do_not_recommend]
 impl DecideReturn for String {
-    fn into_answer(self) -> Result<String, BatchError> {
+    fn into_exit_status(self) -> Result<String, BatchError> {
         Ok(self)
     }
 }
 
 #[diagnostic::do_not_recommend]
 impl DecideReturn for &'static str {
-    fn into_answer(self) -> Result<String, BatchError> {
+    fn into_exit_status(self) -> Result<String, BatchError> {
         Ok(self.to_owned())
     }
 }
 
 #[diagnostic::do_not_recommend]
 impl<S: DecideReturn, E: Into<BatchError>> DecideReturn for Result<S, E> {
-    fn into_answer(self) -> Result<String, BatchError> {
-        self.map_err(Into::into)?.into_answer()
+    fn into_exit_status(self) -> Result<String, BatchError> {
+        self.map_err(Into::into)?.into_exit_status()
     }
 }
 

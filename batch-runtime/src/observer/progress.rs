@@ -8,7 +8,7 @@ use super::{JobEvent, JobEventKind, JobObserver, ObservedStep, StepBody};
 use crate::execution::StepCounters;
 use crate::ids::{JobExecutionId, StepExecutionId};
 
-/// The running time of a step from which on the rest is estimated; an earlier estimate would be a guess.
+/// The running time of a step before its remaining time is estimated; an earlier estimate would be a guess.
 const ESTIMATED_AFTER: Duration = Duration::from_millis(500);
 
 /// The progress of a running execution, as of the last commit.
@@ -70,8 +70,8 @@ impl StepProgress {
         self.earlier_items + u64::try_from(here).unwrap_or(0)
     }
 
-    /// Estimates the rest of the running time by the items that this execution has read. `None` without the total number of items, and in
-    /// the first half second.
+    /// Estimates the remaining time from the speed of this execution. Returns `None` if the number of items is unknown, if this execution
+    /// has read none, and in the first half second.
     pub fn time_left(&self) -> Option<Duration> {
         let all = self.item_count.filter(|_| self.elapsed >= ESTIMATED_AFTER)?;
         let here = self.items_read().saturating_sub(self.earlier_items);
@@ -83,7 +83,7 @@ impl StepProgress {
         Some(share(self.items_read() as f64, self.item_count? as f64))
     }
 
-    /// Returns whether it is a partition of that step: `load:3` is one of `load`, and `load:3/sort` is a step in it.
+    /// Returns whether this is a partition of `step`: `load:3` is one of `load`, and `load:3/sort` is a step in it.
     fn is_partition_of(&self, step: &str) -> bool {
         let number = self
             .step

@@ -44,6 +44,8 @@ use crate::error::BatchError;
 /// }
 /// ```
 ///
+/// It can also be on a [function](crate#artifact-attributes). Spec: ART-15
+///
 /// Spec: BLET-01 to BLET-10
 #[doc(inline)]
 pub use batch_macros::batchlet;

@@ -38,6 +38,8 @@ use crate::error::BatchError;
 /// }
 /// ```
 ///
+/// It can also be on a [function](crate#artifact-attributes). Spec: ART-15
+///
 /// Spec: CKALG-01 to CKALG-08
 #[doc(inline)]
 pub use batch_macros::checkpoint_algorithm;

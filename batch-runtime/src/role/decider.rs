@@ -32,6 +32,8 @@ use crate::execution::StepExecution;
 /// }
 /// ```
 ///
+/// It can also be on a [function](crate#artifact-attributes). Spec: ART-15
+///
 /// Spec: DECIDER-01, DECIDER-02
 #[doc(inline)]
 pub use batch_macros::decider;

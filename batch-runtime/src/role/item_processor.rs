@@ -28,6 +28,8 @@ use crate::artifact::item::{ItemSink, ItemType};
 /// }
 /// ```
 ///
+/// It can also be on a [function](crate#artifact-attributes). Spec: ART-15
+///
 /// Spec: PROC-01 to PROC-04
 #[doc(inline)]
 pub use batch_macros::item_processor;

@@ -46,6 +46,8 @@ use crate::repository::ChunkTransaction;
 /// }
 /// ```
 ///
+/// It can also be on a [function](crate#artifact-attributes). Spec: ART-15
+///
 /// Spec: WRITE-01 to WRITE-09, D-10, D-96, D-103
 #[doc(inline)]
 pub use batch_macros::item_writer;

@@ -27,6 +27,8 @@ use crate::plan::PartitionPlan;
 /// }
 /// ```
 ///
+/// It can also be on a [function](crate#artifact-attributes). Spec: ART-15
+///
 /// Spec: PALG-01 to PALG-04
 #[doc(inline)]
 pub use batch_macros::partition_algorithm;

@@ -36,6 +36,8 @@ use crate::error::BatchError;
 ///
 /// Without an analyzer, the payloads are dropped.
 ///
+/// It can also be on a [function](crate#artifact-attributes). Spec: ART-15
+///
 /// Spec: PALG-05, PALG-06
 #[doc(inline)]
 pub use batch_macros::sub_job_collector;

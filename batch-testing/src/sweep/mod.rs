@@ -126,11 +126,11 @@ impl CrashSweep {
         self
     }
 
-    /// Injects only so many faults, evenly spread over the run, from a random one on: each test run tries others. For a quick test
-    /// of a job with many commits. The environment variable `BATCH_SWEEP=all` injects all nevertheless, as a nightly run should.
+    /// Injects only `faults` faults: the run is divided into as many parts, and one fault of each is chosen at random, so each test run
+    /// tries others. The environment variable `BATCH_SWEEP=all` injects all, for example in a nightly run.
     ///
     /// # Panics
-    /// If it is 0.
+    /// If `faults` is 0.
     #[must_use]
     #[track_caller]
     pub fn sample(mut self, faults: usize) -> Self {

@@ -139,7 +139,7 @@ impl<'c> SweepRun<'c> {
         }
     }
 
-    /// Returns one injection from each of as many parts as the sample has, or all.
+    /// Returns all injections, or one at random from each of as many equal parts as the sample has faults.
     fn sampled(&self, all: Vec<Injection>) -> VecDeque<Injection> {
         let is_whole = std::env::var("BATCH_SWEEP").is_ok_and(|what| what == "all");
         let count = self.sweep.sample.filter(|_| !is_whole).unwrap_or(all.len());

@@ -178,7 +178,7 @@ fn a_check_compares_its_own_result() {
 
 /// The tables of the program are those that its command line creates.
 #[test]
-fn the_program_s_tables_are_created() {
+fn schema_sql_creates_the_tables() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("numbers.xml");
     fs::write(&file, JOB).unwrap();
@@ -187,7 +187,7 @@ fn the_program_s_tables_are_created() {
     sweep.parameter("writer", "Inside").sample(20).run();
 }
 
-/// A sample has the given number of faults, unless all are asked for.
+/// A sample has the given number of faults, unless `BATCH_SWEEP=all` is set.
 #[test]
 fn a_sample_injects_some_faults() {
     let (_folder, sweep) = sweep(0, "Inside");

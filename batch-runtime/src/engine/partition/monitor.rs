@@ -11,6 +11,7 @@ use crate::repository::{JobRepository, PartitionFinding, WorkerRow};
 
 /// The interval of the polls of the repository.
 const INTERVAL: Duration = Duration::from_secs(1);
+/// The longest wait before a ticket is submitted again.
 const RESUBMIT_AT_MOST_AFTER: Duration = Duration::from_secs(600);
 /// The time for which the report of an ended partition may be under way.
 const REPORT_AFTER: Duration = Duration::from_secs(5);
@@ -20,7 +21,7 @@ pub(super) struct PartitionMonitor {
     /// The time after which the ticket of a partition that no worker has claimed is submitted again: it may have been lost. Doubles
     /// each time.
     resubmit_after: Duration,
-    /// The time without any claim after which a warning says why.
+    /// The time without any claim after which a warning with the reason is logged.
     warn_after: Duration,
     /// When the ticket of an unclaimed partition is submitted again, and the wait after that.
     resubmit: BTreeMap<StepExecutionId, (Instant, Duration)>,
@@ -34,13 +35,13 @@ pub(super) struct PartitionMonitor {
 }
 
 impl PartitionMonitor {
-    /// `lease_time` is the time after which a silent process counts as dead, by which this one measures its patience, too.
+    /// Creates a monitor. The waits before a ticket is submitted again and before a warning are fractions of `lease_time`.
     pub(super) fn new(lease_time: Duration) -> Self {
         let now = Instant::now();
         Self {
             next: now + INTERVAL,
-            resubmit_after: lease_time / 2,
-            warn_after: lease_time * 2 / 3,
+            resubmit_after: (lease_time / 2).min(RESUBMIT_AT_MOST_AFTER),
+            warn_after: (lease_time * 2 / 3).min(RESUBMIT_AT_MOST_AFTER),
             resubmit: BTreeMap::new(),
             ended: BTreeMap::new(),
             last_progress: now,
