@@ -54,18 +54,31 @@ fn enough(
     }
 }
 
+/// What is nested in a function.
+#[derive(BatchArtifact)]
+struct Ending {
+    #[batch_property(value = "!")]
+    ending: String,
+}
+
 #[batchlet("Greeting")]
 fn greet(
     #[batch_property] log: String,
     #[batch_property(value = "Hello")] greeting: &str,
     #[batch_property(value = "a,b")] names: &[String],
     #[batch_property(value = "/tmp/x")] file: &Path,
+    #[batch_artifact] ending: &Ending,
     #[batch_context] job: &JobContext,
 ) -> Result<String, BatchError> {
     let names = names.join(" and ");
     say(
         &log,
-        format!("{greeting} {names} {} {}", file.display(), job.name()),
+        format!(
+            "{greeting} {names} {} {}{}",
+            file.display(),
+            job.name(),
+            ending.ending
+        ),
     );
     Ok("GREETED".into())
 }
@@ -133,7 +146,7 @@ fn functions_run_with_what_is_injected() {
     let execution = stage.start("job", ());
     let ended = stage.operator().wait(execution).unwrap();
     assert_eq!(ended.status, BatchStatus::Completed, "{}", stage.tree(execution));
-    assert_eq!(stage.log(), ["[6, 12]", "Hello a and b /tmp/x job"]);
+    assert_eq!(stage.log(), ["[6, 12]", "Hello a and b /tmp/x job!"]);
     // Elsewhere they are functions.
     assert_eq!(doubled(&4, 1).unwrap(), Some(4));
 }

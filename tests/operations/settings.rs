@@ -425,6 +425,7 @@ fn shells_complete_commands_jobs_and_executions() {
     check(&["stop", "o"], &["other"]);
     check(&["launch", "daily", "w"], &["when="]);
     check(&["launch", "daily", "when=1", "d"], &["day="]);
+    check(&["launch", "daily", "when=1", "w"], &[]);
     check(&["show", ""], &[]);
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 4);
     // It fails, and is an execution all the same.

@@ -407,7 +407,7 @@ impl Sweep {
     }
 
     /// Kills the process at each event of a launch that creates its database; a plain launch must complete the job, in
-    /// the same tables. Returns the number of events.
+    /// the same tables. The stride is not used. Returns the number of events.
     ///
     /// # Errors
     /// The difference, and the kill before it.

@@ -229,6 +229,10 @@ fn rejects_of_a_failed_step_are_left() {
         stage.write(&left, &others);
         assert_eq!(stage.start([("fail.at", "8")]).status, BatchStatus::Failed);
         assert_eq!(stage.read_relative(&left), others);
+        fs::remove_file(stage.path().join(output)).unwrap();
+        fs::remove_file(stage.path().join("raw.csv")).unwrap();
+        stage.completes();
+        assert_eq!(stage.read_relative(&left), others);
     }
 }
 

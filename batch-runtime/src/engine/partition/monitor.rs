@@ -191,6 +191,17 @@ fn remedy(queue: &str, workers: &[WorkerRow]) -> String {
 mod tests {
     use super::*;
 
+    /// Spec: DISP-05, DISP-10
+    #[test]
+    fn the_waits_are_fractions_of_the_lease_time() {
+        let waits = |lease: u64| {
+            let monitor = PartitionMonitor::new(Duration::from_secs(lease));
+            (monitor.resubmit_after.as_secs(), monitor.warn_after.as_secs())
+        };
+        assert_eq!(waits(30), (15, 20));
+        assert_eq!(waits(86_400), (600, 600));
+    }
+
     /// Spec: DISP-16
     #[test]
     fn the_warning_knows_the_workers_of_other_queues() {
