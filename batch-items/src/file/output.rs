@@ -3,7 +3,8 @@
 //! The bytes go to a temporary file beside the final one. Each checkpoint holds its length, to which a restart truncates
 //! it. The file gets its final name when the step completes. Objects are uploaded from the temporary file.
 
-use std::fs::{File, OpenOptions, TryLockError};
+#[cfg(feature = "parquet")]
+use std::fs::File;
 use std::io;
 use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
@@ -13,6 +14,7 @@ use batch_runtime::observer::DatasetRole;
 use serde::{Deserialize, Serialize};
 
 use super::compression::Compression;
+use super::locked::{LockError, LockedFile};
 use super::part::{Mark, Part, check};
 use super::target::Target;
 use super::url;
@@ -502,33 +504,24 @@ impl FileOutput {
     }
 
     /// Opens and locks a file, so that no other process writes it.
-    fn lock(&self, path: &Path, create: bool) -> Result<File, ResourceError> {
-        let mut options = OpenOptions::new();
-        let opened = options
-            .read(true)
-            .write(true)
-            .create(create)
-            .truncate(false)
-            .open(path);
-        let fail = |error: io::Error| ResourceError::new(format!("write `{}`", path.display()), error);
-        let file = opened.map_err(|error| match error.kind() {
-            io::ErrorKind::NotFound if !create && self.target.is_object() => fail(io::Error::other(
-                "the file of the last checkpoint does not exist here; restart the job on the host that it ran on, or launch \
-                 it with other parameters",
-            )),
-            io::ErrorKind::NotFound if !create => fail(io::Error::other(
-                "the file of the last checkpoint does not exist any more; launch the job with other parameters, \
-                 or restore the file",
-            )),
-            _ => fail(error),
-        })?;
-        match file.try_lock() {
-            Ok(()) => Ok(file),
-            Err(TryLockError::WouldBlock) => Err(fail(io::Error::other(
-                "another execution, partition or writer is writing it; wait for its end, or give each of them an `output` of its own",
-            ))),
-            Err(TryLockError::Error(error)) => Err(fail(error)),
-        }
+    fn lock(&self, path: &Path, create: bool) -> Result<LockedFile, ResourceError> {
+        LockedFile::open(path, create).map_err(|error| {
+            let cause = match error {
+                LockError::Taken => io::Error::other(
+                    "another execution, partition or writer is writing it; wait for its end, or give each of them an `output` of its own",
+                ),
+                LockError::Failed(error) if error.kind() != io::ErrorKind::NotFound || create => error,
+                LockError::Failed(_) if self.target.is_object() => io::Error::other(
+                    "the file of the last checkpoint does not exist here; restart the job on the host that it ran on, or launch \
+                     it with other parameters",
+                ),
+                LockError::Failed(_) => io::Error::other(
+                    "the file of the last checkpoint does not exist any more; launch the job with other parameters, \
+                     or restore the file",
+                ),
+            };
+            ResourceError::new(format!("write `{}`", path.display()), cause)
+        })
     }
 
     fn fail(&self, action: &str, error: io::Error) -> ResourceError {

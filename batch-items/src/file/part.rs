@@ -5,6 +5,7 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::Path;
 
 use super::compression::Compression;
+use super::locked::LockedFile;
 use super::output::OutputPosition;
 
 /// The length of the end of a file by which a restart recognises it.
@@ -20,7 +21,7 @@ pub(super) struct Mark {
 
 /// A file that is being written.
 pub(super) struct Part {
-    pub(super) file: File,
+    pub(super) file: LockedFile,
     /// The number of the file, from 1.
     pub(super) number: u32,
     /// The length at the last checkpoint.
@@ -76,7 +77,7 @@ impl Part {
 
     /// Begins with the content of an existing file.
     pub(super) fn copy(&mut self, existing: &Path) -> io::Result<()> {
-        self.length = io::copy(&mut File::open(existing)?, &mut self.file)?;
+        self.length = io::copy(&mut File::open(existing)?, &mut *self.file)?;
         self.tail = read_tail(&self.file, self.length)?;
         Ok(())
     }

@@ -1,11 +1,11 @@
 //! The files of rejects, which a restart cuts back to the committed ones.
 
-use std::fs::{self, File, OpenOptions, TryLockError};
+use std::fs;
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use super::reject::{Line, Owner, Reject, RejectFormat};
-use crate::file::sync_folder;
+use crate::file::{LockError, LockedFile, sync_folder};
 
 /// The report, and the file of raw records.
 pub(super) struct Report {
@@ -18,7 +18,7 @@ pub(super) struct Report {
 /// A file that contains what is committed, and what the next commit adds.
 struct Appended {
     path: PathBuf,
-    file: File,
+    file: LockedFile,
     /// The first line, written with the first reject.
     header: String,
     committed: u64,
@@ -201,26 +201,18 @@ impl Appended {
             fs::create_dir_all(folder)?;
         }
         let is_new = !path.exists();
-        let mut options = OpenOptions::new();
-        let opened = options
-            .read(true)
-            .write(true)
-            .create(create)
-            .truncate(false)
-            .open(path);
-        let file = match opened {
-            Err(error) if error.kind() == io::ErrorKind::NotFound && !create => return Ok(None),
-            opened => opened?,
-        };
-        match file.try_lock() {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => {
+        let file = match LockedFile::open(path, create) {
+            Ok(file) => file,
+            Err(LockError::Taken) => {
                 return Err(io::Error::other(
                     "another step or partition writes its rejects to it; give each a file of its own",
                 ));
             }
-            Err(TryLockError::Error(error)) => return Err(error),
-        }
+            Err(LockError::Failed(error)) if error.kind() == io::ErrorKind::NotFound && !create => {
+                return Ok(None);
+            }
+            Err(LockError::Failed(error)) => return Err(error),
+        };
         if is_new {
             sync_folder(path)?;
         }
