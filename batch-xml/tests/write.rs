@@ -237,7 +237,7 @@ impl Maker<'_> {
 
 proptest! {
     #![proptest_config(ProptestConfig {
-        cases: 1000,
+        cases: 400,
         failure_persistence: None,
         ..ProptestConfig::default()
     })]

@@ -284,7 +284,7 @@ fn a_test_may_have_several_sweeps() {
     for shift in [0, -1] {
         let (_folder, sweep) = sweep(shift, "Inside");
         if shift == 0 {
-            sweep.run();
+            sweep.sample(20).run();
         } else {
             assert!(panic_of(|| sweep.run()).contains("1 extra row"));
         }
