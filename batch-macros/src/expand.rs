@@ -441,6 +441,7 @@ fn read(method: &ArtifactMethod, artifact: &Artifact) -> Vec<TokenStream> {
         let closure = quote_spanned!(open=> || #call);
         quote_spanned!(open=> run(#closure))
     });
+    let error = associated(method, quote!(ReadReturn), "error");
     vec![
         quote!(fill.#fill),
         quote! {
@@ -448,6 +449,7 @@ fn read(method: &ArtifactMethod, artifact: &Artifact) -> Vec<TokenStream> {
                 items: #runtime::ItemType::of_reader::<#item>(),
                 keeps_position: #keeps_position,
                 rewindable: #rewindable,
+                error: #error(),
             }
         },
     ]
@@ -480,6 +482,7 @@ fn process(method: &ArtifactMethod) -> Vec<TokenStream> {
         })
     });
     let output = associated(method, quote!(ProcessReturn), "Item");
+    let error = associated(method, quote!(ProcessReturn), "error");
     vec![
         quote! {
             #item_clone
@@ -493,6 +496,7 @@ fn process(method: &ArtifactMethod) -> Vec<TokenStream> {
             #runtime::ProcessorItems {
                 input: #runtime::ItemType::of::<#item>(),
                 output: #runtime::ItemType::of::<#output>(),
+                error: #error(),
             }
         },
     ]

@@ -379,6 +379,11 @@ fn place_of(errors: &JobXmlErrors) -> Option<Span> {
     errors.iter().next().map(|first| first.span.clone())
 }
 
+/// Returns whether the file with these mistakes contains an id.
+pub(crate) fn mentions(errors: &JobXmlErrors, id: &str) -> bool {
+    place_of(errors).is_some_and(|place| names(place.source().text(), id))
+}
+
 /// Returns whether a file that is not valid may define an id. One that is not text, or only in part, may define any.
 fn may_define(place: &Span, id: &str) -> bool {
     let text = place.source().text();

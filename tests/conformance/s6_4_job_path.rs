@@ -122,6 +122,14 @@ fn a_broken_file_disables_its_own_jobs_only() {
         "unknown job `broken`",
         "`step` is not closed",
         "jobs/broken.xml:2:3",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    assert!(!text.contains("empty.xml"), "it does not name the job: {text}");
+    let text = refused(&stage, "absent", JobParameters::new());
+    for part in [
+        "unknown job `absent`",
+        "jobs/broken.xml:2:3",
         "jobs/empty.xml:1:1",
     ] {
         assert!(text.contains(part), "{part}: {text}");

@@ -53,6 +53,96 @@ fn a_writer_without_transaction_and_checkpoint_is_reported() {
     );
 }
 
+/// An error of a service that may be asked again.
+#[derive(Debug, BatchException)]
+enum ServiceError {
+    #[batch_exception(class = "com.example.Offline")]
+    Offline,
+}
+
+impl std::fmt::Display for ServiceError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("the service is offline")
+    }
+}
+
+impl std::error::Error for ServiceError {}
+
+#[item_processor("AskService")]
+fn ask_service(number: &u64) -> Result<Option<String>, ServiceError> {
+    match *number {
+        0 => Err(ServiceError::Offline),
+        number => Ok(Some(number.to_string())),
+    }
+}
+
+/// Reads nothing, and may be offline.
+#[derive(BatchArtifact)]
+struct ServiceNumbers;
+
+#[item_reader("ServiceNumbers")]
+impl ServiceNumbers {
+    #[open]
+    fn open(&mut self, _: Option<u64>) {}
+    #[read_item]
+    fn read(&mut self) -> Result<Option<u64>, ServiceError> {
+        Ok(None)
+    }
+    #[get_checkpoint_info]
+    fn checkpoint(&mut self) -> u64 {
+        0
+    }
+}
+
+/// Where only writes are retried, a retryable class that the reader or processor throws is reported, unless the step or the job says
+/// that this is meant.
+///
+/// Spec: CHUNK-RETRY-02
+#[test]
+fn a_class_that_is_thrown_where_nothing_is_retried_is_reported() {
+    let found = |properties: &str, reader: &str, processor: &str, class: &str| -> Vec<Diagnostic> {
+        let mut found = warnings(&format!(
+            r#"<step id="one">{properties}<chunk reader="{reader}" processor="{processor}" writer="Lines" retry-limit="3">
+                 <retryable-exception-classes><include class="{class}"/></retryable-exception-classes></chunk></step>"#
+        ));
+        found.retain(|one| one.code == "ART0027");
+        found
+    };
+    for class in ["com.example.Offline", "Offline", "ServiceError"] {
+        let [one] = &found("", "Numbers", "AskService", class)[..] else {
+            panic!("{class}")
+        };
+        assert_eq!(one.span.text(), class);
+        let expected = format!(
+            "errors of item processor `AskService` have the class `{class}`, but they are not retried"
+        );
+        assert_eq!(one.message, expected);
+        assert!(
+            one.help.as_deref().unwrap().contains("`batch.retry.input`"),
+            "{one}"
+        );
+    }
+    let both = found("", "ServiceNumbers", "AskService", "Offline");
+    assert_eq!(both.len(), 2, "{both:?}");
+    assert!(
+        both[0]
+            .message
+            .starts_with("errors of item reader `ServiceNumbers`"),
+        "{both:?}"
+    );
+    assert_eq!(found("", "Numbers", "AskService", "TableError").len(), 0);
+    assert_eq!(found("", "Numbers", "Labels", "Offline").len(), 0);
+    for value in ["true", "false"] {
+        let said =
+            format!(r#"<properties><property name="batch.retry.input" value="{value}"/></properties>"#);
+        assert_eq!(
+            found(&said, "ServiceNumbers", "AskService", "Offline").len(),
+            0,
+            "{value}"
+        );
+    }
+}
+
 /// Spec: BPROP-11, JSL-CHPROP-07
 #[test]
 fn an_unused_property_is_likely_misspelt() {

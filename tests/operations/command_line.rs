@@ -213,6 +213,23 @@ fn check_and_start_point_at_mistakes_and_start_nothing() {
         err.contains("unknown job `god`; did you mean `good`?") && err.contains("broken.xml:3:1"),
         "{err}"
     );
+    for (arguments, expected) in [
+        (
+            &["start", "broken"][..],
+            "unknown job `broken`: a file that names it is not valid\nerror[JSL0003]",
+        ),
+        (
+            &["start", "jobs/good.xml"],
+            "unknown job `jobs/good.xml`; give the id of the job, not its file",
+        ),
+        (
+            &["start", "--xml", "./good.xml"],
+            "unknown job `./good.xml`; give the name of its file, without the folder",
+        ),
+    ] {
+        let (_, err) = run_expecting(2, "hello", folder.path(), &with(arguments));
+        assert!(err.contains(expected), "{err}");
+    }
     let (_, err) = run_expecting(
         2,
         "hello",

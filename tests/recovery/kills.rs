@@ -120,10 +120,7 @@ fn stop_closes_an_execution_of_a_dead_process() {
     let (out, _) = process::run_expecting(0, "flights", folder.path(), &["show", "1"]);
     assert!(out.contains("STARTED, but its process is dead"), "{out}");
     let (out, _) = process::run_expecting(0, "flights", folder.path(), &["stop", "1"]);
-    assert!(
-        out.contains("its runtime was dead when the stop was recorded"),
-        "{out}"
-    );
+    assert!(out.contains("its process was dead when it was stopped"), "{out}");
     let (out, _) = process::run_expecting(0, "flights", folder.path(), &["show", "1"]);
     assert!(out.contains("status       STOPPED"), "{out}");
     process::run_expecting(0, "flights", folder.path(), &["restart", "1", QUICK]);

@@ -146,6 +146,24 @@ fn outer_of(
     Ok(found.pop())
 }
 
+/// Returns the id of the instance, and its executions if there are several, the latest ones of many.
+fn instance_of(operator: &JobOperator, execution: &JobExecution) -> Result<String, JobOperatorError> {
+    const MOST: usize = 10;
+    let instance = execution.instance_id;
+    let executions = operator.job_executions(instance)?;
+    let shown: Vec<String> = executions
+        .iter()
+        .take(MOST)
+        .map(|one| one.id.to_string())
+        .rev()
+        .collect();
+    let omitted = if executions.len() > MOST { ".., " } else { "" };
+    Ok(match executions.len() {
+        0 | 1 => instance.to_string(),
+        _ => format!("{instance} (executions {omitted}{})", shown.join(", ")),
+    })
+}
+
 fn print_text(operator: &JobOperator, execution: &JobExecution) -> Result<(), JobOperatorError> {
     let (parameters, steps) = (
         operator.parameters(execution.id)?,
@@ -169,7 +187,7 @@ fn print_text(operator: &JobOperator, execution: &JobExecution) -> Result<(), Jo
     let definition = execution.configuration_location.as_deref();
     for (fact, value) in [
         ("job", execution.job_name.clone()),
-        ("instance", execution.instance_id.to_string()),
+        ("instance", instance_of(operator, execution)?),
         ("execution", execution.id.to_string()),
         ("status", status),
         ("exit status", execution.exit_status.escape_debug().to_string()),

@@ -123,7 +123,7 @@ fn known() -> &'static Known {
 }
 
 impl ExceptionClass {
-    fn names(&self) -> impl Iterator<Item = &'static str> {
+    pub(crate) fn names(&self) -> impl Iterator<Item = &'static str> {
         [Some(self.path), self.declared].into_iter().flatten()
     }
 }
@@ -131,6 +131,14 @@ impl ExceptionClass {
 /// Returns the names of the classes that the error types of the program declare, and the roots.
 pub(crate) fn class_names() -> impl Iterator<Item = &'static str> {
     known().names.iter().copied()
+}
+
+/// Returns the class of the error type with this path, and those of its variants; none if it has no derive.
+pub(crate) fn classes_of(path: &str) -> &'static [ExceptionClass] {
+    let mut declared = known().registrations.iter().map(|one| one.classes);
+    declared
+        .find(|classes| classes.first().is_some_and(|class| class.path == path))
+        .unwrap_or_default()
 }
 
 /// Returns the classes of an error, the nearest first; those of one group are equally near.

@@ -20,6 +20,10 @@ pub trait ReadReturn {
     type Item;
     /// Returns the next item, `None` at the end.
     fn into_read(self) -> Result<Option<Self::Item>, BatchError>;
+    /// Returns the path of the error type, empty if there is none.
+    fn error() -> &'static str {
+        ""
+    }
 }
 
 impl<I> ReadReturn for Option<I> {
@@ -37,6 +41,9 @@ impl<I, E: Into<BatchError>> ReadReturn for Result<Option<I>, E> {
     fn into_read(self) -> Result<Option<I>, BatchError> {
         self.map_err(Into::into)
     }
+    fn error() -> &'static str {
+        std::any::type_name::<E>()
+    }
 }
 
 /// The return type of a `#[process_item]` method.
@@ -50,6 +57,10 @@ pub trait ProcessReturn {
     type Item;
     /// Returns the result, `None` for a filtered item.
     fn into_processed(self) -> Result<Option<Self::Item>, BatchError>;
+    /// Returns the path of the error type, empty if there is none.
+    fn error() -> &'static str {
+        ""
+    }
 }
 
 impl<O> ProcessReturn for Option<O> {
@@ -66,6 +77,9 @@ impl<O, E: Into<BatchError>> ProcessReturn for Result<Option<O>, E> {
     #[inline]
     fn into_processed(self) -> Result<Option<O>, BatchError> {
         self.map_err(Into::into)
+    }
+    fn error() -> &'static str {
+        std::any::type_name::<E>()
     }
 }
 

@@ -254,6 +254,11 @@ impl Binder<'_> {
                 let pipeline = self.pipeline(step);
                 self.chunk(chunk, scope, (faults, skip_policy), processors)
                     .map(|mut bound| {
+                        self.check_retried_classes(
+                            step,
+                            chunk,
+                            [Some(&bound.reader), bound.processor.as_ref()],
+                        );
                         bound.pipelined = self.is_pipelined(pipeline, step, chunk, &bound, &listeners);
                         bound.rewindable &= !acts_on_commits(&listeners);
                         BoundBody::Chunk(Box::new(bound))

@@ -237,6 +237,14 @@ impl Binder<'_> {
             .unwrap_or_else(|| self.dialect().retries_input())
     }
 
+    /// Returns whether the step or the job says if the reader and the processor are retried.
+    pub(super) fn retry_input_is_set(&self, step: &Step) -> bool {
+        step.properties
+            .iter()
+            .any(|property| property.name.value == RETRY_INPUT)
+            || self.defaults.retry_input.is_some()
+    }
+
     /// Returns the number of processors of a chunk. The policy `custom` asks its algorithm after each item, so it has one.
     pub(super) fn processors(&mut self, step: &Step, chunk: &Chunk) -> usize {
         let of_step = self.number(PROCESSORS, "threads", &step.properties, None);

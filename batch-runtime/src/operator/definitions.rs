@@ -11,7 +11,7 @@ use super::{JobOperatorError, Result, StartError};
 use crate::dispatch::Dispatchers;
 use crate::execution::JobExecution;
 use crate::exit_codes::{EXIT_CODES, ExitCodes};
-use crate::job_path::{JOB_PATH_HELP, JobPath, JobPathReport, Lookup};
+use crate::job_path::{JOB_PATH_HELP, JobPath, JobPathReport, Lookup, mentions};
 use crate::loader::{Artifacts, BindOutcome, ExternalValues};
 use crate::parameters::JobParameters;
 use crate::repository::RepositoryLayout;
@@ -255,12 +255,30 @@ impl Definitions {
             Lookup::Duplicate(files) => Err(reject(StartError::DuplicateId(files))),
             Lookup::Unknown { known, broken } => Err(JobOperatorError::NoSuchJob {
                 job: wanted.name().to_owned(),
-                help: self.unknown_job_help(wanted.name(), &known, &broken),
+                help: self.unknown_job_help(wanted, &known, &broken),
             }),
         }
     }
 
-    fn unknown_job_help(&self, job: &str, known: &BTreeSet<String>, broken: &[Arc<JobXmlErrors>]) -> String {
+    fn unknown_job_help(
+        &self,
+        wanted: Wanted<'_>,
+        known: &BTreeSet<String>,
+        broken: &[Arc<JobXmlErrors>],
+    ) -> String {
+        let job = wanted.name();
+        let meant: Vec<_> = broken.iter().filter(|errors| mentions(errors, job)).collect();
+        if !meant.is_empty() {
+            let meant: String = meant.iter().map(|errors| format!("\n{errors}")).collect();
+            return format!(": a file that names it is not valid{meant}");
+        }
+        if job.contains(['/', '\\']) {
+            return match wanted {
+                Wanted::File(_) => "; give the name of its file, without the folder",
+                _ => "; give the id of the job, not its file",
+            }
+            .into();
+        }
         let mut help = match nearest(job, known.iter().map(String::as_str)) {
             Some(near) => format!("; did you mean `{near}`?"),
             None if known.is_empty() && !broken.is_empty() => "; no file of the job path is valid".into(),

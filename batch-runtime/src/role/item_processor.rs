@@ -34,13 +34,15 @@ use crate::artifact::item::{ItemSink, ItemType};
 #[doc(inline)]
 pub use batch_macros::item_processor;
 
-/// The item types of a processor.
+/// The item types of a processor, and its errors.
 #[derive(Clone, Copy, Debug)]
 pub struct ProcessorItems {
     /// The type of its items.
     pub input: ItemType,
     /// The type of its results.
     pub output: ItemType,
+    /// The path of the type of its errors, empty if it has none.
+    pub error: &'static str,
 }
 
 /// An item processor. Spec: PROC-01
@@ -52,7 +54,7 @@ pub trait ItemProcessor: Send {
     /// Turns the processor into a sink for the reader's items, which calls `#[process_item]`. Spec: PROC-02
     fn into_sink(self: Box<Self>) -> ItemSink;
 
-    /// Returns the types of items and results.
+    /// Returns the types of items, results and errors.
     fn item_types() -> ProcessorItems
     where
         Self: Sized;

@@ -54,7 +54,7 @@ use crate::error::BatchError;
 #[doc(inline)]
 pub use batch_macros::item_reader;
 
-/// A reader's items, and where it can be opened.
+/// A reader's items and errors, and where it can be opened.
 #[derive(Clone, Copy, Debug)]
 pub struct ReaderInfo {
     /// The type of the items.
@@ -63,6 +63,8 @@ pub struct ReaderInfo {
     pub keeps_position: bool,
     /// `rewindable = true`: it can be opened at any of its checkpoints. Spec: D-103
     pub rewindable: bool,
+    /// The path of the type of its errors, empty if it has none.
+    pub error: &'static str,
 }
 
 /// An item reader. Spec: READ-01

@@ -167,7 +167,7 @@ fn a_correct_writer_passes() {
 #[test]
 fn a_correct_file_passes() {
     let (_folder, sweep) = sweep(0, "Lines");
-    sweep.output("output", "numbers.txt").run();
+    sweep.output("output", "numbers.txt").sample(60).run();
 }
 
 #[test]
