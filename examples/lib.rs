@@ -4,7 +4,18 @@
 #[cfg(test)]
 extern crate self as batch_examples;
 
+use std::fs::File;
+use std::path::Path;
+
+use batch_runtime::prelude::BatchError;
+
 pub mod money;
+
+/// Opens a CSV file. The error names the file, which that of the operating system does not.
+pub fn open_csv(file: &Path) -> Result<csv::Reader<File>, BatchError> {
+    csv::Reader::from_path(file)
+        .map_err(|error| BatchError::msg(format!("cannot read `{}`: {error}", file.display())))
+}
 
 /// Returns the folder of the input files: that of this crate if cargo runs the program; otherwise it is expected in the current
 /// directory, which may be the root of the repository. `-Ddata=FOLDER` names another one, for a copy of the program elsewhere.

@@ -53,7 +53,7 @@ impl Table {
     }
 }
 
-/// Prints the steps of an execution, and their messages, except those that equal `printed`, which is printed elsewhere. The
+/// Prints the steps of an execution, and their messages, those that are the same once, except those that equal `printed`, which is printed elsewhere. The
 /// table has a column of skipped items only if there are any.
 pub(crate) fn print_steps(steps: &[StepExecution], printed: &str) {
     let has_skips = steps.iter().any(|step| step.counters.skips() > 0);
@@ -86,10 +86,18 @@ pub(crate) fn print_steps(steps: &[StepExecution], printed: &str) {
             );
         }
     }
-    for step in steps {
-        let has_message = !step.exit_message.is_empty() && step.exit_message != printed;
+    let mut said: Vec<&str> = vec!["", printed];
+    for (number, step) in steps.iter().enumerate() {
+        let message = step.exit_message.as_str();
         let is_cut = shortened(&step.exit_status) != step.exit_status;
-        if has_message || is_cut {
+        let has_message = !said.contains(&message);
+        if has_message && !is_cut {
+            said.push(message);
+            outln!(
+                "\n{}",
+                named_together(&step.step_name, message, &steps[number + 1..])
+            );
+        } else if has_message || is_cut {
             outln!("\nstep {}", step.step_name);
         }
         if is_cut {
@@ -97,6 +105,21 @@ pub(crate) fn print_steps(steps: &[StepExecution], printed: &str) {
         }
         if has_message {
             print_message(&step.exit_message);
+        }
+    }
+}
+
+/// Names a step, and those after it that have its message.
+fn named_together(step: &str, message: &str, after: &[StepExecution]) -> String {
+    const MOST: usize = 8;
+    let same = after.iter().filter(|other| other.exit_message == message);
+    let same: Vec<&str> = same.map(|other| other.step_name.as_str()).collect();
+    match same.as_slice() {
+        [] => format!("step {step}"),
+        few if few.len() < MOST => format!("steps {step}, {}", few.join(", ")),
+        many => {
+            let (shown, rest) = many.split_at(MOST - 1);
+            format!("steps {step}, {} and {} others", shown.join(", "), rest.len())
         }
     }
 }

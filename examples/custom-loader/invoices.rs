@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use batch_examples::money::Cents;
+use batch_examples::open_csv;
 use batch_runtime::prelude::*;
 use serde::Deserialize;
 
@@ -29,8 +30,8 @@ struct Invoice {
 #[item_reader("InvoiceFile", class = "custom_loader::InvoiceFile")]
 impl InvoiceFile {
     #[open]
-    fn open(&mut self, checkpoint: Option<usize>) -> Result<(), csv::Error> {
-        let rows = csv::Reader::from_path(&self.file)?.into_deserialize();
+    fn open(&mut self, checkpoint: Option<usize>) -> Result<(), BatchError> {
+        let rows = open_csv(&self.file)?.into_deserialize();
         self.invoices = rows.collect::<Result<_, _>>()?;
         self.next = checkpoint.unwrap_or(0);
         Ok(())

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use batch_examples::money::Cents;
+use batch_examples::open_csv;
 use batch_runtime::prelude::*;
 use serde::Deserialize;
 
@@ -28,8 +29,8 @@ impl Order {
 }
 
 /// Reads the orders of a file, which is small enough to read at once.
-pub(crate) fn read(file: &Path) -> Result<Vec<Order>, csv::Error> {
-    csv::Reader::from_path(file)?.deserialize().collect()
+pub(crate) fn read(file: &Path) -> Result<Vec<Order>, BatchError> {
+    Ok(open_csv(file)?.deserialize().collect::<Result<_, _>>()?)
 }
 
 /// Sums the orders of the day. The sum is persistent user data of the step, for later elements.

@@ -5,6 +5,7 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
+use batch_examples::open_csv;
 use batch_runtime::prelude::*;
 use diesel::prelude::*;
 use serde::Deserialize;
@@ -90,8 +91,8 @@ impl LateFlightProcessor {
     }
 }
 
-fn airports(file: &Path) -> Result<HashMap<String, Point>, csv::Error> {
-    csv::Reader::from_path(file)?
+fn airports(file: &Path) -> Result<HashMap<String, Point>, BatchError> {
+    open_csv(file)?
         .deserialize()
         .map(|row| {
             let airport: Airport = row?;

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
+use batch_examples::open_csv;
 use batch_runtime::prelude::*;
 
 /// Plans a partition for each month that has flights.
@@ -15,9 +16,9 @@ struct Months {
 #[partition_algorithm("Months")]
 impl Months {
     #[calculate_partitions]
-    fn plan(&mut self) -> Result<PartitionPlan, csv::Error> {
+    fn plan(&mut self) -> Result<PartitionPlan, BatchError> {
         let mut months = BTreeSet::new();
-        for row in csv::Reader::from_path(&self.file)?.records() {
+        for row in open_csv(&self.file)?.records() {
             // Part of a date such as `2001/01/01 00:47`.
             months.insert(row?[0].chars().take(7).collect::<String>());
         }

@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::path::PathBuf;
 
+use batch_examples::open_csv;
 use batch_runtime::prelude::*;
 use csv::{ByteRecord, Reader, StringRecord};
 use serde::{Deserialize, Serialize};
@@ -41,8 +42,8 @@ pub(crate) struct FlightRow {
 #[item_reader("MonthReader")]
 impl MonthReader {
     #[open]
-    fn open(&mut self, checkpoint: Option<Position>) -> Result<(), csv::Error> {
-        let mut rows = Reader::from_path(&self.file)?;
+    fn open(&mut self, checkpoint: Option<Position>) -> Result<(), BatchError> {
+        let mut rows = open_csv(&self.file)?;
         self.header = rows.headers()?.clone();
         if let Some(position) = checkpoint {
             position.seek(&mut rows)?;
@@ -74,8 +75,8 @@ impl MonthReader {
 
     /// Counts the rows, which is fast compared with processing them.
     #[get_item_count]
-    fn item_count(&self) -> Result<Option<u64>, csv::Error> {
-        let (mut rows, mut row) = (Reader::from_path(&self.file)?, ByteRecord::new());
+    fn item_count(&self) -> Result<Option<u64>, BatchError> {
+        let (mut rows, mut row) = (open_csv(&self.file)?, ByteRecord::new());
         let mut count = 0;
         while rows.read_byte_record(&mut row)? {
             count += u64::from(row[0].starts_with(self.month.as_bytes()));

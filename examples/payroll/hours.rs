@@ -4,6 +4,7 @@ use std::fmt;
 use std::fs::File;
 
 use batch_examples::money::Cents;
+use batch_examples::open_csv;
 use batch_runtime::prelude::*;
 use serde::Deserialize;
 
@@ -40,9 +41,9 @@ struct HoursReader {
 #[item_reader("hoursReader")]
 impl HoursReader {
     #[open]
-    fn open(&mut self, checkpoint: Option<usize>) -> Result<(), csv::Error> {
+    fn open(&mut self, checkpoint: Option<usize>) -> Result<(), BatchError> {
         self.read = checkpoint.unwrap_or(0);
-        let mut rows = csv::Reader::from_path(&self.file)?.into_deserialize();
+        let mut rows = open_csv(self.file.as_ref())?.into_deserialize();
         rows.by_ref().take(self.read).for_each(drop);
         self.rows = Some(rows);
         Ok(())
