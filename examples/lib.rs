@@ -4,17 +4,42 @@
 #[cfg(test)]
 extern crate self as batch_examples;
 
+use std::error::Error;
+use std::fmt;
 use std::fs::File;
-use std::path::Path;
-
-use batch_runtime::prelude::BatchError;
+use std::path::{Path, PathBuf};
 
 pub mod money;
 
-/// Opens a CSV file. The error names the file, which that of the operating system does not.
-pub fn open_csv(file: &Path) -> Result<csv::Reader<File>, BatchError> {
-    csv::Reader::from_path(file)
-        .map_err(|error| BatchError::msg(format!("cannot read `{}`: {error}", file.display())))
+/// A file that cannot be opened.
+#[derive(Debug)]
+pub struct OpenError {
+    file: PathBuf,
+    source: csv::Error,
+}
+
+impl fmt::Display for OpenError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "cannot read `{}`: {}", self.file.display(), self.source)
+    }
+}
+
+impl Error for OpenError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        // Its own message is part of this one.
+        self.source.source()
+    }
+}
+
+/// Opens a CSV file. Adds the name of the file to the error, because the error of the operating system lacks it.
+///
+/// # Errors
+/// If the file cannot be opened.
+pub fn open_csv(file: &Path) -> Result<csv::Reader<File>, OpenError> {
+    csv::Reader::from_path(file).map_err(|source| OpenError {
+        file: file.to_owned(),
+        source,
+    })
 }
 
 /// Returns the folder of the input files: that of this crate if cargo runs the program; otherwise it is expected in the current

@@ -53,8 +53,8 @@ impl Table {
     }
 }
 
-/// Prints the steps of an execution, and their messages, those that are the same once, except those that equal `printed`, which is printed elsewhere. The
-/// table has a column of skipped items only if there are any.
+/// Prints the steps of an execution and their messages. A message of several steps is printed once; `printed` is left out, because the caller
+/// prints it. The table has a column of skipped items only if there are any.
 pub(crate) fn print_steps(steps: &[StepExecution], printed: &str) {
     let has_skips = steps.iter().any(|step| step.counters.skips() > 0);
     let mut head = vec!["STEP", "STATUS", "EXIT STATUS", "READ", "FILTERED", "WRITTEN"];
@@ -86,39 +86,42 @@ pub(crate) fn print_steps(steps: &[StepExecution], printed: &str) {
             );
         }
     }
-    let mut said: Vec<&str> = vec!["", printed];
-    for (number, step) in steps.iter().enumerate() {
+    let mut printed = vec!["", printed];
+    for (index, step) in steps.iter().enumerate() {
         let message = step.exit_message.as_str();
         let is_cut = shortened(&step.exit_status) != step.exit_status;
-        let has_message = !said.contains(&message);
-        if has_message && !is_cut {
-            said.push(message);
-            outln!(
-                "\n{}",
-                named_together(&step.step_name, message, &steps[number + 1..])
-            );
-        } else if has_message || is_cut {
-            outln!("\nstep {}", step.step_name);
+        let has_message = !printed.contains(&message);
+        if has_message {
+            printed.push(message);
         }
         if is_cut {
-            outln!("exit status  {}", printable(&step.exit_status));
+            outln!(
+                "\nstep {}\nexit status  {}",
+                step.step_name,
+                printable(&step.exit_status)
+            );
         }
         if has_message {
-            print_message(&step.exit_message);
+            let same = steps[index + 1..]
+                .iter()
+                .filter(|later| later.exit_message == message);
+            let same: Vec<&str> = same.map(|later| later.step_name.as_str()).collect();
+            if !is_cut || !same.is_empty() {
+                outln!("\n{}", message_heading(&step.step_name, &same));
+            }
+            print_message(message);
         }
     }
 }
 
-/// Names a step, and those after it that have its message.
-fn named_together(step: &str, message: &str, after: &[StepExecution]) -> String {
-    const MOST: usize = 8;
-    let same = after.iter().filter(|other| other.exit_message == message);
-    let same: Vec<&str> = same.map(|other| other.step_name.as_str()).collect();
-    match same.as_slice() {
+/// Returns the heading of a message: the step and the later steps that have the same one.
+fn message_heading(step: &str, same: &[&str]) -> String {
+    const MAX_NAMED: usize = 8;
+    match same {
         [] => format!("step {step}"),
-        few if few.len() < MOST => format!("steps {step}, {}", few.join(", ")),
+        few if few.len() < MAX_NAMED => format!("steps {step}, {}", few.join(", ")),
         many => {
-            let (shown, rest) = many.split_at(MOST - 1);
+            let (shown, rest) = many.split_at(MAX_NAMED - 2);
             format!("steps {step}, {} and {} others", shown.join(", "), rest.len())
         }
     }
@@ -214,4 +217,25 @@ pub(crate) fn seconds(millis: u64) -> String {
 
 pub(crate) fn or_dash(time: Option<Timestamp>) -> String {
     time.map_or_else(|| "-".into(), |time| time.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::message_heading;
+
+    #[test]
+    fn a_message_names_its_steps() {
+        let heading = |later: usize| {
+            let names: Vec<String> = (2..).take(later).map(|number| format!("s:{number}")).collect();
+            message_heading("s:1", &names.iter().map(String::as_str).collect::<Vec<_>>())
+        };
+        assert_eq!(heading(0), "step s:1");
+        assert_eq!(heading(1), "steps s:1, s:2");
+        assert_eq!(heading(7), "steps s:1, s:2, s:3, s:4, s:5, s:6, s:7, s:8");
+        assert_eq!(heading(8), "steps s:1, s:2, s:3, s:4, s:5, s:6, s:7 and 2 others");
+        assert_eq!(
+            heading(999),
+            "steps s:1, s:2, s:3, s:4, s:5, s:6, s:7 and 993 others"
+        );
+    }
 }

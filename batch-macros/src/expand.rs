@@ -119,7 +119,7 @@ fn signatures(row: &Method) -> Vec<TokenStream> {
         Shape::Collect => quote!(fn payload_type() -> #runtime::ItemType),
         Shape::Analyze => quote!(fn payload_type() -> ::core::option::Option<#runtime::ItemType>),
         Shape::Read => quote!(fn info() -> #runtime::ReaderInfo),
-        Shape::Process => quote!(fn item_types() -> #runtime::ProcessorItems),
+        Shape::Process => quote!(fn info() -> #runtime::ProcessorInfo),
         Shape::Write => quote!(fn info() -> #runtime::WriterInfo),
         _ => return vec![method_signature(row)],
     };
@@ -441,7 +441,7 @@ fn read(method: &ArtifactMethod, artifact: &Artifact) -> Vec<TokenStream> {
         let closure = quote_spanned!(open=> || #call);
         quote_spanned!(open=> run(#closure))
     });
-    let error = associated(method, quote!(ReadReturn), "error");
+    let error_type = associated(method, quote!(ReadReturn), "error_type");
     vec![
         quote!(fill.#fill),
         quote! {
@@ -449,7 +449,7 @@ fn read(method: &ArtifactMethod, artifact: &Artifact) -> Vec<TokenStream> {
                 items: #runtime::ItemType::of_reader::<#item>(),
                 keeps_position: #keeps_position,
                 rewindable: #rewindable,
-                error: #error(),
+                error_type: #error_type(),
             }
         },
     ]
@@ -482,7 +482,7 @@ fn process(method: &ArtifactMethod) -> Vec<TokenStream> {
         })
     });
     let output = associated(method, quote!(ProcessReturn), "Item");
-    let error = associated(method, quote!(ProcessReturn), "error");
+    let error_type = associated(method, quote!(ProcessReturn), "error_type");
     vec![
         quote! {
             #item_clone
@@ -493,10 +493,10 @@ fn process(method: &ArtifactMethod) -> Vec<TokenStream> {
             )
         },
         quote! {
-            #runtime::ProcessorItems {
+            #runtime::ProcessorInfo {
                 input: #runtime::ItemType::of::<#item>(),
                 output: #runtime::ItemType::of::<#output>(),
-                error: #error(),
+                error_type: #error_type(),
             }
         },
     ]

@@ -379,9 +379,9 @@ fn place_of(errors: &JobXmlErrors) -> Option<Span> {
     errors.iter().next().map(|first| first.span.clone())
 }
 
-/// Returns whether the file with these mistakes contains an id.
-pub(crate) fn mentions(errors: &JobXmlErrors, id: &str) -> bool {
-    place_of(errors).is_some_and(|place| names(place.source().text(), id))
+/// Returns whether the file with these mistakes may define an id.
+pub(crate) fn may_be_of(errors: &JobXmlErrors, id: &str) -> bool {
+    place_of(errors).is_some_and(|place| may_define(&place, id))
 }
 
 /// Returns whether a file that is not valid may define an id. One that is not text, or only in part, may define any.

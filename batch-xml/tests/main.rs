@@ -23,3 +23,12 @@ mod write;
 
 #[path = "../../fuzz/src/lib.rs"]
 mod fuzz;
+
+/// Returns the number of random cases: `usual`, or `slow` in the slow tier, as `slow::times` of the package `batch-tests`, which depends
+/// on this crate.
+fn cases(usual: u32, slow: u32) -> u32 {
+    match std::env::var("BATCH_TEST_SLOW").as_deref() {
+        Ok("1") => slow,
+        _ => usual,
+    }
+}

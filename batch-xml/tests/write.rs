@@ -237,7 +237,7 @@ impl Maker<'_> {
 
 proptest! {
     #![proptest_config(ProptestConfig {
-        cases: 400,
+        cases: super::cases(400, 1_000),
         failure_persistence: None,
         ..ProptestConfig::default()
     })]

@@ -142,11 +142,11 @@ fn reader_and_processor() {
 
     assert_eq!(<Count as ItemReader>::info().items.name(), "u64");
     assert_eq!(
-        <Even as ItemProcessor>::item_types().input,
+        <Even as ItemProcessor>::info().input,
         <Count as ItemReader>::info().items
     );
     assert_eq!(
-        <Even as ItemProcessor>::item_types().output,
+        <Even as ItemProcessor>::info().output,
         <Lines as ItemWriter>::info().items
     );
 }

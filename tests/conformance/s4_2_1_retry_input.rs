@@ -158,7 +158,7 @@ fn a_failed_read_or_process_is_retried_from_the_checkpoint() {
 ///
 /// Spec: D-09
 #[test]
-fn an_input_is_always_retried_with_a_rollback() {
+fn a_read_is_always_retried_with_a_rollback() {
     assert_snapshot!(story(true, "", "", "read 2: Soft x2"), @r"
     == read 2: Soft x2
     job job COMPLETED COMPLETED
@@ -387,5 +387,116 @@ fn a_limit_without_classes_is_reported() {
         let printed = run(&faulty_stage(&xml), "process 2: Skip", "3", &["L"]);
         let remark = format!("the `{limit}` has no effect without `{classes}`");
         assert!(printed.contains(&remark), "{printed}");
+    }
+}
+
+/// An error of the processor that keeps the transaction repeats the call alone; one of the reader reads again, because the reader may have
+/// advanced. What fails again is skipped if possible.
+///
+/// Spec: FAULT-05, D-09
+#[test]
+fn a_call_of_the_processor_is_repeated_without_a_rollback() {
+    let text = [
+        story(true, "", "", "process 2: Soft x2"),
+        story(true, &ears("", "on process error"), "", "process 2: SoftSkip x2"),
+        story(true, "", "", "read 2: Soft x1"),
+        story(true, "", "retry-limit=\"1\"", "process 2: Soft x2"),
+    ];
+    assert_snapshot!(text.join("\n"), @r"
+    == process 2: Soft x2
+    job job COMPLETED COMPLETED
+      step copy COMPLETED COMPLETED read 3 filter 0 write 3 commit 2 rollback 0
+    open reader at 0
+    open writer at 0
+    read 1
+    process 1
+    read 2
+    process 2 !Soft
+    process 2 !Soft
+    process 2
+    write n1 n2
+    read 3
+    process 3
+    read the end
+    write n3
+    table: n1 n2 n3
+    == process 2: SoftSkip x2
+    job job COMPLETED COMPLETED
+      step copy COMPLETED COMPLETED read 3 filter 0 write 2 commit 2 rollback 0 process skip 1
+    open reader at 0
+    open writer at 0
+    read 1
+    process 1
+    read 2
+    process 2 !SoftSkip
+    L on process error SoftSkip 2
+    process 2 !SoftSkip
+    L on process error SoftSkip 2
+    write n1
+    read 3
+    process 3
+    read the end
+    write n3
+    table: n1 n3
+    == read 2: Soft x1
+    job job COMPLETED COMPLETED
+      step copy COMPLETED COMPLETED read 3 filter 0 write 3 commit 2 rollback 1
+    open reader at 0
+    open writer at 0
+    read 1
+    process 1
+    read 2 !Soft
+    open reader at 0
+    open writer at 0
+    read 1
+    process 1
+    read 2
+    process 2
+    write n1 n2
+    read 3
+    process 3
+    read the end
+    write n3
+    table: n1 n2 n3
+    == process 2: Soft x2
+    job job FAILED FAILED
+      | Soft
+      | thrown by #[process_item] of item processor `Shape`
+      | it is retryable, but the retry-limit of 1 is used up
+      step copy FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 1
+        | Soft
+        | thrown by #[process_item] of item processor `Shape`
+        | it is retryable, but the retry-limit of 1 is used up
+    open reader at 0
+    open writer at 0
+    read 1
+    process 1
+    read 2
+    process 2 !Soft
+    process 2 !Soft
+    table:
+    ");
+}
+
+/// Where the calls are not repeated, the chunk is read again.
+///
+/// Spec: FAULT-05
+#[test]
+fn a_pipelined_step_and_several_processors_read_again() {
+    for property in [
+        "batch.chunk.pipeline\" value=\"true",
+        "batch.chunk.processors\" value=\"2",
+    ] {
+        let property = format!("<properties><property name=\"{property}\"/>");
+        let xml = faulty_job("", "TableOut", "commit-interval=\"2\"", RULES);
+        let xml = xml.replace("<chunk", PROPERTY).replace("<properties>", &property);
+        let stage = faulty_stage(&xml);
+        let execution = stage.start("job", [("faults", "process 2: Soft x1"), ("items", "3")]);
+        let tree = stage.tree(execution);
+        assert!(
+            tree.contains("read 3 filter 0 write 3 commit 2 rollback 1"),
+            "{property}\n{tree}"
+        );
+        assert_eq!(lines(&stage), "n1 n2 n3", "{property}");
     }
 }

@@ -125,7 +125,6 @@ fn a_broken_file_disables_its_own_jobs_only() {
     ] {
         assert!(text.contains(part), "{part}: {text}");
     }
-    assert!(!text.contains("empty.xml"), "it does not name the job: {text}");
     let text = refused(&stage, "absent", JobParameters::new());
     for part in [
         "unknown job `absent`",

@@ -55,9 +55,11 @@ fn a_writer_without_transaction_and_checkpoint_is_reported() {
 
 /// An error of a service that may be asked again.
 #[derive(Debug, BatchException)]
+#[batch_exception(extends = "java.io.IOException")]
 enum ServiceError {
     #[batch_exception(class = "com.example.Offline")]
     Offline,
+    Excluded,
 }
 
 impl std::fmt::Display for ServiceError {
@@ -72,6 +74,7 @@ impl std::error::Error for ServiceError {}
 fn ask_service(number: &u64) -> Result<Option<String>, ServiceError> {
     match *number {
         0 => Err(ServiceError::Offline),
+        1 => Err(ServiceError::Excluded),
         number => Ok(Some(number.to_string())),
     }
 }
@@ -99,22 +102,36 @@ impl ServiceNumbers {
 ///
 /// Spec: CHUNK-RETRY-02
 #[test]
-fn a_class_that_is_thrown_where_nothing_is_retried_is_reported() {
-    let found = |properties: &str, reader: &str, processor: &str, class: &str| -> Vec<Diagnostic> {
+fn retryable_errors_of_reader_and_processor_are_reported() {
+    let in_job = |job: &str,
+                  properties: &str,
+                  reader: &str,
+                  processor: &str,
+                  class: &str|
+     -> Vec<Diagnostic> {
         let mut found = warnings(&format!(
-            r#"<step id="one">{properties}<chunk reader="{reader}" processor="{processor}" writer="Lines" retry-limit="3">
-                 <retryable-exception-classes><include class="{class}"/></retryable-exception-classes></chunk></step>"#
+            r#"{job}<step id="one">{properties}<chunk reader="{reader}" processor="{processor}" writer="Lines" retry-limit="3">
+                 <retryable-exception-classes><include class="{class}"/><exclude class="Excluded"/></retryable-exception-classes>
+               </chunk></step>"#
         ));
         found.retain(|one| one.code == "ART0027");
         found
     };
-    for class in ["com.example.Offline", "Offline", "ServiceError"] {
+    let found = |properties: &str, reader: &str, processor: &str, class: &str| {
+        in_job("", properties, reader, processor, class)
+    };
+    for class in [
+        "com.example.Offline",
+        "Offline",
+        "ServiceError",
+        "java.io.IOException",
+    ] {
         let [one] = &found("", "Numbers", "AskService", class)[..] else {
             panic!("{class}")
         };
         assert_eq!(one.span.text(), class);
         let expected = format!(
-            "errors of item processor `AskService` have the class `{class}`, but they are not retried"
+            "the error type of item processor `AskService` includes the class `{class}`, but only errors of the writer are retried"
         );
         assert_eq!(one.message, expected);
         assert!(
@@ -127,19 +144,18 @@ fn a_class_that_is_thrown_where_nothing_is_retried_is_reported() {
     assert!(
         both[0]
             .message
-            .starts_with("errors of item reader `ServiceNumbers`"),
+            .starts_with("the error type of item reader `ServiceNumbers`"),
         "{both:?}"
     );
     assert_eq!(found("", "Numbers", "AskService", "TableError").len(), 0);
     assert_eq!(found("", "Numbers", "Labels", "Offline").len(), 0);
+    assert_eq!(found("", "Numbers", "AskService", "Excluded").len(), 0);
     for value in ["true", "false"] {
         let said =
             format!(r#"<properties><property name="batch.retry.input" value="{value}"/></properties>"#);
-        assert_eq!(
-            found(&said, "ServiceNumbers", "AskService", "Offline").len(),
-            0,
-            "{value}"
-        );
+        let in_step = found(&said, "ServiceNumbers", "AskService", "Offline");
+        let in_job = in_job(&said, "", "ServiceNumbers", "AskService", "Offline");
+        assert_eq!((in_step.len(), in_job.len()), (0, 0), "{value}");
     }
 }
 

@@ -192,7 +192,7 @@ fn an_unreadable_context_of_a_dead_job_is_recorded() {
         let (status, message) = ended(&stage, dead);
         assert_eq!(status, BatchStatus::Failed);
         assert!(
-            message.contains("before it ended")
+            message.contains("lost its lease")
                 && message.contains("it cannot be resumed: the context of step"),
             "{message}"
         );

@@ -216,15 +216,15 @@ fn check_and_start_point_at_mistakes_and_start_nothing() {
     for (arguments, expected) in [
         (
             &["start", "broken"][..],
-            "unknown job `broken`: a file that names it is not valid\nerror[JSL0003]",
+            "unknown job `broken`\na file that may define it is not valid:\nerror[JSL0003]",
         ),
         (
             &["start", "jobs/good.xml"],
-            "unknown job `jobs/good.xml`; give the id of the job, not its file",
+            "unknown job `jobs/good.xml`; give the id of the job, not its file; did you mean `good`?",
         ),
         (
             &["start", "--xml", "./good.xml"],
-            "unknown job `./good.xml`; give the name of its file, without the folder",
+            "unknown job `./good.xml`; give the name of its file, without the folder; did you mean `good`?",
         ),
     ] {
         let (_, err) = run_expecting(2, "hello", folder.path(), &with(arguments));

@@ -378,28 +378,10 @@ fn custom_loader_shares_a_client() {
     );
 }
 
-/// What fails for the same reason in several partitions is said once, with their names; a file that is missing is named.
+/// A file that is missing is named.
 #[test]
-fn partitions_with_one_problem_show_it_once() {
+fn a_missing_input_is_named() {
     let folder = tempfile::tempdir().unwrap();
-    let job = include_str!("../../examples/partitions/partitions.xml");
-    let (begin, end) = (
-        job.find("<step id=\"prepare\"").unwrap(),
-        job.find("<step id=\"load\"").unwrap(),
-    );
-    let job = format!("{}{}", &job[..begin], &job[end..]).replace("<logicalTX ref=\"AllMonths\"/>", "");
-    fs::write(folder.path().join("partitions.xml"), job).unwrap();
-    let (out, _) = run_expecting(
-        1,
-        "partitions",
-        folder.path(),
-        &["--job-path=.", "launch", "partitions"],
-    );
-    assert!(
-        out.contains("\nsteps load:1, load:2, load:3\nmessage      no such table: late_flight\n"),
-        "{out}"
-    );
-    assert_eq!(out.matches("no such table").count(), 1, "{out}");
     let missing = ["launch", "partitions", "flights.file=missing.csv"];
     let (_, err) = run_expecting(1, "partitions", folder.path(), &missing);
     assert!(err.contains("cannot read `missing.csv`: "), "{err}");

@@ -96,8 +96,8 @@ fn a_process_that_dies_again_and_again_is_not_started_for_ever() {
         assert_eq!(run(folder.path(), &launch).status.signal(), Some(6), "it aborts");
     }
     let refusal = "its process died 4 times in a row without a new checkpoint, most recently in step `load` after 0 items and \
-                   0 commits, which probably kills it; fix the cause, then run `restart 4` to resume from the last checkpoint, or allow more deaths by \
-                   `crash-limit`";
+                   0 commits, which probably kills it; fix the cause, then run `restart 4` to resume from the last checkpoint, or raise the \
+                   setting `crash-limit`";
     for _ in 0..2 {
         let (_, err) = ends(2, folder.path(), &launch);
         assert!(err.contains(refusal), "{err}");

@@ -24,7 +24,7 @@ fn kills_leave_all_months_or_none() {
     println!(
         "{kills} kills in {instances} instances, {in_the_middle} in the middle of the load, {rollbacks} rollbacks"
     );
-    assert!(rollbacks >= kills as usize / 4, "only {rollbacks} rollbacks");
+    assert!(rollbacks >= kills as usize / 8, "only {rollbacks} rollbacks");
 }
 
 /// The same without a logical transaction: a complete partition does not run again, the others resume from their last
@@ -54,10 +54,10 @@ fn without_a_logical_transaction_each_partition_resumes() {
                 AND P.STEP_EXECUTION_ID < S.STEP_EXECUTION_ID)",
     );
     println!(
-        "{kills} kills in {instances} instances, {in_the_middle} in the middle of the load; {continued} partitions went on, \
+        "{kills} kills in {instances} instances, {in_the_middle} in the middle of the load; {continued} partitions resumed, \
          {passed_over} times some were complete"
     );
-    assert!(continued >= kills as usize / 3 && passed_over >= i64::from(kills / 6));
+    assert!(continued >= kills as usize / 6 && passed_over >= i64::from(kills / 12));
 }
 
 /// Checks that everything has ended, and that exactly four partitions ran at the same time. Returns the number of kills

@@ -146,21 +146,24 @@ fn outer_of(
     Ok(found.pop())
 }
 
-/// Returns the id of the instance, and its executions if there are several, the latest ones of many.
+/// Returns the id of the instance and, if it has several executions, the ids of the latest ones.
 fn instance_of(operator: &JobOperator, execution: &JobExecution) -> Result<String, JobOperatorError> {
-    const MOST: usize = 10;
+    const MAX_NAMED: usize = 10;
     let instance = execution.instance_id;
     let executions = operator.job_executions(instance)?;
-    let shown: Vec<String> = executions
+    let count = executions.len();
+    // The latest ones are the first.
+    let ids: Vec<String> = executions
         .iter()
-        .take(MOST)
+        .take(MAX_NAMED)
         .map(|one| one.id.to_string())
         .rev()
         .collect();
-    let omitted = if executions.len() > MOST { ".., " } else { "" };
-    Ok(match executions.len() {
+    let ids = ids.join(", ");
+    Ok(match count {
         0 | 1 => instance.to_string(),
-        _ => format!("{instance} (executions {omitted}{})", shown.join(", ")),
+        2..=MAX_NAMED => format!("{instance} (executions {ids})"),
+        _ => format!("{instance} ({count} executions, the latest: {ids})"),
     })
 }
 

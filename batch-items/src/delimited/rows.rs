@@ -15,7 +15,7 @@ use crate::file::{
     Content, Extra, Format, Items, LineEnd, Lines, NextLine, OpenFile, Place, Records, Source, decode,
 };
 use crate::nearest::did_you_mean;
-use crate::rows::{RowError, from_row};
+use crate::rows::{RowError, fields_of, from_row};
 
 /// The format of delimited files.
 #[derive(BatchArtifact)]
@@ -138,14 +138,31 @@ pub struct Rows {
 impl Rows {
     /// Returns the error for the current row, which is not an item.
     fn bad_item(&self, error: RowError) -> ReadError {
-        if let (Some(missing), Some(names), true) = (error.missing, &self.names, self.strict) {
-            let columns: Vec<_> = names.iter().map(|name| format!("`{name}`")).collect();
-            let hint = did_you_mean(missing, names.iter());
-            let cause = format!("it has no column `{missing}`, but {}{hint}", columns.join(", "));
-            return self.source.fail(cause).into();
+        if let (Some(missing), true) = (error.missing, self.strict && self.names.is_some()) {
+            return self.no_column(missing);
         }
         let field = error.field(self.names.as_ref(), &self.row);
         self.bad_row(error, field)
+    }
+
+    /// Returns the names in the header, without those of added fields.
+    fn header(&self) -> impl Iterator<Item = &str> {
+        let names = self.names.iter().flat_map(StringRecord::iter);
+        names.take(self.width.unwrap_or(usize::MAX))
+    }
+
+    /// Returns the error for a file whose header lacks a column.
+    fn no_column(&self, missing: &str) -> ReadError {
+        let columns: Vec<_> = self.header().map(|name| format!("`{name}`")).collect();
+        let single = self.header().next().filter(|_| columns.len() == 1);
+        let other = single.and_then(|name| name.chars().find(|c| [',', ';', '\t', '|'].contains(c)));
+        let hint = match other {
+            Some('\t') => "; if a tab separates the columns, set `delimiter` to `tab`".to_owned(),
+            Some(other) => format!("; if `{other}` separates the columns, set `delimiter` to it"),
+            None => did_you_mean(missing, self.header()),
+        };
+        let cause = format!("it has no column `{missing}`, but {}{hint}", columns.join(", "));
+        self.source.fail(cause).into()
     }
 
     fn bad_row(
@@ -367,6 +384,39 @@ impl Records for Rows {
 }
 
 impl<T: DeserializeOwned> Items<T> for Rows {
+    /// Fails if the header has none of the item's fields, which without a row would not be noticed.
+    fn check(&self) -> Result<(), ReadError> {
+        let mut names = self.header().filter(|name| !name.is_empty()).peekable();
+        let fields = fields_of::<T>();
+        if !self.strict || names.peek().is_none() || names.any(|name| fields.contains(&name)) {
+            return Ok(());
+        }
+        let is_added = |field: &str| self.names.iter().flatten().any(|name| name == field);
+        match fields.iter().find(|field| !is_added(field)) {
+            Some(missing) => Err(self.no_column(missing)),
+            None => Ok(()),
+        }
+    }
+
+    /// A row that is longer or shorter than the header may show that the header lacks a column.
+    fn explain(&self, error: ReadError) -> ReadError {
+        let (Some(names), Some(width), true) = (&self.names, self.width, self.strict) else {
+            return error;
+        };
+        if self.row.len() == width {
+            return error;
+        }
+        let mut row: StringRecord = self.row.iter().take(width).collect();
+        (row.len()..names.len()).for_each(|_| row.push_field(""));
+        match from_row::<T>(Some(names), &row) {
+            Err(RowError {
+                missing: Some(missing),
+                ..
+            }) => self.no_column(missing),
+            _ => error,
+        }
+    }
+
     fn item(&mut self) -> Result<T, ReadError> {
         from_row(self.names.as_ref(), &self.row).map_err(|error| self.bad_item(error))
     }

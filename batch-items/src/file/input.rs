@@ -175,9 +175,22 @@ pub trait Records: Send {
 
 /// Records that are items.
 pub trait Items<T>: Records {
+    /// Fails if no record of the file can be an item, whatever it contains.
+    fn check(&self) -> Result<(), ReadError> {
+        Ok(())
+    }
+
+    /// Returns the cause of an error of the current record, which may be a mistake of the whole file.
+    fn explain(&self, error: ReadError) -> ReadError {
+        error
+    }
+
     /// Returns the current record as an item.
     fn item(&mut self) -> Result<T, ReadError>;
 }
+
+/// Checks a file before its first record.
+pub(crate) type Check<R> = fn(&R) -> Result<(), ReadError>;
 
 /// A file that is about to be read.
 pub struct OpenFile<'a> {
@@ -367,6 +380,7 @@ impl<R: Records> Files<R> {
         input: &FileInput,
         format: &impl Format<Records = R>,
         checkpoint: Option<ReadPosition>,
+        check: Check<R>,
     ) -> Result<(), ReadError> {
         *self = Self {
             resources: input.find()?,
@@ -378,7 +392,7 @@ impl<R: Records> Files<R> {
         if let Some(position) = checkpoint {
             self.seek(input, format, position)?;
         }
-        self.start_next(input, format)
+        self.start_next(input, format, check)
     }
 
     fn seek(
@@ -431,17 +445,24 @@ impl<R: Records> Files<R> {
     }
 
     /// Opens the next file; leaves `current` empty after the last one.
-    fn start_next(&mut self, input: &FileInput, format: &impl Format<Records = R>) -> Result<(), ReadError> {
+    fn start_next(
+        &mut self,
+        input: &FileInput,
+        format: &impl Format<Records = R>,
+        check: Check<R>,
+    ) -> Result<(), ReadError> {
         let Some(resource) = self.resources.get(self.done) else {
             return Ok(());
         };
         self.fingerprint = resource.fingerprint()?;
         let resume_at = self.resume_at.take();
-        self.current = Some(format.start(OpenFile {
+        let records = format.start(OpenFile {
             input,
             resource,
             resume_at,
-        })?);
+        })?;
+        check(&records)?;
+        self.current = Some(records);
         Ok(())
     }
 
@@ -450,6 +471,7 @@ impl<R: Records> Files<R> {
         &mut self,
         input: &FileInput,
         format: &impl Format<Records = R>,
+        check: Check<R>,
     ) -> Result<Option<&mut R>, ReadError> {
         while let Some(records) = &mut self.current {
             if records.advance()? {
@@ -457,9 +479,14 @@ impl<R: Records> Files<R> {
             }
             self.current = None;
             self.pass();
-            self.start_next(input, format)?;
+            self.start_next(input, format, check)?;
         }
         Ok(None)
+    }
+
+    /// Returns the records of the current file.
+    pub(crate) fn current(&self) -> Option<&R> {
+        self.current.as_ref()
     }
 
     /// Returns the position of the next record.

@@ -1,4 +1,4 @@
-//! A file that one writer at a time writes.
+//! A file that only one writer can have open.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io;
@@ -8,7 +8,7 @@ use std::path::Path;
 /// A file that is locked until it is dropped, or until the process ends.
 pub(crate) struct LockedFile(File);
 
-/// Why a file is not locked.
+/// An error of opening or locking a file.
 #[derive(Debug)]
 pub(crate) enum LockError {
     /// Another process, or another writer of this one, has locked it.
@@ -33,7 +33,8 @@ impl LockedFile {
 
 impl Drop for LockedFile {
     fn drop(&mut self) {
-        // Closing is not enough: a program that another thread is starting has the descriptor too until it replaces its image.
+        // Closing is not enough: while another thread starts a program, the forked process has a copy of the descriptor, which holds the lock
+        // until exec.
         let _ = self.0.unlock();
     }
 }
@@ -56,7 +57,7 @@ impl DerefMut for LockedFile {
 mod tests {
     use super::*;
 
-    /// A program that is being started holds a copy of the descriptor, which must not hold the lock.
+    /// The copy stands for the descriptor that a forked process has until exec.
     #[test]
     fn a_dropped_file_is_free_while_a_copy_is_open() {
         let directory = tempfile::tempdir().unwrap();

@@ -6,4 +6,4 @@ mod text;
 
 pub(crate) use self::cells::{Cell, Kind, Rows};
 pub(crate) use self::serialize::{FieldSink, FieldValue, Names};
-pub(crate) use self::text::{RowError, from_row};
+pub(crate) use self::text::{RowError, fields_of, from_row};

@@ -186,7 +186,20 @@ fn a_wrong_file_fails_the_step() {
     );
     assert_eq!(
         fails("FlightReader", "origin;delay;note\nMUC;5;x\n", ""),
-        "cannot read `in.txt`: it has no column `origin`, but `origin;delay;note`"
+        "cannot read `in.txt`: it has no column `origin`, but `origin;delay;note`; if `;` separates the columns, set `delimiter` to it"
+    );
+    // Without a row, and with rows that fit another header.
+    assert_eq!(
+        fails("FlightReader", "from,minutes\n", ""),
+        "cannot read `in.txt`: it has no column `origin`, but `from`, `minutes`"
+    );
+    assert_eq!(
+        fails("FlightReader", "origin;delay;note\nMUC,5,x\n", ""),
+        "cannot read `in.txt`: it has no column `origin`, but `origin;delay;note`; if `;` separates the columns, set `delimiter` to it"
+    );
+    assert_eq!(
+        fails("FlightReader", "origin,delay\nMUC,5,x\n", ""),
+        "cannot read `in.txt`: it has no column `note`, but `origin`, `delay`"
     );
     assert_eq!(
         fails("FlightReader", "origin,delay,origin\n", ""),

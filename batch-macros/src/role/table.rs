@@ -43,7 +43,7 @@ macro_rules! role_table {
         ]
 
         /// Transforms an item, or filters it with `None`.
-        item_processor ItemProcessor { fact: Some(("item_types", "ProcessorItems")), pipelined: true, ..ROLE } [
+        item_processor ItemProcessor { fact: Some(("info", "ProcessorInfo")), pipelined: true, ..ROLE } [
             /// Transforms an item, or filters it with `None`. Takes the item by value if it is `Clone`. Required.
             process_item("fn process(&mut self, item: &In) -> Result<Option<Out>, E>"
                 or "fn process(&mut self, item: In) -> Result<Option<Out>, E>")

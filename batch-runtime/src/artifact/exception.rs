@@ -62,6 +62,7 @@ pub struct ExceptionRegistration {
     pub classes: &'static [ExceptionClass],
     /// Returns which of `classes` an error has, if it is of this type.
     pub classify: fn(&(dyn Error + 'static)) -> Option<usize>,
+    type_name: fn() -> &'static str,
 }
 
 impl ExceptionRegistration {
@@ -70,7 +71,11 @@ impl ExceptionRegistration {
         classes: &'static [ExceptionClass],
         classify: fn(&(dyn Error + 'static)) -> Option<usize>,
     ) -> Self {
-        Self { classes, classify }
+        Self {
+            classes,
+            classify,
+            type_name: std::any::type_name::<E>,
+        }
     }
 }
 
@@ -123,7 +128,7 @@ fn known() -> &'static Known {
 }
 
 impl ExceptionClass {
-    pub(crate) fn names(&self) -> impl Iterator<Item = &'static str> {
+    fn names(&self) -> impl Iterator<Item = &'static str> {
         [Some(self.path), self.declared].into_iter().flatten()
     }
 }
@@ -133,12 +138,16 @@ pub(crate) fn class_names() -> impl Iterator<Item = &'static str> {
     known().names.iter().copied()
 }
 
-/// Returns the class of the error type with this path, and those of its variants; none if it has no derive.
-pub(crate) fn classes_of(path: &str) -> &'static [ExceptionClass] {
-    let mut declared = known().registrations.iter().map(|one| one.classes);
-    declared
-        .find(|classes| classes.first().is_some_and(|class| class.path == path))
-        .unwrap_or_default()
+/// Returns the names of the classes of an error type, those of its variants and of their ancestors; none if it has no derive.
+pub(crate) fn class_names_of(error_type: &str) -> Vec<&'static str> {
+    let known = known();
+    let mut registrations = known.registrations.iter();
+    let registration = registrations.find(|one| (one.type_name)() == error_type);
+    let mut names = Vec::new();
+    for class in registration.iter().flat_map(|one| one.classes) {
+        known.with_ancestors(class, &mut names);
+    }
+    names.concat()
 }
 
 /// Returns the classes of an error, the nearest first; those of one group are equally near.

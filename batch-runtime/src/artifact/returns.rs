@@ -21,7 +21,7 @@ pub trait ReadReturn {
     /// Returns the next item, `None` at the end.
     fn into_read(self) -> Result<Option<Self::Item>, BatchError>;
     /// Returns the path of the error type, empty if there is none.
-    fn error() -> &'static str {
+    fn error_type() -> &'static str {
         ""
     }
 }
@@ -41,7 +41,7 @@ impl<I, E: Into<BatchError>> ReadReturn for Result<Option<I>, E> {
     fn into_read(self) -> Result<Option<I>, BatchError> {
         self.map_err(Into::into)
     }
-    fn error() -> &'static str {
+    fn error_type() -> &'static str {
         std::any::type_name::<E>()
     }
 }
@@ -58,7 +58,7 @@ pub trait ProcessReturn {
     /// Returns the result, `None` for a filtered item.
     fn into_processed(self) -> Result<Option<Self::Item>, BatchError>;
     /// Returns the path of the error type, empty if there is none.
-    fn error() -> &'static str {
+    fn error_type() -> &'static str {
         ""
     }
 }
@@ -78,7 +78,7 @@ impl<O, E: Into<BatchError>> ProcessReturn for Result<Option<O>, E> {
     fn into_processed(self) -> Result<Option<O>, BatchError> {
         self.map_err(Into::into)
     }
-    fn error() -> &'static str {
+    fn error_type() -> &'static str {
         std::any::type_name::<E>()
     }
 }

@@ -249,16 +249,15 @@ impl Binder<'_> {
                 let policy = properties.skip_policy.take();
                 let skip_policy = self.skip_policy(step, chunk, policy, scope);
                 self.check_limits(step, chunk, skip_policy.is_some());
-                let faults = self.fault_rules(step, chunk, properties);
                 let processors = self.processors(step, chunk);
                 let pipeline = self.pipeline(step);
+                let faults = FaultRules {
+                    repeats_processing: processors == 1 && !self.wants_pipeline(pipeline),
+                    ..self.fault_rules(step, chunk, properties)
+                };
                 self.chunk(chunk, scope, (faults, skip_policy), processors)
                     .map(|mut bound| {
-                        self.check_retried_classes(
-                            step,
-                            chunk,
-                            [Some(&bound.reader), bound.processor.as_ref()],
-                        );
+                        self.check_retried_classes(step, chunk, &bound);
                         bound.pipelined = self.is_pipelined(pipeline, step, chunk, &bound, &listeners);
                         bound.rewindable &= !acts_on_commits(&listeners);
                         BoundBody::Chunk(Box::new(bound))
@@ -389,6 +388,7 @@ impl Binder<'_> {
             retry_limit: chunk.retry_limit,
             no_rollback: filter(&chunk.no_rollback),
             retry_input,
+            repeats_processing: false,
             retry_one_by_one: self.dialect().retries_one_by_one(),
             failed_write_skips_its_list: self.dialect().failed_write_skips_its_list(),
             back_off: properties.back_off(),

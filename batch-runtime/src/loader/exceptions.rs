@@ -7,13 +7,13 @@ use batch_xml::suggest::nearest;
 use batch_xml::{Diagnostic, Spanned};
 
 use super::bind::Binder;
-use crate::artifact::{ExceptionClass, class_names, classes_of, is_called};
-use crate::engine::Bound;
+use crate::artifact::{class_names, class_names_of, is_called};
+use crate::engine::{Bound, BoundChunk};
 use crate::role::Factory;
 
 /// No error type declares the class.
 const UNKNOWN_EXCEPTION: &str = "ART0023";
-/// A reader or processor throws errors of a retryable class, and only writes are retried.
+/// The error type of a reader or processor includes a retryable class, and only writes are retried.
 const RETRIED_IN_WRITES_ONLY: &str = "ART0027";
 
 impl Binder<'_> {
@@ -25,24 +25,24 @@ impl Binder<'_> {
         self.warnings.extend(unknown.map(unknown_class));
     }
 
-    /// Warns about retryable classes that the reader or processor throws, if only writes are retried and nothing says that this is
-    /// intended.
-    pub(super) fn check_retried_classes(
-        &mut self,
-        step: &Step,
-        chunk: &Chunk,
-        throwers: [Option<&Bound>; 2],
-    ) {
-        if self.retry_input_is_set(step) || self.dialect().retries_input() {
+    /// Warns about retryable classes in the error type of the reader or processor if only writes are retried and `batch.retry.input` is not
+    /// set.
+    pub(super) fn check_retried_classes(&mut self, step: &Step, chunk: &Chunk, bound: &BoundChunk) {
+        let is_said = self.sets_retry_input(step) || self.dialect().retries_input();
+        if is_said || chunk.retry_limit == Some(0) {
             return;
         }
-        for thrower in throwers.into_iter().flatten() {
-            let thrown = classes_of(error_of(thrower));
-            let is_thrown = |class: &&Spanned<String>| {
-                let mut names = thrown.iter().flat_map(ExceptionClass::names);
-                names.any(|name| is_called(name, &class.value))
-            };
-            let not_retried = chunk.retryable.include.iter().filter(is_thrown);
+        for thrower in [Some(&bound.reader), bound.processor.as_ref()]
+            .into_iter()
+            .flatten()
+        {
+            let names = class_names_of(error_type(thrower));
+            let declares = |class: &&Spanned<String>| names.iter().any(|name| is_called(name, &class.value));
+            let excludes = chunk.retryable.exclude.iter();
+            let is_excluded =
+                |class: &&Spanned<String>| excludes.clone().any(|other| other.value == class.value);
+            let not_retried = chunk.retryable.include.iter().filter(declares);
+            let not_retried = not_retried.filter(|class| !is_excluded(class));
             self.warnings
                 .extend(not_retried.map(|class| retried_in_writes_only(class, thrower)));
         }
@@ -52,22 +52,22 @@ impl Binder<'_> {
 fn retried_in_writes_only(class: &Spanned<String>, thrower: &Bound) -> Diagnostic {
     let role = thrower.registration.role();
     let message = format!(
-        "errors of {role} `{}` have the class `{}`, but they are not retried",
+        "the error type of {role} `{}` includes the class `{}`, but only errors of the writer are retried",
         thrower.name, class.value
     );
     Diagnostic::warning(RETRIED_IN_WRITES_ONLY, message, class.span.clone())
-        .label("only retried if the writer throws it")
+        .label("only retried if the writer returns it")
         .help(
-            "set the property `batch.retry.input` of the step to `true` to retry reading and processing, or to `false` if this is \
-             intended",
+            "set the property `batch.retry.input` of the step to `true` to retry reading and processing as well, or to `false` if \
+             only the writer returns this error",
         )
 }
 
 /// Returns the path of the type of a reader's or processor's errors.
-fn error_of(thrower: &Bound) -> &'static str {
+fn error_type(thrower: &Bound) -> &'static str {
     match thrower.registration.factory {
-        Factory::ItemReader(_, info) => info().error,
-        Factory::ItemProcessor(_, items) => items().error,
+        Factory::ItemReader(_, info) => info().error_type,
+        Factory::ItemProcessor(_, info) => info().error_type,
         _ => "",
     }
 }

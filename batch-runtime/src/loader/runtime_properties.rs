@@ -237,8 +237,8 @@ impl Binder<'_> {
             .unwrap_or_else(|| self.dialect().retries_input())
     }
 
-    /// Returns whether the step or the job says if the reader and the processor are retried.
-    pub(super) fn retry_input_is_set(&self, step: &Step) -> bool {
+    /// Returns whether the step or the job sets `batch.retry.input`.
+    pub(super) fn sets_retry_input(&self, step: &Step) -> bool {
         step.properties
             .iter()
             .any(|property| property.name.value == RETRY_INPUT)
@@ -270,6 +270,11 @@ impl Binder<'_> {
         self.flag(PIPELINE, &step.properties, None)
     }
 
+    /// Returns whether a step is to be pipelined, by its own property or by that of the job.
+    pub(super) fn wants_pipeline(&self, of_step: Option<bool>) -> bool {
+        of_step.or(self.defaults.pipeline).unwrap_or(false)
+    }
+
     /// Returns whether a step is pipelined. An obstacle is an error if the step sets the property, a warning if the job does.
     pub(super) fn is_pipelined(
         &mut self,
@@ -279,7 +284,7 @@ impl Binder<'_> {
         bound: &BoundChunk,
         listeners: &[ListenerAt],
     ) -> bool {
-        if !of_step.or(self.defaults.pipeline).unwrap_or(false) {
+        if !self.wants_pipeline(of_step) {
             return false;
         }
         let obstacles = obstacles(chunk, bound, listeners);

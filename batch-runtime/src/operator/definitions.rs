@@ -11,7 +11,7 @@ use super::{JobOperatorError, Result, StartError};
 use crate::dispatch::Dispatchers;
 use crate::execution::JobExecution;
 use crate::exit_codes::{EXIT_CODES, ExitCodes};
-use crate::job_path::{JOB_PATH_HELP, JobPath, JobPathReport, Lookup, mentions};
+use crate::job_path::{JOB_PATH_HELP, JobPath, JobPathReport, Lookup, may_be_of};
 use crate::loader::{Artifacts, BindOutcome, ExternalValues};
 use crate::parameters::JobParameters;
 use crate::repository::RepositoryLayout;
@@ -266,29 +266,27 @@ impl Definitions {
         known: &BTreeSet<String>,
         broken: &[Arc<JobXmlErrors>],
     ) -> String {
-        let job = wanted.name();
-        let meant: Vec<_> = broken.iter().filter(|errors| mentions(errors, job)).collect();
-        if !meant.is_empty() {
-            let meant: String = meant.iter().map(|errors| format!("\n{errors}")).collect();
-            return format!(": a file that names it is not valid{meant}");
-        }
-        if job.contains(['/', '\\']) {
-            return match wanted {
-                Wanted::File(_) => "; give the name of its file, without the folder",
-                _ => "; give the id of the job, not its file",
-            }
-            .into();
-        }
-        let mut help = match nearest(job, known.iter().map(String::as_str)) {
+        let (job, hint) = named_by_path(wanted);
+        let (likely, others): (Vec<_>, Vec<_>) = broken.iter().partition(|errors| may_be_of(errors, job));
+        let list = match nearest(job, known.iter().map(String::as_str)) {
+            _ if known.contains(job) => format!("; did you mean `{job}`?"),
             Some(near) => format!("; did you mean `{near}`?"),
-            None if known.is_empty() && !broken.is_empty() => "; no file of the job path is valid".into(),
+            None if !likely.is_empty() => String::new(),
+            None if known.is_empty() && !others.is_empty() => "; no file of the job path is valid".into(),
             None if known.is_empty() => format!("; {}; {JOB_PATH_HELP}", self.job_path.report().no_job()),
             None => format!("; {} {}", self.job_path.list_intro(), quoted(known)),
         };
-        for errors in broken {
-            help.push_str(&format!("\ncannot read a file of the job path:\n{errors}"));
-        }
-        help
+        let likely = likely
+            .iter()
+            .map(|errors| ("a file that may define it is not valid", errors));
+        let others = others
+            .iter()
+            .map(|errors| ("cannot read a file of the job path", errors));
+        let broken = likely.chain(others);
+        let shown: String = broken
+            .map(|(intro, errors)| format!("\n{intro}:\n{errors}"))
+            .collect();
+        format!("{hint}{list}{shown}")
     }
 
     fn bind_document(
@@ -361,13 +359,16 @@ pub(super) fn rejecting(job: &str) -> impl Fn(StartError) -> JobOperatorError {
 const SHORTEST_TYPING_MISTAKE: usize = 5;
 
 /// Accepts an unknown parameter, which may only identify the instance, unless its name nearly matches a known one. A short
-/// name is accepted with a warning.
+/// name is accepted with a warning, unless only a character is missing or too much.
 fn check_names(given: &JobParameters, known: &BTreeSet<String>) -> std::result::Result<(), StartError> {
     for (name, _) in given.iter().filter(|(name, _)| !known.contains(*name)) {
         let Some(nearest) = nearest(name, known.iter().map(String::as_str)) else {
             continue;
         };
-        if name.chars().count() >= SHORTEST_TYPING_MISTAKE {
+        if name.chars().count() >= SHORTEST_TYPING_MISTAKE
+            || lacks_one(name, nearest)
+            || lacks_one(nearest, name)
+        {
             return Err(StartError::UnknownParameter {
                 name: name.to_owned(),
                 nearest: nearest.to_owned(),
@@ -380,7 +381,26 @@ fn check_names(given: &JobParameters, known: &BTreeSet<String>) -> std::result::
     Ok(())
 }
 
+/// Returns whether `short` is `long` without one of its characters.
+fn lacks_one(short: &str, long: &str) -> bool {
+    let mut places = long.char_indices();
+    places.any(|(at, one)| format!("{}{}", &long[..at], &long[at + one.len_utf8()..]) == short)
+}
+
 fn quoted(names: &BTreeSet<String>) -> String {
     let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
     names.join(", ")
+}
+
+/// Returns what the user may have meant by the path of a file: the name without folder and extension, and how to write it.
+fn named_by_path(wanted: Wanted<'_>) -> (&str, &'static str) {
+    let name = wanted.name();
+    let has_folder = name.contains(['/', '\\']);
+    let file = name.rsplit(['/', '\\']).next().unwrap_or(name);
+    let stem = file.strip_suffix(".xml").unwrap_or(file);
+    match wanted {
+        Wanted::Id(_) if has_folder || stem != file => (stem, "; give the id of the job, not its file"),
+        Wanted::File(_) if has_folder => (stem, "; give the name of its file, without the folder"),
+        _ => (name, ""),
+    }
 }

@@ -273,7 +273,7 @@ pub enum StartError {
     /// [`JobOperator::restart`](crate::JobOperator::restart) starts it anyway.
     #[error(
         "its process died {crashes} times in a row without a new checkpoint, most recently {place}, which probably kills it; \
-         fix the cause, then run `restart {execution}` to resume from the last checkpoint, or allow more deaths by `crash-limit`"
+         fix the cause, then run `restart {execution}` to resume from the last checkpoint, or raise the setting `crash-limit`"
     )]
     CrashLoop {
         /// The last execution.

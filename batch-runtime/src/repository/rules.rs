@@ -10,7 +10,7 @@ use crate::status::BatchStatus;
 /// Exit status of an execution whose process died.
 const CRASHED: &str = "CRASHED";
 /// The beginning of the message of an execution that was to stop when its owner died.
-const STOPPED_DEAD: &str = "its process was dead when it was stopped";
+const STOPPED_DEAD: &str = "it was stopped after its process had died";
 
 /// The statuses of executions that have not ended.
 pub(crate) const OPEN: [BatchStatus; 3] =
@@ -163,7 +163,7 @@ impl Closing {
 
     /// The end of an execution whose runtime died.
     pub(crate) fn crashed(owner: &str) -> Self {
-        let message = format!("its process died or lost its lease before it ended (owner {owner})");
+        let message = format!("the process that ran it died or lost its lease (owner {owner})");
         Self {
             status: BatchStatus::Failed,
             exit_code: CRASHED,

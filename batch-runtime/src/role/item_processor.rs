@@ -36,13 +36,13 @@ pub use batch_macros::item_processor;
 
 /// The item types of a processor, and its errors.
 #[derive(Clone, Copy, Debug)]
-pub struct ProcessorItems {
+pub struct ProcessorInfo {
     /// The type of its items.
     pub input: ItemType,
     /// The type of its results.
     pub output: ItemType,
     /// The path of the type of its errors, empty if it has none.
-    pub error: &'static str,
+    pub error_type: &'static str,
 }
 
 /// An item processor. Spec: PROC-01
@@ -55,7 +55,7 @@ pub trait ItemProcessor: Send {
     fn into_sink(self: Box<Self>) -> ItemSink;
 
     /// Returns the types of items, results and errors.
-    fn item_types() -> ProcessorItems
+    fn info() -> ProcessorInfo
     where
         Self: Sized;
 }

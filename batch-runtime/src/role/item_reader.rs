@@ -64,7 +64,7 @@ pub struct ReaderInfo {
     /// `rewindable = true`: it can be opened at any of its checkpoints. Spec: D-103
     pub rewindable: bool,
     /// The path of the type of its errors, empty if it has none.
-    pub error: &'static str,
+    pub error_type: &'static str,
 }
 
 /// An item reader. Spec: READ-01

@@ -29,7 +29,7 @@ mod sub_job_collector;
 mod table;
 
 pub use decider::StepsBefore;
-pub use item_processor::ProcessorItems;
+pub use item_processor::ProcessorInfo;
 pub use item_reader::ReaderInfo;
 pub use item_writer::WriterInfo;
 pub use table::{Factory, ListenerRole, Make, Role};

@@ -336,7 +336,7 @@ fn an_open_execution_without_a_lease_runs_in_another_program() {
     );
     // The operator overrides it.
     stage.operator().declare_dead(first).unwrap();
-    let expected = "job job FAILED CRASHED\n  | its process died or lost its lease before it ended\n\
+    let expected = "job job FAILED CRASHED\n  | the process that ran it died or lost its lease\n\
                     \x20 step one FAILED CRASHED";
     let tree = stage.tree(first);
     assert!(tree.starts_with(expected), "{tree}");

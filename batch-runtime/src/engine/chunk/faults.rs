@@ -32,6 +32,8 @@ pub(crate) struct FaultRules {
     pub(crate) back_off: BackOff,
     /// True if errors of the reader and the processor are retried too.
     pub(crate) retry_input: bool,
+    /// True if a failed call of the processor may be repeated at once: the thread that reads waits for it.
+    pub(crate) repeats_processing: bool,
     /// True if a retry reads and processes the items again, one by one, instead of keeping them. Spec: JAK-30
     pub(crate) retry_one_by_one: bool,
     /// True if a failed write skips its whole list, in Jakarta Batch.
@@ -54,9 +56,10 @@ impl FaultRules {
         !self.no_rollback.is_empty()
     }
 
-    /// Returns whether a failed call of the reader or processor may be repeated without a rollback. Spec: JAK-31
+    /// Returns whether a failed call of the reader or processor may be repeated without a rollback. Spec: JAK-31, FAULT-05
     pub(crate) fn repeats_calls(&self) -> bool {
-        self.retry_input && self.retry_one_by_one && self.may_keep_transaction() && !self.retryable.is_empty()
+        let repeats = self.retry_one_by_one || self.repeats_processing;
+        self.retry_input && repeats && self.may_keep_transaction() && !self.retryable.is_empty()
     }
 }
 
@@ -192,7 +195,9 @@ impl FaultRules {
             return InputRetry::No;
         }
         budget.retried_inputs.insert(place, failures);
-        if self.retry_one_by_one && self.keeps_transaction(error) {
+        // A reader may have advanced past its item, which a repeated call would lose.
+        let repeats = self.retry_one_by_one || (self.repeats_processing && place.1 == InputCall::Process);
+        if repeats && self.keeps_transaction(error) {
             InputRetry::Call
         } else {
             InputRetry::Reread

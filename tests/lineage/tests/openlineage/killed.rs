@@ -51,8 +51,8 @@ fn the_restart_ends_the_runs_of_a_killed_process() {
     RUNNING #3 job.load parent=#1:job root=#1:job
       <- file /in.csv
       -> sqlite:///batch.db payment (id INTEGER, amount REAL)
-    FAIL #3 job.load parent=#1:job error="its process died or lost its lease before it ended"
-    FAIL #1 job error="its process died or lost its lease before it ended"
+    FAIL #3 job.load parent=#1:job error="the process that ran it died or lost its lease"
+    FAIL #1 job error="the process that ran it died or lost its lease"
     START #4 job
     START #5 job.load parent=#4:job root=#4:job
     RUNNING #5 job.load parent=#4:job root=#4:job
@@ -202,7 +202,7 @@ fn a_launch_that_is_rejected_after_crashes_ends_the_run() {
     assert!(error.contains("died"), "{error}");
     let events = tracked.receiver.events();
     assert_snapshot!(lines(&events[events.len() - 2..], &tracked.path()), @r#"
-    FAIL #1 job.load parent=#2:job error="its process died or lost its lease before it ended"
-    FAIL #2 job error="its process died or lost its lease before it ended"
+    FAIL #1 job.load parent=#2:job error="the process that ran it died or lost its lease"
+    FAIL #2 job error="the process that ran it died or lost its lease"
     "#);
 }
