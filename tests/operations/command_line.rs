@@ -248,6 +248,38 @@ fn check_and_start_point_at_mistakes_and_start_nothing() {
     );
 }
 
+/// A launch logs that there are warnings, because they are often mistakes that change what the job does.
+#[test]
+fn a_launch_says_that_there_are_warnings() {
+    let folder = tempfile::tempdir().unwrap();
+    let property = |name: &str| format!("<properties><property name='{name}' value='1'/></properties>");
+    let job = format!(
+        "<job id='warns'><step id='one'>{}<batchlet ref='Greeter'>{}</batchlet></step></job>",
+        property("batch.retry.inputs"),
+        property("nmae")
+    );
+    fs::write(folder.path().join("warns.xml"), job).unwrap();
+    let (_, err) = run_expecting(
+        0,
+        "hello",
+        folder.path(),
+        &["--job-path=.", "launch", "warns", "name=Ada"],
+    );
+    let warnings: Vec<&str> = err
+        .lines()
+        .filter(|line| line.contains("`check warns` shows where"))
+        .collect();
+    let [warning] = warnings.as_slice() else {
+        panic!("{err}")
+    };
+    assert!(
+        warning.contains("WARN") && warning.contains("(and 1 more)"),
+        "{err}"
+    );
+    let (_, err) = run_expecting(0, "hello", folder.path(), &["launch", "hello", "name=Ada"]);
+    assert!(!err.contains("shows where"), "{err}");
+}
+
 #[test]
 fn wrong_usage_is_exit_code_2_and_help_is_0() {
     let folder = tempfile::tempdir().unwrap();

@@ -43,7 +43,6 @@ const FAILING: &[(&str, i32, &str)] = &[
     ("launch hello name", 2, "expected NAME=VALUE"),
     ("launch hello name(date)=x", 2, "name"),
     ("launch hello nmame=Ada", 2, "did you mean"),
-    ("launch hello nam=Ada", 2, "did you mean `name`"),
     (
         "launch hello name(secret)=env:NO_SUCH_VARIABLE",
         2,

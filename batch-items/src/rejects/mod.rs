@@ -7,7 +7,7 @@ use std::io;
 use std::marker::PhantomData;
 use std::path::{Path, PathBuf};
 
-use batch_runtime::execution::MetricName;
+use batch_runtime::execution::{Metric, MetricName};
 use batch_runtime::prelude::*;
 use serde::Serialize;
 
@@ -116,6 +116,20 @@ pub struct RejectListener<I, O = I> {
 const NO_CHECKPOINTS: &str =
     "the listener is not called at checkpoints; register it by `#[checkpoint_listener]` too";
 
+const NO_SKIPS: &str =
+    "the listener is not told of the skips of the step; register it by `#[skip_listener]` too";
+
+/// Returns the number of skips.
+fn skips_of(metrics: Vec<Metric>) -> u64 {
+    let skips = [
+        MetricName::ReadSkipCount,
+        MetricName::ProcessSkipCount,
+        MetricName::WriteSkipCount,
+    ];
+    let counted = metrics.into_iter().filter(|metric| skips.contains(&metric.name));
+    u64::try_from(counted.map(|metric| metric.value).sum::<i64>()).unwrap_or(0)
+}
+
 fn is_url(path: &Path) -> bool {
     path.to_string_lossy().contains("://")
 }
@@ -142,6 +156,8 @@ struct Pending {
     /// The number of skips that are committed, and that of the next commit.
     committed: Option<u64>,
     next: u64,
+    /// `true` once a skip has been reported to it.
+    is_told: bool,
     /// `true` once the `.uncommitted` file of an earlier run has been removed.
     removed_uncommitted: bool,
 }
@@ -178,6 +194,9 @@ impl<I: Serialize + Send + 'static, O: Serialize + Send + 'static> RejectListene
 impl<I: Send + 'static, O: Send + 'static> RejectListener<I, O> {
     #[before_checkpoint]
     fn before_checkpoint(&mut self) -> Result<(), ResourceError> {
+        if !self.pending.is_told && skips_of(self.step.execution_metrics()) > 0 {
+            return Err(self.fail(io::Error::other(NO_SKIPS)));
+        }
         let next = self.skips();
         let is_first = self.pending.committed.is_none();
         let committed = *self.pending.committed.get_or_insert(next);
@@ -231,6 +250,7 @@ impl<I, O> Drop for RejectListener<I, O> {
 impl<I, O> RejectListener<I, O> {
     fn add(&mut self, reject: Reject) -> Result<(), ResourceError> {
         let skips = self.skips();
+        self.pending.is_told = true;
         let committed = *self.pending.committed.get_or_insert(skips);
         if skips != committed {
             return Err(self.fail(io::Error::other(NO_CHECKPOINTS)));
@@ -241,14 +261,7 @@ impl<I, O> RejectListener<I, O> {
 
     /// Returns the number of skips of the step in its job instance.
     fn skips(&self) -> u64 {
-        let skips = [
-            MetricName::ReadSkipCount,
-            MetricName::ProcessSkipCount,
-            MetricName::WriteSkipCount,
-        ];
-        let metrics = self.step.metrics();
-        let counted = metrics.iter().filter(|metric| skips.contains(&metric.name));
-        u64::try_from(counted.map(|metric| metric.value).sum::<i64>()).unwrap_or(0)
+        skips_of(self.step.metrics())
     }
 
     /// Writes the rejects of the interval that was rolled back to a file of their own: they show why the step has failed.

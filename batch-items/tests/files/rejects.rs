@@ -384,6 +384,23 @@ fn a_listener_without_checkpoints_is_an_error() {
     );
 }
 
+#[checkpoint_listener("CheckpointsOnly")]
+type CheckpointsOnly = RejectListener<Payment, u64>;
+
+/// A type that is registered for checkpoints alone does not lose its rejects silently.
+#[test]
+fn a_listener_without_skips_is_an_error() {
+    let listeners = listener("rejects.jsonl", "").replace("Rejects", "CheckpointsOnly");
+    let properties = format!("resource=${{dir}}/in.csv\n{PLACES}");
+    let stage = Stage::with_listeners(&listeners, CHUNK, &properties, SKIP);
+    stage.write("in.csv", INPUT);
+    let message = stage.fails();
+    assert!(
+        message.contains("register it by `#[skip_listener]` too"),
+        "{message}"
+    );
+}
+
 /// The files are in UTF-8, whatever the encoding of the input.
 #[test]
 fn another_encoding_becomes_utf_8() {

@@ -13,7 +13,7 @@ use crate::error::BatchError;
 pub(crate) const ROOTS: [&str; 3] = ["Exception", "java.lang.Exception", "java.lang.Throwable"];
 
 /// Gives an error type, and each variant of an enum, a class name for the include and exclude elements of Job XML: its path
-/// in Rust or the last part of it, and what `#[batch_exception(class = "..", extends = "..")]` declares.
+/// in Rust or the last parts of it, and what `#[batch_exception(class = "..", extends = "..")]` declares.
 ///
 /// An error without it is known by its type's path; its sources only if they have the derive, or are errors of the standard
 /// library.
@@ -189,11 +189,18 @@ impl Known {
     }
 }
 
-/// Returns whether `written`, of an include or exclude element, matches the class `name`: its full name, or the last part.
+/// Returns whether `written`, of an include or exclude element, matches the class `name`: its full name, its last parts, or its crate and its
+/// last parts, because a crate may export it at another place.
 pub(crate) fn is_called(name: &str, written: &str) -> bool {
-    let last = |name: &str| name.rsplit([':', '.', '$']).next().map(str::len);
-    name == written
-        || (last(written) == Some(written.len()) && name.ends_with(written) && last(name) == last(written))
+    let ends_with = |name: &str, end: &str| {
+        let before = name.strip_suffix(end);
+        before.is_some_and(|before| before.is_empty() || before.ends_with([':', '.', '$']))
+    };
+    let exported = |(krate, end): (&str, &str)| {
+        let within = name.strip_prefix(krate).and_then(|rest| rest.strip_prefix("::"));
+        within.is_some_and(|rest| ends_with(rest, end))
+    };
+    !written.is_empty() && (ends_with(name, written) || written.split_once("::").is_some_and(exported))
 }
 
 /// The include and exclude lists of one rule.
@@ -257,6 +264,34 @@ mod tests {
         }
     }
 
+    #[test]
+    fn a_class_is_called_by_its_last_parts() {
+        let name = "bank::errors::RateError::Offline";
+        for written in [
+            name,
+            "Offline",
+            "RateError::Offline",
+            "errors::RateError::Offline",
+            "bank::RateError::Offline",
+            "bank::Offline",
+        ] {
+            assert!(is_called(name, written), "{written}");
+        }
+        for written in [
+            "",
+            "line",
+            "Error::Offline",
+            "RateError",
+            "ban::Offline",
+            "bank::",
+            "shop::Offline",
+            "::",
+        ] {
+            assert!(!is_called(name, written), "{written}");
+        }
+        assert!(is_called("org.example.Bad$Row", "Row") && is_called("org.example.BadRow", "example.BadRow"));
+    }
+
     fn filter(include: &[&str], exclude: &[&str]) -> ExceptionFilter {
         let owned = |list: &[&str]| list.iter().map(ToString::to_string).collect();
         ExceptionFilter::new(owned(include), owned(exclude))
@@ -289,7 +324,7 @@ mod tests {
         for (include, exclude, expected) in [
             (&["Outer"][..], &[][..], true),
             (&["batch_runtime::artifact::exception::tests::Outer"], &[], true),
-            (&["tests::Outer"], &[], false),
+            (&["tests::Outer"], &[], true),
             (&["ter"], &[], false),
             (&["std::io::Error"], &[], true),
             (&["Error"], &[], true),

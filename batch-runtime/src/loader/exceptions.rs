@@ -77,19 +77,11 @@ fn unknown_class(class: &Spanned<String>) -> Diagnostic {
     let warning = Diagnostic::warning(UNKNOWN_EXCEPTION, message, class.span.clone())
         .label("only matches an error type with this path");
     let last = |name: &'static str| name.rsplit([':', '.']).next().unwrap_or(name);
-    let near = class_names()
-        .find(|name| ends_with(name, &class.value))
-        .or_else(|| nearest(&class.value, class_names()))
-        .or_else(|| nearest(&class.value, class_names().map(last)));
+    let near =
+        nearest(&class.value, class_names()).or_else(|| nearest(&class.value, class_names().map(last)));
     warning.help(match near {
         Some(near) => format!("did you mean `{near}`?"),
         None => "declare it on an error type: `#[derive(BatchException)] #[batch_exception(class = \"..\")]`"
             .to_owned(),
     })
-}
-
-/// Returns whether `end` matches the last segments of a path, such as an enum and its variant.
-fn ends_with(path: &str, end: &str) -> bool {
-    let before = path.strip_suffix(end);
-    before.is_some_and(|before| before.ends_with([':', '.']))
 }

@@ -62,12 +62,17 @@ impl Problem {
 
     /// Returns whether it is a warning that can be denied: some destinations have no position.
     fn is_deniable(&self) -> bool {
-        matches!(self, Self::Diagnostic(one) if one.severity == Severity::Warning && !REMINDERS.contains(&one.code))
+        matches!(self, Self::Diagnostic(one) if may_be_mistake(one))
     }
 
     fn diagnostic(diagnostic: Diagnostic) -> Self {
         Self::Diagnostic(Box::new(diagnostic))
     }
+}
+
+/// Returns whether it is a warning, other than one that reminds of what the job cannot do.
+pub(super) fn may_be_mistake(diagnostic: &Diagnostic) -> bool {
+    diagnostic.severity == Severity::Warning && !REMINDERS.contains(&diagnostic.code)
 }
 
 impl fmt::Display for Problem {

@@ -7,6 +7,7 @@ use batch_xml::model::Job;
 use batch_xml::suggest::nearest;
 use batch_xml::{Diagnostic, Document, Effective, JobXmlErrors, Resolved, Unresolved, Values};
 
+use super::check::may_be_mistake;
 use super::{JobOperatorError, Result, StartError};
 use crate::dispatch::Dispatchers;
 use crate::execution::JobExecution;
@@ -74,6 +75,26 @@ pub(super) struct Checked {
     pub(super) bound: BindOutcome,
     /// Warnings about the XML alone.
     warnings: Vec<Diagnostic>,
+}
+
+impl Checked {
+    /// Logs that there are warnings, with the first one: they are often mistakes that change what the job does.
+    pub(super) fn log_warnings(&self) {
+        let warnings = self.warnings.iter().chain(&self.bound.warnings);
+        let mut mistakes = warnings.filter(|warning| may_be_mistake(warning));
+        if let Some(first) = mistakes.next() {
+            let more = match mistakes.count() {
+                0 => String::new(),
+                more => format!(" (and {more} more)"),
+            };
+            let job = &self.document.id().value;
+            tracing::warn!(
+                code = first.code,
+                "{}{more}; `check {job}` shows where",
+                first.message
+            );
+        }
+    }
 }
 
 impl Definitions {
@@ -355,20 +376,17 @@ pub(super) fn rejecting(job: &str) -> impl Fn(StartError) -> JobOperatorError {
     }
 }
 
-/// Minimum length for suggestions: shorter names are near too many others, such as `date` and `data`.
+/// Minimum length for suggestions: shorter names are near too many others, such as `date` and `data`, or `long` and `log`.
 const SHORTEST_TYPING_MISTAKE: usize = 5;
 
 /// Accepts an unknown parameter, which may only identify the instance, unless its name nearly matches a known one. A short
-/// name is accepted with a warning, unless only a character is missing or too much.
+/// name is accepted with a warning.
 fn check_names(given: &JobParameters, known: &BTreeSet<String>) -> std::result::Result<(), StartError> {
     for (name, _) in given.iter().filter(|(name, _)| !known.contains(*name)) {
         let Some(nearest) = nearest(name, known.iter().map(String::as_str)) else {
             continue;
         };
-        if name.chars().count() >= SHORTEST_TYPING_MISTAKE
-            || lacks_one(name, nearest)
-            || lacks_one(nearest, name)
-        {
+        if name.chars().count() >= SHORTEST_TYPING_MISTAKE {
             return Err(StartError::UnknownParameter {
                 name: name.to_owned(),
                 nearest: nearest.to_owned(),
@@ -379,12 +397,6 @@ fn check_names(given: &JobParameters, known: &BTreeSet<String>) -> std::result::
         );
     }
     Ok(())
-}
-
-/// Returns whether `short` is `long` without one of its characters.
-fn lacks_one(short: &str, long: &str) -> bool {
-    let mut places = long.char_indices();
-    places.any(|(at, one)| format!("{}{}", &long[..at], &long[at + one.len_utf8()..]) == short)
 }
 
 fn quoted(names: &BTreeSet<String>) -> String {

@@ -227,6 +227,7 @@ impl JobOperator {
         let definitions = &self.shared.definitions;
         let mut checked = definitions.bind(wanted, given, effective, secrets, reject)?;
         definitions.check_nested(&mut checked, reject)?;
+        checked.log_warnings();
         if let Some(writer) = checked.bound.transactional_writer
             && !self.shared.repository.has_database()
         {
