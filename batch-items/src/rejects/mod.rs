@@ -28,7 +28,7 @@ pub use self::reject::RejectFormat;
 /// |---|---|---|
 /// | `rejects.output` | required | the file; it exists only if there are rejects |
 /// | `rejects.format` | by extension | `csv` or `jsonl` |
-/// | `rejects.if.exists` | `fail` | for files of another job instance or step, or of unknown content, if there is a reject: `fail`, or `overwrite` |
+/// | `rejects.if.exists` | `fail` | for files of another job instance or step, or of unknown content: `fail` at the first checkpoint, or `overwrite` |
 /// | `rejects.raw` | none | a file for the text of the rejected records, in UTF-8: corrected, it is the input of another launch, for formats of lines. A record whose text is not known, such as one that is too long, is only in the report |
 /// | `rejects.raw.header` | none | the first line of that file |
 /// | `file.field`, `line.field`, `raw.field` | none | the fields of an item that have its place and text, by the properties of this name of the [reader](crate::file::FileInput) |
@@ -137,10 +137,10 @@ fn is_url(path: &Path) -> bool {
 /// What happens to a file that does not belong to the step: the property `rejects.if.exists`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum IfRejectsExist {
-    /// `fail`: the step fails at its first reject. The default.
+    /// `fail`: the step fails at its first checkpoint, also if it has no rejects. The default.
     #[default]
     Fail,
-    /// `overwrite`: the file is replaced at the first reject.
+    /// `overwrite`: the file is replaced; without rejects, it is removed.
     Overwrite,
 }
 

@@ -43,7 +43,7 @@ impl Opening<'_> {
     /// Opens the files and removes what is not among the committed rejects. Returns `None` if there is nothing to write or remove.
     pub(super) fn open(self) -> io::Result<Option<Report>> {
         let Some(mut lines) = Appended::open(self.path, self.format.header(), self.create)? else {
-            return Ok(None);
+            return self.remove_other_raw().map(|()| None);
         };
         let content = lines.read()?;
         let mut numbers = self.format.numbers(&content);
@@ -51,9 +51,7 @@ impl Opening<'_> {
         // A crash may have left the beginning of a first line.
         let is_empty = numbers.is_empty() && !self.format.has_line(&content);
         if !is_own && !is_empty {
-            if !self.create && self.committed == 0 {
-                return Ok(None);
-            }
+            // Also without a reject: the file would be taken for the rejects of this execution.
             self.check_overwrite(self.path)?;
             numbers.clear();
         }
@@ -76,6 +74,17 @@ impl Opening<'_> {
             lines,
             raw,
         }))
+    }
+
+    /// Removes raw records of another step, whose report does not exist any more.
+    fn remove_other_raw(&self) -> io::Result<()> {
+        match &self.raw {
+            Some((raw, _)) if self.committed == 0 && fs::metadata(raw).is_ok_and(|raw| raw.len() > 0) => {
+                self.check_overwrite(raw)?;
+                fs::remove_file(raw)
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Fails if a file that is not of this step must not be replaced.

@@ -236,8 +236,8 @@ fn rejects_of_a_failed_step_are_left() {
     }
 }
 
-/// Without a skip there is no file, and the files of others are not touched. With one they are an error: rejects of another instance that are
-/// not corrected yet, or the input itself.
+/// Without a skip there is no file. The files of others are an error: rejects of another instance that are not corrected yet, or the input
+/// itself; they would be taken for the result.
 #[test]
 fn files_of_others_are_not_lost() {
     let stage = stage(4, "", "rejects.jsonl");
@@ -249,16 +249,16 @@ fn files_of_others_are_not_lost() {
             "{\"skip\":1,\"instance\":9,\"step\":\"copy\"}\n",
             "id,amount\n1,1\n",
         ] {
-            stage.write("in.csv", "id,amount\n1,1\n");
-            stage.write(name, content);
-            stage.completes();
-            stage.write("in.csv", INPUT);
-            let message = stage.fails();
-            let expected = format!(
-                "`{name}` exists and does not belong to step `copy` of this job instance; give the file another name"
-            );
-            assert!(message.contains(&expected), "{message}");
-            assert_eq!(stage.read(name), content);
+            for input in ["id,amount\n1,1\n", INPUT] {
+                stage.write("in.csv", input);
+                stage.write(name, content);
+                let message = stage.fails();
+                let expected = format!(
+                    "`{name}` exists and does not belong to step `copy` of this job instance; give the file another name"
+                );
+                assert!(message.contains(&expected), "{message}");
+                assert_eq!(stage.read(name), content);
+            }
             fs::remove_file(stage.path().join(name)).unwrap();
         }
     }
@@ -275,6 +275,13 @@ fn files_of_others_are_not_lost() {
     }
     stage.completes();
     assert!(!stage.read("rejects.jsonl").contains("old") && !stage.read("raw.csv").contains("old"));
+    for names in [&["rejects.jsonl", "raw.csv"][..], &["raw.csv"]] {
+        stage.write("in.csv", "id,amount\n1,1\n");
+        names.iter().for_each(|name| stage.write(name, "old\n"));
+        stage.completes();
+        let exists = |name: &str| stage.path().join(name).exists();
+        assert!(!exists("rejects.jsonl") && !exists("raw.csv"), "{names:?}");
+    }
 }
 
 /// An instance that is resumed does not add its rejects to those of another one.
