@@ -1,5 +1,6 @@
 //! `launch`: runs the instance that a job and its parameters identify.
 
+use std::io::stdout;
 use std::process::ExitCode;
 use std::thread;
 use std::time::Duration;
@@ -67,11 +68,17 @@ impl Launch {
         }
         let mut shutdown = session.listen()?;
         let operator = session.create_for(check)?;
-        let launch = || operator.launch(&self.job, parameters.clone());
+        let launch = || {
+            // What the job prints waits for the line with the ids. In memory, the job may hold the connection that reads them.
+            let held = (self.json && !session.is_in_memory()).then(|| stdout().lock());
+            let execution = operator.launch(&self.job, parameters.clone())?;
+            self.print_started(&operator, execution)?;
+            drop(held);
+            Ok(execution)
+        };
         let launched = self.when_possible(&operator, self.wait.then_some(&mut shutdown), launch)?;
         match launched {
             Launched::Started(execution) => {
-                self.print_started(&operator, execution)?;
                 let ending = match self.json {
                     true => Ending::json(Resume::ByLaunch),
                     false => Ending::text(Resume::ByLaunch),
@@ -117,7 +124,11 @@ impl Launch {
     }
 
     /// Spec: CLI-05
-    fn print_started(&self, operator: &JobOperator, execution: JobExecutionId) -> Result<(), CliError> {
+    fn print_started(
+        &self,
+        operator: &JobOperator,
+        execution: JobExecutionId,
+    ) -> Result<(), JobOperatorError> {
         if self.json {
             let started = operator.job_execution(execution)?;
             let instance = started.map(|started| started.instance_id.0);
