@@ -93,9 +93,11 @@ fn the_no_rollback_list_is_for_retries() {
     job job FAILED FAILED
       | NoRollback
       | thrown by #[write_items] of item writer `TableOut`
+      | its class `conformance::faults::Oops::NoRollback` is neither skippable nor retryable
       step copy FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 1
         | NoRollback
         | thrown by #[write_items] of item writer `TableOut`
+        | its class `conformance::faults::Oops::NoRollback` is neither skippable nor retryable
     process 1
     process 2
     write n1 n2 !@NoRollback

@@ -87,36 +87,44 @@ fn listeners_receive_errors_that_fail_the_step() {
     job job FAILED FAILED
       | Fatal
       | thrown by #[read_item] of item reader `Source`
+      | its class `conformance::faults::Oops::Fatal` is neither skippable nor retryable
       step copy FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 1
         | Fatal
         | thrown by #[read_item] of item reader `Source`
+        | its class `conformance::faults::Oops::Fatal` is neither skippable nor retryable
     L on read error Fatal
     close writer
     close reader
     job job FAILED FAILED
       | Fatal
       | thrown by #[process_item] of item processor `Shape`
+      | its class `conformance::faults::Oops::Fatal` is neither skippable nor retryable
       step copy FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 1
         | Fatal
         | thrown by #[process_item] of item processor `Shape`
+        | its class `conformance::faults::Oops::Fatal` is neither skippable nor retryable
     L on process error Fatal 2
     close writer
     close reader
     job job FAILED FAILED
       | Fatal
       | thrown by #[write_items] of item writer `Out`
+      | its class `conformance::faults::Oops::Fatal` is neither skippable nor retryable
       step copy FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 1
         | Fatal
         | thrown by #[write_items] of item writer `Out`
+        | its class `conformance::faults::Oops::Fatal` is neither skippable nor retryable
     L on write error Fatal n1 n2 n3
     close writer
     close reader
     job job FAILED FAILED
       | Fatal
       | thrown by #[read_item] of item reader `Source`
+      | its class `conformance::faults::Oops::Fatal` is neither skippable nor retryable
       step copy FAILED FAILED read 3 filter 0 write 3 commit 1 rollback 1
         | Fatal
         | thrown by #[read_item] of item reader `Source`
+        | its class `conformance::faults::Oops::Fatal` is neither skippable nor retryable
     L on read error Fatal
     close writer
     close reader

@@ -407,7 +407,8 @@ impl<T: DeserializeOwned> Items<T> for Rows {
             return error;
         }
         let mut row: StringRecord = self.row.iter().take(width).collect();
-        (row.len()..names.len()).for_each(|_| row.push_field(""));
+        // Added fields may be numbers.
+        (row.len()..names.len()).for_each(|index| row.push_field(if index < width { "" } else { "0" }));
         match from_row::<T>(Some(names), &row) {
             Err(RowError {
                 missing: Some(missing),

@@ -394,6 +394,19 @@ fn a_listener_without_checkpoints_is_an_error() {
 #[checkpoint_listener("CheckpointsOnly")]
 type CheckpointsOnly = RejectListener<Payment, u64>;
 
+/// Rows that are longer than a header which lacks a column are no rejects: the file is wrong.
+#[test]
+fn rows_below_a_wrong_header_are_no_rejects() {
+    let stage = stage(4, "", "rejects.jsonl");
+    stage.write("in.csv", "id\n1,1\n2,2\n");
+    let message = stage.fails();
+    assert!(
+        message.contains("`in.csv`: it has no column `amount`, but `id`"),
+        "{message}"
+    );
+    assert!(!stage.path().join("rejects.jsonl").exists());
+}
+
 /// A type that is registered for checkpoints alone does not lose its rejects silently.
 #[test]
 fn a_listener_without_skips_is_an_error() {

@@ -175,6 +175,14 @@ fn lineage(error: &BatchError) -> Vec<Vec<&'static str>> {
     lineage
 }
 
+/// Returns the nearest class of an error that a job can name; `None` for a panic, and for an error without a declared class.
+pub(crate) fn class_of(error: &BatchError) -> Option<&'static str> {
+    let declared =
+        |name: &&'static str| class_names().any(|declared| declared == *name) && !ROOTS.contains(name);
+    let names = lineage(error).concat();
+    names.into_iter().find(declared).filter(|_| !error.is_panic())
+}
+
 impl Known {
     /// Adds the class and its ancestors.
     fn with_ancestors(&self, class: &ExceptionClass, lineage: &mut Vec<Vec<&'static str>>) {

@@ -21,7 +21,7 @@ mod type_name;
 pub use crate::plan::PartitionPlan;
 pub use default_field::DefaultField;
 pub use exception::{BatchException, ExceptionClass, ExceptionRegistration};
-pub(crate) use exception::{ExceptionFilter, class_names, class_names_of, is_called};
+pub(crate) use exception::{ExceptionFilter, class_names, class_names_of, class_of, is_called};
 pub use failed_item::FailedItem;
 pub use inject::{
     BatchArtifact, ContextField, ContextInfo, ContextKind, ContextScope, InjectError, InjectionScope,

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use super::class_limits::{ClassLimit, ClassLimits, UsedLimits};
 use super::policy::Policy;
-use crate::artifact::{ExceptionFilter, FailedItem};
+use crate::artifact::{ExceptionFilter, FailedItem, class_of};
 use crate::back_off::BackOff;
 use crate::engine::call::Failure;
 use crate::error::BatchError;
@@ -239,8 +239,20 @@ impl FaultRules {
         if !self.has_policy && unused(self.skip_limit, &self.skippable) {
             return Some("the `skip-limit` has no effect without `skippable-exception-classes`".into());
         }
-        unused(self.retry_limit, &self.retryable)
-            .then(|| "the `retry-limit` has no effect without `retryable-exception-classes`".into())
+        if unused(self.retry_limit, &self.retryable) {
+            return Some("the `retry-limit` has no effect without `retryable-exception-classes`".into());
+        }
+        self.unlisted(error)
+    }
+
+    /// Names the class of an error that no list of the step includes: the list may be wrong.
+    fn unlisted(&self, error: &BatchError) -> Option<String> {
+        let has_lists = !self.skippable.is_empty() || !self.retryable.is_empty();
+        if self.has_policy || !has_lists || self.skippable.includes(error) || self.retryable.includes(error) {
+            return None;
+        }
+        let class = class_of(error)?;
+        Some(format!("its class `{class}` is neither skippable nor retryable"))
     }
 
     /// Returns the limit, if it alone prevents a retry of the exception. Spec: CHUNK-RETRY-05
