@@ -153,7 +153,10 @@ fn rejects_are_named() {
       -> file /rejects.jsonl
       -> file /rejected.csv
     "#);
-    // Without a reject there is no file.
+    // Without a reject there is no file. Those of the first instance have been dealt with.
+    for file in ["rejects.jsonl", "rejected.csv"] {
+        fs::remove_file(tracked.path().join(file)).unwrap();
+    }
     fs::write(tracked.path().join("in.csv"), "id,amount\n4,4\n").unwrap();
     let before = tracked.receiver.events().len();
     tracked.run(0, &["start", "job"], &[]);
