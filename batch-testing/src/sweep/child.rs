@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::fs::File;
 use std::io::Write;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
@@ -24,6 +24,8 @@ struct FaultInjector {
     events: Mutex<File>,
     count: AtomicUsize,
     database: DatabaseFaults,
+    /// Whether an error has been caused.
+    has_erred: AtomicBool,
 }
 
 thread_local! {
@@ -56,6 +58,7 @@ fn launch(test: JobTest, task: ChildTask) -> i32 {
         database: DatabaseFaults::new(url, task.tables),
         events: Mutex::new(events.unwrap_or_else(|error| panic!("cannot write the events: {error}"))),
         count: AtomicUsize::new(0),
+        has_erred: AtomicBool::new(false),
     };
     let cleared = injector.database.clear();
     cleared.unwrap_or_else(|error| panic!("cannot end the fault of the first launch: {error}"));
@@ -151,8 +154,12 @@ impl FaultInjector {
 
     fn on_event(&self, connection: usize, when: &str, statement: &str) {
         let number = self.count.fetch_add(1, Ordering::Relaxed) + 1;
-        self.write(&format!("{number} {connection} {when} {statement}\n"));
-        let Some(injection) = self.injection.filter(|injection| injection.event == number) else {
+        let text = format!("{when} {statement}");
+        self.write(&format!("{number} {connection} {text}\n"));
+        let Some(injection) = self
+            .injection
+            .filter(|injection| self.strikes(*injection, number, &text))
+        else {
             return;
         };
         match injection.fault {
@@ -172,6 +179,17 @@ impl FaultInjector {
                 self.report(caused.map(|_| ()));
             }
         }
+    }
+
+    /// Returns whether the fault happens at an event. The events of several threads may have another order than in the undisturbed run, so
+    /// the event of an error may be another one now, where it is not possible: within a transaction of SQLite, the kit would wait for its
+    /// end. It happens at the next one where it is.
+    fn strikes(&self, injection: Injection, number: usize, text: &str) -> bool {
+        if injection.fault != Fault::Error {
+            return number == injection.event;
+        }
+        let is_possible = || Fault::at(text, self.database.has_server()).contains(&Fault::Error);
+        number >= injection.event && is_possible() && !self.has_erred.swap(true, Ordering::Relaxed)
     }
 
     fn write(&self, line: &str) {
@@ -202,4 +220,51 @@ fn die() -> ! {
         let _ = kill_process(getpid(), Signal::KILL);
     }
     std::process::exit(PANICKED)
+}
+
+#[cfg(all(test, feature = "sqlite"))]
+mod tests {
+    use batch_runtime::BatchRuntime;
+
+    use super::*;
+    use crate::database::TestDatabase;
+
+    /// Threads may have reached another event when that of an error has its number.
+    #[test]
+    fn an_error_happens_where_a_transaction_begins() {
+        let folder = tempfile::tempdir().unwrap();
+        let url = format!("sqlite://{}", folder.path().join("batch.db").display());
+        BatchRuntime::builder().repository(&url).build().unwrap();
+        let events = folder.path().join("events");
+        let table = "BATCH_STEP_EXECUTION";
+        let injector = FaultInjector {
+            injection: Some(Injection {
+                fault: Fault::Error,
+                event: 2,
+            }),
+            tables: vec![table.to_lowercase()],
+            events: Mutex::new(File::create(&events).unwrap()),
+            count: AtomicUsize::new(0),
+            database: DatabaseFaults::new(url.parse().unwrap(), vec![table.to_owned()]),
+            has_erred: AtomicBool::new(false),
+        };
+        let triggers = || {
+            let mut database = TestDatabase::open(&url.parse().unwrap()).unwrap();
+            let sql = "SELECT name AS text FROM sqlite_master WHERE type = 'trigger'";
+            database.try_select(sql).unwrap().len()
+        };
+        for (statement, expected) in [
+            ("BEGIN IMMEDIATE", 0),
+            ("UPDATE BATCH_STEP_EXECUTION SET VERSION = 2", 0),
+            ("COMMIT", 0),
+            ("BEGIN", 0),
+            ("BEGIN IMMEDIATE", 3),
+        ] {
+            injector.statement(1, statement);
+            assert_eq!(triggers(), expected, "{statement}");
+        }
+        injector.finished(1, "ROLLBACK", None);
+        injector.statement(1, "BEGIN IMMEDIATE");
+        assert_eq!(triggers(), 0, "it happens once");
+    }
 }

@@ -29,6 +29,11 @@ impl DatabaseFaults {
         }
     }
 
+    /// Returns whether the database is that of a server.
+    pub(super) fn has_server(&self) -> bool {
+        self.url.database() != DatabaseKind::Sqlite
+    }
+
     /// Rejects the writes of the transaction that a connection begins (SQLite), or ends all sessions (servers). Returns whether the
     /// fault has happened already.
     pub(super) fn cause(&self, connection: usize) -> Result<bool, String> {
@@ -72,7 +77,7 @@ impl DatabaseFaults {
 
     /// Ends the rejection that a process has left.
     pub(super) fn clear(&self) -> Result<(), String> {
-        if self.url.database() != DatabaseKind::Sqlite {
+        if self.has_server() {
             return Ok(());
         }
         let triggers = self
