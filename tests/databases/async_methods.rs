@@ -378,8 +378,8 @@ fn a_dropped_call_runs_to_its_end_and_a_shutdown_is_awaited() {
     let operator = runtime.job_operator();
     tokio.block_on(async {
         let launch = operator.launch_async("job", [("log", stage.log_name())]);
-        // It is polled once, and dropped.
-        assert!(tokio::time::timeout(Duration::ZERO, launch).await.is_err());
+        // It is polled once, and dropped. On a busy machine, it may already be done.
+        drop(tokio::time::timeout(Duration::ZERO, launch).await);
         while operator.running_executions("job").unwrap().is_empty() {
             tokio::task::yield_now().await;
         }
