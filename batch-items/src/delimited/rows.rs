@@ -387,7 +387,7 @@ impl<T: DeserializeOwned> Items<T> for Rows {
     /// Fails if the header has none of the item's fields, which without a row would not be noticed.
     fn check(&self) -> Result<(), ReadError> {
         let mut names = self.header().filter(|name| !name.is_empty()).peekable();
-        let fields = fields_of::<T>();
+        let fields = fields_of::<T>().unwrap_or_default();
         if !self.strict || names.peek().is_none() || names.any(|name| fields.contains(&name)) {
             return Ok(());
         }

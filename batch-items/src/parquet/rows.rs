@@ -6,11 +6,12 @@ use arrow_array::RecordBatch;
 use serde::de::DeserializeOwned;
 use serde_arrow::Deserializer;
 
-use super::columns::{cause, cause_in, fields_of};
+use super::columns::{cause, cause_in};
 use crate::added::{added, from_record, from_record_with_path};
 use crate::error::{ReadError, RecordError};
 use crate::file::{Extra, Items, Place, Records, Source};
 use crate::nearest::did_you_mean;
+use crate::rows::fields_of;
 
 /// Returns the columns that the fields of `T` name; `None` if `T` takes all columns.
 pub(super) fn named_columns<T: DeserializeOwned>(names: &[String]) -> Result<Option<Vec<usize>>, String> {

@@ -1,9 +1,11 @@
 //! Rows: of text, from which items are made, and of typed cells, which are made of items.
 
 mod cells;
+mod fields;
 mod serialize;
 mod text;
 
 pub(crate) use self::cells::{Cell, Kind, Rows};
+pub(crate) use self::fields::fields_of;
 pub(crate) use self::serialize::{FieldSink, FieldValue, Names};
-pub(crate) use self::text::{RowError, fields_of, from_row};
+pub(crate) use self::text::{RowError, from_row};

@@ -25,62 +25,6 @@ pub(crate) fn from_row<T: DeserializeOwned>(
     })
 }
 
-/// Returns the names of an item's fields; none if it is no struct, or if it takes fields of any name.
-pub(crate) fn fields_of<T: DeserializeOwned>() -> &'static [&'static str] {
-    T::deserialize(FieldNames).err().map_or(&[], |names| names.0)
-}
-
-/// Tells the names of a struct's fields as its error.
-struct FieldNames;
-
-/// The names of the fields.
-#[derive(Debug)]
-struct Named(&'static [&'static str]);
-
-impl fmt::Display for Named {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "the fields {}", self.0.join(", "))
-    }
-}
-
-impl std::error::Error for Named {}
-
-impl de::Error for Named {
-    fn custom<M: fmt::Display>(_: M) -> Self {
-        Self(&[])
-    }
-}
-
-impl<'de> Deserializer<'de> for FieldNames {
-    type Error = Named;
-
-    fn deserialize_any<V: Visitor<'de>>(self, _: V) -> Result<V::Value, Named> {
-        Err(Named(&[]))
-    }
-
-    fn deserialize_struct<V: Visitor<'de>>(
-        self,
-        _: &'static str,
-        fields: &'static [&'static str],
-        _: V,
-    ) -> Result<V::Value, Named> {
-        Err(Named(fields))
-    }
-
-    fn deserialize_newtype_struct<V: Visitor<'de>>(
-        self,
-        _: &'static str,
-        visitor: V,
-    ) -> Result<V::Value, Named> {
-        visitor.visit_newtype_struct(self)
-    }
-
-    forward_to_deserialize_any! {
-        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf option unit unit_struct
-        seq tuple tuple_struct map enum identifier ignored_any
-    }
-}
-
 /// The reason why a row is not an item.
 #[derive(Debug)]
 pub(crate) struct RowError {

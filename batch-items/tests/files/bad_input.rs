@@ -189,18 +189,17 @@ fn a_wrong_file_fails_the_step() {
         "cannot read `in.txt`: it has no column `origin`, but `origin;delay;note`; if `;` separates the columns, set `delimiter` to it"
     );
     // Without a row, and with rows that fit another header.
-    assert_eq!(
-        fails("FlightReader", "from,minutes\n", ""),
-        "cannot read `in.txt`: it has no column `origin`, but `from`, `minutes`"
-    );
-    assert_eq!(
-        fails("FlightReader", "origin;delay;note\nMUC,5,x\n", ""),
-        "cannot read `in.txt`: it has no column `origin`, but `origin;delay;note`; if `;` separates the columns, set `delimiter` to it"
-    );
-    assert_eq!(
-        fails("FlightReader", "origin,delay\nMUC,5,x\n", ""),
-        "cannot read `in.txt`: it has no column `note`, but `origin`, `delay`"
-    );
+    for (content, lacks) in [
+        ("from,minutes\n", "`origin`, but `from`, `minutes`"),
+        (
+            "origin;delay;note\nMUC,5,x\n",
+            "`origin`, but `origin;delay;note`; if `;` separates the columns, set `delimiter` to it",
+        ),
+        ("origin,delay\nMUC,5,x\n", "`note`, but `origin`, `delay`"),
+    ] {
+        let expected = format!("cannot read `in.txt`: it has no column {lacks}");
+        assert_eq!(fails("FlightReader", content, ""), expected);
+    }
     assert_eq!(
         fails("FlightReader", "origin,delay,origin\n", ""),
         "cannot read `in.txt`: its header has two columns `origin`"
