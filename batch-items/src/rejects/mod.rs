@@ -116,17 +116,17 @@ pub struct RejectListener<I, O = I> {
 const NO_CHECKPOINTS: &str =
     "the listener is not called at checkpoints; register it by `#[checkpoint_listener]` too";
 
-const NO_SKIPS: &str =
-    "the listener is not told of the skips of the step; register it by `#[skip_listener]` too";
+const NO_SKIPS: &str = "the listener is not called for skips; register it by `#[skip_listener]` too";
 
-/// Returns the number of skips.
-fn skips_of(metrics: Vec<Metric>) -> u64 {
-    let skips = [
-        MetricName::ReadSkipCount,
-        MetricName::ProcessSkipCount,
-        MetricName::WriteSkipCount,
-    ];
-    let counted = metrics.into_iter().filter(|metric| skips.contains(&metric.name));
+const SKIPS: [MetricName; 3] = [
+    MetricName::ReadSkipCount,
+    MetricName::ProcessSkipCount,
+    MetricName::WriteSkipCount,
+];
+
+/// Returns the sum of these metrics.
+fn sum(metrics: &[Metric], names: &[MetricName]) -> u64 {
+    let counted = metrics.iter().filter(|metric| names.contains(&metric.name));
     u64::try_from(counted.map(|metric| metric.value).sum::<i64>()).unwrap_or(0)
 }
 
@@ -156,8 +156,8 @@ struct Pending {
     /// The number of skips that are committed, and that of the next commit.
     committed: Option<u64>,
     next: u64,
-    /// `true` once a skip has been reported to it.
-    is_told: bool,
+    /// `true` once the listener has been called for a skip.
+    was_called: bool,
     /// `true` once the `.uncommitted` file of an earlier run has been removed.
     removed_uncommitted: bool,
 }
@@ -194,14 +194,18 @@ impl<I: Serialize + Send + 'static, O: Serialize + Send + 'static> RejectListene
 impl<I: Send + 'static, O: Send + 'static> RejectListener<I, O> {
     #[before_checkpoint]
     fn before_checkpoint(&mut self) -> Result<(), ResourceError> {
-        if !self.pending.is_told && skips_of(self.step.execution_metrics()) > 0 {
-            return Err(self.fail(io::Error::other(NO_SKIPS)));
-        }
         let next = self.skips();
         let is_first = self.pending.committed.is_none();
-        let committed = *self.pending.committed.get_or_insert(next);
+        let committed = self
+            .pending
+            .committed
+            .unwrap_or_else(|| next - self.skips_before_first_commit());
+        self.pending.committed = Some(committed);
         self.pending.next = next;
         let fresh = usize::try_from(next - committed).unwrap_or(usize::MAX);
+        if fresh > 0 && !self.pending.was_called {
+            return Err(self.fail(io::Error::other(NO_SKIPS)));
+        }
         // The commit contains the last ones: those before were rolled back, and reported again.
         let stale = self.pending.rejects.len().saturating_sub(fresh);
         self.pending.rejects.drain(..stale);
@@ -250,7 +254,7 @@ impl<I, O> Drop for RejectListener<I, O> {
 impl<I, O> RejectListener<I, O> {
     fn add(&mut self, reject: Reject) -> Result<(), ResourceError> {
         let skips = self.skips();
-        self.pending.is_told = true;
+        self.pending.was_called = true;
         let committed = *self.pending.committed.get_or_insert(skips);
         if skips != committed {
             return Err(self.fail(io::Error::other(NO_CHECKPOINTS)));
@@ -261,7 +265,16 @@ impl<I, O> RejectListener<I, O> {
 
     /// Returns the number of skips of the step in its job instance.
     fn skips(&self) -> u64 {
-        skips_of(self.step.metrics())
+        sum(&self.step.metrics(), &SKIPS)
+    }
+
+    /// Returns the skips of this execution if it has not committed yet. One that a dead worker has begun may have committed some.
+    fn skips_before_first_commit(&self) -> u64 {
+        let metrics = self.step.execution_metrics();
+        match sum(&metrics, &[MetricName::CommitCount]) {
+            0 => sum(&metrics, &SKIPS),
+            _ => 0,
+        }
     }
 
     /// Writes the rejects of the interval that was rolled back to a file of their own: they show why the step has failed.
