@@ -369,8 +369,8 @@ impl Library for JobPath {
 
     fn broken(&self, id: &str) -> Vec<Span> {
         let broken = self.found().broken();
-        let places = broken.iter().filter_map(|errors| place_of(errors));
-        places.filter(|place| may_define(place, id)).collect()
+        let likely = broken.iter().filter(|errors| may_be_of(errors, id));
+        likely.filter_map(|errors| place_of(errors)).collect()
     }
 }
 
@@ -379,13 +379,11 @@ fn place_of(errors: &JobXmlErrors) -> Option<Span> {
     errors.iter().next().map(|first| first.span.clone())
 }
 
-/// Returns whether the file with these mistakes may define an id.
+/// Returns whether the file with these mistakes may define an id. One that is not text, or only in part, may define any.
 pub(crate) fn may_be_of(errors: &JobXmlErrors, id: &str) -> bool {
-    place_of(errors).is_some_and(|place| may_define(&place, id))
-}
-
-/// Returns whether a file that is not valid may define an id. One that is not text, or only in part, may define any.
-fn may_define(place: &Span, id: &str) -> bool {
+    let Some(place) = place_of(errors) else {
+        return false;
+    };
     let text = place.source().text();
     text.is_empty() || text.contains(char::REPLACEMENT_CHARACTER) || names(text, id)
 }
@@ -479,9 +477,7 @@ impl Found {
         }
         let id = &document.id().value;
         let mut broken = self.files.values().filter_map(JobFile::errors);
-        broken
-            .find(|errors| place_of(errors).is_some_and(|place| may_define(&place, id)))
-            .cloned()
+        broken.find(|errors| may_be_of(errors, id)).cloned()
     }
 
     fn documents(&self) -> impl Iterator<Item = &Arc<Document>> {

@@ -313,6 +313,18 @@ fn jobs_that_artifacts_run_are_checked() {
     ] {
         assert!(text.contains(part), "{part}: {text}");
     }
+    // The file of the job is not valid.
+    let broken = "<job id='lost'>\n<step id='one'></job>";
+    let report = check(
+        &[("a.xml", runs("first", "lost").as_str()), ("lost.xml", broken)],
+        JobParameters::new(),
+    );
+    let text = report.to_string();
+    assert!(text.contains("unknown job `lost`"), "{text}");
+    assert!(
+        text.contains("= help: a file that may define it is not valid:"),
+        "{text}"
+    );
     // A job that runs those of a cycle, and a cycle of one.
     let (outside, loops) = (runs("above", "second"), runs("loops", "loops"));
     let report = check(

@@ -62,6 +62,7 @@ pub struct ExceptionRegistration {
     pub classes: &'static [ExceptionClass],
     /// Returns which of `classes` an error has, if it is of this type.
     pub classify: fn(&(dyn Error + 'static)) -> Option<usize>,
+    /// Returns the path of the error type, as an artifact declares it.
     type_name: fn() -> &'static str,
 }
 
@@ -177,8 +178,7 @@ fn lineage(error: &BatchError) -> Vec<Vec<&'static str>> {
 
 /// Returns the nearest class of an error that a job can name; `None` for a panic, and for an error without a declared class.
 pub(crate) fn class_of(error: &BatchError) -> Option<&'static str> {
-    let declared =
-        |name: &&'static str| class_names().any(|declared| declared == *name) && !ROOTS.contains(name);
+    let declared = |name: &&'static str| known().names.contains(name) && !ROOTS.contains(name);
     let names = lineage(error).concat();
     names.into_iter().find(declared).filter(|_| !error.is_panic())
 }
@@ -272,6 +272,7 @@ mod tests {
         }
     }
 
+    /// Spec: CHUNK-EXC-02, D-14
     #[test]
     fn a_class_is_called_by_its_last_parts() {
         let name = "bank::errors::RateError::Offline";

@@ -24,7 +24,7 @@ mod walk;
 
 pub(crate) use bound::{Bound, BoundListener};
 pub(crate) use call::{call, discard};
-pub(crate) use chunk::{ClassLimits, FaultRules};
+pub(crate) use chunk::{ClassLimits, FaultRules, RepeatedCalls};
 pub(crate) use elements::{
     BindPartition, BoundBody, BoundChunk, BoundFlow, BoundJob, BoundPartition, BoundSplit, BoundStep,
     BoundSubjobs, CheckpointInterval, Element, ElementBody, Elements, PartitionBody, PartitionKey, Replan,

@@ -5,18 +5,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use batch_xml::model::{
-    ArtifactRef, CheckpointPolicy, Chunk, ExceptionClasses, ExecutionElement, Flow, Job, Property, Split,
-    Step, StepBody, TransitionKind,
+    ArtifactRef, CheckpointPolicy, Chunk, ExecutionElement, Flow, Job, Property, Split, Step, StepBody,
+    TransitionKind,
 };
 use batch_xml::{Diagnostic, JobXmlErrors, Span, Spanned};
 
 use super::artifacts::Found;
-use super::fault_properties::FaultProperties;
 use super::partition::Source;
 use super::runtime_properties::{Defaults, OF_JOB};
 use super::unused::PropertyUses;
 use super::{BindOutcome, NestedJobRef};
-use crate::artifact::{ExceptionFilter, Properties};
+use crate::artifact::Properties;
 use crate::engine::{
     Bound, BoundBody, BoundChunk, BoundFlow, BoundJob, BoundListener, BoundSplit, BoundStep, BoundSubjobs,
     CheckpointInterval, Element, ElementBody, Elements, FaultRules, PartitionKey,
@@ -251,10 +250,8 @@ impl Binder<'_> {
                 self.check_limits(step, chunk, skip_policy.is_some());
                 let processors = self.processors(step, chunk);
                 let pipeline = self.pipeline(step);
-                let faults = FaultRules {
-                    repeats_processing: processors == 1 && !self.wants_pipeline(pipeline),
-                    ..self.fault_rules(step, chunk, properties)
-                };
+                let is_alone = processors == 1 && !self.wants_pipeline(pipeline);
+                let faults = self.fault_rules(step, chunk, properties, is_alone);
                 self.chunk(chunk, scope, (faults, skip_policy), processors)
                     .map(|mut bound| {
                         self.check_retried_classes(step, chunk, &bound);
@@ -372,31 +369,6 @@ impl Binder<'_> {
                 CheckpointInterval::Custom(self.artifact(Role::CheckpointAlgorithm, algorithm, scope)?)
             }
         })
-    }
-
-    fn fault_rules(&mut self, step: &Step, chunk: &Chunk, properties: FaultProperties) -> FaultRules {
-        let retry_input = self.retry_input(step);
-        let mut filter = |classes: &ExceptionClasses| {
-            self.check_exception_classes(classes);
-            let names = |list: &[Spanned<String>]| list.iter().map(|class| class.value.clone()).collect();
-            ExceptionFilter::new(names(&classes.include), names(&classes.exclude))
-        };
-        FaultRules {
-            skippable: filter(&chunk.skippable),
-            skip_limit: chunk.skip_limit,
-            retryable: filter(&chunk.retryable),
-            retry_limit: chunk.retry_limit,
-            no_rollback: filter(&chunk.no_rollback),
-            retry_input,
-            repeats_processing: false,
-            retry_one_by_one: self.dialect().retries_one_by_one(),
-            failed_write_skips_its_list: self.dialect().failed_write_skips_its_list(),
-            back_off: properties.back_off(),
-            max_attempts: properties.max_attempts,
-            has_policy: false,
-            retry_limits: properties.retry_limits.unwrap_or_default(),
-            skip_limits: properties.skip_limits.unwrap_or_default(),
-        }
     }
 
     pub(super) fn dialect(&self) -> crate::Dialect {

@@ -1,4 +1,4 @@
-//! Checks the exception classes of a chunk against those that the program's error types declare.
+//! The rules of a chunk for errors. Their exception classes are checked against those that the program's error types declare.
 //!
 //! Spec: CHUNK-EXC-01, CHUNK-EXC-02, D-14
 
@@ -7,8 +7,9 @@ use batch_xml::suggest::nearest;
 use batch_xml::{Diagnostic, Spanned};
 
 use super::bind::Binder;
-use crate::artifact::{class_names, class_names_of, is_called};
-use crate::engine::{Bound, BoundChunk};
+use super::fault_properties::FaultProperties;
+use crate::artifact::{ExceptionFilter, class_names, class_names_of, is_called};
+use crate::engine::{Bound, BoundChunk, FaultRules, RepeatedCalls};
 use crate::role::Factory;
 
 /// No error type declares the class.
@@ -17,6 +18,42 @@ const UNKNOWN_EXCEPTION: &str = "ART0023";
 const RETRIED_IN_WRITES_ONLY: &str = "ART0027";
 
 impl Binder<'_> {
+    /// Returns the rules of a chunk for errors. `is_alone`: one thread reads, processes and writes.
+    pub(super) fn fault_rules(
+        &mut self,
+        step: &Step,
+        chunk: &Chunk,
+        properties: FaultProperties,
+        is_alone: bool,
+    ) -> FaultRules {
+        let retry_input = self.retry_input(step);
+        let mut filter = |classes: &ExceptionClasses| {
+            self.check_exception_classes(classes);
+            let names = |list: &[Spanned<String>]| list.iter().map(|class| class.value.clone()).collect();
+            ExceptionFilter::new(names(&classes.include), names(&classes.exclude))
+        };
+        FaultRules {
+            skippable: filter(&chunk.skippable),
+            skip_limit: chunk.skip_limit,
+            retryable: filter(&chunk.retryable),
+            retry_limit: chunk.retry_limit,
+            no_rollback: filter(&chunk.no_rollback),
+            retry_input,
+            repeated: match (self.dialect().retries_one_by_one(), is_alone) {
+                (true, _) => RepeatedCalls::ReaderAndProcessor,
+                (false, true) => RepeatedCalls::Processor,
+                (false, false) => RepeatedCalls::None,
+            },
+            retry_one_by_one: self.dialect().retries_one_by_one(),
+            failed_write_skips_its_list: self.dialect().failed_write_skips_its_list(),
+            back_off: properties.back_off(),
+            max_attempts: properties.max_attempts,
+            has_policy: false,
+            retry_limits: properties.retry_limits.unwrap_or_default(),
+            skip_limits: properties.skip_limits.unwrap_or_default(),
+        }
+    }
+
     /// Warns about undeclared classes, which are often typos. A class may also be the path of an error type without
     /// declaration, which is known only when it is thrown.
     pub(super) fn check_exception_classes(&mut self, classes: &ExceptionClasses) {

@@ -289,8 +289,8 @@ impl Definitions {
     ) -> String {
         let (job, hint) = named_by_path(wanted);
         let (likely, others): (Vec<_>, Vec<_>) = broken.iter().partition(|errors| may_be_of(errors, job));
-        let list = match nearest(job, known.iter().map(String::as_str)) {
-            _ if known.contains(job) => format!("; did you mean `{job}`?"),
+        let same = known.get(job).map(String::as_str);
+        let list = match same.or_else(|| nearest(job, known.iter().map(String::as_str))) {
             Some(near) => format!("; did you mean `{near}`?"),
             None if !likely.is_empty() => String::new(),
             None if known.is_empty() && !others.is_empty() => "; no file of the job path is valid".into(),

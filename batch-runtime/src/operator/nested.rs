@@ -130,7 +130,7 @@ fn not_found(nested: &NestedJobRef, error: JobOperatorError) -> Vec<Diagnostic> 
             ..
         } => return JobXmlErrors::into_inner(errors),
         JobOperatorError::NoSuchJob { help, .. } => {
-            let help = help.trim_start_matches([';', ' ']).to_owned();
+            let help = help.trim_start_matches([';', ' ', '\n']).to_owned();
             (format!("unknown job `{}`", nested.job), help)
         }
         other => (other.to_string(), "leave one of them on the job path".to_owned()),

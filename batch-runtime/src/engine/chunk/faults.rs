@@ -32,8 +32,8 @@ pub(crate) struct FaultRules {
     pub(crate) back_off: BackOff,
     /// True if errors of the reader and the processor are retried too.
     pub(crate) retry_input: bool,
-    /// True if a failed call of the processor may be repeated at once: the thread that reads waits for it.
-    pub(crate) repeats_processing: bool,
+    /// The failed calls that are repeated at once, if the error keeps the transaction.
+    pub(crate) repeated: RepeatedCalls,
     /// True if a retry reads and processes the items again, one by one, instead of keeping them. Spec: JAK-30
     pub(crate) retry_one_by_one: bool,
     /// True if a failed write skips its whole list, in Jakarta Batch.
@@ -58,8 +58,30 @@ impl FaultRules {
 
     /// Returns whether a failed call of the reader or processor may be repeated without a rollback. Spec: JAK-31, FAULT-05
     pub(crate) fn repeats_calls(&self) -> bool {
-        let repeats = self.retry_one_by_one || self.repeats_processing;
+        let repeats = self.repeated != RepeatedCalls::None;
         self.retry_input && repeats && self.may_keep_transaction() && !self.retryable.is_empty()
+    }
+}
+
+/// The calls that are repeated without a rollback after an error.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum RepeatedCalls {
+    /// No calls: items are read ahead, or processed by several threads.
+    #[default]
+    None,
+    /// Those of the processor. A reader may have advanced past its item, which a repeated call would lose. Spec: FAULT-05
+    Processor,
+    /// Those of reader and processor. Spec: JAK-31
+    ReaderAndProcessor,
+}
+
+impl RepeatedCalls {
+    fn include(self, call: InputCall) -> bool {
+        match self {
+            Self::None => false,
+            Self::Processor => call == InputCall::Process,
+            Self::ReaderAndProcessor => true,
+        }
     }
 }
 
@@ -195,9 +217,7 @@ impl FaultRules {
             return InputRetry::No;
         }
         budget.retried_inputs.insert(place, failures);
-        // A reader may have advanced past its item, which a repeated call would lose.
-        let repeats = self.retry_one_by_one || (self.repeats_processing && place.1 == InputCall::Process);
-        if repeats && self.keeps_transaction(error) {
+        if self.repeated.include(place.1) && self.keeps_transaction(error) {
             InputRetry::Call
         } else {
             InputRetry::Reread

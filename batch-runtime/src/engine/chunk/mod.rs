@@ -29,7 +29,7 @@ use crate::repository::StepState;
 use crate::role::{CheckpointAlgorithm, ItemWriter};
 
 pub(crate) use self::class_limits::ClassLimits;
-pub(crate) use self::faults::FaultRules;
+pub(crate) use self::faults::{FaultRules, RepeatedCalls};
 pub(crate) use self::listeners::ChunkListeners;
 
 use self::ahead::{Input, ReadAhead, lock};
