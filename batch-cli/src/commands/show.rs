@@ -5,7 +5,9 @@ use std::process::ExitCode;
 
 use batch_runtime::execution::{JobExecution, OuterStep};
 use batch_runtime::repository::ExecutionFilter;
-use batch_runtime::{BatchStatus, JobExecutionId, JobOperator, JobOperatorError, JobParameters};
+use batch_runtime::{
+    BatchStatus, JobExecutionId, JobInstanceId, JobOperator, JobOperatorError, JobParameters,
+};
 use clap::Args;
 use serde_json::json as value;
 
@@ -146,25 +148,17 @@ fn outer_of(
     Ok(found.pop())
 }
 
-/// Returns the id of the instance and, if it has several executions, the ids of the latest ones.
-fn instance_of(operator: &JobOperator, execution: &JobExecution) -> Result<String, JobOperatorError> {
+/// Returns the id of an instance and, if it has several executions, the ids of the latest ones. `executions` begins with the latest.
+fn with_executions(instance: JobInstanceId, executions: &[JobExecutionId]) -> String {
     const MAX_NAMED: usize = 10;
-    let instance = execution.instance_id;
-    let executions = operator.job_executions(instance)?;
-    let count = executions.len();
-    // The latest ones are the first.
-    let ids: Vec<String> = executions
-        .iter()
-        .take(MAX_NAMED)
-        .map(|one| one.id.to_string())
-        .rev()
-        .collect();
+    let latest = executions.iter().take(MAX_NAMED).rev();
+    let ids: Vec<String> = latest.map(ToString::to_string).collect();
     let ids = ids.join(", ");
-    Ok(match count {
+    match executions.len() {
         0 | 1 => instance.to_string(),
         2..=MAX_NAMED => format!("{instance} (executions {ids})"),
-        _ => format!("{instance} ({count} executions, the latest: {ids})"),
-    })
+        count => format!("{instance} ({count} executions, the latest: {ids})"),
+    }
 }
 
 fn print_text(operator: &JobOperator, execution: &JobExecution) -> Result<(), JobOperatorError> {
@@ -188,9 +182,12 @@ fn print_text(operator: &JobOperator, execution: &JobExecution) -> Result<(), Jo
         status += &format!(", waits for execution {before}: one execution of the job runs at a time");
     }
     let definition = execution.configuration_location.as_deref();
+    let instance = execution.instance_id;
+    let executions = operator.job_executions(instance)?;
+    let executions: Vec<JobExecutionId> = executions.iter().map(|one| one.id).collect();
     for (fact, value) in [
         ("job", execution.job_name.clone()),
-        ("instance", instance_of(operator, execution)?),
+        ("instance", with_executions(instance, &executions)),
         ("execution", execution.id.to_string()),
         ("status", status),
         ("exit status", execution.exit_status.escape_debug().to_string()),
@@ -217,4 +214,24 @@ fn print_text(operator: &JobOperator, execution: &JobExecution) -> Result<(), Jo
     print_steps(&steps, &execution.exit_message);
     print_totals(&operator.step_totals(execution.id)?);
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_instance_names_its_latest_executions() {
+        let shown = |count: i64| {
+            let executions: Vec<JobExecutionId> = (1..=count).rev().map(JobExecutionId).collect();
+            with_executions(JobInstanceId(7), &executions)
+        };
+        assert_eq!(shown(1), "7");
+        assert_eq!(shown(2), "7 (executions 1, 2)");
+        assert_eq!(shown(10), "7 (executions 1, 2, 3, 4, 5, 6, 7, 8, 9, 10)");
+        assert_eq!(
+            shown(12),
+            "7 (12 executions, the latest: 3, 4, 5, 6, 7, 8, 9, 10, 11, 12)"
+        );
+    }
 }
