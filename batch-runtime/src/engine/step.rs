@@ -13,6 +13,7 @@ use super::elements::{BoundBody, BoundPartition, BoundStep};
 use super::ending;
 use super::listeners::StepListeners;
 use super::outcome::{ElementEnd, Last, Outcome};
+use super::partition::PartitionEnd;
 use super::spans::step_span;
 use super::walk::Walk;
 use crate::artifact::ContextScope;
@@ -90,8 +91,8 @@ pub(super) struct StepRunner<'w> {
     pub(super) step: &'w BoundStep,
     pub(super) transitions: &'w Transitions,
     pub(super) walk: &'w Walk<'w>,
-    /// True for a partition, which has no step listeners and transitions. Spec: PART-31, PART-32
-    pub(super) is_partition: bool,
+    /// How its end is recorded if it is a partition, which has no step listeners and transitions. Spec: PART-31, PART-32
+    pub(super) partition: Option<&'w PartitionEnd<'w>>,
 }
 
 impl StepRunner<'_> {
@@ -315,7 +316,7 @@ impl StepRunner<'_> {
         let events = shared.running.events.step_started(
             self.id,
             execution,
-            (self.is_partition, self.step.body.observed()),
+            (self.partition.is_some(), self.step.body.observed()),
             read,
         );
         let context = StepContext::new(
@@ -405,7 +406,7 @@ impl StepRunner<'_> {
         contexts: &ContextScope,
         body: Body<'b>,
     ) -> Result<Body<'b>, Failure> {
-        if self.is_partition {
+        if self.partition.is_some() {
             return Ok(body);
         }
         let shared = self.walk.shared;
@@ -491,7 +492,7 @@ impl StepRunner<'_> {
     /// Spec: D-82, CTX-29
     fn after(&self, mut listeners: StepListeners, contexts: &ContextScope, result: &mut StepResult<'_>) {
         let shared = self.walk.shared;
-        if !self.is_partition {
+        if self.partition.is_none() {
             let mut failed = |thrown: Failure| result.fail(thrown);
             listeners.after_step(&mut failed);
             shared.listeners.after_step(contexts, shared.outside, &mut failed);
@@ -520,9 +521,9 @@ impl StepRunner<'_> {
         let element = format!("step `{}`", self.id);
         let (mut ending, failure) = ending::settle(&element, chosen, result.status, result.failure);
         let dialect = self.walk.shared.job.dialect;
-        let follow = match self.is_partition {
-            true => Follow::Nothing,
-            false => self
+        let follow = match self.partition {
+            Some(_) => Follow::Nothing,
+            None => self
                 .transitions
                 .after(dialect, ending.status, &ending.exit_status),
         };
@@ -564,7 +565,8 @@ impl StepRunner<'_> {
         other_entries: OtherEntries,
     ) -> Result<bool, RepositoryError> {
         let shared = self.walk.shared;
-        if self.is_partition && ending.status == BatchStatus::Stopped && shared.running.is_handing_back() {
+        let is_stopped = ending.status == BatchStatus::Stopped;
+        if self.partition.is_some() && is_stopped && shared.running.is_handing_back() {
             return shared.repository.hand_back_partition(execution).map(|()| false);
         }
         let state = match self.step.body {
@@ -583,14 +585,19 @@ impl StepRunner<'_> {
                 ..StepState::default()
             }),
         };
-        if ending.status == BatchStatus::Completed && !self.is_partition {
+        if ending.status == BatchStatus::Completed && self.partition.is_none() {
             self.promote(context);
         }
         let data = self.walk.data.pending();
-        let recorded =
-            shared
-                .repository
-                .end_step(&shared.running.lease, execution, ending, state.as_ref(), &data);
+        let recorded = match self.partition {
+            Some(partition) => partition.record(execution, ending, state.as_ref(), &data),
+            None => {
+                let lease = &shared.running.lease;
+                shared
+                    .repository
+                    .end_step(lease, execution, ending, state.as_ref(), &data, None)
+            }
+        };
         if recorded.is_ok() {
             self.walk.data.committed(data);
         }

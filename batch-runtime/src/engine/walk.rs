@@ -170,7 +170,7 @@ impl Walk<'_> {
                     step,
                     transitions: &element.transitions,
                     walk: self,
-                    is_partition: false,
+                    partition: None,
                 };
                 runner.run()
             }

@@ -1,8 +1,8 @@
-//! The channel to threads of this process: one for each running partition.
+//! The channel to threads of this process: one for each running partition, which may run the next ones as well.
 
 use std::time::Duration;
 
-use super::PartitionedElement;
+use super::{EndedHere, PartitionedElement, Prepared};
 use crate::dispatch::{CollectedPayload, DispatchError, PartitionChannel, PartitionEvent, PartitionTicket};
 use crate::engine::threads::{Report, SubjobThreads, lock};
 use crate::ids::StepExecutionId;
@@ -45,10 +45,14 @@ impl<'t, 'scope> LocalThreads<'t, 'scope> {
             return self.could_not_start(row, "the partition was not prepared");
         };
         let number = prepared.number as usize;
-        let name = format!("batch-{}:{number}", element.id);
-        let started = self.threads.begin(number, name, move |worker, sink| {
-            element.run_here(worker, sink, prepared)
-        });
+        let placed = |prepared: Prepared| (prepared.number as usize, prepared);
+        let name = format!("batch-{}", element.id);
+        let started = self
+            .threads
+            .begin_series(name, placed(prepared), move |worker, sink, prepared| {
+                let (ended, next) = element.run_here(worker, sink, prepared)?;
+                Ok((ended, next.map(placed)))
+            });
         match started {
             Ok(()) => self.out.push(Out {
                 number,
@@ -59,10 +63,20 @@ impl<'t, 'scope> LocalThreads<'t, 'scope> {
         }
     }
 
+    /// Returns the partition that the thread of one that has ended runs now.
+    fn begun(&self, ended: &EndedHere) -> Option<Out> {
+        let row = ended.next.as_ref()?.step_execution;
+        Some(Out {
+            number: self.element.number_of(row) as usize,
+            row,
+            payloads: 0,
+        })
+    }
+
     fn could_not_start(&mut self, row: StepExecutionId, problem: &str) {
         let ending = Ending::of(BatchStatus::Failed, problem.to_owned());
         let ended = self.element.end(row, &ending);
-        lock(&self.element.ended_here).insert(row, ended);
+        lock(&self.element.ended_here).insert(row, ended.into());
         self.not_started.push(row);
     }
 }
@@ -102,8 +116,12 @@ impl PartitionChannel for LocalThreads<'_, '_> {
                 let position = self.out.iter().position(|out| out.number == end.position);
                 position.map(|position| {
                     let row = self.out.swap_remove(position).row;
-                    if let Err(error) = end.result {
-                        lock(&self.element.ended_here).insert(row, Err(error));
+                    let mut ended = lock(&self.element.ended_here);
+                    match end.result {
+                        Ok(_) => self
+                            .out
+                            .extend(ended.get(&row).and_then(|ended| self.begun(ended))),
+                        Err(error) => drop(ended.insert(row, Err(error).into())),
                     }
                     PartitionEvent::Ended(row)
                 })

@@ -1,13 +1,14 @@
 //! Partitioned steps and flows: their plan, their partitions, their end.
 //!
 //! `supervisor.rs` runs on the thread of the element and submits partitions, whose rows `prepare.rs` creates, to a channel;
-//! `reopen.rs` submits those again whose worker is lost; `local.rs` is the channel to threads of this process; `run.rs` runs one partition, in any process; `remote.rs` is the entry of a
+//! `reopen.rs` submits those again whose worker is lost; `local.rs` is the channel to threads of this process; `run.rs` runs one partition, in any process; `next.rs` begins the next one of a thread; `remote.rs` is the entry of a
 //! worker process.
 //!
 //! Spec: PART-01 to PART-34, FPART-01 to FPART-11, PALG-01, PALG-03, PPLAN-04, D-34, D-48 to D-50, D-67, D-75
 
 mod local;
 mod monitor;
+mod next;
 mod plan;
 mod prepare;
 mod remote;
@@ -15,10 +16,11 @@ mod reopen;
 mod run;
 mod supervisor;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 use std::sync::Mutex;
 
+pub(super) use next::PartitionEnd;
 pub(crate) use remote::RemotePartition;
 pub(super) use run::contexts_of_subjob;
 
@@ -28,6 +30,7 @@ use super::outcome::Outcome;
 use super::threads::lock;
 use super::walk::Walk;
 use crate::artifact::ContextScope;
+use crate::dispatch::PartitionTicket;
 use crate::execution::{StepCounters, StepExecution};
 use crate::ids::StepExecutionId;
 use crate::plan::PartitionPlan;
@@ -50,12 +53,27 @@ pub(super) struct PartitionedElement<'p> {
     numbers: Mutex<BTreeMap<StepExecutionId, u32>>,
     /// Those that this process runs, until they begin.
     prepared: Mutex<BTreeMap<StepExecutionId, Prepared>>,
+    /// The prepared partitions that are not submitted yet.
+    ready: Mutex<VecDeque<PartitionTicket>>,
     /// The ends of partitions that ran in this process.
-    ended_here: Mutex<BTreeMap<StepExecutionId, Ended>>,
+    ended_here: Mutex<BTreeMap<StepExecutionId, EndedHere>>,
 }
 
 /// The end of a partition, with its exit status.
 type Ended = Result<(Outcome, String), RepositoryError>;
+
+/// The end of a partition that ran in this process.
+struct EndedHere {
+    ended: Ended,
+    /// The partition that has begun with it, on the same thread.
+    next: Option<PartitionTicket>,
+}
+
+impl From<Ended> for EndedHere {
+    fn from(ended: Ended) -> Self {
+        Self { ended, next: None }
+    }
+}
 
 /// A partition whose row exists.
 #[derive(Clone)]
@@ -84,6 +102,7 @@ impl<'p> PartitionedElement<'p> {
             contexts,
             numbers: Mutex::default(),
             prepared: Mutex::default(),
+            ready: Mutex::default(),
             ended_here: Mutex::default(),
         }
     }

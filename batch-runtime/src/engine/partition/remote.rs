@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::PartitionedElement;
+use super::{PartitionEnd, PartitionedElement};
 use crate::artifact::ContextScope;
 use crate::context::{FlowContext, JobContext, RuntimeRef, SplitContext};
 use crate::engine::call::{Failure, discard};
@@ -178,15 +178,27 @@ impl RemotePartition {
                     .before
             }
         };
-        let ended = element.run_claimed(&element.walk.worker, sink, number, (&mut row, state, before))?;
+        let end = PartitionEnd::new(element, None);
+        let ended = element.run_claimed(
+            &element.walk.worker,
+            sink,
+            (number, &end),
+            (&mut row, state, before),
+        )?;
         Ok(ended.outcome.status())
     }
 
     fn fail(&self, failure: Failure) -> Result<BatchStatus, RepositoryError> {
         let mut row = self.claimed.row.clone();
         let ending = Ending::of(BatchStatus::Failed, failure.message);
-        self.repository
-            .end_step(&self.running.lease, &mut row, &ending, None, &DataChanges::new())?;
+        self.repository.end_step(
+            &self.running.lease,
+            &mut row,
+            &ending,
+            None,
+            &DataChanges::new(),
+            None,
+        )?;
         Ok(BatchStatus::Failed)
     }
 }

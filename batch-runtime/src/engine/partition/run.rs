@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::{PartitionedElement, Prepared};
+use super::{EndedHere, PartitionEnd, PartitionedElement, Prepared};
 use crate::artifact::ContextScope;
 use crate::checkpoint::CheckpointInfo;
 use crate::context::{FlowContext, SplitContext};
@@ -23,7 +23,7 @@ use crate::repository::{DataChanges, Ending, InnerSteps, RepositoryError, StepSt
 use crate::status::BatchStatus;
 
 impl PartitionedElement<'_> {
-    /// Runs a prepared partition on a thread of this process.
+    /// Runs a prepared partition on a thread of this process. Returns the next partition, if one has begun with its end.
     ///
     /// # Errors
     /// If the repository rejects a write.
@@ -32,21 +32,29 @@ impl PartitionedElement<'_> {
         worker: &Arc<Worker>,
         sink: &CollectorSink,
         prepared: Prepared,
-    ) -> Result<ElementEnd, RepositoryError> {
+    ) -> Result<(ElementEnd, Option<Prepared>), RepositoryError> {
         let Prepared {
             number,
             mut row,
             state,
             earlier,
         } = prepared;
-        self.walk.shared.repository.begin_step(&mut row)?;
-        let ended = self.run_claimed(worker, sink, number, (&mut row, state, earlier))?;
+        if row.status == BatchStatus::Starting {
+            self.walk.shared.repository.begin_step(&mut row)?;
+        }
+        let end = PartitionEnd::new(self, Some(worker));
+        let ended = self.run_claimed(worker, sink, (number, &end), (&mut row, state, earlier))?;
         let outcome = match ended.outcome.clone() {
             Outcome::Failed(failure) => self.failed(number, failure),
             outcome => outcome,
         };
-        lock(&self.ended_here).insert(row.id, Ok((outcome, row.exit_status)));
-        Ok(ended)
+        let (ticket, next) = end.into_next().map(|next| (next.ticket, next.prepared)).unzip();
+        let ended_here = EndedHere {
+            ended: Ok((outcome, row.exit_status)),
+            next: ticket,
+        };
+        lock(&self.ended_here).insert(row.id, ended_here);
+        Ok((ended, next))
     }
 
     /// Runs a claimed partition and records its end.
@@ -57,13 +65,13 @@ impl PartitionedElement<'_> {
         &self,
         worker: &Arc<Worker>,
         sink: &CollectorSink,
-        number: u32,
+        (number, end): (u32, &PartitionEnd<'_>),
         (row, state, earlier): (&mut StepExecution, StepState, StepCounters),
     ) -> Result<ElementEnd, RepositoryError> {
         let path = self.path_to(number);
         let PartitionBody { element, collector } = match self.bound.binder.bind(&path) {
             Ok(body) => body,
-            Err(problem) => return self.cannot_bind(row, problem),
+            Err(problem) => return self.cannot_bind(row, end, problem),
         };
         let prefix = match &element.body {
             ElementBody::Flow(_) => format!("{}:{number}/", self.key),
@@ -86,7 +94,7 @@ impl PartitionedElement<'_> {
                 step,
                 transitions: &element.transitions,
                 walk: &walk,
-                is_partition: true,
+                partition: Some(end),
             }
             .run_claimed(row, state, earlier),
             ElementBody::Flow(flow) => {
@@ -95,7 +103,7 @@ impl PartitionedElement<'_> {
                     .events
                     .step_started(&element.id, row, (true, StepBody::Flow), 0);
                 let ended = walk.flow_once(&element, &flow.elements)?;
-                self.record(row, ended, &events)
+                self.record(row, end, ended, &events)
             }
             ElementBody::Split(_) | ElementBody::Decision(_) => Err(RepositoryError::Fault),
         }
@@ -115,7 +123,12 @@ impl PartitionedElement<'_> {
     }
 
     /// Ends a partition whose artifacts cannot be bound. Its stored state stays.
-    fn cannot_bind(&self, row: &mut StepExecution, problem: String) -> Result<ElementEnd, RepositoryError> {
+    fn cannot_bind(
+        &self,
+        row: &mut StepExecution,
+        end: &PartitionEnd<'_>,
+        problem: String,
+    ) -> Result<ElementEnd, RepositoryError> {
         let shared = self.walk.shared;
         let ending = Ending::of(BatchStatus::Failed, problem.clone());
         let body = match (self.bound.inner, self.bound.is_chunk) {
@@ -124,9 +137,7 @@ impl PartitionedElement<'_> {
             _ => StepBody::Flow,
         };
         let events = shared.running.events.step_started(self.id, row, (true, body), 0);
-        shared
-            .repository
-            .end_step(&shared.running.lease, row, &ending, None, &DataChanges::new())?;
+        end.record(row, &ending, None, &DataChanges::new())?;
         events.ended(&ending, row.counters);
         Ok(ElementEnd::failed(Failure::new(problem)))
     }
@@ -135,6 +146,7 @@ impl PartitionedElement<'_> {
     fn record(
         &self,
         row: &mut StepExecution,
+        end: &PartitionEnd<'_>,
         ended: ElementEnd,
         events: &StepEvents<'_>,
     ) -> Result<ElementEnd, RepositoryError> {
@@ -155,14 +167,7 @@ impl PartitionedElement<'_> {
             termination: termination.map_err(|_| RepositoryError::Fault)?,
             ..StepState::default()
         };
-        let shared = self.walk.shared;
-        shared.repository.end_step(
-            &shared.running.lease,
-            row,
-            &ending,
-            Some(&state),
-            &DataChanges::new(),
-        )?;
+        end.record(row, &ending, Some(&state), &DataChanges::new())?;
         events.ended(&ending, row.counters);
         Ok(match failure {
             Some(failure) => ElementEnd {

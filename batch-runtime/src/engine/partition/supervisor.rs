@@ -1,6 +1,6 @@
 //! Supervises the partitions of one element, on the thread that waits for them.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -9,7 +9,7 @@ use super::local::LocalThreads;
 use super::monitor::PartitionMonitor;
 use super::prepare::Preparation;
 use super::reopen::Deaths;
-use super::{Ended, PartitionedElement};
+use super::{Ended, EndedHere, PartitionedElement};
 use crate::artifact::ContextScope;
 use crate::checkpoint::CheckpointInfo;
 use crate::dispatch::{CollectedPayload, DEFAULT_QUEUE, PartitionChannel, PartitionEvent, PartitionTicket};
@@ -167,6 +167,7 @@ impl PartitionedElement<'_> {
                 ending,
                 None,
                 &DataChanges::new(),
+                None,
             )?;
         }
         self.ended(&row, &state)
@@ -208,8 +209,6 @@ pub(super) struct Supervisor<'s, 'a> {
     pub(super) outcomes: &'s mut SubjobOutcomes,
     /// The partitions that are not prepared yet.
     pending: RangeInclusive<u32>,
-    /// The prepared partitions that are not submitted yet.
-    ready: VecDeque<PartitionTicket>,
     /// The submitted partitions that have not ended.
     pub(super) submitted: BTreeMap<StepExecutionId, PartitionTicket>,
     /// Those of them whose worker may be dead, and when to find out next.
@@ -238,7 +237,6 @@ impl<'s, 'a> Supervisor<'s, 'a> {
     ) -> Self {
         Self {
             pending: 1..=element.planned(),
-            ready: VecDeque::new(),
             element,
             channel,
             analysis,
@@ -309,7 +307,11 @@ impl<'s, 'a> Supervisor<'s, 'a> {
         let is_here = self.monitor.is_none();
         while !self.has_to_stop() {
             let free = limit.saturating_sub(self.submitted.len());
-            let next = self.ready.drain(..free.min(self.ready.len())).collect();
+            let next = {
+                let mut ready = lock(&self.element.ready);
+                let count = free.min(ready.len());
+                ready.drain(..count).collect()
+            };
             self.submit(next);
             let count = self.next_batch(limit);
             let numbers: Vec<u32> = self.pending.by_ref().take(count).collect();
@@ -332,7 +334,7 @@ impl<'s, 'a> Supervisor<'s, 'a> {
     fn next_batch(&self, limit: usize) -> usize {
         let free = limit.saturating_sub(self.submitted.len());
         match self.monitor {
-            None if self.ready.len() < limit.min(REFILL_BELOW) => limit.clamp(PREPARED_AHEAD, TOGETHER),
+            None if lock(&self.element.ready).len() < REFILL_BELOW => limit.clamp(PREPARED_AHEAD, TOGETHER),
             Some(_) if free >= TOGETHER.min(limit / 4).max(1) => free.min(TOGETHER),
             _ => 0,
         }
@@ -364,7 +366,7 @@ impl<'s, 'a> Supervisor<'s, 'a> {
                 }
                 Preparation::Ready(row) => {
                     let dispatch = self.element.walk.shared.dispatch;
-                    self.ready.push_back(PartitionTicket {
+                    lock(&self.element.ready).push_back(PartitionTicket {
                         job_execution: row.job_execution_id,
                         step_execution: row.id,
                         attempt: 1,
@@ -380,8 +382,9 @@ impl<'s, 'a> Supervisor<'s, 'a> {
     /// Ends the prepared partitions that were not submitted.
     fn end_ready(&mut self) {
         let ending = Ending::of(BatchStatus::Stopped, String::new());
-        self.all_began &= self.ready.is_empty();
-        for ticket in std::mem::take(&mut self.ready) {
+        let ready = std::mem::take(&mut *lock(&self.element.ready));
+        self.all_began &= ready.is_empty();
+        for ticket in ready {
             if let Err(error) = self.element.end(ticket.step_execution, &ending) {
                 let is_row = matches!(error, RepositoryError::Corrupt { .. });
                 self.outcomes.broken.get_or_insert(error);
@@ -483,8 +486,12 @@ impl<'s, 'a> Supervisor<'s, 'a> {
     /// Notes the end of a partition that ran in this process. Returns `false` if it ran elsewhere.
     fn note_end_here(&mut self, id: StepExecutionId) -> bool {
         let ended = lock(&self.element.ended_here).remove(&id);
-        let Some(ended) = ended else { return false };
+        let Some(EndedHere { ended, next }) = ended else {
+            return false;
+        };
         self.submitted.remove(&id);
+        self.submitted
+            .extend(next.map(|next| (next.step_execution, next)));
         self.note(id, ended);
         true
     }

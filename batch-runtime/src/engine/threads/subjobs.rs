@@ -36,9 +36,13 @@ pub(in crate::engine) enum Report {
 pub(in crate::engine) struct SubjobEnd {
     /// Its position among its siblings.
     pub(in crate::engine) position: usize,
-    worker: Arc<Worker>,
+    /// The thread, if it has ended as well.
+    worker: Option<Arc<Worker>>,
     pub(in crate::engine) result: Result<ElementEnd, RepositoryError>,
 }
+
+/// The end of a subjob, and the next one of its thread, with its position.
+type Series<T> = (ElementEnd, Option<(usize, T)>);
 
 /// Takes the payloads of a collector.
 pub(crate) type CollectorSink = Arc<dyn Fn(CollectorData) + Send + Sync>;
@@ -74,27 +78,50 @@ impl<'c, 'scope> SubjobThreads<'c, 'scope> {
         &mut self,
         position: usize,
         name: String,
-        work: impl FnOnce(&Arc<Worker>, &CollectorSink) -> Result<ElementEnd, RepositoryError> + Send + 'scope,
+        work: impl Fn(&Arc<Worker>, &CollectorSink) -> Result<ElementEnd, RepositoryError> + Send + 'scope,
+    ) -> io::Result<()> {
+        self.begin_series(name, (position, ()), move |worker, sink, ()| {
+            work(worker, sink).map(|ended| (ended, None))
+        })
+    }
+
+    /// Starts a thread that runs a subjob, and then the one that `work` returns, until there is none.
+    ///
+    /// # Errors
+    /// If the operating system cannot create a thread.
+    pub(in crate::engine) fn begin_series<T: Send + 'scope>(
+        &mut self,
+        name: String,
+        first: (usize, T),
+        work: impl Fn(&Arc<Worker>, &CollectorSink, T) -> Result<Series<T>, RepositoryError> + Send + 'scope,
     ) -> io::Result<()> {
         let worker = self.running.workers.begin();
         self.parent.adopt(&worker);
         let (sender, of_thread) = (self.sender.clone(), Arc::clone(&worker));
-        let to_analyzer = self.sender.clone();
-        // The thread that waits for the subjob receives until the subjob has ended.
-        let sink: CollectorSink = Arc::new(move |data| drop(to_analyzer.send(Report::Data(position, data))));
         let (span, async_runtime) = (tracing::Span::current(), AsyncRuntime::of_this_thread());
         let spawned = self.scope.builder().name(name).spawn(move |_| {
             let _span = span.entered();
             let _entered = async_runtime.enter();
             of_thread.runs_here();
-            // A panic of the runtime must not block the element.
-            let result = catch_unwind(AssertUnwindSafe(|| work(&of_thread, &sink)))
-                .unwrap_or(Err(RepositoryError::Fault));
-            let _ = sender.send(Report::Ended(SubjobEnd {
-                position,
-                worker: of_thread,
-                result,
-            }));
+            let mut next = Some(first);
+            while let Some((position, subjob)) = next.take() {
+                let to_analyzer = sender.clone();
+                // The thread that waits for the subjob receives until the subjob has ended.
+                let sink: CollectorSink =
+                    Arc::new(move |data| drop(to_analyzer.send(Report::Data(position, data))));
+                // A panic of the runtime must not block the element.
+                let ran = catch_unwind(AssertUnwindSafe(|| work(&of_thread, &sink, subjob)));
+                let result = ran.unwrap_or(Err(RepositoryError::Fault)).map(|(ended, begun)| {
+                    next = begun;
+                    ended
+                });
+                of_thread.leave_all();
+                let _ = sender.send(Report::Ended(SubjobEnd {
+                    position,
+                    worker: next.is_none().then(|| Arc::clone(&of_thread)),
+                    result,
+                }));
+            }
         });
         match spawned {
             Ok(_) => self.active.push(worker),
@@ -125,9 +152,9 @@ impl<'c, 'scope> SubjobThreads<'c, 'scope> {
 
     fn received(&mut self, report: &Report) {
         if let Report::Ended(end) = report {
-            let worker = Arc::clone(&end.worker);
-            self.active.retain(|other| !Arc::ptr_eq(other, &worker));
-            self.over(&worker);
+            let Some(worker) = &end.worker else { return };
+            self.active.retain(|other| !Arc::ptr_eq(other, worker));
+            self.over(worker);
         }
     }
 
@@ -148,6 +175,8 @@ impl<'c, 'scope> SubjobThreads<'c, 'scope> {
 pub(in crate::engine) struct SubjobOutcomes {
     /// By the position of the subjob among its siblings.
     finished: BTreeMap<usize, (Outcome, Option<String>)>,
+    /// True once one of them has failed or ended the job.
+    ends_all: bool,
     /// The repository rejects writes, so no outcome can be recorded.
     pub(in crate::engine) broken: Option<RepositoryError>,
 }
@@ -160,14 +189,13 @@ impl SubjobOutcomes {
         outcome: Outcome,
         exit_status: Option<String>,
     ) {
+        self.ends_all |= matches!(outcome, Outcome::Failed(_) | Outcome::Terminated(_));
         self.finished.insert(position, (outcome, exit_status));
     }
 
     /// Returns whether no further subjob may start.
     pub(in crate::engine) fn are_ending(&self) -> bool {
-        let ends_all =
-            |(outcome, _): &(Outcome, _)| matches!(outcome, Outcome::Failed(_) | Outcome::Terminated(_));
-        self.broken.is_some() || self.finished.values().any(ends_all)
+        self.broken.is_some() || self.ends_all
     }
 
     /// Returns whether the subjobs that still run must stop. Spec: SPLIT-18, PART-25, FPART-08, LTX-10, D-32

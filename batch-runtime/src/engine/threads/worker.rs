@@ -198,6 +198,11 @@ impl Worker {
         lock(&self.contexts).pop();
     }
 
+    /// Drops all contexts, at the end of a subjob.
+    pub(crate) fn leave_all(&self) {
+        lock(&self.contexts).clear();
+    }
+
     /// Announces the call of `#[process]` of `batchlet`. Returns `false` after a stop request: it must not be called then.
     pub(crate) fn enter_batchlet(&self, batchlet: &Arc<dyn Batchlet>) -> bool {
         let mut slot = lock(&self.batchlet);

@@ -209,6 +209,10 @@ pub(super) trait Backend: Send + Sync + Sized + 'static {
         None
     }
 
+    /// Ends a step execution and begins another one by one statement. Returns 0 if one of the rows had another VERSION. Without it, there
+    /// are two statements in a transaction.
+    const END_AND_BEGIN: Option<EndAndBegin<Self::Connection>> = None;
+
     /// Updates the two rows of a chunk that commits: step execution and context.
     ///
     /// Spec: CHUNK-LOOP-12, REPO-15, REPO-62
@@ -216,6 +220,29 @@ pub(super) trait Backend: Send + Sync + Sized + 'static {
         connection: &mut Session<Self::Connection>,
         rows: &ChunkRows<'_>,
     ) -> QueryResult<UpdatedRows>;
+}
+
+/// See `Backend::END_AND_BEGIN`.
+pub(super) type EndAndBegin<C> = fn(&mut Session<C>, &EndedStep<'_>, &BegunStep) -> QueryResult<usize>;
+
+/// A step execution that ends.
+pub(super) struct EndedStep<'a> {
+    pub(super) id: i64,
+    /// The VERSION that the row must have.
+    pub(super) version: i64,
+    pub(super) status: &'static str,
+    pub(super) counters: StepCounters,
+    pub(super) exit_code: &'a str,
+    pub(super) exit_message: &'a str,
+    pub(super) now: DbTimestamp,
+}
+
+/// A step execution that becomes STARTED.
+pub(super) struct BegunStep {
+    pub(super) id: i64,
+    /// The VERSION that the row must have.
+    pub(super) version: i64,
+    pub(super) now: DbTimestamp,
 }
 
 /// The sequences of ids.

@@ -68,6 +68,7 @@ impl StepStore for MemoryRepository {
         step.version += 1;
         step.status = BatchStatus::Started;
         step.started = now;
+        step.last_updated = now;
         stored.row.version = step.version;
         stored.row.status = step.status;
         stored.row.started = now;
@@ -209,8 +210,12 @@ impl StepStore for MemoryRepository {
         ending: &Ending,
         state: Option<&StepState>,
         data: &DataChanges,
+        next: Option<&mut StepExecution>,
     ) -> Result<(), RepositoryError> {
         const ACTION: &str = "record the end of the step execution";
+        if let Some(next) = &next {
+            drop(self.shared().step_at(next, ACTION)?);
+        }
         let now = self.now().max(step.started);
         self.change_data_of(step, data, None, ACTION)?;
         let tables = self.shared();
@@ -228,7 +233,12 @@ impl StepStore for MemoryRepository {
             user_data: None,
             ..step.clone()
         };
-        Ok(())
+        drop(stored);
+        drop(tables);
+        match next {
+            Some(next) => self.begin_step(next),
+            None => Ok(()),
+        }
     }
 }
 

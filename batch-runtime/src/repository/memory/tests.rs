@@ -250,6 +250,14 @@ impl Side {
             return shown(created);
         }
         let position = random.below(steps.len() as u64) as usize;
+        let waits = |(index, other): &(usize, &StepExecution)| {
+            *index != position && other.status == BatchStatus::Starting
+        };
+        let waiting = steps
+            .iter()
+            .enumerate()
+            .find(waits)
+            .map(|(index, next)| (index, next.clone()));
         let step = &mut steps[position];
         let counters = step.counters.plus(StepCounters {
             reads: 3,
@@ -268,7 +276,17 @@ impl Side {
                 }
                 other => shown(other),
             },
-            4 => shown(repository.end_step(lease, step, &ending, renew.is_none().then_some(&state), &data)),
+            4 => {
+                let mut waiting = waiting.filter(|_| random.below(2) == 0);
+                let next = waiting.as_mut().map(|(_, next)| next);
+                let state = renew.is_none().then_some(&state);
+                let ended = shown(repository.end_step(lease, step, &ending, state, &data, next));
+                let ended = format!("{ended} {step:?}");
+                if let Some((index, next)) = waiting {
+                    steps[index] = next;
+                }
+                return ended;
+            }
             _ => {
                 let mut tx = repository.begin_chunk();
                 shown(repository.commit_chunk(&mut tx, step, counters, &state, &data, renew))

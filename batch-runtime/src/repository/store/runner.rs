@@ -211,7 +211,8 @@ pub(crate) trait StepStore: Send + Sync {
     ) -> Result<(), RepositoryError>;
 
     /// Writes the end of a step execution with its counters, its state if given, and the changed `data` of the job. If it is the partition
-    /// that `lease` is for, releases that lease.
+    /// that `lease` is for, releases that lease. In the same transaction, makes the row of `next` STARTED, which is STARTING; never if it is
+    /// not unchanged.
     fn end_step(
         &self,
         lease: &Lease,
@@ -219,5 +220,6 @@ pub(crate) trait StepStore: Send + Sync {
         ending: &Ending,
         state: Option<&StepState>,
         data: &DataChanges,
+        next: Option<&mut StepExecution>,
     ) -> Result<(), RepositoryError>;
 }

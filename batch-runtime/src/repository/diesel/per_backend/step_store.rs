@@ -11,7 +11,7 @@ use super::schema::{job_execution, step_execution};
 use super::{Connection, Db, Repository, Work, corrupt, fenced, fenced_if_none, rejected};
 use crate::execution::{StepCounters, StepExecution};
 use crate::ids::{JobExecutionId, JobInstanceId, StepExecutionId};
-use crate::repository::diesel::backend::{Backend, ChunkRows, NewStep, Sequence};
+use crate::repository::diesel::backend::{Backend, BegunStep, ChunkRows, EndedStep, NewStep, Sequence};
 use crate::repository::diesel::chunk_transaction::Chunk;
 use crate::repository::diesel::db_timestamp::DbTimestamp;
 use crate::repository::diesel::pool::unknown_outcome;
@@ -142,7 +142,7 @@ impl StepStore for Repository {
         let now = self.now().max(self.column(step.started));
         self.pool
             .write_statement_relaxed(ACTION, |connection, in_doubt| {
-                let changed = make_started(connection, step, now)?;
+                let changed = make_started(connection, &begun_step(step, now))?;
                 if in_doubt && changed == 0 && is_as_written(connection, step, BatchStatus::Started, now)? {
                     return Ok(());
                 }
@@ -303,24 +303,31 @@ impl StepStore for Repository {
         ending: &Ending,
         state: Option<&StepState>,
         data: &DataChanges,
+        next: Option<&mut StepExecution>,
     ) -> Result<(), RepositoryError> {
         const ACTION: &str = "record the end of the step execution";
         let now = self.now().max(self.column(step.started));
+        let begins = next.as_ref().map(|next| BegunStep {
+            id: next.id.0,
+            version: next.version,
+            now: now.max(self.column(next.started)),
+        });
         let message = stored_message(&ending.message, self.settings.format.max_varchar);
         let ends_lease = lease.partition == Some(step.id);
         let end = |connection: &mut Connection, in_doubt: bool| {
-            let values = (
-                step_execution::version.eq(step.version + 1),
-                step_execution::status.eq(ending.status.as_str()),
-                counter_columns!(step.counters),
-                step_execution::exit_code.eq(&ending.exit_status),
-                step_execution::exit_message.eq(&message),
-                step_execution::end_time.eq(now),
-                step_execution::last_updated.eq(now),
-            );
-            let changed = update(step_execution::table.filter(at_version(step)))
-                .set(values)
-                .execute(connection)?;
+            let ended = EndedStep {
+                id: step.id.0,
+                version: step.version,
+                status: ending.status.as_str(),
+                counters: step.counters,
+                exit_code: &ending.exit_status,
+                exit_message: &message,
+                now,
+            };
+            let changed = match &begins {
+                Some(begun) => end_and_begin(connection, &ended, begun)?,
+                None => make_ended(connection, &ended)?,
+            };
             if in_doubt && changed == 0 && is_as_written(connection, step, ending.status, now)? {
                 return Ok(());
             }
@@ -335,7 +342,8 @@ impl StepStore for Repository {
             }
             Ok(())
         };
-        match state.is_none() && data.is_empty() && !ends_lease {
+        let is_one_statement = begins.is_none() || Db::END_AND_BEGIN.is_some();
+        match is_one_statement && state.is_none() && data.is_empty() && !ends_lease {
             true => self.pool.write_statement(ACTION, end)?,
             false => self.pool.write_idempotent(ACTION, end)?,
         }
@@ -345,6 +353,9 @@ impl StepStore for Repository {
         step.exit_message = message;
         step.ended = Some(self.time(now));
         step.last_updated = self.time(now);
+        if let Some((next, begun)) = next.zip(begins) {
+            self.set_started(next, begun.now);
+        }
         Ok(())
     }
 }
@@ -357,7 +368,7 @@ impl Repository {
         self.pool
             .write_relaxed(ACTION, |connection, in_doubt| match in_doubt {
                 true => Err(TransactionError::Database(unknown_outcome())),
-                false => fenced_if_none(make_started(connection, step, now)?, ACTION),
+                false => fenced_if_none(make_started(connection, &begun_step(step, now))?, ACTION),
             })?;
         self.set_started(step, now);
         Ok(())
@@ -367,6 +378,7 @@ impl Repository {
         step.version += 1;
         step.status = BatchStatus::Started;
         step.started = self.time(now);
+        step.last_updated = step.started;
     }
 
     /// Returns whether a commit of unknown outcome was carried out. If the server is still working on it, it holds the row, and
@@ -380,16 +392,51 @@ impl Repository {
     }
 }
 
+fn begun_step(step: &StepExecution, now: DbTimestamp) -> BegunStep {
+    BegunStep {
+        id: step.id.0,
+        version: step.version,
+        now,
+    }
+}
+
 /// Changes the status of an unchanged row to STARTED. Returns the number of changed rows.
-fn make_started(connection: &mut Connection, step: &StepExecution, now: DbTimestamp) -> QueryResult<usize> {
-    update(step_execution::table.filter(at_version(step)))
+fn make_started(connection: &mut Connection, begun: &BegunStep) -> QueryResult<usize> {
+    update(step_execution::table.filter(at_version(begun.id, begun.version)))
         .set((
-            step_execution::version.eq(step.version + 1),
+            step_execution::version.eq(begun.version + 1),
             step_execution::status.eq(BatchStatus::Started.as_str()),
-            step_execution::start_time.eq(now),
-            step_execution::last_updated.eq(now),
+            step_execution::start_time.eq(begun.now),
+            step_execution::last_updated.eq(begun.now),
         ))
         .execute(connection)
+}
+
+/// Writes the end to an unchanged row. Returns the number of changed rows.
+fn make_ended(connection: &mut Connection, ended: &EndedStep<'_>) -> QueryResult<usize> {
+    update(step_execution::table.filter(at_version(ended.id, ended.version)))
+        .set((
+            step_execution::version.eq(ended.version + 1),
+            step_execution::status.eq(ended.status),
+            counter_columns!(ended.counters),
+            step_execution::exit_code.eq(ended.exit_code),
+            step_execution::exit_message.eq(ended.exit_message),
+            step_execution::end_time.eq(ended.now),
+            step_execution::last_updated.eq(ended.now),
+        ))
+        .execute(connection)
+}
+
+/// Does both. Returns 0 if one of the rows was changed before; then nothing of it may be committed.
+fn end_and_begin(
+    connection: &mut Connection,
+    ended: &EndedStep<'_>,
+    begun: &BegunStep,
+) -> QueryResult<usize> {
+    match Db::END_AND_BEGIN {
+        Some(by_one_statement) => by_one_statement(connection, ended, begun),
+        None => Ok(make_ended(connection, ended)?.min(make_started(connection, begun)?)),
+    }
 }
 
 /// Fails if the job execution has an execution of the step. An index cannot hold this rule: a step of Spring Batch may run several times.
@@ -421,8 +468,7 @@ fn history_in(
 
 /// Returns the condition for the row of `step` at its current version.
 #[diesel::dsl::auto_type]
-fn at_version(step: &StepExecution) -> _ {
-    let (id, version): (i64, i64) = (step.id.0, step.version);
+fn at_version(id: i64, version: i64) -> _ {
     step_execution::step_execution_id
         .eq(id)
         .and(step_execution::version.eq(version))

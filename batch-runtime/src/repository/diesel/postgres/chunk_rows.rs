@@ -7,27 +7,18 @@ use diesel::result::Error as DieselError;
 use diesel::sql_types::{BigInt, Bool, Nullable, Text, Timestamp};
 
 use super::{Connection, RunQueryDsl};
+use crate::execution::StepCounters;
 use crate::repository::StoredContext;
 use crate::repository::diesel::backend::{ChunkRows, UpdatedRows};
 use crate::repository::diesel::db_timestamp::DbTimestamp;
 
 /// Implements `Backend::update_chunk_rows`.
 pub(super) fn write(connection: &mut Connection, rows: &ChunkRows<'_>) -> QueryResult<UpdatedRows> {
-    let counters = rows.counters;
     let update = UpdateChunkRows {
         step: rows.step.0,
         version: rows.version,
-        counts: [
-            ("version", rows.version + 1),
-            ("read_count", counters.reads),
-            ("write_count", counters.writes),
-            ("filter_count", counters.filters),
-            ("commit_count", counters.commits),
-            ("rollback_count", counters.rollbacks),
-            ("read_skip_count", counters.read_skips),
-            ("process_skip_count", counters.process_skips),
-            ("write_skip_count", counters.write_skips),
-        ],
+        new_version: rows.version + 1,
+        counts: counts_of(rows.counters),
         now: rows.now,
         context: rows.context,
     };
@@ -46,6 +37,20 @@ pub(super) fn write(connection: &mut Connection, rows: &ChunkRows<'_>) -> QueryR
     }
 }
 
+/// Returns the columns of the counters with their values.
+pub(super) fn counts_of(counters: StepCounters) -> [(&'static str, i64); 8] {
+    [
+        ("read_count", counters.reads),
+        ("write_count", counters.writes),
+        ("filter_count", counters.filters),
+        ("commit_count", counters.commits),
+        ("rollback_count", counters.rollbacks),
+        ("read_skip_count", counters.read_skips),
+        ("process_skip_count", counters.process_skips),
+        ("write_skip_count", counters.write_skips),
+    ]
+}
+
 /// Returns whether an earlier statement of the transaction has failed. diesel has no kind for it.
 fn is_aborted(error: &DieselError) -> bool {
     matches!(error, DieselError::DatabaseError(_, about)
@@ -57,7 +62,8 @@ fn is_aborted(error: &DieselError) -> bool {
 struct UpdateChunkRows<'a> {
     step: i64,
     version: i64,
-    counts: [(&'static str, i64); 9],
+    new_version: i64,
+    counts: [(&'static str, i64); 8],
     now: DbTimestamp,
     context: &'a StoredContext,
 }
@@ -77,6 +83,8 @@ impl QueryFragment<Pg> for UpdateChunkRows<'_> {
     fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Pg>) -> QueryResult<()> {
         out.push_sql("WITH step AS (UPDATE batch_step_execution SET last_updated = ");
         out.push_bind_param::<Timestamp, _>(&self.now)?;
+        out.push_sql(", version = ");
+        out.push_bind_param::<BigInt, _>(&self.new_version)?;
         for (column, count) in &self.counts {
             out.push_sql(", ");
             out.push_sql(column);

@@ -2,6 +2,7 @@
 
 mod chunk_rows;
 mod listener;
+mod partition_rows;
 mod schema;
 mod sessions;
 
@@ -17,7 +18,9 @@ use diesel::connection::{AnsiTransactionManager, Connection as _, SimpleConnecti
 use diesel::prelude::*;
 use diesel::result::Error as DieselError;
 
-use super::backend::{Backend, ChunkRows, NewStep, Sequence, TicketRow, UpdatedRows, WantedTickets};
+use super::backend::{
+    Backend, ChunkRows, EndAndBegin, NewStep, Sequence, TicketRow, UpdatedRows, WantedTickets,
+};
 use super::fixed_sql::{FixedText, fixed_queries, fixed_query};
 use super::migrations::{Failure, MigrationFailed, Migrations};
 use super::pool::Pool;
@@ -75,6 +78,7 @@ impl Backend for PostgresDatabase {
     /// The end of the transaction ends the setting. It saves the round trip that would release a savepoint.
     const BEGIN_CHUNK: &'static str = "BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL batch.chunk = 'open'";
     const CLOSE_GUARD: Option<&'static str> = None;
+    const END_AND_BEGIN: Option<EndAndBegin<PgConnection>> = Some(partition_rows::write);
 
     /// Lists what an unqualified name finds, in whichever schema.
     const COLUMNS: &'static str = "SELECT upper(c.relname || '.' || a.attname) AS name
