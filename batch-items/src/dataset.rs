@@ -4,6 +4,7 @@
 
 use std::path::Path;
 
+use batch_runtime::JobExecutionId;
 use batch_runtime::observer::{Dataset, DatasetRole};
 use batch_runtime::prelude::*;
 
@@ -25,6 +26,12 @@ pub(crate) struct Datasets {
 pub(crate) type DatasetName = (String, String);
 
 impl Datasets {
+    /// Returns the URL of the repository, the job execution and the id of the step; `None` outside of a step.
+    pub(crate) fn place(&self) -> Option<(String, JobExecutionId, String)> {
+        let (job, step) = self.job.as_ref().zip(self.step.as_ref())?;
+        Some((job.repository_url(), job.execution_id(), step.id().to_owned()))
+    }
+
     /// Reports a dataset.
     pub(crate) fn report(&self, role: DatasetRole, (namespace, name): DatasetName) {
         if let Some(step) = &self.step {

@@ -177,6 +177,55 @@ fn each_table_has_its_statements() {
     }
 }
 
+/// Changes a table between two steps that write it.
+#[derive(BatchArtifact)]
+struct ChangeTable {
+    #[batch_context]
+    job: JobContext,
+}
+
+#[batchlet]
+impl ChangeTable {
+    #[process]
+    fn process(&self) -> Result<(), BatchError> {
+        let change = "ALTER TABLE payment ALTER COLUMN tags TYPE jsonb USING tags::jsonb";
+        self.job.connect()?.batch_execute(change)?;
+        Ok(())
+    }
+}
+
+/// The columns of a table are those that it has when a step begins; the writers of its partitions share them.
+#[test]
+fn a_step_sees_what_an_earlier_one_has_changed() {
+    let step = |id: &str, next: &str| {
+        format!(
+            r#"<step id="{id}" {next}><chunk reader="PaymentReader" processor="PassPayment" writer="PaymentTable">
+                <properties>
+                  <property name="resource" value="${{file}}" target="reader"/>
+                  <property name="table" value="payment" target="writer"/>
+                </properties>
+              </chunk><partition><algorithm ref="filePartitions"><properties>
+                <property name="resource" value="${{folder}}/{id}-*.jsonl"/></properties></algorithm></partition></step>"#
+        )
+    };
+    let steps = [
+        step("first", "next=\"change\""),
+        r#"<step id="change" next="second"><batchlet ref="ChangeTable"/></step>"#.to_owned(),
+        step("second", ""),
+    ];
+    let stage = Stage::on(Database::Postgres, &format!(r#"<job id="job">{}</job>"#, steps.concat()));
+    for (file, id) in [("first-1", 1), ("first-2", 2), ("second-1", 3), ("second-2", 4)] {
+        fs::write(stage.path().join(format!("{file}.jsonl")), payment(id, "\"Ada\"")).unwrap();
+    }
+    let table = "CREATE TABLE payment (id BIGINT NOT NULL PRIMARY KEY, payer VARCHAR(100), amount DOUBLE PRECISION, \
+                 paid BOOLEAN, day DATE, tags VARCHAR(100))";
+    stage.outside().execute(table).unwrap();
+    let tree = run(&stage);
+    assert!(tree.contains("job job COMPLETED"), "{tree}");
+    let arrays = "SELECT COUNT(*) FROM payment WHERE jsonb_array_length(tags) = 2";
+    assert_eq!(stage.outside().number(arrays), 4);
+}
+
 /// Null stays null, and a text is not SQL.
 #[test]
 fn values_are_only_values() {

@@ -3,6 +3,7 @@
 #[cfg(feature = "postgres")]
 mod copy;
 pub mod insertable;
+mod known;
 #[cfg(feature = "mysql")]
 mod mysql;
 mod plan;

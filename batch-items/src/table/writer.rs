@@ -10,6 +10,7 @@ use batch_runtime::repository::DatabaseConnection;
 use diesel::result::QueryResult;
 use serde::Serialize;
 
+use super::known;
 use super::plan::{Plan, RowsAffected, Settings, TableColumns, WriteMode};
 use crate::dataset::Datasets;
 use crate::error::EncodeError;
@@ -145,9 +146,7 @@ impl<T: Serialize + Send + 'static> TableItemWriter<T> {
                 .map_err(|cause| self.bad_item(index, cause))?;
         }
         if self.plan.is_none() {
-            let found = tx
-                .any()
-                .and_then(|database| table_columns(database, &self.table.0));
+            let found = known::columns(&self.datasets, tx, &self.table.0);
             let found = found.map_err(|error| self.fail(error))?;
             let settings = Settings {
                 table: &self.table.0,
