@@ -224,6 +224,35 @@ fn a_failing_analyzer_stops_the_partitions() {
     "#);
 }
 
+/// The partition that waits for the thread of another one does not begin before the analyzer has seen its end.
+///
+/// Spec: SUBJOB-16, PART-28, D-105
+#[test]
+fn a_partition_after_a_failing_analyzer_does_not_begin() {
+    let names = properties(&[("name.1", "a"), ("name.2", "b"), ("name.3", "c")]);
+    let step = partitioned(
+        "all",
+        "",
+        "Part",
+        &format!("instances=\"3\"|{names}<analyzer ref=\"Receive\"/>"),
+    );
+    let stage = Stage::new(&job(&format!("{ONE_THREAD}{step}")));
+    let execution = stage.start("job", [("fail", "status a DONE")]);
+    assert_snapshot!(story(&stage, execution), @r#"
+    job job FAILED FAILED
+      | cannot status a DONE
+      | thrown by #[analyze_exit_status] of sub job analyzer `Receive`
+      step all FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 0
+        | cannot status a DONE
+        | thrown by #[analyze_exit_status] of sub job analyzer `Receive`
+      step all:1 COMPLETED a DONE read 0 filter 0 write 0 commit 0 rollback 0
+      step all:2 STOPPED STOPPED read 0 filter 0 write 0 commit 0 rollback 0
+      step all:3 STOPPED STOPPED read 0 filter 0 write 0 commit 0 rollback 0
+    process a
+    status a DONE
+    "#);
+}
+
 /// A plan belongs to the algorithm that made it: if the XML has changed, it is not reused.
 ///
 /// Spec: PART-30

@@ -178,12 +178,14 @@ fn each_table_has_its_statements() {
 }
 
 /// Changes a table between two steps that write it.
+#[cfg(feature = "servers")]
 #[derive(BatchArtifact)]
 struct ChangeTable {
     #[batch_context]
     job: JobContext,
 }
 
+#[cfg(feature = "servers")]
 #[batchlet]
 impl ChangeTable {
     #[process]
@@ -195,6 +197,7 @@ impl ChangeTable {
 }
 
 /// The columns of a table are those that it has when a step begins; the writers of its partitions share them.
+#[cfg(feature = "servers")]
 #[test]
 fn a_step_sees_what_an_earlier_one_has_changed() {
     let step = |id: &str, next: &str| {
@@ -213,7 +216,10 @@ fn a_step_sees_what_an_earlier_one_has_changed() {
         r#"<step id="change" next="second"><batchlet ref="ChangeTable"/></step>"#.to_owned(),
         step("second", ""),
     ];
-    let stage = Stage::on(Database::Postgres, &format!(r#"<job id="job">{}</job>"#, steps.concat()));
+    let stage = Stage::on(
+        Database::Postgres,
+        &format!(r#"<job id="job">{}</job>"#, steps.concat()),
+    );
     for (file, id) in [("first-1", 1), ("first-2", 2), ("second-1", 3), ("second-2", 4)] {
         fs::write(stage.path().join(format!("{file}.jsonl")), payment(id, "\"Ada\"")).unwrap();
     }

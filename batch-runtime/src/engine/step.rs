@@ -13,7 +13,6 @@ use super::elements::{BoundBody, BoundPartition, BoundStep};
 use super::ending;
 use super::listeners::StepListeners;
 use super::outcome::{ElementEnd, Last, Outcome};
-use super::partition::PartitionEnd;
 use super::spans::step_span;
 use super::walk::Walk;
 use crate::artifact::ContextScope;
@@ -22,7 +21,8 @@ use crate::error::BatchError;
 use crate::execution::{StepCounters, StepExecution};
 use crate::observer::StepEvents;
 use crate::repository::{
-    ElementState, Ending, NewStepExecution, OtherEntries, RepositoryError, StepHistory, StepState,
+    DataChanges, ElementState, Ending, NewStepExecution, OtherEntries, RepositoryError, StepHistory,
+    StepState,
 };
 use crate::secret::Secrets;
 use crate::status::BatchStatus;
@@ -85,6 +85,10 @@ enum Decision<'h> {
     Refuse(Failure),
 }
 
+/// Records the end of a step execution, with its stored state if given.
+pub(super) type RecordEnd<'w> =
+    dyn Fn(&mut StepExecution, &Ending, Option<&StepState>, &DataChanges) -> Result<(), RepositoryError> + 'w;
+
 /// Runs one step.
 pub(super) struct StepRunner<'w> {
     pub(super) id: &'w str,
@@ -92,7 +96,7 @@ pub(super) struct StepRunner<'w> {
     pub(super) transitions: &'w Transitions,
     pub(super) walk: &'w Walk<'w>,
     /// How its end is recorded if it is a partition, which has no step listeners and transitions. Spec: PART-31, PART-32
-    pub(super) partition: Option<&'w PartitionEnd<'w>>,
+    pub(super) partition: Option<&'w RecordEnd<'w>>,
 }
 
 impl StepRunner<'_> {
@@ -590,7 +594,7 @@ impl StepRunner<'_> {
         }
         let data = self.walk.data.pending();
         let recorded = match self.partition {
-            Some(partition) => partition.record(execution, ending, state.as_ref(), &data),
+            Some(record) => record(execution, ending, state.as_ref(), &data),
             None => {
                 let lease = &shared.running.lease;
                 shared

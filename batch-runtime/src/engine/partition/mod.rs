@@ -1,8 +1,8 @@
 //! Partitioned steps and flows: their plan, their partitions, their end.
 //!
 //! `supervisor.rs` runs on the thread of the element and submits partitions, whose rows `prepare.rs` creates, to a channel;
-//! `reopen.rs` submits those again whose worker is lost; `local.rs` is the channel to threads of this process; `run.rs` runs one partition, in any process; `next.rs` begins the next one of a thread; `remote.rs` is the entry of a
-//! worker process.
+//! `reopen.rs` submits those again whose worker is lost; `local.rs` is the channel to threads of this process; `run.rs` runs one
+//! partition, in any process; `next.rs` begins the next one of a thread; `remote.rs` is the entry of a worker process.
 //!
 //! Spec: PART-01 to PART-34, FPART-01 to FPART-11, PALG-01, PALG-03, PPLAN-04, D-34, D-48 to D-50, D-67, D-75
 
@@ -20,10 +20,10 @@ use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 use std::sync::Mutex;
 
-pub(super) use next::PartitionEnd;
 pub(crate) use remote::RemotePartition;
 pub(super) use run::contexts_of_subjob;
 
+use self::next::PartitionEnd;
 use super::call::Failure;
 use super::elements::BoundPartition;
 use super::outcome::Outcome;

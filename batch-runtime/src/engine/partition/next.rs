@@ -12,7 +12,7 @@ use crate::repository::{DataChanges, Ending, RepositoryError, StepState};
 use crate::status::BatchStatus;
 
 /// Records the end of a partition.
-pub(in crate::engine) struct PartitionEnd<'e> {
+pub(super) struct PartitionEnd<'e> {
     element: &'e PartitionedElement<'e>,
     /// The thread, if it may go on with another partition.
     worker: Option<&'e Worker>,
@@ -38,7 +38,7 @@ impl<'e> PartitionEnd<'e> {
     ///
     /// # Errors
     /// If the repository rejects it. Then no other partition has begun.
-    pub(in crate::engine) fn record(
+    pub(super) fn record(
         &self,
         row: &mut StepExecution,
         ending: &Ending,

@@ -94,7 +94,7 @@ impl PartitionedElement<'_> {
                 step,
                 transitions: &element.transitions,
                 walk: &walk,
-                partition: Some(end),
+                partition: Some(&|row, ending, state, data| end.record(row, ending, state, data)),
             }
             .run_claimed(row, state, earlier),
             ElementBody::Flow(flow) => {

@@ -250,15 +250,11 @@ impl Side {
             return shown(created);
         }
         let position = random.below(steps.len() as u64) as usize;
-        let waits = |(index, other): &(usize, &StepExecution)| {
-            *index != position && other.status == BatchStatus::Starting
+        let last = steps.len() - 1;
+        steps.swap(position, last);
+        let Some((step, others)) = steps.split_last_mut() else {
+            return String::new();
         };
-        let waiting = steps
-            .iter()
-            .enumerate()
-            .find(waits)
-            .map(|(index, next)| (index, next.clone()));
-        let step = &mut steps[position];
         let counters = step.counters.plus(StepCounters {
             reads: 3,
             writes: 2,
@@ -277,15 +273,12 @@ impl Side {
                 other => shown(other),
             },
             4 => {
-                let mut waiting = waiting.filter(|_| random.below(2) == 0);
-                let next = waiting.as_mut().map(|(_, next)| next);
+                let mut waiting = others
+                    .iter_mut()
+                    .filter(|other| other.status == BatchStatus::Starting);
+                let next = waiting.next().filter(|_| random.below(2) == 0);
                 let state = renew.is_none().then_some(&state);
-                let ended = shown(repository.end_step(lease, step, &ending, state, &data, next));
-                let ended = format!("{ended} {step:?}");
-                if let Some((index, next)) = waiting {
-                    steps[index] = next;
-                }
-                return ended;
+                shown(repository.end_step(lease, step, &ending, state, &data, next))
             }
             _ => {
                 let mut tx = repository.begin_chunk();

@@ -22,11 +22,14 @@ mod operator_store;
 mod overview_store;
 mod parameters;
 mod partition_rows;
+#[cfg(test)]
+mod partition_tests;
 mod partitions;
 mod queue_store;
 #[cfg(test)]
 mod races;
 mod rows;
+mod step_bounds;
 pub(super) mod step_store;
 #[cfg(test)]
 pub(super) mod tests;

@@ -4,21 +4,19 @@ use std::collections::BTreeSet;
 
 use diesel::prelude::*;
 
-use super::contexts::{change_job_data, insert_step_context, step_state_in, update_context};
+use super::contexts::{change_job_data, insert_step_context, step_state_in};
 use super::partitions::step_in;
 use super::rows::StepRow;
 use super::schema::{job_execution, step_execution};
 use super::{Connection, Db, Repository, Work, corrupt, fenced, fenced_if_none, rejected};
 use crate::execution::{StepCounters, StepExecution};
 use crate::ids::{JobExecutionId, JobInstanceId, StepExecutionId};
-use crate::repository::diesel::backend::{Backend, BegunStep, ChunkRows, EndedStep, NewStep, Sequence};
+use crate::repository::diesel::backend::{Backend, ChunkRows, NewStep, Sequence};
 use crate::repository::diesel::chunk_transaction::Chunk;
 use crate::repository::diesel::db_timestamp::DbTimestamp;
-use crate::repository::diesel::pool::unknown_outcome;
 use crate::repository::diesel::session::RunQueryDsl;
-use crate::repository::diesel::transaction_error::TransactionError;
 use crate::repository::diesel::update::update;
-use crate::repository::rules::{self, StepRun, stored_message};
+use crate::repository::rules::{self, StepRun};
 use crate::repository::{
     ChunkTransaction, ClaimedPartition, DataChanges, Ending, InnerSteps, Inserted, Lease, NewStepExecution,
     PartitionState, RepositoryError, StepHistory, StepState, StepStore,
@@ -138,18 +136,7 @@ impl StepStore for Repository {
     }
 
     fn begin_step(&self, step: &mut StepExecution) -> Result<(), RepositoryError> {
-        const ACTION: &str = "record the start of the step execution";
-        let now = self.now().max(self.column(step.started));
-        self.pool
-            .write_statement_relaxed(ACTION, |connection, in_doubt| {
-                let changed = make_started(connection, &begun_step(step, now))?;
-                if in_doubt && changed == 0 && is_as_written(connection, step, BatchStatus::Started, now)? {
-                    return Ok(());
-                }
-                fenced_if_none(changed, ACTION)
-            })?;
-        self.set_started(step, now);
-        Ok(())
+        self.record_begin(step)
     }
 
     fn claim_step(&self, id: StepExecutionId) -> Result<Option<(StepExecution, StepState)>, RepositoryError> {
@@ -305,82 +292,11 @@ impl StepStore for Repository {
         data: &DataChanges,
         next: Option<&mut StepExecution>,
     ) -> Result<(), RepositoryError> {
-        const ACTION: &str = "record the end of the step execution";
-        let now = self.now().max(self.column(step.started));
-        let begins = next.as_ref().map(|next| BegunStep {
-            id: next.id.0,
-            version: next.version,
-            now: now.max(self.column(next.started)),
-        });
-        let message = stored_message(&ending.message, self.settings.format.max_varchar);
-        let ends_lease = lease.partition == Some(step.id);
-        let end = |connection: &mut Connection, in_doubt: bool| {
-            let ended = EndedStep {
-                id: step.id.0,
-                version: step.version,
-                status: ending.status.as_str(),
-                counters: step.counters,
-                exit_code: &ending.exit_status,
-                exit_message: &message,
-                now,
-            };
-            let changed = match &begins {
-                Some(begun) => end_and_begin(connection, &ended, begun)?,
-                None => make_ended(connection, &ended)?,
-            };
-            if in_doubt && changed == 0 && is_as_written(connection, step, ending.status, now)? {
-                return Ok(());
-            }
-            fenced_if_none(changed, ACTION)?;
-            if let Some(state) = state {
-                let changed = update_context(connection, step.id, &state.encode(&self.settings.format))?;
-                require_context(changed, step.id)?;
-            }
-            change_job_data(connection, step.job_execution_id, data)?;
-            if ends_lease {
-                self.release_lease_in(connection, lease)?;
-            }
-            Ok(())
-        };
-        let is_one_statement = begins.is_none() || Db::END_AND_BEGIN.is_some();
-        match is_one_statement && state.is_none() && data.is_empty() && !ends_lease {
-            true => self.pool.write_statement(ACTION, end)?,
-            false => self.pool.write_idempotent(ACTION, end)?,
-        }
-        step.version += 1;
-        step.status = ending.status;
-        step.exit_status.clone_from(&ending.exit_status);
-        step.exit_message = message;
-        step.ended = Some(self.time(now));
-        step.last_updated = self.time(now);
-        if let Some((next, begun)) = next.zip(begins) {
-            self.set_started(next, begun.now);
-        }
-        Ok(())
+        self.record_end(lease, step, (ending, state, data), next)
     }
 }
 
 impl Repository {
-    /// Changes STARTING to STARTED; only the first of several callers succeeds. If the outcome is unknown, none of them has the step.
-    fn claim_starting(&self, step: &mut StepExecution) -> Result<(), RepositoryError> {
-        const ACTION: &str = "claim the step execution";
-        let now = self.now().max(self.column(step.started));
-        self.pool
-            .write_relaxed(ACTION, |connection, in_doubt| match in_doubt {
-                true => Err(TransactionError::Database(unknown_outcome())),
-                false => fenced_if_none(make_started(connection, &begun_step(step, now))?, ACTION),
-            })?;
-        self.set_started(step, now);
-        Ok(())
-    }
-
-    fn set_started(&self, step: &mut StepExecution, now: DbTimestamp) {
-        step.version += 1;
-        step.status = BatchStatus::Started;
-        step.started = self.time(now);
-        step.last_updated = step.started;
-    }
-
     /// Returns whether a commit of unknown outcome was carried out. If the server is still working on it, it holds the row, and
     /// this waits for it.
     fn is_committed(&self, step: &StepExecution, now: DbTimestamp) -> Result<bool, RepositoryError> {
@@ -389,53 +305,6 @@ impl Repository {
                 Db::lock_step(connection, step.id.0)?;
                 Ok(is_as_written(connection, step, step.status, now)?)
             })
-    }
-}
-
-fn begun_step(step: &StepExecution, now: DbTimestamp) -> BegunStep {
-    BegunStep {
-        id: step.id.0,
-        version: step.version,
-        now,
-    }
-}
-
-/// Changes the status of an unchanged row to STARTED. Returns the number of changed rows.
-fn make_started(connection: &mut Connection, begun: &BegunStep) -> QueryResult<usize> {
-    update(step_execution::table.filter(at_version(begun.id, begun.version)))
-        .set((
-            step_execution::version.eq(begun.version + 1),
-            step_execution::status.eq(BatchStatus::Started.as_str()),
-            step_execution::start_time.eq(begun.now),
-            step_execution::last_updated.eq(begun.now),
-        ))
-        .execute(connection)
-}
-
-/// Writes the end to an unchanged row. Returns the number of changed rows.
-fn make_ended(connection: &mut Connection, ended: &EndedStep<'_>) -> QueryResult<usize> {
-    update(step_execution::table.filter(at_version(ended.id, ended.version)))
-        .set((
-            step_execution::version.eq(ended.version + 1),
-            step_execution::status.eq(ended.status),
-            counter_columns!(ended.counters),
-            step_execution::exit_code.eq(ended.exit_code),
-            step_execution::exit_message.eq(ended.exit_message),
-            step_execution::end_time.eq(ended.now),
-            step_execution::last_updated.eq(ended.now),
-        ))
-        .execute(connection)
-}
-
-/// Does both. Returns 0 if one of the rows was changed before; then nothing of it may be committed.
-fn end_and_begin(
-    connection: &mut Connection,
-    ended: &EndedStep<'_>,
-    begun: &BegunStep,
-) -> QueryResult<usize> {
-    match Db::END_AND_BEGIN {
-        Some(by_one_statement) => by_one_statement(connection, ended, begun),
-        None => Ok(make_ended(connection, ended)?.min(make_started(connection, begun)?)),
     }
 }
 
@@ -468,7 +337,7 @@ fn history_in(
 
 /// Returns the condition for the row of `step` at its current version.
 #[diesel::dsl::auto_type]
-fn at_version(id: i64, version: i64) -> _ {
+pub(super) fn at_version(id: i64, version: i64) -> _ {
     step_execution::step_execution_id
         .eq(id)
         .and(step_execution::version.eq(version))
@@ -609,7 +478,7 @@ fn write_rows(
 }
 
 /// Fails if a context row is missing: without it the checkpoint would be lost silently.
-fn require_context(changed: usize, step: StepExecutionId) -> Work<()> {
+pub(super) fn require_context(changed: usize, step: StepExecutionId) -> Work<()> {
     match changed {
         1 => Ok(()),
         _ => Err(corrupt(
@@ -621,7 +490,7 @@ fn require_context(changed: usize, step: StepExecutionId) -> Work<()> {
 
 /// Returns whether a row is as this runner has written it in a transaction whose outcome is unknown. Whoever closes the
 /// execution of a dead runner writes another status.
-fn is_as_written(
+pub(super) fn is_as_written(
     connection: &mut Connection,
     before: &StepExecution,
     status: BatchStatus,

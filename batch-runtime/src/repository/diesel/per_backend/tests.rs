@@ -87,7 +87,7 @@ const EXPIRES_AT: &str = "SELECT EXPIRES_AT FROM BATCH_JOB_INSTANCE_LEASE";
 pub(in crate::repository::diesel) struct StartedJob {
     pub(in crate::repository::diesel) lease: Lease,
     pub(in crate::repository::diesel) job: JobExecution,
-    step: StepExecution,
+    pub(super) step: StepExecution,
 }
 
 impl StartedJob {
@@ -181,11 +181,11 @@ fn write(name: &str) -> Write {
     WRITES.into_iter().find(|(other, _)| *other == name).unwrap().1
 }
 
-fn completed() -> Ending {
+pub(super) fn completed() -> Ending {
     Ending::of(BatchStatus::Completed, String::new())
 }
 
-fn assert_fenced<T: std::fmt::Debug>(name: &str, result: Result<T, RepositoryError>) {
+pub(super) fn assert_fenced<T: std::fmt::Debug>(name: &str, result: Result<T, RepositoryError>) {
     let is_fenced = matches!(result, Err(RepositoryError::Fenced { .. }));
     assert!(is_fenced, "{name}: {result:?}");
 }
@@ -558,62 +558,6 @@ fn only_dead_executions_are_recovered_automatically() {
         "not the last one"
     );
     by_itself(second).unwrap();
-}
-
-/// The end of a partition and the begin of the next one are recorded together, or not at all.
-///
-/// Spec: PART-33, REPO-15, D-105
-#[test]
-fn a_partition_begins_with_the_end_of_another_one() {
-    for state in [None, Some(StepState::default())] {
-        let place = Place::new();
-        let repository = open(&place, LONG);
-        let mut started = StartedJob::new(&repository);
-        let names = ["load:1".to_owned(), "load:2".to_owned()];
-        let mut partitions = repository.create_partitions(&started.lease, &names).unwrap();
-        let (mut last, mut next) = (partitions.pop().unwrap(), partitions.pop().unwrap());
-        let end = |step: &mut StepExecution, next: &mut StepExecution| {
-            let data = DataChanges::new();
-            repository.end_step(
-                &started.lease,
-                step,
-                &completed(),
-                state.as_ref(),
-                &data,
-                Some(next),
-            )
-        };
-        let stored = |step: &StepExecution| repository.step(step.id).unwrap().unwrap().0;
-        started.step.counters.reads = 7;
-        end(&mut started.step, &mut next).unwrap();
-        for step in [&started.step, &next] {
-            assert_eq!(format!("{step:?}"), format!("{:?}", stored(step)));
-        }
-        let statuses = [started.step.status, next.status, last.status];
-        assert_eq!(
-            statuses,
-            [
-                BatchStatus::Completed,
-                BatchStatus::Started,
-                BatchStatus::Starting
-            ]
-        );
-
-        // The row of the one or of the other was changed meanwhile.
-        for changed in ["next", "last"] {
-            let (mut one, mut other) = (next.clone(), last.clone());
-            match changed {
-                "next" => one.version += 1,
-                _ => other.version += 1,
-            }
-            assert_fenced(changed, end(&mut one, &mut other));
-            for step in [&next, &last] {
-                assert_eq!(format!("{step:?}"), format!("{:?}", stored(step)), "{changed}");
-            }
-        }
-        end(&mut next, &mut last).unwrap();
-        assert_eq!(stored(&last).status, BatchStatus::Started);
-    }
 }
 
 /// Instances are deleted only as they were read: not if they are running, or have run again since.
