@@ -161,6 +161,11 @@ impl Session {
         self.settings.repository.database() == DatabaseKind::Memory
     }
 
+    /// Returns whether a reader of the repository may wait for a transaction of the job.
+    pub(crate) fn readers_wait(&self) -> bool {
+        self.is_in_memory() || self.settings.repository.to_string().contains(":memory:")
+    }
+
     pub(crate) fn exists(&self) -> Result<bool, CliError> {
         Ok(self.settings.repository.migration_status()? != MigrationStatus::Absent)
     }

@@ -125,7 +125,7 @@ pub use rejects::{
 };
 #[doc(hidden)]
 pub use table::insertable;
-pub use table::{RowsAffected, TableError, TableItemWriter, WriteMode};
+pub use table::{ConstraintViolation, RowsAffected, TableError, TableItemWriter, WriteMode};
 #[cfg(feature = "xlsx")]
 pub use xlsx::XlsxItemReader;
 pub use xml::{XmlItemReader, XmlItemWriter};

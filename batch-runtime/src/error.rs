@@ -85,9 +85,19 @@ impl BatchError {
 
     /// Returns whether the error, or one of its sources, is a [`ConnectionLost`].
     pub fn is_connection_lost(&self) -> bool {
+        self.has::<ConnectionLost>()
+    }
+
+    /// Returns whether the error, or one of its sources, is a [`ConfigurationError`].
+    pub fn is_configuration_error(&self) -> bool {
+        self.has::<ConfigurationError>()
+    }
+
+    /// Returns whether the error, or one of its sources, is of this type.
+    fn has<E: Error + 'static>(&self) -> bool {
         let mut next: Option<&(dyn Error + 'static)> = Some(self.as_error());
         while let Some(error) = next {
-            if error.is::<ConnectionLost>() {
+            if error.is::<E>() {
                 return true;
             }
             next = error.source();
@@ -151,6 +161,28 @@ impl fmt::Display for ConnectionLost {
 }
 
 impl Error for ConnectionLost {}
+
+/// The error of an artifact whose properties, or table or file, do not fit its items: no item is bad. It fails the step: no skip or
+/// retry rule includes it, whatever its classes. It may be the source of another error.
+///
+/// Spec: D-106
+#[derive(Debug)]
+pub struct ConfigurationError(Box<dyn Error + Send + Sync>);
+
+impl ConfigurationError {
+    /// Creates it from the error that says what is wrong.
+    pub fn new(source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
+        Self(source.into())
+    }
+}
+
+impl fmt::Display for ConfigurationError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl Error for ConfigurationError {}
 
 thread_local! {
     /// The place of the thread's last panic, if recorded.

@@ -216,7 +216,7 @@ pub use checkpoint::Externalizable;
 pub use diesel;
 #[doc(inline)]
 pub use embed_jobs::embed_jobs;
-pub use error::{BatchError, ConnectionLost};
+pub use error::{BatchError, ConfigurationError, ConnectionLost};
 pub use ids::{JobExecutionId, JobInstanceId, JobName, LaunchId, StepExecutionId};
 #[doc(inline)]
 pub use operator::{JobOperator, JobOperatorError};

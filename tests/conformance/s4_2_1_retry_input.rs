@@ -390,6 +390,25 @@ fn a_limit_without_classes_is_reported() {
     }
 }
 
+/// A step that cannot be pipelined, because of its listener, is one of those whose calls are repeated alone.
+///
+/// Spec: FAULT-05, D-100
+#[test]
+fn a_step_that_cannot_be_pipelined_repeats_calls() {
+    let listeners = ears("", "on process error");
+    let xml = faulty_job(&listeners, "TableOut", "commit-interval=\"2\"", RULES)
+        .replace("<chunk", PROPERTY)
+        .replacen("<job id=\"job\">", "<job id=\"job\"><properties><property name=\"batch.chunk.pipeline\" value=\"true\"/></properties>", 1);
+    assert!(xml.contains("batch.chunk.pipeline"), "{xml}");
+    let stage = faulty_stage(&xml);
+    let execution = stage.start("job", [("faults", "process 2: Soft x2"), ("items", "3")]);
+    let tree = stage.tree(execution);
+    assert!(
+        tree.contains("read 3 filter 0 write 3 commit 2 rollback 0"),
+        "{tree}"
+    );
+}
+
 /// An error of the processor that keeps the transaction repeats the call alone. What fails again is skipped if possible.
 ///
 /// Spec: FAULT-05, D-09

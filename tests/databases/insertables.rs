@@ -270,7 +270,7 @@ fn a_restart_inserts_each_row_once() {
 fn a_writer_is_for_its_databases() {
     let stage = stage(Database::Sqlite, "ElsewhereWriter", 1, "");
     let tree = run(&stage, 0);
-    let expected = "cannot insert 1 rows in table `booking`: the writer is declared for `postgres`, \
+    let expected = "cannot insert 1 row in table `booking`: the writer is declared for `postgres`, \
                     and the job repository is on another database";
     assert!(tree.contains(expected), "{tree}");
 }

@@ -453,6 +453,43 @@ fn the_number_of_changed_rows_is_checked() {
     }
 }
 
+/// A table that does not fit the items is not the fault of an item: nothing is skipped, whatever the list includes.
+///
+/// Spec: D-106
+#[test]
+fn a_wrong_table_is_not_skipped() {
+    for class in ["TableError", "Exception"] {
+        let skip = SKIP.replace("class=\"TableError\"", &format!("class=\"{class}\""));
+        for properties in ["table=paymnet", "table=payment\ncolumns=id,payr"] {
+            let payments = payment(1, "null") + &payment(2, "null");
+            let tree = run(&stage(Database::Sqlite, &payments, properties, &skip));
+            assert!(tree.contains("job job FAILED"), "{properties}\n{tree}");
+            assert!(!tree.contains("skip"), "{properties}\n{tree}");
+        }
+    }
+}
+
+/// What a constraint rejects has a class of its own, which is a table error too.
+#[test]
+fn violations_of_constraints_are_skipped_alone() {
+    let skip = SKIP.replace("class=\"TableError\"", "class=\"ConstraintViolation\"");
+    for database in Database::ALL {
+        let payments = payment(1, "null") + &payment(1, "null") + &payment(2, "null");
+        for skip in [&skip, SKIP] {
+            let stage = stage(database, &payments, "table=payment", skip);
+            let tree = run(&stage);
+            assert!(tree.contains("job job COMPLETED"), "{database:?}\n{tree}");
+            assert!(
+                tree.contains("write 2 commit 1 rollback 1 write skip 1"),
+                "{database:?}\n{tree}"
+            );
+        }
+        let properties = "table=payment\nmode=update\nkey=id";
+        let tree = run(&stage(database, &payments, properties, &skip));
+        assert!(tree.contains("job job FAILED"), "{database:?}\n{tree}");
+    }
+}
+
 /// Errors name the table, the field and the value. A bad item can be skipped alone.
 #[test]
 fn errors_name_the_place() {
@@ -463,15 +500,15 @@ fn errors_name_the_place() {
             |tree: &str, expected: &str| assert!(tree.contains(expected), "{database:?} {expected}\n{tree}");
         check(
             &fails(&good, "table=paymnet"),
-            "cannot insert 1 rows in table `paymnet`: the table does not exist; create it by `schema_sql`, or by a step with the batchlet `sqlScript`",
+            "cannot insert 1 row in table `paymnet`: the table does not exist; create it by `schema_sql`, or by a step with the batchlet `sqlScript`",
         );
         check(
             &fails(&good, "table=payment\ncolumns=id,payr"),
-            "cannot insert 1 rows in table `payment`: the items have no field `payr`; did you mean `payer`?",
+            "cannot insert 1 row in table `payment`: the items have no field `payr`; did you mean `payer`?",
         );
         check(
             &fails(&good, "table=payment\nmode=update"),
-            "cannot update 1 rows in table `payment`: set the property `key` to update rows",
+            "cannot update 1 row in table `payment`: set the property `key` to update rows",
         );
         check(
             &fails(&good, "table=payment\nmode=update\nkey=id\ncolumns=id"),

@@ -69,8 +69,8 @@ impl Launch {
         let mut shutdown = session.listen()?;
         let operator = session.create_for(check)?;
         let launch = || {
-            // What the job prints waits for the line with the ids. In memory, the job may hold the connection that reads them.
-            let held = (self.json && !session.is_in_memory()).then(|| stdout().lock());
+            // Holds back the output of the job until the ids are printed; unless reading them may wait for the job.
+            let held = (self.json && !session.readers_wait()).then(|| stdout().lock());
             let execution = operator.launch(&self.job, parameters.clone())?;
             self.print_started(&operator, execution)?;
             drop(held);

@@ -175,7 +175,7 @@ pub trait Records: Send {
 
 /// Records that are items.
 pub trait Items<T>: Records {
-    /// Fails if no record of the file can be an item, whatever it contains.
+    /// Checks the file before its first record.
     fn check(&self) -> Result<(), ReadError> {
         Ok(())
     }
@@ -188,9 +188,6 @@ pub trait Items<T>: Records {
     /// Returns the current record as an item.
     fn item(&mut self) -> Result<T, ReadError>;
 }
-
-/// Checks a file before its first record.
-pub(crate) type Check<R> = fn(&R) -> Result<(), ReadError>;
 
 /// A file that is about to be read.
 pub struct OpenFile<'a> {
@@ -375,13 +372,15 @@ impl<R> Default for Files<R> {
 
 impl<R: Records> Files<R> {
     /// Positions at the checkpoint. Opens the first file, so that a missing one fails at the start of the step.
-    pub(crate) fn open(
+    pub(crate) fn open<T>(
         &mut self,
         input: &FileInput,
         format: &impl Format<Records = R>,
         checkpoint: Option<ReadPosition>,
-        check: Check<R>,
-    ) -> Result<(), ReadError> {
+    ) -> Result<(), ReadError>
+    where
+        R: Items<T>,
+    {
         *self = Self {
             resources: input.find()?,
             ..Self::default()
@@ -392,7 +391,7 @@ impl<R: Records> Files<R> {
         if let Some(position) = checkpoint {
             self.seek(input, format, position)?;
         }
-        self.start_next(input, format, check)
+        self.start_next(input, format)
     }
 
     fn seek(
@@ -445,12 +444,10 @@ impl<R: Records> Files<R> {
     }
 
     /// Opens the next file; leaves `current` empty after the last one.
-    fn start_next(
-        &mut self,
-        input: &FileInput,
-        format: &impl Format<Records = R>,
-        check: Check<R>,
-    ) -> Result<(), ReadError> {
+    fn start_next<T>(&mut self, input: &FileInput, format: &impl Format<Records = R>) -> Result<(), ReadError>
+    where
+        R: Items<T>,
+    {
         let Some(resource) = self.resources.get(self.done) else {
             return Ok(());
         };
@@ -461,32 +458,36 @@ impl<R: Records> Files<R> {
             resource,
             resume_at,
         })?;
-        check(&records)?;
+        records.check()?;
         self.current = Some(records);
         Ok(())
     }
 
     /// Advances to the next record, in the next file if need be; `None` after the last one.
-    pub(crate) fn advance(
+    pub(crate) fn advance<T>(
         &mut self,
         input: &FileInput,
         format: &impl Format<Records = R>,
-        check: Check<R>,
-    ) -> Result<Option<&mut R>, ReadError> {
-        while let Some(records) = &mut self.current {
-            if records.advance()? {
-                return Ok(self.current.as_mut());
+    ) -> Result<Option<&mut R>, ReadError>
+    where
+        R: Items<T>,
+    {
+        loop {
+            if let Some(records) = &mut self.current {
+                match records.advance() {
+                    Ok(true) => return Ok(self.current.as_mut()),
+                    Ok(false) => {}
+                    Err(error) => return Err(records.explain(error)),
+                }
+                self.current = None;
+                self.pass();
             }
-            self.current = None;
-            self.pass();
-            self.start_next(input, format, check)?;
+            // A file that could not be opened is opened again: a skip of its error must not skip the file.
+            self.start_next(input, format)?;
+            if self.current.is_none() {
+                return Ok(None);
+            }
         }
-        Ok(None)
-    }
-
-    /// Returns the records of the current file.
-    pub(crate) fn current(&self) -> Option<&R> {
-        self.current.as_ref()
     }
 
     /// Returns the position of the next record.

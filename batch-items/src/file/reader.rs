@@ -41,21 +41,15 @@ where
     #[open]
     pub fn open(&mut self, checkpoint: Option<ReadPosition>) -> Result<(), BatchError> {
         self.items = checkpoint.as_ref().and_then(|position| position.items);
-        let check = <F::Records as Items<T>>::check;
-        Ok(self.files.open(&self.input, &self.format, checkpoint, check)?)
+        Ok(self.files.open(&self.input, &self.format, checkpoint)?)
     }
 
     /// Reads the next record.
     #[read_item]
     pub fn read(&mut self) -> Result<Option<T>, BatchError> {
-        let check = <F::Records as Items<T>>::check;
-        match self.files.advance(&self.input, &self.format, check) {
-            Ok(Some(records)) => Ok(Some(records.item()?)),
-            Ok(None) => Ok(None),
-            Err(error) => Err(match self.files.current() {
-                Some(records) => Items::<T>::explain(records, error).into(),
-                None => error.into(),
-            }),
+        match self.files.advance(&self.input, &self.format)? {
+            Some(records) => Ok(Some(records.item()?)),
+            None => Ok(None),
         }
     }
 

@@ -34,11 +34,12 @@ pub use self::reject::RejectFormat;
 /// | `file.field`, `line.field`, `raw.field` | none | the fields of an item that have its place and text, by the properties of this name of the [reader](crate::file::FileInput) |
 ///
 /// The files contain each committed skip once, also after a crash: a restart removes what was not committed. They belong to one step
-/// of one job instance, so their names should contain a parameter of the job; without a reject, files of another instance remain. A
+/// of one job instance, so their names should contain a parameter of the job; a file of another instance fails the step at its first
+/// checkpoint, or is removed with `overwrite`. A
 /// partitioned step needs one for each partition.
 ///
 /// If the step fails, for example because the skip limit is used up, the rejects of the last chunk, which is rolled back, are written to
-/// `rejects.csv.uncommitted` instead. The next run of the step removes this file at its first checkpoint. A file of this name that another
+/// `rejects.csv.uncommitted` instead. If its commit fails, they are in both files, until the next run removes them. The next run of the step removes this file at its first checkpoint. A file of this name that another
 /// instance or step has written stays.
 ///
 /// A reject has the fields `skip` (the number of the skip in the step), `instance` (the id of the job instance), `step` (for a partition, with its number), `phase` (`read`, `process` or `write`), `error`, and as far as
@@ -181,7 +182,8 @@ impl<I: Serialize + Send + 'static, O: Serialize + Send + 'static> RejectListene
 
     #[on_skip_in_process]
     fn in_process(&mut self, error: &BatchError, item: &I) -> Result<(), ResourceError> {
-        self.add(self.fields.reject("process", error, item))
+        let reject = self.fields.reject_of_read(error, item);
+        self.add(reject.map_err(|cause| self.fail(io::Error::other(cause)))?)
     }
 
     #[on_skip_in_write]

@@ -158,6 +158,28 @@ pub(super) struct PlaceFields {
 }
 
 impl PlaceFields {
+    /// Creates the reject of an item that the reader has read.
+    ///
+    /// # Errors
+    /// If the item has no field of this name.
+    pub(super) fn reject_of_read(&self, error: &BatchError, item: &impl Serialize) -> Result<Reject, String> {
+        let fields = serde_json::to_value(item).unwrap_or_default();
+        let lacks =
+            |name: &str| !name.is_empty() && fields.as_object().is_some_and(|all| !all.contains_key(name));
+        let named = [
+            ("file.field", &self.file),
+            ("line.field", &self.line),
+            ("raw.field", &self.raw),
+        ];
+        match named.into_iter().find(|(_, name)| lacks(name)) {
+            None => Ok(self.reject("process", error, item)),
+            Some((property, name)) => Err(format!(
+                "the items have no field `{name}`, which the property `{property}` of the listener names; set it to the same \
+                 field as `{property}` of the reader, or remove it"
+            )),
+        }
+    }
+
     /// Creates the reject of an item.
     pub(super) fn reject(&self, phase: &'static str, error: &BatchError, item: &impl Serialize) -> Reject {
         let fields = serde_json::to_value(item).unwrap_or_default();

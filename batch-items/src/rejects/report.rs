@@ -78,13 +78,17 @@ impl Opening<'_> {
 
     /// Removes raw records of another step, whose report does not exist any more.
     fn remove_other_raw(&self) -> io::Result<()> {
-        match &self.raw {
-            Some((raw, _)) if self.committed == 0 && fs::metadata(raw).is_ok_and(|raw| raw.len() > 0) => {
-                self.check_overwrite(raw)?;
-                fs::remove_file(raw)
-            }
-            _ => Ok(()),
+        let Some((path, header)) = self.raw.as_ref().filter(|_| self.committed == 0) else {
+            return Ok(());
+        };
+        let Some(mut raw) = Appended::open(path, header, false)? else {
+            return Ok(());
+        };
+        if !raw.is_empty()? {
+            self.check_overwrite(path)?;
         }
+        // An empty file is removed with its lock.
+        raw.cut(0)
     }
 
     /// Fails if a file that is not of this step must not be replaced.

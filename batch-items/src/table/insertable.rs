@@ -2,7 +2,11 @@
 
 use diesel::result::QueryResult;
 
-use super::writer::TableError;
+use batch_runtime::BatchError;
+
+use super::error::TableError;
+use super::plan::WriteMode;
+use super::writer::action;
 
 /// Declares a writer that inserts items with diesel's `Insertable`, in the transaction of the chunk: exactly once.
 ///
@@ -235,17 +239,16 @@ pub fn on_another_database(supported: &[&str]) -> QueryResult<usize> {
 }
 
 /// Checks that a row was inserted for each item. `table` is the path of diesel's table.
-pub fn check(table: &str, items: usize, inserted: QueryResult<usize>) -> Result<(), TableError> {
+pub fn check(table: &str, items: usize, inserted: QueryResult<usize>) -> Result<(), BatchError> {
     let path = table.replace(' ', "");
     let name = path.strip_suffix("::table").unwrap_or(&path);
     let name = name.rsplit("::").next().unwrap_or(name);
-    let action = || format!("insert {items} rows in table `{name}`");
+    let action = || action(WriteMode::Insert, items, name);
     match inserted {
         Ok(rows) if rows == items => Ok(()),
-        Ok(rows) => Err(TableError::new(
-            action(),
-            format!("{rows} rows were inserted for {items} items"),
-        )),
-        Err(error) => Err(TableError::new(action(), error)),
+        Ok(rows) => {
+            Err(TableError::new(action(), format!("{rows} rows were inserted for {items} items")).into())
+        }
+        Err(error) => Err(TableError::of_statement(action(), error)),
     }
 }

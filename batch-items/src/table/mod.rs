@@ -2,6 +2,7 @@
 
 #[cfg(feature = "postgres")]
 mod copy;
+mod error;
 pub mod insertable;
 mod known;
 #[cfg(feature = "mysql")]
@@ -19,5 +20,6 @@ mod writer;
 
 pub(crate) use self::writer::table_columns;
 
+pub use self::error::{ConstraintViolation, TableError};
 pub use self::plan::{RowsAffected, WriteMode};
-pub use self::writer::{TableError, TableItemWriter};
+pub use self::writer::TableItemWriter;

@@ -1,15 +1,16 @@
 //! The writer of tables.
 
 use std::error::Error;
-use std::fmt;
 use std::marker::PhantomData;
 
+use batch_runtime::ConfigurationError;
 use batch_runtime::observer::DatasetRole;
 use batch_runtime::prelude::*;
 use batch_runtime::repository::DatabaseConnection;
 use diesel::result::QueryResult;
 use serde::Serialize;
 
+use super::error::TableError;
 use super::known;
 use super::plan::{Plan, RowsAffected, Settings, TableColumns, WriteMode};
 use crate::dataset::Datasets;
@@ -90,35 +91,6 @@ impl std::str::FromStr for TableName {
     }
 }
 
-/// A statement of a [`TableItemWriter`], or of an [`insertable_writer!`](crate::insertable_writer), that failed.
-#[derive(Debug, BatchException)]
-pub struct TableError {
-    action: String,
-    cause: Box<dyn Error + Send + Sync>,
-}
-
-impl TableError {
-    /// Creates an error of an action, such as ``insert 10 rows in table `payment` ``.
-    pub fn new(action: impl Into<String>, cause: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
-        Self {
-            action: action.into(),
-            cause: cause.into(),
-        }
-    }
-}
-
-impl fmt::Display for TableError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "cannot {}: {}", self.action, self.cause)
-    }
-}
-
-impl Error for TableError {
-    fn source(&self) -> Option<&(dyn Error + 'static)> {
-        Some(&*self.cause)
-    }
-}
-
 #[item_writer]
 impl<T: Serialize + Send + 'static> TableItemWriter<T> {
     /// Forgets what is known of the table.
@@ -155,7 +127,7 @@ impl<T: Serialize + Send + 'static> TableItemWriter<T> {
                 mode: self.mode,
             };
             let plan = Plan::new(&settings, self.rows.names(), &found.columns);
-            self.plan = Some(plan.map_err(|cause| self.fail(cause))?);
+            self.plan = Some(plan.map_err(|cause| ConfigurationError::new(self.fail(cause)))?);
             let table = (found.schema.as_deref(), self.table.0.as_str());
             self.datasets
                 .report_table(DatasetRole::Output, "", table, found.fields());
@@ -163,7 +135,8 @@ impl<T: Serialize + Send + 'static> TableItemWriter<T> {
         let Some(plan) = &self.plan else { return Ok(()) };
         let converted = plan.convert(&mut self.rows);
         let kinds = converted.map_err(|(index, cause)| self.bad_item(index, cause))?;
-        let changed = execute(tx, plan, &kinds, &self.rows).map_err(|error| self.fail(error))?;
+        let changed = execute(tx, plan, &kinds, &self.rows);
+        let changed = changed.map_err(|error| TableError::of_statement(self.action(), error))?;
         self.check_rows(changed)
     }
 
@@ -195,9 +168,21 @@ impl<T: Serialize + Send + 'static> TableItemWriter<T> {
     }
 
     fn fail(&self, cause: impl Into<Box<dyn Error + Send + Sync>>) -> TableError {
-        let (verb, count, table) = (self.mode.verb(), self.rows.len(), &self.table.0);
-        TableError::new(format!("{verb} {count} rows in table `{table}`"), cause)
+        TableError::new(self.action(), cause)
     }
+
+    fn action(&self) -> String {
+        action(self.mode, self.rows.len(), &self.table.0)
+    }
+}
+
+/// Returns what a statement does, for errors.
+pub(super) fn action(mode: WriteMode, rows: usize, table: &str) -> String {
+    let rows = match rows {
+        1 => "1 row".to_owned(),
+        several => format!("{several} rows"),
+    };
+    format!("{} {rows} in table `{table}`", mode.verb())
 }
 
 /// Returns the columns of a table; none if it does not exist.

@@ -171,6 +171,25 @@ fn rows_may_be_ragged() {
     );
 }
 
+/// A skip of the error of a wrong file skips neither this file nor those after it.
+#[test]
+fn a_wrong_file_among_others_is_not_left_out() {
+    for class in ["Exception", "ResourceError"] {
+        let skip = SKIP.replace("RecordError", class);
+        let properties = "resource=${dir}/in-*.txt\noutput=${dir}/out.csv";
+        let stage = Stage::with_children(CHUNK, properties, &skip);
+        for (name, content) in [
+            ("a", "origin,delay,note"),
+            ("b", "from,minutes,text"),
+            ("c", "origin,delay,note"),
+        ] {
+            stage.write(&format!("in-{name}.txt"), format!("{content}\nMUC,5,{name}\n"));
+        }
+        let message = stage.fails();
+        assert!(message.contains("`in-b.txt`"), "{class}: {message}");
+    }
+}
+
 /// A wrong file is not a wrong record: it is not skipped.
 #[test]
 fn a_wrong_file_fails_the_step() {

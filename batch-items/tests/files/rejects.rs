@@ -391,8 +391,39 @@ fn a_listener_without_checkpoints_is_an_error() {
     );
 }
 
-#[checkpoint_listener("CheckpointsOnly")]
-type CheckpointsOnly = RejectListener<Payment, u64>;
+/// A misspelt field would leave the records out of the file that is corrected and launched again.
+#[test]
+fn a_field_that_the_items_do_not_have_is_an_error() {
+    let properties = format!("resource=${{dir}}/in.csv\n{PLACES}");
+    let listeners = listener("rejects.jsonl", &RAW.replace("value=\"raw\"", "value=\"txt\""));
+    let stage = Stage::with_listeners(&listeners, CHUNK, &properties, SKIP);
+    stage.write("in.csv", INPUT);
+    let message = stage.fails();
+    assert!(
+        message
+            .contains("the items have no field `txt`, which the property `raw.field` of the listener names"),
+        "{message}"
+    );
+}
+
+/// A file of raw records that another step writes is not removed.
+#[test]
+fn raw_records_of_a_running_step_are_not_removed() {
+    let overwrite = "<property name=\"rejects.if.exists\" value=\"overwrite\"/>";
+    let properties = format!("resource=${{dir}}/in.csv\n{PLACES}");
+    let listeners = listener("rejects.jsonl", &format!("{RAW}{overwrite}"));
+    let stage = Stage::with_listeners(&listeners, CHUNK, &properties, SKIP);
+    stage.write("in.csv", "id,amount\n1,1\n");
+    stage.write("raw.csv", "id,amount\n9,9\n");
+    let other = fs::File::open(stage.path().join("raw.csv")).unwrap();
+    other.lock().unwrap();
+    let message = stage.fails();
+    assert!(
+        message.contains("another step or partition writes its rejects to it"),
+        "{message}"
+    );
+    assert_eq!(stage.read("raw.csv"), "id,amount\n9,9\n");
+}
 
 /// Rows that are longer than a header which lacks a column are no rejects: the file is wrong.
 #[test]
@@ -406,6 +437,9 @@ fn rows_below_a_wrong_header_are_no_rejects() {
     );
     assert!(!stage.path().join("rejects.jsonl").exists());
 }
+
+#[checkpoint_listener("CheckpointsOnly")]
+type CheckpointsOnly = RejectListener<Payment, u64>;
 
 /// A type that is registered for checkpoints alone does not lose its rejects silently.
 #[test]

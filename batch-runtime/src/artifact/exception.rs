@@ -197,9 +197,17 @@ impl Known {
     }
 }
 
-/// Returns whether `written`, of an include or exclude element, matches the class `name`: its full name, its last parts, or its crate and its
-/// last parts, because a crate may export it at another place.
+/// Returns whether `written`, of an include or exclude element, matches the class `name`: its full name; or, if no declared class has that name,
+/// its last parts, or its crate and its last parts, because a crate may export it at another place.
 pub(crate) fn is_called(name: &str, written: &str) -> bool {
+    match known().names.contains(written) {
+        true => name == written,
+        false => ends_as(name, written),
+    }
+}
+
+/// Returns whether the name ends with `written`, or with what follows the crate there.
+fn ends_as(name: &str, written: &str) -> bool {
     let ends_with = |name: &str, end: &str| {
         let before = name.strip_suffix(end);
         before.is_some_and(|before| before.is_empty() || before.ends_with([':', '.', '$']))
@@ -231,9 +239,9 @@ impl ExceptionFilter {
     }
 
     /// Returns whether the error is included: the nearest class that a list names decides; if both name it, exclude. A panic
-    /// is never included. Spec: CHUNK-EXC-02, CHUNK-EXC-03
+    /// is never included, nor is an error that is not the fault of an item. Spec: CHUNK-EXC-02, CHUNK-EXC-03, D-106
     pub(crate) fn includes(&self, error: &BatchError) -> bool {
-        if self.is_empty() || error.is_panic() {
+        if self.is_empty() || error.is_panic() || error.is_configuration_error() {
             return false;
         }
         let names = |list: &[String], group: &[&str]| {
@@ -298,6 +306,9 @@ mod tests {
         ] {
             assert!(!is_called(name, written), "{written}");
         }
+        // A declared class of that name is meant, and no other one that ends as it does.
+        assert!(is_called("java.lang.Exception", "java.lang.Exception"));
+        assert!(!is_called("other.java.lang.Exception", "java.lang.Exception"));
         assert!(is_called("org.example.Bad$Row", "Row") && is_called("org.example.BadRow", "example.BadRow"));
     }
 

@@ -250,13 +250,15 @@ impl Binder<'_> {
                 self.check_limits(step, chunk, skip_policy.is_some());
                 let processors = self.processors(step, chunk);
                 let pipeline = self.pipeline(step);
-                let is_alone = processors == 1 && !self.wants_pipeline(pipeline);
-                let faults = self.fault_rules(step, chunk, properties, is_alone);
+                let faults = self.fault_rules(step, chunk, properties);
                 self.chunk(chunk, scope, (faults, skip_policy), processors)
                     .map(|mut bound| {
                         self.check_retried_classes(step, chunk, &bound);
                         bound.pipelined = self.is_pipelined(pipeline, step, chunk, &bound, &listeners);
                         bound.rewindable &= !acts_on_commits(&listeners);
+                        if processors == 1 && !bound.pipelined {
+                            bound.faults.repeat_processor();
+                        }
                         BoundBody::Chunk(Box::new(bound))
                     })
             }

@@ -18,13 +18,12 @@ const UNKNOWN_EXCEPTION: &str = "ART0023";
 const RETRIED_IN_WRITES_ONLY: &str = "ART0027";
 
 impl Binder<'_> {
-    /// Returns the rules of a chunk for errors. `is_alone`: one thread reads, processes and writes.
+    /// Returns the rules of a chunk for errors.
     pub(super) fn fault_rules(
         &mut self,
         step: &Step,
         chunk: &Chunk,
         properties: FaultProperties,
-        is_alone: bool,
     ) -> FaultRules {
         let retry_input = self.retry_input(step);
         let mut filter = |classes: &ExceptionClasses| {
@@ -39,10 +38,9 @@ impl Binder<'_> {
             retry_limit: chunk.retry_limit,
             no_rollback: filter(&chunk.no_rollback),
             retry_input,
-            repeated: match (self.dialect().retries_one_by_one(), is_alone) {
-                (true, _) => RepeatedCalls::ReaderAndProcessor,
-                (false, true) => RepeatedCalls::Processor,
-                (false, false) => RepeatedCalls::None,
+            repeated: match self.dialect().retries_one_by_one() {
+                true => RepeatedCalls::ReaderAndProcessor,
+                false => RepeatedCalls::None,
             },
             retry_one_by_one: self.dialect().retries_one_by_one(),
             failed_write_skips_its_list: self.dialect().failed_write_skips_its_list(),
@@ -65,15 +63,15 @@ impl Binder<'_> {
     /// Warns about retryable classes in the error type of the reader or processor if only writes are retried and `batch.retry.input` is not
     /// set.
     pub(super) fn check_retried_classes(&mut self, step: &Step, chunk: &Chunk, bound: &BoundChunk) {
-        let is_said = self.sets_retry_input(step) || self.dialect().retries_input();
-        if is_said || chunk.retry_limit == Some(0) {
+        let is_decided = self.sets_retry_input(step) || self.dialect().retries_input();
+        if is_decided || chunk.retry_limit == Some(0) {
             return;
         }
-        for thrower in [Some(&bound.reader), bound.processor.as_ref()]
+        for artifact in [Some(&bound.reader), bound.processor.as_ref()]
             .into_iter()
             .flatten()
         {
-            let names = class_names_of(error_type(thrower));
+            let names = class_names_of(error_type(artifact));
             let declares = |class: &&Spanned<String>| names.iter().any(|name| is_called(name, &class.value));
             let excludes = chunk.retryable.exclude.iter();
             let is_excluded =
@@ -81,16 +79,16 @@ impl Binder<'_> {
             let not_retried = chunk.retryable.include.iter().filter(declares);
             let not_retried = not_retried.filter(|class| !is_excluded(class));
             self.warnings
-                .extend(not_retried.map(|class| retried_in_writes_only(class, thrower)));
+                .extend(not_retried.map(|class| retried_in_writes_only(class, artifact)));
         }
     }
 }
 
-fn retried_in_writes_only(class: &Spanned<String>, thrower: &Bound) -> Diagnostic {
-    let role = thrower.registration.role();
+fn retried_in_writes_only(class: &Spanned<String>, artifact: &Bound) -> Diagnostic {
+    let role = artifact.registration.role();
     let message = format!(
         "the error type of {role} `{}` includes the class `{}`, but only errors of the writer are retried",
-        thrower.name, class.value
+        artifact.name, class.value
     );
     Diagnostic::warning(RETRIED_IN_WRITES_ONLY, message, class.span.clone())
         .label("only retried if the writer returns it")
@@ -101,8 +99,8 @@ fn retried_in_writes_only(class: &Spanned<String>, thrower: &Bound) -> Diagnosti
 }
 
 /// Returns the path of the type of a reader's or processor's errors.
-fn error_type(thrower: &Bound) -> &'static str {
-    match thrower.registration.factory {
+fn error_type(artifact: &Bound) -> &'static str {
+    match artifact.registration.factory {
         Factory::ItemReader(_, info) => info().error_type,
         Factory::ItemProcessor(_, info) => info().error_type,
         _ => "",

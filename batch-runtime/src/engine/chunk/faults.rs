@@ -75,6 +75,15 @@ pub(crate) enum RepeatedCalls {
     ReaderAndProcessor,
 }
 
+impl FaultRules {
+    /// Repeats the calls of the processor, because one thread reads, processes and writes. Spec: FAULT-05
+    pub(crate) fn repeat_processor(&mut self) {
+        if self.repeated == RepeatedCalls::None {
+            self.repeated = RepeatedCalls::Processor;
+        }
+    }
+}
+
 impl RepeatedCalls {
     fn include(self, call: InputCall) -> bool {
         match self {
@@ -101,6 +110,8 @@ pub(super) enum Skip<'r> {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Budget {
     pub(super) retries: u32,
+    /// Those since the last commit.
+    pub(super) open_retries: u32,
     /// Rollbacks and retries since the last commit.
     pub(super) attempts: u32,
     /// Connections lost since the last commit.
@@ -138,7 +149,23 @@ pub(super) enum InputCall {
 /// Limits the retries of a chunk that loses the connection each time, for example because it is too large.
 const MAX_LOSSES: u32 = 3;
 
+/// The number of retries without a commit after which they are logged, and then after twice as many.
+const LOGGED_RETRIES: u32 = 8;
+
 impl Budget {
+    /// Counts a retry. Logs if there are many without a commit: without a limit they may have no end.
+    fn count_retry(&mut self, error: &BatchError) {
+        self.retries = self.retries.saturating_add(1);
+        self.open_retries = self.open_retries.saturating_add(1);
+        let retries = self.open_retries;
+        if retries >= LOGGED_RETRIES && retries.is_power_of_two() {
+            tracing::warn!(
+                error = error.chain(),
+                "{retries} retries since the last commit of the step; `retry-limit` and `batch.retry.max-attempts` limit them"
+            );
+        }
+    }
+
     /// Counts a lost connection, and returns whether the step resumes.
     pub(super) fn resume(&mut self) -> bool {
         self.losses += 1;
@@ -158,6 +185,7 @@ impl FaultRules {
         by_class: &UsedLimits,
     ) -> Result<Skip<'_>, Failure> {
         let is_skippable = match policy {
+            _ if failed.error().is_configuration_error() => false,
             Some(policy) => policy.is_skippable(failed)?,
             None => self.skippable.includes(failed.error()),
         };
@@ -182,7 +210,7 @@ impl FaultRules {
                 .is_none();
         let retried = allowed && self.retryable.includes(error);
         if retried {
-            budget.retries = budget.retries.saturating_add(1);
+            budget.count_retry(error);
             self.retry_limits.count(error, &mut budget.retries_by_class);
         }
         retried

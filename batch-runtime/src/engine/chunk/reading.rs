@@ -150,7 +150,7 @@ impl ChunkRunner<'_> {
                 &mut |listener| listener.on_retry_read_exception(&error),
             )?;
             return match retry {
-                InputRetry::Call if !forced && self.pause_in_transaction() => Ok(()),
+                InputRetry::Call if !forced && self.pause_before_call(place) => Ok(()),
                 InputRetry::Call if !forced => Err(RolledBack::Stopped { open: true }),
                 _ => Err(self.read_again(interval, 1)),
             };
@@ -333,7 +333,7 @@ impl<'w, 'r> ChunkObserver<'w, 'r> {
                     if !forced
                         && self
                             .budget
-                            .pause_before_retry(self.rules.back_off.in_transaction(), self.env.worker) =>
+                            .pause_before_call(place, self.rules.back_off, self.env.worker) =>
                 {
                     Ok(true)
                 }

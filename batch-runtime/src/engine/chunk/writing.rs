@@ -405,6 +405,12 @@ impl ChunkRunner<'_> {
         self.budget.pause_before_retry(back_off, self.env.worker)
     }
 
+    /// See `Budget::pause_before_call`.
+    pub(super) fn pause_before_call(&self, place: InputPlace) -> bool {
+        let back_off = self.chunk.faults.back_off;
+        self.budget.pause_before_call(place, back_off, self.env.worker)
+    }
+
     /// As `pause_before_retry`, while the transaction of the chunk may be open.
     pub(super) fn pause_in_transaction(&mut self) -> bool {
         let back_off = self.chunk.faults.back_off.in_transaction();
@@ -415,6 +421,15 @@ impl ChunkRunner<'_> {
 impl Budget {
     pub(super) fn pause_before_retry(&mut self, back_off: BackOff, worker: &Worker) -> bool {
         if let Some(pause) = self.pause(back_off) {
+            worker.pause(pause);
+        }
+        !worker.stop_requested()
+    }
+
+    /// Pauses before a call is repeated in the same transaction, by the number of its failures. Returns `false` after a stop request.
+    pub(super) fn pause_before_call(&self, place: InputPlace, back_off: BackOff, worker: &Worker) -> bool {
+        let failures = self.retried_inputs.get(&place).copied().unwrap_or(1);
+        if let Some(pause) = back_off.in_transaction().pause(failures) {
             worker.pause(pause);
         }
         !worker.stop_requested()
@@ -437,6 +452,7 @@ impl Budget {
     pub(super) fn committed(&mut self, inputs: usize, results: usize) {
         self.one_by_one = self.one_by_one.saturating_sub(inputs);
         self.attempts = 0;
+        self.open_retries = 0;
         self.losses = 0;
         // After a rollback the interval may be shorter: failures of items behind it remain.
         let input = |((place, call), failures): (InputPlace, u32)| {

@@ -1,0 +1,78 @@
+//! The errors of writers of tables.
+
+use std::error::Error;
+use std::fmt;
+
+use batch_runtime::prelude::*;
+use diesel::result::{DatabaseErrorKind, Error as DieselError};
+
+/// A statement of a [`TableItemWriter`](crate::TableItemWriter), or of an [`insertable_writer!`](crate::insertable_writer), that failed.
+#[derive(Debug, BatchException)]
+#[batch_exception(class = "batch_items::TableError")]
+pub struct TableError {
+    action: String,
+    cause: Box<dyn Error + Send + Sync>,
+}
+
+/// A statement that a constraint of the table has rejected: a unique or foreign key, `NOT NULL` or `CHECK`. It is a [`TableError`] too, so
+/// a list that includes `TableError` includes it.
+#[derive(Debug, BatchException)]
+#[batch_exception(
+    class = "batch_items::ConstraintViolation",
+    extends = "batch_items::TableError"
+)]
+pub struct ConstraintViolation(TableError);
+
+impl TableError {
+    /// Creates an error of an action, such as ``insert 10 rows in table `payment` ``.
+    pub fn new(action: impl Into<String>, cause: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
+        Self {
+            action: action.into(),
+            cause: cause.into(),
+        }
+    }
+
+    /// Creates the error of a statement: a [`ConstraintViolation`], if that is what the database says.
+    pub(crate) fn of_statement(action: String, error: DieselError) -> BatchError {
+        let is_violation = matches!(
+            error,
+            DieselError::DatabaseError(
+                DatabaseErrorKind::UniqueViolation
+                    | DatabaseErrorKind::ForeignKeyViolation
+                    | DatabaseErrorKind::NotNullViolation
+                    | DatabaseErrorKind::CheckViolation
+                    | DatabaseErrorKind::RestrictViolation
+                    | DatabaseErrorKind::ExclusionViolation,
+                _
+            )
+        );
+        match Self::new(action, error) {
+            violation if is_violation => ConstraintViolation(violation).into(),
+            other => other.into(),
+        }
+    }
+}
+
+impl fmt::Display for TableError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "cannot {}: {}", self.action, self.cause)
+    }
+}
+
+impl Error for TableError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        Some(&*self.cause)
+    }
+}
+
+impl fmt::Display for ConstraintViolation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl Error for ConstraintViolation {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        self.0.source()
+    }
+}
