@@ -388,6 +388,11 @@ pub(crate) fn may_be_of(errors: &JobXmlErrors, id: &str) -> bool {
     text.is_empty() || text.contains(char::REPLACEMENT_CHARACTER) || names(text, id)
 }
 
+/// Returns whether the text of the file with these mistakes contains an id.
+pub(crate) fn contains_id(errors: &JobXmlErrors, id: &str) -> bool {
+    place_of(errors).is_some_and(|place| names(place.source().text(), id))
+}
+
 /// Returns whether the id occurs in the text, other than as a part of a longer id.
 fn names(text: &str, id: &str) -> bool {
     let is_of_id = |c: char| c.is_alphanumeric() || matches!(c, '.' | '_' | '-');

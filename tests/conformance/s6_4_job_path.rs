@@ -128,6 +128,7 @@ fn a_broken_file_disables_its_own_jobs_only() {
     let text = refused(&stage, "absent", JobParameters::new());
     for part in [
         "unknown job `absent`",
+        "`good`",
         "jobs/broken.xml:2:3",
         "jobs/empty.xml:1:1",
     ] {

@@ -377,10 +377,17 @@ fn a_dropped_call_runs_to_its_end_and_a_shutdown_is_awaited() {
     let runtime = stage.another_runtime_with(on(&tokio));
     let operator = runtime.job_operator();
     tokio.block_on(async {
-        let launch = operator.launch_async("job", [("log", stage.log_name())]);
-        // It is polled once, and dropped. On a busy machine, it may already be done.
-        drop(tokio::time::timeout(Duration::ZERO, launch).await);
-        while operator.running_executions("job").unwrap().is_empty() {
+        // It is polled once, and dropped. On a busy machine it may be done by then; so another one is launched.
+        let mut number = 0;
+        loop {
+            number += 1;
+            let parameters = [("log", stage.log_name()), ("number", number.to_string())];
+            let launch = operator.launch_async("job", parameters);
+            if tokio::time::timeout(Duration::ZERO, launch).await.is_err() {
+                break;
+            }
+        }
+        while operator.running_executions("job").unwrap().len() < number {
             tokio::task::yield_now().await;
         }
         assert!(

@@ -265,19 +265,21 @@ fn a_launch_says_that_there_are_warnings() {
         folder.path(),
         &["--job-path=.", "launch", "warns", "name=Ada"],
     );
-    let warnings: Vec<&str> = err
-        .lines()
-        .filter(|line| line.contains("`check warns` shows where"))
-        .collect();
-    let [warning] = warnings.as_slice() else {
-        panic!("{err}")
-    };
-    assert!(
-        warning.contains("WARN") && warning.contains("(and 1 more)"),
-        "{err}"
-    );
+    for (column, message) in [
+        (
+            60,
+            "no artifact in scope declares the property `batch.retry.inputs`",
+        ),
+        (156, "no artifact in scope declares the property `nmae`"),
+    ] {
+        let warning = err.lines().find(|line| line.contains(message));
+        let warning = warning.unwrap_or_else(|| panic!("{err}"));
+        assert!(warning.contains("WARN"), "{err}");
+        assert!(warning.contains(&format!("warns.xml:1:{column}: ")), "{err}");
+        assert!(warning.contains("did you mean"), "{err}");
+    }
     let (_, err) = run_expecting(0, "hello", folder.path(), &["launch", "hello", "name=Ada"]);
-    assert!(!err.contains("shows where"), "{err}");
+    assert!(!err.contains("WARN"), "{err}");
 }
 
 #[test]
@@ -669,6 +671,14 @@ fn new_creates_a_crate() {
     }
     let (_, err) = run_expecting(2, "hello", folder.path(), &["new", "payroll"]);
     assert!(err.contains("cannot create `payroll`"), "{err}");
+    let (_, err) = run_expecting(2, "hello", folder.path(), &["new", "other", "--crates", "."]);
+    assert!(err.contains("batch-runtime/Cargo.toml"), "{err}");
+    // Within a workspace that does not list it.
+    assert!(!read("Cargo.toml").contains("[workspace]"));
+    fs::write(folder.path().join("Cargo.toml"), "[workspace]\n").unwrap();
+    run_expecting(0, "hello", folder.path(), &["new", "inside"]);
+    let inside = fs::read_to_string(folder.path().join("inside/Cargo.toml")).unwrap();
+    assert!(inside.ends_with("[workspace]\n"), "{inside}");
     let (_, err) = run_expecting(2, "hello", folder.path(), &["new", "2nd"]);
     assert!(err.contains("starting with a letter"), "{err}");
 }

@@ -46,7 +46,7 @@ pub(crate) struct Launch {
     /// Waits while the instance is running, or another execution of a job that runs one at a time
     #[arg(long)]
     wait: bool,
-    /// Prints JSON: a line with the ids at once, and one like `show --json` at the end
+    /// Prints JSON: a line with the ids first, and one like `show --json` at the end
     #[arg(long)]
     json: bool,
     /// Queues it for the workers of this repository

@@ -39,8 +39,11 @@ impl New {
         let name = crate_name(folder)?;
         let crates = match &self.crates {
             Some(crates) => {
-                let absolute = path::absolute(crates).and_then(|folder| folder.metadata().map(|_| folder));
-                Some(absolute.map_err(CliError::file("read", crates))?)
+                let folder = path::absolute(crates).map_err(CliError::file("read", crates))?;
+                // With a folder without the crates the first build would fail.
+                let manifest = folder.join("batch-runtime/Cargo.toml");
+                manifest.metadata().map_err(CliError::file("read", &manifest))?;
+                Some(folder)
             }
             None => None,
         };
@@ -54,6 +57,9 @@ impl New {
             let mut text = text.replace("NAME", &name);
             if file == "Cargo.toml" {
                 text = manifest(&text, crates.as_deref());
+                if is_within_workspace(folder) {
+                    text += OWN_WORKSPACE;
+                }
             }
             if let Some(parent) = path.parent() {
                 fs::create_dir_all(parent).map_err(CliError::file("create", parent))?;
@@ -82,6 +88,20 @@ fn manifest(text: &str, crates: Option<&Path>) -> String {
             (None, _) => format!("{line}\n"),
         });
     lines.collect()
+}
+
+/// Without it, cargo would reject a crate within a workspace that does not list it.
+const OWN_WORKSPACE: &str = "\n# The workspace around this crate does not list it.\n[workspace]\n";
+
+/// Returns whether a folder above is a workspace of cargo.
+fn is_within_workspace(folder: &Path) -> bool {
+    let absolute = path::absolute(folder).unwrap_or_default();
+    let manifests = absolute.ancestors().skip(1).map(|above| above.join("Cargo.toml"));
+    let mut texts = manifests.filter_map(|manifest| fs::read_to_string(manifest).ok());
+    texts.any(|text| {
+        text.lines()
+            .any(|line| line.trim_start().starts_with("[workspace"))
+    })
 }
 
 /// Returns the name of the crate, which is also that of the job.

@@ -192,7 +192,13 @@ impl Row {
             None => {}
         }
         if counters.reads > 0 {
-            counts.push(format!("{} written", counters.writes));
+            // Those read before a restart were written by an earlier execution.
+            let here = counters.reads + counters.read_skips;
+            let is_resumed = self
+                .items
+                .is_some_and(|(read, _)| i64::try_from(read).is_ok_and(|read| read > here));
+            let since = if is_resumed { "since the restart " } else { "" };
+            counts.push(format!("{since}{} written", counters.writes));
         }
         if skips > 0 {
             counts.push(format!("{skips} skipped"));
@@ -311,8 +317,7 @@ mod tests {
         let mut restarted = step("load", 1_000, Some(10_000));
         restarted.earlier_items = 4_000;
         restarted.counters.read_skips = 500;
-        let expected =
-            "step load  55%, 5500 of 10000 read, 1000 written, 500 skipped, 100/s, 0:10, 0:30 left";
+        let expected = "step load  55%, 5500 of 10000 read, since the restart 1000 written, 500 skipped, 100/s, 0:10, 0:30 left";
         assert_eq!(summary(&shown(vec![restarted])), [expected]);
     }
 

@@ -26,7 +26,7 @@ use crate::choices::choices;
 /// | `header` | `true` | `false`: the first line is data; the fields are found by `columns`, or by their order |
 /// | `comment` | none | lines that begin with this character are not read |
 /// | `trim` | `false` | `true` removes blanks around fields |
-/// | `strict` | `true` | `false` accepts rows with missing or additional fields |
+/// | `strict` | `true` | `false` accepts rows with missing or additional fields, and text after a closing quote |
 #[derive(BatchArtifact)]
 pub struct DelimitedFormat {
     #[batch_property(name = "delimiter", value = ",")]

@@ -153,6 +153,11 @@ impl Rows {
 
     /// Returns the error for a file whose header lacks a column.
     fn no_column(&self, missing: &str) -> ReadError {
+        self.other_header(&format!("it has no column `{missing}`"), missing)
+    }
+
+    /// Returns the error for a file with another header.
+    fn other_header(&self, problem: &str, missing: &str) -> ReadError {
         let columns: Vec<_> = self.header().map(|name| format!("`{name}`")).collect();
         let single = self.header().next().filter(|_| columns.len() == 1);
         let other = single.and_then(|name| name.chars().find(|c| [',', ';', '\t', '|'].contains(c)));
@@ -161,7 +166,7 @@ impl Rows {
             Some(other) => format!("; if `{other}` separates the columns, set `delimiter` to it"),
             None => did_you_mean(missing, self.header()),
         };
-        let cause = format!("it has no column `{missing}`, but {}{hint}", columns.join(", "));
+        let cause = format!("{problem}, but {}{hint}", columns.join(", "));
         self.source.fail(cause).into()
     }
 
@@ -392,9 +397,14 @@ impl<T: DeserializeOwned> Items<T> for Rows {
             return Ok(());
         }
         let is_added = |field: &str| self.names.iter().flatten().any(|name| name == field);
-        match fields.iter().find(|field| !is_added(field)) {
-            Some(missing) => Err(self.no_column(missing)),
-            None => Ok(()),
+        let missing: Vec<&str> = fields.iter().copied().filter(|field| !is_added(field)).collect();
+        match missing[..] {
+            [] => Ok(()),
+            [missing] => Err(self.no_column(missing)),
+            [first, ..] => {
+                let cause = format!("it has none of the columns `{}`", missing.join("`, `"));
+                Err(self.other_header(&cause, first))
+            }
         }
     }
 

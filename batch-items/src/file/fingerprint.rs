@@ -57,14 +57,17 @@ impl Fingerprint {
                 "it has changed since the checkpoint: {}; {REMEDY}",
                 size()
             )),
-            IfChanged::Fail
-                if self.head != earlier.head
-                    || self.modified != earlier.modified
-                    || self.etag != earlier.etag =>
-            {
-                Some(format!("it has changed since the checkpoint; {REMEDY}"))
+            IfChanged::Fail => {
+                let changed = [
+                    (self.head != earlier.head, "beginning"),
+                    (self.modified != earlier.modified, "time of modification"),
+                    (self.etag != earlier.etag, "ETag"),
+                ];
+                let what = changed.into_iter().find(|(is_changed, _)| *is_changed);
+                what.map(|(_, what)| {
+                    format!("it has changed since the checkpoint: its {what} is another, its size is the same; {REMEDY}")
+                })
             }
-            IfChanged::Fail => None,
         }
     }
 }

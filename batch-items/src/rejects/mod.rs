@@ -270,7 +270,7 @@ impl<I, O> RejectListener<I, O> {
         sum(&self.step.metrics(), &SKIPS)
     }
 
-    /// Returns the skips of this execution if it has not committed yet. One that a dead worker has begun may have committed some.
+    /// Returns the skips of this execution if it has not committed yet, else 0: a dead worker that started it may have committed some.
     fn skips_before_first_commit(&self) -> u64 {
         let metrics = self.step.execution_metrics();
         match sum(&metrics, &[MetricName::CommitCount]) {

@@ -7,7 +7,7 @@ use serde::forward_to_deserialize_any;
 /// Returns the names of the fields that a type deserializes as a struct, with their aliases; `None` if it takes any others too.
 pub(crate) fn fields_of<T: DeserializeOwned>() -> Option<&'static [&'static str]> {
     let mut fields = None;
-    // It always fails, once it has said what it expects.
+    // The probe always fails, after it has recorded the fields.
     let _ = T::deserialize(Probe { fields: &mut fields });
     fields
 }

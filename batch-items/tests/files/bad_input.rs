@@ -205,18 +205,25 @@ fn a_wrong_file_fails_the_step() {
     );
     assert_eq!(
         fails("FlightReader", "origin;delay;note\nMUC;5;x\n", ""),
-        "cannot read `in.txt`: it has no column `origin`, but `origin;delay;note`; if `;` separates the columns, set `delimiter` to it"
+        "cannot read `in.txt`: it has none of the columns `origin`, `delay`, `note`, but `origin;delay;note`; if `;` separates the columns, set `delimiter` to it"
     );
     // Without a row, and with rows that fit another header.
     for (content, lacks) in [
-        ("from,minutes\n", "`origin`, but `from`, `minutes`"),
         (
-            "origin;delay;note\nMUC,5,x\n",
-            "`origin`, but `origin;delay;note`; if `;` separates the columns, set `delimiter` to it",
+            "from,minutes\n",
+            "none of the columns `origin`, `delay`, `note`, but `from`, `minutes`",
         ),
-        ("origin,delay\nMUC,5,x\n", "`note`, but `origin`, `delay`"),
+        (
+            "origin\tdelay\tnote\n",
+            "none of the columns `origin`, `delay`, `note`, but `origin\tdelay\tnote`; if a tab separates the columns, set \
+             `delimiter` to `tab`",
+        ),
+        (
+            "origin,delay\nMUC,5,x\n",
+            "no column `note`, but `origin`, `delay`",
+        ),
     ] {
-        let expected = format!("cannot read `in.txt`: it has no column {lacks}");
+        let expected = format!("cannot read `in.txt`: it has {lacks}");
         assert_eq!(fails("FlightReader", content, ""), expected);
     }
     assert_eq!(

@@ -70,7 +70,7 @@ impl Problem {
     }
 }
 
-/// Returns whether it is a warning, other than one that reminds of what the job cannot do.
+/// Returns whether it is a warning, other than those of `REMINDERS`.
 pub(super) fn may_be_mistake(diagnostic: &Diagnostic) -> bool {
     diagnostic.severity == Severity::Warning && !REMINDERS.contains(&diagnostic.code)
 }

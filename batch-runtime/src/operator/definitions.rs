@@ -12,7 +12,7 @@ use super::{JobOperatorError, Result, StartError};
 use crate::dispatch::Dispatchers;
 use crate::execution::JobExecution;
 use crate::exit_codes::{EXIT_CODES, ExitCodes};
-use crate::job_path::{JOB_PATH_HELP, JobPath, JobPathReport, Lookup, may_be_of};
+use crate::job_path::{JOB_PATH_HELP, JobPath, JobPathReport, Lookup, contains_id};
 use crate::loader::{Artifacts, BindOutcome, ExternalValues};
 use crate::parameters::JobParameters;
 use crate::repository::RepositoryLayout;
@@ -77,21 +77,29 @@ pub(super) struct Checked {
     warnings: Vec<Diagnostic>,
 }
 
+/// The most warnings of a job that its launch logs.
+const LOGGED_WARNINGS: usize = 3;
+
 impl Checked {
-    /// Logs that there are warnings, with the first one: they are often mistakes that change what the job does.
+    /// Logs the first warnings: they are often mistakes that change what the job does.
     pub(super) fn log_warnings(&self) {
         let warnings = self.warnings.iter().chain(&self.bound.warnings);
-        let mut mistakes = warnings.filter(|warning| may_be_mistake(warning));
-        if let Some(first) = mistakes.next() {
-            let more = match mistakes.count() {
-                0 => String::new(),
-                more => format!(" (and {more} more)"),
+        let mistakes: Vec<_> = warnings.filter(|warning| may_be_mistake(warning)).collect();
+        let (job, all) = (&self.document.id().value, mistakes.len());
+        for (index, warning) in mistakes.into_iter().take(LOGGED_WARNINGS).enumerate() {
+            let help = warning.help.as_ref().map(|help| format!("; {help}"));
+            let more = match all.saturating_sub(LOGGED_WARNINGS) {
+                more if more > 0 && index + 1 == LOGGED_WARNINGS => {
+                    format!(" (`check {job}` shows {more} more)")
+                }
+                _ => String::new(),
             };
-            let job = &self.document.id().value;
             tracing::warn!(
-                code = first.code,
-                "{}{more}; `check {job}` shows where",
-                first.message
+                code = warning.code,
+                "{}: {}{}{more}",
+                warning.span,
+                warning.message,
+                help.unwrap_or_default()
             );
         }
     }
@@ -288,7 +296,7 @@ impl Definitions {
         broken: &[Arc<JobXmlErrors>],
     ) -> String {
         let (job, hint) = named_by_path(wanted);
-        let (likely, others): (Vec<_>, Vec<_>) = broken.iter().partition(|errors| may_be_of(errors, job));
+        let (likely, others): (Vec<_>, Vec<_>) = broken.iter().partition(|errors| contains_id(errors, job));
         let same = known.get(job).map(String::as_str);
         let list = match same.or_else(|| nearest(job, known.iter().map(String::as_str))) {
             Some(near) => format!("; did you mean `{near}`?"),
@@ -413,6 +421,7 @@ fn named_by_path(wanted: Wanted<'_>) -> (&str, &'static str) {
     match wanted {
         Wanted::Id(_) if has_folder || stem != file => (stem, "; give the id of the job, not its file"),
         Wanted::File(_) if has_folder => (stem, "; give the name of its file, without the folder"),
+        Wanted::File(_) => (stem, ""),
         _ => (name, ""),
     }
 }

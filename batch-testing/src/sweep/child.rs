@@ -181,9 +181,9 @@ impl FaultInjector {
         }
     }
 
-    /// Returns whether the fault happens at an event. The events of several threads may have another order than in the undisturbed run, so
-    /// the event of an error may be another one now, where it is not possible: within a transaction of SQLite, the kit would wait for its
-    /// end. It happens at the next one where it is.
+    /// Returns whether the fault happens at an event. Threads may reach the events in another order than in the undisturbed run. An error
+    /// happens at the first event, from that of the injection on, at which it is possible: within a transaction of SQLite, the kit would
+    /// wait for its end.
     fn strikes(&self, injection: Injection, number: usize, text: &str) -> bool {
         if injection.fault != Fault::Error {
             return number == injection.event;

@@ -206,7 +206,7 @@ fn agrees(operator: &JobOperator, case: &Case) -> Result<(), TestCaseError> {
     }
 }
 
-/// 2,500 random cases, or 10,000 in the slow tier, match the model. `BATCH_SEED` chooses other cases, `BATCH_CASES`
+/// 700 random cases, or 10,000 in the slow tier, match the model. `BATCH_SEED` chooses other cases, `BATCH_CASES`
 /// more.
 ///
 /// Spec: CHUNK-SKIP-02, CHUNK-SKIP-06, CHUNK-SKIP-07, CHUNK-SKIP-08, CHUNK-SKIP-09, CHUNK-SKIP-10, CHUNK-SKIP-11,
