@@ -60,7 +60,9 @@ fn shown(event: &JobEvent) -> String {
             )
         }
         JobEventKind::StopRequested { cause } => format!("stop requested {cause:?}"),
-        JobEventKind::StepStarted { earlier_items } => format!("started after {earlier_items} items"),
+        JobEventKind::StepStarted { earlier } => {
+            format!("started after {} items", earlier.reads + earlier.read_skips)
+        }
         JobEventKind::StepEnded(end) => format!(
             "ended {} read {} written {} commits {} rollbacks {}",
             end.status, end.counters.reads, end.counters.writes, end.counters.commits, end.counters.rollbacks

@@ -381,7 +381,8 @@ fn a_dropped_call_runs_to_its_end_and_a_shutdown_is_awaited() {
         let mut number = 0;
         loop {
             number += 1;
-            let parameters = [("log", stage.log_name()), ("number", number.to_string())];
+            let number = number.to_string();
+            let parameters = [("log", stage.log_name()), ("number", number.as_str())];
             let launch = operator.launch_async("job", parameters);
             if tokio::time::timeout(Duration::ZERO, launch).await.is_err() {
                 break;

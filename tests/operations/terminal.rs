@@ -302,7 +302,7 @@ fn ctrl_c_stops_and_a_launch_resumes() {
     assert!(all.contains("one:1:1 STOPPED"), "{all}");
     let mut again = Terminal::run(folder.path(), (24, 80), &["launch", "one", "-hold=81"]);
     // 61 before, and an interval of 10 now.
-    let line = again.until_line("load", "71 of 100 read, 10 written");
+    let line = again.until_line("load", "71 of 100 read, 71 written");
     assert!(line.contains(" 71% "), "{line}");
     fs::write(folder.path().join("go"), "").unwrap();
     let (status, lines) = again.ends();

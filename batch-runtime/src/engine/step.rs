@@ -316,12 +316,11 @@ impl StepRunner<'_> {
     ) -> Result<ElementEnd, RepositoryError> {
         let shared = self.walk.shared;
         let _span = step_span(execution).entered();
-        let read = u64::try_from(earlier.reads + earlier.read_skips).unwrap_or(0);
         let events = shared.running.events.step_started(
             self.id,
             execution,
             (self.partition.is_some(), self.step.body.observed()),
-            read,
+            earlier,
         );
         let context = StepContext::new(
             self.id,

@@ -84,13 +84,13 @@ impl JobEvents {
         })));
     }
 
-    /// Emits the start of a step or partition; `earlier_items` of its input were read before.
+    /// Emits the start of a step or partition, after executions with the counters `earlier`.
     pub(crate) fn step_started(
         &self,
         step: &str,
         execution: &StepExecution,
         (is_partition, body): (bool, StepBody),
-        earlier_items: u64,
+        earlier: StepCounters,
     ) -> StepEvents<'_> {
         let events = StepEvents {
             job: self,
@@ -104,7 +104,7 @@ impl JobEvents {
             began: Instant::now(),
             has_ended: AtomicBool::new(false),
         };
-        events.emit(JobEventKind::StepStarted { earlier_items });
+        events.emit(JobEventKind::StepStarted { earlier });
         events
     }
 }

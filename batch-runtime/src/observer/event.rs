@@ -147,8 +147,8 @@ pub enum JobEventKind {
     },
     /// The step or partition starts to run.
     StepStarted {
-        /// The number of items that earlier executions of the instance have read, including skipped ones.
-        earlier_items: u64,
+        /// The counters of the earlier executions of the step in the instance.
+        earlier: StepCounters,
     },
     /// The end of the step or partition is recorded.
     StepEnded(Box<StepEnd>),

@@ -51,10 +51,10 @@ pub struct StepProgress {
     /// The counters of this execution, as of the last commit.
     pub counters: StepCounters,
     /// The total number of items of the reader, if it reports it ([`get_item_count`](crate::get_item_count)),
-    /// including `earlier_items`.
+    /// including those that earlier executions have read.
     pub item_count: Option<u64>,
-    /// The number of items that earlier executions of the instance read before the checkpoint that this one started from.
-    pub earlier_items: u64,
+    /// The counters of the earlier executions of the step in the instance.
+    pub earlier: StepCounters,
     /// The progress of the partitions, for a partitioned step.
     pub partitions: Option<PartitionProgress>,
     /// The running time, so far or in total.
@@ -66,15 +66,19 @@ pub struct StepProgress {
 impl StepProgress {
     /// Returns the number of items read by this execution and earlier ones, including items skipped while reading.
     pub fn items_read(&self) -> u64 {
-        let here = self.counters.reads + self.counters.read_skips;
-        self.earlier_items + u64::try_from(here).unwrap_or(0)
+        items_of(self.counters_of_instance())
+    }
+
+    /// Returns the counters of this execution and earlier ones of the instance.
+    pub fn counters_of_instance(&self) -> StepCounters {
+        self.earlier.plus(self.counters)
     }
 
     /// Estimates the remaining time from the speed of this execution. Returns `None` if the number of items is unknown, if this execution
     /// has read none, and in the first half second.
     pub fn time_left(&self) -> Option<Duration> {
         let all = self.item_count.filter(|_| self.elapsed >= ESTIMATED_AFTER)?;
-        let here = self.items_read().saturating_sub(self.earlier_items);
+        let here = items_of(self.counters);
         let rest = all.saturating_sub(self.items_read());
         Duration::try_from_secs_f64(self.elapsed.as_secs_f64() * rest as f64 / here as f64).ok()
     }
@@ -127,7 +131,7 @@ impl JobObserver for ProgressObserver {
         match (&event.kind, step) {
             (JobEventKind::WaitsForTurn { before }, _) => self.followed().waits_for = Some(*before),
             (JobEventKind::TurnTaken, _) => self.followed().waits_for = None,
-            (JobEventKind::StepStarted { earlier_items }, Some(step)) => self.started(step, *earlier_items),
+            (JobEventKind::StepStarted { earlier }, Some(step)) => self.started(step, *earlier),
             (JobEventKind::ItemsCounted { items }, Some(step)) => {
                 self.change(step, |followed| followed.progress.item_count = Some(*items));
             }
@@ -157,12 +161,17 @@ impl JobObserver for ProgressObserver {
     }
 }
 
+/// Returns the number of items read, including items skipped while reading.
+fn items_of(counters: StepCounters) -> u64 {
+    u64::try_from(counters.reads + counters.read_skips).unwrap_or(0)
+}
+
 impl ProgressObserver {
     fn followed(&self) -> MutexGuard<'_, Steps> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn started(&self, step: &ObservedStep, earlier_items: u64) {
+    fn started(&self, step: &ObservedStep, earlier: StepCounters) {
         let mut steps = self.followed();
         let place = steps.all.len();
         steps.places.insert(step.execution, place);
@@ -170,7 +179,7 @@ impl ProgressObserver {
             started: Instant::now(),
             progress: StepProgress {
                 step: step.name.clone(),
-                earlier_items,
+                earlier,
                 is_running: true,
                 ..StepProgress::default()
             },
@@ -250,7 +259,7 @@ mod tests {
         assert_eq!(alone(step("load", 0, Some(0))), (Some(1.0), None));
         // The speed is that of this execution.
         let mut resumed = step("load", 5, Some(20));
-        resumed.earlier_items = 10;
+        resumed.earlier.reads = 10;
         assert_eq!(alone(resumed), (Some(0.75), Some(10)));
         let mut early = step("load", 5, Some(20));
         early.elapsed = Duration::from_millis(100);
@@ -296,7 +305,9 @@ mod tests {
                     is_partition: body == StepBody::Flow,
                     body,
                 })),
-                kind: JobEventKind::StepStarted { earlier_items: 0 },
+                kind: JobEventKind::StepStarted {
+                    earlier: StepCounters::default(),
+                },
             });
         }
         let steps = progress.progress().steps;

@@ -101,7 +101,7 @@ impl PartitionedElement<'_> {
                 let running = self.walk.shared.running;
                 let events = running
                     .events
-                    .step_started(&element.id, row, (true, StepBody::Flow), 0);
+                    .step_started(&element.id, row, (true, StepBody::Flow), earlier);
                 let ended = walk.flow_once(&element, &flow.elements)?;
                 self.record(row, end, ended, &events)
             }
@@ -136,7 +136,10 @@ impl PartitionedElement<'_> {
             (InnerSteps::None, false) => StepBody::Batchlet,
             _ => StepBody::Flow,
         };
-        let events = shared.running.events.step_started(self.id, row, (true, body), 0);
+        let events = shared
+            .running
+            .events
+            .step_started(self.id, row, (true, body), StepCounters::default());
         end.record(row, &ending, None, &DataChanges::new())?;
         events.ended(&ending, row.counters);
         Ok(ElementEnd::failed(Failure::new(problem)))
