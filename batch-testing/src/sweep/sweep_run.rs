@@ -221,10 +221,19 @@ impl<'c> SweepRun<'c> {
         self.prepare(&run)?;
         let first = self.launch(&run, "first", Some(injection))?;
         let events = first.events.as_ref();
-        let Some(event) = events.and_then(|events| events.all.get(injection.event - 1)) else {
+        let has_server = self.workspace.has_server();
+        // An error may happen at a later event.
+        let is_place = |(_, event): &(usize, &Event)| {
+            injection.fault != Fault::Error || Fault::at(&event.text, has_server).contains(&Fault::Error)
+        };
+        let numbered = events.map(|events| (1..).zip(&events.all).skip(injection.event - 1));
+        let Some((number, event)) = numbered.and_then(|mut events| events.find(is_place)) else {
             return Ok(false);
         };
-        let about = || format!("{}\n{}", self.described(injection, event), self.interrupted(&run));
+        let about = || {
+            let what = self.described(injection.fault, number, event);
+            format!("{what}\n{}", self.interrupted(&run))
+        };
         if first.status.is_none() {
             return Err(format!(
                 "{}the launch has not ended within the time limit\n{}",
@@ -334,9 +343,9 @@ impl<'c> SweepRun<'c> {
         })
     }
 
-    /// Returns what happened at an event.
-    fn described(&self, injection: Injection, event: &Event) -> String {
-        let what = match injection.fault {
+    /// Returns what happened at the event with this number.
+    fn described(&self, fault: Fault, number: usize, event: &Event) -> String {
+        let what = match fault {
             Fault::Death => "the process died",
             Fault::Panic if event.text.starts_with("after") => "the acknowledgement was lost",
             Fault::Panic => "the statement panicked",
@@ -344,8 +353,8 @@ impl<'c> SweepRun<'c> {
             Fault::Error => "a write of the repository failed in the transaction that begins",
         };
         format!(
-            "event {}: {what} {}, {} commits after the start",
-            injection.event, event.text, event.commits
+            "event {number}: {what} {}, {} commits after the start",
+            event.text, event.commits
         )
     }
 
