@@ -120,11 +120,7 @@ macro_rules! insertable_writer_part {
                     #[allow(unreachable_patterns, reason = "there may be no other database")]
                     _ => $crate::insertable::on_another_database(&[$(::core::stringify!($database)),+]),
                 };
-                ::core::result::Result::Ok($crate::insertable::check(
-                    ::core::stringify!($table),
-                    items.len(),
-                    inserted,
-                )?)
+                $crate::insertable::check(::core::stringify!($table), items.len(), inserted)
             }
 
             #[get_checkpoint_info]
@@ -153,11 +149,7 @@ macro_rules! insertable_writer_part {
                     #[allow(unreachable_patterns, reason = "there may be no other database")]
                     _ => $crate::insertable::on_another_database(&[$(::core::stringify!($database)),+]),
                 };
-                ::core::result::Result::Ok($crate::insertable::check(
-                    ::core::stringify!($table),
-                    items.len(),
-                    inserted,
-                )?)
+                $crate::insertable::check(::core::stringify!($table), items.len(), inserted)
             }
 
             fn position(&mut self) -> ::core::result::Result<(), ::batch_runtime::BatchError> {
