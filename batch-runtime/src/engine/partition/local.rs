@@ -64,7 +64,7 @@ impl<'t, 'scope> LocalThreads<'t, 'scope> {
     }
 
     /// Returns the partition that the thread of one that has ended runs now.
-    fn begun(&self, ended: &EndedHere) -> Option<Out> {
+    fn following(&self, ended: &EndedHere) -> Option<Out> {
         let row = ended.next.as_ref()?.step_execution;
         Some(Out {
             number: self.element.number_of(row) as usize,
@@ -120,7 +120,7 @@ impl PartitionChannel for LocalThreads<'_, '_> {
                     match end.result {
                         Ok(_) => self
                             .out
-                            .extend(ended.get(&row).and_then(|ended| self.begun(ended))),
+                            .extend(ended.get(&row).and_then(|ended| self.following(ended))),
                         Err(error) => drop(ended.insert(row, Err(error).into())),
                     }
                     PartitionEvent::Ended(row)

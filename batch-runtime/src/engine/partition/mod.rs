@@ -2,7 +2,7 @@
 //!
 //! `supervisor.rs` runs on the thread of the element and submits partitions, whose rows `prepare.rs` creates, to a channel;
 //! `reopen.rs` submits those again whose worker is lost; `local.rs` is the channel to threads of this process; `run.rs` runs one
-//! partition, in any process; `next.rs` begins the next one of a thread; `remote.rs` is the entry of a worker process.
+//! partition, in any process; `next.rs` starts the next one of a thread; `remote.rs` is the entry of a worker process.
 //!
 //! Spec: PART-01 to PART-34, FPART-01 to FPART-11, PALG-01, PALG-03, PPLAN-04, D-34, D-48 to D-50, D-67, D-75
 
@@ -65,7 +65,7 @@ type Ended = Result<(Outcome, String), RepositoryError>;
 /// The end of a partition that ran in this process.
 struct EndedHere {
     ended: Ended,
-    /// The partition that has begun with it, on the same thread.
+    /// The partition that has started with it, on the same thread.
     next: Option<PartitionTicket>,
 }
 

@@ -1,4 +1,4 @@
-//! The next partition of a thread: it begins in the transaction that ends the one before, which saves a commit and a thread.
+//! The next partition of a thread: it starts in the transaction that ends the one before, which saves a commit and a thread.
 //!
 //! Spec: PART-33, D-105
 
@@ -14,12 +14,12 @@ use crate::status::BatchStatus;
 /// Records the end of a partition.
 pub(super) struct PartitionEnd<'e> {
     element: &'e PartitionedElement<'e>,
-    /// The thread, if it may go on with another partition.
+    /// The thread, if it may continue with another partition.
     worker: Option<&'e Worker>,
     next: RefCell<Option<NextPartition>>,
 }
 
-/// A partition that has begun.
+/// A partition that has started.
 pub(super) struct NextPartition {
     pub(super) ticket: PartitionTicket,
     pub(super) prepared: Prepared,
@@ -34,10 +34,10 @@ impl<'e> PartitionEnd<'e> {
         }
     }
 
-    /// Records the end; and the begin of the next partition, if the thread goes on with one.
+    /// Records the end, and the start of the next partition, if the thread continues with one.
     ///
     /// # Errors
-    /// If the repository rejects it. Then no other partition has begun.
+    /// If the repository rejects it. The other partition then waits again.
     pub(super) fn record(
         &self,
         row: &mut StepExecution,
@@ -51,10 +51,10 @@ impl<'e> PartitionEnd<'e> {
             BatchStatus::Completed if !ends_job => self.take_next(),
             _ => None,
         };
-        let begun = next.as_mut().map(|next| &mut next.prepared.row);
+        let started = next.as_mut().map(|next| &mut next.prepared.row);
         let recorded = shared
             .repository
-            .end_step(&shared.running.lease, row, ending, state, data, begun);
+            .end_step(&shared.running.lease, row, ending, state, data, started);
         match (&recorded, next) {
             (Err(_), Some(next)) => self.element.put_back(next),
             (_, next) => drop(self.next.replace(next)),
@@ -62,7 +62,7 @@ impl<'e> PartitionEnd<'e> {
         recorded
     }
 
-    /// Takes the first partition that waits for a thread. With an analyzer, whose error prevents that others begin, none is taken.
+    /// Takes the first partition that waits for a thread. With an analyzer, whose error prevents others from starting, none is taken.
     fn take_next(&self) -> Option<NextPartition> {
         let element = self.element;
         let is_stopped = self.worker?.stop_requested() || element.walk.worker.stop_requested();
@@ -74,7 +74,7 @@ impl<'e> PartitionEnd<'e> {
         prepared.map(|prepared| NextPartition { ticket, prepared })
     }
 
-    /// Returns the partition that has begun.
+    /// Returns the partition that has started.
     pub(super) fn into_next(self) -> Option<NextPartition> {
         self.next.into_inner()
     }

@@ -23,7 +23,7 @@ use crate::repository::{DataChanges, Ending, InnerSteps, RepositoryError, StepSt
 use crate::status::BatchStatus;
 
 impl PartitionedElement<'_> {
-    /// Runs a prepared partition on a thread of this process. Returns the next partition, if one has begun with its end.
+    /// Runs a prepared partition on a thread of this process. Returns the next partition, if one has started with its end.
     ///
     /// # Errors
     /// If the repository rejects a write.

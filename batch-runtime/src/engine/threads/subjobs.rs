@@ -85,7 +85,7 @@ impl<'c, 'scope> SubjobThreads<'c, 'scope> {
         })
     }
 
-    /// Starts a thread that runs a subjob, and then the one that `work` returns, until there is none.
+    /// Starts a thread that runs a subjob, and then each one that `work` returns.
     ///
     /// # Errors
     /// If the operating system cannot create a thread.
@@ -111,10 +111,12 @@ impl<'c, 'scope> SubjobThreads<'c, 'scope> {
                     Arc::new(move |data| drop(to_analyzer.send(Report::Data(position, data))));
                 // A panic of the runtime must not block the element.
                 let ran = catch_unwind(AssertUnwindSafe(|| work(&of_thread, &sink, subjob)));
-                let result = ran.unwrap_or(Err(RepositoryError::Fault)).map(|(ended, begun)| {
-                    next = begun;
-                    ended
-                });
+                let result = ran
+                    .unwrap_or(Err(RepositoryError::Fault))
+                    .map(|(ended, following)| {
+                        next = following;
+                        ended
+                    });
                 of_thread.leave_all();
                 let _ = sender.send(Report::Ended(SubjobEnd {
                     position,

@@ -223,7 +223,7 @@ pub(super) trait Backend: Send + Sync + Sized + 'static {
 }
 
 /// See `Backend::END_AND_BEGIN`.
-pub(super) type EndAndBegin<C> = fn(&mut Session<C>, &EndedStep<'_>, &BegunStep) -> QueryResult<usize>;
+pub(super) type EndAndBegin<C> = fn(&mut Session<C>, &EndedStep<'_>, &StartedStep) -> QueryResult<usize>;
 
 /// A step execution that ends.
 pub(super) struct EndedStep<'a> {
@@ -238,7 +238,7 @@ pub(super) struct EndedStep<'a> {
 }
 
 /// A step execution that becomes STARTED.
-pub(super) struct BegunStep {
+pub(super) struct StartedStep {
     pub(super) id: i64,
     /// The VERSION that the row must have.
     pub(super) version: i64,

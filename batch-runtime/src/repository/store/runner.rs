@@ -211,8 +211,8 @@ pub(crate) trait StepStore: Send + Sync {
     ) -> Result<(), RepositoryError>;
 
     /// Writes the end of a step execution with its counters, its state if given, and the changed `data` of the job. If it is the partition
-    /// that `lease` is for, releases that lease. In the same transaction, makes the row of `next` STARTED, which is STARTING; never if it is
-    /// not unchanged.
+    /// that `lease` is for, releases that lease. In the same transaction, makes the row of `next` STARTED, if neither row has
+    /// changed meanwhile.
     fn end_step(
         &self,
         lease: &Lease,

@@ -7,7 +7,7 @@ use super::schema::step_execution;
 use super::step_store::{at_version, counter_columns, is_as_written, require_context};
 use super::{Connection, Db, Repository, Work, fenced_if_none};
 use crate::execution::StepExecution;
-use crate::repository::diesel::backend::{Backend, BegunStep, EndedStep};
+use crate::repository::diesel::backend::{Backend, EndedStep, StartedStep};
 use crate::repository::diesel::db_timestamp::DbTimestamp;
 use crate::repository::diesel::pool::unknown_outcome;
 use crate::repository::diesel::session::RunQueryDsl;
@@ -24,7 +24,7 @@ impl Repository {
         let now = self.now().max(self.column(step.started));
         self.pool
             .write_statement_relaxed(ACTION, |connection, in_doubt| {
-                let changed = make_started(connection, &begun_step(step, now))?;
+                let changed = make_started(connection, &started_step(step, now))?;
                 if in_doubt && changed == 0 && is_as_written(connection, step, BatchStatus::Started, now)? {
                     return Ok(());
                 }
@@ -41,7 +41,7 @@ impl Repository {
         self.pool
             .write_relaxed(ACTION, |connection, in_doubt| match in_doubt {
                 true => Err(TransactionError::Database(unknown_outcome())),
-                false => fenced_if_none(make_started(connection, &begun_step(step, now))?, ACTION),
+                false => fenced_if_none(make_started(connection, &started_step(step, now))?, ACTION),
             })?;
         self.set_started(step, now);
         Ok(())
@@ -57,9 +57,9 @@ impl Repository {
     ) -> Result<(), RepositoryError> {
         const ACTION: &str = "record the end of the step execution";
         let now = self.now().max(self.column(step.started));
-        let begun = next
+        let started = next
             .as_ref()
-            .map(|next| begun_step(next, now.max(self.column(next.started))));
+            .map(|next| started_step(next, now.max(self.column(next.started))));
         let message = stored_message(&ending.message, self.settings.format.max_varchar);
         let ended = EndedStep {
             id: step.id.0,
@@ -72,8 +72,16 @@ impl Repository {
         };
         let ends_lease = lease.partition == Some(step.id);
         let write = |connection: &mut Connection, in_doubt: bool| {
-            let changed = end_and_begin(connection, &ended, begun.as_ref())?;
-            if in_doubt && changed == 0 && is_as_written(connection, step, ending.status, now)? {
+            let changed = end_and_begin(connection, &ended, started.as_ref())?;
+            // Both rows are in one commit. This transaction may have changed the first one, so the second one decides.
+            let last = next.as_deref().zip(started.as_ref());
+            if in_doubt
+                && changed == 0
+                && match last {
+                    Some((next, row)) => is_as_written(connection, next, BatchStatus::Started, row.now)?,
+                    None => is_as_written(connection, step, ending.status, now)?,
+                }
+            {
                 return Ok(());
             }
             fenced_if_none(changed, ACTION)?;
@@ -83,7 +91,7 @@ impl Repository {
             }
             Ok(())
         };
-        let is_one_statement = begun.is_none() || Db::END_AND_BEGIN.is_some();
+        let is_one_statement = started.is_none() || Db::END_AND_BEGIN.is_some();
         match is_one_statement && state.is_none() && data.is_empty() && !ends_lease {
             true => self.pool.write_statement(ACTION, write)?,
             false => self.pool.write_idempotent(ACTION, write)?,
@@ -94,8 +102,8 @@ impl Repository {
         step.exit_message = message;
         step.ended = Some(self.time(now));
         step.last_updated = self.time(now);
-        if let Some((next, begun)) = next.zip(begun) {
-            self.set_started(next, begun.now);
+        if let Some((next, started)) = next.zip(started) {
+            self.set_started(next, started.now);
         }
         Ok(())
     }
@@ -122,8 +130,8 @@ impl Repository {
     }
 }
 
-fn begun_step(step: &StepExecution, now: DbTimestamp) -> BegunStep {
-    BegunStep {
+fn started_step(step: &StepExecution, now: DbTimestamp) -> StartedStep {
+    StartedStep {
         id: step.id.0,
         version: step.version,
         now,
@@ -131,13 +139,13 @@ fn begun_step(step: &StepExecution, now: DbTimestamp) -> BegunStep {
 }
 
 /// Changes the status of an unchanged row to STARTED. Returns the number of changed rows.
-fn make_started(connection: &mut Connection, begun: &BegunStep) -> QueryResult<usize> {
-    update(step_execution::table.filter(at_version(begun.id, begun.version)))
+fn make_started(connection: &mut Connection, started: &StartedStep) -> QueryResult<usize> {
+    update(step_execution::table.filter(at_version(started.id, started.version)))
         .set((
-            step_execution::version.eq(begun.version + 1),
+            step_execution::version.eq(started.version + 1),
             step_execution::status.eq(BatchStatus::Started.as_str()),
-            step_execution::start_time.eq(begun.now),
-            step_execution::last_updated.eq(begun.now),
+            step_execution::start_time.eq(started.now),
+            step_execution::last_updated.eq(started.now),
         ))
         .execute(connection)
 }
@@ -162,11 +170,11 @@ fn make_ended(connection: &mut Connection, ended: &EndedStep<'_>) -> QueryResult
 fn end_and_begin(
     connection: &mut Connection,
     ended: &EndedStep<'_>,
-    begun: Option<&BegunStep>,
+    started: Option<&StartedStep>,
 ) -> QueryResult<usize> {
-    match (begun, Db::END_AND_BEGIN) {
+    match (started, Db::END_AND_BEGIN) {
         (None, _) => make_ended(connection, ended),
-        (Some(begun), Some(by_one_statement)) => by_one_statement(connection, ended, begun),
-        (Some(begun), None) => Ok(make_ended(connection, ended)?.min(make_started(connection, begun)?)),
+        (Some(started), Some(by_one_statement)) => by_one_statement(connection, ended, started),
+        (Some(started), None) => Ok(make_ended(connection, ended)?.min(make_started(connection, started)?)),
     }
 }

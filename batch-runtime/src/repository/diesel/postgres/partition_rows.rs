@@ -7,28 +7,28 @@ use diesel::sql_types::{BigInt, Text, Timestamp};
 
 use super::chunk_rows::counts_of;
 use super::{Connection, RunQueryDsl};
-use crate::repository::diesel::backend::{BegunStep, EndedStep};
+use crate::repository::diesel::backend::{EndedStep, StartedStep};
 
 /// Implements `Backend::END_AND_BEGIN`.
 pub(super) fn write(
     connection: &mut Connection,
     ended: &EndedStep<'_>,
-    begun: &BegunStep,
+    started: &StartedStep,
 ) -> QueryResult<usize> {
     let statement = EndAndBegin {
         ended,
-        begun,
+        started,
         counts: counts_of(ended.counters),
-        versions: (ended.version + 1, begun.version + 1),
+        versions: (ended.version + 1, started.version + 1),
     };
-    let (changed_end, changed_begin) = statement.get_result::<(i64, i64)>(connection)?;
-    Ok(usize::from(changed_end > 0 && changed_begin > 0))
+    let (changed_end, changed_start) = statement.get_result::<(i64, i64)>(connection)?;
+    Ok(usize::from(changed_end > 0 && changed_start > 0))
 }
 
 /// Updates both rows if both have their VERSION.
 struct EndAndBegin<'a> {
     ended: &'a EndedStep<'a>,
-    begun: &'a BegunStep,
+    started: &'a StartedStep,
     counts: [(&'static str, i64); 8],
     versions: (i64, i64),
 }
@@ -46,7 +46,7 @@ impl Query for EndAndBegin<'_> {
 
 impl QueryFragment<Pg> for EndAndBegin<'_> {
     fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Pg>) -> QueryResult<()> {
-        let Self { ended, begun, .. } = self;
+        let Self { ended, started, .. } = self;
         out.push_sql("WITH ended AS (UPDATE batch_step_execution SET version = ");
         out.push_bind_param::<BigInt, _>(&self.versions.0)?;
         for (column, count) in &self.counts {
@@ -70,22 +70,22 @@ impl QueryFragment<Pg> for EndAndBegin<'_> {
         out.push_sql(" AND version = ");
         out.push_bind_param::<BigInt, _>(&ended.version)?;
         out.push_sql(" AND EXISTS (SELECT 1 FROM batch_step_execution WHERE step_execution_id = ");
-        out.push_bind_param::<BigInt, _>(&begun.id)?;
+        out.push_bind_param::<BigInt, _>(&started.id)?;
         out.push_sql(" AND version = ");
-        out.push_bind_param::<BigInt, _>(&begun.version)?;
-        out.push_sql(") RETURNING 1), begun AS (UPDATE batch_step_execution SET version = ");
+        out.push_bind_param::<BigInt, _>(&started.version)?;
+        out.push_sql(") RETURNING 1), started AS (UPDATE batch_step_execution SET version = ");
         out.push_bind_param::<BigInt, _>(&self.versions.1)?;
         out.push_sql(", status = 'STARTED', start_time = ");
-        out.push_bind_param::<Timestamp, _>(&begun.now)?;
+        out.push_bind_param::<Timestamp, _>(&started.now)?;
         out.push_sql(", last_updated = ");
-        out.push_bind_param::<Timestamp, _>(&begun.now)?;
+        out.push_bind_param::<Timestamp, _>(&started.now)?;
         out.push_sql(" WHERE step_execution_id = ");
-        out.push_bind_param::<BigInt, _>(&begun.id)?;
+        out.push_bind_param::<BigInt, _>(&started.id)?;
         out.push_sql(" AND version = ");
-        out.push_bind_param::<BigInt, _>(&begun.version)?;
+        out.push_bind_param::<BigInt, _>(&started.version)?;
         out.push_sql(
             " AND EXISTS (SELECT 1 FROM ended) RETURNING 1) \
-             SELECT (SELECT COUNT(*) FROM ended), (SELECT COUNT(*) FROM begun)",
+             SELECT (SELECT COUNT(*) FROM ended), (SELECT COUNT(*) FROM started)",
         );
         Ok(())
     }
