@@ -185,7 +185,7 @@ impl FaultRules {
         by_class: &UsedLimits,
     ) -> Result<Skip<'_>, Failure> {
         let is_skippable = match policy {
-            _ if failed.error().is_configuration_error() => false,
+            Some(_) if failed.error().is_configuration_error() => false,
             Some(policy) => policy.is_skippable(failed)?,
             None => self.skippable.includes(failed.error()),
         };
