@@ -93,6 +93,12 @@ impl BatchError {
         self.has::<ConfigurationError>()
     }
 
+    /// Returns whether no rule includes the error: a panic, and one that is not the fault of an item, fails the step. Spec:
+    /// CHUNK-EXC-03, D-106
+    pub(crate) fn fails_the_step(&self) -> bool {
+        self.is_panic() || self.is_configuration_error()
+    }
+
     /// Returns whether the error, or one of its sources, is of this type.
     fn has<E: Error + 'static>(&self) -> bool {
         let mut next: Option<&(dyn Error + 'static)> = Some(self.as_error());

@@ -6,7 +6,7 @@ use batch_tests::stage::say;
 use insta::assert_snapshot;
 
 use super::artifacts::{calls, refused, restart_with, without_lines};
-use super::faults::{RULES, faulty_job, faulty_stage, lines, run, tree_and_calls};
+use super::faults::{RETRIES, RULES, ears, faulty_job, faulty_stage, lines, run, tree_and_calls};
 
 /// Returns the job with properties of its step.
 fn job_with(properties: &[(&str, &str)], attributes: &str) -> String {
@@ -205,6 +205,28 @@ fn a_policy_decides_what_is_skipped() {
         text += &format!("table: {}\n", lines(&stage));
     }
     assert_snapshot!(without_lines(&text));
+}
+
+/// An error that is not the fault of an item is never skipped or retried, and no policy is asked about it.
+///
+/// Spec: D-106
+#[test]
+fn a_configuration_error_is_no_bad_item() {
+    let policy = r#"<properties><property name="batch.skip.policy" value="Chosen"/><property name="chosen" value="2"/></properties>"#;
+    let classes = RULES.replace("SoftSkip", "Misfit");
+    for (properties, rules) in [(policy, ""), ("", &classes)] {
+        for call in ["process 2", "read 2", "has n2"] {
+            let xml = faulty_job(&ears("", RETRIES), "TableOut", "", rules);
+            let stage = faulty_stage(&xml.replace("<chunk", &format!("{properties}<chunk")));
+            let execution = stage.start(
+                "job",
+                [("faults", &*format!("{call}: Misfit x1")), ("items", "3")],
+            );
+            let step = &stage.operator().step_executions(execution).unwrap()[0];
+            assert_eq!(step.status, BatchStatus::Failed, "{rules} {call}");
+            assert_eq!(calls(&stage, &["asked", "L"]), "", "{rules} {call}");
+        }
+    }
 }
 
 /// Classes have no meaning beside a policy.

@@ -7,10 +7,10 @@
 
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{LazyLock, Mutex, PoisonError};
 
-use batch_runtime::JobExecutionId;
 use batch_runtime::prelude::*;
+use batch_runtime::{ConfigurationError, JobExecutionId};
 use batch_tests::order::Order;
 use batch_tests::stage::{Stage, say};
 use diesel::RunQueryDsl;
@@ -35,6 +35,8 @@ pub(crate) enum Oops {
     /// In the no-rollback list only.
     NoRollback,
     Fatal,
+    /// Caused by a [`ConfigurationError`].
+    Misfit,
     Panic,
 }
 
@@ -44,7 +46,13 @@ impl fmt::Display for Oops {
     }
 }
 
-impl std::error::Error for Oops {}
+impl std::error::Error for Oops {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        static CAUSE: LazyLock<ConfigurationError> =
+            LazyLock::new(|| ConfigurationError::new("no such table"));
+        matches!(self, Self::Misfit).then_some(&*CAUSE)
+    }
+}
 
 impl Oops {
     fn named(name: &str) -> Self {
@@ -56,6 +64,7 @@ impl Oops {
             "SoftSkip" => Self::SoftSkip,
             "NoRollback" => Self::NoRollback,
             "Fatal" => Self::Fatal,
+            "Misfit" => Self::Misfit,
             "Panic" => Self::Panic,
             other => panic!("there is no class {other:?}"),
         }

@@ -173,7 +173,7 @@ fn a_changed_file_is_an_error() {
         server.state.lock().unwrap().headers = "ETag: \"2\"\r\n".to_owned();
         let again = stage.restart(&failed, [("fail.at", "0")]);
         let expected = format!(
-            "cannot resume reading `http://{}/in.txt`: it has changed since the checkpoint; if only",
+            "cannot resume reading `http://{}/in.txt`: it has changed since the checkpoint: its ETag is another",
             server.address
         );
         assert!(again.message.starts_with(&expected), "{}", again.message);

@@ -166,7 +166,10 @@ fn a_changed_object_is_an_error() {
     // Nothing in the first 4 KiB changes, and nothing in the size.
     let (old, new) = (rows(1..=999, "old"), rows(1..=998, "old") + "999,new\n");
     for (content, change) in [
-        (new.as_str(), "it has changed since the checkpoint; "),
+        (
+            new.as_str(),
+            "it has changed since the checkpoint: its ETag is another, its size is the same; ",
+        ),
         (
             &rows(1..=998, "old"),
             "it has changed since the checkpoint: its size was 7892 and is 7884; ",

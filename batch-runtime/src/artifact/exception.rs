@@ -238,10 +238,10 @@ impl ExceptionFilter {
         self.include.is_empty()
     }
 
-    /// Returns whether the error is included: the nearest class that a list names decides; if both name it, exclude. A panic
-    /// is never included, nor is an error that is not the fault of an item. Spec: CHUNK-EXC-02, CHUNK-EXC-03, D-106
+    /// Returns whether the error is included: the nearest class that a list names decides; if both name it, exclude. No list
+    /// includes an error that fails the step. Spec: CHUNK-EXC-02
     pub(crate) fn includes(&self, error: &BatchError) -> bool {
-        if self.is_empty() || error.is_panic() || error.is_configuration_error() {
+        if self.is_empty() || error.fails_the_step() {
             return false;
         }
         let names = |list: &[String], group: &[&str]| {

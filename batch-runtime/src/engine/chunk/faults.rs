@@ -149,19 +149,21 @@ pub(super) enum InputCall {
 /// Limits the retries of a chunk that loses the connection each time, for example because it is too large.
 const MAX_LOSSES: u32 = 3;
 
-/// The number of retries without a commit after which they are logged, and then after twice as many.
-const LOGGED_RETRIES: u32 = 8;
+/// Returns whether a number of retries without a commit is logged: 8, and then twice as many each time.
+fn is_logged(retries: u32) -> bool {
+    retries >= 8 && retries.is_power_of_two()
+}
 
 impl Budget {
     /// Counts a retry. Logs if there are many without a commit: without a limit they may have no end.
     fn count_retry(&mut self, error: &BatchError) {
         self.retries = self.retries.saturating_add(1);
         self.open_retries = self.open_retries.saturating_add(1);
-        let retries = self.open_retries;
-        if retries >= LOGGED_RETRIES && retries.is_power_of_two() {
+        if is_logged(self.open_retries) {
             tracing::warn!(
                 error = error.chain(),
-                "{retries} retries since the last commit of the step; `retry-limit` and `batch.retry.max-attempts` limit them"
+                "{} retries since the last commit of the step; `retry-limit` and `batch.retry.max-attempts` limit them",
+                self.open_retries
             );
         }
     }
@@ -185,7 +187,6 @@ impl FaultRules {
         by_class: &UsedLimits,
     ) -> Result<Skip<'_>, Failure> {
         let is_skippable = match policy {
-            Some(_) if failed.error().is_configuration_error() => false,
             Some(policy) => policy.is_skippable(failed)?,
             None => self.skippable.includes(failed.error()),
         };
@@ -322,5 +323,22 @@ mod tests {
         assert_eq!(resumed(), [true, true, true, false]);
         budget.committed(0, 0);
         assert!(budget.resume());
+    }
+
+    #[test]
+    fn many_retries_without_a_commit_are_logged_ever_more_rarely() {
+        let mut budget = Budget::default();
+        let error = BatchError::msg("locked");
+        let mut logged = |retries| -> Vec<u32> {
+            (0..retries)
+                .filter_map(|_| {
+                    budget.count_retry(&error);
+                    Some(budget.open_retries).filter(|retries| is_logged(*retries))
+                })
+                .collect()
+        };
+        assert_eq!(logged(40), [8, 16, 32]);
+        budget.committed(0, 0);
+        assert_eq!(budget.open_retries, 0);
     }
 }

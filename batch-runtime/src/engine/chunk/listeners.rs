@@ -135,8 +135,8 @@ impl<'r> ChunkListeners<'r> {
         self.each(&mut |listener| listener.call::<dyn SkipListener>(method, |role| notify(role)))
     }
 
-    /// Calls the retry listeners in the transaction that failed. Returns `true` if one of them threw, which forces a rollback; a
-    /// panic fails the step. Spec: LISTEN-RETRY-03, LISTEN-RETRY-04, CHUNK-EXC-03
+    /// Calls the retry listeners in the transaction that failed. Returns `true` if one of them threw, which forces a rollback,
+    /// unless that error fails the step. Spec: LISTEN-RETRY-03, LISTEN-RETRY-04
     pub(super) fn before_rollback(
         &mut self,
         method: &'static str,
@@ -146,7 +146,7 @@ impl<'r> ChunkListeners<'r> {
         let Err(thrown) = self.on_retry(method, notify) else {
             return Ok(false);
         };
-        if thrown.error.is_panic() {
+        if thrown.error.fails_the_step() {
             return Err(thrown.failure);
         }
         context.set_exception(Arc::clone(&thrown.error));

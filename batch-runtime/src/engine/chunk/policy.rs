@@ -21,9 +21,9 @@ impl Policy {
         })
     }
 
-    /// Returns whether an error is skippable; a panic never is.
+    /// Returns whether an error is skippable. The policy is not asked about one that fails the step.
     pub(super) fn is_skippable(&mut self, failed: &FailedItem<'_>) -> Result<bool, Failure> {
-        if failed.error().is_panic() {
+        if failed.error().fails_the_step() {
             return Ok(false);
         }
         let policy = &mut self.policy;

@@ -185,7 +185,7 @@ impl ChunkRunner<'_> {
     ) -> Result<(), RolledBack> {
         let (error, range, item) = (&failed.error, &failed.range, failed.item);
         if let (Mode::Scan { from, bad, .. }, None) = (&mut interval.mode, item)
-            && !error.is_panic()
+            && !error.fails_the_step()
         {
             // An earlier list may have failed this time: items that were searched once are searched again, so that
             // each rollback advances the search.
@@ -200,7 +200,10 @@ impl ChunkRunner<'_> {
         let skipped = FailedItem::new(ItemPhase::Write, error, result, interval.skips());
         let skip = match item {
             // The search finds the item that the policy decides on.
-            None if self.policy.is_some() && !faults.failed_write_skips_its_list && !error.is_panic() => {
+            None if self.policy.is_some()
+                && !faults.failed_write_skips_its_list
+                && !error.fails_the_step() =>
+            {
                 Skip::Yes
             }
             _ => faults.skip(&mut self.policy, &skipped, &interval.skips_by_class)?,
@@ -426,13 +429,18 @@ impl Budget {
         !worker.stop_requested()
     }
 
-    /// Pauses before a call is repeated in the same transaction, by the number of its failures. Returns `false` after a stop request.
+    /// Pauses before a call is repeated in the same transaction. Returns `false` after a stop request.
     pub(super) fn pause_before_call(&self, place: InputPlace, back_off: BackOff, worker: &Worker) -> bool {
-        let failures = self.retried_inputs.get(&place).copied().unwrap_or(1);
-        if let Some(pause) = back_off.in_transaction().pause(failures) {
+        if let Some(pause) = self.call_pause(place, back_off) {
             worker.pause(pause);
         }
         !worker.stop_requested()
+    }
+
+    /// Returns the pause before a call is repeated, by the number of its failures.
+    fn call_pause(&self, place: InputPlace, back_off: BackOff) -> Option<Duration> {
+        let failures = self.retried_inputs.get(&place).copied().unwrap_or(1);
+        back_off.in_transaction().pause(failures)
     }
 
     /// Returns the pause before the next attempt since the last commit.
@@ -482,6 +490,21 @@ mod tests {
         assert_eq!(pauses(20).last(), Some(&ms(1000)));
         budget.committed(0, 0);
         assert_eq!(budget.pause(BackOff::default()), None);
+    }
+
+    /// What other items have failed does not lengthen the pauses of a call that is repeated alone.
+    ///
+    /// Spec: CHUNK-RETRY-16, FAULT-05, D-07
+    #[test]
+    fn pauses_of_a_repeated_call_are_those_of_its_item() {
+        use super::super::faults::InputCall;
+
+        let mut budget = Budget::default();
+        let places = [(0, InputCall::Process), (1, InputCall::Process)];
+        budget.retried_inputs = [(places[0], 7), (places[1], 1)].into();
+        budget.attempts = 8;
+        let pauses = places.map(|place| budget.call_pause(place, BackOff::default()));
+        assert_eq!(pauses, [Some(Duration::from_millis(8)), None]);
     }
 
     /// A commit of the items before it does not forget how often an item has failed.
