@@ -114,7 +114,7 @@ fn each_library_is_named_in_one_place() {
     let cli = "batch-cli/src";
     check_absent(
         cli,
-        &["batch-cli/src/metrics.rs"],
+        &["batch-cli/src/prometheus.rs"],
         &["metrics_exporter_prometheus"],
     );
     // batch-otel knows OpenTelemetry, and the command line knows batch-otel.

@@ -27,8 +27,8 @@
 //! The crate uses nothing but the public API of `batch-runtime`. Its features name the databases that a repository can be on:
 //! `sqlite` (default), `postgres`, `mysql`, `bundled-postgres`, `bundled-mysql`. With `nats` it carries partitions by NATS, and with
 //! `otlp` it sends traces, metrics and logs to OpenTelemetry, with `lineage` the lineage of jobs as
-//! OpenLineage events, with `notify` notifications to webhooks and commands, with `console` it serves an operations console, and
-//! with `tokio` methods of artifacts may be `async`.
+//! OpenLineage events, with `notify` notifications to webhooks and commands, with `console` it serves an operations console,
+//! with `prometheus` metrics for Prometheus, and with `tokio` methods of artifacts may be `async`.
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod commands;
@@ -48,6 +48,7 @@ mod options;
 mod parameters;
 mod print;
 mod progress;
+mod prometheus;
 mod report;
 mod session;
 mod settings;

@@ -1,5 +1,5 @@
-//! Serves metrics for Prometheus at `http://ADDRESS:PORT/metrics` while a job runs, and the health of the process at `/health` and
-//! `/health/live`.
+//! Serves metrics for Prometheus at `http://ADDRESS:PORT/metrics` while a job runs (feature `prometheus`), and the health of the process at
+//! `/health` and `/health/live`.
 
 use std::error::Error;
 use std::fmt;
@@ -11,11 +11,11 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use batch_runtime::worker::WorkerHealth;
-use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle};
 use serde_json::json;
 
 use crate::error::CliError;
 use crate::print::errln;
+use crate::prometheus::{self, Metrics};
 use crate::telemetry::Telemetry;
 
 /// The time limit of a client to send its request, and to read the response.
@@ -24,8 +24,10 @@ const TIMEOUT: Duration = Duration::from_secs(5);
 const LONGEST: usize = 8 * 1024;
 /// Clients that are served at the same time; more are disconnected.
 const MOST_CLIENTS: usize = 32;
-/// The interval at which the exporter drains its histograms.
-const UPKEEP: Duration = Duration::from_secs(5);
+
+const HAS_METRICS: bool = cfg!(feature = "prometheus");
+const NO_METRICS: &str =
+    "not found: batch-cli serves metrics if it is compiled with the feature `prometheus`\n";
 
 /// The address of the metrics endpoint: a port of the loopback address, or an IP address with a port.
 #[derive(Clone, Copy, Debug)]
@@ -46,18 +48,18 @@ impl FromStr for Address {
     }
 }
 
-/// Starts the metrics endpoint if an address is configured. Port 0 picks a free port, which is printed. The metrics go to `telemetry`, too.
+/// Starts the endpoint if an address is configured. Port 0 picks a free port, which is printed. The metrics go to `telemetry`, too.
 pub(crate) fn serve(
     address: Option<Address>,
     health: &Health,
     telemetry: &Telemetry,
 ) -> Result<(), CliError> {
     let Some(Address(address)) = address else {
-        record_without_endpoint(telemetry);
+        prometheus::send(telemetry);
         return Ok(());
     };
     let failed = |source| CliError::Metrics { address, source };
-    let metrics = collect(telemetry).map_err(failed)?;
+    let metrics = Metrics::collect(telemetry).map_err(failed)?;
     start(address, health.clone(), metrics).map_err(failed)
 }
 
@@ -67,26 +69,14 @@ pub(crate) fn collect_and_serve(
     address: Option<Address>,
     health: &Health,
     telemetry: &Telemetry,
-) -> Result<Collected, CliError> {
+) -> Result<Metrics, CliError> {
     let at = address.map_or_else(|| (Ipv4Addr::LOCALHOST, 0).into(), |Address(address)| address);
     let failed = |source| CliError::Metrics { address: at, source };
-    let metrics = collect(telemetry).map_err(failed)?;
+    let metrics = Metrics::collect(telemetry).map_err(failed)?;
     if let Some(Address(address)) = address {
         start(address, health.clone(), metrics.clone()).map_err(failed)?;
     }
-    Ok(Collected(metrics))
-}
-
-/// The metrics of this process.
-#[cfg(feature = "console")]
-pub(crate) struct Collected(PrometheusHandle);
-
-#[cfg(feature = "console")]
-impl Collected {
-    /// Returns them in Prometheus' text format.
-    pub(crate) fn render(&self) -> String {
-        self.0.render()
-    }
+    Ok(metrics)
 }
 
 /// The health of the process: it is up unless it is a worker that drains or is stuck.
@@ -125,64 +115,17 @@ enum Probe {
     Alive,
 }
 
-#[cfg(feature = "otlp")]
-fn record_without_endpoint(telemetry: &Telemetry) {
-    let installed = telemetry.otlp.as_ref().map(|otlp| otlp.install_metrics());
-    if let Some(Err(error)) = installed {
-        tracing::warn!("cannot send metrics: {error}");
-    }
-}
-
-#[cfg(feature = "otlp")]
-fn install(
-    endpoint: PrometheusBuilder,
-    telemetry: &Telemetry,
-) -> Result<PrometheusHandle, Box<dyn Error + Send + Sync>> {
-    let Some(otlp) = &telemetry.otlp else {
-        return Ok(endpoint.install_recorder()?);
-    };
-    let recorder = endpoint.build_recorder();
-    let handle = recorder.handle();
-    otlp.install_metrics_with(recorder)?;
-    Ok(handle)
-}
-
-#[cfg(not(feature = "otlp"))]
-fn record_without_endpoint(_: &Telemetry) {}
-
-#[cfg(not(feature = "otlp"))]
-fn install(
-    endpoint: PrometheusBuilder,
-    _: &Telemetry,
-) -> Result<PrometheusHandle, Box<dyn Error + Send + Sync>> {
-    Ok(endpoint.install_recorder()?)
-}
-
-/// Starts to collect metrics.
-fn collect(telemetry: &Telemetry) -> Result<PrometheusHandle, Box<dyn Error + Send + Sync>> {
-    let handle = install(PrometheusBuilder::new(), telemetry)?;
-    let upkeep = handle.clone();
-    spawn("batch-metrics-upkeep", move || {
-        loop {
-            thread::sleep(UPKEEP);
-            upkeep.run_upkeep();
-        }
-    })?;
-    Ok(handle)
-}
-
 /// Starts the endpoint, and prints its address.
-fn start(
-    address: SocketAddr,
-    health: Health,
-    metrics: PrometheusHandle,
-) -> Result<(), Box<dyn Error + Send + Sync>> {
+fn start(address: SocketAddr, health: Health, metrics: Metrics) -> Result<(), Box<dyn Error + Send + Sync>> {
     let listener = TcpListener::bind(address)?;
     let at = listener.local_addr()?;
     spawn("batch-metrics", move || {
         respond_to_all(&listener, &metrics, &health)
     })?;
-    errln!("metrics at http://{at}/metrics");
+    if HAS_METRICS {
+        errln!("metrics at http://{at}/metrics");
+    }
+    errln!("health at http://{at}/health");
     Ok(())
 }
 
@@ -191,16 +134,16 @@ fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> std::io::Result<()
 }
 
 /// Responds to each client on a thread of its own, so that a slow one delays no probe of the health.
-fn respond_to_all(listener: &TcpListener, handle: &PrometheusHandle, health: &Health) {
+fn respond_to_all(listener: &TcpListener, metrics: &Metrics, health: &Health) {
     let connected = Arc::new(());
     for client in listener.incoming() {
         let (Ok(client), true) = (client, Arc::strong_count(&connected) <= MOST_CLIENTS) else {
             continue;
         };
-        let (handle, health, connected) = (handle.clone(), health.clone(), Arc::clone(&connected));
+        let (metrics, health, connected) = (metrics.clone(), health.clone(), Arc::clone(&connected));
         let spawned = spawn("batch-metrics-client", move || {
             // A client that disconnects needs no response.
-            let _ = respond(&client, &handle, &health);
+            let _ = respond(&client, &metrics, &health);
             drop(connected);
         });
         if let Err(error) = spawned {
@@ -209,12 +152,15 @@ fn respond_to_all(listener: &TcpListener, handle: &PrometheusHandle, health: &He
     }
 }
 
-fn respond(mut client: &TcpStream, handle: &PrometheusHandle, health: &Health) -> std::io::Result<()> {
+fn respond(mut client: &TcpStream, metrics: &Metrics, health: &Health) -> std::io::Result<()> {
     client.set_write_timeout(Some(TIMEOUT))?;
     let request = read_request(client)?;
     let mut words = request.split_whitespace();
     let (status, body) = match (words.next(), words.next()) {
-        (Some("GET"), Some("/metrics")) => ("200 OK", handle.render()),
+        (Some("GET"), Some("/metrics")) => match metrics.text() {
+            Some(text) => ("200 OK", text),
+            None => ("404 Not Found", String::from(NO_METRICS)),
+        },
         (Some("GET"), Some("/health")) => health.response(Probe::Ready),
         (Some("GET"), Some("/health/live")) => health.response(Probe::Alive),
         (Some("GET"), _) => (

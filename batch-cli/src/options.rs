@@ -67,8 +67,8 @@ pub(crate) struct Options {
     #[arg(long, global = true, value_name = "FORMAT")]
     log_format: Option<String>,
 
-    /// Serves metrics for Prometheus at http://127.0.0.1:PORT/metrics while a job or worker runs, and its health at /health and /health/live; 0 picks a
-    /// free port, and an address such as 0.0.0.0:9464 is reached from other hosts [default: none]
+    /// Serves the health of the process at http://127.0.0.1:PORT/health and /health/live while a job or worker runs, and metrics for Prometheus at
+    /// /metrics (feature `prometheus`); 0 picks a free port, and an address such as 0.0.0.0:9464 is reached from other hosts [default: none]
     #[arg(long, global = true, value_name = "[ADDRESS:]PORT")]
     metrics_port: Option<String>,
 }

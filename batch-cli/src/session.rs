@@ -12,6 +12,8 @@ use crate::dispatch;
 use crate::error::CliError;
 use crate::metrics::Health;
 use crate::print::errln;
+#[cfg(feature = "console")]
+use crate::prometheus::Metrics;
 use crate::settings::{Origin, Setting, Settings};
 use crate::signals::Shutdown;
 use crate::telemetry::Telemetry;
@@ -206,7 +208,7 @@ impl Session {
 
     /// As `listen`, and collects metrics even if no address for them is configured.
     #[cfg(feature = "console")]
-    pub(crate) fn listen_with_metrics(&self) -> Result<(Shutdown, metrics::Collected), CliError> {
+    pub(crate) fn listen_with_metrics(&self) -> Result<(Shutdown, Metrics), CliError> {
         self.connect_dispatch()?;
         self.deliver_notifications()?;
         let metrics =

@@ -5,13 +5,14 @@
 mod command_line;
 mod deploy;
 mod embedded;
+mod endpoint;
 mod examples;
 mod guide;
 mod in_memory;
 mod job_tools;
+mod log;
 #[cfg(target_os = "linux")]
 mod memory;
-mod metrics;
 mod nested;
 mod nothing_left;
 mod operating;

@@ -1,13 +1,13 @@
 //! The commands `worker` and `workers`, and the settings of dispatchers.
 
 use std::fs;
-use std::io::{Read, Write};
 use std::net::TcpStream;
 
 use batch_runtime::BatchRuntime;
 use batch_runtime::worker::WorkerError;
 use batch_tests::database::{Database, Place};
 use batch_tests::fleet::{Fleet, Process, until};
+use batch_tests::http::get;
 use serde_json::Value;
 
 fn fleet(dispatch: &str) -> Fleet {
@@ -25,19 +25,15 @@ fn health(address: &str) -> ([u16; 2], String) {
 }
 
 fn probe(address: &str, path: &str) -> (u16, String) {
-    let mut stream = TcpStream::connect(address).unwrap();
-    write!(stream, "GET {path} HTTP/1.1\r\nHost: test\r\n\r\n").unwrap();
-    let mut response = String::new();
-    stream.read_to_string(&mut response).unwrap();
-    let (head, body) = response.split_once("\r\n\r\n").unwrap();
-    let code = head.split(' ').nth(1).unwrap().parse().unwrap();
+    let (status, body) = get(address, &format!("GET {path}"));
+    let code = status.split(' ').nth(1).unwrap().parse().unwrap();
     (code, body.trim().to_owned())
 }
 
 /// Returns the address at which a worker reports its health.
 fn address_of(worker: &mut Process) -> String {
     let log = worker.log();
-    let (_, at) = log.split_once("metrics at http://").unwrap();
+    let (_, at) = log.split_once("health at http://").unwrap();
     at.split('/').next().unwrap().to_owned()
 }
 

@@ -1,4 +1,4 @@
-//! An HTTP server that keeps the requests which it receives, and treats them as the test says.
+//! An HTTP server that keeps the requests which it receives, and treats them as the test says; and a client for one request.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -165,4 +165,14 @@ fn read(client: &mut BufReader<impl Read>) -> Option<Request> {
     request.body = vec![0; request.header("content-length")?.parse().ok()?];
     client.read_exact(&mut request.body).ok()?;
     Some(request)
+}
+
+/// Sends a request, such as `GET /health`; returns the status line and the body of the response.
+pub fn get(address: &str, request: &str) -> (String, String) {
+    let mut server = TcpStream::connect(address).unwrap();
+    write!(server, "{request} HTTP/1.1\r\nHost: {address}\r\n\r\n").unwrap();
+    let mut answer = String::new();
+    server.read_to_string(&mut answer).unwrap();
+    let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+    (head.lines().next().unwrap().to_owned(), body.to_owned())
 }

@@ -59,7 +59,8 @@ mod with_feature {
         let (mut shutdown, metrics) = session.listen_with_metrics()?;
         let runtime = session.build()?;
         let operator = runtime.job_operator();
-        let mut console = console::configured(&runtime, settings)?.metrics(move || metrics.render());
+        let mut console =
+            console::configured(&runtime, settings)?.metrics(move || metrics.text().unwrap_or_default());
         if let Some(lines) = session.log_lines() {
             console = console.logs(lines);
         }

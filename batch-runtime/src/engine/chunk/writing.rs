@@ -199,13 +199,7 @@ impl ChunkRunner<'_> {
         let result = item.and_then(|index| self.results.item(index));
         let skipped = FailedItem::new(ItemPhase::Write, error, result, interval.skips());
         let skip = match item {
-            // The search finds the item that the policy decides on.
-            None if self.policy.is_some()
-                && !faults.failed_write_skips_its_list
-                && !error.fails_the_step() =>
-            {
-                Skip::Yes
-            }
+            None if self.searches_for_policy(error) => Skip::Yes,
             _ => faults.skip(&mut self.policy, &skipped, &interval.skips_by_class)?,
         };
         let failures = match faults.max_attempts {
@@ -243,6 +237,12 @@ impl ChunkRunner<'_> {
             }
             None => self.write_again(interval, self.scan(range)),
         }
+    }
+
+    /// Returns whether the item of a failed write is searched, because the policy decides on it.
+    fn searches_for_policy(&self, error: &BatchError) -> bool {
+        let skips_list = self.chunk.faults.failed_write_skips_its_list;
+        self.policy.is_some() && !skips_list && !error.fails_the_step()
     }
 
     /// Returns the search mode. If a failed write cannot be undone, all items are written one by one, as in the draft.

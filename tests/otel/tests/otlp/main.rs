@@ -6,6 +6,7 @@ mod configuration;
 mod failures;
 mod metrics_and_logs;
 mod program;
+mod prometheus;
 mod receiver;
 mod traces;
 mod tree;

@@ -1,28 +1,15 @@
-//! Metrics for Prometheus, and the log with its spans, while a job runs.
-#![cfg(unix)]
+//! Metrics for Prometheus, while a job runs.
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::{Read, Write};
-use std::net::TcpStream;
 
+use batch_tests::http::get;
 use batch_tests::operated::Operated;
-use serde_json::Value;
 
 const JOB: &str = r#"<job id="counts">
   <step id="count" next="wait"><chunk reader="Numbers" processor="Same" writer="Nowhere" commit-interval="4"/></step>
   <step id="wait"><batchlet ref="Patient"/></step>
 </job>"#;
-
-/// Sends a request; returns the status line and the body of the response.
-fn get(address: &str, request: &str) -> (String, String) {
-    let mut server = TcpStream::connect(address).unwrap();
-    write!(server, "{request} HTTP/1.1\r\nHost: {address}\r\n\r\n").unwrap();
-    let mut answer = String::new();
-    server.read_to_string(&mut answer).unwrap();
-    let (head, body) = answer.split_once("\r\n\r\n").unwrap();
-    (head.lines().next().unwrap().to_owned(), body.to_owned())
-}
 
 /// Returns the values of metrics by name and labels, which may be in any order.
 fn samples(body: &str) -> BTreeMap<String, f64> {
@@ -45,7 +32,7 @@ fn metrics_are_served_while_the_job_runs() {
     fs::write(folder.path().join("counts.xml"), JOB).unwrap();
     fs::write(folder.path().join("go"), "").unwrap();
     let mut job = Operated::run(
-        env!("CARGO_BIN_EXE_operated"),
+        env!("CARGO_BIN_EXE_metered"),
         folder.path(),
         &["launch", "counts", "--metrics-port", "0"],
     );
@@ -86,8 +73,6 @@ fn metrics_are_served_while_the_job_runs() {
     ] {
         assert_eq!(samples.get(sample), Some(&value), "{sample}\n{body}");
     }
-    assert_eq!(get(address, "GET /").0, "HTTP/1.1 404 Not Found");
-    assert_eq!(get(address, "POST /metrics").0, "HTTP/1.1 405 Method Not Allowed");
     job.signal("TERM");
     assert_eq!(job.ends().code(), Some(3));
 }
@@ -103,7 +88,7 @@ fn metrics_count_skipped_and_filtered_items() {
     fs::write(folder.path().join("counts.xml"), job).unwrap();
     fs::write(folder.path().join("go"), "").unwrap();
     let arguments = ["launch", "counts", "--metrics-port", "0"];
-    let mut job = Operated::run(env!("CARGO_BIN_EXE_operated"), folder.path(), &arguments);
+    let mut job = Operated::run(env!("CARGO_BIN_EXE_metered"), folder.path(), &arguments);
     let line = job.until("metrics at http://");
     let address = line.trim().trim_start_matches("metrics at http://");
     job.until("waiting");
@@ -136,7 +121,7 @@ fn metrics_count_failed_chunks() {
     fs::write(folder.path().join("counts.xml"), job).unwrap();
     fs::write(folder.path().join("go"), "").unwrap();
     let arguments = ["launch", "counts", "--metrics-port", "0"];
-    let mut job = Operated::run(env!("CARGO_BIN_EXE_operated"), folder.path(), &arguments);
+    let mut job = Operated::run(env!("CARGO_BIN_EXE_metered"), folder.path(), &arguments);
     let line = job.until("metrics at http://");
     let address = line.trim().trim_start_matches("metrics at http://");
     job.until("waiting");
@@ -147,72 +132,4 @@ fn metrics_count_failed_chunks() {
     }
     job.signal("TERM");
     job.ends();
-}
-
-/// A probe of another host cannot reach the loopback address, which is the default.
-#[test]
-fn metrics_are_served_at_the_address_that_is_given() {
-    let folder = tempfile::tempdir().unwrap();
-    fs::write(folder.path().join("counts.xml"), JOB).unwrap();
-    fs::write(folder.path().join("go"), "").unwrap();
-    let launch = |address: &str| {
-        let arguments = ["launch", "counts", "--metrics-port", address];
-        Operated::run(env!("CARGO_BIN_EXE_operated"), folder.path(), &arguments)
-    };
-    // An address of documentation, which no host has.
-    let mut job = launch("203.0.113.1:9464");
-    job.until("error: cannot serve metrics at 203.0.113.1:9464: ");
-    assert_eq!(job.ends().code(), Some(2));
-    for (given, served, is_reached) in [("0", "127.0.0.1", false), ("0.0.0.0:0", "0.0.0.0", true)] {
-        let mut job = launch(given);
-        let line = job.until("metrics at http://");
-        let (address, port) = line
-            .trim()
-            .trim_start_matches("metrics at http://")
-            .trim_end_matches("/metrics")
-            .split_once(':')
-            .unwrap();
-        assert_eq!(address, served);
-        let elsewhere = TcpStream::connect(format!("127.0.0.2:{port}"));
-        assert_eq!(elsewhere.is_ok(), is_reached, "{given}");
-        if is_reached {
-            assert_eq!(
-                get(&format!("127.0.0.2:{port}"), "GET /metrics").0,
-                "HTTP/1.1 200 OK"
-            );
-        }
-        job.until("waiting");
-        job.signal("TERM");
-        assert_eq!(job.ends().code(), Some(3));
-    }
-}
-
-/// Log lines name the job and step, in fields of stable names.
-#[test]
-fn log_lines_name_job_and_step() {
-    let folder = tempfile::tempdir().unwrap();
-    fs::write(folder.path().join("counts.xml"), JOB).unwrap();
-    fs::write(folder.path().join("go"), "").unwrap();
-    let arguments = ["launch", "counts", "--log", "info", "--log-format", "json"];
-    let mut job = Operated::run(env!("CARGO_BIN_EXE_operated"), folder.path(), &arguments);
-    let ended: Value = serde_json::from_str(&job.until("step ended")).unwrap();
-    let fields: Vec<&Value> = ["status", "exit_status", "read", "written", "commits"]
-        .map(|field| &ended[field])
-        .to_vec();
-    assert_eq!(
-        serde_json::json!(fields),
-        serde_json::json!(["COMPLETED", "COMPLETED", 10, 10, 3])
-    );
-    let spans = &ended["spans"];
-    assert_eq!(
-        *spans,
-        serde_json::json!([
-            {"name": "job", "job": "counts", "instance": 1, "execution": 1},
-            {"name": "step", "step": "count", "step_execution": 1},
-        ])
-    );
-    job.until("waiting");
-    job.signal("TERM");
-    let ended: Value = serde_json::from_str(&job.until("job ended")).unwrap();
-    assert_eq!(ended["status"], "STOPPED");
 }
