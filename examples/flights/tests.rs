@@ -40,7 +40,7 @@ fn a_crash_loses_or_duplicates_no_flight() {
         .parameter("flights.file", flights.display())
         .parameter("commit.interval", 50)
         .output("report.file", "report.csv")
-        .sample(30)
+        .sample(20)
         // A second launch is another execution.
         .ignore_column("flight.job_execution_id")
         .run();

@@ -30,6 +30,6 @@ fn a_crash_loses_or_duplicates_no_row() {
         .parameter("file", file.display())
         .parameter("commit.interval", 1)
         .output("report.file", "late-flights.csv")
-        .sample(30)
+        .sample(20)
         .run();
 }

@@ -7,6 +7,6 @@ use batch_testing::crash_sweep;
 fn a_crash_loses_or_duplicates_no_statement() {
     crash_sweep("operator/statements.xml")
         .parameter("accounts", 25)
-        .sample(30)
+        .sample(20)
         .run();
 }

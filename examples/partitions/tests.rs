@@ -31,7 +31,7 @@ fn a_crash_loses_or_duplicates_no_flight() {
         .parameter("flights.file", flights.display())
         .parameter("commit.interval", 5)
         // All faults take half a minute.
-        .sample(30)
+        .sample(20)
         // The calls of the logical transaction differ after a crash, as does the execution that loaded a flight.
         .check(|database| database.rows_without("late_flight", &["job_execution_id"]));
 }

@@ -44,6 +44,6 @@ fn only_the_payslips_of_the_month_are_released() {
 fn a_crash_doubles_no_payslip() {
     crash_sweep(job().parameter("budget", "31000"))
         // All faults take half a minute.
-        .sample(30)
+        .sample(20)
         .run();
 }

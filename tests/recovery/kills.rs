@@ -13,7 +13,7 @@ const QUICK: &str = "commit.interval=100";
 /// Spec: REPO-55, REPO-56, REPO-57, REPO-58, REPO-59, REPO-63
 #[test]
 fn kills_lose_nothing_and_double_nothing() {
-    let kills = slow::times(20, 60);
+    let kills = slow::times(14, 60);
     let folder = Folder::new();
     let expected = flights::expected_rows();
     let instances = Killer::new(&folder, FLIGHTS, Random::new("kill loop")).kill(kills);

@@ -11,7 +11,7 @@ use batch_tests::slow;
 /// Spec: LTX-16, LTX-17, LTX-19, LTX-22, RESTART-16, PART-20, PART-30, PART-32, SUBJOB-03, OP-35, DOM-26
 #[test]
 fn kills_leave_all_months_or_none() {
-    let kills = slow::times(30, 100);
+    let kills = slow::times(20, 100);
     let folder = Folder::new();
     let input = Input::write(folder.path());
     let instances = Killer::new(&folder, PARTITIONS, Random::new("logical transaction")).kill(kills);
@@ -33,7 +33,7 @@ fn kills_leave_all_months_or_none() {
 /// Spec: PART-29, PART-30, PART-32, RESTART-09, OP-35, DOM-26, DOM-27, CHUNK-LOOP-12, CHUNK-LOOP-16
 #[test]
 fn without_a_logical_transaction_each_partition_resumes() {
-    let kills = slow::times(24, 60);
+    let kills = slow::times(16, 60);
     let folder = Folder::new();
     let input = Input::write(folder.path());
     write_job_without_transaction(folder.path());

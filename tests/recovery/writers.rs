@@ -69,7 +69,7 @@ fn check(writing: &Writing, run: u32, expected: &Written) {
 /// Spec: OP-35, CHUNK-LOOP-12, CHUNK-LOOP-16, RESTART-07, REPO-62
 #[test]
 fn kills_leave_the_files_and_rows_of_an_undisturbed_run() {
-    let kills = slow::times(100, 2_000);
+    let kills = slow::times(70, 2_000);
     let writing = Writing::new(PROGRAM, STEPS, LOAD);
     let (_, all) = kill(writing.launch(0), EVENT, None);
     let expected = writing.written(0);

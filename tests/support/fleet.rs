@@ -156,7 +156,7 @@ pub struct Fleet {
 impl Fleet {
     /// Creates the folder, the tables and the jobs. `program` is the path of `fleet`.
     pub fn new(program: &str, place: impl FnOnce(&Path) -> Place, dispatch: impl Into<String>) -> Self {
-        let folder = tempfile::tempdir().unwrap();
+        let folder = crate::folder::new();
         for (name, text) in [("load", JOB), ("flow", FLOW), ("tiny", TINY), ("twins", TWINS)] {
             fs::create_dir_all(folder.path().join("jobs")).unwrap();
             fs::write(folder.path().join("jobs").join(format!("{name}.xml")), text).unwrap();

@@ -7,6 +7,7 @@ pub mod deadline;
 pub mod dispatching;
 pub mod fleet;
 pub mod flights;
+pub mod folder;
 pub mod generic;
 mod great_circle;
 pub mod http;

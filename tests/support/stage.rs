@@ -84,7 +84,7 @@ impl Stage {
         configure: impl FnOnce(BatchRuntimeBuilder) -> BatchRuntimeBuilder,
     ) -> Self {
         static NUMBER: AtomicU64 = AtomicU64::new(0);
-        let folder = tempfile::tempdir().expect("a temporary folder");
+        let folder = crate::folder::new();
         let log = format!("stage-{}", NUMBER.fetch_add(1, Ordering::Relaxed));
         fs::create_dir(folder.path().join("jobs")).expect("a folder");
         fs::write(folder.path().join("jobs/job.xml"), xml).expect("the job is written");

@@ -175,7 +175,7 @@ impl Ended {
 impl Sweep {
     /// Creates a folder with the job and an empty repository. `program` is the path of `sweeping`.
     pub fn new(program: &'static str, shape: Shape) -> Self {
-        let folder = tempfile::tempdir().unwrap();
+        let folder = crate::folder::new();
         fs::write(folder.path().join("job.xml"), shape.xml).unwrap();
         if !shape.child.is_empty() {
             fs::write(folder.path().join("child.xml"), shape.child).unwrap();

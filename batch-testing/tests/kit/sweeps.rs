@@ -167,7 +167,7 @@ fn a_correct_writer_passes() {
 #[test]
 fn a_correct_file_passes() {
     let (_folder, sweep) = sweep(0, "Lines");
-    sweep.output("output", "numbers.txt").sample(60).run();
+    sweep.output("output", "numbers.txt").sample(40).run();
 }
 
 #[test]
@@ -424,7 +424,7 @@ fn files_are_normalized() {
             assert_eq!(name, "audit.txt");
             text.lines().last().unwrap_or_default().to_owned()
         })
-        .sample(30)
+        .sample(20)
         .run();
 }
 
@@ -436,6 +436,6 @@ fn a_table_is_ignored() {
     sweep
         .prepare(move |database| database.execute(create))
         .ignore_table("number")
-        .sample(30)
+        .sample(20)
         .run();
 }
