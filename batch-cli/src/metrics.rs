@@ -25,7 +25,6 @@ const LONGEST: usize = 8 * 1024;
 /// Clients that are served at the same time; more are disconnected.
 const MOST_CLIENTS: usize = 32;
 
-const HAS_METRICS: bool = cfg!(feature = "prometheus");
 const NO_METRICS: &str =
     "not found: batch-cli serves metrics if it is compiled with the feature `prometheus`\n";
 
@@ -119,10 +118,11 @@ enum Probe {
 fn start(address: SocketAddr, health: Health, metrics: Metrics) -> Result<(), Box<dyn Error + Send + Sync>> {
     let listener = TcpListener::bind(address)?;
     let at = listener.local_addr()?;
+    let has_metrics = metrics.text().is_some();
     spawn("batch-metrics", move || {
         respond_to_all(&listener, &metrics, &health)
     })?;
-    if HAS_METRICS {
+    if has_metrics {
         errln!("metrics at http://{at}/metrics");
     }
     errln!("health at http://{at}/health");

@@ -215,17 +215,37 @@ fn a_configuration_error_is_no_bad_item() {
     let policy = r#"<properties><property name="batch.skip.policy" value="Chosen"/><property name="chosen" value="2"/></properties>"#;
     let classes = RULES.replace("SoftSkip", "Misfit");
     for (properties, rules) in [(policy, ""), ("", &classes)] {
-        for call in ["process 2", "read 2", "has n2"] {
+        for call in [
+            "process 2",
+            "read 2",
+            "has n2",
+            "write n1 n2 n3 n4: Skip; write n1 n2",
+        ] {
             let xml = faulty_job(&ears("", RETRIES), "TableOut", "", rules);
             let stage = faulty_stage(&xml.replace("<chunk", &format!("{properties}<chunk")));
             let execution = stage.start(
                 "job",
-                [("faults", &*format!("{call}: Misfit x1")), ("items", "3")],
+                [("faults", &*format!("{call}: Misfit x1")), ("items", "4")],
             );
             let step = &stage.operator().step_executions(execution).unwrap()[0];
             assert_eq!(step.status, BatchStatus::Failed, "{rules} {call}");
-            assert_eq!(calls(&stage, &["asked", "L"]), "", "{rules} {call}");
+            assert_eq!(calls(&stage, &["asked", "L on skip"]), "", "{rules} {call}");
         }
+    }
+}
+
+/// A listener of retries that throws one does not have the chunk retried.
+///
+/// Spec: D-106
+#[test]
+fn a_configuration_error_of_a_retry_listener_fails_the_step() {
+    let stage = faulty_stage(&faulty_job(&ears("", RETRIES), "TableOut", "", RULES));
+    for (class, status) in [("Fatal", BatchStatus::Completed), ("Misfit", BatchStatus::Failed)] {
+        let stage = faulty_stage(&faulty_job(&ears("", RETRIES), "TableOut", "", RULES));
+        let faults = format!("has n2: @Retry x1; L on retry exception Retry n2: {class} x1");
+        let execution = stage.start("job", [("faults", &*faults), ("items", "3")]);
+        let step = &stage.operator().step_executions(execution).unwrap()[0];
+        assert_eq!(step.status, status, "{class}");
     }
 }
 

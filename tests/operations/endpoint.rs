@@ -25,13 +25,8 @@ fn the_process_serves_at_the_address_that_is_given() {
     assert_eq!(job.ends().code(), Some(2));
     for (given, served, is_reached) in [("0", "127.0.0.1", false), ("0.0.0.0:0", "0.0.0.0", true)] {
         let mut job = launch(given);
-        let line = job.until("health at http://");
-        let (address, port) = line
-            .trim()
-            .trim_start_matches("health at http://")
-            .trim_end_matches("/health")
-            .split_once(':')
-            .unwrap();
+        let at = job.address_of("health");
+        let (address, port) = at.split_once(':').unwrap();
         assert_eq!(address, served);
         let elsewhere = TcpStream::connect(format!("127.0.0.2:{port}"));
         assert_eq!(elsewhere.is_ok(), is_reached, "{given}");
@@ -55,15 +50,13 @@ fn metrics_are_optional() {
     fs::write(folder.path().join("go"), "").unwrap();
     let arguments = ["launch", "waits", "--metrics-port", "0"];
     let mut job = Operated::run(env!("CARGO_BIN_EXE_operated"), folder.path(), &arguments);
-    let line = job.until("health at http://");
-    let address = line.trim().trim_start_matches("health at http://");
-    let address = address.trim_end_matches("/health");
+    let address = job.address_of("health");
     job.until("waiting");
-    let (status, body) = get(address, "GET /metrics");
+    let (status, body) = get(&address, "GET /metrics");
     assert_eq!(status, "HTTP/1.1 404 Not Found");
     assert!(body.contains("compiled with the feature `prometheus`"), "{body}");
-    assert_eq!(get(address, "GET /").0, "HTTP/1.1 404 Not Found");
-    assert_eq!(get(address, "POST /health").0, "HTTP/1.1 405 Method Not Allowed");
+    assert_eq!(get(&address, "GET /").0, "HTTP/1.1 404 Not Found");
+    assert_eq!(get(&address, "POST /health").0, "HTTP/1.1 405 Method Not Allowed");
     job.signal("TERM");
     assert_eq!(job.ends().code(), Some(3));
 }

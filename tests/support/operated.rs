@@ -61,6 +61,13 @@ impl Operated {
         }
     }
 
+    /// Reads until the program prints where it serves a page, such as `health`; returns the address and port.
+    pub fn address_of(&mut self, page: &str) -> String {
+        let line = self.until(&format!("{page} at http://"));
+        let (_, at) = line.split_once("http://").unwrap();
+        at.split('/').next().unwrap().to_owned()
+    }
+
     /// Reads until the lines contain all of `what`, in any order.
     pub fn until_all(&mut self, what: &[&str]) {
         let mut missing = what.to_vec();

@@ -25,25 +25,24 @@ fn samples(body: &str) -> BTreeMap<String, f64> {
         .collect()
 }
 
+/// Launches the job, whose last step waits. Returns its process and its metrics.
+fn waiting(job: &str) -> (Operated, String) {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("counts.xml"), job).unwrap();
+    fs::write(folder.path().join("go"), "").unwrap();
+    let arguments = ["launch", "counts", "--metrics-port", "0"];
+    let mut job = Operated::run(env!("CARGO_BIN_EXE_metered"), folder.path(), &arguments);
+    let address = job.address_of("metrics");
+    job.until("waiting");
+    let (status, body) = get(&address, "GET /metrics");
+    assert_eq!(status, "HTTP/1.1 200 OK");
+    (job, body)
+}
+
 /// Metrics have the names of Spring Batch, and labels of job, step and status.
 #[test]
 fn metrics_are_served_while_the_job_runs() {
-    let folder = tempfile::tempdir().unwrap();
-    fs::write(folder.path().join("counts.xml"), JOB).unwrap();
-    fs::write(folder.path().join("go"), "").unwrap();
-    let mut job = Operated::run(
-        env!("CARGO_BIN_EXE_metered"),
-        folder.path(),
-        &["launch", "counts", "--metrics-port", "0"],
-    );
-    let line = job.until("metrics at http://");
-    let address = line
-        .trim()
-        .trim_start_matches("metrics at http://")
-        .trim_end_matches("/metrics");
-    job.until("waiting");
-    let (status, body) = get(address, "GET /metrics");
-    assert_eq!(status, "HTTP/1.1 200 OK");
+    let (mut job, body) = waiting(JOB);
     let samples = samples(&body);
     for (sample, value) in [
         (r#"spring_batch_job_launch_count job="counts""#, 1.0),
@@ -80,19 +79,12 @@ fn metrics_are_served_while_the_job_runs() {
 /// Read, processed, filtered and skipped items are counted apart.
 #[test]
 fn metrics_count_skipped_and_filtered_items() {
-    let folder = tempfile::tempdir().unwrap();
     let rules = r#"skip-limit="2"><skippable-exception-classes><include class="Refused"/></skippable-exception-classes></chunk>"#;
     let chunk = r#"processor="Same" writer="Nowhere" commit-interval="4"/>"#;
     let choosy = format!(r#"processor="Choosy" writer="Choosy" commit-interval="4" {rules}"#);
     let job = JOB.replace(chunk, &choosy);
-    fs::write(folder.path().join("counts.xml"), job).unwrap();
-    fs::write(folder.path().join("go"), "").unwrap();
-    let arguments = ["launch", "counts", "--metrics-port", "0"];
-    let mut job = Operated::run(env!("CARGO_BIN_EXE_metered"), folder.path(), &arguments);
-    let line = job.until("metrics at http://");
-    let address = line.trim().trim_start_matches("metrics at http://");
-    job.until("waiting");
-    let samples = samples(&get(address.trim_end_matches("/metrics"), "GET /metrics").1);
+    let (mut job, body) = waiting(&job);
+    let samples = samples(&body);
     for (item, status, value) in [
         ("read", "SUCCESS", 10.0),
         ("read", "SKIPPED", 0.0),
@@ -112,20 +104,13 @@ fn metrics_count_skipped_and_filtered_items() {
 /// Chunks that are rolled back are counted apart from those that are committed.
 #[test]
 fn metrics_count_failed_chunks() {
-    let folder = tempfile::tempdir().unwrap();
     let job = JOB.replace(
         r#"writer="Nowhere" commit-interval="4"/>"#,
         r#"writer="Choosy" commit-interval="4"/><next on="*" to="wait"/>"#,
     );
     let job = job.replace(r#"id="count" next="wait""#, r#"id="count""#);
-    fs::write(folder.path().join("counts.xml"), job).unwrap();
-    fs::write(folder.path().join("go"), "").unwrap();
-    let arguments = ["launch", "counts", "--metrics-port", "0"];
-    let mut job = Operated::run(env!("CARGO_BIN_EXE_metered"), folder.path(), &arguments);
-    let line = job.until("metrics at http://");
-    let address = line.trim().trim_start_matches("metrics at http://");
-    job.until("waiting");
-    let samples = samples(&get(address.trim_end_matches("/metrics"), "GET /metrics").1);
+    let (mut job, body) = waiting(&job);
+    let samples = samples(&body);
     for (status, value) in [("SUCCESS", 2.0), ("FAILURE", 1.0)] {
         let sample = format!(r#"spring_batch_chunk_write_count job="counts" status="{status}" step="count""#);
         assert_eq!(samples.get(&sample), Some(&value), "{sample}");
