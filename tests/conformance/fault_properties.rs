@@ -239,7 +239,6 @@ fn a_configuration_error_is_no_bad_item() {
 /// Spec: D-106
 #[test]
 fn a_configuration_error_of_a_retry_listener_fails_the_step() {
-    let stage = faulty_stage(&faulty_job(&ears("", RETRIES), "TableOut", "", RULES));
     for (class, status) in [("Fatal", BatchStatus::Completed), ("Misfit", BatchStatus::Failed)] {
         let stage = faulty_stage(&faulty_job(&ears("", RETRIES), "TableOut", "", RULES));
         let faults = format!("has n2: @Retry x1; L on retry exception Retry n2: {class} x1");
