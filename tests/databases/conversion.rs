@@ -244,8 +244,8 @@ const CHANGED: [&str; 9] = [
     "BATCH_JOB_EXECUTION_CONTEXT",
 ];
 
-/// A conversion whose session ends, at each statement that waits for a table, is repeated and completed; before, no runtime opens a
-/// repository that is between two layouts.
+/// A conversion whose session ends, at each statement that waits for a table, can be repeated. Until then no runtime opens a repository that is
+/// between two layouts.
 ///
 /// Spec: REPO-91
 #[cfg(feature = "servers")]
@@ -277,7 +277,8 @@ fn an_interrupted_conversion_is_completed() {
                 interrupted += 1;
                 let opened = operator(repository.folder.path(), repository.place.url());
                 match opened {
-                    Ok(_) => assert_eq!(repository.exported(), original, "{what}"),
+                    // Nothing was changed, or all of it.
+                    Ok(_) => assert!([&original, &expected].contains(&&repository.exported()), "{what}"),
                     Err(problem) => assert!(problem.contains("run `db upgrade` again"), "{what}: {problem}"),
                 }
                 repository.convert(to).unwrap();
