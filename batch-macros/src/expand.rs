@@ -436,6 +436,7 @@ fn read(method: &ArtifactMethod, artifact: &Artifact) -> Vec<TokenStream> {
     let call = converted(method, quote!(ReadReturn), "into_read", quote!(self));
     let item = associated(method, quote!(ReadReturn), "Item");
     let (keeps_position, rewindable) = (keeps_position(artifact), artifact.rewindable);
+    let has_end_methods = has_end_methods(artifact);
     // rustc reports items that are not `Send` at the result type as well.
     let fill = spanned(result_type(method), |open, _| {
         let closure = quote_spanned!(open=> || #call);
@@ -449,6 +450,7 @@ fn read(method: &ArtifactMethod, artifact: &Artifact) -> Vec<TokenStream> {
                 items: #runtime::ItemType::of_reader::<#item>(),
                 keeps_position: #keeps_position,
                 rewindable: #rewindable,
+                has_end_methods: #has_end_methods,
                 error_type: #error_type(),
             }
         },
@@ -509,6 +511,7 @@ fn write(method: &ArtifactMethod, artifact: &Artifact) -> Vec<TokenStream> {
     let runtime = runtime();
     let (buffered, transactional) = (artifact.buffered, transaction.is_some());
     let (keeps_position, rewindable) = (keeps_position(artifact), artifact.rewindable);
+    let has_end_methods = has_end_methods(artifact);
     let (tx, arguments) = match transaction {
         // Spanned as the written type, where rustc reports a type that differs.
         Some(ty) => {
@@ -533,9 +536,20 @@ fn write(method: &ArtifactMethod, artifact: &Artifact) -> Vec<TokenStream> {
                 transactional: #transactional,
                 keeps_position: #keeps_position,
                 rewindable: #rewindable,
+                has_end_methods: #has_end_methods,
             }
         },
     ]
+}
+
+/// Returns whether the reader or writer has `#[finish]` or `#[close]`. Elements of an array may have the conditions of the methods.
+fn has_end_methods(artifact: &Artifact) -> TokenStream {
+    let last = |method: &&ArtifactMethod| ["finish", "close"].contains(&method.row.attribute);
+    let methods = artifact.methods.iter().filter(last).map(|method| {
+        let cfgs = &method.cfgs;
+        quote!(#(#cfgs)* true)
+    });
+    quote!([false, #(#methods),*].contains(&true))
 }
 
 /// Returns `<Result as Trait>::convert(Self::method(arguments))`, its ends spanned as the result type, which rustc

@@ -18,6 +18,7 @@ mod jakarta_end;
 mod jakarta_partitions;
 mod jakarta_retry;
 mod job_data;
+mod last_chunk;
 mod left_out;
 mod limits;
 mod observers;

@@ -158,6 +158,27 @@ impl CountedNowhere {
     fn checkpoint(&mut self) {}
 }
 
+/// A writer in the transaction of the chunk, whose methods have nothing left to do after the last commit.
+#[derive(BatchArtifact)]
+struct CountedRows {}
+
+#[item_writer]
+impl CountedRows {
+    #[write_items]
+    fn write(&mut self, _numbers: &[u32], _tx: &mut ChunkTransaction) {}
+}
+
+#[derive(BatchArtifact)]
+struct CountedAndClosed {}
+
+#[item_writer]
+impl CountedAndClosed {
+    #[write_items]
+    fn write(&mut self, _numbers: &[u32], _tx: &mut ChunkTransaction) {}
+    #[close]
+    fn close(&mut self) {}
+}
+
 /// Counts the statements of another database from now on.
 fn count_statements_of(stage: &Stage) {
     *COUNTED.lock().unwrap() = Counted {
@@ -285,8 +306,9 @@ fn a_trace_costs_no_statement() {
     assert_eq!(traced, untraced);
 }
 
-/// A job of steps, and two of partitions that run one after the other: of a batchlet, and of a chunk with one commit.
-fn few_or_many(count: usize) -> [String; 3] {
+/// A job of steps, and three of partitions that run one after the other: of a batchlet, and of a chunk with one commit, whose artifacts have
+/// no `#[close]`, or one.
+fn few_or_many(count: usize) -> [String; 4] {
     let step = |number| {
         let next = if number < count {
             format!(" next='step{}'", number + 1)
@@ -296,14 +318,16 @@ fn few_or_many(count: usize) -> [String; 3] {
         format!("<step id='step{number}'{next}><batchlet ref='CountedNothing'/></step>")
     };
     let steps: String = (1..=count).map(step).collect();
+    let chunk = |writer| {
+        format!(
+            "<chunk reader='CountedNumbers' processor='CountedSame' writer='{writer}' commit-interval='10'/>"
+        )
+    };
     [
         format!("<job id='steps{count}'>{steps}</job>"),
         partitions("batchlets", "<batchlet ref='CountedNothing'/>", count),
-        partitions(
-            "chunks",
-            "<chunk reader='CountedNumbers' processor='CountedSame' writer='CountedNowhere' commit-interval='10'/>",
-            count,
-        ),
+        partitions("chunks", &chunk("CountedRows"), count),
+        partitions("closed", &chunk("CountedAndClosed"), count),
     ]
 }
 
@@ -343,18 +367,18 @@ impl CountedNothing {
 }
 
 /// A step commits at its begin and at its end, and has no transaction that only reads. On MySQL the id comes from a transaction of its
-/// own, as in Spring Batch. The rows of up to 16 partitions are inserted by one transaction. A partition commits its chunks, and its end
-/// together with the begin of the next one.
+/// own, as in Spring Batch. The rows of up to 16 partitions are inserted by one transaction. A partition commits its end together with the
+/// start of the next one; that of a chunk step with its last chunk, if its artifacts have no `#[close]`.
 ///
-/// Spec: D-102, D-105
+/// Spec: D-102, D-105, D-107
 #[test]
-fn a_step_commits_twice_and_a_partition_once_more_than_its_chunks() {
+fn a_step_commits_twice_and_a_partition_with_its_last_chunk() {
     let _one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
     set_default_instrumentation(recorder).unwrap();
     for database in Database::ALL {
         let of_step = if database == Database::Mariadb { 3 } else { 2 };
         let (few, many) = (few_or_many(1), few_or_many(11));
-        for (at, commits) in [(0, of_step), (1, 1), (2, 2)] {
+        for (at, commits) in [(0, of_step), (1, 1), (2, 1), (3, 2)] {
             let [few, many] = [&few[at], &many[at]].map(|xml| commits_of(database, xml));
             assert_eq!(many - few, 10 * commits, "{database:?}: {}", few_or_many(1)[at]);
         }

@@ -30,6 +30,16 @@ where
     item: PhantomData<fn() -> T>,
 }
 
+impl<F, T> FileItemReader<F, T>
+where
+    F: Format,
+{
+    /// Closes the files. A step drops the reader instead: a reader with `#[close]` would cost each partition a commit.
+    pub fn close(&mut self) {
+        self.files.close();
+    }
+}
+
 #[item_reader(rewindable = true)]
 impl<F, T> FileItemReader<F, T>
 where
@@ -73,12 +83,6 @@ where
             };
         }
         self.items
-    }
-
-    /// Closes the files.
-    #[close]
-    pub fn close(&mut self) {
-        self.files.close();
     }
 
     /// Replaces a position of this reader with that of the next record. Within a file, that copies no text.

@@ -159,11 +159,19 @@ impl Error for QueryError {
     }
 }
 
+impl<T: FromRow> QueryItemReader<T> {
+    /// Closes the connection. A step drops the reader instead: a reader with `#[close]` would cost each partition a commit.
+    pub fn close(&mut self) {
+        self.state = None;
+    }
+}
+
 #[item_reader(rewindable = true)]
 impl<T: FromRow> QueryItemReader<T> {
     /// Connects to the database, and positions at the checkpoint.
     #[open]
     pub fn open(&mut self, checkpoint: Option<QueryPosition>) -> Result<(), QueryError> {
+        self.close();
         self.position = checkpoint.unwrap_or_default();
         let bound = self.query.bind(&self.parameters);
         let query = Statement::new(bound.map_err(|cause| QueryError::new("read the query", cause))?);
@@ -204,12 +212,6 @@ impl<T: FromRow> QueryItemReader<T> {
     #[get_checkpoint_info]
     pub fn checkpoint(&self) -> QueryPosition {
         self.position.clone()
-    }
-
-    /// Closes the connection.
-    #[close]
-    pub fn close(&mut self) {
-        self.state = None;
     }
 
     /// Reports the tables that the property names.

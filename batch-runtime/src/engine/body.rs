@@ -5,9 +5,11 @@ use std::sync::Arc;
 use super::threads::{Collecting, Running, Worker};
 use crate::artifact::ContextScope;
 use crate::context::StepContext;
+use crate::execution::StepExecution;
 use crate::job_data::JobData;
 use crate::observer::StepEvents;
-use crate::repository::JobRepository;
+use crate::repository::{JobRepository, RepositoryError};
+use crate::status::BatchStatus;
 
 /// The environment of a step execution.
 #[derive(Clone, Copy)]
@@ -21,6 +23,21 @@ pub(crate) struct StepEnv<'a> {
     pub(crate) events: &'a StepEvents<'a>,
     /// The collector of the subjob, and the contexts of the step.
     pub(crate) collecting: Option<(&'a Collecting, &'a ContextScope)>,
+    /// Records the end, if the step execution is a partition.
+    pub(crate) partition: Option<&'a dyn PartitionRecorder>,
+}
+
+/// The recorder of the end of a partition.
+pub(crate) trait PartitionRecorder {
+    /// Calls `record`, which records the end and, if a partition is given, its start in the same transaction.
+    ///
+    /// # Errors
+    /// If `record` fails. The other partition then waits again.
+    fn record(
+        &self,
+        status: BatchStatus,
+        record: &mut dyn FnMut(Option<&mut StepExecution>) -> Result<(), RepositoryError>,
+    ) -> Result<(), RepositoryError>;
 }
 
 /// The end of a step's body without a failure.

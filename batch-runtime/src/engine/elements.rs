@@ -272,6 +272,9 @@ pub(crate) struct BoundChunk {
     pub(crate) writer_keeps_position: bool,
     /// True if the step can resume exactly at any of its checkpoints, not only at the last one. Spec: D-103
     pub(crate) rewindable: bool,
+    /// True if all that the writer writes is in the commits, and no method of an artifact of the chunk and no checkpoint listener follows
+    /// the last one. Spec: D-107
+    pub(crate) ends_with_commit: bool,
     /// True if processed items are kept to write them again after a rollback. Spec: D-12
     pub(crate) buffer_reads: bool,
     pub(crate) faults: FaultRules,

@@ -14,6 +14,7 @@ mod listeners;
 mod logical_tx;
 mod outcome;
 mod partition;
+mod refused_step;
 mod spans;
 mod split;
 mod states;

@@ -6,7 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use super::batchlet::BatchletRunner;
-use super::body::{BodyEnd, StepEnv};
+use super::body::{BodyEnd, PartitionRecorder, StepEnv};
 use super::call::{Failure, Interrupt, discard};
 use super::chunk::{ChunkListeners, ChunkRunner};
 use super::elements::{BoundBody, BoundPartition, BoundStep};
@@ -21,8 +21,7 @@ use crate::error::BatchError;
 use crate::execution::{StepCounters, StepExecution};
 use crate::observer::StepEvents;
 use crate::repository::{
-    DataChanges, ElementState, Ending, NewStepExecution, OtherEntries, RepositoryError, StepHistory,
-    StepState,
+    ElementState, EndOfStep, Ending, NewStepExecution, OtherEntries, RepositoryError, StepHistory, StepState,
 };
 use crate::secret::Secrets;
 use crate::status::BatchStatus;
@@ -85,18 +84,14 @@ enum Decision<'h> {
     Refuse(Failure),
 }
 
-/// Records the end of a step execution, with its stored state if given.
-pub(super) type RecordEnd<'w> =
-    dyn Fn(&mut StepExecution, &Ending, Option<&StepState>, &DataChanges) -> Result<(), RepositoryError> + 'w;
-
 /// Runs one step.
 pub(super) struct StepRunner<'w> {
     pub(super) id: &'w str,
     pub(super) step: &'w BoundStep,
     pub(super) transitions: &'w Transitions,
     pub(super) walk: &'w Walk<'w>,
-    /// How its end is recorded if it is a partition, which has no step listeners and transitions. Spec: PART-31, PART-32
-    pub(super) partition: Option<&'w RecordEnd<'w>>,
+    /// Only for a partition, which has no step listeners and transitions. Spec: PART-31, PART-32
+    pub(super) partition: Option<&'w dyn PartitionRecorder>,
 }
 
 impl StepRunner<'_> {
@@ -233,78 +228,8 @@ impl StepRunner<'_> {
         }
     }
 
-    /// Spec: JSL-STEP-04, JSL-STEP-05, D-59
-    fn start_limit_reached(&self, history: &StepHistory) -> Option<Failure> {
-        let most = self.step.max_starts?;
-        (history.starts >= most).then(|| {
-            let (step, job, starts) = (self.id, &self.walk.shared.job.id, history.starts);
-            Failure::new(format!(
-                "step `{step}` of job `{job}` was started {starts} times in this job instance, as often as its start-limit \
-                 allows; increase the start-limit in the Job XML to restart it"
-            ))
-        })
-    }
-
-    fn is_partitioned(&self) -> bool {
+    pub(super) fn is_partitioned(&self) -> bool {
         matches!(self.step.body, BoundBody::Partitioned(_))
-    }
-
-    /// Rejects a step whose partition was added to or removed from the Job XML since it ran: its progress is stored
-    /// under other names, so committed work would be repeated.
-    fn partitioned_differently(&self, history: &StepHistory, kept: &ElementState) -> Option<Failure> {
-        let was_partitioned =
-            kept.plan.is_some() && self.walk.since.is_none_or(|since| kept.planned >= since);
-        let was_whole = history.state.reader.is_some() || history.state.writer.is_some();
-        let (then, now) = match self.is_partitioned() {
-            false if was_partitioned => ("had partitions", "none"),
-            true if was_whole && !was_partitioned => ("had no partitions", "some"),
-            _ => return None,
-        };
-        Some(Failure::new(format!(
-            "step `{}` {then} when it ran before in this job instance, but has {now} now, so its committed work would be \
-             repeated; start a new instance, or restart with the previous Job XML",
-            self.id
-        )))
-    }
-
-    /// Rejects a chunk step whose checkpoint is lost. Spec: RESTART-17
-    fn lost_checkpoint(&self, history: &StepHistory) -> Option<Failure> {
-        let is_chunk = matches!(self.step.body, BoundBody::Chunk(_));
-        is_chunk
-            .then(|| history.lost_checkpoint())
-            .flatten()
-            .map(Failure::new)
-    }
-
-    /// Rejects a chunk step that Spring Batch has partly committed: only its own readers understand their
-    /// checkpoints, so committed work would be repeated. A context without entries means that an operator has deleted
-    /// them to allow it. Spec: RESTART-17
-    fn started_by_other_program(&self, history: &StepHistory) -> Option<Failure> {
-        // The committed work of a partitioned step is in the rows of its partitions.
-        let may_have_committed = match self.step.body {
-            BoundBody::Chunk(_) => history.committed_by_other_program,
-            BoundBody::Partitioned(_) => history.state.of_other_program,
-            BoundBody::Batchlet(_) => false,
-        };
-        let last = history.last.as_ref()?;
-        if !may_have_committed || last.status == BatchStatus::Completed {
-            return None;
-        }
-        // A checkpoint of this runtime is older than the other program's commits.
-        let own_checkpoint = history.state.reader.is_some().then_some("batch.stepType");
-        let key = history
-            .state
-            .other_entries
-            .keys()
-            .next()
-            .map(String::as_str)
-            .or(own_checkpoint)?;
-        Some(Failure::new(format!(
-            "another program, such as Spring Batch, has started step `{}` and committed part of it; its position \
-             is in the context under its own keys (`{key}`), so this runtime would write everything again; complete the step \
-             with that program, or start a new instance for the rest",
-            self.id
-        )))
     }
 
     /// Runs the step execution from its row to its end: prepare, before, body, after, settle, record.
@@ -345,7 +270,7 @@ impl StepRunner<'_> {
                 Err(Failure::panicked_outside(self.id, &self.secrets(), panic).into())
             })
         });
-        let ran = self.within_limits(ran)?;
+        let ran = self.end_of_body(ran, execution, &context)?;
         context.set_counters(execution.counters);
         let mut result = StepResult::of(ran, &context);
         self.after(listeners, &contexts, &mut result);
@@ -386,6 +311,7 @@ impl StepRunner<'_> {
             data: &self.walk.data,
             events,
             collecting: collecting.map(|collecting| (collecting, contexts)),
+            partition: self.partition,
         };
         let made = StepListeners::make(&self.step.listeners, contexts)
             .and_then(|listeners| Ok((listeners, self.make_body(contexts, env)?)));
@@ -467,6 +393,29 @@ impl StepRunner<'_> {
                 }
             }
         }
+    }
+
+    /// Returns how the body has ended. If the last chunk of a partition has recorded the end, nothing that fails later, when artifacts are
+    /// dropped, changes it. Spec: D-107
+    ///
+    /// # Errors
+    /// If the step is fenced.
+    fn end_of_body(
+        &self,
+        ran: Result<BodyEnd, Interrupt>,
+        execution: &StepExecution,
+        context: &StepContext,
+    ) -> Result<Result<BodyEnd, Failure>, RepositoryError> {
+        if !has_recorded_end(execution) {
+            return self.within_limits(ran);
+        }
+        self.walk.worker.clear_limits();
+        if let Err(Interrupt::Failed(failure)) = ran {
+            let message = failure.message;
+            tracing::error!(step = self.id, message, "a failure after the end was recorded");
+        }
+        context.set_exit_status(Some(&execution.exit_status));
+        Ok(Ok(BodyEnd::Completed { exit_status: None }))
     }
 
     /// Turns a stop because of an exceeded limit or a lease that may be lost into a failure, unless the step has ended by itself.
@@ -559,7 +508,7 @@ impl StepRunner<'_> {
         }
     }
 
-    /// Records the end of the step.
+    /// Records the end of the step, unless its last chunk has. Returns `false` if the partition was handed back instead.
     fn record(
         &self,
         execution: &mut StepExecution,
@@ -567,6 +516,9 @@ impl StepRunner<'_> {
         context: &StepContext,
         other_entries: OtherEntries,
     ) -> Result<bool, RepositoryError> {
+        if has_recorded_end(execution) {
+            return Ok(true);
+        }
         let shared = self.walk.shared;
         let is_stopped = ending.status == BatchStatus::Stopped;
         if self.partition.is_some() && is_stopped && shared.running.is_handing_back() {
@@ -592,14 +544,16 @@ impl StepRunner<'_> {
             self.promote(context);
         }
         let data = self.walk.data.pending();
+        let mut write = |next: Option<&mut StepExecution>| {
+            let lease = &shared.running.lease;
+            let end = EndOfStep { ending, next };
+            shared
+                .repository
+                .end_step(lease, execution, end, state.as_ref(), &data)
+        };
         let recorded = match self.partition {
-            Some(record) => record(execution, ending, state.as_ref(), &data),
-            None => {
-                let lease = &shared.running.lease;
-                shared
-                    .repository
-                    .end_step(lease, execution, ending, state.as_ref(), &data, None)
-            }
+            Some(partition) => partition.record(ending.status, &mut write),
+            None => write(None),
         };
         if recorded.is_ok() {
             self.walk.data.committed(data);
@@ -609,6 +563,11 @@ impl StepRunner<'_> {
             tracing::error!(step = self.id, status = %ending.status, message = ending.message, "cannot record the end of the step");
         })
     }
+}
+
+/// Returns whether the last chunk of a partition has recorded its end. Spec: D-107
+fn has_recorded_end(execution: &StepExecution) -> bool {
+    execution.status == BatchStatus::Completed
 }
 
 fn note_exception(context: &StepContext, failure: Option<&Failure>) {

@@ -255,7 +255,9 @@ impl Binder<'_> {
                     .map(|mut bound| {
                         self.check_retried_classes(step, chunk, &bound);
                         bound.pipelined = self.is_pipelined(pipeline, step, chunk, &bound, &listeners);
-                        bound.rewindable &= !acts_on_commits(&listeners);
+                        let commits_are_heard = acts_on_commits(&listeners);
+                        bound.rewindable &= !commits_are_heard;
+                        bound.ends_with_commit &= !commits_are_heard;
                         if processors == 1 && !bound.pipelined {
                             bound.faults.repeat_processor();
                         }
@@ -334,6 +336,8 @@ impl Binder<'_> {
         } else {
             1
         };
+        // Its last method may set user data that the end of the step stores. Spec: JAK-20
+        let has_algorithm = matches!(interval, CheckpointInterval::Custom(_));
         Some(BoundChunk {
             reader,
             processor,
@@ -345,6 +349,8 @@ impl Binder<'_> {
             transactional: info.transactional,
             writer_keeps_position: info.keeps_position,
             rewindable: input.rewindable && info.rewindable && !info.transactional,
+            ends_with_commit: info.transactional
+                && !(info.has_end_methods || input.has_end_methods || has_algorithm),
             buffer_reads: chunk.buffer_reads,
             faults: FaultRules {
                 has_policy: skip_policy.is_some(),
@@ -493,7 +499,7 @@ fn unknown_position(writer: &Spanned<String>) -> Diagnostic {
         )
 }
 
-/// Returns whether a listener may do something that must not happen before the commit, which so has to be durable. Spec: D-103
+/// Returns whether a listener acts on commits: they have to be durable then, and it may fail after the last one. Spec: D-103, D-107
 fn acts_on_commits(listeners: &[ListenerAt]) -> bool {
     let mut roles = listeners.iter().flat_map(|(listener, _)| &listener.roles);
     roles.any(|bound| bound.registration.role() == Role::CheckpointListener)

@@ -44,10 +44,11 @@ pub(crate) use insert_step::InsertStep;
 pub(crate) use java_json::{from_java, to_java};
 pub(crate) use observation::{HolderState, LeaseKey, Observations};
 pub(crate) use records::{
-    AbandonOutcome, Claim, ClaimRequest, ClaimedPartition, Concurrency, DataChanges, DeathOutcome, Ending,
-    InnerSteps, Inserted, KeptState, LaunchPhase, LaunchRow, Lease, NewNotification, NewStepExecution,
-    NextNotification, PartitionFinding, PartitionReport, PartitionState, QueuedNotification, QueuedPartition,
-    Signals, StepHistory, StopOutcome, TakenLaunch, Target, TurnOutcome, WithdrawOutcome, WorkerRow,
+    AbandonOutcome, ChunkCommit, Claim, ClaimRequest, ClaimedPartition, Concurrency, DataChanges,
+    DeathOutcome, EndOfStep, Ending, InnerSteps, Inserted, KeptState, LaunchPhase, LaunchRow, Lease,
+    NewNotification, NewStepExecution, NextNotification, PartitionFinding, PartitionReport, PartitionState,
+    QueuedNotification, QueuedPartition, Signals, StepHistory, StopOutcome, TakenLaunch, Target, TurnOutcome,
+    WithdrawOutcome, WorkerRow,
 };
 pub use records::{ExecutionFilter, RepositorySize};
 pub(crate) use rules::Closing;

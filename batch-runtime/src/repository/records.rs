@@ -255,6 +255,30 @@ pub(crate) struct Ending {
     pub(crate) restart: Option<RestartPosition>,
 }
 
+/// The end of a step execution, as it is recorded.
+#[derive(Debug)]
+pub(crate) struct EndOfStep<'a> {
+    /// The status, the exit status and the message.
+    pub(crate) ending: &'a Ending,
+    /// The partition that starts in the same transaction. Spec: D-105
+    pub(crate) next: Option<&'a mut StepExecution>,
+}
+
+/// The repository's part of the commit of a chunk.
+#[derive(Debug)]
+pub(crate) struct ChunkCommit<'a> {
+    /// The counters of the step execution, with those of the chunk.
+    pub(crate) counters: StepCounters,
+    /// The checkpoints and the user data.
+    pub(crate) state: &'a StepState,
+    /// The changed data of the job.
+    pub(crate) data: &'a DataChanges,
+    /// The lease to extend.
+    pub(crate) renew: Option<&'a Lease>,
+    /// The end of the step execution, if nothing is left to do after this chunk. Spec: D-107
+    pub(crate) end: Option<EndOfStep<'a>>,
+}
+
 impl Ending {
     /// Creates an end without a restart position.
     pub(crate) fn new(status: BatchStatus, exit_status: String, message: String) -> Self {

@@ -63,6 +63,8 @@ pub struct ReaderInfo {
     pub keeps_position: bool,
     /// `rewindable = true`: it can be opened at any of its checkpoints. Spec: D-103
     pub rewindable: bool,
+    /// True if it has `#[close]`. Spec: D-107
+    pub has_end_methods: bool,
     /// The path of the type of its errors, empty if it has none.
     pub error_type: &'static str,
 }

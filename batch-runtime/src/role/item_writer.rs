@@ -65,6 +65,8 @@ pub struct WriterInfo {
     pub keeps_position: bool,
     /// `rewindable = true`: it can be opened at any of its checkpoints. Spec: D-103
     pub rewindable: bool,
+    /// True if it has `#[finish]` or `#[close]`. Spec: D-107
+    pub has_end_methods: bool,
 }
 
 /// An item writer. Spec: WRITE-01

@@ -92,47 +92,56 @@ impl fmt::Display for Transient {
 impl std::error::Error for Bad {}
 impl std::error::Error for Transient {}
 
-/// Reads the numbers after `from`.
-#[derive(BatchArtifact)]
-struct Numbers {
-    #[batch_property(name = "from")]
-    from: u32,
-    #[batch_property(name = "items")]
-    items: u32,
-    #[batch_property(name = "bad.reads")]
-    bad: Vec<u32>,
-    last: u32,
-    artifact: u32,
+/// Declares a reader, with `#[close]` or without it. Without it, a partition ends with its last chunk.
+macro_rules! numbers {
+    ($name:ident, $opened:literal, $($close:tt)*) => {
+        /// Reads the numbers after `from`.
+        #[derive(BatchArtifact)]
+        struct $name {
+            #[batch_property(name = "from")]
+            from: u32,
+            #[batch_property(name = "items")]
+            items: u32,
+            #[batch_property(name = "bad.reads")]
+            bad: Vec<u32>,
+            last: u32,
+            artifact: u32,
+        }
+
+        #[item_reader]
+        impl $name {
+            #[open]
+            fn open(&mut self, checkpoint: Option<u32>) {
+                self.artifact = next_artifact();
+                call(self.artifact, $opened);
+                self.last = checkpoint.unwrap_or(0);
+            }
+            #[read_item]
+            fn read(&mut self) -> Result<Option<u32>, Bad> {
+                call(self.artifact, "read");
+                if self.last == self.items {
+                    return Ok(None);
+                }
+                self.last += 1;
+                match self.bad.contains(&self.last) {
+                    true => Err(Bad),
+                    false => Ok(Some(self.from + self.last)),
+                }
+            }
+            #[get_checkpoint_info]
+            fn checkpoint(&mut self) -> u32 {
+                call(self.artifact, "checkpoint");
+                match Plant::of_this_process() {
+                    Some(Plant::LateCheckpoint) => self.items.min(self.last + 1),
+                    _ => self.last,
+                }
+            }
+            $($close)*
+        }
+    };
 }
 
-#[item_reader]
-impl Numbers {
-    #[open]
-    fn open(&mut self, checkpoint: Option<u32>) {
-        self.artifact = next_artifact();
-        call(self.artifact, "open reader");
-        self.last = checkpoint.unwrap_or(0);
-    }
-    #[read_item]
-    fn read(&mut self) -> Result<Option<u32>, Bad> {
-        call(self.artifact, "read");
-        if self.last == self.items {
-            return Ok(None);
-        }
-        self.last += 1;
-        match self.bad.contains(&self.last) {
-            true => Err(Bad),
-            false => Ok(Some(self.from + self.last)),
-        }
-    }
-    #[get_checkpoint_info]
-    fn checkpoint(&mut self) -> u32 {
-        call(self.artifact, "checkpoint");
-        match Plant::of_this_process() {
-            Some(Plant::LateCheckpoint) => self.items.min(self.last + 1),
-            _ => self.last,
-        }
-    }
+numbers! { Numbers, "open reader",
     #[close]
     fn close(&mut self) {
         if Plant::of_this_process() != Some(Plant::NotClosed) {
@@ -140,6 +149,7 @@ impl Numbers {
         }
     }
 }
+numbers! { UnclosedNumbers, "begin to read", }
 
 /// Filters, fails and rejects.
 #[derive(BatchArtifact)]
@@ -175,71 +185,81 @@ impl Results {
     }
 }
 
-/// Writes the numbers in the transaction of the checkpoint, with the id of the step execution.
-#[derive(BatchArtifact)]
-struct Rows {
-    #[batch_context]
-    step_context: StepContext,
-    #[batch_context]
-    job: JobContext,
-    #[batch_property(name = "step")]
-    step: String,
-    #[batch_property(name = "from")]
-    from: u32,
-    #[batch_property(name = "bad.writes")]
-    bad: Vec<u32>,
-    #[batch_property(name = "transient")]
-    transient: Vec<u32>,
-    artifact: u32,
-}
-
 /// The transient errors that this process has had.
 static THROWN: Mutex<BTreeSet<(String, u32)>> = Mutex::new(BTreeSet::new());
 
-#[item_writer]
-impl Rows {
-    #[open]
-    fn open(&mut self, _checkpoint: Option<()>) {
-        self.artifact = next_artifact();
-        call(self.artifact, "open writer");
-    }
-    #[write_items]
-    fn write(&mut self, numbers: &[u32], tx: &mut ChunkTransaction) -> Result<(), BatchError> {
-        call(self.artifact, "write");
-        let execution = self.step_context.execution_id();
-        for number in numbers {
-            let item = number - self.from;
-            if self.bad.contains(&item) {
-                return Err(Bad.into());
-            }
-            if self.transient.contains(&item) && THROWN.lock().unwrap().insert((self.step.clone(), *number)) {
-                return Err(Transient.into());
-            }
-            let insert = format!(
-                "INSERT INTO written (step, n, execution, undone) VALUES ('{}', {number}, {execution}, 0)",
-                self.step
-            );
-            match Plant::of_this_process() {
-                Some(Plant::LostRow) if item == 2 => {}
-                Some(Plant::DoubledRow) if item == 2 => {
-                    database::execute(tx, &insert)?;
-                    database::execute(tx, &insert)?;
-                }
-                Some(Plant::OutsideOfTransaction) => outside(&self.job, &insert)?,
-                _ => database::execute(tx, &insert)?,
-            }
+/// Declares a writer, like `numbers!`.
+macro_rules! rows {
+    ($name:ident, $opened:literal, $($close:tt)*) => {
+        /// Writes the numbers in the transaction of the checkpoint, with the id of the step execution.
+        #[derive(BatchArtifact)]
+        struct $name {
+            #[batch_context]
+            step_context: StepContext,
+            #[batch_context]
+            job: JobContext,
+            #[batch_property(name = "step")]
+            step: String,
+            #[batch_property(name = "from")]
+            from: u32,
+            #[batch_property(name = "bad.writes")]
+            bad: Vec<u32>,
+            #[batch_property(name = "transient")]
+            transient: Vec<u32>,
+            artifact: u32,
         }
-        Ok(())
-    }
-    #[get_checkpoint_info]
-    fn checkpoint(&mut self) {
-        call(self.artifact, "checkpoint");
-    }
+
+        #[item_writer]
+        impl $name {
+            #[open]
+            fn open(&mut self, _checkpoint: Option<()>) {
+                self.artifact = next_artifact();
+                call(self.artifact, $opened);
+            }
+            #[write_items]
+            fn write(&mut self, numbers: &[u32], tx: &mut ChunkTransaction) -> Result<(), BatchError> {
+                call(self.artifact, "write");
+                let execution = self.step_context.execution_id();
+                for number in numbers {
+                    let item = number - self.from;
+                    if self.bad.contains(&item) {
+                        return Err(Bad.into());
+                    }
+                    if self.transient.contains(&item) && THROWN.lock().unwrap().insert((self.step.clone(), *number)) {
+                        return Err(Transient.into());
+                    }
+                    let insert = format!(
+                        "INSERT INTO written (step, n, execution, undone) VALUES ('{}', {number}, {execution}, 0)",
+                        self.step
+                    );
+                    match Plant::of_this_process() {
+                        Some(Plant::LostRow) if item == 2 => {}
+                        Some(Plant::DoubledRow) if item == 2 => {
+                            database::execute(tx, &insert)?;
+                            database::execute(tx, &insert)?;
+                        }
+                        Some(Plant::OutsideOfTransaction) => outside(&self.job, &insert)?,
+                        _ => database::execute(tx, &insert)?,
+                    }
+                }
+                Ok(())
+            }
+            #[get_checkpoint_info]
+            fn checkpoint(&mut self) {
+                call(self.artifact, "checkpoint");
+            }
+            $($close)*
+        }
+    };
+}
+
+rows! { Rows, "open writer",
     #[close]
     fn close(&mut self) {
         call(self.artifact, "close");
     }
 }
+rows! { UnclosedRows, "begin to write", }
 
 /// Executes a statement on a connection of its own.
 fn outside(job: &JobContext, statement: &str) -> Result<(), BatchError> {

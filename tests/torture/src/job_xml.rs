@@ -140,6 +140,9 @@ fn chunk(step: &Chunk, next: Option<&str>, in_part: bool, xml: &mut String) {
         ("batch.chunk.pipeline", step.pipeline.to_string()),
         ("batch.chunk.processors", step.processors.to_string()),
     ];
+    // A part without `#[close]` ends with its last chunk.
+    let is_unclosed = step.parts > 0 && step.items.is_multiple_of(2);
+    let unclosed = if is_unclosed { "Unclosed" } else { "" };
     let to_xml = |properties: &[(&str, String)]| {
         let each = properties.iter().filter(|(_, value)| !value.is_empty());
         let each = each.map(|(name, value)| format!("<property name=\"{name}\" value=\"{value}\"/>"));
@@ -148,7 +151,7 @@ fn chunk(step: &Chunk, next: Option<&str>, in_part: bool, xml: &mut String) {
     let _ = writeln!(
         xml,
         "<step id=\"{}\"{}><properties>{}</properties>\
-         <chunk reader=\"Numbers\" processor=\"Results\" writer=\"Rows\" commit-interval=\"{}\" chunk-size=\"{}\">\
+         <chunk reader=\"{unclosed}Numbers\" processor=\"Results\" writer=\"{unclosed}Rows\" commit-interval=\"{}\" chunk-size=\"{}\">\
          <properties>{}</properties>\
          <skippable-exception-classes><include class=\"torture.Bad\"/></skippable-exception-classes>\
          <retryable-exception-classes><include class=\"torture.Transient\"/></retryable-exception-classes></chunk>",

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use super::super::call::{Failure, Interrupt};
 use super::super::elements::CheckpointInterval;
+use super::super::ending::settle;
 use super::ahead::{FillRequest, ReadAhead};
 use super::class_limits::UsedLimits;
 use super::{ChunkListeners, ChunkRunner};
@@ -18,8 +19,9 @@ use crate::engine::limits::check_size;
 use crate::error::BatchError;
 use crate::execution::{StepCounters, StepExecution};
 use crate::observer::JobEventKind;
-use crate::repository::{ChunkTransaction, RepositoryError, StepState};
+use crate::repository::{ChunkCommit, ChunkTransaction, EndOfStep, Ending, RepositoryError, StepState};
 use crate::role::CheckpointAlgorithm;
+use crate::status::BatchStatus;
 
 /// A checkpoint interval in progress.
 pub(super) struct Interval<'r, 'l> {
@@ -211,13 +213,9 @@ impl ChunkRunner<'_> {
             }
         }
         let begin = Instant::now();
-        if let Err(rolled_back) = self
-            .write(interval)
-            .and_then(|()| self.checkpoint(interval, begin))
-        {
-            interval.failed_after = Some(begin.elapsed());
-            return Err(rolled_back);
-        }
+        self.write(interval)
+            .and_then(|()| self.checkpoint(interval, end, begin))
+            .inspect_err(|_| interval.failed_after = Some(begin.elapsed()))?;
         // The next interval exchanges them for the results that were read ahead.
         if !self.is_reading_ahead() {
             self.results.clear();
@@ -283,7 +281,12 @@ impl ChunkRunner<'_> {
     }
 
     /// Collects the checkpoints and commits them with the data, whose write began at `begin`, and the counters. Spec: CHUNK-LOOP-10 to CHUNK-LOOP-12
-    fn checkpoint(&mut self, interval: &mut Interval<'_, '_>, begin: Instant) -> Result<(), RolledBack> {
+    fn checkpoint(
+        &mut self,
+        interval: &mut Interval<'_, '_>,
+        end: IntervalEnd,
+        begin: Instant,
+    ) -> Result<(), RolledBack> {
         let (chunk, env) = (self.chunk, self.env);
         env.context.set_activity(Activity::Committing);
         let counters = interval.counters();
@@ -316,7 +319,7 @@ impl ChunkRunner<'_> {
             interval.state.skips = Some(skips);
         }
         self.ask_algorithm("end_checkpoint", CheckpointAlgorithm::end_checkpoint)?;
-        self.commit(interval, counters)?;
+        self.commit(interval, end, counters)?;
         let results = interval.flushed + interval.next + interval.dropped.len();
         self.budget
             .committed(interval.reads + interval.read_skips, results);
@@ -331,8 +334,14 @@ impl ChunkRunner<'_> {
         Ok(())
     }
 
-    /// Commits the data with the counters and the checkpoints, and renews the lease when it is time.
-    fn commit(&self, interval: &mut Interval<'_, '_>, counters: StepCounters) -> Result<(), RepositoryError> {
+    /// Commits the data with the counters and the checkpoints, and with the end of a partition that has nothing left to do. Renews the
+    /// lease when it is time.
+    fn commit(
+        &self,
+        interval: &mut Interval<'_, '_>,
+        end: IntervalEnd,
+        counters: StepCounters,
+    ) -> Result<(), RepositoryError> {
         let env = self.env;
         let renewal = env
             .running
@@ -340,19 +349,41 @@ impl ChunkRunner<'_> {
             .then(|| (Instant::now(), &env.running.lease));
         let lease = renewal.map(|(_, lease)| lease);
         let data = env.data.pending();
-        env.repository.commit_chunk(
-            &mut interval.tx,
-            interval.step,
-            counters,
-            interval.state,
-            &data,
-            lease,
-        )?;
+        let ends = env.partition.zip(self.last_ending(end));
+        let (tx, step, state) = (&mut interval.tx, &mut *interval.step, &*interval.state);
+        let mut commit = |next: Option<&mut StepExecution>| {
+            let commit = ChunkCommit {
+                counters,
+                state,
+                data: &data,
+                renew: lease,
+                end: ends.as_ref().map(|(_, ending)| EndOfStep { ending, next }),
+            };
+            env.repository.commit_chunk(tx, step, commit)
+        };
+        match &ends {
+            Some((partition, ending)) => partition.record(ending.status, &mut commit)?,
+            None => commit(None)?,
+        }
         env.data.committed(data);
         if let Some((asked, _)) = renewal {
             env.running.renewed(asked);
         }
         Ok(())
+    }
+
+    /// Returns the ending to record with the last chunk, or `None` if something is left to do after it. In a worker process that is the
+    /// release of the artifacts: the next step must not begin before it. Spec: D-107
+    fn last_ending(&self, end: IntervalEnd) -> Option<Ending> {
+        let env = self.env;
+        let is_last = end == IntervalEnd::EndOfInput && !env.worker.stop_requested();
+        let is_remote = env.running.lease.partition.is_some();
+        if !is_last || !self.chunk.ends_with_commit || env.collecting.is_some() || is_remote {
+            return None;
+        }
+        // An exit status that cannot be stored fails the step, after this commit.
+        let (ending, failure) = settle("", env.context.exit_status(), BatchStatus::Completed, None);
+        failure.is_none().then_some(ending)
     }
 
     /// Calls the checkpoint algorithm, if there is one. Spec: CKALG-05 to CKALG-08

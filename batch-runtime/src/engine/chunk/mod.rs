@@ -27,6 +27,7 @@ use crate::execution::{StepCounters, StepExecution};
 use crate::observer::JobEventKind;
 use crate::repository::StepState;
 use crate::role::{CheckpointAlgorithm, ItemWriter};
+use crate::status::BatchStatus;
 
 pub(crate) use self::class_limits::ClassLimits;
 pub(crate) use self::faults::{FaultRules, RepeatedCalls};
@@ -297,13 +298,16 @@ impl<'a> ChunkRunner<'a> {
             interval.skips_by_class.clone_from(&self.skips_by_class);
             match self.interval(&mut interval) {
                 Ok(end) => {
-                    listeners.after_checkpoint()?;
+                    interval.listeners.after_checkpoint()?;
                     if let Some((collecting, contexts)) = self.env.collecting {
                         collecting.collect(contexts)?;
                     }
                     match end {
                         IntervalEnd::CheckpointDue => {}
-                        IntervalEnd::EndOfInput if self.env.worker.stop_requested() => {
+                        IntervalEnd::EndOfInput
+                            if self.env.worker.stop_requested()
+                                && interval.step.status != BatchStatus::Completed =>
+                        {
                             return Ok(BodyEnd::stopped());
                         }
                         IntervalEnd::EndOfInput => return Ok(self.finish()?),

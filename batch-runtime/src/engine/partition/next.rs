@@ -1,14 +1,15 @@
 //! The next partition of a thread: it starts in the transaction that ends the one before, which saves a commit and a thread.
 //!
-//! Spec: PART-33, D-105
+//! Spec: PART-33, D-105, D-107
 
 use std::cell::RefCell;
 
 use super::{PartitionedElement, Prepared};
 use crate::dispatch::PartitionTicket;
+use crate::engine::body::PartitionRecorder;
 use crate::engine::threads::{Worker, lock};
 use crate::execution::StepExecution;
-use crate::repository::{DataChanges, Ending, RepositoryError, StepState};
+use crate::repository::{DataChanges, EndOfStep, Ending, RepositoryError, StepState};
 use crate::status::BatchStatus;
 
 /// Records the end of a partition.
@@ -34,32 +35,29 @@ impl<'e> PartitionEnd<'e> {
         }
     }
 
-    /// Records the end, and the start of the next partition, if the thread continues with one.
+    /// Records the end of a partition in a transaction of its own, with its stored state.
     ///
     /// # Errors
-    /// If the repository rejects it. The other partition then waits again.
-    pub(super) fn record(
+    /// See `PartitionRecorder`.
+    pub(super) fn record_row(
         &self,
         row: &mut StepExecution,
         ending: &Ending,
         state: Option<&StepState>,
-        data: &DataChanges,
     ) -> Result<(), RepositoryError> {
         let shared = self.element.walk.shared;
-        let ends_job = state.is_some_and(|state| state.termination.is_some());
-        let mut next = match ending.status {
-            BatchStatus::Completed if !ends_job => self.take_next(),
-            _ => None,
+        let write = &mut |next: Option<&mut StepExecution>| {
+            let lease = &shared.running.lease;
+            let end = EndOfStep { ending, next };
+            shared
+                .repository
+                .end_step(lease, row, end, state, &DataChanges::new())
         };
-        let started = next.as_mut().map(|next| &mut next.prepared.row);
-        let recorded = shared
-            .repository
-            .end_step(&shared.running.lease, row, ending, state, data, started);
-        match (&recorded, next) {
-            (Err(_), Some(next)) => self.element.put_back(next),
-            (_, next) => drop(self.next.replace(next)),
+        match state.is_some_and(|state| state.termination.is_some()) {
+            // The job ends.
+            true => write(None),
+            false => self.record(ending.status, write),
         }
-        recorded
     }
 
     /// Takes the first partition that waits for a thread. With an analyzer, whose error prevents others from starting, none is taken.
@@ -77,6 +75,25 @@ impl<'e> PartitionEnd<'e> {
     /// Returns the partition that has started.
     pub(super) fn into_next(self) -> Option<NextPartition> {
         self.next.into_inner()
+    }
+}
+
+impl PartitionRecorder for PartitionEnd<'_> {
+    fn record(
+        &self,
+        status: BatchStatus,
+        record: &mut dyn FnMut(Option<&mut StepExecution>) -> Result<(), RepositoryError>,
+    ) -> Result<(), RepositoryError> {
+        let mut next = match status {
+            BatchStatus::Completed => self.take_next(),
+            _ => None,
+        };
+        let recorded = record(next.as_mut().map(|next| &mut next.prepared.row));
+        match (&recorded, next) {
+            (Err(_), Some(next)) => self.element.put_back(next),
+            (_, next) => drop(self.next.replace(next)),
+        }
+        recorded
     }
 }
 

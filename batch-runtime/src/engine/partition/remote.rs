@@ -16,7 +16,7 @@ use crate::engine::threads::{CollectorSink, Running};
 use crate::engine::walk::{Shared, Walk};
 use crate::execution::StepCounters;
 use crate::job_data::JobData;
-use crate::repository::{ClaimedPartition, DataChanges, Ending, JobRepository, RepositoryError};
+use crate::repository::{ClaimedPartition, DataChanges, EndOfStep, Ending, JobRepository, RepositoryError};
 use crate::status::BatchStatus;
 
 /// A partition that a worker process has claimed, with its job.
@@ -191,14 +191,13 @@ impl RemotePartition {
     fn fail(&self, failure: Failure) -> Result<BatchStatus, RepositoryError> {
         let mut row = self.claimed.row.clone();
         let ending = Ending::of(BatchStatus::Failed, failure.message);
-        self.repository.end_step(
-            &self.running.lease,
-            &mut row,
-            &ending,
-            None,
-            &DataChanges::new(),
-            None,
-        )?;
+        let end = EndOfStep {
+            ending: &ending,
+            next: None,
+        };
+        let lease = &self.running.lease;
+        self.repository
+            .end_step(lease, &mut row, end, None, &DataChanges::new())?;
         Ok(BatchStatus::Failed)
     }
 }

@@ -19,7 +19,7 @@ use crate::engine::walk::{Walk, data_of};
 
 use crate::execution::{StepCounters, StepExecution};
 use crate::observer::{StepBody, StepEvents};
-use crate::repository::{DataChanges, Ending, InnerSteps, RepositoryError, StepState};
+use crate::repository::{Ending, InnerSteps, RepositoryError, StepState};
 use crate::status::BatchStatus;
 
 impl PartitionedElement<'_> {
@@ -94,7 +94,7 @@ impl PartitionedElement<'_> {
                 step,
                 transitions: &element.transitions,
                 walk: &walk,
-                partition: Some(&|row, ending, state, data| end.record(row, ending, state, data)),
+                partition: Some(end),
             }
             .run_claimed(row, state, earlier),
             ElementBody::Flow(flow) => {
@@ -140,7 +140,7 @@ impl PartitionedElement<'_> {
             .running
             .events
             .step_started(self.id, row, (true, body), StepCounters::default());
-        end.record(row, &ending, None, &DataChanges::new())?;
+        end.record_row(row, &ending, None)?;
         events.ended(&ending, row.counters);
         Ok(ElementEnd::failed(Failure::new(problem)))
     }
@@ -170,7 +170,7 @@ impl PartitionedElement<'_> {
             termination: termination.map_err(|_| RepositoryError::Fault)?,
             ..StepState::default()
         };
-        end.record(row, &ending, Some(&state), &DataChanges::new())?;
+        end.record_row(row, &ending, Some(&state))?;
         events.ended(&ending, row.counters);
         Ok(match failure {
             Some(failure) => ElementEnd {

@@ -23,7 +23,7 @@ use crate::execution::StepExecution;
 use crate::ids::StepExecutionId;
 use crate::observer::JobEventKind;
 use crate::repository::{
-    DataChanges, ElementState, Ending, InnerSteps, PartitionFinding, RepositoryError, StepState,
+    DataChanges, ElementState, EndOfStep, Ending, InnerSteps, PartitionFinding, RepositoryError, StepState,
 };
 use crate::status::BatchStatus;
 use crate::transition::Termination;
@@ -161,14 +161,9 @@ impl PartitionedElement<'_> {
             if self.bound.inner != InnerSteps::None {
                 repository.close_inner_steps(&self.walk.shared.running.lease, &row)?;
             }
-            repository.end_step(
-                &self.walk.shared.running.lease,
-                &mut row,
-                ending,
-                None,
-                &DataChanges::new(),
-                None,
-            )?;
+            let end = EndOfStep { ending, next: None };
+            let lease = &self.walk.shared.running.lease;
+            repository.end_step(lease, &mut row, end, None, &DataChanges::new())?;
         }
         self.ended(&row, &state)
     }

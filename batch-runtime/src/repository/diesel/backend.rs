@@ -233,7 +233,7 @@ pub(super) struct EndedStep<'a> {
     pub(super) status: &'static str,
     pub(super) counters: StepCounters,
     pub(super) exit_code: &'a str,
-    pub(super) exit_message: &'a str,
+    pub(super) exit_message: String,
     pub(super) now: DbTimestamp,
 }
 

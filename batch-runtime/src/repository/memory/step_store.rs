@@ -4,12 +4,13 @@ use std::collections::BTreeSet;
 
 use super::tables::{Context, Tables};
 use super::{MemoryRepository, corrupt, fenced};
-use crate::execution::{StepCounters, StepExecution};
+use crate::clock::Timestamp;
+use crate::execution::StepExecution;
 use crate::ids::{JobExecutionId, JobInstanceId, StepExecutionId};
 use crate::repository::rules::{self, StepRun, stored_message};
 use crate::repository::{
-    ChunkTransaction, ClaimedPartition, DataChanges, Ending, InnerSteps, Inserted, Lease, MAX_VARCHAR,
-    NewStepExecution, PartitionState, RepositoryError, StepHistory, StepState, StepStore,
+    ChunkCommit, ChunkTransaction, ClaimedPartition, DataChanges, EndOfStep, Ending, InnerSteps, Inserted,
+    Lease, MAX_VARCHAR, NewStepExecution, PartitionState, RepositoryError, StepHistory, StepState, StepStore,
 };
 use crate::status::BatchStatus;
 
@@ -62,17 +63,9 @@ impl StepStore for MemoryRepository {
 
     fn begin_step(&self, step: &mut StepExecution) -> Result<(), RepositoryError> {
         const ACTION: &str = "record the start of the step execution";
-        let now = self.now().max(step.started);
+        let now = self.now();
         let tables = self.shared();
-        let mut stored = tables.step_at(step, ACTION)?;
-        step.version += 1;
-        step.status = BatchStatus::Started;
-        step.started = now;
-        step.last_updated = now;
-        stored.row.version = step.version;
-        stored.row.status = step.status;
-        stored.row.started = now;
-        stored.row.last_updated = now;
+        begin_row(&mut tables.step_at(step, ACTION)?.row, step, now);
         Ok(())
     }
 
@@ -180,19 +173,31 @@ impl StepStore for MemoryRepository {
         &self,
         _tx: &mut ChunkTransaction,
         step: &mut StepExecution,
-        counters: StepCounters,
-        state: &StepState,
-        data: &DataChanges,
-        renew: Option<&Lease>,
+        commit: ChunkCommit<'_>,
     ) -> Result<(), RepositoryError> {
         const ACTION: &str = "record the checkpoint";
+        let ChunkCommit {
+            counters,
+            state,
+            data,
+            renew,
+            end,
+        } = commit;
+        let (ending, next) = end.map(|end| (end.ending, end.next)).unzip();
+        let next = next.flatten();
+        if let Some(next) = &next {
+            drop(self.shared().step_at(next, ACTION)?);
+        }
         let now = self.now();
+        let ended = ending.map(|ending| (ending, self.now().max(step.started)));
         self.change_data_of(step, data, renew, ACTION)?;
         let tables = self.shared();
         let mut stored = tables.step_at(step, ACTION)?;
         if let Some(lease) = renew {
             tables.ensure_held(lease, ACTION)?;
         }
+        let waiting = next.as_deref().map(|next| tables.step_at(next, ACTION));
+        let waiting = waiting.transpose()?;
         overwrite(stored.state_mut()?, state);
         step.version += 1;
         step.counters = counters;
@@ -200,6 +205,12 @@ impl StepStore for MemoryRepository {
         stored.row.version = step.version;
         stored.row.counters = counters;
         stored.row.last_updated = now;
+        if let Some((ending, now)) = ended {
+            end_row(&mut stored.row, step, ending, now);
+            if let Some((next, mut waiting)) = next.zip(waiting) {
+                begin_row(&mut waiting.row, next, now);
+            }
+        }
         Ok(())
     }
 
@@ -207,12 +218,12 @@ impl StepStore for MemoryRepository {
         &self,
         _lease: &Lease,
         step: &mut StepExecution,
-        ending: &Ending,
+        end: EndOfStep<'_>,
         state: Option<&StepState>,
         data: &DataChanges,
-        next: Option<&mut StepExecution>,
     ) -> Result<(), RepositoryError> {
         const ACTION: &str = "record the end of the step execution";
+        let EndOfStep { ending, next } = end;
         if let Some(next) = &next {
             drop(self.shared().step_at(next, ACTION)?);
         }
@@ -220,25 +231,16 @@ impl StepStore for MemoryRepository {
         self.change_data_of(step, data, None, ACTION)?;
         let tables = self.shared();
         let mut stored = tables.step_at(step, ACTION)?;
+        let waiting = next.as_deref().map(|next| tables.step_at(next, ACTION));
+        let waiting = waiting.transpose()?;
         if let Some(state) = state {
             overwrite(stored.state_mut()?, state);
         }
-        step.version += 1;
-        step.status = ending.status;
-        step.exit_status.clone_from(&ending.exit_status);
-        step.exit_message = stored_message(&ending.message, MAX_VARCHAR);
-        step.ended = Some(now);
-        step.last_updated = now;
-        stored.row = StepExecution {
-            user_data: None,
-            ..step.clone()
-        };
-        drop(stored);
-        drop(tables);
-        match next {
-            Some(next) => self.begin_step(next),
-            None => Ok(()),
+        end_row(&mut stored.row, step, ending, now);
+        if let Some((next, mut waiting)) = next.zip(waiting) {
+            begin_row(&mut waiting.row, next, now);
         }
+        Ok(())
     }
 }
 
@@ -261,6 +263,32 @@ impl MemoryRepository {
         }
         tables.change_job_data(step.job_execution_id, data)
     }
+}
+
+/// Makes a step execution STARTED, not before it was created.
+fn begin_row(row: &mut StepExecution, step: &mut StepExecution, now: Timestamp) {
+    step.version += 1;
+    step.status = BatchStatus::Started;
+    step.started = now.max(step.started);
+    step.last_updated = step.started;
+    row.version = step.version;
+    row.status = step.status;
+    row.started = step.started;
+    row.last_updated = step.started;
+}
+
+/// Ends a step execution.
+fn end_row(row: &mut StepExecution, step: &mut StepExecution, ending: &Ending, now: Timestamp) {
+    step.version += 1;
+    step.status = ending.status;
+    step.exit_status.clone_from(&ending.exit_status);
+    step.exit_message = stored_message(&ending.message, MAX_VARCHAR);
+    step.ended = Some(now);
+    step.last_updated = now;
+    *row = StepExecution {
+        user_data: None,
+        ..step.clone()
+    };
 }
 
 /// Fails if the job execution has an execution of this step. Spec: REPO-53

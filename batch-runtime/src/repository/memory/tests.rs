@@ -17,10 +17,10 @@ use crate::ids::{JobExecutionId, JobInstanceId, StepExecutionId};
 use crate::notify::{NotificationEvent, NotificationRules, NotificationTarget};
 use crate::parameters::JobParameters;
 use crate::repository::{
-    ArchivedInstance, ClaimError, ClaimRequest, Concurrency, DataChanges, DeathOutcome, ElementBefore,
-    ElementKind, ElementState, Ending, ExecutionFilter, InsertStep, JobRepository, JobStore, Lease,
-    RepositoryConfig, RepositoryError, RepositoryFormat, RestartPosition, StepState, StepStore,
-    StoredContext, Target, open,
+    ArchivedInstance, ChunkCommit, ClaimError, ClaimRequest, Concurrency, DataChanges, DeathOutcome,
+    ElementBefore, ElementKind, ElementState, EndOfStep, Ending, ExecutionFilter, InsertStep, JobRepository,
+    JobStore, Lease, RepositoryConfig, RepositoryError, RepositoryFormat, RestartPosition, StepState,
+    StepStore, StoredContext, Target, open,
 };
 use crate::status::BatchStatus;
 
@@ -237,15 +237,8 @@ impl Side {
             return String::new();
         };
         let (number, state, ending) = (random.below(9), state(random), ending(random));
-        if number == 0 || steps.is_empty() {
-            let status = random.one_of(&[BatchStatus::Starting, BatchStatus::Started]);
-            let created = repository.insert_with_status(lease, random.one_of(&STEPS), &state, status);
-            steps.extend(created.as_ref().ok().cloned());
-            return shown(created);
-        }
-        if number == 1 {
-            let names = ["load:1".to_owned(), format!("load:{}", random.below(9) + 2)];
-            let created = repository.create_partitions(lease, &names);
+        if number < 2 || steps.is_empty() {
+            let created = create_steps(&*repository, lease, random, (number, &state));
             steps.extend(created.as_ref().ok().cloned().into_iter().flatten());
             return shown(created);
         }
@@ -263,6 +256,10 @@ impl Side {
         });
         let renew = random.is_rare().then_some(&*lease);
         let data = data(random);
+        let end = EndOfStep {
+            ending: &ending,
+            next: waiting_one(others, random),
+        };
         let result = match number {
             2 => shown(repository.begin_step(step)),
             3 => match repository.claim_step(step.id) {
@@ -273,16 +270,20 @@ impl Side {
                 other => shown(other),
             },
             4 => {
-                let mut waiting = others
-                    .iter_mut()
-                    .filter(|other| other.status == BatchStatus::Starting);
-                let next = waiting.next().filter(|_| random.below(2) == 0);
                 let state = renew.is_none().then_some(&state);
-                shown(repository.end_step(lease, step, &ending, state, &data, next))
+                shown(repository.end_step(lease, step, end, state, &data))
             }
             _ => {
                 let mut tx = repository.begin_chunk();
-                shown(repository.commit_chunk(&mut tx, step, counters, &state, &data, renew))
+                let end = Some(end).filter(|_| random.below(4) == 0);
+                let commit = ChunkCommit {
+                    counters,
+                    state: &state,
+                    data: &data,
+                    renew,
+                    end,
+                };
+                shown(repository.commit_chunk(&mut tx, step, commit))
             }
         };
         format!("{result} {step:?}")
@@ -426,6 +427,30 @@ fn notifications(repository: &dyn JobRepository) -> BTreeSet<String> {
     shown.collect()
 }
 
+/// Inserts two partitions for the number 1, else a step.
+fn create_steps(
+    repository: &dyn JobRepository,
+    lease: &Lease,
+    random: &mut Random,
+    (number, state): (u64, &StepState),
+) -> Result<Vec<StepExecution>, RepositoryError> {
+    if number == 1 {
+        let names = ["load:1".to_owned(), format!("load:{}", random.below(9) + 2)];
+        return repository.create_partitions(lease, &names);
+    }
+    let status = random.one_of(&[BatchStatus::Starting, BatchStatus::Started]);
+    let created = repository.insert_with_status(lease, random.one_of(&STEPS), state, status);
+    created.map(|step| vec![step])
+}
+
+/// Returns a step execution that waits for its begin, in half of the cases where there is one.
+fn waiting_one<'s>(steps: &'s mut [StepExecution], random: &mut Random) -> Option<&'s mut StepExecution> {
+    let mut waiting = steps
+        .iter_mut()
+        .filter(|step| step.status == BatchStatus::Starting);
+    waiting.next().filter(|_| random.below(2) == 0)
+}
+
 /// Returns changes of the data of a job, mostly none.
 fn data(random: &mut Random) -> DataChanges {
     if random.below(3) > 0 {
@@ -527,14 +552,14 @@ fn commits_of_different_steps_do_not_wait_for_each_other() {
     std::thread::spawn(move || {
         let mut tx = of_thread.begin_chunk();
         let (counters, state) = (StepCounters::default(), StepState::default());
-        let committed = of_thread.commit_chunk(
-            &mut tx,
-            &mut step,
+        let commit = ChunkCommit {
             counters,
-            &state,
-            &DataChanges::new(),
-            Some(&lease),
-        );
+            state: &state,
+            data: &DataChanges::new(),
+            renew: Some(&lease),
+            end: None,
+        };
+        let committed = of_thread.commit_chunk(&mut tx, &mut step, commit);
         ended.send((committed.is_ok(), step.version)).unwrap();
     });
     assert_eq!(end.recv_timeout(DEADLINE), Ok((true, 1)));

@@ -3,12 +3,13 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use crate::execution::{JobExecution, StepCounters, StepExecution};
+use crate::execution::{JobExecution, StepExecution};
 use crate::ids::{JobExecutionId, JobInstanceId, StepExecutionId};
 use crate::repository::{
-    ChunkTransaction, Claim, ClaimError, ClaimRequest, ClaimedPartition, Connector, DataChanges,
-    ElementState, Ending, InnerSteps, Inserted, KeptState, Lease, NewStepExecution, PartitionState,
-    RepositoryError, RepositoryFormat, RestartPosition, Signals, StepHistory, StepState, TurnOutcome,
+    ChunkCommit, ChunkTransaction, Claim, ClaimError, ClaimRequest, ClaimedPartition, Connector, DataChanges,
+    ElementState, EndOfStep, Ending, InnerSteps, Inserted, KeptState, Lease, NewStepExecution,
+    PartitionState, RepositoryError, RepositoryFormat, RestartPosition, Signals, StepHistory, StepState,
+    TurnOutcome,
 };
 
 /// The operations of the runner of a job execution, and of the keeper of its lease.
@@ -196,30 +197,27 @@ pub(crate) trait StepStore: Send + Sync {
     /// Returns a transaction for a chunk. Writes nothing yet.
     fn begin_chunk(&self) -> ChunkTransaction;
 
-    /// Commits a chunk: what the writer wrote through `tx`, `state`, `counters`, VERSION and the changed `data` of the job together. With
-    /// `renew`, extends the lease in the same transaction. Any error rolls everything back.
+    /// Commits a chunk: what the writer wrote through `tx`, and all of `commit`, together. Any error rolls everything back. VERSION grows by
+    /// one, with the end of the step execution by two. After a crash before the commit the chunk is processed again; after the commit of
+    /// an end, the step execution is complete.
     ///
-    /// Spec: CHUNK-LOOP-12, REPO-62
+    /// Spec: CHUNK-LOOP-12, REPO-62, D-107
     fn commit_chunk(
         &self,
         tx: &mut ChunkTransaction,
         step: &mut StepExecution,
-        counters: StepCounters,
-        state: &StepState,
-        data: &DataChanges,
-        renew: Option<&Lease>,
+        commit: ChunkCommit<'_>,
     ) -> Result<(), RepositoryError>;
 
     /// Writes the end of a step execution with its counters, its state if given, and the changed `data` of the job. If it is the partition
-    /// that `lease` is for, releases that lease. In the same transaction, makes the row of `next` STARTED, if neither row has
-    /// changed meanwhile.
+    /// that the lease is for, releases that lease. In the same transaction, makes the row of the next partition STARTED, if neither row
+    /// has changed meanwhile.
     fn end_step(
         &self,
         lease: &Lease,
         step: &mut StepExecution,
-        ending: &Ending,
+        end: EndOfStep<'_>,
         state: Option<&StepState>,
         data: &DataChanges,
-        next: Option<&mut StepExecution>,
     ) -> Result<(), RepositoryError>;
 }

@@ -4,11 +4,12 @@ use std::time::Duration;
 
 use super::super::fixture::Place;
 use super::tests::{StartedJob, assert_fenced, completed, open};
-use crate::execution::StepExecution;
-use crate::repository::{DataChanges, StepState, StepStore};
+use crate::checkpoint::CheckpointInfo;
+use crate::execution::{StepCounters, StepExecution};
+use crate::repository::{ChunkCommit, DataChanges, EndOfStep, StepState, StepStore};
 use crate::status::BatchStatus;
 
-/// The end of a partition and the begin of the next one are recorded together, or not at all.
+/// The end of a partition and the start of the next one are recorded together, or not at all.
 ///
 /// Spec: PART-33, REPO-15, D-105
 #[test]
@@ -21,15 +22,11 @@ fn a_partition_begins_with_the_end_of_another_one() {
         let mut partitions = repository.create_partitions(&started.lease, &names).unwrap();
         let (mut last, mut next) = (partitions.pop().unwrap(), partitions.pop().unwrap());
         let end = |step: &mut StepExecution, next: &mut StepExecution| {
-            let data = DataChanges::new();
-            repository.end_step(
-                &started.lease,
-                step,
-                &completed(),
-                state.as_ref(),
-                &data,
-                Some(next),
-            )
+            let end = EndOfStep {
+                ending: &completed(),
+                next: Some(next),
+            };
+            repository.end_step(&started.lease, step, end, state.as_ref(), &DataChanges::new())
         };
         let stored = |step: &StepExecution| repository.step(step.id).unwrap().unwrap().0;
         started.step.counters.reads = 7;
@@ -62,4 +59,65 @@ fn a_partition_begins_with_the_end_of_another_one() {
         end(&mut next, &mut last).unwrap();
         assert_eq!(stored(&last).status, BatchStatus::Started);
     }
+}
+
+/// The last chunk of a partition, its end and the start of the next one are recorded together, or not at all.
+///
+/// Spec: PART-33, CHUNK-LOOP-12, D-107
+#[test]
+fn a_partition_ends_with_its_last_chunk() {
+    let place = Place::new();
+    let repository = open(&place, Duration::from_secs(3_600));
+    let mut started = StartedJob::new(&repository);
+    let names = ["load:1".to_owned(), "load:2".to_owned()];
+    let mut partitions = repository.create_partitions(&started.lease, &names).unwrap();
+    let mut next = partitions.pop().unwrap();
+    let counters = StepCounters {
+        reads: 7,
+        commits: 1,
+        ..StepCounters::default()
+    };
+    let state = StepState {
+        reader: Some(CheckpointInfo::encode(&7).unwrap()),
+        ..StepState::default()
+    };
+    let commit = |step: &mut StepExecution, next: &mut StepExecution| {
+        let commit = ChunkCommit {
+            counters,
+            state: &state,
+            data: &DataChanges::new(),
+            renew: None,
+            end: Some(EndOfStep {
+                ending: &completed(),
+                next: Some(next),
+            }),
+        };
+        repository.commit_chunk(&mut repository.begin_chunk(), step, commit)
+    };
+    let stored = |step: &StepExecution| repository.step(step.id).unwrap().unwrap();
+    for changed in ["step", "next"] {
+        let (mut one, mut other) = (started.step.clone(), next.clone());
+        match changed {
+            "step" => one.version += 1,
+            _ => other.version += 1,
+        }
+        let before = [stored(&one), stored(&other)];
+        assert_fenced(changed, commit(&mut one, &mut other));
+        let after = [stored(&one), stored(&other)];
+        assert_eq!(format!("{before:?}"), format!("{after:?}"), "{changed}");
+    }
+    commit(&mut started.step, &mut next).unwrap();
+    for step in [&started.step, &next] {
+        assert_eq!(format!("{step:?}"), format!("{:?}", stored(step).0));
+    }
+    let (row, kept) = stored(&started.step);
+    assert_eq!(
+        (row.status, row.counters, kept.reader, next.status),
+        (
+            BatchStatus::Completed,
+            counters,
+            state.reader,
+            BatchStatus::Started
+        )
+    );
 }

@@ -6,7 +6,7 @@ use super::contexts::{change_job_data, update_context};
 use super::schema::step_execution;
 use super::step_store::{at_version, counter_columns, is_as_written, require_context};
 use super::{Connection, Db, Repository, Work, fenced_if_none};
-use crate::execution::StepExecution;
+use crate::execution::{StepCounters, StepExecution};
 use crate::repository::diesel::backend::{Backend, EndedStep, StartedStep};
 use crate::repository::diesel::db_timestamp::DbTimestamp;
 use crate::repository::diesel::pool::unknown_outcome;
@@ -14,8 +14,10 @@ use crate::repository::diesel::session::RunQueryDsl;
 use crate::repository::diesel::transaction_error::TransactionError;
 use crate::repository::diesel::update::update;
 use crate::repository::rules::stored_message;
-use crate::repository::{DataChanges, Ending, Lease, RepositoryError, StepState};
+use crate::repository::{DataChanges, EndOfStep, Lease, RepositoryError, StepState};
 use crate::status::BatchStatus;
+
+const STARTED: &str = BatchStatus::Started.as_str();
 
 impl Repository {
     /// Implements `StepStore::begin_step`.
@@ -25,7 +27,10 @@ impl Repository {
         self.pool
             .write_statement_relaxed(ACTION, |connection, in_doubt| {
                 let changed = make_started(connection, &started_step(step, now))?;
-                if in_doubt && changed == 0 && is_as_written(connection, step, BatchStatus::Started, now)? {
+                if in_doubt
+                    && changed == 0
+                    && is_as_written(connection, (step.id.0, step.version), STARTED, now)?
+                {
                     return Ok(());
                 }
                 fenced_if_none(changed, ACTION)
@@ -52,36 +57,15 @@ impl Repository {
         &self,
         lease: &Lease,
         step: &mut StepExecution,
-        (ending, state, data): (&Ending, Option<&StepState>, &DataChanges),
-        next: Option<&mut StepExecution>,
+        end: EndOfStep<'_>,
+        (state, data): (Option<&StepState>, &DataChanges),
     ) -> Result<(), RepositoryError> {
         const ACTION: &str = "record the end of the step execution";
-        let now = self.now().max(self.column(step.started));
-        let started = next
-            .as_ref()
-            .map(|next| started_step(next, now.max(self.column(next.started))));
-        let message = stored_message(&ending.message, self.settings.format.max_varchar);
-        let ended = EndedStep {
-            id: step.id.0,
-            version: step.version,
-            status: ending.status.as_str(),
-            counters: step.counters,
-            exit_code: &ending.exit_status,
-            exit_message: &message,
-            now,
-        };
+        let rows = self.end_rows(step, (step.version, step.counters), &end);
         let ends_lease = lease.partition == Some(step.id);
         let write = |connection: &mut Connection, in_doubt: bool| {
-            let changed = end_and_begin(connection, &ended, started.as_ref())?;
-            // Both rows are in one commit. This transaction may have changed the first one, so the second one decides.
-            let last = next.as_deref().zip(started.as_ref());
-            if in_doubt
-                && changed == 0
-                && match last {
-                    Some((next, row)) => is_as_written(connection, next, BatchStatus::Started, row.now)?,
-                    None => is_as_written(connection, step, ending.status, now)?,
-                }
-            {
+            let changed = rows.write(connection)?;
+            if in_doubt && changed == 0 && rows.are_written(connection)? {
                 return Ok(());
             }
             fenced_if_none(changed, ACTION)?;
@@ -91,21 +75,50 @@ impl Repository {
             }
             Ok(())
         };
-        let is_one_statement = started.is_none() || Db::END_AND_BEGIN.is_some();
+        let is_one_statement = rows.started.is_none() || Db::END_AND_BEGIN.is_some();
         match is_one_statement && state.is_none() && data.is_empty() && !ends_lease {
             true => self.pool.write_statement(ACTION, write)?,
             false => self.pool.write_idempotent(ACTION, write)?,
         }
-        step.version += 1;
+        self.apply_end(step, end, &rows);
+        Ok(())
+    }
+
+    /// Returns the rows that an end changes. The row of the step has `version` and `counters` before.
+    pub(super) fn end_rows<'a>(
+        &self,
+        step: &StepExecution,
+        (version, counters): (i64, StepCounters),
+        end: &EndOfStep<'a>,
+    ) -> EndRows<'a> {
+        let now = self.now().max(self.column(step.started));
+        let start_of = |next: &StepExecution| started_step(next, now.max(self.column(next.started)));
+        EndRows {
+            ended: EndedStep {
+                id: step.id.0,
+                version,
+                status: end.ending.status.as_str(),
+                counters,
+                exit_code: &end.ending.exit_status,
+                exit_message: stored_message(&end.ending.message, self.settings.format.max_varchar),
+                now,
+            },
+            started: end.next.as_deref().map(start_of),
+        }
+    }
+
+    /// Applies an end that was committed.
+    pub(super) fn apply_end(&self, step: &mut StepExecution, end: EndOfStep<'_>, rows: &EndRows<'_>) {
+        let ending = end.ending;
+        step.version = rows.ended.version + 1;
         step.status = ending.status;
         step.exit_status.clone_from(&ending.exit_status);
-        step.exit_message = message;
-        step.ended = Some(self.time(now));
-        step.last_updated = self.time(now);
-        if let Some((next, started)) = next.zip(started) {
+        step.exit_message.clone_from(&rows.ended.exit_message);
+        step.ended = Some(self.time(rows.ended.now));
+        step.last_updated = self.time(rows.ended.now);
+        if let Some((next, started)) = end.next.zip(rows.started.as_ref()) {
             self.set_started(next, started.now);
         }
-        Ok(())
     }
 
     fn write_end_state(
@@ -158,23 +171,42 @@ fn make_ended(connection: &mut Connection, ended: &EndedStep<'_>) -> QueryResult
             step_execution::status.eq(ended.status),
             counter_columns!(ended.counters),
             step_execution::exit_code.eq(ended.exit_code),
-            step_execution::exit_message.eq(ended.exit_message),
+            step_execution::exit_message.eq(&ended.exit_message),
             step_execution::end_time.eq(ended.now),
             step_execution::last_updated.eq(ended.now),
         ))
         .execute(connection)
 }
 
-/// Writes the end, and the begin of another step execution if given. Returns 0 if one of the rows was changed before; then nothing of it may
-/// be committed.
-fn end_and_begin(
-    connection: &mut Connection,
-    ended: &EndedStep<'_>,
-    started: Option<&StartedStep>,
-) -> QueryResult<usize> {
-    match (started, Db::END_AND_BEGIN) {
-        (None, _) => make_ended(connection, ended),
-        (Some(started), Some(by_one_statement)) => by_one_statement(connection, ended, started),
-        (Some(started), None) => Ok(make_ended(connection, ended)?.min(make_started(connection, started)?)),
+/// The rows that the end of a step execution changes.
+pub(super) struct EndRows<'a> {
+    ended: EndedStep<'a>,
+    /// The partition that starts with it.
+    started: Option<StartedStep>,
+}
+
+impl EndRows<'_> {
+    /// Writes the rows. Returns 0 if one of them was changed before; then nothing of it may be committed.
+    pub(super) fn write(&self, connection: &mut Connection) -> QueryResult<usize> {
+        let ended = &self.ended;
+        match (&self.started, Db::END_AND_BEGIN) {
+            (None, _) => make_ended(connection, ended),
+            (Some(started), Some(by_one_statement)) => by_one_statement(connection, ended, started),
+            (Some(started), None) => {
+                Ok(make_ended(connection, ended)?.min(make_started(connection, started)?))
+            }
+        }
+    }
+
+    /// Returns whether a transaction whose outcome is unknown has written them. They are in one commit: the transaction that asks may
+    /// have changed the first row, so the second one decides.
+    pub(super) fn are_written(&self, connection: &mut Connection) -> QueryResult<bool> {
+        match &self.started {
+            Some(started) => is_as_written(connection, (started.id, started.version), STARTED, started.now),
+            None => {
+                let ended = &self.ended;
+                is_as_written(connection, (ended.id, ended.version), ended.status, ended.now)
+            }
+        }
     }
 }

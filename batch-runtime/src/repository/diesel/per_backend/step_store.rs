@@ -8,6 +8,7 @@ use super::contexts::{change_job_data, insert_step_context, step_state_in};
 use super::partitions::step_in;
 use super::rows::StepRow;
 use super::schema::{job_execution, step_execution};
+use super::step_bounds::EndRows;
 use super::{Connection, Db, Repository, Work, corrupt, fenced, fenced_if_none, rejected};
 use crate::execution::{StepCounters, StepExecution};
 use crate::ids::{JobExecutionId, JobInstanceId, StepExecutionId};
@@ -18,8 +19,8 @@ use crate::repository::diesel::session::RunQueryDsl;
 use crate::repository::diesel::update::update;
 use crate::repository::rules::{self, StepRun};
 use crate::repository::{
-    ChunkTransaction, ClaimedPartition, DataChanges, Ending, InnerSteps, Inserted, Lease, NewStepExecution,
-    PartitionState, RepositoryError, StepHistory, StepState, StepStore,
+    ChunkCommit, ChunkTransaction, ClaimedPartition, DataChanges, EndOfStep, InnerSteps, Inserted, Lease,
+    NewStepExecution, PartitionState, RepositoryError, StepHistory, StepState, StepStore,
 };
 use crate::status::BatchStatus;
 
@@ -254,18 +255,21 @@ impl StepStore for Repository {
         &self,
         tx: &mut ChunkTransaction,
         step: &mut StepExecution,
-        counters: StepCounters,
-        state: &StepState,
-        data: &DataChanges,
-        renew: Option<&Lease>,
+        commit: ChunkCommit<'_>,
     ) -> Result<(), RepositoryError> {
         let now = self.now();
         let tx = <&mut Chunk<Db>>::try_from(tx)?;
-        write_rows(tx, step, counters, state, now, |connection| {
-            change_job_data(connection, step.job_execution_id, data)?;
-            match renew {
+        let after = (step.version + 1, commit.counters);
+        let rows = commit.end.as_ref().map(|end| self.end_rows(step, after, end));
+        write_rows(tx, step, commit.counters, commit.state, now, |connection| {
+            change_job_data(connection, step.job_execution_id, commit.data)?;
+            match commit.renew {
                 Some(lease) if !self.renew_lease_in(connection, lease)? => Err(fenced(ACTION)),
                 _ => Ok(()),
+            }?;
+            match &rows {
+                Some(rows) => fenced_if_none(rows.write(connection)?, ACTION),
+                None => Ok(()),
             }
         })?;
         if let Err(error) = tx.commit() {
@@ -273,13 +277,15 @@ impl StepStore for Repository {
                 return Err(error);
             }
             tracing::warn!(%error, "the outcome of the commit is unknown; checking whether the checkpoint is stored");
-            if !self.is_committed(step, now)? {
+            if !self.is_committed(step, now, rows.as_ref())? {
                 return Err(error);
             }
         }
-        step.version += 1;
-        step.counters = counters;
+        (step.version, step.counters) = after;
         step.last_updated = self.time(now);
+        if let Some((end, rows)) = commit.end.zip(rows) {
+            self.apply_end(step, end, &rows);
+        }
         Ok(())
     }
 
@@ -287,23 +293,30 @@ impl StepStore for Repository {
         &self,
         lease: &Lease,
         step: &mut StepExecution,
-        ending: &Ending,
+        end: EndOfStep<'_>,
         state: Option<&StepState>,
         data: &DataChanges,
-        next: Option<&mut StepExecution>,
     ) -> Result<(), RepositoryError> {
-        self.record_end(lease, step, (ending, state, data), next)
+        self.record_end(lease, step, end, (state, data))
     }
 }
 
 impl Repository {
     /// Returns whether a commit of unknown outcome was carried out. If the server is still working on it, it holds the row, and
     /// this waits for it.
-    fn is_committed(&self, step: &StepExecution, now: DbTimestamp) -> Result<bool, RepositoryError> {
+    fn is_committed(
+        &self,
+        step: &StepExecution,
+        now: DbTimestamp,
+        end: Option<&EndRows<'_>>,
+    ) -> Result<bool, RepositoryError> {
         self.pool
             .write_idempotent("check whether the checkpoint is stored", |connection, _| {
                 Db::lock_step(connection, step.id.0)?;
-                Ok(is_as_written(connection, step, step.status, now)?)
+                Ok(match end {
+                    Some(end) => end.are_written(connection)?,
+                    None => is_as_written(connection, (step.id.0, step.version), step.status.as_str(), now)?,
+                })
             })
     }
 }
@@ -488,18 +501,18 @@ pub(super) fn require_context(changed: usize, step: StepExecutionId) -> Work<()>
     }
 }
 
-/// Returns whether a row is as this runner has written it in a transaction whose outcome is unknown. Whoever closes the
-/// execution of a dead runner writes another status.
+/// Returns whether the row of a step execution, which had `version`, is as this runner has written it in a transaction whose outcome is
+/// unknown. Whoever closes the execution of a dead runner writes another status.
 pub(super) fn is_as_written(
     connection: &mut Connection,
-    before: &StepExecution,
-    status: BatchStatus,
+    (id, version): (i64, i64),
+    status: &str,
     now: DbTimestamp,
 ) -> QueryResult<bool> {
     let row = step_execution::table
-        .find(before.id.0)
-        .filter(step_execution::version.eq(before.version + 1))
-        .filter(step_execution::status.eq(status.as_str()))
+        .find(id)
+        .filter(step_execution::version.eq(version + 1))
+        .filter(step_execution::status.eq(status))
         .filter(step_execution::last_updated.eq(now));
     Ok(row.count().get_result::<i64>(connection)? == 1)
 }

@@ -17,8 +17,8 @@ use crate::parameters::JobParameters;
 use crate::repository::diesel::session::RunQueryDsl;
 use crate::repository::owner::Owner;
 use crate::repository::{
-    ArchiveStore, Claim, ClaimError, ClaimRequest, DataChanges, ElementState, Ending, InsertStep, JobStore,
-    Lease, Observations, OperatorStore, StepState, StepStore, StopOutcome, Target,
+    ArchiveStore, ChunkCommit, Claim, ClaimError, ClaimRequest, DataChanges, ElementState, EndOfStep, Ending,
+    InsertStep, JobStore, Lease, Observations, OperatorStore, StepState, StepStore, StopOutcome, Target,
 };
 use crate::status::BatchStatus;
 
@@ -116,14 +116,14 @@ impl StartedJob {
         let mut tx = repository.begin_chunk();
         begin(&mut tx);
         let state = StepState::default();
-        repository.commit_chunk(
-            &mut tx,
-            &mut self.step.clone(),
+        let commit = ChunkCommit {
             counters,
-            &state,
-            &DataChanges::new(),
+            state: &state,
+            data: &DataChanges::new(),
             renew,
-        )
+            end: None,
+        };
+        repository.commit_chunk(&mut tx, &mut self.step.clone(), commit)
     }
 }
 
@@ -161,13 +161,16 @@ const WRITES: [(&str, Write); 9] = [
         started.commit(repository, Some(&started.lease))
     }),
     ("end_step", |started, repository| {
+        let end = EndOfStep {
+            ending: &completed(),
+            next: None,
+        };
         repository.end_step(
             &started.lease,
             &mut started.step.clone(),
-            &completed(),
+            end,
             Some(&StepState::default()),
             &DataChanges::new(),
-            None,
         )
     }),
     ("end_job", |started, repository| {
@@ -570,15 +573,9 @@ fn an_instance_that_has_run_again_is_not_deleted() {
         let mut started = StartedJob::new(&repository);
         assert_eq!(seen()[0].status, None, "it runs");
         assert_eq!(repository.delete_instances(&seen()).unwrap(), 0);
+        let end = EndOfStep { ending, next: None };
         repository
-            .end_step(
-                &started.lease,
-                &mut started.step,
-                ending,
-                None,
-                &DataChanges::new(),
-                None,
-            )
+            .end_step(&started.lease, &mut started.step, end, None, &DataChanges::new())
             .unwrap();
         assert!(
             repository

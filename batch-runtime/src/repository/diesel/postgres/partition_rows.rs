@@ -60,7 +60,7 @@ impl QueryFragment<Pg> for EndAndBegin<'_> {
         out.push_sql(", exit_code = ");
         out.push_bind_param::<Text, _>(ended.exit_code)?;
         out.push_sql(", exit_message = ");
-        out.push_bind_param::<Text, _>(ended.exit_message)?;
+        out.push_bind_param::<Text, _>(&ended.exit_message)?;
         out.push_sql(", end_time = ");
         out.push_bind_param::<Timestamp, _>(&ended.now)?;
         out.push_sql(", last_updated = ");

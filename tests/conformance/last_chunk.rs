@@ -1,0 +1,171 @@
+//! The last chunk of a partition, with which its end is recorded.
+
+use batch_runtime::prelude::*;
+use batch_runtime::{BatchStatus, JobParameters};
+use batch_tests::stage::Stage;
+
+#[derive(BatchArtifact)]
+struct LastNumbers {
+    read: u32,
+}
+
+#[item_reader]
+impl LastNumbers {
+    #[read_item]
+    fn read(&mut self) -> Option<u32> {
+        self.read += 1;
+        Some(self.read).filter(|read| *read <= 3)
+    }
+}
+
+/// Writes in the transaction of the chunk, and has nothing left to do after it.
+#[derive(BatchArtifact)]
+struct LastRows {
+    /// The length of the exit status that it sets.
+    #[batch_property(name = "exit")]
+    exit: usize,
+    #[batch_context]
+    step: StepContext,
+}
+
+#[item_writer]
+impl LastRows {
+    #[write_items]
+    fn write(&mut self, _numbers: &[u32], _tx: &mut ChunkTransaction) {
+        self.step.set_exit_status(Some(&"X".repeat(self.exit)));
+    }
+}
+
+fn thrown() -> Result<(), BatchError> {
+    Err(BatchError::msg("thrown after the commit"))
+}
+
+#[derive(BatchArtifact)]
+struct ThrowsAfterCommit {}
+
+#[checkpoint_listener]
+impl ThrowsAfterCommit {
+    #[after_checkpoint]
+    fn after(&mut self) -> Result<(), BatchError> {
+        thrown()
+    }
+}
+
+#[derive(BatchArtifact)]
+struct ThrowsWhenCollecting {}
+
+#[sub_job_collector]
+impl ThrowsWhenCollecting {
+    #[collect_sub_job_data]
+    fn collect(&mut self) -> Result<Option<u32>, BatchError> {
+        thrown().map(|()| None)
+    }
+}
+
+/// The end of a partition is recorded with its last chunk if no artifact has to be called after it. If a later artifact fails, the partition is
+/// FAILED, and its chunk stays committed.
+///
+/// Spec: PART-32, CHUNK-LOOP-12, D-107
+#[test]
+fn a_partition_ends_when_nothing_is_left_that_may_fail() {
+    let listener = r#"<listeners><listener ref="ThrowsAfterCommit"/></listeners>"#;
+    let collector = r#"<collector ref="ThrowsWhenCollecting"/>"#;
+    for (exit, listeners, collector, message) in [
+        ("2", "", "", ""),
+        ("2501", "", "", "set an exit status of 2501 characters"),
+        ("2", listener, "", "thrown after the commit"),
+        ("2", "", collector, "thrown after the commit"),
+    ] {
+        let stage = Stage::new(&format!(
+            r#"<job id="job"><properties><property name="batch.partition.threads" value="1"/></properties><step id="load">{listeners}
+                 <chunk reader="LastNumbers" writer="LastRows" commit-interval="10">
+                   <properties><property name="exit" value="{exit}"/></properties>
+                 </chunk>
+                 <partition instances="2">{collector}</partition>
+               </step></job>"#
+        ));
+        let execution = stage.start("job", JobParameters::new());
+        let steps = stage.operator().step_executions(execution).unwrap();
+        let parts: Vec<_> = steps.iter().filter(|step| step.step_name != "load").collect();
+        let first = parts[0];
+        let failed = !message.is_empty();
+        let status = match failed {
+            true => BatchStatus::Failed,
+            false => BatchStatus::Completed,
+        };
+        let exit_status = if exit == "2" { "XX" } else { "FAILED" };
+        assert_eq!(
+            (first.status, &*first.exit_status),
+            (status, exit_status),
+            "{steps:?}"
+        );
+        assert!(first.exit_message.contains(message), "{}", first.exit_message);
+        assert_eq!(
+            (first.counters.commits, first.counters.writes),
+            (1, 3),
+            "{message}"
+        );
+        assert!(
+            failed || (parts.len() == 2 && parts[1].status == status),
+            "{parts:?}"
+        );
+    }
+}
+
+/// Its third item panics when it is dropped.
+struct Fragile(u32);
+
+impl Drop for Fragile {
+    fn drop(&mut self) {
+        assert!(self.0 != 3 || std::thread::panicking(), "dropped");
+    }
+}
+
+#[derive(BatchArtifact)]
+struct FragileNumbers {
+    read: u32,
+}
+
+#[item_reader]
+impl FragileNumbers {
+    #[read_item]
+    fn read(&mut self) -> Option<Fragile> {
+        self.read += 1;
+        (self.read <= 3).then_some(Fragile(self.read))
+    }
+}
+
+#[derive(BatchArtifact)]
+struct FragileRows {}
+
+#[item_writer]
+impl FragileRows {
+    #[write_items]
+    fn write(&mut self, _items: &[Fragile], _tx: &mut ChunkTransaction) {}
+}
+
+/// What fails after the end was recorded, because items or artifacts are dropped, changes neither this partition nor the one that has begun
+/// with its end.
+///
+/// Spec: PART-33, D-105, D-107
+#[test]
+fn a_late_panic_does_not_change_a_recorded_end() {
+    let stage = Stage::new(
+        r#"<job id="job"><step id="load">
+             <properties><property name="batch.partition.threads" value="1"/></properties>
+             <chunk reader="FragileNumbers" writer="FragileRows" commit-interval="10">
+               <skippable-exception-classes><include class="Keeps.Items.Until.Commit"/></skippable-exception-classes>
+             </chunk>
+             <partition instances="3"/>
+           </step></job>"#,
+    );
+    let execution = stage.start("job", JobParameters::new());
+    let job = stage.operator().job_execution(execution).unwrap().unwrap();
+    let steps = stage.operator().step_executions(execution).unwrap();
+    let completed = steps.iter().filter(|step| step.status == BatchStatus::Completed);
+    assert_eq!(
+        (job.status, completed.count()),
+        (BatchStatus::Completed, 4),
+        "{steps:?}"
+    );
+}
