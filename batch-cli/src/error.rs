@@ -81,7 +81,7 @@ pub(crate) enum CliError {
     NoInstance(JobInstanceId),
     #[error("cannot write a report to `{}`: expected a file name that ends with .html or .md", .0.display())]
     ReportFormat(PathBuf),
-    #[error("cannot serve metrics at {address}: {source}; choose another `metrics-port`")]
+    #[error("cannot serve health and metrics at {address}: {source}; choose another `metrics-port`")]
     Metrics {
         address: SocketAddr,
         source: Box<dyn Error + Send + Sync>,

@@ -21,7 +21,7 @@ fn the_process_serves_at_the_address_that_is_given() {
     };
     // An address of documentation, which no host has.
     let mut job = launch("203.0.113.1:9464");
-    job.until("error: cannot serve metrics at 203.0.113.1:9464: ");
+    job.until("error: cannot serve health and metrics at 203.0.113.1:9464: ");
     assert_eq!(job.ends().code(), Some(2));
     for (given, served, is_reached) in [("0", "127.0.0.1", false), ("0.0.0.0:0", "0.0.0.0", true)] {
         let mut job = launch(given);
