@@ -13,7 +13,7 @@ const SYNTAX: StatementSyntax = StatementSyntax {
 };
 
 const LIMITS: Limits = Limits {
-    rows: 50,
+    rows: 100,
     values: 32_766,
 };
 

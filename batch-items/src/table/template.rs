@@ -103,7 +103,11 @@ pub(super) struct Limits {
     pub(super) values: usize,
 }
 
-/// Runs the statement for as many rows as the limits allow, and for the remaining ones one by one, so that two texts are prepared.
+/// The rows of a statement for those that are left over. It is also the usual size of a chunk.
+const FEW: usize = 10;
+
+/// Runs the statement for as many rows as the limits allow, for `FEW` of the remaining ones, and for the last ones one by one, so that three
+/// texts are prepared.
 pub(super) fn write_in_parts<C>(
     connection: &mut C,
     template: &Template,
@@ -120,7 +124,7 @@ where
         _ => (limits.values / template.fields.len()).clamp(1, limits.rows),
     };
     let (mut changed, mut from) = (0, 0);
-    for count in [most, 1] {
+    for count in [most, FEW.min(most), 1] {
         if rows.len() - from < count {
             continue;
         }
