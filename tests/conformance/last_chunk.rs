@@ -144,7 +144,7 @@ impl FragileRows {
     fn write(&mut self, _items: &[Fragile], _tx: &mut ChunkTransaction) {}
 }
 
-/// What fails after the end was recorded, because items or artifacts are dropped, changes neither this partition nor the one that has begun
+/// What fails after the end was recorded, because items or artifacts are dropped, changes neither this partition nor the one that has started
 /// with its end.
 ///
 /// Spec: PART-33, D-105, D-107

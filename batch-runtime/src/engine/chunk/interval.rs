@@ -349,7 +349,9 @@ impl ChunkRunner<'_> {
             .then(|| (Instant::now(), &env.running.lease));
         let lease = renewal.map(|(_, lease)| lease);
         let data = env.data.pending();
-        let ends = env.partition.zip(self.last_ending(end));
+        let ends = env
+            .partition
+            .and_then(|partition| Some((partition, self.last_ending(end)?)));
         let (tx, step, state) = (&mut interval.tx, &mut *interval.step, &*interval.state);
         let mut commit = |next: Option<&mut StepExecution>| {
             let commit = ChunkCommit {

@@ -84,7 +84,7 @@ impl Repository {
         Ok(())
     }
 
-    /// Returns the rows that an end changes. The row of the step has `version` and `counters` before.
+    /// Returns the rows that an end changes. Before the end, the row of the step has `version` and `counters`.
     pub(super) fn end_rows<'a>(
         &self,
         step: &StepExecution,

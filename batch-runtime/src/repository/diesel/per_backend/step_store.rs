@@ -502,7 +502,7 @@ pub(super) fn require_context(changed: usize, step: StepExecutionId) -> Work<()>
 }
 
 /// Returns whether the row of a step execution, which had `version`, is as this runner has written it in a transaction whose outcome is
-/// unknown. Whoever closes the execution of a dead runner writes another status.
+/// unknown. A process that closes the execution of a dead runner writes another status.
 pub(super) fn is_as_written(
     connection: &mut Connection,
     (id, version): (i64, i64),
