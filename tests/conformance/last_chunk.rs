@@ -169,3 +169,28 @@ fn a_late_panic_does_not_change_a_recorded_end() {
         "{steps:?}"
     );
 }
+
+/// In a worker process the end has a transaction of its own, which releases the lease of the partition.
+///
+/// Spec: PART-32, DISP-05, D-107
+#[test]
+fn a_partition_in_a_worker_releases_its_lease_with_its_end() {
+    let stage = Stage::new(
+        r#"<job id="job"><step id="load">
+             <properties><property name="batch.dispatch" value="repository"/></properties>
+             <chunk reader="LastNumbers" writer="LastRows" commit-interval="10">
+               <properties><property name="exit" value="2"/></properties>
+             </chunk>
+             <partition instances="2"/>
+           </step></job>"#,
+    );
+    let worker = stage.another_runtime().worker().slots(1).start().unwrap();
+    let execution = stage.launch("job", JobParameters::new());
+    worker.drain();
+    worker.wait().unwrap();
+    let steps = stage.operator().step_executions(execution).unwrap();
+    let completed = steps.iter().filter(|step| step.status == BatchStatus::Completed);
+    assert_eq!(completed.count(), 3, "{steps:?}");
+    let leases = "SELECT COUNT(*) FROM BATCH_PARTITION_LEASE WHERE EXPIRES_AT = -1";
+    assert_eq!(stage.place().connect().number(leases), 2);
+}
