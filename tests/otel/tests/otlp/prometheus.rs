@@ -5,6 +5,7 @@ use std::fs;
 
 use batch_tests::http::get;
 use batch_tests::operated::Operated;
+use tempfile::TempDir;
 
 const JOB: &str = r#"<job id="counts">
   <step id="count" next="wait"><chunk reader="Numbers" processor="Same" writer="Nowhere" commit-interval="4"/></step>
@@ -25,8 +26,10 @@ fn samples(body: &str) -> BTreeMap<String, f64> {
         .collect()
 }
 
-/// Launches the job, whose last step waits. Returns its process and its metrics.
-fn waiting(job: &str) -> (Operated, String) {
+/// Launches the job, whose last step waits. Returns its folder, its process and its metrics.
+///
+/// The folder has the database of the job, which cannot be stopped once the folder is gone.
+fn waiting(job: &str) -> (TempDir, Operated, String) {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("counts.xml"), job).unwrap();
     fs::write(folder.path().join("go"), "").unwrap();
@@ -36,13 +39,13 @@ fn waiting(job: &str) -> (Operated, String) {
     job.until("waiting");
     let (status, body) = get(&address, "GET /metrics");
     assert_eq!(status, "HTTP/1.1 200 OK");
-    (job, body)
+    (folder, job, body)
 }
 
 /// Metrics have the names of Spring Batch, and labels of job, step and status.
 #[test]
 fn metrics_are_served_while_the_job_runs() {
-    let (mut job, body) = waiting(JOB);
+    let (_folder, mut job, body) = waiting(JOB);
     let samples = samples(&body);
     for (sample, value) in [
         (r#"spring_batch_job_launch_count job="counts""#, 1.0),
@@ -83,7 +86,7 @@ fn metrics_count_skipped_and_filtered_items() {
     let chunk = r#"processor="Same" writer="Nowhere" commit-interval="4"/>"#;
     let choosy = format!(r#"processor="Choosy" writer="Choosy" commit-interval="4" {rules}"#);
     let job = JOB.replace(chunk, &choosy);
-    let (mut job, body) = waiting(&job);
+    let (_folder, mut job, body) = waiting(&job);
     let samples = samples(&body);
     for (item, status, value) in [
         ("read", "SUCCESS", 10.0),
@@ -109,7 +112,7 @@ fn metrics_count_failed_chunks() {
         r#"writer="Choosy" commit-interval="4"/><next on="*" to="wait"/>"#,
     );
     let job = job.replace(r#"id="count" next="wait""#, r#"id="count""#);
-    let (mut job, body) = waiting(&job);
+    let (_folder, mut job, body) = waiting(&job);
     let samples = samples(&body);
     for (status, value) in [("SUCCESS", 2.0), ("FAILURE", 1.0)] {
         let sample = format!(r#"spring_batch_chunk_write_count job="counts" status="{status}" step="count""#);
