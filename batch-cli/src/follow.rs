@@ -91,14 +91,21 @@ fn print_end(operator: &JobOperator, ended: &JobExecution, ending: Ending) -> Re
         && operator.definitions().is_restartable(&ended.job_name);
     if can_resume {
         let how = match ending.resume {
-            Resume::ByLaunch => "to resume from the last checkpoint, run the same `launch` again, or ",
-            Resume::ById => "to resume from the last checkpoint, run ",
+            Resume::ByLaunch => "run the same `launch` again, or ",
+            Resume::ById => "run ",
             Resume::Never => {
                 errln!("it cannot be resumed, because the repository `memory:` ends with this process");
                 return Ok(());
             }
         };
-        errln!("{how}`restart {}`", ended.id);
+        let first = match ended.status {
+            BatchStatus::Failed => "fix the cause and ",
+            _ => "",
+        };
+        errln!(
+            "to resume from the last checkpoint, {first}{how}`restart {}`",
+            ended.id
+        );
     }
     Ok(())
 }

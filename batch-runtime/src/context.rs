@@ -429,9 +429,9 @@ impl StepContext {
         }
     }
 
-    /// Returns the number of items that earlier executions have skipped.
-    pub(crate) fn earlier_skips(&self) -> i64 {
-        self.0.earlier.skips()
+    /// Returns the counters of earlier executions of the step.
+    pub(crate) fn earlier_counters(&self) -> StepCounters {
+        self.0.earlier
     }
 
     /// Returns the maximum size of a checkpoint and of the persistent user data.

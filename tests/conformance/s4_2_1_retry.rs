@@ -143,10 +143,12 @@ fn only_the_writer_is_retried() {
     job job FAILED FAILED
       | Retry
       | thrown by #[process_item] of item processor `Shape`
+      | at item 2 of `copy`
       | it is retryable, but only writes are retried; set the property `batch.retry.input` of the step to `true` to retry the reader and the processor too
       step copy FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 1
         | Retry
         | thrown by #[process_item] of item processor `Shape`
+        | at item 2 of `copy`
         | it is retryable, but only writes are retried; set the property `batch.retry.input` of the step to `true` to retry the reader and the processor too
     process 1
     process 2 !Retry

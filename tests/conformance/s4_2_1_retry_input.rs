@@ -54,10 +54,12 @@ fn without_the_property_only_writes_are_retried() {
     job job FAILED FAILED
       | Retry
       | thrown by #[process_item] of item processor `Shape`
+      | at item 2 of `copy`
       | it is retryable, but only writes are retried; set the property `batch.retry.input` of the step to `true` to retry the reader and the processor too
       step copy FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 1
         | Retry
         | thrown by #[process_item] of item processor `Shape`
+        | at item 2 of `copy`
         | it is retryable, but only writes are retried; set the property `batch.retry.input` of the step to `true` to retry the reader and the processor too
     open reader at 0
     open writer at 0
@@ -224,10 +226,12 @@ fn a_retried_item_is_skipped_and_limits_hold() {
     job job FAILED FAILED
       | Retry
       | thrown by #[process_item] of item processor `Shape`
+      | at item 2 of `copy`
       | it is retryable, but the retry-limit of 2 is used up
       step copy FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 3
         | Retry
         | thrown by #[process_item] of item processor `Shape`
+        | at item 2 of `copy`
         | it is retryable, but the retry-limit of 2 is used up
     open reader at 0
     open writer at 0
@@ -459,10 +463,12 @@ fn a_call_of_the_processor_is_repeated_without_a_rollback() {
     job job FAILED FAILED
       | Soft
       | thrown by #[process_item] of item processor `Shape`
+      | at item 2 of `copy`
       | it is retryable, but the retry-limit of 1 is used up
       step copy FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 1
         | Soft
         | thrown by #[process_item] of item processor `Shape`
+        | at item 2 of `copy`
         | it is retryable, but the retry-limit of 1 is used up
     open reader at 0
     open writer at 0

@@ -414,6 +414,15 @@ fn a_restart_after_skips_resumes_at_the_right_item() {
         "{}",
         failed.exit_message
     );
+    // Items are counted in the instance.
+    let faults_of_another = [("faults", "process 5: Fatal")];
+    let again = restart_with(&stage, again, faults_of_another);
+    let failed = stage.operator().job_execution(again).unwrap().unwrap();
+    assert!(
+        failed.exit_message.contains("at item 5 of `copy`"),
+        "{}",
+        failed.exit_message
+    );
     stage.log();
     // The operator allows more.
     stage.rewrite(&job(4));

@@ -98,10 +98,12 @@ fn listeners_receive_errors_that_fail_the_step() {
     job job FAILED FAILED
       | Fatal
       | thrown by #[process_item] of item processor `Shape`
+      | at item 2 of `copy`
       | its class `conformance::faults::Oops::Fatal` is neither skippable nor retryable
       step copy FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 1
         | Fatal
         | thrown by #[process_item] of item processor `Shape`
+        | at item 2 of `copy`
         | its class `conformance::faults::Oops::Fatal` is neither skippable nor retryable
     L on process error Fatal 2
     close writer

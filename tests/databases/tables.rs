@@ -469,7 +469,8 @@ fn a_wrong_table_is_not_skipped() {
     }
 }
 
-/// What a constraint rejects has a class of its own, which is a table error too.
+/// What a constraint rejects has a class of its own, which is a table error too. Its message tells what the database tells: the key, if it
+/// does.
 #[test]
 fn violations_of_constraints_are_skipped_alone() {
     let skip = SKIP.replace("class=\"TableError\"", "class=\"ConstraintViolation\"");
@@ -487,6 +488,15 @@ fn violations_of_constraints_are_skipped_alone() {
         let properties = "table=payment\nmode=update\nkey=id";
         let tree = run(&stage(database, &payments, properties, &skip));
         assert!(tree.contains("job job FAILED"), "{database:?}\n{tree}");
+
+        let rejected = match database {
+            Database::Sqlite => "UNIQUE constraint failed: payment.id",
+            // The tree shows messages up to their first parenthesis.
+            Database::Postgres => r#"constraint "payment_pkey": Key"#,
+            Database::Mariadb => "Duplicate entry '1' for key",
+        };
+        let tree = run(&stage(database, &payments, "table=payment", ""));
+        assert!(tree.contains(rejected), "{database:?}\n{tree}");
     }
 }
 

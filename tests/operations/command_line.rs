@@ -65,15 +65,15 @@ fn the_end_of_a_failed_run_says_how_to_resume() {
     };
     assert_eq!(
         hint(1, "launch", "again"),
-        "to resume from the last checkpoint, run the same `launch` again, or `restart 1`"
+        "to resume from the last checkpoint, fix the cause and run the same `launch` again, or `restart 1`"
     );
     assert_eq!(
         hint(1, "start", "again"),
-        "to resume from the last checkpoint, run `restart 2`"
+        "to resume from the last checkpoint, fix the cause and run `restart 2`"
     );
     assert_eq!(
         hint(1, "restart", "2"),
-        "to resume from the last checkpoint, run `restart 3`"
+        "to resume from the last checkpoint, fix the cause and run `restart 3`"
     );
     assert_eq!(hint(1, "launch", "never"), "");
 

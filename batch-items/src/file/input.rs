@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use super::compression::Compression;
 use super::content::{Coding, Content};
 use super::fingerprint::{Fingerprint, IfChanged};
-use super::resource::{FileOrder, Resource};
+use super::resource::{FileOrder, Resource, current_folder};
 use super::url;
 use crate::choices::choices;
 use crate::dataset::Datasets;
@@ -320,8 +320,9 @@ impl FileInput {
                 found = existing;
             }
             IfMissing::Fail if found.is_empty() => {
+                let name = self.describe();
                 return Err(ResourceError::new(
-                    format!("read `{}`", self.describe()),
+                    format!("read `{name}`{}", current_folder(&name)),
                     "no file matches; set `if.missing` to `empty` if that is not an error",
                 ));
             }

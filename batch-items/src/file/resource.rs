@@ -157,7 +157,11 @@ impl Resource {
     }
 
     fn fail(&self, cause: io::Error) -> ResourceError {
-        ResourceError::new(format!("read `{self}`"), cause)
+        let folder = match cause.kind() {
+            io::ErrorKind::NotFound => current_folder(&self.to_string()),
+            _ => String::new(),
+        };
+        ResourceError::new(format!("read `{self}`{folder}"), cause)
     }
 }
 
@@ -169,6 +173,15 @@ pub(crate) fn find_files(pattern: &str, order: FileOrder, options: &[String]) ->
     }
     let found = Resource::find(pattern, order, options)?;
     Ok(found.iter().map(Resource::to_string).collect())
+}
+
+/// Names the current folder, if the path or URL of what was not found is relative to it.
+pub(crate) fn current_folder(path: &str) -> String {
+    let is_relative = url::split(path).is_none() && Path::new(path).is_relative();
+    match std::env::current_dir() {
+        Ok(folder) if is_relative => format!(" in the current folder `{}`", folder.display()),
+        _ => String::new(),
+    }
 }
 
 /// Opens a file. Directories are rejected here: reading one fails with a less helpful error.

@@ -12,6 +12,8 @@ use diesel::result::{DatabaseErrorKind, Error as DieselError};
 pub struct TableError {
     action: String,
     cause: Box<dyn Error + Send + Sync>,
+    /// The key that a unique or foreign key constraint rejects, if the database tells it apart from its message.
+    key: Option<String>,
 }
 
 /// A statement that a constraint of the table has rejected: a unique or foreign key, `NOT NULL` or `CHECK`. It is a [`TableError`] too, so
@@ -29,6 +31,7 @@ impl TableError {
         Self {
             action: action.into(),
             cause: cause.into(),
+            key: None,
         }
     }
 
@@ -46,16 +49,37 @@ impl TableError {
                 _
             )
         );
-        match Self::new(action, error) {
+        let key = rejected_key(&error);
+        let failed = Self {
+            key,
+            ..Self::new(action, error)
+        };
+        match failed {
             violation if is_violation => ConstraintViolation(violation).into(),
             other => other.into(),
         }
     }
 }
 
+/// Returns the key in the details of an error. Those of other constraints contain the whole row, which may be confidential.
+fn rejected_key(error: &DieselError) -> Option<String> {
+    let DieselError::DatabaseError(
+        DatabaseErrorKind::UniqueViolation | DatabaseErrorKind::ForeignKeyViolation,
+        information,
+    ) = error
+    else {
+        return None;
+    };
+    information.details().map(str::to_owned)
+}
+
 impl fmt::Display for TableError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "cannot {}: {}", self.action, self.cause)
+        write!(f, "cannot {}: {}", self.action, self.cause)?;
+        match &self.key {
+            Some(key) => write!(f, ": {key}"),
+            None => Ok(()),
+        }
     }
 }
 

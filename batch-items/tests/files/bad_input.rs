@@ -267,6 +267,19 @@ fn a_missing_file_is_named_with_a_remedy() {
         message.starts_with("cannot read `in.txt`: No such file"),
         "{message}"
     );
+    let here = std::env::current_dir().unwrap();
+    for (resource, problem) in [
+        ("absent.txt", "No such file"),
+        ("absent-*.txt", "no file matches"),
+    ] {
+        let stage = Stage::new(CHUNK, &format!("resource={resource}\noutput=${{dir}}/out.csv"));
+        let expected = format!(
+            "cannot read `{resource}` in the current folder `{}`: {problem}",
+            here.display()
+        );
+        let message = stage.fails();
+        assert!(message.starts_with(&expected), "{message}");
+    }
     let stage = Stage::new(CHUNK, "resource=${dir}\noutput=${dir}/out.csv");
     let message = stage.fails();
     assert!(

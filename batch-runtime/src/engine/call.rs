@@ -56,15 +56,19 @@ impl Failure {
         }
     }
 
+    /// Adds the number of the failed item, from 1, and the step or partition that counts it.
+    pub(crate) fn at_item(self, number: u64, step: &str) -> Self {
+        self.because(format_args!("at item {number} of `{step}`"))
+    }
+
     /// Creates the failure for a panic in the loop of reader and processor; only the backtrace shows which of them
     /// panicked.
-    pub(crate) fn panicked(reader: &Bound, processor: &Bound, panic: BatchError) -> Self {
-        let message = format!(
-            "{}\nin item reader `{}` or item processor `{}`",
-            reader.properties.secrets.hidden(panic.chain()),
-            reader.name,
-            processor.name
-        );
+    pub(crate) fn panicked(reader: &Bound, processor: Option<&Bound>, panic: BatchError) -> Self {
+        let mut message = reader.properties.secrets.hidden(panic.chain());
+        message += &format!("\nin item reader `{}`", reader.name);
+        if let Some(processor) = processor {
+            message += &format!(" or item processor `{}`", processor.name);
+        }
         Self {
             message,
             exception: Some(Arc::new(panic)),

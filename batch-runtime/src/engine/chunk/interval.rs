@@ -38,8 +38,8 @@ pub(super) struct Interval<'r, 'l> {
     pub(super) dropped: Vec<usize>,
     /// The skips of the step in its instance by class, including those of this interval, if the step limits them.
     pub(super) skips_by_class: UsedLimits,
-    /// The skips of earlier executions of the step.
-    earlier_skips: i64,
+    /// The counters of earlier executions of the step.
+    earlier: StepCounters,
     /// The number of written results that are no longer in the buffer.
     pub(super) flushed: usize,
     /// The number of written results in the buffer.
@@ -113,7 +113,7 @@ impl<'r, 'l> Interval<'r, 'l> {
         step: &'r mut StepExecution,
         state: &'r mut StepState,
         listeners: &'r mut ChunkListeners<'l>,
-        earlier_skips: i64,
+        earlier: StepCounters,
     ) -> Self {
         Self {
             step,
@@ -126,7 +126,7 @@ impl<'r, 'l> Interval<'r, 'l> {
             write_skips: 0,
             dropped: Vec::new(),
             skips_by_class: UsedLimits::default(),
-            earlier_skips,
+            earlier,
             flushed: 0,
             next: 0,
             mode,
@@ -137,9 +137,26 @@ impl<'r, 'l> Interval<'r, 'l> {
 
     /// Returns the skips of the step in its instance, including those of this interval. Spec: CHUNK-SKIP-06, D-95
     pub(super) fn skips(&self) -> u64 {
-        let before = self.earlier_skips + self.step.counters.skips();
+        let before = self.earlier.skips() + self.step.counters.skips();
         let here = self.read_skips + self.process_skips + self.write_skips;
         u64::try_from(before).unwrap_or(0) + here as u64
+    }
+
+    /// Returns the number of items that were read, or skipped by the reader, before this interval: since the step began in its instance
+    /// or, if its reader has no checkpoint, in this execution.
+    pub(super) fn read_before(&self) -> u64 {
+        let resumed = self
+            .state
+            .reader
+            .as_ref()
+            .is_some_and(CheckpointInfo::is_position);
+        let earlier = if resumed {
+            self.earlier
+        } else {
+            StepCounters::default()
+        };
+        let counters = earlier.plus(self.step.counters);
+        u64::try_from(counters.reads.saturating_add(counters.read_skips)).unwrap_or(0)
     }
 
     /// Returns the number, among all results of the interval, of the one at `index` in the buffer.

@@ -293,8 +293,8 @@ impl<'a> ChunkRunner<'a> {
             self.env.running.ensure_owned(self.env.repository)?;
             let tx = self.env.repository.begin_chunk();
             let again = std::mem::replace(&mut mode, Mode::Plain);
-            let earlier_skips = self.env.context.earlier_skips();
-            let mut interval = Interval::new(tx, again, step, state, listeners, earlier_skips);
+            let earlier = self.env.context.earlier_counters();
+            let mut interval = Interval::new(tx, again, step, state, listeners, earlier);
             interval.skips_by_class.clone_from(&self.skips_by_class);
             match self.interval(&mut interval) {
                 Ok(end) => {

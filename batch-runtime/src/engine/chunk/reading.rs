@@ -66,7 +66,9 @@ impl ChunkRunner<'_> {
                     Halted::Retried => self.read_again(interval, 0),
                     Halted::Stopped => RolledBack::Stopped { open: true },
                 })?,
-                Err(panic) => return Err(Failure::panicked(&chunk.reader, chunk.last_input(), panic).into()),
+                Err(panic) => {
+                    return Err(Failure::panicked(&chunk.reader, chunk.processor.as_ref(), panic).into());
+                }
             }
         }
     }
@@ -224,7 +226,9 @@ impl ChunkRunner<'_> {
         }
         may_skip(skip, || {
             let remark = self.chunk.faults.remark_on_input(&error, &self.budget);
-            Failure::thrown(self.chunk.last_input(), "process_item", Arc::clone(&error)).because_of(remark)
+            Failure::thrown(self.chunk.last_input(), "process_item", Arc::clone(&error))
+                .at_item(interval.read_before() + number as u64, &interval.step.step_name)
+                .because_of(remark)
         })?;
         interval.process_skips += 1;
         faults.skip_limits.count(&error, &mut interval.skips_by_class);
@@ -258,6 +262,9 @@ struct ChunkObserver<'w, 'r> {
     policy: &'w mut Option<Policy>,
     /// The items read or skipped since the last commit.
     reads: usize,
+    /// Those before.
+    read_before: u64,
+    step_name: &'w str,
     process_skips: &'w mut usize,
     skips_by_class: &'w mut UsedLimits,
     listeners: &'w mut ChunkListeners<'r>,
@@ -296,6 +303,8 @@ impl<'w, 'r> ChunkObserver<'w, 'r> {
             budget,
             policy,
             reads: interval.reads + interval.read_skips + reads,
+            read_before: interval.read_before(),
+            step_name: &interval.step.step_name,
             process_skips: &mut interval.process_skips,
             skips_by_class: &mut interval.skips_by_class,
             listeners: &mut *interval.listeners,
@@ -342,7 +351,8 @@ impl<'w, 'r> ChunkObserver<'w, 'r> {
             };
         }
         may_skip(skip, || {
-            let failure = Failure::thrown(self.chunk_processor, "process_item", Arc::clone(&error));
+            let failure = Failure::thrown(self.chunk_processor, "process_item", Arc::clone(&error))
+                .at_item(self.read_before + place.0 as u64, self.step_name);
             failure.because_of(self.rules.remark_on_input(&error, self.budget))
         })?;
         *self.process_skips += 1;
