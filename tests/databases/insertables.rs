@@ -71,6 +71,9 @@ insertable_writer!(
         .set(booking::cents.eq(diesel::upsert::excluded(booking::cents)))
 );
 
+const SKIP: &str =
+    r#"<skippable-exception-classes><include class="TableError"/></skippable-exception-classes>"#;
+
 #[item_writer("BookingAndFileWriter")]
 type BookingAndFileWriter = CompositeItemWriter<Booking, BookingWriter, JsonLinesItemWriter<Booking>>;
 
@@ -208,8 +211,6 @@ fn each_item_is_a_row() {
 /// A row that is not inserted is an error, also where the statement ignores it. The bad item alone can be skipped.
 #[test]
 fn a_row_that_exists_is_an_error() {
-    const SKIP: &str =
-        r#"<skippable-exception-classes><include class="TableError"/></skippable-exception-classes>"#;
     for database in Database::ALL {
         for writer in writers(database) {
             let cause = match writer {
@@ -264,13 +265,39 @@ fn a_restart_inserts_each_row_once() {
     }
 }
 
-/// A writer for other databases says so.
+/// A writer for other databases says so, and its items are not skipped.
 #[test]
 #[cfg(feature = "servers")]
 fn a_writer_is_for_its_databases() {
-    let stage = stage(Database::Sqlite, "ElsewhereWriter", 1, "");
+    let stage = stage(Database::Sqlite, "ElsewhereWriter", 1, SKIP);
     let tree = run(&stage, 0);
-    let expected = "cannot insert 1 row in table `booking`: the writer is declared for `postgres`, \
+    let expected = "cannot insert rows in table `booking`: the writer is declared for `postgres`, \
                     and the job repository is on another database";
     assert!(tree.contains(expected), "{tree}");
+    assert!(!tree.contains("skip"), "{tree}");
+}
+
+/// A table that does not exist, or lacks a column, is not the fault of an item: nothing is skipped.
+///
+/// Spec: D-106
+#[test]
+fn a_wrong_table_is_not_skipped() {
+    for database in Database::ALL {
+        for writer in writers(database) {
+            for change in ["DROP TABLE booking", "ALTER TABLE booking DROP COLUMN payer"] {
+                let stage = stage(database, writer, 3, SKIP);
+                stage.outside().execute(change).unwrap();
+                let tree = run(&stage, 0);
+                assert!(
+                    tree.contains("job job FAILED"),
+                    "{database:?} {writer} {change}\n{tree}"
+                );
+                assert!(
+                    tree.contains("cannot insert rows in table `booking`: "),
+                    "{database:?} {writer}\n{tree}"
+                );
+                assert!(!tree.contains("skip"), "{database:?} {writer} {change}\n{tree}");
+            }
+        }
+    }
 }

@@ -1,8 +1,7 @@
 //! Writers of items with diesel's `Insertable`.
 
-use diesel::result::QueryResult;
-
-use batch_runtime::BatchError;
+use batch_runtime::{BatchError, ConfigurationError};
+use diesel::result::{DatabaseErrorKind, Error, QueryResult};
 
 use super::error::TableError;
 use super::plan::WriteMode;
@@ -35,7 +34,7 @@ use super::writer::action;
 /// ```
 ///
 /// Rows are inserted many at a time, and the number of rows in a statement keeps below the database's limit of values. Fewer rows
-/// than items are an error, a [`TableError`]. The writer can be part of others, such as a
+/// than items are an error, a [`TableError`]. A table that does not exist, or lacks a column, fails the step whatever it skips. The writer can be part of others, such as a
 /// [`CompositeItemWriter`](crate::CompositeItemWriter).
 ///
 /// On SQLite and PostgreSQL the statement can be completed, for example to update the rows whose key exists:
@@ -72,7 +71,7 @@ macro_rules! insertable_writer {
             $item:ty => $table:path, $($database:ident)|+ $(, |$insert:ident| $statement:expr)? $(,)?
     ) => {
         $crate::insertable_writer_part!(
-            @declare { $(#[$about])* $visibility struct $type; }
+            @declare { $(#[$about])* $visibility struct $type { has_table: bool } }
             $type($name): $item => $table, $($database)|+, [$($insert $statement)?]
         );
     };
@@ -98,12 +97,31 @@ macro_rules! insertable_writer_part {
             #[open]
             fn open(&mut self, _checkpoint: ::core::option::Option<()>) {}
 
+            fn ensure_table(
+                &mut self,
+                tx: &mut ::batch_runtime::ChunkTransaction,
+            ) -> ::core::result::Result<(), ::batch_runtime::BatchError> {
+                if !self.has_table {
+                    let found = match tx.any()? {
+                        $($crate::insertable_writer_part!(@connection $database connection) => {
+                            ::diesel::RunQueryDsl::execute(::diesel::QueryDsl::limit($table, 0), connection)
+                        })+
+                        #[allow(unreachable_patterns, reason = "there may be no other database")]
+                        _ => $crate::insertable::on_another_database(&[$(::core::stringify!($database)),+]),
+                    };
+                    $crate::insertable::check_table(::core::stringify!($table), found)?;
+                    self.has_table = true;
+                }
+                ::core::result::Result::Ok(())
+            }
+
             #[write_items]
             fn write(
                 &mut self,
                 items: &[$item],
                 tx: &mut ::batch_runtime::ChunkTransaction,
             ) -> ::core::result::Result<(), ::batch_runtime::BatchError> {
+                self.ensure_table(tx)?;
                 let inserted = match tx.any()? {
                     $($crate::insertable_writer_part!(@connection $database connection) => {
                         $crate::insertable::insert(
@@ -139,6 +157,7 @@ macro_rules! insertable_writer_part {
                 items: &[&$item],
                 tx: &mut ::batch_runtime::ChunkTransaction,
             ) -> ::core::result::Result<(), ::batch_runtime::BatchError> {
+                self.ensure_table(tx)?;
                 let inserted = match tx.any()? {
                     $($crate::insertable_writer_part!(@connection $database connection) => {
                         const ROWS: usize = $crate::insertable_writer_part!(@rows $database);
@@ -221,7 +240,7 @@ pub fn insert_references<'a, T, C, const ROWS: usize>(
 
 /// Returns the error of a writer that is not declared for the repository's database.
 pub fn on_another_database(supported: &[&str]) -> QueryResult<usize> {
-    Err(diesel::result::Error::QueryBuilderError(
+    Err(Error::QueryBuilderError(
         format!(
             "the writer is declared for `{}`, and the job repository is on another database; add that database to the declaration",
             supported.join("`, `")
@@ -230,12 +249,30 @@ pub fn on_another_database(supported: &[&str]) -> QueryResult<usize> {
     ))
 }
 
+/// Checks the result of a query for no rows of a table: a table that does not exist, or lacks a column, is not the fault of an item.
+///
+/// Spec: D-106
+pub fn check_table(table: &str, found: QueryResult<usize>) -> Result<(), BatchError> {
+    let action = || format!("insert rows in table `{}`", name_of(table));
+    match found {
+        Ok(_) => Ok(()),
+        Err(error @ (Error::QueryBuilderError(_) | Error::DatabaseError(DatabaseErrorKind::Unknown, _))) => {
+            Err(ConfigurationError::new(TableError::new(action(), error)).into())
+        }
+        Err(error) => Err(TableError::of_statement(action(), error)),
+    }
+}
+
+/// Returns the name of a table from the path of diesel's table.
+fn name_of(path: &str) -> String {
+    let path = path.replace(' ', "");
+    let module = path.strip_suffix("::table").unwrap_or(&path);
+    module.rsplit("::").next().unwrap_or(module).to_owned()
+}
+
 /// Checks that a row was inserted for each item. `table` is the path of diesel's table.
 pub fn check(table: &str, items: usize, inserted: QueryResult<usize>) -> Result<(), BatchError> {
-    let path = table.replace(' ', "");
-    let name = path.strip_suffix("::table").unwrap_or(&path);
-    let name = name.rsplit("::").next().unwrap_or(name);
-    let action = || action(WriteMode::Insert, items, name);
+    let action = || action(WriteMode::Insert, items, &name_of(table));
     match inserted {
         Ok(rows) if rows == items => Ok(()),
         Ok(rows) => {
