@@ -6,9 +6,10 @@
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote, quote_spanned};
 use syn::spanned::Spanned;
-use syn::{Attribute, FnArg, ItemFn, Pat, PatType, Type, parse_quote};
+use syn::{Attribute, FnArg, Ident, ItemFn, Pat, PatType, Type, parse_quote};
 
-use crate::diagnostics::Errors;
+use crate::diagnostics::{Errors, with_article};
+use crate::parameters::counts;
 use crate::parse::cfgs;
 use crate::role::{Method, Receiver, Role, Shape};
 use crate::types::ends_in;
@@ -51,6 +52,22 @@ pub(crate) fn function(
         );
     }
     let parameters = split_parameters(&mut item, &mut errors);
+    let (_, most) = counts(method);
+    // A parameter that cannot be injected is reported already.
+    if errors.is_empty()
+        && let Some((_, extra)) = parameters.of_method.get(most)
+    {
+        let takes = match most {
+            0 => "only injected parameters".to_owned(),
+            1 => "one parameter that is not injected".to_owned(),
+            most => format!("{most} parameters that are not injected"),
+        };
+        errors.error(
+            extra,
+            format!("{} function takes {takes}", with_article(role.attribute)),
+            &[&"mark a job parameter or property with `#[batch_property]`, and a context with `#[batch_context]`"],
+        );
+    }
     if !errors.is_empty() {
         return quote!(#item #errors);
     }
@@ -69,7 +86,8 @@ pub(crate) fn function(
 #[derive(Default)]
 struct Parameters {
     fields: Vec<TokenStream>,
-    of_method: Vec<TokenStream>,
+    /// Those of the method, which are not injected.
+    of_method: Vec<(Ident, Type)>,
     /// The arguments of the function.
     arguments: Vec<TokenStream>,
 }
@@ -86,9 +104,9 @@ fn split_parameters(item: &mut ItemFn, errors: &mut Errors) -> Parameters {
             parameters.fields.push(field);
             parameters.arguments.push(argument);
         } else {
-            let (name, ty) = (format_ident!("parameter_{position}"), &parameter.ty);
-            parameters.of_method.push(quote!(#name: #ty));
+            let name = format_ident!("parameter_{position}");
             parameters.arguments.push(quote!(#name));
+            parameters.of_method.push((name, (*parameter.ty).clone()));
         }
     }
     parameters
@@ -108,6 +126,7 @@ fn artifact(
         arguments: passed,
     } = parameters;
     let (name, output, asyncness) = (&item.sig.ident, &item.sig.output, &item.sig.asyncness);
+    let of_method = of_method.iter().map(|(name, ty)| quote!(#name: #ty));
     let awaited = asyncness.map(|_| quote!(.await));
     let role = format_ident!("{}", role.attribute);
     let attribute = format_ident!("{}", method.attribute);

@@ -48,6 +48,17 @@ pub(crate) enum ParamBinding {
     AsWritten(Type),
 }
 
+/// Returns the least and the highest number of parameters.
+pub(crate) fn counts(row: &Method) -> (usize, usize) {
+    match row.shape {
+        Shape::Notice(kinds) => (kinds.len(), kinds.len()),
+        Shape::Process | Shape::Timeout | Shape::Judge | Shape::Analyze => (1, 1),
+        Shape::Write | Shape::AnalyzeStatus => (1, 2),
+        Shape::Open | Shape::Decide => (0, 1),
+        _ => (0, 0),
+    }
+}
+
 /// Checks the parameters. Returns `None` if there are errors.
 pub(crate) fn parameters(row: &Method, signature: &Signature, errors: &mut Errors) -> Option<Parameters> {
     let types: Vec<&Type> = signature
@@ -58,13 +69,7 @@ pub(crate) fn parameters(row: &Method, signature: &Signature, errors: &mut Error
             FnArg::Receiver(_) => None,
         })
         .collect();
-    let (least, most) = match row.shape {
-        Shape::Notice(kinds) => (kinds.len(), kinds.len()),
-        Shape::Process | Shape::Timeout | Shape::Judge | Shape::Analyze => (1, 1),
-        Shape::Write | Shape::AnalyzeStatus => (1, 2),
-        Shape::Open | Shape::Decide => (0, 1),
-        _ => (0, 0),
-    };
+    let (least, most) = counts(row);
     if let Some(extra) = types.get(most) {
         let what = match most {
             0 => "no parameter besides `self`",
