@@ -1,10 +1,11 @@
 //! The table writer of `batch-items` on each database.
 
 use std::fs;
+use std::sync::Mutex;
 
 use batch_items::{JsonLinesItemReader, TableItemWriter};
 use batch_runtime::prelude::*;
-use batch_tests::database::Database;
+use batch_tests::database::{Database, Place};
 use batch_tests::stage::Stage;
 use serde::{Deserialize, Serialize};
 
@@ -24,11 +25,16 @@ type PaymentReader = JsonLinesItemReader<Payment>;
 #[item_writer("PaymentTable")]
 type PaymentTable = TableItemWriter<Payment>;
 
-/// Fails at a payment that the property names.
+/// The database in which the table is dropped.
+static DROPS: Mutex<Option<Place>> = Mutex::new(None);
+
+/// Fails at a payment that a property names, and drops the table at another.
 #[derive(BatchArtifact)]
 struct PassPayment {
     #[batch_property(name = "fail.at", value = "0")]
     fail_at: i64,
+    #[batch_property(name = "drop.at", value = "0")]
+    drop_at: i64,
 }
 
 #[item_processor("PassPayment")]
@@ -37,6 +43,10 @@ impl PassPayment {
     fn process(&mut self, payment: Payment) -> Result<Option<Payment>, BatchError> {
         if payment.id == self.fail_at {
             return Err(BatchError::msg("stopped by the test"));
+        }
+        if payment.id == self.drop_at {
+            let place = DROPS.lock().unwrap().take().unwrap();
+            place.connect().execute("DROP TABLE payment").unwrap();
         }
         Ok(Some(payment))
     }
@@ -465,6 +475,72 @@ fn a_wrong_table_is_not_skipped() {
             let tree = run(&stage(Database::Sqlite, &payments, properties, &skip));
             assert!(tree.contains("job job FAILED"), "{properties}\n{tree}");
             assert!(!tree.contains("skip"), "{properties}\n{tree}");
+        }
+    }
+}
+
+/// Returns statements that leave a table of this kind in the place of `payment`, which takes no payment.
+fn unfit(kind: &str) -> String {
+    match kind {
+        "is missing" => "DROP TABLE payment".to_owned(),
+        "is a view" => "ALTER TABLE payment RENAME TO other; CREATE VIEW payment AS SELECT MAX(id) AS id, MAX(payer) AS payer FROM other".to_owned(),
+        "needs another column" => "DROP TABLE payment; CREATE TABLE payment (id BIGINT, payer VARCHAR(9), audit VARCHAR(9) NOT NULL)".to_owned(),
+        "has no key" => "DROP TABLE payment; CREATE TABLE payment (id BIGINT, payer VARCHAR(9))".to_owned(),
+        other => panic!("{other}"),
+    }
+}
+
+/// A table that takes no payment fails the step, with a list of one row, too: nothing is skipped.
+///
+/// Spec: D-106
+#[test]
+fn a_table_that_takes_no_row_is_not_skipped() {
+    let insert = "table=payment\ncolumns=id,payer".to_owned();
+    let upsert = format!("{insert}\nmode=upsert\nkey=id");
+    for database in Database::ALL {
+        for (kind, properties) in [
+            ("is missing", &insert),
+            ("is a view", &insert),
+            ("needs another column", &insert),
+            ("has no key", &upsert),
+        ] {
+            // MySQL adds the rows.
+            if (database, kind) == (Database::Mariadb, "has no key") {
+                continue;
+            }
+            for chunk in [1, 2] {
+                let payments = payment(1, "null") + &payment(2, "null") + &payment(3, "null");
+                let stage = stage_of_chunks(chunk, database, &payments, properties, SKIP);
+                stage.outside().execute(&unfit(kind)).unwrap();
+                let tree = run(&stage);
+                assert!(
+                    tree.contains("job job FAILED"),
+                    "{database:?} {kind} {chunk}\n{tree}"
+                );
+                assert!(!tree.contains("skip"), "{database:?} {kind} {chunk}\n{tree}");
+            }
+        }
+    }
+}
+
+/// So does a table that is dropped between two chunks. On PostgreSQL, a list of one row is skipped before.
+///
+/// Spec: D-106
+#[test]
+fn a_table_that_is_dropped_is_not_skipped() {
+    for database in Database::ALL {
+        for chunk in [1, 2] {
+            if (database, chunk) == (Database::Postgres, 1) {
+                continue;
+            }
+            let payments: String = (1..=4).map(|id| payment(id, "null")).collect();
+            let stage = stage_of_chunks(chunk, database, &payments, "table=payment", SKIP);
+            *DROPS.lock().unwrap() = Some(stage.place().clone());
+            let execution = stage.start("job", [("drop.at", "3")]);
+            let tree = stage.tree(execution);
+            assert!(tree.contains("job job FAILED"), "{database:?} {chunk}\n{tree}");
+            assert!(tree.contains("write 2"), "{database:?} {chunk}\n{tree}");
+            assert!(!tree.contains("skip"), "{database:?} {chunk}\n{tree}");
         }
     }
 }

@@ -1,11 +1,17 @@
 //! Writers of items with diesel's `Insertable`.
 
-use batch_runtime::{BatchError, ConfigurationError};
-use diesel::result::{DatabaseErrorKind, Error, QueryResult};
+use batch_runtime::BatchError;
+use diesel::Connection;
+use diesel::backend::Backend;
+use diesel::query_builder::QueryFragment;
+use diesel::result::{Error, QueryResult};
 
 use super::error::TableError;
-use super::plan::WriteMode;
+use super::fit::{cannot_explain, failed};
+use super::plan::{WriteMode, quoted};
 use super::writer::action;
+
+pub use super::fit::{Explained, Fit};
 
 /// Declares a writer that inserts items with diesel's `Insertable`, in the transaction of the chunk: exactly once.
 ///
@@ -34,7 +40,8 @@ use super::writer::action;
 /// ```
 ///
 /// Rows are inserted many at a time, and the number of rows in a statement keeps below the database's limit of values. Fewer rows
-/// than items are an error, a [`TableError`]. A table that does not exist, or lacks a column, fails the step whatever it skips. The writer can be part of others, such as a
+/// than items are an error, a [`TableError`]. A table that does not take any row, such as one that lacks a column, fails
+/// the step whatever it skips. The writer can be part of others, such as a
 /// [`CompositeItemWriter`](crate::CompositeItemWriter).
 ///
 /// On SQLite and PostgreSQL the statement can be completed, for example to update the rows whose key exists:
@@ -71,7 +78,7 @@ macro_rules! insertable_writer {
             $item:ty => $table:path, $($database:ident)|+ $(, |$insert:ident| $statement:expr)? $(,)?
     ) => {
         $crate::insertable_writer_part!(
-            @declare { $(#[$about])* $visibility struct $type { has_table: bool } }
+            @declare { $(#[$about])* $visibility struct $type { fit: $crate::insertable::Fit } }
             $type($name): $item => $table, $($database)|+, [$($insert $statement)?]
         );
     };
@@ -97,31 +104,13 @@ macro_rules! insertable_writer_part {
             #[open]
             fn open(&mut self, _checkpoint: ::core::option::Option<()>) {}
 
-            fn ensure_table(
-                &mut self,
-                tx: &mut ::batch_runtime::ChunkTransaction,
-            ) -> ::core::result::Result<(), ::batch_runtime::BatchError> {
-                if !self.has_table {
-                    let found = match tx.any()? {
-                        $($crate::insertable_writer_part!(@connection $database connection) => {
-                            ::diesel::RunQueryDsl::execute(::diesel::QueryDsl::limit($table, 0), connection)
-                        })+
-                        #[allow(unreachable_patterns, reason = "there may be no other database")]
-                        _ => $crate::insertable::on_another_database(&[$(::core::stringify!($database)),+]),
-                    };
-                    $crate::insertable::check_table(::core::stringify!($table), found)?;
-                    self.has_table = true;
-                }
-                ::core::result::Result::Ok(())
-            }
-
             #[write_items]
             fn write(
                 &mut self,
                 items: &[$item],
                 tx: &mut ::batch_runtime::ChunkTransaction,
             ) -> ::core::result::Result<(), ::batch_runtime::BatchError> {
-                self.ensure_table(tx)?;
+                self.explain_before(items.first(), items.len(), tx)?;
                 let inserted = match tx.any()? {
                     $($crate::insertable_writer_part!(@connection $database connection) => {
                         $crate::insertable::insert(
@@ -138,11 +127,66 @@ macro_rules! insertable_writer_part {
                     #[allow(unreachable_patterns, reason = "there may be no other database")]
                     _ => $crate::insertable::on_another_database(&[$(::core::stringify!($database)),+]),
                 };
-                $crate::insertable::check(::core::stringify!($table), items.len(), inserted)
+                self.check(items.first(), items.len(), inserted, tx)
             }
 
             #[get_checkpoint_info]
             fn checkpoint(&mut self) {}
+        }
+
+        impl $type {
+            fn explain_before(
+                &mut self,
+                first: ::core::option::Option<&$item>,
+                items: usize,
+                tx: &mut ::batch_runtime::ChunkTransaction,
+            ) -> ::core::result::Result<(), ::batch_runtime::BatchError> {
+                if self.fit.is_explained_before(items, tx)? {
+                    self.explain(first, tx)?;
+                }
+                ::core::result::Result::Ok(())
+            }
+
+            fn explain(
+                &self,
+                first: ::core::option::Option<&$item>,
+                tx: &mut ::batch_runtime::ChunkTransaction,
+            ) -> ::core::result::Result<(), ::batch_runtime::BatchError> {
+                let ::core::option::Option::Some(row) = first else {
+                    return ::core::result::Result::Ok(());
+                };
+                let explained = match tx.any()? {
+                    $($crate::insertable_writer_part!(@connection $database connection) => {
+                        $crate::insertable_writer_part!(@explain row, connection, $table, $end)
+                    })+
+                    #[allow(unreachable_patterns, reason = "there may be no other database")]
+                    _ => $crate::insertable::on_another_database(&[$(::core::stringify!($database)),+]),
+                };
+                $crate::insertable::check_explained(::core::stringify!($table), explained)
+            }
+
+            fn check(
+                &mut self,
+                first: ::core::option::Option<&$item>,
+                items: usize,
+                inserted: ::diesel::QueryResult<usize>,
+                tx: &mut ::batch_runtime::ChunkTransaction,
+            ) -> ::core::result::Result<(), ::batch_runtime::BatchError> {
+                self.fit = $crate::insertable::Fit::after(&inserted);
+                if self.fit.is_explained_after(tx)? {
+                    self.explain(first, tx)?;
+                }
+                let columns = match tx.any()? {
+                    $($crate::insertable_writer_part!(@connection $database connection) => {
+                        $crate::insertable::columns_if_failed(&inserted, connection, || {
+                            ::diesel::QueryDsl::limit($table, 0)
+                        })
+                    })+
+                    #[allow(unreachable_patterns, reason = "there may be no other database")]
+                    _ => ::core::option::Option::None,
+                };
+                $crate::insertable::check(::core::stringify!($table), items, inserted, columns.as_deref())
+            }
         }
 
         impl $crate::compose::WriteItems<$item> for $type {
@@ -157,7 +201,7 @@ macro_rules! insertable_writer_part {
                 items: &[&$item],
                 tx: &mut ::batch_runtime::ChunkTransaction,
             ) -> ::core::result::Result<(), ::batch_runtime::BatchError> {
-                self.ensure_table(tx)?;
+                self.explain_before(items.first().copied(), items.len(), tx)?;
                 let inserted = match tx.any()? {
                     $($crate::insertable_writer_part!(@connection $database connection) => {
                         const ROWS: usize = $crate::insertable_writer_part!(@rows $database);
@@ -168,7 +212,7 @@ macro_rules! insertable_writer_part {
                     #[allow(unreachable_patterns, reason = "there may be no other database")]
                     _ => $crate::insertable::on_another_database(&[$(::core::stringify!($database)),+]),
                 };
-                $crate::insertable::check(::core::stringify!($table), items.len(), inserted)
+                self.check(items.first().copied(), items.len(), inserted, tx)
             }
 
             fn position(&mut self) -> ::core::result::Result<(), ::batch_runtime::BatchError> {
@@ -189,6 +233,16 @@ macro_rules! insertable_writer_part {
     (@connection sqlite $connection:ident) => { ::batch_runtime::repository::DatabaseConnection::Sqlite($connection) };
     (@connection postgres $connection:ident) => { ::batch_runtime::repository::DatabaseConnection::Postgres($connection) };
     (@connection mysql $connection:ident) => { ::batch_runtime::repository::DatabaseConnection::Mysql($connection) };
+    (@explain $row:ident, $connection:ident, $table:path, []) => {
+        ::diesel::RunQueryDsl::execute(
+            $crate::insertable::Explained(::diesel::insert_into($table).values($row)),
+            $connection,
+        )
+    };
+    (@explain $row:ident, $connection:ident, $table:path, [$insert:ident $statement:expr]) => {{
+        let $insert = ::diesel::insert_into($table).values($row);
+        ::diesel::RunQueryDsl::execute($crate::insertable::Explained($statement), $connection)
+    }};
     (@execute $any:ident $rows:ident, $connection:ident, $table:path, []) => {
         ::diesel::RunQueryDsl::execute(::diesel::insert_into($table).values($rows), $connection)
     };
@@ -249,18 +303,26 @@ pub fn on_another_database(supported: &[&str]) -> QueryResult<usize> {
     ))
 }
 
-/// Checks the result of a query for no rows of a table: a table that does not exist, or lacks a column, is not the fault of an item.
-///
-/// Spec: D-106
-pub fn check_table(table: &str, found: QueryResult<usize>) -> Result<(), BatchError> {
+/// Checks that the statement could be explained. `table` is the path of diesel's table.
+pub fn check_explained(table: &str, explained: QueryResult<usize>) -> Result<(), BatchError> {
     let action = || format!("insert rows in table `{}`", name_of(table));
-    match found {
+    match explained {
         Ok(_) => Ok(()),
-        Err(error @ (Error::QueryBuilderError(_) | Error::DatabaseError(DatabaseErrorKind::Unknown, _))) => {
-            Err(ConfigurationError::new(TableError::new(action(), error)).into())
-        }
-        Err(error) => Err(TableError::of_statement(action(), error)),
+        Err(error) => Err(cannot_explain(action(), error)),
     }
+}
+
+/// Returns a text with the columns that diesel's table declares, if the statement has failed.
+pub fn columns_if_failed<C: Connection, Q: QueryFragment<C::Backend>>(
+    inserted: &QueryResult<usize>,
+    _connection: &C,
+    query: impl FnOnce() -> Q,
+) -> Option<String>
+where
+    C::Backend: Default + Backend<QueryBuilder: Default>,
+{
+    inserted.as_ref().err()?;
+    Some(diesel::debug_query::<C::Backend, Q>(&query()).to_string())
 }
 
 /// Returns the name of a table from the path of diesel's table.
@@ -270,14 +332,30 @@ fn name_of(path: &str) -> String {
     module.rsplit("::").next().unwrap_or(module).to_owned()
 }
 
-/// Checks that a row was inserted for each item. `table` is the path of diesel's table.
-pub fn check(table: &str, items: usize, inserted: QueryResult<usize>) -> Result<(), BatchError> {
-    let action = || action(WriteMode::Insert, items, &name_of(table));
+/// Checks that a row was inserted for each item. `table` is the path of diesel's table, `columns` a text with its columns.
+pub fn check(
+    table: &str,
+    items: usize,
+    inserted: QueryResult<usize>,
+    columns: Option<&str>,
+) -> Result<(), BatchError> {
+    let name = name_of(table);
+    let action = || action(WriteMode::Insert, items, &name);
     match inserted {
         Ok(rows) if rows == items => Ok(()),
         Ok(rows) => {
             Err(TableError::new(action(), format!("{rows} rows were inserted for {items} items")).into())
         }
-        Err(error) => Err(TableError::of_statement(action(), error)),
+        Err(error @ Error::QueryBuilderError(_)) => Err(cannot_explain(action(), error)),
+        Err(error) => Err(failed(action(), &name, error, |column| {
+            columns.is_none_or(|columns| declares(columns, column))
+        })),
     }
+}
+
+/// Returns whether a text of diesel has the column, in the quotes of a database.
+fn declares(columns: &str, column: &str) -> bool {
+    ['"', '`']
+        .iter()
+        .any(|quote| columns.contains(&quoted(column, *quote)))
 }

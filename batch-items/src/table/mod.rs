@@ -3,6 +3,7 @@
 #[cfg(feature = "postgres")]
 mod copy;
 mod error;
+mod fit;
 pub mod insertable;
 mod known;
 #[cfg(feature = "mysql")]

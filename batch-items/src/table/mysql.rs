@@ -2,8 +2,9 @@
 
 use diesel::prelude::*;
 
+use super::fit::Explained;
 use super::plan::{Plan, TableColumn, TableColumns};
-use super::template::{Limits, StatementSyntax, template, write_in_parts};
+use super::template::{Limits, StatementSyntax, Template, template, write_in_parts};
 use crate::rows::{Kind, Rows};
 
 const SYNTAX: StatementSyntax = StatementSyntax {
@@ -94,7 +95,21 @@ pub(super) fn write(
     kinds: &[Kind],
     rows: &Rows,
 ) -> QueryResult<usize> {
-    let template = template(plan, kinds, &SYNTAX, |keys, values| {
+    write_in_parts(connection, &template_of(plan, kinds), plan.mode, rows, &LIMITS)
+}
+
+/// Explains the statement for the first row.
+pub(super) fn explain(
+    connection: &mut MysqlConnection,
+    plan: &Plan,
+    kinds: &[Kind],
+    rows: &Rows,
+) -> QueryResult<usize> {
+    Explained(template_of(plan, kinds).with(rows, 0, 1)).execute(connection)
+}
+
+fn template_of(plan: &Plan, kinds: &[Kind]) -> Template {
+    template(plan, kinds, &SYNTAX, |keys, values| {
         let first = keys.split(", ").next().unwrap_or_default();
         let set: Vec<_> = values
             .iter()
@@ -104,8 +119,7 @@ pub(super) fn write(
             [] => format!(" ON DUPLICATE KEY UPDATE {first} = {first}"),
             some => format!(" ON DUPLICATE KEY UPDATE {}", some.join(", ")),
         }
-    });
-    write_in_parts(connection, &template, plan.mode, rows, &LIMITS)
+    })
 }
 
 #[cfg(test)]

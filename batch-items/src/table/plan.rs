@@ -159,6 +159,13 @@ impl Plan {
         })
     }
 
+    /// Returns whether the column is written.
+    pub(super) fn has_column(&self, name: &str) -> bool {
+        self.columns
+            .iter()
+            .any(|column| column.name.eq_ignore_ascii_case(name))
+    }
+
     pub(super) fn keys(&self) -> impl Iterator<Item = &Column> {
         self.columns.iter().filter(|column| column.is_key)
     }

@@ -8,6 +8,7 @@ use diesel::query_builder::{AstPass, Query, QueryFragment, QueryId};
 use diesel::sql_types::{Array, BigInt, Binary, Bool, Double, Nullable, Text};
 
 use super::copy;
+use super::fit::Explained;
 use super::plan::{Column, Plan, TableColumn, TableColumns, WriteMode, quoted, quoted_list, quoted_table};
 use crate::rows::{Cell, Kind, Rows};
 
@@ -87,14 +88,28 @@ pub(super) fn write(
     let repeated = selected
         .as_ref()
         .map_or(0, |selected| rows.len() - selected.len());
+    Ok(statement(plan, kinds, rows, selected.as_deref()).execute(connection)? + repeated)
+}
+
+/// Explains the statement for the first row.
+pub(super) fn explain(
+    connection: &mut PgConnection,
+    plan: &Plan,
+    kinds: &[Kind],
+    rows: &Rows,
+) -> QueryResult<usize> {
+    Explained(statement(plan, kinds, rows, Some(&[0]))).execute(connection)
+}
+
+/// Returns the statement for the selected rows, or for all.
+fn statement<'r>(plan: &Plan, kinds: &[Kind], rows: &'r Rows, selected: Option<&[usize]>) -> Statement<'r> {
     let arrays = plan.columns.iter().zip(kinds);
-    let statement = Statement {
+    Statement {
         parts: parts(plan),
         arrays: arrays
-            .map(|(column, kind)| array(rows, column.field, *kind, selected.as_deref()))
+            .map(|(column, kind)| array(rows, column.field, *kind, selected))
             .collect(),
-    };
-    Ok(statement.execute(connection)? + repeated)
+    }
 }
 
 /// Returns the indexes of the rows without those whose key occurs again later; `None` if no key does.

@@ -2,8 +2,9 @@
 
 use diesel::prelude::*;
 
+use super::fit::Explained;
 use super::plan::{Plan, TableColumn, TableColumns};
-use super::template::{Limits, StatementSyntax, template, write_in_parts};
+use super::template::{Limits, StatementSyntax, Template, template, write_in_parts};
 use crate::rows::{Kind, Rows};
 
 const SYNTAX: StatementSyntax = StatementSyntax {
@@ -68,7 +69,21 @@ pub(super) fn write(
     kinds: &[Kind],
     rows: &Rows,
 ) -> QueryResult<usize> {
-    let template = template(plan, kinds, &SYNTAX, |keys, values| {
+    write_in_parts(connection, &template_of(plan, kinds), plan.mode, rows, &LIMITS)
+}
+
+/// Explains the statement for the first row.
+pub(super) fn explain(
+    connection: &mut SqliteConnection,
+    plan: &Plan,
+    kinds: &[Kind],
+    rows: &Rows,
+) -> QueryResult<usize> {
+    Explained(template_of(plan, kinds).with(rows, 0, 1)).execute(connection)
+}
+
+fn template_of(plan: &Plan, kinds: &[Kind]) -> Template {
+    template(plan, kinds, &SYNTAX, |keys, values| {
         if values.is_empty() {
             return format!(" ON CONFLICT ({keys}) DO NOTHING");
         }
@@ -77,6 +92,5 @@ pub(super) fn write(
             .map(|name| format!("{name} = excluded.{name}"))
             .collect();
         format!(" ON CONFLICT ({keys}) DO UPDATE SET {}", set.join(", "))
-    });
-    write_in_parts(connection, &template, plan.mode, rows, &LIMITS)
+    })
 }

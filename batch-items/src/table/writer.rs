@@ -11,6 +11,7 @@ use diesel::result::QueryResult;
 use serde::Serialize;
 
 use super::error::TableError;
+use super::fit::{Fit, cannot_explain, failed};
 use super::known;
 use super::plan::{Plan, RowsAffected, Settings, TableColumns, WriteMode};
 use crate::dataset::Datasets;
@@ -73,6 +74,7 @@ pub struct TableItemWriter<T> {
     #[batch_artifact]
     datasets: Datasets,
     plan: Option<Plan>,
+    fit: Fit,
     rows: Rows,
     item: PhantomData<fn(T)>,
 }
@@ -97,6 +99,7 @@ impl<T: Serialize + Send + 'static> TableItemWriter<T> {
     #[open]
     pub fn open(&mut self, _checkpoint: Option<()>) {
         self.plan = None;
+        self.fit = Fit::default();
         self.rows = Rows::default();
     }
 
@@ -135,8 +138,23 @@ impl<T: Serialize + Send + 'static> TableItemWriter<T> {
         let Some(plan) = &self.plan else { return Ok(()) };
         let converted = plan.convert(&mut self.rows);
         let kinds = converted.map_err(|(index, cause)| self.bad_item(index, cause))?;
-        let changed = execute(tx, plan, &kinds, &self.rows);
-        let changed = changed.map_err(|error| TableError::of_statement(self.action(), error))?;
+        let ensure_fit = |tx: &mut ChunkTransaction| {
+            let explained = explain(tx, plan, &kinds, &self.rows);
+            explained.map_err(|error| cannot_explain(self.action(), error))
+        };
+        if self.fit.is_explained_before(self.rows.len(), tx)? {
+            ensure_fit(tx)?;
+        }
+        let changed = write(tx, plan, &kinds, &self.rows);
+        let fit = Fit::after(&changed);
+        if fit.is_explained_after(tx)? {
+            ensure_fit(tx)?;
+        }
+        self.fit = fit;
+        let changed = changed.map_err(|error| {
+            let writes = |name: &str| self.plan.as_ref().is_none_or(|plan| plan.has_column(name));
+            failed(self.action(), &self.table.0, error, writes)
+        })?;
         self.check_rows(changed)
     }
 
@@ -202,7 +220,8 @@ pub(crate) fn table_columns(database: DatabaseConnection<'_>, table: &str) -> Qu
     }
 }
 
-fn execute(tx: &mut ChunkTransaction, plan: &Plan, kinds: &[Kind], rows: &Rows) -> QueryResult<usize> {
+/// Writes the rows, and returns how many were changed.
+fn write(tx: &mut ChunkTransaction, plan: &Plan, kinds: &[Kind], rows: &Rows) -> QueryResult<usize> {
     match tx.any()? {
         #[cfg(feature = "sqlite")]
         DatabaseConnection::Sqlite(connection) => super::sqlite::write(connection, plan, kinds, rows),
@@ -210,6 +229,23 @@ fn execute(tx: &mut ChunkTransaction, plan: &Plan, kinds: &[Kind], rows: &Rows) 
         DatabaseConnection::Postgres(connection) => super::postgres::write(connection, plan, kinds, rows),
         #[cfg(feature = "mysql")]
         DatabaseConnection::Mysql(connection) => super::mysql::write(connection, plan, kinds, rows),
+        #[allow(
+            unreachable_patterns,
+            reason = "batch-runtime may have more databases than this crate"
+        )]
+        _ => Err(unsupported()),
+    }
+}
+
+/// Explains the statement for the first row.
+fn explain(tx: &mut ChunkTransaction, plan: &Plan, kinds: &[Kind], rows: &Rows) -> QueryResult<usize> {
+    match tx.any()? {
+        #[cfg(feature = "sqlite")]
+        DatabaseConnection::Sqlite(connection) => super::sqlite::explain(connection, plan, kinds, rows),
+        #[cfg(feature = "postgres")]
+        DatabaseConnection::Postgres(connection) => super::postgres::explain(connection, plan, kinds, rows),
+        #[cfg(feature = "mysql")]
+        DatabaseConnection::Mysql(connection) => super::mysql::explain(connection, plan, kinds, rows),
         #[allow(
             unreachable_patterns,
             reason = "batch-runtime may have more databases than this crate"
