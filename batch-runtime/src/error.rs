@@ -4,7 +4,7 @@ use std::any::Any;
 use std::cell::Cell;
 use std::error::Error;
 use std::fmt;
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 /// An error that an artifact returned. It keeps its type for skip and retry rules and for reports.
 ///
@@ -193,6 +193,36 @@ impl Error for ConfigurationError {}
 thread_local! {
     /// The place of the thread's last panic, if recorded.
     static PANICKED_AT: Cell<Option<String>> = const { Cell::new(None) };
+}
+
+/// A panic of one thread, which continues on another: with its place, which each thread records for itself.
+pub(crate) struct Panic {
+    payload: Box<dyn Any + Send>,
+    place: Option<String>,
+}
+
+impl Panic {
+    /// Calls a function, and catches its panic.
+    pub(crate) fn catch<T>(function: impl FnOnce() -> T) -> Result<T, Self> {
+        catch_unwind(AssertUnwindSafe(function)).map_err(|payload| Self {
+            payload,
+            place: PANICKED_AT.take(),
+        })
+    }
+
+    /// Creates the panic of a thread that has left none.
+    pub(crate) fn of(text: &'static str) -> Self {
+        Self {
+            payload: Box::new(text),
+            place: None,
+        }
+    }
+
+    /// Continues the panic on this thread.
+    pub(crate) fn resume(self) -> ! {
+        PANICKED_AT.set(self.place);
+        resume_unwind(self.payload)
+    }
 }
 
 /// Records the source line of every panic, for the messages of failed artifacts.

@@ -108,9 +108,9 @@ fn an_observer_sees_chunks_skips_and_retries() {
     step copy: retried Write Retry
     step copy: rolled back Some("Retry")
     step copy: committed 1 of 3
-    step copy: rolled back Some("Fatal\nthrown by #[write_items] of item writer `TableOut` (tests/conformance/faults.rs)\nits class `conformance::faults::Oops::Fatal` is neither skippable nor retryable")
+    step copy: rolled back Some("Fatal\nthrown by #[write_items] of item writer `TableOut` (tests/conformance/faults.rs)\nin the chunk of items 6 to 7 of `copy`\nits class `conformance::faults::Oops::Fatal` is neither skippable nor retryable")
     step copy: ended FAILED read 4 written 3 commits 2 rollbacks 2
-    job ended FAILED "Fatal\nthrown by #[write_items] of item writer `TableOut` (tests/conformance/faults.rs)\nits class `conformance::faults::Oops::Fatal` is neither skippable nor retryable"
+    job ended FAILED "Fatal\nthrown by #[write_items] of item writer `TableOut` (tests/conformance/faults.rs)\nin the chunk of items 6 to 7 of `copy`\nits class `conformance::faults::Oops::Fatal` is neither skippable nor retryable"
     job started job 2
     step copy: started after 5 items
     step copy: committed 2 of 2

@@ -93,10 +93,12 @@ fn the_no_rollback_list_is_for_retries() {
     job job FAILED FAILED
       | NoRollback
       | thrown by #[write_items] of item writer `TableOut`
+      | in the chunk of items 1 to 2 of `copy`
       | its class `conformance::faults::Oops::NoRollback` is neither skippable nor retryable
       step copy FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 1
         | NoRollback
         | thrown by #[write_items] of item writer `TableOut`
+        | in the chunk of items 1 to 2 of `copy`
         | its class `conformance::faults::Oops::NoRollback` is neither skippable nor retryable
     process 1
     process 2
@@ -292,10 +294,12 @@ fn a_restart_after_used_up_retries() {
     job job FAILED FAILED
       | Retry
       | thrown by #[write_items] of item writer `TableOut`
+      | in the chunk of items 3 to 4 of `copy`
       | it is retryable, but the retry-limit of 1 is used up
       step copy FAILED FAILED read 2 filter 0 write 2 commit 1 rollback 2
         | Retry
         | thrown by #[write_items] of item writer `TableOut`
+        | in the chunk of items 3 to 4 of `copy`
         | it is retryable, but the retry-limit of 1 is used up
     open reader at 0
     open writer at 0

@@ -41,10 +41,12 @@ fn one_limit_for_all_skips() {
     job job FAILED FAILED
       | Skip
       | thrown by #[write_items] of item writer `Out`
+      | at item 5 of `copy`
       | it is skippable, but the skip-limit of 2 is used up
       step copy FAILED FAILED read 3 filter 0 write 2 commit 3 rollback 1 read skip 1 process skip 1
         | Skip
         | thrown by #[write_items] of item writer `Out`
+        | at item 5 of `copy`
         | it is skippable, but the skip-limit of 2 is used up
     L on skip in read Skip
     L on skip in process Skip 4
@@ -375,6 +377,32 @@ fn skip_listeners_of_the_job_come_first() {
     ");
 }
 
+/// The error that exceeds the limit may not be the cause of most skips.
+///
+/// Spec: CHUNK-SKIP-07
+#[test]
+fn an_exceeded_limit_names_the_cause_of_most_skips() {
+    let limit = "commit-interval=\"1\" skip-limit=\"2\"";
+    let stage = faulty_stage(&faulty_job(&ears("", SKIPS), "Out", limit, RULES));
+    let message = |faults: &str| {
+        let execution = stage.start("job", [("faults", faults), ("items", "6")]);
+        stage
+            .operator()
+            .job_execution(execution)
+            .unwrap()
+            .unwrap()
+            .exit_message
+    };
+    let mostly_another = message("read 1: Skip; process 3: Skip; has n5: Both");
+    assert!(
+        mostly_another
+            .contains("the skip-limit of 2 is used up; most skips had another cause, such as: Skip"),
+        "{mostly_another}"
+    );
+    let the_same = message("read 1: Skip; process 3: Skip; has n5: Skip");
+    assert!(the_same.ends_with("the skip-limit of 2 is used up"), "{the_same}");
+}
+
 /// A restart after a failure resumes after the last commit; earlier skips remain skipped, and the limit still counts them: an
 /// interruption must not change how a job ends.
 ///
@@ -392,10 +420,12 @@ fn a_restart_after_skips_resumes_at_the_right_item() {
     job job FAILED FAILED
       | Skip
       | thrown by #[write_items] of item writer `TableOut`
+      | in the chunk of items 4 to 5 of `copy`
       | it is skippable, but the skip-limit of 2 is used up
       step copy FAILED FAILED read 2 filter 0 write 1 commit 1 rollback 1 read skip 1 process skip 1
         | Skip
         | thrown by #[write_items] of item writer `TableOut`
+        | in the chunk of items 4 to 5 of `copy`
         | it is skippable, but the skip-limit of 2 is used up
     open reader at 0
     open writer at 0

@@ -111,10 +111,12 @@ fn listeners_receive_errors_that_fail_the_step() {
     job job FAILED FAILED
       | Fatal
       | thrown by #[write_items] of item writer `Out`
+      | in the chunk of items 1 to 3 of `copy`
       | its class `conformance::faults::Oops::Fatal` is neither skippable nor retryable
       step copy FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 1
         | Fatal
         | thrown by #[write_items] of item writer `Out`
+        | in the chunk of items 1 to 3 of `copy`
         | its class `conformance::faults::Oops::Fatal` is neither skippable nor retryable
     L on write error Fatal n1 n2 n3
     close writer

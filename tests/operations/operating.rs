@@ -25,6 +25,9 @@ const FAILS: &str = r#"<job id="fails"><step id="one"><batchlet ref="Result"/><f
 const WORKS: &str = r#"<job id="works"><step id="one"><batchlet ref="Result"/></step></job>"#;
 
 const CARELESS: &str = r#"<job id="careless"><step id="one"><batchlet ref="Careless"/></step></job>"#;
+const COUNTS: &str = r#"<job id="counts"><step id="one">
+    <properties><property name="batch.chunk.processors" value="${processors}"/></properties>
+    <chunk reader="Numbers" processor="CarelessAt3" writer="Nowhere" commit-interval="10"/></step></job>"#;
 
 pub(crate) fn folder() -> TempDir {
     let folder = tempfile::tempdir().unwrap();
@@ -35,6 +38,7 @@ pub(crate) fn folder() -> TempDir {
         ("fails", FAILS),
         ("works", WORKS),
         ("careless", CARELESS),
+        ("counts", COUNTS),
     ];
     for (id, job) in jobs {
         fs::write(folder.path().join(format!("{id}.xml")), job).unwrap();
@@ -638,29 +642,29 @@ fn old_instances_are_purged() {
     assert_eq!(err, "error: unknown job instance 4\n");
 }
 
-/// The message of a panic has its source line, also in `show`.
+/// The message of a panic has its source line, also in `show`, and whatever the thread.
 ///
 /// Spec: CHUNK-EXC-03
 #[test]
 fn a_panic_is_found_in_the_source() {
     let folder = folder();
-    let run = |arguments: &[&str]| {
-        Command::new(PROGRAM)
-            .args(arguments)
-            .current_dir(folder.path())
-            .output()
-            .unwrap()
-    };
-    assert_eq!(run(&["launch", "careless"]).status.code(), Some(1));
-    let shown = text(&run(&["show", "1"]).stdout);
     let source = include_str!("../support/programs/operated.rs");
-    let line = 1 + source
-        .lines()
-        .position(|line| line.contains("panic!(\"nobody looked\")"))
-        .unwrap();
-    let expected = format!("programs/operated.rs:{line}:9: nobody looked");
-    let has_place = shown
-        .lines()
-        .any(|line| line.contains("the artifact panicked at ") && line.ends_with(&expected));
-    assert!(has_place, "{shown}");
+    for (arguments, text_of_panic, column) in [
+        (vec!["careless"], "nobody looked", 9),
+        (vec!["counts", "processors=1"], "nobody counted", 5),
+        (vec!["counts", "processors=2"], "nobody counted", 5),
+    ] {
+        let arguments = [vec!["launch"], arguments].concat();
+        ends(1, folder.path(), &arguments);
+        let (shown, _) = ends(0, folder.path(), &["show", "--last"]);
+        let line = source.lines().position(|line| line.contains(text_of_panic));
+        let place = format!(
+            "programs/operated.rs:{}:{column}: {text_of_panic}",
+            line.unwrap() + 1
+        );
+        let has_place = shown
+            .lines()
+            .any(|line| line.contains("the artifact panicked at ") && line.ends_with(&place));
+        assert!(has_place, "{arguments:?}\n{shown}");
+    }
 }

@@ -30,6 +30,7 @@ use crate::error::{ReadError, ResourceError};
 /// | `store.options` | none | for URLs of object stores and HTTP: `name=value`, separated by commas |
 /// | `order` | `name` | the order of several files: `name`, or `modified` for the oldest first |
 /// | `if.missing` | `fail` | `empty`: no file is an input without records |
+/// | `empty.files` | `accept` | `fail`: a file of 0 bytes is an error |
 /// | `if.changed` | `fail` | `resume`: a restart accepts a file that has changed behind the position of its checkpoint |
 /// | `encoding` | `utf-8` | a label of the WHATWG encoding standard, such as `windows-1252`, `shift_jis` or `utf-16le` |
 /// | `compression` | by extension | `none`, `gzip` or `zstd` |
@@ -59,6 +60,8 @@ pub struct FileInput {
     pub(crate) order: FileOrder,
     #[batch_property(name = "if.missing", value = "fail")]
     pub(crate) if_missing: IfMissing,
+    #[batch_property(name = "empty.files", value = "accept")]
+    pub(crate) empty_files: EmptyFiles,
     #[batch_property(name = "if.changed", value = "fail")]
     pub(crate) if_changed: IfChanged,
     #[batch_property(name = "encoding", value = "utf-8")]
@@ -89,6 +92,16 @@ pub enum IfMissing {
     Fail,
     /// `empty`: there are no records.
     Empty,
+}
+
+/// What a reader does with a file of 0 bytes: the property `empty.files`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum EmptyFiles {
+    /// `accept`: it has no records. The default.
+    #[default]
+    Accept,
+    /// `fail`: the step fails.
+    Fail,
 }
 
 /// The name of an encoding.
@@ -453,6 +466,10 @@ impl<R: Records> Files<R> {
             return Ok(());
         };
         self.fingerprint = resource.fingerprint()?;
+        if self.fingerprint.size == 0 && input.empty_files == EmptyFiles::Fail {
+            let cause = "it has no content; set `empty.files` to `accept` if that is not an error";
+            return Err(ResourceError::new(format!("read `{resource}`"), cause).into());
+        }
         let resume_at = self.resume_at.take();
         let records = format.start(OpenFile {
             input,
@@ -583,6 +600,7 @@ impl<R: Records> Files<R> {
 
 choices! {
     IfMissing { "fail" => Fail, "empty" => Empty }
+    EmptyFiles { "accept" => Accept, "fail" => Fail }
     FileOrder { "name" => Name, "modified" => Modified }
 }
 

@@ -25,7 +25,7 @@ mod writer;
 pub use self::compression::Compression;
 pub use self::fingerprint::{Fingerprint, IfChanged};
 pub use self::framed::{FileFrame, FramedPosition};
-pub use self::input::{FileInput, FilePosition, IfMissing, ReadPosition};
+pub use self::input::{EmptyFiles, FileInput, FilePosition, IfMissing, ReadPosition};
 pub use self::output::{FileOutput, IfEmpty, IfExists, OutputPosition, Sync};
 pub use self::reader::FileItemReader;
 pub use self::resource::FileOrder;

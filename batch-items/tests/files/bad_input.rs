@@ -261,7 +261,7 @@ fn a_wrong_file_fails_the_step() {
 }
 
 #[test]
-fn a_missing_file_is_named_with_a_remedy() {
+fn a_missing_or_empty_file_is_named_with_a_remedy() {
     let message = stage("FlightReader", "", "").fails();
     assert!(
         message.starts_with("cannot read `in.txt`: No such file"),
@@ -280,6 +280,14 @@ fn a_missing_file_is_named_with_a_remedy() {
         let message = stage.fails();
         assert!(message.starts_with(&expected), "{message}");
     }
+    assert_eq!(
+        fails("FlightReader", "", "empty.files=fail"),
+        "cannot read `in.txt`: it has no content; set `empty.files` to `accept` if that is not an error"
+    );
+    assert_eq!(
+        skips("FlightReader", "", "empty.files=accept"),
+        (0, String::new())
+    );
     let stage = Stage::new(CHUNK, "resource=${dir}\noutput=${dir}/out.csv");
     let message = stage.fails();
     assert!(

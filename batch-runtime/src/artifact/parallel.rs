@@ -6,7 +6,6 @@
 
 use std::any::Any;
 use std::collections::VecDeque;
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
@@ -17,7 +16,7 @@ use super::item::{FillEnd, FillError, ItemObserver, StopFlags, again};
 use super::results::Results;
 use crate::async_runtime::AsyncRuntime;
 use crate::context_gate::ContextGate;
-use crate::error::BatchError;
+use crate::error::{BatchError, Panic};
 use crate::polling::Waiter;
 
 /// The maximum number of items in a piece.
@@ -139,7 +138,7 @@ struct PieceResults<O> {
 
 /// An item for which the processor failed.
 struct PieceFailure {
-    error: thread::Result<BatchError>,
+    error: Result<BatchError, Panic>,
     /// The number of results before it.
     results: usize,
     /// The number of items up to it.
@@ -149,7 +148,7 @@ struct PieceFailure {
 /// An item with what its processor returned.
 struct Outcome<I, O> {
     item: I,
-    result: thread::Result<Result<Option<O>, BatchError>>,
+    result: Result<Result<Option<O>, BatchError>, Panic>,
 }
 
 /// The threads of the processors, and the buffer of results.
@@ -285,7 +284,7 @@ impl<I: Send + 'static, O: Send + 'static> ParallelSink<I, O> {
                     self.waiting -= items;
                     match failure {
                         Some(Ok(error)) => return Err(FillError::Process(error)),
-                        Some(Err(panic)) => resume_unwind(panic),
+                        Some(Err(panic)) => panic.resume(),
                         None if self.results.len() >= full_at => return Ok(()),
                         None => {}
                     }
@@ -313,7 +312,7 @@ impl<I: Send + 'static, O: Send + 'static> ParallelSink<I, O> {
         Outcome { item, result }: Outcome<I, O>,
         observer: Option<&mut (dyn ItemObserver + '_)>,
     ) -> Result<(), FillError> {
-        let result = result.unwrap_or_else(|panic| resume_unwind(panic));
+        let result = result.unwrap_or_else(|panic| panic.resume());
         let Some(observer) = observer else {
             self.results.extend(result.map_err(FillError::Process)?);
             return Ok(());
@@ -323,7 +322,7 @@ impl<I: Send + 'static, O: Send + 'static> ParallelSink<I, O> {
             result: Ok(result),
         });
         while let Some(Outcome { item, result }) = next.take() {
-            match result.unwrap_or_else(|panic| resume_unwind(panic)) {
+            match result.unwrap_or_else(|panic| panic.resume()) {
                 Ok(result) => {
                     observer.after_process(&item, result.as_ref().map(|result| result as &dyn Any))?;
                     self.results.extend(result);
@@ -361,7 +360,7 @@ impl<O> PieceResults<O> {
         &mut self,
         results: &mut Vec<O>,
         full_at: usize,
-    ) -> (usize, Option<thread::Result<BatchError>>) {
+    ) -> (usize, Option<Result<BatchError, Panic>>) {
         let before = self
             .failures
             .front()
@@ -418,7 +417,7 @@ impl<P, F, G> Processor<P, F, G> {
         let begin = Instant::now();
         let outcomes = if piece.kept {
             let outcomes = piece.items.into_iter().map(|item| {
-                let result = catch_unwind(AssertUnwindSafe(|| self.process_kept(&item)));
+                let result = Panic::catch(|| self.process_kept(&item));
                 Outcome { item, result }
             });
             Outcomes::Each(outcomes.collect::<Vec<_>>().into_iter())
@@ -439,7 +438,7 @@ impl<P, F, G> Processor<P, F, G> {
         let (count, mut taken) = (items.len(), 0);
         let (mut results, mut failures) = (Vec::with_capacity(count), VecDeque::new());
         // After a panic nothing else is processed: the step fails.
-        let ended = catch_unwind(AssertUnwindSafe(|| {
+        let ended = Panic::catch(|| {
             for item in items {
                 taken += 1;
                 match self.process(item) {
@@ -451,7 +450,7 @@ impl<P, F, G> Processor<P, F, G> {
                     }),
                 }
             }
-        }));
+        });
         if let Err(panic) = ended {
             failures.push_back(PieceFailure {
                 error: Err(panic),

@@ -315,6 +315,13 @@ impl Keeper {
     fn cancel(&self) {}
 }
 
+/// Panics at the number 3.
+#[item_processor("CarelessAt3")]
+fn careless_at_3(number: u64) -> Option<u64> {
+    assert!(number != 3, "nobody counted");
+    Some(number)
+}
+
 /// Panics.
 #[derive(BatchArtifact)]
 struct Careless;

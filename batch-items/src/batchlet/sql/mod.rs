@@ -188,7 +188,8 @@ fn reject_transaction_control(script: &Script, statements: &[Statement<'_>]) -> 
         return Ok(());
     };
     Err(BatchError::msg(format!(
-        "`{}` at {}:{} would interfere with the one transaction of the script; remove it, or set `transaction` to `each`",
+        "`{}` at {}:{} would interfere with the one transaction of the script; remove it, or set `transaction` to `each`; if it belongs to a \
+         trigger or procedure, set `separator`, for example to `@@`, and end the statements with lines of it",
         beginning(control.text),
         script.name,
         control.line

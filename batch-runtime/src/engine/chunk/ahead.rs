@@ -7,7 +7,6 @@
 //! Spec: D-100
 
 use std::any::Any;
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
@@ -20,7 +19,7 @@ use super::super::threads::Worker;
 use crate::artifact::{Fill, FillEnd, FillError, Halt, ItemObserver, ItemSink};
 use crate::async_runtime::AsyncRuntime;
 use crate::context_gate::ContextGate;
-use crate::error::BatchError;
+use crate::error::{BatchError, Panic};
 use crate::polling::Waiter;
 use crate::role::ItemReader;
 
@@ -85,7 +84,7 @@ struct Pending {
 }
 
 /// A fill, or its panic outside of the artifacts' methods.
-type Filled = thread::Result<FillResult>;
+type Filled = Result<FillResult, Panic>;
 
 struct Thread {
     requests: Sender<FillRequest>,
@@ -140,7 +139,7 @@ impl ReadAhead {
         self.pending.as_ref()?;
         self.gate.open();
         let filled = self.receive()?;
-        Some(filled.unwrap_or_else(|panic| resume_unwind(panic)))
+        Some(filled.unwrap_or_else(|panic| panic.resume()))
     }
 
     /// Waits until the pending fill is done, for a planted fault.
@@ -168,7 +167,7 @@ impl ReadAhead {
     fn receive(&mut self) -> Option<Filled> {
         self.pending = None;
         let filled = self.waiter.receive(&self.thread.as_ref()?.filled);
-        Some(filled.unwrap_or_else(|| Err(Box::new("the reading thread has ended"))))
+        Some(filled.unwrap_or_else(|| Err(Panic::of("the reading thread has ended"))))
     }
 
     fn spawn(&self) -> std::io::Result<Thread> {
@@ -186,7 +185,7 @@ impl ReadAhead {
             while let Some(request) = waiter.receive(&to_fill) {
                 let _span = tracing::debug_span!("chunk", commit = request.commit).entered();
                 let run = || request.run(&input, &worker, &discarded);
-                if done.send(catch_unwind(AssertUnwindSafe(run))).is_err() {
+                if done.send(Panic::catch(run)).is_err() {
                     break;
                 }
             }

@@ -122,8 +122,35 @@ pub(super) struct Budget {
     pub(super) retried_results: BTreeMap<usize, u32>,
     /// The retries by class, if the step limits them.
     retries_by_class: UsedLimits,
+    pub(super) skipped: SkippedErrors,
     /// The number of items that are still to be read one by one, after a retry. Spec: JAK-30
     pub(super) one_by_one: usize,
+}
+
+/// The number of skips by the class of the error, each with the first text: most of them may have another cause than the last one.
+#[derive(Clone, Debug, Default)]
+pub(super) struct SkippedErrors(BTreeMap<&'static str, (u64, String)>);
+
+impl SkippedErrors {
+    /// Counts a skip.
+    pub(super) fn add(&mut self, error: &BatchError, shown: impl FnOnce() -> String) {
+        let (count, _) = self.0.entry(class_or_type(error)).or_insert_with(|| (0, shown()));
+        *count += 1;
+    }
+
+    /// Returns a remark with the first error of the most frequent class, if this error has another one.
+    fn unlike(&self, error: &BatchError) -> String {
+        match self.0.iter().max_by_key(|(_, (count, _))| count) {
+            Some((most, (_, first))) if *most != class_or_type(error) => {
+                format!("; most skips had another cause, such as: {first}")
+            }
+            _ => String::new(),
+        }
+    }
+}
+
+fn class_or_type(error: &BatchError) -> &'static str {
+    class_of(error).unwrap_or_else(|| error.type_name())
 }
 
 /// The way in which a failed call of the reader or processor is retried.
@@ -165,6 +192,26 @@ impl Budget {
                 "{} retries since the last commit of the step; `retry-limit` and `batch.retry.max-attempts` limit them",
                 self.open_retries
             );
+        }
+    }
+
+    /// Returns the failure, with the reason, unless the error is skipped.
+    pub(super) fn may_skip(
+        &self,
+        skip: Skip<'_>,
+        error: &BatchError,
+        failure: impl FnOnce() -> Failure,
+    ) -> Result<(), Failure> {
+        match skip {
+            Skip::Yes => Ok(()),
+            Skip::No => Err(failure()),
+            Skip::LimitReached(limit) => Err(failure().because(format_args!(
+                "it is skippable, but the skip-limit of {limit} is used up{}",
+                self.skipped.unlike(error)
+            ))),
+            Skip::ClassLimitReached(ClassLimit { class, limit, .. }) => Err(failure().because(format_args!(
+                "it is skippable, but the limit of {limit} for `{class}` in `batch.skip.limits` is used up"
+            ))),
         }
     }
 

@@ -159,6 +159,22 @@ impl<'r, 'l> Interval<'r, 'l> {
         u64::try_from(counters.reads.saturating_add(counters.read_skips)).unwrap_or(0)
     }
 
+    /// Names the items that were read in this interval so far.
+    pub(super) fn items_so_far(&self) -> String {
+        let (before, step) = (self.read_before(), &self.step.step_name);
+        let last = before + (self.reads + self.read_skips) as u64;
+        match before + 1 {
+            first if first >= last => format!("at item {last} of `{step}`"),
+            first => format!("in the chunk of items {first} to {last} of `{step}`"),
+        }
+    }
+
+    /// Names the first item of this interval.
+    pub(super) fn beginning(&self) -> String {
+        let (first, step) = (self.read_before() + 1, &self.step.step_name);
+        format!("in the chunk that begins at item {first} of `{step}`")
+    }
+
     /// Returns the number, among all results of the interval, of the one at `index` in the buffer.
     pub(super) fn number(&self, index: usize) -> usize {
         number_of(self.flushed + index, &self.dropped)

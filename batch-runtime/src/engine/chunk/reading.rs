@@ -10,8 +10,8 @@ use super::super::bound::Bound;
 use super::super::call::{Failure, call};
 use super::super::elements::BoundChunk;
 use super::ahead::{FailedAhead, FillResult, Input, ReadAhead, lock};
-use super::class_limits::{ClassLimit, UsedLimits};
-use super::faults::{Budget, FaultRules, InputCall, InputRetry, Skip};
+use super::class_limits::UsedLimits;
+use super::faults::{Budget, FaultRules, InputCall, InputRetry};
 use super::interval::{Interval, Mode, RolledBack};
 use super::policy::Policy;
 use super::{ChunkListeners, ChunkRunner, ProgressCheck};
@@ -67,7 +67,8 @@ impl ChunkRunner<'_> {
                     Halted::Stopped => RolledBack::Stopped { open: true },
                 })?,
                 Err(panic) => {
-                    return Err(Failure::panicked(&chunk.reader, chunk.processor.as_ref(), panic).into());
+                    let failure = Failure::panicked(&chunk.reader, chunk.processor.as_ref(), panic);
+                    return Err(failure.because(interval.beginning()).into());
                 }
             }
         }
@@ -157,11 +158,12 @@ impl ChunkRunner<'_> {
                 _ => Err(self.read_again(interval, 1)),
             };
         }
-        may_skip(skip, || {
+        self.budget.may_skip(skip, &error, || {
             let failure = Failure::thrown(&chunk.reader, "read_item", Arc::clone(&error));
             failure.because_of(chunk.faults.remark_on_input(&error, &self.budget))
         })?;
         interval.read_skips += 1;
+        self.budget.skipped.add(&error, || chunk.reader.shown(&error));
         chunk
             .faults
             .skip_limits
@@ -224,30 +226,17 @@ impl ChunkRunner<'_> {
             self.env.events.retried(ItemPhase::Process, || shown(&error));
             return Err(self.read_again(interval, 0));
         }
-        may_skip(skip, || {
+        self.budget.may_skip(skip, &error, || {
             let remark = self.chunk.faults.remark_on_input(&error, &self.budget);
             Failure::thrown(self.chunk.last_input(), "process_item", Arc::clone(&error))
                 .at_item(interval.read_before() + number as u64, &interval.step.step_name)
                 .because_of(remark)
         })?;
         interval.process_skips += 1;
+        self.budget.skipped.add(&error, || shown(&error));
         faults.skip_limits.count(&error, &mut interval.skips_by_class);
         self.env.events.skipped(ItemPhase::Process, || shown(&error));
         Ok(())
-    }
-}
-
-/// Returns the failure, with the reason, unless the error is skipped.
-pub(super) fn may_skip(skip: Skip<'_>, failure: impl FnOnce() -> Failure) -> Result<(), Failure> {
-    match skip {
-        Skip::Yes => Ok(()),
-        Skip::No => Err(failure()),
-        Skip::LimitReached(limit) => Err(failure().because(format_args!(
-            "it is skippable, but the skip-limit of {limit} is used up"
-        ))),
-        Skip::ClassLimitReached(ClassLimit { class, limit, .. }) => Err(failure().because(format_args!(
-            "it is skippable, but the limit of {limit} for `{class}` in `batch.skip.limits` is used up"
-        ))),
     }
 }
 
@@ -350,12 +339,14 @@ impl<'w, 'r> ChunkObserver<'w, 'r> {
                 _ => Err(Halted::Retried),
             };
         }
-        may_skip(skip, || {
+        self.budget.may_skip(skip, &error, || {
             let failure = Failure::thrown(self.chunk_processor, "process_item", Arc::clone(&error))
                 .at_item(self.read_before + place.0 as u64, self.step_name);
             failure.because_of(self.rules.remark_on_input(&error, self.budget))
         })?;
         *self.process_skips += 1;
+        let shown = || self.chunk_processor.shown(&error);
+        self.budget.skipped.add(&error, shown);
         self.rules.skip_limits.count(&error, self.skips_by_class);
         events.skipped(ItemPhase::Process, || self.chunk_processor.shown(&error));
         self.skips += 1;

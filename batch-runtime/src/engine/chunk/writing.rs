@@ -11,7 +11,6 @@ use super::super::threads::Worker;
 use super::ChunkRunner;
 use super::faults::{Budget, InputPlace, Skip};
 use super::interval::{Interval, Mode, RolledBack};
-use super::reading::may_skip;
 use crate::activity::Activity;
 use crate::artifact::FailedItem;
 use crate::back_off::BackOff;
@@ -99,7 +98,7 @@ impl ChunkRunner<'_> {
             let faults = &self.chunk.faults;
             let failed = FailedItem::new(ItemPhase::Write, &thrown.error, Some(item), interval.skips());
             let skip = faults.skip(&mut self.policy, &failed, &interval.skips_by_class)?;
-            may_skip(skip, || thrown.failure)?;
+            self.budget.may_skip(skip, &thrown.error, || thrown.failure)?;
             self.drop_item(interval, index, &thrown.error)?;
         }
         Ok(index - interval.next)
@@ -217,8 +216,9 @@ impl ChunkRunner<'_> {
                 .retried(ItemPhase::Write, || self.chunk.writer.shown(error));
             return self.retry(interval, failed);
         }
-        may_skip(skip, || {
-            let failure = Failure::thrown(&self.chunk.writer, "write_items", Arc::clone(error));
+        self.budget.may_skip(skip, error, || {
+            let failure = Failure::thrown(&self.chunk.writer, "write_items", Arc::clone(error))
+                .because(interval.items_so_far());
             failure.because_of(self.chunk.faults.remark(error, &self.budget))
         })?;
         if self.chunk.faults.failed_write_skips_its_list {
@@ -297,9 +297,11 @@ impl ChunkRunner<'_> {
         }
     }
 
-    fn count_write_skip(&self, interval: &mut Interval<'_, '_>, error: &BatchError) {
+    fn count_write_skip(&mut self, interval: &mut Interval<'_, '_>, error: &BatchError) {
         let limits = &self.chunk.faults.skip_limits;
         limits.count(error, &mut interval.skips_by_class);
+        let shown = || self.chunk.writer.shown(error);
+        self.budget.skipped.add(error, shown);
         self.env
             .events
             .skipped(ItemPhase::Write, || self.chunk.writer.shown(error));
