@@ -310,3 +310,33 @@ fn a_wrong_table_is_not_skipped() {
         }
     }
 }
+
+/// A value that does not fit its column is the fault of its item, also if its row is the first or the only one.
+///
+/// Spec: D-106
+#[test]
+fn a_value_that_is_too_long_is_skipped() {
+    // SQLite has no limit.
+    for database in Database::ALL
+        .into_iter()
+        .filter(|database| *database != Database::Sqlite)
+    {
+        for writer in writers(database) {
+            for last in [1, 4] {
+                let stage = stage(database, writer, last, SKIP);
+                let narrow =
+                    "DROP TABLE booking; CREATE TABLE booking (id BIGINT, payer VARCHAR(2), cents BIGINT)";
+                stage.outside().execute(narrow).unwrap();
+                let tree = run(&stage, 0);
+                assert!(
+                    tree.contains("job job COMPLETED"),
+                    "{database:?} {writer} {last}\n{tree}"
+                );
+                assert!(
+                    tree.contains(&format!("write skip {last}")),
+                    "{database:?} {writer}\n{tree}"
+                );
+            }
+        }
+    }
+}

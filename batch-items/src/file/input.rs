@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use super::compression::Compression;
 use super::content::{Coding, Content};
 use super::fingerprint::{Fingerprint, IfChanged};
-use super::resource::{FileOrder, Resource, current_folder};
+use super::resource::{EmptyFiles, FileOrder, Resource, current_folder};
 use super::url;
 use crate::choices::choices;
 use crate::dataset::Datasets;
@@ -92,16 +92,6 @@ pub enum IfMissing {
     Fail,
     /// `empty`: there are no records.
     Empty,
-}
-
-/// What a reader does with a file of 0 bytes: the property `empty.files`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum EmptyFiles {
-    /// `accept`: it has no records. The default.
-    #[default]
-    Accept,
-    /// `fail`: the step fails.
-    Fail,
 }
 
 /// The name of an encoding.
@@ -600,7 +590,6 @@ impl<R: Records> Files<R> {
 
 choices! {
     IfMissing { "fail" => Fail, "empty" => Empty }
-    EmptyFiles { "accept" => Accept, "fail" => Fail }
     FileOrder { "name" => Name, "modified" => Modified }
 }
 

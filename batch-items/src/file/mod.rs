@@ -25,10 +25,10 @@ mod writer;
 pub use self::compression::Compression;
 pub use self::fingerprint::{Fingerprint, IfChanged};
 pub use self::framed::{FileFrame, FramedPosition};
-pub use self::input::{EmptyFiles, FileInput, FilePosition, IfMissing, ReadPosition};
+pub use self::input::{FileInput, FilePosition, IfMissing, ReadPosition};
 pub use self::output::{FileOutput, IfEmpty, IfExists, OutputPosition, Sync};
 pub use self::reader::FileItemReader;
-pub use self::resource::FileOrder;
+pub use self::resource::{EmptyFiles, FileOrder};
 pub use self::text::{LineEnd, TextOutput};
 pub use self::writer::FileItemWriter;
 

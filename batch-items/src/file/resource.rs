@@ -10,6 +10,7 @@ use super::compression::Compression;
 use super::fingerprint::{Fingerprint, HEAD};
 use super::store::Object;
 use super::url;
+use crate::choices::choices;
 use crate::dataset::{DatasetName, of_file};
 use crate::error::ResourceError;
 
@@ -28,6 +29,20 @@ pub enum FileOrder {
     Name,
     /// By the time of the last change, the oldest first; files of the same time by path.
     Modified,
+}
+
+/// What a reader does with a file of 0 bytes: the property `empty.files`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum EmptyFiles {
+    /// `accept`: it has no records. The default.
+    #[default]
+    Accept,
+    /// `fail`: the step fails.
+    Fail,
+}
+
+choices! {
+    EmptyFiles { "accept" => Accept, "fail" => Fail }
 }
 
 impl Resource {

@@ -7,11 +7,10 @@
 
 use batch_runtime::ConfigurationError;
 use batch_runtime::prelude::*;
-use batch_runtime::repository::DatabaseConnection;
+use diesel::Connection;
 use diesel::backend::Backend;
-use diesel::query_builder::{AstPass, QueryFragment, QueryId};
+use diesel::query_builder::QueryFragment;
 use diesel::result::{DatabaseErrorKind, Error as DieselError, QueryResult};
-use diesel::{Connection, RunQueryDsl};
 
 use super::error::TableError;
 
@@ -58,29 +57,49 @@ impl Fit {
 fn continues_after_errors(tx: &mut ChunkTransaction) -> QueryResult<bool> {
     Ok(match tx.any()? {
         #[cfg(feature = "sqlite")]
-        DatabaseConnection::Sqlite(_) => true,
+        batch_runtime::repository::DatabaseConnection::Sqlite(_) => true,
         #[cfg(feature = "mysql")]
-        DatabaseConnection::Mysql(_) => true,
+        batch_runtime::repository::DatabaseConnection::Mysql(_) => true,
         _ => false,
     })
 }
 
-/// A statement that the database explains instead of executing it.
-pub struct Explained<S>(pub S);
-
-impl<S> QueryId for Explained<S> {
-    type QueryId = ();
-    const HAS_STATIC_QUERY_ID: bool = false;
+/// Has the database explain a statement with nulls for its values: PostgreSQL would convert them to the types of their columns, and fail
+/// at those of a bad item.
+pub fn explain<C>(connection: &mut C, statement: &impl QueryFragment<C::Backend>) -> QueryResult<usize>
+where
+    C: Connection<Backend: Backend<QueryBuilder: Default> + Default>,
+{
+    let shown = diesel::debug_query::<C::Backend, _>(statement).to_string();
+    // The values follow.
+    let text = shown.split(" -- binds: ").next().unwrap_or_default();
+    connection.batch_execute(&format!("EXPLAIN {}", with_nulls(text)))?;
+    Ok(1)
 }
 
-impl<S, C: Connection> RunQueryDsl<C> for Explained<S> {}
-
-impl<S: QueryFragment<DB>, DB: Backend> QueryFragment<DB> for Explained<S> {
-    fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, DB>) -> QueryResult<()> {
-        out.unsafe_to_cache_prepared();
-        out.push_sql("EXPLAIN ");
-        self.0.walk_ast(out)
+/// Replaces the placeholders, which are `?` or `$1`, by nulls.
+fn with_nulls(statement: &str) -> String {
+    let (mut text, mut quote) = (String::with_capacity(statement.len()), None);
+    let mut characters = statement.chars().peekable();
+    while let Some(character) = characters.next() {
+        match (quote, character) {
+            (None, '?') => text.push_str("NULL"),
+            (None, '$') => {
+                while characters.next_if(char::is_ascii_digit).is_some() {}
+                text.push_str("NULL");
+            }
+            (None, '"' | '`' | '\'') => {
+                quote = Some(character);
+                text.push(character);
+            }
+            (open, _) => {
+                // A doubled quote within a name begins another part of it.
+                quote = open.filter(|quote| *quote != character);
+                text.push(character);
+            }
+        }
     }
+    text
 }
 
 /// Returns the error of a statement that cannot be explained: the table is the cause, unless the database has another reason.
@@ -134,4 +153,21 @@ fn column_without_value(table: &str, error: &DieselError) -> Option<String> {
     }
     // MySQL: `Field 'day' doesn't have a default value`, `Column 'day' cannot be null`.
     message.split('\'').nth(1).map(str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn placeholders_outside_of_names_are_nulls() {
+        assert_eq!(
+            with_nulls(r#"INSERT INTO "a$1?" ("b""?") VALUES ($1, $12, DEFAULT)"#),
+            r#"INSERT INTO "a$1?" ("b""?") VALUES (NULL, NULL, DEFAULT)"#
+        );
+        assert_eq!(
+            with_nulls("UPDATE `a``?` SET b = ? WHERE c = CAST(? AS DECIMAL(65, 2))"),
+            "UPDATE `a``?` SET b = NULL WHERE c = CAST(NULL AS DECIMAL(65, 2))"
+        );
+    }
 }

@@ -11,7 +11,7 @@ use super::fit::{cannot_explain, failed};
 use super::plan::{WriteMode, quoted};
 use super::writer::action;
 
-pub use super::fit::{Explained, Fit};
+pub use super::fit::{Fit, explain};
 
 /// Declares a writer that inserts items with diesel's `Insertable`, in the transaction of the chunk: exactly once.
 ///
@@ -234,14 +234,11 @@ macro_rules! insertable_writer_part {
     (@connection postgres $connection:ident) => { ::batch_runtime::repository::DatabaseConnection::Postgres($connection) };
     (@connection mysql $connection:ident) => { ::batch_runtime::repository::DatabaseConnection::Mysql($connection) };
     (@explain $row:ident, $connection:ident, $table:path, []) => {
-        ::diesel::RunQueryDsl::execute(
-            $crate::insertable::Explained(::diesel::insert_into($table).values($row)),
-            $connection,
-        )
+        $crate::insertable::explain($connection, &::diesel::insert_into($table).values($row))
     };
     (@explain $row:ident, $connection:ident, $table:path, [$insert:ident $statement:expr]) => {{
         let $insert = ::diesel::insert_into($table).values($row);
-        ::diesel::RunQueryDsl::execute($crate::insertable::Explained($statement), $connection)
+        $crate::insertable::explain($connection, &$statement)
     }};
     (@execute $any:ident $rows:ident, $connection:ident, $table:path, []) => {
         ::diesel::RunQueryDsl::execute(::diesel::insert_into($table).values($rows), $connection)

@@ -2,7 +2,7 @@
 
 use diesel::prelude::*;
 
-use super::fit::Explained;
+use super::fit;
 use super::plan::{Plan, TableColumn, TableColumns};
 use super::template::{Limits, StatementSyntax, Template, template, write_in_parts};
 use crate::rows::{Kind, Rows};
@@ -105,7 +105,7 @@ pub(super) fn explain(
     kinds: &[Kind],
     rows: &Rows,
 ) -> QueryResult<usize> {
-    Explained(template_of(plan, kinds).with(rows, 0, 1)).execute(connection)
+    fit::explain(connection, &template_of(plan, kinds).with(rows, 0, 1))
 }
 
 fn template_of(plan: &Plan, kinds: &[Kind]) -> Template {

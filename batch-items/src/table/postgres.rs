@@ -8,7 +8,6 @@ use diesel::query_builder::{AstPass, Query, QueryFragment, QueryId};
 use diesel::sql_types::{Array, BigInt, Binary, Bool, Double, Nullable, Text};
 
 use super::copy;
-use super::fit::Explained;
 use super::plan::{Column, Plan, TableColumn, TableColumns, WriteMode, quoted, quoted_list, quoted_table};
 use crate::rows::{Cell, Kind, Rows};
 
@@ -98,7 +97,9 @@ pub(super) fn explain(
     kinds: &[Kind],
     rows: &Rows,
 ) -> QueryResult<usize> {
-    Explained(statement(plan, kinds, rows, Some(&[0]))).execute(connection)
+    let mut statement = statement(plan, kinds, rows, Some(&[0]));
+    statement.parts.0.insert_str(0, "EXPLAIN ");
+    statement.execute(connection)
 }
 
 /// Returns the statement for the selected rows, or for all.
