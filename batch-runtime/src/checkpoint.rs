@@ -33,11 +33,6 @@ impl Clone for CheckpointInfo {
 }
 
 impl CheckpointInfo {
-    /// Returns whether it tells a position, unlike the `()` of an artifact without a checkpoint.
-    pub(crate) fn is_position(&self) -> bool {
-        self.0 != "null"
-    }
-
     /// Encodes `value`.
     ///
     /// # Errors

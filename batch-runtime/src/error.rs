@@ -195,7 +195,7 @@ thread_local! {
     static PANICKED_AT: Cell<Option<String>> = const { Cell::new(None) };
 }
 
-/// A panic of one thread, which continues on another: with its place, which each thread records for itself.
+/// A panic that is caught on one thread and resumed on another, with its source line.
 pub(crate) struct Panic {
     payload: Box<dyn Any + Send>,
     place: Option<String>,

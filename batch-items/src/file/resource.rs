@@ -31,13 +31,13 @@ pub enum FileOrder {
     Modified,
 }
 
-/// What a reader does with a file of 0 bytes: the property `empty.files`.
+/// The treatment of files of 0 bytes: the property `empty.files`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum EmptyFiles {
     /// `accept`: it has no records. The default.
     #[default]
     Accept,
-    /// `fail`: the step fails.
+    /// `fail`: opening it is an error.
     Fail,
 }
 

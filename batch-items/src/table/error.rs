@@ -37,18 +37,7 @@ impl TableError {
 
     /// Creates the error of a statement: a [`ConstraintViolation`], if that is what the database says.
     pub(crate) fn of_statement(action: String, error: DieselError) -> BatchError {
-        let is_violation = matches!(
-            error,
-            DieselError::DatabaseError(
-                DatabaseErrorKind::UniqueViolation
-                    | DatabaseErrorKind::ForeignKeyViolation
-                    | DatabaseErrorKind::NotNullViolation
-                    | DatabaseErrorKind::CheckViolation
-                    | DatabaseErrorKind::RestrictViolation
-                    | DatabaseErrorKind::ExclusionViolation,
-                _
-            )
-        );
+        let is_violation = is_violation(&error);
         let key = rejected_key(&error);
         let failed = Self {
             key,
@@ -59,6 +48,22 @@ impl TableError {
             other => other.into(),
         }
     }
+}
+
+/// Returns whether a constraint of a table is the cause.
+pub(super) fn is_violation(error: &DieselError) -> bool {
+    matches!(
+        error,
+        DieselError::DatabaseError(
+            DatabaseErrorKind::UniqueViolation
+                | DatabaseErrorKind::ForeignKeyViolation
+                | DatabaseErrorKind::NotNullViolation
+                | DatabaseErrorKind::CheckViolation
+                | DatabaseErrorKind::RestrictViolation
+                | DatabaseErrorKind::ExclusionViolation,
+            _
+        )
+    )
 }
 
 /// Returns the key in the details of an error. Those of other constraints contain the whole row, which may be confidential.

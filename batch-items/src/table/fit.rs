@@ -1,7 +1,8 @@
 //! The distinction between an item that the table does not take and a table that takes no item.
 //!
-//! An error of a statement does not tell which it is: databases have no kind for a missing table, a view or a missing index that diesel
-//! passes on. So after such an error the database explains the statement, which fails if the table is the cause, whatever the values are.
+//! An error of a statement does not show which it is: databases have no kind for a missing table, a view or a missing index that diesel
+//! passes on. So after such an error the database explains the statement without its values. If that fails with the same error, the table
+//! is the cause.
 //!
 //! Spec: D-106
 
@@ -12,49 +13,82 @@ use diesel::backend::Backend;
 use diesel::query_builder::QueryFragment;
 use diesel::result::{DatabaseErrorKind, Error as DieselError, QueryResult};
 
-use super::error::TableError;
+use super::error::{TableError, is_violation};
+use super::plan::TableColumn;
 
-/// What is known of the statement of a writer.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// The knowledge about the statement of a writer.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Fit {
     /// It has not run.
     #[default]
     Untried,
     /// It has run, or was explained.
     Proven,
-    /// It has failed with an error whose cause may be the table.
-    Doubtful,
+    /// It has failed with this message, and the table may be the cause.
+    Doubtful(String),
 }
 
 impl Fit {
-    /// Returns what is known after the statement has run.
+    /// Returns the knowledge after a run of the statement.
     pub fn after(result: &QueryResult<usize>) -> Self {
         match result {
             Ok(_) => Self::Proven,
-            Err(DieselError::DatabaseError(DatabaseErrorKind::Unknown, _)) => Self::Doubtful,
-            // It was executed.
-            Err(_) => Self::Proven,
+            Err(DieselError::DatabaseError(DatabaseErrorKind::Unknown, about)) => {
+                Self::Doubtful(about.message().to_owned())
+            }
+            Err(error) if is_violation(error) => Self::Proven,
+            Err(_) => Self::Untried,
         }
     }
 
-    /// Returns whether the statement is explained before it writes so many rows: after a failure; and before a single row, which would be
-    /// skipped after its failure, if nothing can be explained then.
-    pub fn is_explained_before(self, rows: usize, tx: &mut ChunkTransaction) -> QueryResult<bool> {
-        Ok(match self {
-            Self::Doubtful => true,
-            Self::Untried => rows == 1 && !continues_after_errors(tx)?,
-            Self::Proven => false,
-        })
+    /// Returns whether the statement is explained now.
+    pub fn is_doubtful(&self) -> bool {
+        matches!(self, Self::Doubtful(_))
     }
 
-    /// Returns whether the failed statement is explained in the same transaction.
-    pub fn is_explained_after(self, tx: &mut ChunkTransaction) -> QueryResult<bool> {
-        Ok(self == Self::Doubtful && continues_after_errors(tx)?)
+    /// Returns whether the first statement gets a savepoint: on PostgreSQL, so that it can be explained after its failure, before its only
+    /// row is skipped. Longer lists are written again in parts, which are explained before.
+    pub fn needs_savepoint(&self, rows: usize, tx: &mut ChunkTransaction) -> QueryResult<bool> {
+        Ok(*self == Self::Untried && rows == 1 && !continues_after_errors(tx)?)
+    }
+
+    /// Takes the result of the explanation.
+    ///
+    /// # Errors
+    /// If it failed with the error of the statement: the table is the cause, whatever the values are.
+    pub fn explained(&mut self, action: String, result: QueryResult<usize>) -> Result<(), BatchError> {
+        let Self::Doubtful(failure) = std::mem::replace(self, Self::Proven) else {
+            return Ok(());
+        };
+        match result {
+            Err(error @ DieselError::DatabaseError(DatabaseErrorKind::Unknown, _))
+                if error.to_string() == failure && !is_transient(&failure) =>
+            {
+                Err(ConfigurationError::new(TableError::new(action, error)).into())
+            }
+            _ => Ok(()),
+        }
     }
 }
 
+/// Returns whether the error is one of concurrency, which an explanation may meet too.
+fn is_transient(message: &str) -> bool {
+    [
+        "canceling statement",
+        "deadlock",
+        "Deadlock",
+        "Lock wait timeout",
+        "Query execution was interrupted",
+        "database is locked",
+        "database table is locked",
+        "current transaction is aborted",
+    ]
+    .iter()
+    .any(|start| message.starts_with(start))
+}
+
 /// Returns whether the transaction executes statements after one that has failed, as on SQLite and MySQL.
-fn continues_after_errors(tx: &mut ChunkTransaction) -> QueryResult<bool> {
+pub fn continues_after_errors(tx: &mut ChunkTransaction) -> QueryResult<bool> {
     Ok(match tx.any()? {
         #[cfg(feature = "sqlite")]
         batch_runtime::repository::DatabaseConnection::Sqlite(_) => true,
@@ -62,6 +96,18 @@ fn continues_after_errors(tx: &mut ChunkTransaction) -> QueryResult<bool> {
         batch_runtime::repository::DatabaseConnection::Mysql(_) => true,
         _ => false,
     })
+}
+
+/// Runs a statement, with a savepoint if the transaction has to continue after its failure.
+pub fn run<C: Connection>(
+    savepoint: bool,
+    connection: &mut C,
+    statement: impl FnOnce(&mut C) -> QueryResult<usize>,
+) -> QueryResult<usize> {
+    match savepoint {
+        true => connection.transaction(statement),
+        false => statement(connection),
+    }
 }
 
 /// Has the database explain a statement with nulls for its values: PostgreSQL would convert them to the types of their columns, and fail
@@ -74,7 +120,7 @@ where
     // The values follow.
     let text = shown.split(" -- binds: ").next().unwrap_or_default();
     connection.batch_execute(&format!("EXPLAIN {}", with_nulls(text)))?;
-    Ok(1)
+    Ok(0)
 }
 
 /// Replaces the placeholders, which are `?` or `$1`, by nulls.
@@ -102,57 +148,43 @@ fn with_nulls(statement: &str) -> String {
     text
 }
 
-/// Returns the error of a statement that cannot be explained: the table is the cause, unless the database has another reason.
-pub(super) fn cannot_explain(action: String, error: DieselError) -> BatchError {
-    match error {
-        DieselError::QueryBuilderError(_) | DieselError::DatabaseError(DatabaseErrorKind::Unknown, _) => {
-            ConfigurationError::new(TableError::new(action, error)).into()
-        }
-        other => TableError::of_statement(action, other),
-    }
-}
-
-/// Returns the error of a statement that was executed. `writes` says whether the writer writes a column of the table: if a column that it
-/// does not write lacks a value, no item can be written.
-pub(super) fn failed(
+/// Returns the error of a statement that was executed. No item can be written if a column lacks a value that it needs, and that the writer
+/// does not write.
+pub(super) fn statement_error<'c>(
     action: String,
-    table: &str,
     error: DieselError,
-    writes: impl FnOnce(&str) -> bool,
+    unwritten: impl FnOnce(&str) -> Option<&'c TableColumn>,
 ) -> BatchError {
-    match column_without_value(table, &error) {
-        Some(column) if !writes(&column) => ConfigurationError::new(TableError::new(
+    let column = column_without_value(&error).and_then(|name| unwritten(&name));
+    match column {
+        Some(column) if column.needs_value => ConfigurationError::new(TableError::new(
             action,
-            format!("the column `{column}` needs a value, and the items have no field `{column}`"),
+            format!(
+                "the column `{}` needs a value, and the writer does not write it; write it, or give it a default",
+                column.name
+            ),
         ))
         .into(),
         _ => TableError::of_statement(action, error),
     }
 }
 
-/// Returns the column of the table that must not be null, if that is the error.
-fn column_without_value(table: &str, error: &DieselError) -> Option<String> {
-    let DieselError::DatabaseError(DatabaseErrorKind::NotNullViolation, information) = error else {
+/// Returns the column that must not be null, if that is the error.
+fn column_without_value(error: &DieselError) -> Option<String> {
+    let DieselError::DatabaseError(DatabaseErrorKind::NotNullViolation, about) = error else {
         return None;
     };
-    let name = table.rsplit('.').next().unwrap_or(table);
-    // A trigger may have written to another table.
-    let is_same = |other: &str| other.eq_ignore_ascii_case(name);
-    if let Some(column) = information.column_name() {
-        return information
-            .table_name()
-            .is_none_or(is_same)
-            .then(|| column.to_owned());
+    if let Some(column) = about.column_name() {
+        return Some(column.to_owned());
     }
-    let message = information.message();
-    // SQLite: `NOT NULL constraint failed: payment.day`.
-    if let Some((_, place)) = message.rsplit_once(": ")
-        && let Some((other, column)) = place.rsplit_once('.')
-    {
-        return is_same(other).then(|| column.to_owned());
+    let message = about.message();
+    match message.split_once("NOT NULL constraint failed: ") {
+        // Of SQLite.
+        Some((_, place)) => place.rsplit('.').next().map(str::to_owned),
+        // Of MySQL: `Field 'day' doesn't have a default value`. A column that is written, or computed, `cannot be null`.
+        None if message.contains("default value") => message.split('\'').nth(1).map(str::to_owned),
+        None => None,
     }
-    // MySQL: `Field 'day' doesn't have a default value`, `Column 'day' cannot be null`.
-    message.split('\'').nth(1).map(str::to_owned)
 }
 
 #[cfg(test)]

@@ -1,17 +1,17 @@
 //! Writers of items with diesel's `Insertable`.
 
-use batch_runtime::BatchError;
+use batch_runtime::{BatchError, ChunkTransaction, ConfigurationError};
 use diesel::Connection;
 use diesel::backend::Backend;
 use diesel::query_builder::QueryFragment;
 use diesel::result::{Error, QueryResult};
 
-use super::error::TableError;
-use super::fit::{cannot_explain, failed};
+use super::error::{TableError, is_violation};
+use super::fit::statement_error;
 use super::plan::{WriteMode, quoted};
-use super::writer::action;
+use super::writer::{action, table_columns};
 
-pub use super::fit::{Fit, explain};
+pub use super::fit::{Fit, continues_after_errors, explain, run};
 
 /// Declares a writer that inserts items with diesel's `Insertable`, in the transaction of the chunk: exactly once.
 ///
@@ -110,24 +110,26 @@ macro_rules! insertable_writer_part {
                 items: &[$item],
                 tx: &mut ::batch_runtime::ChunkTransaction,
             ) -> ::core::result::Result<(), ::batch_runtime::BatchError> {
-                self.explain_before(items.first(), items.len(), tx)?;
+                let savepoint = self.insertable_before(items.first(), items.len(), tx)?;
                 let inserted = match tx.any()? {
                     $($crate::insertable_writer_part!(@connection $database connection) => {
-                        $crate::insertable::insert(
-                            items,
-                            connection,
-                            |rows: &[$item; $crate::insertable_writer_part!(@rows $database)], connection| {
-                                $crate::insertable_writer_part!(@execute $database rows, connection, $table, $end)
-                            },
-                            |rows: &[$item], connection| {
-                                $crate::insertable_writer_part!(@execute $database rows, connection, $table, $end)
-                            },
-                        )
+                        $crate::insertable::run(savepoint, connection, |connection| {
+                            $crate::insertable::insert(
+                                items,
+                                connection,
+                                |rows: &[$item; $crate::insertable_writer_part!(@rows $database)], connection| {
+                                    $crate::insertable_writer_part!(@execute $database rows, connection, $table, $end)
+                                },
+                                |rows: &[$item], connection| {
+                                    $crate::insertable_writer_part!(@execute $database rows, connection, $table, $end)
+                                },
+                            )
+                        })
                     })+
                     #[allow(unreachable_patterns, reason = "there may be no other database")]
                     _ => $crate::insertable::on_another_database(&[$(::core::stringify!($database)),+]),
                 };
-                self.check(items.first(), items.len(), inserted, tx)
+                self.insertable_after(items.first(), items.len(), inserted, savepoint, tx)
             }
 
             #[get_checkpoint_info]
@@ -135,21 +137,22 @@ macro_rules! insertable_writer_part {
         }
 
         impl $type {
-            fn explain_before(
+            fn insertable_before(
                 &mut self,
                 first: ::core::option::Option<&$item>,
                 items: usize,
                 tx: &mut ::batch_runtime::ChunkTransaction,
-            ) -> ::core::result::Result<(), ::batch_runtime::BatchError> {
-                if self.fit.is_explained_before(items, tx)? {
-                    self.explain(first, tx)?;
+            ) -> ::core::result::Result<bool, ::batch_runtime::BatchError> {
+                if self.fit.is_doubtful() {
+                    self.insertable_explain(first, items, tx)?;
                 }
-                ::core::result::Result::Ok(())
+                ::core::result::Result::Ok(self.fit.needs_savepoint(items, tx)?)
             }
 
-            fn explain(
-                &self,
+            fn insertable_explain(
+                &mut self,
                 first: ::core::option::Option<&$item>,
+                items: usize,
                 tx: &mut ::batch_runtime::ChunkTransaction,
             ) -> ::core::result::Result<(), ::batch_runtime::BatchError> {
                 let ::core::option::Option::Some(row) = first else {
@@ -157,26 +160,28 @@ macro_rules! insertable_writer_part {
                 };
                 let explained = match tx.any()? {
                     $($crate::insertable_writer_part!(@connection $database connection) => {
-                        $crate::insertable_writer_part!(@explain row, connection, $table, $end)
+                        $crate::insertable_writer_part!(@explain $database row, connection, $table, $end)
                     })+
                     #[allow(unreachable_patterns, reason = "there may be no other database")]
                     _ => $crate::insertable::on_another_database(&[$(::core::stringify!($database)),+]),
                 };
-                $crate::insertable::check_explained(::core::stringify!($table), explained)
+                self.fit.explained($crate::insertable::action_of(::core::stringify!($table), items), explained)
             }
 
-            fn check(
+            fn insertable_after(
                 &mut self,
                 first: ::core::option::Option<&$item>,
                 items: usize,
                 inserted: ::diesel::QueryResult<usize>,
+                savepoint: bool,
                 tx: &mut ::batch_runtime::ChunkTransaction,
             ) -> ::core::result::Result<(), ::batch_runtime::BatchError> {
                 self.fit = $crate::insertable::Fit::after(&inserted);
-                if self.fit.is_explained_after(tx)? {
-                    self.explain(first, tx)?;
+                let continues = savepoint || $crate::insertable::continues_after_errors(tx)?;
+                if self.fit.is_doubtful() && continues {
+                    self.insertable_explain(first, items, tx)?;
                 }
-                let columns = match tx.any()? {
+                let declared = match tx.any()? {
                     $($crate::insertable_writer_part!(@connection $database connection) => {
                         $crate::insertable::columns_if_failed(&inserted, connection, || {
                             ::diesel::QueryDsl::limit($table, 0)
@@ -185,7 +190,8 @@ macro_rules! insertable_writer_part {
                     #[allow(unreachable_patterns, reason = "there may be no other database")]
                     _ => ::core::option::Option::None,
                 };
-                $crate::insertable::check(::core::stringify!($table), items, inserted, columns.as_deref())
+                let tx = continues.then_some(tx);
+                $crate::insertable::check(::core::stringify!($table), items, inserted, declared.as_deref(), tx)
             }
         }
 
@@ -201,18 +207,20 @@ macro_rules! insertable_writer_part {
                 items: &[&$item],
                 tx: &mut ::batch_runtime::ChunkTransaction,
             ) -> ::core::result::Result<(), ::batch_runtime::BatchError> {
-                self.explain_before(items.first().copied(), items.len(), tx)?;
+                let savepoint = self.insertable_before(items.first().copied(), items.len(), tx)?;
                 let inserted = match tx.any()? {
                     $($crate::insertable_writer_part!(@connection $database connection) => {
                         const ROWS: usize = $crate::insertable_writer_part!(@rows $database);
-                        $crate::insertable::insert_references::<_, _, ROWS>(items, connection, |rows, connection| {
-                            $crate::insertable_writer_part!(@execute $database rows, connection, $table, $end)
+                        $crate::insertable::run(savepoint, connection, |connection| {
+                            $crate::insertable::insert_references::<_, _, ROWS>(items, connection, |rows, connection| {
+                                $crate::insertable_writer_part!(@execute $database rows, connection, $table, $end)
+                            })
                         })
                     })+
                     #[allow(unreachable_patterns, reason = "there may be no other database")]
                     _ => $crate::insertable::on_another_database(&[$(::core::stringify!($database)),+]),
                 };
-                self.check(items.first().copied(), items.len(), inserted, tx)
+                self.insertable_after(items.first().copied(), items.len(), inserted, savepoint, tx)
             }
 
             fn position(&mut self) -> ::core::result::Result<(), ::batch_runtime::BatchError> {
@@ -233,10 +241,19 @@ macro_rules! insertable_writer_part {
     (@connection sqlite $connection:ident) => { ::batch_runtime::repository::DatabaseConnection::Sqlite($connection) };
     (@connection postgres $connection:ident) => { ::batch_runtime::repository::DatabaseConnection::Postgres($connection) };
     (@connection mysql $connection:ident) => { ::batch_runtime::repository::DatabaseConnection::Mysql($connection) };
-    (@explain $row:ident, $connection:ident, $table:path, []) => {
+    // After an error, PostgreSQL executes nothing more up to a savepoint.
+    (@explain postgres $row:ident, $connection:ident, $table:path, $end:tt) => {
+        $crate::insertable::run(true, $connection, |connection| {
+            $crate::insertable_writer_part!(@explained $row, connection, $table, $end)
+        })
+    };
+    (@explain $any:ident $row:ident, $connection:ident, $table:path, $end:tt) => {
+        $crate::insertable_writer_part!(@explained $row, $connection, $table, $end)
+    };
+    (@explained $row:ident, $connection:ident, $table:path, []) => {
         $crate::insertable::explain($connection, &::diesel::insert_into($table).values($row))
     };
-    (@explain $row:ident, $connection:ident, $table:path, [$insert:ident $statement:expr]) => {{
+    (@explained $row:ident, $connection:ident, $table:path, [$insert:ident $statement:expr]) => {{
         let $insert = ::diesel::insert_into($table).values($row);
         $crate::insertable::explain($connection, &$statement)
     }};
@@ -300,13 +317,9 @@ pub fn on_another_database(supported: &[&str]) -> QueryResult<usize> {
     ))
 }
 
-/// Checks that the statement could be explained. `table` is the path of diesel's table.
-pub fn check_explained(table: &str, explained: QueryResult<usize>) -> Result<(), BatchError> {
-    let action = || format!("insert rows in table `{}`", name_of(table));
-    match explained {
-        Ok(_) => Ok(()),
-        Err(error) => Err(cannot_explain(action(), error)),
-    }
+/// Returns what the statement does, for errors. `table` is the path of diesel's table.
+pub fn action_of(table: &str, items: usize) -> String {
+    action(WriteMode::Insert, items, &name_of(table))
 }
 
 /// Returns a text with the columns that diesel's table declares, if the statement has failed.
@@ -329,25 +342,38 @@ fn name_of(path: &str) -> String {
     module.rsplit("::").next().unwrap_or(module).to_owned()
 }
 
-/// Checks that a row was inserted for each item. `table` is the path of diesel's table, `columns` a text with its columns.
+/// Checks that a row was inserted for each item. `table` is the path of diesel's table, `declared` a text with its columns, and `tx` the
+/// transaction if it executes statements after the error.
 pub fn check(
     table: &str,
     items: usize,
     inserted: QueryResult<usize>,
-    columns: Option<&str>,
+    declared: Option<&str>,
+    tx: Option<&mut ChunkTransaction>,
 ) -> Result<(), BatchError> {
-    let name = name_of(table);
-    let action = || action(WriteMode::Insert, items, &name);
-    match inserted {
-        Ok(rows) if rows == items => Ok(()),
+    let action = action_of(table, items);
+    let error = match inserted {
+        Ok(rows) if rows == items => return Ok(()),
         Ok(rows) => {
-            Err(TableError::new(action(), format!("{rows} rows were inserted for {items} items")).into())
+            return Err(
+                TableError::new(action, format!("{rows} rows were inserted for {items} items")).into(),
+            );
         }
-        Err(error @ Error::QueryBuilderError(_)) => Err(cannot_explain(action(), error)),
-        Err(error) => Err(failed(action(), &name, error, |column| {
-            columns.is_none_or(|columns| declares(columns, column))
-        })),
-    }
+        Err(error @ Error::QueryBuilderError(_)) => {
+            return Err(ConfigurationError::new(TableError::new(action, error)).into());
+        }
+        Err(error) => error,
+    };
+    let columns = match tx {
+        Some(tx) if is_violation(&error) => table_columns(tx.any()?, &name_of(table))
+            .map(|found| found.columns)
+            .unwrap_or_default(),
+        _ => Vec::new(),
+    };
+    Err(statement_error(action, error, |name| {
+        let is_declared = declared.is_none_or(|declared| declares(declared, name));
+        columns.iter().find(|column| !is_declared && column.name == name)
+    }))
 }
 
 /// Returns whether a text of diesel has the column, in the quotes of a database.

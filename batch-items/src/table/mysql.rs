@@ -27,22 +27,26 @@ pub(super) fn columns(connection: &mut MysqlConnection, table: &str) -> QueryRes
         name: String,
         #[diesel(sql_type = Text)]
         kind: String,
+        #[diesel(sql_type = diesel::sql_types::Bool)]
+        needs_value: bool,
     }
     let (schema, table) = match table.split_once('.') {
         Some((schema, table)) => (Some(schema), table),
         None => (None, table),
     };
     let found: Vec<Found> = diesel::sql_query(
-        "SELECT CAST(column_name AS CHAR) AS name, CAST(column_type AS CHAR) AS kind FROM information_schema.columns \
+        "SELECT CAST(column_name AS CHAR) AS name, CAST(column_type AS CHAR) AS kind, \
+         is_nullable = 'NO' AND column_default IS NULL AND extra NOT LIKE '%auto_increment%' AS needs_value FROM information_schema.columns \
          WHERE table_schema = COALESCE(?, DATABASE()) AND table_name = ? ORDER BY ordinal_position",
     )
     .bind::<Nullable<Text>, _>(schema)
     .bind::<Text, _>(table)
     .load(connection)?;
-    let columns = found.into_iter().map(|Found { name, kind }| TableColumn {
-        name,
-        kind: Some(kind_of(&kind)),
-        sql_type: kind,
+    let columns = found.into_iter().map(|found| TableColumn {
+        name: found.name,
+        kind: Some(kind_of(&found.kind)),
+        sql_type: found.kind,
+        needs_value: found.needs_value,
     });
     Ok(TableColumns {
         schema: None,

@@ -71,12 +71,15 @@ impl TableColumns {
 }
 
 /// A column of the table, as its database describes it.
+#[derive(Clone)]
 pub(crate) struct TableColumn {
     pub(super) name: String,
     /// The type, in SQL.
     pub(super) sql_type: String,
     /// The type of its values; `None` for any.
     pub(super) kind: Option<Kind>,
+    /// True if a row must have a value for it: it is not null, without a default, and nothing computes it.
+    pub(super) needs_value: bool,
 }
 
 /// A column that is written.
@@ -99,6 +102,8 @@ pub(super) struct Plan {
     pub(super) table: String,
     pub(super) mode: WriteMode,
     pub(super) columns: Vec<Column>,
+    /// Those that are not written, and need a value.
+    pub(super) needed: Vec<TableColumn>,
 }
 
 impl Plan {
@@ -152,18 +157,15 @@ impl Plan {
             }
             _ => {}
         }
+        let is_needed = |column: &&TableColumn| {
+            column.needs_value && !columns.iter().any(|written| written.name == column.name)
+        };
         Ok(Self {
             table: settings.table.to_owned(),
             mode: settings.mode,
+            needed: table.iter().filter(is_needed).cloned().collect(),
             columns,
         })
-    }
-
-    /// Returns whether the column is written.
-    pub(super) fn has_column(&self, name: &str) -> bool {
-        self.columns
-            .iter()
-            .any(|column| column.name.eq_ignore_ascii_case(name))
     }
 
     pub(super) fn keys(&self) -> impl Iterator<Item = &Column> {

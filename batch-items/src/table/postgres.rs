@@ -16,12 +16,13 @@ pub(super) fn columns(connection: &mut PgConnection, table: &str) -> QueryResult
     let columns = ColumnsOf {
         table: quoted_table(table, '"'),
     };
-    let found: Vec<(String, String, String)> = columns.load(connection)?;
-    let schema = found.first().map(|(_, _, schema)| schema.clone());
-    let columns = found.into_iter().map(|(name, kind, _)| TableColumn {
+    let found: Vec<(String, String, String, bool)> = columns.load(connection)?;
+    let schema = found.first().map(|(_, _, schema, _)| schema.clone());
+    let columns = found.into_iter().map(|(name, kind, _, needs_value)| TableColumn {
         name,
         kind: Some(kind_of(&kind)),
         sql_type: kind,
+        needs_value,
     });
     Ok(TableColumns {
         schema,
@@ -29,14 +30,14 @@ pub(super) fn columns(connection: &mut PgConnection, table: &str) -> QueryResult
     })
 }
 
-/// Selects the names and types of the columns, and the schema. Each partition has a writer of its own, so the connection keeps the statement.
+/// Selects the names and types of the columns, the schema, and whether a row must have a value: a trigger before the insert may supply it. Each partition has a writer of its own, so the connection keeps the statement.
 #[derive(QueryId)]
 struct ColumnsOf {
     table: String,
 }
 
 impl Query for ColumnsOf {
-    type SqlType = (Text, Text, Text);
+    type SqlType = (Text, Text, Text, Bool);
 }
 
 impl RunQueryDsl<PgConnection> for ColumnsOf {}
@@ -47,7 +48,8 @@ impl QueryFragment<Pg> for ColumnsOf {
     fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Pg>) -> QueryResult<()> {
         out.push_sql(
             "SELECT attname::text, format_type(atttypid, -1), (SELECT nspname::text FROM pg_class JOIN pg_namespace \
-             ON pg_namespace.oid = relnamespace WHERE pg_class.oid = attrelid) FROM pg_attribute WHERE attrelid = (SELECT to_regclass(",
+             ON pg_namespace.oid = relnamespace WHERE pg_class.oid = attrelid), attnotnull AND NOT atthasdef AND attidentity = '' \
+             AND NOT EXISTS (SELECT FROM pg_trigger WHERE tgrelid = attrelid AND tgtype & 2 = 2 AND NOT tgisinternal) FROM pg_attribute WHERE attrelid = (SELECT to_regclass(",
         );
         out.push_bind_param::<Text, _>(&self.table)?;
         out.push_sql(")) AND attnum > 0 AND NOT attisdropped ORDER BY attnum");
@@ -99,7 +101,7 @@ pub(super) fn explain(
 ) -> QueryResult<usize> {
     let mut statement = statement(plan, kinds, rows, Some(&[0]));
     statement.parts.0.insert_str(0, "EXPLAIN ");
-    statement.execute(connection)
+    connection.transaction(|connection| statement.execute(connection))
 }
 
 /// Returns the statement for the selected rows, or for all.

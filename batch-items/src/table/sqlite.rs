@@ -26,16 +26,21 @@ pub(super) fn columns(connection: &mut SqliteConnection, table: &str) -> QueryRe
         name: String,
         #[diesel(sql_type = diesel::sql_types::Text)]
         kind: String,
+        #[diesel(sql_type = diesel::sql_types::Bool)]
+        needs_value: bool,
     }
     let (schema, table) = table.split_once('.').unwrap_or(("main", table));
-    let found: Vec<Found> = diesel::sql_query("SELECT name, type AS kind FROM pragma_table_info(?, ?)")
+    let found: Vec<Found> = diesel::sql_query(
+        "SELECT name, type AS kind, \"notnull\" = 1 AND dflt_value IS NULL AND pk = 0 AS needs_value FROM pragma_table_info(?, ?)",
+    )
         .bind::<diesel::sql_types::Text, _>(table)
         .bind::<diesel::sql_types::Text, _>(schema)
         .load(connection)?;
-    let columns = found.into_iter().map(|Found { name, kind }| TableColumn {
-        name,
-        kind: kind_of(&kind),
-        sql_type: kind,
+    let columns = found.into_iter().map(|found| TableColumn {
+        name: found.name,
+        kind: kind_of(&found.kind),
+        sql_type: found.kind,
+        needs_value: found.needs_value,
     });
     Ok(TableColumns {
         schema: None,

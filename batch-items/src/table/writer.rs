@@ -11,7 +11,7 @@ use diesel::result::QueryResult;
 use serde::Serialize;
 
 use super::error::TableError;
-use super::fit::{Fit, cannot_explain, failed};
+use super::fit::{Fit, continues_after_errors, run, statement_error};
 use super::known;
 use super::plan::{Plan, RowsAffected, Settings, TableColumns, WriteMode};
 use crate::dataset::Datasets;
@@ -136,24 +136,26 @@ impl<T: Serialize + Send + 'static> TableItemWriter<T> {
                 .report_table(DatasetRole::Output, "", table, found.fields());
         }
         let Some(plan) = &self.plan else { return Ok(()) };
+        if self.rows.len() == 0 {
+            return Ok(());
+        }
         let converted = plan.convert(&mut self.rows);
         let kinds = converted.map_err(|(index, cause)| self.bad_item(index, cause))?;
-        let ensure_fit = |tx: &mut ChunkTransaction| {
-            let explained = explain(tx, plan, &kinds, &self.rows);
-            explained.map_err(|error| cannot_explain(self.action(), error))
-        };
-        if self.fit.is_explained_before(self.rows.len(), tx)? {
-            ensure_fit(tx)?;
+        let mut fit = std::mem::take(&mut self.fit);
+        if fit.is_doubtful() {
+            fit.explained(self.action(), explain(tx, plan, &kinds, &self.rows))?;
         }
-        let changed = write(tx, plan, &kinds, &self.rows);
-        let fit = Fit::after(&changed);
-        if fit.is_explained_after(tx)? {
-            ensure_fit(tx)?;
+        let savepoint = fit.needs_savepoint(self.rows.len(), tx)?;
+        let changed = write(tx, plan, &kinds, &self.rows, savepoint);
+        let mut fit = Fit::after(&changed);
+        if fit.is_doubtful() && (savepoint || continues_after_errors(tx)?) {
+            fit.explained(self.action(), explain(tx, plan, &kinds, &self.rows))?;
         }
         self.fit = fit;
         let changed = changed.map_err(|error| {
-            let writes = |name: &str| self.plan.as_ref().is_none_or(|plan| plan.has_column(name));
-            failed(self.action(), &self.table.0, error, writes)
+            let needed = self.plan.iter().flat_map(|plan| &plan.needed);
+            let find = |name: &str| needed.into_iter().find(|column| column.name == name);
+            statement_error(self.action(), error, find)
         })?;
         self.check_rows(changed)
     }
@@ -220,15 +222,27 @@ pub(crate) fn table_columns(database: DatabaseConnection<'_>, table: &str) -> Qu
     }
 }
 
-/// Writes the rows, and returns how many were changed.
-fn write(tx: &mut ChunkTransaction, plan: &Plan, kinds: &[Kind], rows: &Rows) -> QueryResult<usize> {
+/// Writes the rows, with a savepoint if asked for, and returns how many were changed.
+fn write(
+    tx: &mut ChunkTransaction,
+    plan: &Plan,
+    kinds: &[Kind],
+    rows: &Rows,
+    savepoint: bool,
+) -> QueryResult<usize> {
     match tx.any()? {
         #[cfg(feature = "sqlite")]
-        DatabaseConnection::Sqlite(connection) => super::sqlite::write(connection, plan, kinds, rows),
+        DatabaseConnection::Sqlite(connection) => run(savepoint, connection, |connection| {
+            super::sqlite::write(connection, plan, kinds, rows)
+        }),
         #[cfg(feature = "postgres")]
-        DatabaseConnection::Postgres(connection) => super::postgres::write(connection, plan, kinds, rows),
+        DatabaseConnection::Postgres(connection) => run(savepoint, connection, |connection| {
+            super::postgres::write(connection, plan, kinds, rows)
+        }),
         #[cfg(feature = "mysql")]
-        DatabaseConnection::Mysql(connection) => super::mysql::write(connection, plan, kinds, rows),
+        DatabaseConnection::Mysql(connection) => run(savepoint, connection, |connection| {
+            super::mysql::write(connection, plan, kinds, rows)
+        }),
         #[allow(
             unreachable_patterns,
             reason = "batch-runtime may have more databases than this crate"

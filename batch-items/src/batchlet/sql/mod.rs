@@ -189,7 +189,7 @@ fn reject_transaction_control(script: &Script, statements: &[Statement<'_>]) -> 
     };
     Err(BatchError::msg(format!(
         "`{}` at {}:{} would interfere with the one transaction of the script; remove it, or set `transaction` to `each`; if it belongs to a \
-         trigger or procedure, set `separator`, for example to `@@`, and end the statements with lines of it",
+         trigger or procedure, set `separator`, for example to `@@`, and end each statement with it at the end of a line",
         beginning(control.text),
         script.name,
         control.line

@@ -127,24 +127,47 @@ pub(super) struct Budget {
     pub(super) one_by_one: usize,
 }
 
-/// The number of skips by the class of the error, each with the first text: most of them may have another cause than the last one.
+/// The number of skips by the class of the error, each with the first text: most of them may have a different cause than the last one.
 #[derive(Clone, Debug, Default)]
-pub(super) struct SkippedErrors(BTreeMap<&'static str, (u64, String)>);
+pub(super) struct SkippedErrors {
+    committed: SkipsByClass,
+    /// Those since the last commit.
+    open: SkipsByClass,
+}
+
+type SkipsByClass = BTreeMap<&'static str, (u64, String)>;
 
 impl SkippedErrors {
     /// Counts a skip.
     pub(super) fn add(&mut self, error: &BatchError, shown: impl FnOnce() -> String) {
-        let (count, _) = self.0.entry(class_or_type(error)).or_insert_with(|| (0, shown()));
-        *count += 1;
+        let class = self.open.entry(class_or_type(error));
+        class.or_insert_with(|| (0, shown())).0 += 1;
     }
 
-    /// Returns a remark with the first error of the most frequent class, if this error has another one.
-    fn unlike(&self, error: &BatchError) -> String {
-        match self.0.iter().max_by_key(|(_, (count, _))| count) {
-            Some((most, (_, first))) if *most != class_or_type(error) => {
-                format!("; most skips had another cause, such as: {first}")
-            }
-            _ => String::new(),
+    /// Forgets those since the last commit: their items are read again.
+    pub(super) fn roll_back(&mut self) {
+        self.open.clear();
+    }
+
+    /// Keeps those since the last commit.
+    pub(super) fn commit(&mut self) {
+        for (class, (count, first)) in std::mem::take(&mut self.open) {
+            self.committed.entry(class).or_insert((0, first)).0 += count;
+        }
+    }
+
+    /// Returns a remark if more than half of a limit was used by another class than that of this error.
+    fn remark_on_other_cause(&self, limit: u32, error: &BatchError) -> String {
+        let mut all = self.clone();
+        all.commit();
+        let is_most = |class: &str, count: u64| count > u64::from(limit) / 2 && class != class_or_type(error);
+        match all
+            .committed
+            .iter()
+            .find(|(class, (count, _))| is_most(class, *count))
+        {
+            Some((_, (_, first))) => format!("; most skips had a different cause, for example: {first}"),
+            None => String::new(),
         }
     }
 }
@@ -207,7 +230,7 @@ impl Budget {
             Skip::No => Err(failure()),
             Skip::LimitReached(limit) => Err(failure().because(format_args!(
                 "it is skippable, but the skip-limit of {limit} is used up{}",
-                self.skipped.unlike(error)
+                self.skipped.remark_on_other_cause(limit, error)
             ))),
             Skip::ClassLimitReached(ClassLimit { class, limit, .. }) => Err(failure().because(format_args!(
                 "it is skippable, but the limit of {limit} for `{class}` in `batch.skip.limits` is used up"

@@ -142,20 +142,9 @@ impl<'r, 'l> Interval<'r, 'l> {
         u64::try_from(before).unwrap_or(0) + here as u64
     }
 
-    /// Returns the number of items that were read, or skipped by the reader, before this interval: since the step began in its instance
-    /// or, if its reader has no checkpoint, in this execution.
+    /// Returns the number of items that were read, or skipped by the reader, before this interval: since the step began in its instance.
     pub(super) fn read_before(&self) -> u64 {
-        let resumed = self
-            .state
-            .reader
-            .as_ref()
-            .is_some_and(CheckpointInfo::is_position);
-        let earlier = if resumed {
-            self.earlier
-        } else {
-            StepCounters::default()
-        };
-        let counters = earlier.plus(self.step.counters);
+        let counters = self.earlier.plus(self.step.counters);
         u64::try_from(counters.reads.saturating_add(counters.read_skips)).unwrap_or(0)
     }
 

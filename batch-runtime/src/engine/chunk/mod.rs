@@ -321,6 +321,7 @@ impl<'a> ChunkRunner<'a> {
                     let elapsed = interval.failed_after;
                     drop(interval);
                     self.discard_input();
+                    self.budget.skipped.roll_back();
                     if !matches!(rolled_back, RolledBack::Stopped { open: false }) {
                         step.counters.rollbacks += 1;
                         let error = self.error_of(&rolled_back);

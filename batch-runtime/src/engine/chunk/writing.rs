@@ -461,6 +461,7 @@ impl Budget {
     /// Resets the retry state after the commit of an interval of so many items that were read or skipped, and so many results.
     pub(super) fn committed(&mut self, inputs: usize, results: usize) {
         self.one_by_one = self.one_by_one.saturating_sub(inputs);
+        self.skipped.commit();
         self.attempts = 0;
         self.open_retries = 0;
         self.losses = 0;
