@@ -351,13 +351,14 @@ pub fn check(
     declared: Option<&str>,
     tx: Option<&mut ChunkTransaction>,
 ) -> Result<(), BatchError> {
+    if inserted.as_ref() == Ok(&items) {
+        return Ok(());
+    }
     let action = action_of(table, items);
     let error = match inserted {
-        Ok(rows) if rows == items => return Ok(()),
         Ok(rows) => {
-            return Err(
-                TableError::new(action, format!("{rows} rows were inserted for {items} items")).into(),
-            );
+            let cause = format!("{rows} rows were inserted for {items} items");
+            return Err(TableError::new(action, cause).into());
         }
         Err(error @ Error::QueryBuilderError(_)) => {
             return Err(ConfigurationError::new(TableError::new(action, error)).into());
