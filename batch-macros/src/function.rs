@@ -9,7 +9,7 @@ use syn::spanned::Spanned;
 use syn::{Attribute, FnArg, Ident, ItemFn, Pat, PatType, Type, parse_quote};
 
 use crate::diagnostics::{Errors, with_article};
-use crate::parameters::counts;
+use crate::parameters::parameter_counts;
 use crate::parse::cfgs;
 use crate::role::{Method, Receiver, Role, Shape};
 use crate::types::ends_in;
@@ -52,7 +52,7 @@ pub(crate) fn function(
         );
     }
     let parameters = split_parameters(&mut item, &mut errors);
-    let (_, most) = counts(method);
+    let (_, most) = parameter_counts(method);
     // A parameter that cannot be injected is reported already.
     if errors.is_empty()
         && let Some((_, extra)) = parameters.of_method.get(most)

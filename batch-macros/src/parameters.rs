@@ -49,7 +49,7 @@ pub(crate) enum ParamBinding {
 }
 
 /// Returns the least and the highest number of parameters.
-pub(crate) fn counts(row: &Method) -> (usize, usize) {
+pub(crate) fn parameter_counts(row: &Method) -> (usize, usize) {
     match row.shape {
         Shape::Notice(kinds) => (kinds.len(), kinds.len()),
         Shape::Process | Shape::Timeout | Shape::Judge | Shape::Analyze => (1, 1),
@@ -69,7 +69,7 @@ pub(crate) fn parameters(row: &Method, signature: &Signature, errors: &mut Error
             FnArg::Receiver(_) => None,
         })
         .collect();
-    let (least, most) = counts(row);
+    let (least, most) = parameter_counts(row);
     if let Some(extra) = types.get(most) {
         let what = match most {
             0 => "no parameter besides `self`",

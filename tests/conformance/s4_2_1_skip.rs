@@ -382,27 +382,32 @@ fn skip_listeners_of_the_job_come_first() {
 /// Spec: CHUNK-SKIP-07
 #[test]
 fn an_exceeded_limit_names_the_cause_of_most_skips() {
-    let limit = "commit-interval=\"1\" skip-limit=\"2\"";
-    let stage = faulty_stage(&faulty_job(&ears("", SKIPS), "Out", limit, RULES));
-    let message = |faults: &str| {
-        let execution = stage.start("job", [("faults", faults), ("items", "6")]);
-        stage
-            .operator()
-            .job_execution(execution)
-            .unwrap()
-            .unwrap()
-            .exit_message
+    let job = |every: u32| {
+        let attributes = format!("commit-interval=\"{every}\" skip-limit=\"2\"");
+        let retried = r#"<properties><property name="batch.retry.input" value="true"/></properties><chunk"#;
+        faulty_job(&ears("", SKIPS), "Out", &attributes, RULES).replace("<chunk", retried)
     };
-    let mostly_another = message("read 1: Skip; process 3: Skip; has n5: Both");
-    assert!(
-        mostly_another
-            .contains("the skip-limit of 2 is used up; most skips had a different cause, for example: Skip"),
-        "{mostly_another}"
-    );
-    let tie = message("read 1: Skip; process 3: Both; has n5: Fatal");
-    assert!(!tie.contains("most skips"), "{tie}");
-    let the_same = message("read 1: Skip; process 3: Skip; has n5: Skip");
-    assert!(the_same.ends_with("the skip-limit of 2 is used up"), "{the_same}");
+    let message = |every: u32, faults: &str| {
+        let stage = faulty_stage(&job(every));
+        let execution = stage.start("job", [("faults", faults), ("items", "6")]);
+        let ended = stage.operator().job_execution(execution).unwrap();
+        let message = ended.unwrap().exit_message;
+        assert!(message.contains("the skip-limit of 2 is used up"), "{message}");
+        message
+    };
+    let remark = "; most skips had a different cause, for example: Skip";
+    let mostly_another = message(1, "read 1: Skip; process 3: Skip; has n5: SoftSkip");
+    assert!(mostly_another.ends_with(remark), "{mostly_another}");
+    // The items of a chunk are read again after a retry, and their skips are counted once.
+    let repeated = "process 1: Skip; process 2: Retry x3; has n4: SoftSkip; has n5: SoftSkip";
+    for (every, faults) in [
+        (1, "read 1: Skip; process 3: SoftSkip; has n5: Both"),
+        (1, "read 1: Skip; process 3: Skip; has n5: Skip"),
+        (3, repeated),
+    ] {
+        let other = message(every, faults);
+        assert!(!other.contains("most skips"), "{faults}\n{other}");
+    }
 }
 
 /// A restart after a failure resumes after the last commit; earlier skips remain skipped, and the limit still counts them: an

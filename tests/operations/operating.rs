@@ -651,8 +651,8 @@ fn a_panic_is_found_in_the_source() {
     let source = include_str!("../support/programs/operated.rs");
     for (arguments, text_of_panic, column) in [
         (vec!["careless"], "nobody looked", 9),
-        (vec!["counts", "processors=1"], "nobody counted", 5),
-        (vec!["counts", "processors=2"], "nobody counted", 5),
+        (vec!["counts", "processors=1"], "3 is wrong", 5),
+        (vec!["counts", "processors=2"], "3 is wrong", 5),
     ] {
         let arguments = [vec!["launch"], arguments].concat();
         ends(1, folder.path(), &arguments);

@@ -12,7 +12,7 @@ use diesel::result::{DatabaseErrorKind, Error as DieselError};
 pub struct TableError {
     action: String,
     cause: Box<dyn Error + Send + Sync>,
-    /// The key that a unique or foreign key constraint rejects, if the database tells it apart from its message.
+    /// The key that a unique or foreign key constraint rejects, if the database reports it beside its message.
     key: Option<String>,
 }
 

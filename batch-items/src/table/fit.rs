@@ -71,6 +71,15 @@ impl Fit {
     }
 }
 
+/// The use of a statement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Run {
+    /// It is executed.
+    Write,
+    /// The database explains it for the first row.
+    Explain,
+}
+
 /// Returns whether the error is one of concurrency, which an explanation may meet too.
 fn is_transient(message: &str) -> bool {
     [
@@ -99,7 +108,7 @@ pub fn continues_after_errors(tx: &mut ChunkTransaction) -> QueryResult<bool> {
 }
 
 /// Runs a statement, with a savepoint if the transaction has to continue after its failure.
-pub fn run<C: Connection>(
+pub fn with_savepoint<C: Connection>(
     savepoint: bool,
     connection: &mut C,
     statement: impl FnOnce(&mut C) -> QueryResult<usize>,
@@ -148,16 +157,16 @@ fn with_nulls(statement: &str) -> String {
     text
 }
 
-/// Returns the error of a statement that was executed. No item can be written if a column lacks a value that it needs, and that the writer
-/// does not write.
-pub(super) fn statement_error<'c>(
-    action: String,
-    error: DieselError,
-    unwritten: impl FnOnce(&str) -> Option<&'c TableColumn>,
-) -> BatchError {
-    let column = column_without_value(&error).and_then(|name| unwritten(&name));
-    match column {
-        Some(column) if column.needs_value => ConfigurationError::new(TableError::new(
+/// Returns the error of a statement that was executed. No item can be written if one of the columns that the writer does not write lacks a
+/// value that it needs.
+pub(super) fn statement_error(action: String, error: DieselError, unwritten: &[TableColumn]) -> BatchError {
+    let is_cause = |name: String| {
+        unwritten
+            .iter()
+            .find(|column| column.needs_value && column.name == name)
+    };
+    match column_without_value(&error).and_then(is_cause) {
+        Some(column) => ConfigurationError::new(TableError::new(
             action,
             format!(
                 "the column `{}` needs a value, and the writer does not write it; write it, or give it a default",
@@ -190,6 +199,33 @@ fn column_without_value(error: &DieselError) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn failure(message: &str) -> QueryResult<usize> {
+        let about = Box::new(message.to_owned());
+        Err(DieselError::DatabaseError(DatabaseErrorKind::Unknown, about))
+    }
+
+    /// Another error of the explanation proves nothing, and neither does one of concurrency.
+    ///
+    /// Spec: D-106
+    #[test]
+    fn the_table_is_the_cause_if_the_explanation_fails_alike() {
+        let conclude = |statement: &str, explanation: QueryResult<usize>| {
+            let mut fit = Fit::after(&failure(statement));
+            assert!(fit.is_doubtful());
+            let concluded = fit.explained("insert 1 row".into(), explanation);
+            concluded.map_err(|error| error.is_configuration_error())
+        };
+        let missing = "no such table: payment";
+        assert_eq!(conclude(missing, failure(missing)), Err(true));
+        assert_eq!(conclude("value too long", Ok(0)), Ok(()));
+        assert_eq!(
+            conclude("value too long", failure("operator is not unique")),
+            Ok(())
+        );
+        let locked = "canceling statement due to lock timeout";
+        assert_eq!(conclude(locked, failure(locked)), Ok(()));
+    }
 
     #[test]
     fn placeholders_outside_of_names_are_nulls() {

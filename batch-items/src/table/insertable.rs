@@ -6,12 +6,12 @@ use diesel::backend::Backend;
 use diesel::query_builder::QueryFragment;
 use diesel::result::{Error, QueryResult};
 
-use super::error::{TableError, is_violation};
+use super::error::TableError;
 use super::fit::statement_error;
-use super::plan::{WriteMode, quoted};
+use super::plan::{TableColumn, WriteMode, quoted};
 use super::writer::{action, table_columns};
 
-pub use super::fit::{Fit, continues_after_errors, explain, run};
+pub use super::fit::{Fit, continues_after_errors, explain, with_savepoint};
 
 /// Declares a writer that inserts items with diesel's `Insertable`, in the transaction of the chunk: exactly once.
 ///
@@ -113,7 +113,7 @@ macro_rules! insertable_writer_part {
                 let savepoint = self.insertable_before(items.first(), items.len(), tx)?;
                 let inserted = match tx.any()? {
                     $($crate::insertable_writer_part!(@connection $database connection) => {
-                        $crate::insertable::run(savepoint, connection, |connection| {
+                        $crate::insertable::with_savepoint(savepoint, connection, |connection| {
                             $crate::insertable::insert(
                                 items,
                                 connection,
@@ -177,21 +177,21 @@ macro_rules! insertable_writer_part {
                 tx: &mut ::batch_runtime::ChunkTransaction,
             ) -> ::core::result::Result<(), ::batch_runtime::BatchError> {
                 self.fit = $crate::insertable::Fit::after(&inserted);
-                let continues = savepoint || $crate::insertable::continues_after_errors(tx)?;
-                if self.fit.is_doubtful() && continues {
+                if inserted.is_ok() || !(savepoint || $crate::insertable::continues_after_errors(tx)?) {
+                    return $crate::insertable::check(::core::stringify!($table), items, inserted, ::core::option::Option::None);
+                }
+                if self.fit.is_doubtful() {
                     self.insertable_explain(first, items, tx)?;
                 }
                 let declared = match tx.any()? {
                     $($crate::insertable_writer_part!(@connection $database connection) => {
-                        $crate::insertable::columns_if_failed(&inserted, connection, || {
-                            ::diesel::QueryDsl::limit($table, 0)
-                        })
+                        $crate::insertable::declared_columns(connection, &::diesel::QueryDsl::limit($table, 0))
                     })+
                     #[allow(unreachable_patterns, reason = "there may be no other database")]
-                    _ => ::core::option::Option::None,
+                    _ => ::std::string::String::new(),
                 };
-                let tx = continues.then_some(tx);
-                $crate::insertable::check(::core::stringify!($table), items, inserted, declared.as_deref(), tx)
+                let declared = ::core::option::Option::Some((declared.as_str(), tx));
+                $crate::insertable::check(::core::stringify!($table), items, inserted, declared)
             }
         }
 
@@ -211,7 +211,7 @@ macro_rules! insertable_writer_part {
                 let inserted = match tx.any()? {
                     $($crate::insertable_writer_part!(@connection $database connection) => {
                         const ROWS: usize = $crate::insertable_writer_part!(@rows $database);
-                        $crate::insertable::run(savepoint, connection, |connection| {
+                        $crate::insertable::with_savepoint(savepoint, connection, |connection| {
                             $crate::insertable::insert_references::<_, _, ROWS>(items, connection, |rows, connection| {
                                 $crate::insertable_writer_part!(@execute $database rows, connection, $table, $end)
                             })
@@ -243,7 +243,7 @@ macro_rules! insertable_writer_part {
     (@connection mysql $connection:ident) => { ::batch_runtime::repository::DatabaseConnection::Mysql($connection) };
     // After an error, PostgreSQL executes nothing more up to a savepoint.
     (@explain postgres $row:ident, $connection:ident, $table:path, $end:tt) => {
-        $crate::insertable::run(true, $connection, |connection| {
+        $crate::insertable::with_savepoint(true, $connection, |connection| {
             $crate::insertable_writer_part!(@explained $row, connection, $table, $end)
         })
     };
@@ -322,17 +322,22 @@ pub fn action_of(table: &str, items: usize) -> String {
     action(WriteMode::Insert, items, &name_of(table))
 }
 
-/// Returns a text with the columns that diesel's table declares, if the statement has failed.
-pub fn columns_if_failed<C: Connection, Q: QueryFragment<C::Backend>>(
-    inserted: &QueryResult<usize>,
-    _connection: &C,
-    query: impl FnOnce() -> Q,
-) -> Option<String>
+/// Returns a text with the columns that diesel's table declares: a query of it.
+pub fn declared_columns<C>(_connection: &C, query: &impl QueryFragment<C::Backend>) -> String
 where
-    C::Backend: Default + Backend<QueryBuilder: Default>,
+    C: Connection<Backend: Backend<QueryBuilder: Default> + Default>,
 {
-    inserted.as_ref().err()?;
-    Some(diesel::debug_query::<C::Backend, Q>(&query()).to_string())
+    diesel::debug_query::<C::Backend, _>(query).to_string()
+}
+
+/// Returns the columns of the table that are not in the text of [`declared_columns`]; none if the database does not list them.
+fn undeclared_columns(table: &str, declared: &str, tx: &mut ChunkTransaction) -> Vec<TableColumn> {
+    let found = tx
+        .any()
+        .and_then(|database| table_columns(database, &name_of(table)));
+    let mut columns = found.map(|found| found.columns).unwrap_or_default();
+    columns.retain(|column| !declares(declared, &column.name));
+    columns
 }
 
 /// Returns the name of a table from the path of diesel's table.
@@ -342,39 +347,31 @@ fn name_of(path: &str) -> String {
     module.rsplit("::").next().unwrap_or(module).to_owned()
 }
 
-/// Checks that a row was inserted for each item. `table` is the path of diesel's table, `declared` a text with its columns, and `tx` the
-/// transaction if it executes statements after the error.
+/// Checks that a row was inserted for each item. `table` is the path of diesel's table. `declared` are the text of [`declared_columns`] and the
+/// transaction, if it executes statements after the error.
 pub fn check(
     table: &str,
     items: usize,
     inserted: QueryResult<usize>,
-    declared: Option<&str>,
-    tx: Option<&mut ChunkTransaction>,
+    declared: Option<(&str, &mut ChunkTransaction)>,
 ) -> Result<(), BatchError> {
     if inserted.as_ref() == Ok(&items) {
         return Ok(());
     }
     let action = action_of(table, items);
-    let error = match inserted {
+    match inserted {
         Ok(rows) => {
             let cause = format!("{rows} rows were inserted for {items} items");
-            return Err(TableError::new(action, cause).into());
+            Err(TableError::new(action, cause).into())
         }
         Err(error @ Error::QueryBuilderError(_)) => {
-            return Err(ConfigurationError::new(TableError::new(action, error)).into());
+            Err(ConfigurationError::new(TableError::new(action, error)).into())
         }
-        Err(error) => error,
-    };
-    let columns = match tx {
-        Some(tx) if is_violation(&error) => table_columns(tx.any()?, &name_of(table))
-            .map(|found| found.columns)
-            .unwrap_or_default(),
-        _ => Vec::new(),
-    };
-    Err(statement_error(action, error, |name| {
-        let is_declared = declared.is_none_or(|declared| declares(declared, name));
-        columns.iter().find(|column| !is_declared && column.name == name)
-    }))
+        Err(error) => {
+            let unwritten = declared.map(|(declared, tx)| undeclared_columns(table, declared, tx));
+            Err(statement_error(action, error, &unwritten.unwrap_or_default()))
+        }
+    }
 }
 
 /// Returns whether a text of diesel has the column, in the quotes of a database.

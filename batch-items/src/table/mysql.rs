@@ -2,9 +2,9 @@
 
 use diesel::prelude::*;
 
-use super::fit;
+use super::fit::Run;
 use super::plan::{Plan, TableColumn, TableColumns};
-use super::template::{Limits, StatementSyntax, Template, template, write_in_parts};
+use super::template::{Limits, StatementSyntax, template};
 use crate::rows::{Kind, Rows};
 
 const SYNTAX: StatementSyntax = StatementSyntax {
@@ -92,28 +92,15 @@ fn key_cast(declared: &str) -> Option<String> {
     Some(format!("DECIMAL({DIGITS}, {scale})"))
 }
 
-/// Writes the rows, and returns how many were changed.
-pub(super) fn write(
+/// Runs the statement for the rows, and returns how many were changed.
+pub(super) fn execute(
     connection: &mut MysqlConnection,
     plan: &Plan,
     kinds: &[Kind],
     rows: &Rows,
+    run: Run,
 ) -> QueryResult<usize> {
-    write_in_parts(connection, &template_of(plan, kinds), plan.mode, rows, &LIMITS)
-}
-
-/// Explains the statement for the first row.
-pub(super) fn explain(
-    connection: &mut MysqlConnection,
-    plan: &Plan,
-    kinds: &[Kind],
-    rows: &Rows,
-) -> QueryResult<usize> {
-    fit::explain(connection, &template_of(plan, kinds).with(rows, 0, 1))
-}
-
-fn template_of(plan: &Plan, kinds: &[Kind]) -> Template {
-    template(plan, kinds, &SYNTAX, |keys, values| {
+    let template = template(plan, kinds, &SYNTAX, |keys, values| {
         let first = keys.split(", ").next().unwrap_or_default();
         let set: Vec<_> = values
             .iter()
@@ -123,7 +110,8 @@ fn template_of(plan: &Plan, kinds: &[Kind]) -> Template {
             [] => format!(" ON DUPLICATE KEY UPDATE {first} = {first}"),
             some => format!(" ON DUPLICATE KEY UPDATE {}", some.join(", ")),
         }
-    })
+    });
+    template.execute(connection, plan.mode, rows, &LIMITS, run)
 }
 
 #[cfg(test)]

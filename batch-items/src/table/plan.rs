@@ -102,8 +102,8 @@ pub(super) struct Plan {
     pub(super) table: String,
     pub(super) mode: WriteMode,
     pub(super) columns: Vec<Column>,
-    /// Those that are not written, and need a value.
-    pub(super) needed: Vec<TableColumn>,
+    /// The columns of the table that are not written.
+    pub(super) unwritten: Vec<TableColumn>,
 }
 
 impl Plan {
@@ -157,13 +157,11 @@ impl Plan {
             }
             _ => {}
         }
-        let is_needed = |column: &&TableColumn| {
-            column.needs_value && !columns.iter().any(|written| written.name == column.name)
-        };
+        let is_unwritten = |column: &&TableColumn| columns.iter().all(|written| written.name != column.name);
         Ok(Self {
             table: settings.table.to_owned(),
             mode: settings.mode,
-            needed: table.iter().filter(is_needed).cloned().collect(),
+            unwritten: table.iter().filter(is_unwritten).cloned().collect(),
             columns,
         })
     }

@@ -8,6 +8,7 @@ use diesel::query_builder::{AstPass, Query, QueryFragment, QueryId};
 use diesel::sql_types::{Array, BigInt, Binary, Bool, Double, Nullable, Text};
 
 use super::copy;
+use super::fit::Run;
 use super::plan::{Column, Plan, TableColumn, TableColumns, WriteMode, quoted, quoted_list, quoted_table};
 use crate::rows::{Cell, Kind, Rows};
 
@@ -68,13 +69,21 @@ fn kind_of(declared: &str) -> Kind {
     }
 }
 
-/// Writes the rows, and returns how many were changed.
-pub(super) fn write(
+/// Runs the statement for the rows, and returns how many were changed.
+pub(super) fn execute(
     connection: &mut PgConnection,
     plan: &Plan,
     kinds: &[Kind],
     rows: &Rows,
+    run: Run,
 ) -> QueryResult<usize> {
+    match run {
+        Run::Write => write(connection, plan, kinds, rows),
+        Run::Explain => explain(connection, plan, kinds, rows),
+    }
+}
+
+fn write(connection: &mut PgConnection, plan: &Plan, kinds: &[Kind], rows: &Rows) -> QueryResult<usize> {
     if plan.mode == WriteMode::Insert
         && rows.len() >= copy::ROWS
         && copy::is_possible(connection, &plan.table)?
@@ -92,13 +101,8 @@ pub(super) fn write(
     Ok(statement(plan, kinds, rows, selected.as_deref()).execute(connection)? + repeated)
 }
 
-/// Explains the statement for the first row.
-pub(super) fn explain(
-    connection: &mut PgConnection,
-    plan: &Plan,
-    kinds: &[Kind],
-    rows: &Rows,
-) -> QueryResult<usize> {
+/// Explains the statement for the first row, with a savepoint: its failure must not end the transaction.
+fn explain(connection: &mut PgConnection, plan: &Plan, kinds: &[Kind], rows: &Rows) -> QueryResult<usize> {
     let mut statement = statement(plan, kinds, rows, Some(&[0]));
     statement.parts.0.insert_str(0, "EXPLAIN ");
     connection.transaction(|connection| statement.execute(connection))

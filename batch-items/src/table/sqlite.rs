@@ -2,9 +2,9 @@
 
 use diesel::prelude::*;
 
-use super::fit;
+use super::fit::Run;
 use super::plan::{Plan, TableColumn, TableColumns};
-use super::template::{Limits, StatementSyntax, Template, template, write_in_parts};
+use super::template::{Limits, StatementSyntax, template};
 use crate::rows::{Kind, Rows};
 
 const SYNTAX: StatementSyntax = StatementSyntax {
@@ -67,28 +67,15 @@ fn kind_of(declared: &str) -> Option<Kind> {
     }
 }
 
-/// Writes the rows, and returns how many were changed.
-pub(super) fn write(
+/// Runs the statement for the rows, and returns how many were changed.
+pub(super) fn execute(
     connection: &mut SqliteConnection,
     plan: &Plan,
     kinds: &[Kind],
     rows: &Rows,
+    run: Run,
 ) -> QueryResult<usize> {
-    write_in_parts(connection, &template_of(plan, kinds), plan.mode, rows, &LIMITS)
-}
-
-/// Explains the statement for the first row.
-pub(super) fn explain(
-    connection: &mut SqliteConnection,
-    plan: &Plan,
-    kinds: &[Kind],
-    rows: &Rows,
-) -> QueryResult<usize> {
-    fit::explain(connection, &template_of(plan, kinds).with(rows, 0, 1))
-}
-
-fn template_of(plan: &Plan, kinds: &[Kind]) -> Template {
-    template(plan, kinds, &SYNTAX, |keys, values| {
+    let template = template(plan, kinds, &SYNTAX, |keys, values| {
         if values.is_empty() {
             return format!(" ON CONFLICT ({keys}) DO NOTHING");
         }
@@ -97,5 +84,6 @@ fn template_of(plan: &Plan, kinds: &[Kind]) -> Template {
             .map(|name| format!("{name} = excluded.{name}"))
             .collect();
         format!(" ON CONFLICT ({keys}) DO UPDATE SET {}", set.join(", "))
-    })
+    });
+    template.execute(connection, plan.mode, rows, &LIMITS, run)
 }

@@ -1,10 +1,12 @@
 //! Statements with a place for each value, of databases whose placeholder is `?`.
 
+use diesel::backend::Backend;
 use diesel::connection::Connection;
 use diesel::prelude::*;
 use diesel::query_builder::{AstPass, QueryFragment, QueryId};
 use diesel::result::QueryResult;
 
+use super::fit::{self, Run};
 use super::plan::{Column, Plan, WriteMode, quoted, quoted_list, quoted_table};
 use super::prepared::{TextNumber, execute};
 use crate::bind::{Bind, Parameter};
@@ -29,8 +31,26 @@ impl Template {
         TextNumber::of(format!("{}{rows}{}", self.head, self.tail))
     }
 
+    /// Runs the statement for the rows, and returns how many were changed.
+    pub(super) fn execute<C>(
+        &self,
+        connection: &mut C,
+        mode: WriteMode,
+        rows: &Rows,
+        limits: &Limits,
+        run: Run,
+    ) -> QueryResult<usize>
+    where
+        C: Connection<Backend: Bind + Backend<QueryBuilder: Default> + Default>,
+    {
+        match run {
+            Run::Write => write_in_parts(connection, self, mode, rows, limits),
+            Run::Explain => fit::explain(connection, &self.with(rows, 0, 1)),
+        }
+    }
+
     /// Returns the statement for the rows `from..to`.
-    pub(super) fn with<'t>(&'t self, rows: &'t Rows, from: usize, to: usize) -> Statement<'t> {
+    fn with<'t>(&'t self, rows: &'t Rows, from: usize, to: usize) -> Statement<'t> {
         Statement {
             template: self,
             rows,
@@ -108,7 +128,7 @@ const FEW: usize = 10;
 
 /// Runs the statement for as many rows as the limits allow, for `FEW` of the remaining ones, and for the last ones one by one, so that three
 /// texts are prepared.
-pub(super) fn write_in_parts<C>(
+fn write_in_parts<C>(
     connection: &mut C,
     template: &Template,
     mode: WriteMode,

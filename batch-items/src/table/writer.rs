@@ -11,7 +11,7 @@ use diesel::result::QueryResult;
 use serde::Serialize;
 
 use super::error::TableError;
-use super::fit::{Fit, continues_after_errors, run, statement_error};
+use super::fit::{Fit, Run, continues_after_errors, statement_error, with_savepoint};
 use super::known;
 use super::plan::{Plan, RowsAffected, Settings, TableColumns, WriteMode};
 use crate::dataset::Datasets;
@@ -141,22 +141,19 @@ impl<T: Serialize + Send + 'static> TableItemWriter<T> {
         }
         let converted = plan.convert(&mut self.rows);
         let kinds = converted.map_err(|(index, cause)| self.bad_item(index, cause))?;
+        let statement = (plan, kinds.as_slice(), &self.rows);
         let mut fit = std::mem::take(&mut self.fit);
         if fit.is_doubtful() {
-            fit.explained(self.action(), explain(tx, plan, &kinds, &self.rows))?;
+            fit.explained(self.action(), execute(tx, statement, Run::Explain, false))?;
         }
         let savepoint = fit.needs_savepoint(self.rows.len(), tx)?;
-        let changed = write(tx, plan, &kinds, &self.rows, savepoint);
+        let changed = execute(tx, statement, Run::Write, savepoint);
         let mut fit = Fit::after(&changed);
         if fit.is_doubtful() && (savepoint || continues_after_errors(tx)?) {
-            fit.explained(self.action(), explain(tx, plan, &kinds, &self.rows))?;
+            fit.explained(self.action(), execute(tx, statement, Run::Explain, false))?;
         }
         self.fit = fit;
-        let changed = changed.map_err(|error| {
-            let needed = self.plan.iter().flat_map(|plan| &plan.needed);
-            let find = |name: &str| needed.into_iter().find(|column| column.name == name);
-            statement_error(self.action(), error, find)
-        })?;
+        let changed = changed.map_err(|error| statement_error(self.action(), error, &plan.unwritten))?;
         self.check_rows(changed)
     }
 
@@ -222,44 +219,27 @@ pub(crate) fn table_columns(database: DatabaseConnection<'_>, table: &str) -> Qu
     }
 }
 
-/// Writes the rows, with a savepoint if asked for, and returns how many were changed.
-fn write(
+/// Runs the statement for the rows, with a savepoint if asked for, and returns how many were changed.
+fn execute(
     tx: &mut ChunkTransaction,
-    plan: &Plan,
-    kinds: &[Kind],
-    rows: &Rows,
+    (plan, kinds, rows): (&Plan, &[Kind], &Rows),
+    run: Run,
     savepoint: bool,
 ) -> QueryResult<usize> {
-    match tx.any()? {
-        #[cfg(feature = "sqlite")]
-        DatabaseConnection::Sqlite(connection) => run(savepoint, connection, |connection| {
-            super::sqlite::write(connection, plan, kinds, rows)
-        }),
-        #[cfg(feature = "postgres")]
-        DatabaseConnection::Postgres(connection) => run(savepoint, connection, |connection| {
-            super::postgres::write(connection, plan, kinds, rows)
-        }),
-        #[cfg(feature = "mysql")]
-        DatabaseConnection::Mysql(connection) => run(savepoint, connection, |connection| {
-            super::mysql::write(connection, plan, kinds, rows)
-        }),
-        #[allow(
-            unreachable_patterns,
-            reason = "batch-runtime may have more databases than this crate"
-        )]
-        _ => Err(unsupported()),
+    macro_rules! on {
+        ($database:ident, $connection:ident) => {
+            with_savepoint(savepoint, $connection, |connection| {
+                super::$database::execute(connection, plan, kinds, rows, run)
+            })
+        };
     }
-}
-
-/// Explains the statement for the first row.
-fn explain(tx: &mut ChunkTransaction, plan: &Plan, kinds: &[Kind], rows: &Rows) -> QueryResult<usize> {
     match tx.any()? {
         #[cfg(feature = "sqlite")]
-        DatabaseConnection::Sqlite(connection) => super::sqlite::explain(connection, plan, kinds, rows),
+        DatabaseConnection::Sqlite(connection) => on!(sqlite, connection),
         #[cfg(feature = "postgres")]
-        DatabaseConnection::Postgres(connection) => super::postgres::explain(connection, plan, kinds, rows),
+        DatabaseConnection::Postgres(connection) => on!(postgres, connection),
         #[cfg(feature = "mysql")]
-        DatabaseConnection::Mysql(connection) => super::mysql::explain(connection, plan, kinds, rows),
+        DatabaseConnection::Mysql(connection) => on!(mysql, connection),
         #[allow(
             unreachable_patterns,
             reason = "batch-runtime may have more databases than this crate"

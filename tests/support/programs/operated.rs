@@ -318,7 +318,7 @@ impl Keeper {
 /// Panics at the number 3.
 #[item_processor("CarelessAt3")]
 fn careless_at_3(number: u64) -> Option<u64> {
-    assert!(number != 3, "nobody counted");
+    assert!(number != 3, "3 is wrong");
     Some(number)
 }
 
