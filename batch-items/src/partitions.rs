@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use batch_runtime::prelude::*;
 
 use crate::error::ResourceError;
-use crate::file::{FileOrder, find_files, redact};
+use crate::file::{Compression, FileOrder, find_files, redact};
 use crate::query::{Parameters, Query, QueryError, load_records};
 
 /// Plans a partition for each file of a pattern; registered as `filePartitions`.
@@ -17,9 +17,9 @@ use crate::query::{Parameters, Query, QueryError, load_records};
 /// | `order` | `name` | as of [`FileInput`](crate::file::FileInput) |
 /// | `store.options` | none | as of [`FileInput`](crate::file::FileInput); the readers of the partitions need them too |
 ///
-/// Each partition has the properties `resource`, the path or URL of its file, which is that of a file reader, and `file.name`, the name of the
-/// file without its directory and extensions, for the output. A restart runs the partitions of the stored plan, whatever files there
-/// are meanwhile.
+/// Each partition has the properties `resource`, the path or URL of its file, which is the property of a file reader, and `file.name`, the name
+/// of the file without its directory and extension, for the output: `fx.2024-01-10` of `in/fx.2024-01-10.csv.gz`. If two partitions
+/// have the same output, none of them runs. A restart runs the partitions of the stored plan, regardless of the files that there are then.
 ///
 /// ```xml
 /// <step id="convert">
@@ -62,17 +62,17 @@ impl FilePartitions {
     }
 }
 
-/// Returns the name without extensions.
+/// Returns the name without its extension, and without the extension of a compression.
 fn file_name(path: &Path) -> String {
-    let name = path
-        .file_name()
+    let name = Path::new(path.file_name().unwrap_or_default());
+    let name = match Compression::of(name) {
+        Compression::None => name,
+        _ => Path::new(name.file_stem().unwrap_or_default()),
+    };
+    name.file_stem()
         .unwrap_or_default()
         .to_string_lossy()
-        .into_owned();
-    match name.split_once('.') {
-        Some((stem, _)) if !stem.is_empty() => stem.to_owned(),
-        _ => name,
-    }
+        .into_owned()
 }
 
 /// Plans partitions of about equal ranges of an integer key; registered as `keyRangePartitions`.
@@ -170,6 +170,7 @@ mod tests {
     #[test]
     fn names_of_files_have_no_extensions() {
         assert_eq!(file_name(Path::new("in/flights-1.csv.gz")), "flights-1");
+        assert_eq!(file_name(Path::new("in/fx.2024-01-10.csv")), "fx.2024-01-10");
         assert_eq!(file_name(Path::new("in/.hidden")), ".hidden");
     }
 }

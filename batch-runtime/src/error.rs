@@ -24,6 +24,7 @@ struct Inner {
     /// Full path of the error's type.
     type_name: &'static str,
     item: Option<usize>,
+    needs_rollback: bool,
     panic: bool,
 }
 
@@ -40,6 +41,7 @@ impl BatchError {
             is_report: false,
             type_name: std::any::type_name::<dyn Error + Send + Sync>(),
             item: None,
+            needs_rollback: false,
             panic: false,
         }))
     }
@@ -59,6 +61,22 @@ impl BatchError {
     /// Returns the index passed to [`BatchError::at_item`].
     pub fn item_index(&self) -> Option<usize> {
         self.0.item
+    }
+
+    /// Creates an error of a writer that has left items in its output, such as in a file that is complete. Before anything else is written,
+    /// the runtime rolls the interval back and opens the writer at its last checkpoint: also where it would otherwise skip the item, or
+    /// retry, without a rollback.
+    ///
+    /// Spec: D-10
+    pub fn with_rollback(error: impl Into<BatchError>) -> Self {
+        let mut error = error.into();
+        error.0.needs_rollback = true;
+        error
+    }
+
+    /// Returns whether the error was created by [`BatchError::with_rollback`].
+    pub fn needs_rollback(&self) -> bool {
+        self.0.needs_rollback
     }
 
     /// Returns the artifact's error as a trait object.
@@ -268,6 +286,7 @@ impl<E: Into<Box<dyn Error + Send + Sync>> + 'static> From<E> for BatchError {
             is_report,
             type_name: std::any::type_name::<E>(),
             item: None,
+            needs_rollback: false,
             panic: false,
         }))
     }

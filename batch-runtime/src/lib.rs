@@ -185,6 +185,7 @@ pub mod notify;
 pub mod observer;
 pub mod operator;
 mod outage;
+mod output_path;
 pub mod parameters;
 pub mod partition;
 mod plan;
@@ -220,6 +221,7 @@ pub use error::{BatchError, ConfigurationError, ConnectionLost};
 pub use ids::{JobExecutionId, JobInstanceId, JobName, LaunchId, StepExecutionId};
 #[doc(inline)]
 pub use operator::{JobOperator, JobOperatorError};
+pub use output_path::OutputPath;
 #[doc(inline)]
 pub use parameters::{JobParameters, ParameterValue};
 #[doc(inline)]

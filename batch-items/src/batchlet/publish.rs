@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 
 use batch_runtime::JobInstanceId;
 
+use crate::file::{FileId, prove};
+
 /// Writes a file under a temporary name in the same directory, and renames it when `write` has succeeded. A file of
 /// that name is replaced. Creates the directory.
 ///
@@ -26,6 +28,8 @@ pub(crate) fn publish<T>(
     let mut file = File::create_new(&temporary.0)?;
     let result = write(&mut file)?;
     file.sync_all()?;
+    let written = file.metadata()?;
+    prove(&temporary.0, FileId::of(&written), written.len())?;
     drop(file);
     fs::rename(&temporary.0, target)?;
     sync_directory(directory)?;

@@ -81,8 +81,11 @@ pub trait WriteItems<T>: BatchArtifact + Send {
     /// Notes the current state, to which [`undo`](Self::undo) returns. What is written through the transaction needs neither.
     fn mark(&mut self) {}
 
-    /// Removes what was written since the mark.
-    fn undo(&mut self) {}
+    /// Removes what was written since the mark. Returns `false` if that is not possible, such as in a file that is complete: the runtime
+    /// rolls the interval back, and opens the writers at their checkpoints.
+    fn undo(&mut self) -> bool {
+        true
+    }
 
     /// Returns the position.
     ///
@@ -175,8 +178,8 @@ where
         self.mark_output();
     }
 
-    fn undo(&mut self) {
-        self.undo_output();
+    fn undo(&mut self) -> bool {
+        self.undo_output()
     }
 
     fn position(&mut self) -> Result<FramedPosition<F>, BatchError> {

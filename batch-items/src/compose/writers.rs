@@ -55,14 +55,13 @@ macro_rules! several {
                 self.second.mark();
                 self.third.mark();
                 self.fourth.mark();
-                let written = self.$write(items, tx);
-                if written.is_err() {
-                    self.first.undo();
-                    self.second.undo();
-                    self.third.undo();
-                    self.fourth.undo();
-                }
-                written
+                self.$write(items, tx).map_err(|error| {
+                    let undone = [self.first.undo(), self.second.undo(), self.third.undo(), self.fourth.undo()];
+                    match undone.contains(&false) {
+                        true => BatchError::with_rollback(error),
+                        false => error,
+                    }
+                })
             }
 
             /// Returns the positions of the writers.

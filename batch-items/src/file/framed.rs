@@ -136,32 +136,30 @@ impl<F> Framed<F> {
     where
         F: FileFrame<T>,
     {
-        let (count, mut written) = (items.len(), 0);
+        let (count, mut written, mut rolled) = (items.len(), 0, false);
         while written < count {
-            match self.write_run(items.clone().skip(written), encode) {
+            match self.write_run(items.clone().skip(written), encode, &mut rolled) {
                 Ok(more) => written += more,
-                Err(error) => {
-                    // The runs before this one are in files that are complete.
-                    if written > 0 {
-                        self.output.mark_broken();
-                    }
-                    return Err(error);
-                }
+                // What precedes the item is in files that are complete.
+                Err(error) if rolled => return Err(self.output.broken_by(error)),
+                Err(error) => return Err(error),
             }
         }
         Ok(())
     }
 
-    /// Writes as many of the items as fit in the current file, and returns their number.
+    /// Writes as many of the items as fit in the current file, and returns their number. Sets `rolled` if it has started a new file.
     fn write_run<'a, T: 'a>(
         &mut self,
         items: impl ExactSizeIterator<Item = &'a T> + Clone,
         encode: &mut impl Encode<T>,
+        rolled: &mut bool,
     ) -> Result<usize, BatchError>
     where
         F: FileFrame<T>,
     {
         if self.output.room() == 0 {
+            *rolled = true;
             self.end(encode)?;
             self.output.roll()?;
             self.frame = F::default();
@@ -244,13 +242,13 @@ impl<F> Framed<F> {
         self.output.mark();
     }
 
-    /// Removes what was written since the mark.
-    pub(crate) fn undo(&mut self)
+    /// Removes what was written since the mark. Returns `false` where that is not possible.
+    pub(crate) fn undo(&mut self) -> bool
     where
         F: Clone,
     {
         self.frame = self.marked.clone();
-        self.output.undo();
+        self.output.undo()
     }
 
     pub(crate) fn close(&mut self) {

@@ -3,10 +3,16 @@
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io;
 use std::ops::{Deref, DerefMut};
-use std::path::Path;
+use std::path::{Path, PathBuf};
+
+use super::identity::{FileId, prove};
 
 /// A file that is locked until it is dropped, or until the process ends.
-pub(crate) struct LockedFile(File);
+pub(crate) struct LockedFile {
+    file: File,
+    path: PathBuf,
+    id: FileId,
+}
 
 /// An error of opening or locking a file.
 #[derive(Debug)]
@@ -18,16 +24,45 @@ pub(crate) enum LockError {
 }
 
 impl LockedFile {
-    /// Opens and locks a file to read and write it.
+    /// Opens and locks a file to read it and to append to it.
     pub(crate) fn open(path: &Path, create: bool) -> Result<Self, LockError> {
         let mut options = OpenOptions::new();
         options.read(true).write(true).create(create).truncate(false);
+        // If another program truncates the file, its length shows it: a write at a position would fill the hole with zeros.
+        // On Windows, a file that is opened to append cannot be truncated.
+        options.append(cfg!(unix));
         let file = options.open(path).map_err(LockError::Failed)?;
         match file.try_lock() {
-            Ok(()) => Ok(Self(file)),
-            Err(TryLockError::WouldBlock) => Err(LockError::Taken),
-            Err(TryLockError::Error(error)) => Err(LockError::Failed(error)),
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => return Err(LockError::Taken),
+            Err(TryLockError::Error(error)) => return Err(LockError::Failed(error)),
         }
+        let metadata = file.metadata().map_err(LockError::Failed)?;
+        let (id, length) = (FileId::of(&metadata), metadata.len());
+        // Its former holder may have given it another name before it released the lock.
+        if prove(path, id, length).is_err() {
+            return Err(LockError::Taken);
+        }
+        Ok(Self {
+            file,
+            path: path.to_owned(),
+            id,
+        })
+    }
+
+    /// Returns the identity of the file.
+    pub(crate) fn id(&self) -> FileId {
+        self.id
+    }
+
+    /// Fails unless the file is still at the path at which it was opened, with this length: otherwise what was written to it is lost.
+    pub(crate) fn prove(&self, length: u64) -> io::Result<()> {
+        prove(&self.path, self.id, length)
+    }
+
+    /// Fails unless the file is at `path`, with this length, after it was renamed.
+    pub(crate) fn prove_at(&self, path: &Path, length: u64) -> io::Result<()> {
+        prove(path, self.id, length)
     }
 }
 
@@ -35,7 +70,7 @@ impl Drop for LockedFile {
     fn drop(&mut self) {
         // Closing is not enough: while another thread starts a program, the forked process has a copy of the descriptor, which holds the lock
         // until exec.
-        let _ = self.0.unlock();
+        let _ = self.file.unlock();
     }
 }
 
@@ -43,13 +78,13 @@ impl Deref for LockedFile {
     type Target = File;
 
     fn deref(&self) -> &File {
-        &self.0
+        &self.file
     }
 }
 
 impl DerefMut for LockedFile {
     fn deref_mut(&mut self) -> &mut File {
-        &mut self.0
+        &mut self.file
     }
 }
 

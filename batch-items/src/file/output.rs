@@ -9,14 +9,15 @@ use std::io;
 use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
 
-use batch_runtime::BatchArtifact;
 use batch_runtime::observer::DatasetRole;
+use batch_runtime::{BatchArtifact, BatchError, OutputPath};
+use crc32fast::Hasher;
 use serde::{Deserialize, Serialize};
 
 use super::compression::Compression;
 use super::locked::{LockError, LockedFile};
-use super::part::{Mark, Part, check};
-use super::target::Target;
+use super::part::{Complete, Mark, Part, check};
+use super::target::{Target, exists};
 use super::url;
 use crate::choices::choices;
 use crate::dataset::Datasets;
@@ -46,6 +47,9 @@ use crate::error::ResourceError;
 ///
 /// With `sync` = `finish` or `never`, a power failure may lose data that a checkpoint counts: the restart then fails, because
 /// the file is too short.
+///
+/// At each checkpoint, and before the files get their final names, the writer proves that the file with the suffix `.part` is still the one
+/// that it opened, and has the length that it wrote. If it was removed, moved, replaced or changed, the step fails.
 ///
 /// A writer of an own format uses it as a nested artifact:
 ///
@@ -92,7 +96,7 @@ use crate::error::ResourceError;
 #[derive(BatchArtifact)]
 pub struct FileOutput {
     #[batch_property(name = "output")]
-    path: PathBuf,
+    path: OutputPath,
     #[batch_property(name = "if.exists", value = "overwrite")]
     if_exists: IfExists,
     #[batch_property(name = "if.empty", value = "keep")]
@@ -111,6 +115,7 @@ pub struct FileOutput {
     datasets: Datasets,
     target: Target,
     open: Option<Part>,
+    complete: Complete,
     mark: Option<Mark>,
 }
 
@@ -165,24 +170,48 @@ pub struct OutputPosition {
     pub items: u64,
     /// The CRC-32 of its last 64 bytes.
     pub tail: u32,
+    /// The CRC-32 of its content.
+    pub content: u32,
+    /// The files before it, if there are any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub complete: Option<CompleteFiles>,
+}
+
+/// The files of an output that were complete at a checkpoint.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CompleteFiles {
+    /// The sum of their lengths in bytes.
+    pub length: u64,
+    /// The CRC-32 of their lengths and of the CRC-32 of their contents, in their order.
+    pub content: u32,
 }
 
 /// The buffer is written when it is longer, at the latest by the next checkpoint.
 const FULL: usize = 1 << 20;
 
 impl FileOutput {
-    /// Positions at a checkpoint: everything behind it is removed. Starts a new file for `None`.
+    /// Positions at a checkpoint: everything after it is removed. Starts a new file for `None`.
     ///
     /// # Errors
     /// If the file cannot be written, another process writes it, or it is not the one of the checkpoint.
     pub fn open(&mut self, checkpoint: Option<OutputPosition>) -> Result<(), ResourceError> {
         self.open = None;
-        let (output, is_numbered) = (self.path.to_string_lossy(), self.max_items.is_some());
-        let target = Target::new(&output, is_numbered, self.spool.as_deref(), &self.options);
+        let target = Target::new(
+            &self.path,
+            self.max_items.is_some(),
+            self.spool.as_deref(),
+            &self.options,
+        );
         self.target = target.map_err(|error| self.fail("write", error))?;
+        self.complete = match &checkpoint {
+            Some(position) => self.target.complete_files(position)?,
+            None => Complete::default(),
+        };
         let part = match checkpoint {
             // Nothing is in it: there is nothing to recognise it by.
             Some(position) if position.length == 0 => self.create_again(position.file),
+            // A step that completed without items may have deleted it.
+            Some(position) if position.items == 0 && self.deletes_empty() => self.create_again(position.file),
             Some(position) => self.reopen(&position),
             None => self.check_existing().and_then(|()| self.create_first()),
         };
@@ -223,7 +252,7 @@ impl FileOutput {
     }
 
     pub(crate) fn describe(&self) -> String {
-        url::redact(&self.path.to_string_lossy())
+        url::redact(self.path.as_str())
     }
 
     /// Appends bytes, which contain so many items, to the current file. They are in memory until the next checkpoint, or
@@ -258,7 +287,12 @@ impl FileOutput {
     pub(crate) fn roll(&mut self) -> Result<(), ResourceError> {
         self.flush()?;
         self.force(Sync::Finish)?;
-        let number = self.part()?.number + 1;
+        self.prove()?;
+        let part = self.part()?;
+        let (id, length, content) = (part.file.id(), part.length, part.content.clone());
+        let number = part.number.checked_add(1);
+        let number = number.ok_or_else(|| self.fail("write", io::Error::other("it has too many files")))?;
+        self.complete.add(id, length, content.finalize());
         self.open = Some(self.create(number)?);
         self.report();
         Ok(())
@@ -271,19 +305,22 @@ impl FileOutput {
             length: part.length,
             items: part.items,
             buffered: part.buffer.len(),
+            content: part.content.clone(),
         });
     }
 
-    /// Removes what was written since the mark. Where that is not possible, later calls fail until the output is opened
-    /// again.
-    pub(crate) fn undo(&mut self) {
+    /// Removes what was written since the mark. Returns `false` where that is not possible: later calls fail until the output is
+    /// opened again.
+    pub(crate) fn undo(&mut self) -> bool {
         let is_plain = self.compression() == Compression::None;
         let (Some(mark), Some(part)) = (&self.mark, &mut self.open) else {
-            return;
+            return true;
         };
-        if part.undo(mark, is_plain).is_err() {
+        let undone = !part.broken && part.undo(mark, is_plain).is_ok();
+        if !undone {
             self.mark_broken();
         }
+        undone
     }
 
     /// Returns the file with everything that was written, and its length. What is read from it moves the position of this handle only
@@ -311,6 +348,12 @@ impl FileOutput {
         }
     }
 
+    /// Returns the error of a call that has left items in the output, which only a rollback of the interval removes.
+    pub(crate) fn broken_by(&mut self, error: impl Into<BatchError>) -> BatchError {
+        self.mark_broken();
+        BatchError::with_rollback(error)
+    }
+
     /// Writes everything to the file and returns its length. With `sync` = `checkpoint` the data is on the disk afterwards.
     ///
     /// # Errors
@@ -318,12 +361,16 @@ impl FileOutput {
     pub fn checkpoint(&mut self) -> Result<OutputPosition, ResourceError> {
         self.flush()?;
         self.force(Sync::Checkpoint)?;
+        self.prove()?;
+        let complete = self.complete.fingerprint();
         let part = self.part()?;
         let position = OutputPosition {
             file: part.number,
             length: part.length,
             items: part.items,
             tail: crc32fast::hash(&part.tail),
+            content: part.content.clone().finalize(),
+            complete,
         };
         // The transaction of the previous checkpoint has committed, or the output would have been opened again.
         let committed = std::mem::replace(&mut part.checkpoint, position.length);
@@ -345,22 +392,51 @@ impl FileOutput {
         }
         self.flush()?;
         self.force(Sync::Finish)?;
-        let (number, is_empty) = {
-            let part = self.part()?;
-            (part.number, part.number == 1 && part.items == 0)
-        };
-        self.open = None;
-        if is_empty && self.if_empty == IfEmpty::Delete && !self.appends() {
+        self.prove()?;
+        self.complete.prove(|number| self.target.part_path(number))?;
+        let part = self.part()?;
+        if part.number == 1 && part.items == 0 && self.deletes_empty() {
+            self.open = None;
             return self.target.delete(1);
         }
-        for number in 1..=number {
-            self.target.publish(number)?;
-        }
+        self.publish()?;
         if self.sync != Sync::Never {
             let synced = self.target.sync();
             synced.map_err(|error| self.fail("write the directory of", error))?;
         }
+        self.open = None;
         Ok(())
+    }
+
+    /// Gives all files their final names.
+    fn publish(&mut self) -> Result<(), ResourceError> {
+        let number = self.part()?.number;
+        for number in 1..=number {
+            self.target.publish(number)?;
+        }
+        if self.target.is_object() {
+            return Ok(());
+        }
+        self.complete.prove(|number| self.target.final_path(number))?;
+        let path = self.target.final_path(number);
+        let part = self.part()?;
+        let proven = part.file.prove_at(&path, part.length);
+        proven.map_err(|error| self.fail("write", error))
+    }
+
+    /// Fails unless the file that is open is at its path, with all that was written to it.
+    fn prove(&mut self) -> Result<(), ResourceError> {
+        let part = self.part()?;
+        let (number, proven) = (part.number, part.file.prove(part.length));
+        proven.map_err(|error| {
+            let path = self.target.part_path(number);
+            ResourceError::new(format!("write `{}`", path.display()), error)
+        })
+    }
+
+    /// Returns whether an output without items is deleted.
+    fn deletes_empty(&self) -> bool {
+        self.if_empty == IfEmpty::Delete && !self.appends()
     }
 
     /// Closes the file.
@@ -374,7 +450,7 @@ impl FileOutput {
             Some(_) => "an earlier error has left items in it that are not committed; restart the job",
             None => "it is not open",
         };
-        let path = url::redact(&self.path.to_string_lossy());
+        let path = url::redact(self.path.as_str());
         Err(ResourceError::new(format!("write `{path}`"), cause))
     }
 
@@ -404,7 +480,8 @@ impl FileOutput {
     }
 
     fn compression(&self) -> Compression {
-        self.compression.unwrap_or_else(|| Compression::of(&self.path))
+        self.compression
+            .unwrap_or_else(|| Compression::of(self.path.path()))
     }
 
     /// Checks the rules for existing files, at the start of the step.
@@ -453,7 +530,7 @@ impl FileOutput {
     fn remove_parts_after(&self, number: u32) -> Result<(), ResourceError> {
         for number in number + 1.. {
             let path = self.target.part_path(number);
-            if self.max_items.is_none() || !path.exists() {
+            if self.max_items.is_none() || !exists(&path)? {
                 break;
             }
             self.target.delete_part(number)?;
@@ -468,22 +545,11 @@ impl FileOutput {
         let file = self.lock(&path, true)?;
         let emptied = self.target.abort_upload(number).and_then(|()| file.set_len(0));
         emptied.map_err(|error| self.fail("write", error))?;
-        Ok(Part {
-            file,
-            number,
-            checkpoint: 0,
-            length: 0,
-            items: 0,
-            tail: Vec::new(),
-            buffer: Vec::new(),
-            broken: false,
-        })
+        Ok(Part::new(file, number))
     }
 
     fn reopen(&self, position: &OutputPosition) -> Result<Part, ResourceError> {
         let fail = |error| self.fail("resume writing", error);
-        // The process may have died after the file had got its final name.
-        self.target.take_back(position)?;
         let file = self.lock(&self.target.part_path(position.file), false)?;
         let tail = check(&file, position).map_err(fail)?;
         file.set_len(position.length).map_err(fail)?;
@@ -492,14 +558,12 @@ impl FileOutput {
             .map_err(fail)?;
         self.remove_parts_after(position.file)?;
         Ok(Part {
-            file,
-            number: position.file,
             checkpoint: position.length,
             length: position.length,
             items: position.items,
             tail,
-            buffer: Vec::new(),
-            broken: false,
+            content: Hasher::new_with_initial_len(position.content, position.length),
+            ..Part::new(file, position.file)
         })
     }
 

@@ -4,8 +4,11 @@ use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
+use batch_runtime::OutputPath;
+
+use super::identity::FileId;
 use super::output::OutputPosition;
-use super::part::check;
+use super::part::{Complete, check_content, sum_of};
 use super::store::Destination;
 use super::url;
 use crate::dataset::{DatasetName, of_file};
@@ -25,19 +28,20 @@ pub(super) struct Target {
 
 impl Target {
     pub(super) fn new(
-        output: &str,
+        output: &OutputPath,
         is_numbered: bool,
         spool: Option<&Path>,
         options: &[String],
     ) -> io::Result<Self> {
-        if matches!(url::split(output), None | Some(("file", _))) {
+        if !output.is_url() {
             return Ok(Self {
-                path: url::local_path(output).into(),
+                path: output.path().to_owned(),
                 is_numbered,
                 objects: None,
-                output: url::redact(output),
+                output: url::redact(output.as_str()),
             });
         }
+        let output = output.as_str();
         let objects = Destination::new(output, options)?;
         let spool = spool.filter(|spool| !spool.as_os_str().is_empty()).ok_or_else(|| {
             io::Error::other(
@@ -47,7 +51,7 @@ impl Target {
         })?;
         let (folder, name) = objects.spool_name();
         Ok(Self {
-            path: spool.join(folder).join(name),
+            path: std::path::absolute(spool.join(folder).join(name))?,
             is_numbered,
             objects: Some(objects),
             output: url::redact(output),
@@ -107,7 +111,7 @@ impl Target {
     pub(super) fn exists(&self, number: u32) -> io::Result<bool> {
         match &self.objects {
             Some(objects) => objects.exists(&self.name(number)),
-            None => Ok(self.final_path(number).exists()),
+            None => self.final_path(number).try_exists(),
         }
     }
 
@@ -135,37 +139,112 @@ impl Target {
         }
     }
 
-    /// Renames a published file back to its temporary name, if it is the file of the checkpoint: the process died after it published the
-    /// file.
-    pub(super) fn take_back(&self, position: &OutputPosition) -> Result<(), ResourceError> {
-        let fail = |error| self.fail("resume writing", error);
-        let (part, path) = (self.part_path(position.file), self.final_path(position.file));
-        if part.exists() {
+    /// Returns the files that are complete before that of a checkpoint. All files of the output have their temporary names afterwards: if
+    /// the process died while it published them, those that the checkpoint recognises get these names back.
+    pub(super) fn complete_files(&self, position: &OutputPosition) -> Result<Complete, ResourceError> {
+        let mut published = Vec::new();
+        for number in 1..=position.file {
+            if !exists(&self.part_path(number))? {
+                published.push(number);
+            }
+        }
+        if self.is_object() {
+            self.download(&published, position)?;
+        }
+        let mut complete = Complete::default();
+        for number in 1..position.file {
+            let path = match self.is_object() || !published.contains(&number) {
+                true => self.part_path(number),
+                false => self.final_path(number),
+            };
+            let file = File::open(&path).map_err(|error| lost_file(&path, error))?;
+            let fail = |error| ResourceError::new(format!("read `{}`", path.display()), error);
+            let metadata = file.metadata().map_err(fail)?;
+            match published.is_empty() {
+                true => complete.add_known(FileId::of(&metadata), metadata.len()),
+                false => {
+                    let (length, content) = sum_of(&file).map_err(fail)?;
+                    complete.add(FileId::of(&metadata), length, content);
+                }
+            }
+        }
+        self.check_complete(&mut complete, position, published.is_empty())?;
+        self.take_back(&published, position)?;
+        Ok(complete)
+    }
+
+    /// Checks that the complete files are those of a checkpoint: by their lengths, and after some of them were published by their contents.
+    fn check_complete(
+        &self,
+        complete: &mut Complete,
+        position: &OutputPosition,
+        all_are_parts: bool,
+    ) -> Result<(), ResourceError> {
+        let expected = position.complete.unwrap_or_default();
+        let is_same = match all_are_parts {
+            true => complete.length() == expected.length,
+            false => complete.fingerprint() == position.complete,
+        };
+        if is_same {
+            complete.continue_from(expected.content);
             return Ok(());
         }
-        match &self.objects {
-            Some(objects) => {
-                self.create_directory().map_err(fail)?;
-                let taken = objects.take_back(&self.name(position.file), &part, |file| {
-                    check(file, position).map(drop)
-                });
-                taken.map_err(fail)
+        let (first, last) = (self.final_path(1), self.final_path(position.file - 1));
+        Err(self.fail(
+            "resume writing",
+            io::Error::other(format!(
+                "the files from `{}` to `{}` are not those that were complete at the last checkpoint; restore them, or run `abandon` \
+                 for this execution and `start` the job again",
+                first.display(),
+                last.display()
+            )),
+        ))
+    }
+
+    /// Renames published files back to their temporary names.
+    fn take_back(&self, published: &[u32], position: &OutputPosition) -> Result<(), ResourceError> {
+        let fail = |error| self.fail("resume writing", error);
+        for number in published.iter().copied() {
+            let (part, path) = (self.part_path(number), self.final_path(number));
+            // Of the last file there may be nothing yet: opening it decides.
+            if self.is_object() || !exists(&path)? || (number == position.file && position.length == 0) {
+                continue;
             }
-            None if path.exists() => {
-                let checked = File::open(&path).and_then(|file| check(&file, position));
+            if number == position.file {
+                let checked = File::open(&path).and_then(|file| check_content(&file, position));
                 checked.map_err(fail)?;
-                rename(&path, &part)
             }
-            None => Ok(()),
+            rename(&path, &part)?;
         }
+        Ok(())
+    }
+
+    /// Downloads published objects to the spool.
+    fn download(&self, published: &[u32], position: &OutputPosition) -> Result<(), ResourceError> {
+        let Some(objects) = &self.objects else {
+            return Ok(());
+        };
+        let fail = |error| self.fail("resume writing", error);
+        self.create_directory().map_err(fail)?;
+        for number in published.iter().copied() {
+            let is_last = number == position.file;
+            if is_last && position.length == 0 {
+                continue;
+            }
+            let check = |file: &File| match is_last {
+                true => check_content(file, position),
+                false => Ok(()),
+            };
+            let taken = objects.take_back(&self.name(number), &self.part_path(number), check);
+            taken.map_err(fail)?;
+        }
+        Ok(())
     }
 
     /// Gives a file its final name.
     pub(super) fn publish(&self, number: u32) -> Result<(), ResourceError> {
         let part = self.part_path(number);
         match &self.objects {
-            // An earlier attempt may have published some of them.
-            _ if !part.exists() => Ok(()),
             Some(objects) => {
                 let published = objects.publish(&self.name(number), &part);
                 published.map_err(|error| self.fail("publish", error))
@@ -204,6 +283,24 @@ impl Target {
     fn fail(&self, action: &str, error: io::Error) -> ResourceError {
         ResourceError::new(format!("{action} `{}`", self.output), error)
     }
+}
+
+/// Returns whether there is a file. An error is not its absence.
+pub(super) fn exists(path: &Path) -> Result<bool, ResourceError> {
+    let found = path.try_exists();
+    found.map_err(|error| ResourceError::new(format!("look for `{}`", path.display()), error))
+}
+
+/// The error of a complete file that cannot be opened.
+fn lost_file(path: &Path, error: io::Error) -> ResourceError {
+    let cause = match error.kind() {
+        io::ErrorKind::NotFound => io::Error::other(
+            "the file, which was complete at the last checkpoint, does not exist any more; restore it, or launch the job with other \
+             parameters",
+        ),
+        _ => error,
+    };
+    ResourceError::new(format!("resume writing `{}`", path.display()), cause)
 }
 
 /// Deletes a file, if it exists.

@@ -58,8 +58,8 @@ where
         self.output.mark();
     }
 
-    pub(crate) fn undo_output(&mut self) {
-        self.output.undo();
+    pub(crate) fn undo_output(&mut self) -> bool {
+        self.output.undo()
     }
 
     /// Returns the position after the last item.

@@ -100,17 +100,13 @@ impl<T: Serialize + DeserializeOwned + Send + 'static> ParquetItemWriter<T> {
     /// Writes items.
     #[write_items]
     pub fn write(&mut self, items: &[T]) -> Result<(), BatchError> {
-        let mut rest = items;
+        let (mut rest, mut rolled) = (items, false);
         while !rest.is_empty() {
-            match self.write_run(rest) {
+            match self.write_run(rest, &mut rolled) {
                 Ok(left) => rest = left,
-                Err(error) => {
-                    // The runs before this one are in files that are complete.
-                    if rest.len() < items.len() {
-                        self.output.mark_broken();
-                    }
-                    return Err(error);
-                }
+                // What precedes the item is in files that are complete.
+                Err(error) if rolled => return Err(self.output.broken_by(error)),
+                Err(error) => return Err(error),
             }
         }
         Ok(())
@@ -139,9 +135,10 @@ impl<T: Serialize + DeserializeOwned + Send + 'static> ParquetItemWriter<T> {
 }
 
 impl<T: Serialize> ParquetItemWriter<T> {
-    /// Writes as many of the items as fit in the current file, and returns the others.
-    fn write_run<'i>(&mut self, items: &'i [T]) -> Result<&'i [T], BatchError> {
+    /// Writes as many of the items as fit in the current file, and returns the others. Sets `rolled` if it has started a new file.
+    fn write_run<'i>(&mut self, items: &'i [T], rolled: &mut bool) -> Result<&'i [T], BatchError> {
         if self.output.room() == 0 {
+            *rolled = true;
             self.end_file()?;
             self.output.roll()?;
         }
@@ -153,8 +150,7 @@ impl<T: Serialize> ParquetItemWriter<T> {
         })?;
         // An error from here on leaves rows behind.
         if let Err(error) = self.add(batch) {
-            self.output.mark_broken();
-            return Err(error.into());
+            return Err(self.output.broken_by(error));
         }
         self.output.write(&[], run.len())?;
         Ok(rest)

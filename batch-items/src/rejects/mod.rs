@@ -5,8 +5,8 @@ mod report;
 
 use std::io;
 use std::marker::PhantomData;
-use std::path::{Path, PathBuf};
 
+use batch_runtime::OutputPath;
 use batch_runtime::execution::{Metric, MetricName};
 use batch_runtime::prelude::*;
 use serde::Serialize;
@@ -28,7 +28,7 @@ pub use self::reject::RejectFormat;
 /// |---|---|---|
 /// | `rejects.output` | required | the file; it exists only if there are rejects |
 /// | `rejects.format` | by extension | `csv` or `jsonl` |
-/// | `rejects.if.exists` | `fail` | for files of another job instance or step, or of unknown content: `fail` at the first checkpoint, or `overwrite` |
+/// | `rejects.if.exists` | `fail` | for files of another job instance or step, of unknown content, or that lack rejects of this instance: `fail` at the first checkpoint, or `overwrite` |
 /// | `rejects.raw` | none | a file for the text of the rejected records, in UTF-8: corrected, it is the input of another launch, for formats of lines. A record whose text is not known, such as one that is too long, is only in the report |
 /// | `rejects.raw.header` | none | the first line of that file |
 /// | `file.field`, `line.field`, `raw.field` | none | the fields of an item that have its place and text, by the properties of this name of the [reader](crate::file::FileInput) |
@@ -36,7 +36,8 @@ pub use self::reject::RejectFormat;
 /// The files contain each committed skip once, also after a crash: a restart removes what was not committed. They belong to one step
 /// of one job instance, so their names should contain a parameter of the job; a file of another instance fails the step at its first
 /// checkpoint, or is removed with `overwrite`. A
-/// partitioned step needs one for each partition.
+/// partitioned step needs one for each partition: with the same file for two of them, none starts. A file that is removed, moved, replaced or
+/// changed while the step runs, or between two runs, fails the step.
 ///
 /// If the step fails, for example because the skip limit is used up, the rejects of the last chunk, which is rolled back, are written to
 /// `rejects.csv.uncommitted` instead. If its commit fails, they are in both files, until the next run removes them. The next run of the step removes this file at its first checkpoint. A file of this name that another
@@ -92,13 +93,13 @@ pub use self::reject::RejectFormat;
 #[derive(BatchArtifact)]
 pub struct RejectListener<I, O = I> {
     #[batch_property(name = "rejects.output")]
-    output: PathBuf,
+    output: OutputPath,
     #[batch_property(name = "rejects.if.exists", value = "fail")]
     if_exists: IfRejectsExist,
     #[batch_property(name = "rejects.format")]
     format: Option<RejectFormat>,
     #[batch_property(name = "rejects.raw")]
-    raw: Option<PathBuf>,
+    raw: Option<OutputPath>,
     #[batch_property(name = "rejects.raw.header")]
     raw_header: Option<String>,
     #[batch_artifact]
@@ -129,10 +130,6 @@ const SKIPS: [MetricName; 3] = [
 fn sum(metrics: &[Metric], names: &[MetricName]) -> u64 {
     let counted = metrics.iter().filter(|metric| names.contains(&metric.name));
     u64::try_from(counted.map(|metric| metric.value).sum::<i64>()).unwrap_or(0)
-}
-
-fn is_url(path: &Path) -> bool {
-    path.to_string_lossy().contains("://")
 }
 
 /// What happens to a file that does not belong to the step: the property `rejects.if.exists`.
@@ -212,15 +209,17 @@ impl<I: Send + 'static, O: Send + 'static> RejectListener<I, O> {
         let stale = self.pending.rejects.len().saturating_sub(fresh);
         self.pending.rejects.drain(..stale);
         if !std::mem::replace(&mut self.pending.removed_uncommitted, true) {
-            report::remove_uncommitted(&self.output, self.format(), &self.owner())
+            report::remove_uncommitted(self.output.path(), self.format(), &self.owner())
                 .map_err(|error| self.fail(error))?;
         }
         if self.report.is_none() && (is_first || !self.pending.rejects.is_empty()) {
             self.report = self.open(committed)?;
         }
         if !self.pending.rejects.is_empty() {
-            self.datasets.report_beside(&self.output);
-            self.raw.iter().for_each(|raw| self.datasets.report_beside(raw));
+            self.datasets.report_beside(self.output.path());
+            self.raw
+                .iter()
+                .for_each(|raw| self.datasets.report_beside(raw.path()));
         }
         if let Some(report) = &mut self.report {
             let appended = report.append(&self.pending.rejects, committed + 1);
@@ -247,7 +246,7 @@ impl<I, O> Drop for RejectListener<I, O> {
         }
         if self.pending.committed != Some(self.skips()) {
             tracing::error!(rejects, "{}", self.fail(io::Error::other(NO_CHECKPOINTS)));
-        } else if !is_url(&self.output) {
+        } else if !self.output.is_url() {
             self.leave_uncommitted();
         }
     }
@@ -284,7 +283,7 @@ impl<I, O> RejectListener<I, O> {
         let (format, owner) = (self.format(), self.owner());
         let first = self.pending.committed.unwrap_or(0) + 1;
         let rejects = reject::without_repetitions(std::mem::take(&mut self.pending.rejects));
-        match report::write_uncommitted(&self.output, format, &owner, &rejects, first) {
+        match report::write_uncommitted(self.output.path(), format, &owner, &rejects, first) {
             Ok(file) => tracing::warn!(
                 rejects = rejects.len(),
                 "the rejects of the chunk that was rolled back are in `{}`",
@@ -293,13 +292,14 @@ impl<I, O> RejectListener<I, O> {
             Err(error) => tracing::warn!(
                 rejects = rejects.len(),
                 "cannot write the rejects of the chunk that was rolled back beside `{}`: {error}",
-                redact(&self.output.to_string_lossy())
+                redact(self.output.as_str())
             ),
         }
     }
 
     fn format(&self) -> RejectFormat {
-        self.format.unwrap_or_else(|| RejectFormat::of(&self.output))
+        self.format
+            .unwrap_or_else(|| RejectFormat::of(self.output.path()))
     }
 
     fn owner(&self) -> Owner {
@@ -316,7 +316,7 @@ impl<I, O> RejectListener<I, O> {
         ];
         let url = files
             .into_iter()
-            .find(|(_, path)| path.is_some_and(|path| is_url(path)));
+            .find(|(_, path)| path.is_some_and(OutputPath::is_url));
         if let Some((property, _)) = url {
             return Err(self.fail(io::Error::other(format!(
                 "`{property}` is a URL; rejects are written to local files: set it to a path"
@@ -324,9 +324,12 @@ impl<I, O> RejectListener<I, O> {
         }
         let header = self.raw_header.as_ref().map(|header| format!("{header}\n"));
         let opening = Opening {
-            path: &self.output,
+            path: self.output.path(),
             format: self.format(),
-            raw: self.raw.as_deref().map(|raw| (raw, header.unwrap_or_default())),
+            raw: self
+                .raw
+                .as_ref()
+                .map(|raw| (raw.path(), header.unwrap_or_default())),
             owner: self.owner(),
             committed,
             create: !self.pending.rejects.is_empty(),
@@ -336,7 +339,7 @@ impl<I, O> RejectListener<I, O> {
     }
 
     fn fail(&self, error: io::Error) -> ResourceError {
-        let output = redact(&self.output.to_string_lossy());
+        let output = redact(self.output.as_str());
         ResourceError::new(format!("write rejects to `{output}`"), error)
     }
 }

@@ -43,6 +43,7 @@ impl Opening<'_> {
     /// Opens the files and removes what is not among the committed rejects. Returns `None` if there is nothing to write or remove.
     pub(super) fn open(self) -> io::Result<Option<Report>> {
         let Some(mut lines) = Appended::open(self.path, self.format.header(), self.create)? else {
+            self.check_found(0)?;
             return self.remove_other_raw().map(|()| None);
         };
         let content = lines.read()?;
@@ -56,6 +57,7 @@ impl Opening<'_> {
             numbers.clear();
         }
         numbers.retain(|number| number.skip <= self.committed);
+        self.check_found(numbers.len() as u64)?;
         let mut raw = match &self.raw {
             Some((path, header)) => Appended::open(path, header, true)?,
             None => None,
@@ -65,9 +67,9 @@ impl Opening<'_> {
                 self.check_overwrite(&raw.path)?;
             }
             let kept = numbers.iter().filter_map(|number| number.raw_end).next_back();
-            raw.cut(kept.unwrap_or(0))?;
+            raw.cut(kept.unwrap_or(0), self.overwrite)?;
         }
-        lines.cut(numbers.last().map_or(0, |kept| kept.end))?;
+        lines.cut(numbers.last().map_or(0, |kept| kept.end), self.overwrite)?;
         Ok(Some(Report {
             format: self.format,
             owner: self.owner,
@@ -88,7 +90,20 @@ impl Opening<'_> {
             self.check_overwrite(path)?;
         }
         // An empty file is removed with its lock.
-        raw.cut(0)
+        raw.cut(0, self.overwrite)
+    }
+
+    /// Fails if the file has fewer rejects than are committed.
+    fn check_found(&self, found: u64) -> io::Result<()> {
+        if found == self.committed || self.overwrite {
+            return Ok(());
+        }
+        Err(io::Error::other(format!(
+            "`{}` has {found} of the {} rejects that this job instance has committed; restore it, or set `rejects.if.exists` to \
+             `overwrite` to continue without them",
+            self.path.display(),
+            self.committed
+        )))
     }
 
     /// Fails if a file that is not of this step must not be replaced.
@@ -175,6 +190,8 @@ fn is_of_another(path: &Path, format: RejectFormat, owner: &Owner) -> io::Result
 impl Report {
     /// Adds rejects to what is committed, and forces them to the disk. `first` is the number of the first.
     pub(super) fn append(&mut self, rejects: &[Reject], first: u64) -> io::Result<()> {
+        self.lines.prove()?;
+        self.raw.as_ref().map_or(Ok(()), Appended::prove)?;
         if rejects.is_empty() && self.lines.end == self.lines.committed {
             return Ok(());
         }
@@ -250,12 +267,26 @@ impl Appended {
         Ok(self.file.metadata()?.len() == 0)
     }
 
-    /// Removes what follows `kept`. The file may be shorter, as the user may have moved it away.
-    fn cut(&mut self, kept: u64) -> io::Result<()> {
-        let kept = kept.min(self.file.metadata()?.len());
+    /// Removes what follows `kept`. The file may only be shorter if it may be incomplete.
+    fn cut(&mut self, kept: u64, may_be_incomplete: bool) -> io::Result<()> {
+        let length = self.file.metadata()?.len();
+        if length < kept && !may_be_incomplete {
+            return Err(io::Error::other(format!(
+                "`{}` has {length} bytes, and had {kept} at the last checkpoint; restore it, or set `rejects.if.exists` to `overwrite` \
+                 to continue without the rest",
+                self.path.display()
+            )));
+        }
+        let kept = kept.min(length);
         self.file.set_len(kept)?;
         (self.committed, self.end) = (kept, kept);
         Ok(())
+    }
+
+    /// Fails unless the file is still at its path, with what was written to it.
+    fn prove(&self) -> io::Result<()> {
+        let proven = self.file.prove(self.end);
+        proven.map_err(|error| io::Error::other(format!("`{}`: {error}", self.path.display())))
     }
 
     /// Returns the position at which the next reject starts.
@@ -275,10 +306,12 @@ impl Appended {
             return Ok(());
         }
         self.file.seek(SeekFrom::Start(self.committed))?;
-        if self.committed == 0 {
-            self.file.write_all(self.header.as_bytes())?;
-        }
-        self.file.write_all(bytes)?;
+        let header = if self.committed == 0 {
+            self.header.as_bytes()
+        } else {
+            &[]
+        };
+        self.file.write_all(&[header, bytes].concat())?;
         self.file.sync_data()?;
         self.end = self.start() + bytes.len() as u64;
         Ok(())
@@ -288,7 +321,7 @@ impl Appended {
 impl Drop for Appended {
     /// Removes a file without rejects.
     fn drop(&mut self) {
-        if self.end == 0 {
+        if self.end == 0 && self.file.prove(0).is_ok() {
             let _ = fs::remove_file(&self.path);
         }
     }

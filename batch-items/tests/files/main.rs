@@ -6,6 +6,7 @@ mod arrow;
 mod bad_input;
 mod compose;
 mod delimited;
+mod destinations;
 mod dirty;
 mod grouping;
 #[cfg(feature = "object-store")]

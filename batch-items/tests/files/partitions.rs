@@ -2,10 +2,18 @@
 
 use std::fs;
 
+use batch_runtime::execution::JobExecution;
 use batch_runtime::{BatchRuntime, BatchStatus};
 
-/// Runs a job of records with this step, after one that creates a table `account` with the keys 1 to 23.
+/// Runs a job of records with this step, which has to complete.
 fn run(step: &str, files: &[(&str, &str)]) -> tempfile::TempDir {
+    let (folder, ended) = ended(step, files);
+    assert_eq!(ended.status, BatchStatus::Completed, "{}", ended.exit_message);
+    folder
+}
+
+/// Runs a job of records with this step, after one that creates a table `account` with the keys 1 to 23.
+fn ended(step: &str, files: &[(&str, &str)]) -> (tempfile::TempDir, JobExecution) {
     let folder = tempfile::tempdir().unwrap();
     let dir = folder.path();
     fs::create_dir(dir.join("jobs")).unwrap();
@@ -35,8 +43,92 @@ fn run(step: &str, files: &[(&str, &str)]) -> tempfile::TempDir {
         .start("job", ())
         .unwrap_or_else(|error| panic!("{error}"));
     let ended = operator.wait(execution).unwrap();
-    assert_eq!(ended.status, BatchStatus::Completed, "{}", ended.exit_message);
-    folder
+    (folder, ended)
+}
+
+/// Two partitions with one output fail before any of them runs, whichever property it is, also one after the other.
+///
+/// Spec: LOSS-03
+#[test]
+fn partitions_with_the_same_output_do_not_start() {
+    let files = "<partition><algorithm ref=\"filePartitions\"><properties>\
+                 <property name=\"resource\" value=\"${dir}/in*\"/></properties></algorithm></partition>";
+    let two = "<partition instances=\"2\"/>";
+    let one_thread = "<properties><property name=\"batch.partition.threads\" value=\"1\"/></properties>";
+    let rejects = "<listeners><listener ref=\"recordRejects\"><properties>\
+                   <property name=\"rejects.output\" value=\"${dir}/rejects.csv\"/></properties></listener></listeners>";
+    let chunk = |output: &str| {
+        format!(
+            "<chunk reader=\"csvRecordReader\" processor=\"recordProcessor\" writer=\"recordJsonlWriter\"><properties>\
+             <property name=\"resource\" value=\"${{dir}}/in.2.csv\"/><property name=\"output\" value=\"{output}\"/>\
+             </properties></chunk>"
+        )
+    };
+    let by_name = chunk("${dir}/out-${file.name}.jsonl").replace("${dir}/in.2.csv", "${resource}");
+    let by_folder = chunk("${dir}/${file.name}/../out.jsonl").replace("${dir}/in.2.csv", "${resource}");
+    for (step, property) in [
+        (
+            format!("{one_thread}{two}{}", chunk("${dir}/out.jsonl")),
+            "output",
+        ),
+        (format!("{one_thread}{files}{by_folder}"), "output"),
+        (format!("{files}{by_name}"), "output"),
+        (
+            format!("{rejects}{files}{}", chunk("${dir}/${resource}.jsonl")),
+            "rejects.output",
+        ),
+    ] {
+        let (folder, ended) = ended(
+            &step,
+            &[
+                ("in.1.csv", "id\n1\n"),
+                ("in.2.csv", "id\n2\n"),
+                ("in.2.txt", "id\n3\n"),
+            ],
+        );
+        assert_eq!(ended.status, BatchStatus::Failed, "{step}");
+        let message = ended.exit_message;
+        let is_named = message.contains(&format!("the property `{property}`"))
+            && message.contains("the plan of `work` is wrong: partitions ");
+        assert!(is_named, "{message}");
+        let left = fs::read_dir(folder.path())
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name());
+        let left = left.filter(|name| {
+            name.to_string_lossy().contains("out") || name.to_string_lossy().contains(".part")
+        });
+        assert_eq!(left.count(), 0, "{step}");
+    }
+    // Names with several dots tell files apart.
+    let by_date = "<partition><algorithm ref=\"filePartitions\"><properties>\
+                 <property name=\"resource\" value=\"${dir}/*.csv\"/></properties></algorithm></partition>";
+    let folder = run(
+        &format!("{one_thread}{by_date}{by_name}"),
+        &[("fx.2024-01-10.csv", "id\n1\n"), ("fx.2024-01-11.csv", "id\n2\n")],
+    );
+    for (day, id) in [(10, 1), (11, 2)] {
+        let output = fs::read_to_string(folder.path().join(format!("out-fx.2024-01-{day}.jsonl"))).unwrap();
+        assert_eq!(output, format!("{{\"id\":\"{id}\"}}\n"));
+    }
+}
+
+/// Spec: LOSS-03
+#[test]
+fn the_check_warns_of_partitions_with_the_same_output() {
+    let folder = tempfile::tempdir().unwrap();
+    let xml = "<job id=\"job\"><step id=\"work\"><partition instances=\"2\"/>\
+               <chunk reader=\"csvRecordReader\" processor=\"recordProcessor\" writer=\"recordJsonlWriter\"><properties>\
+               <property name=\"resource\" value=\"in.csv\"/><property name=\"output\" value=\"out.jsonl\"/>\
+               </properties></chunk></step></job>";
+    fs::write(folder.path().join("job.xml"), xml).unwrap();
+    let runtime = BatchRuntime::builder().job_path(folder.path().display().to_string());
+    let runtime = runtime.repository("memory:").build().unwrap();
+    let checks = runtime.job_operator().check("job", ()).unwrap();
+    let shown = format!("{checks:?}");
+    assert!(
+        shown.contains("partitions 1 and 2 both write `out.jsonl`"),
+        "{shown}"
+    );
 }
 
 #[test]

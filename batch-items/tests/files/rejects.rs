@@ -300,24 +300,6 @@ fn another_instance_in_between_is_an_error() {
     assert_eq!(stage.read("rejects.jsonl"), others);
 }
 
-/// Partitions that run one after the other do not replace the rejects of each other.
-#[test]
-fn partitions_do_not_share_a_file() {
-    let listeners = listener("rejects.jsonl", "").replace(
-        "<properties>",
-        "<properties><property name=\"batch.partition.threads\" value=\"1\"/>",
-    ) + "<partition><algorithm ref=\"filePartitions\"><properties>\
-           <property name=\"resource\" value=\"${dir}/in-*.csv\"/></properties></algorithm></partition>";
-    let stage = Stage::with_listeners(&listeners, CHUNK, PLACES, SKIP);
-    stage.write("in-1.csv", INPUT);
-    stage.write("in-2.csv", INPUT);
-    let message = stage.fails();
-    let expected = "`rejects.jsonl` exists and does not belong to step `copy:2` of this job instance";
-    assert!(message.contains(expected), "{message}");
-    let report = stage.read("rejects.jsonl");
-    assert_eq!(report.matches("\"step\":\"copy:1\"").count(), 5, "{report}");
-}
-
 /// Two steps or partitions cannot write the same file, and a report that was moved away alone is an error.
 #[test]
 fn bad_files_are_errors() {

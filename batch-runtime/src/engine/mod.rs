@@ -32,7 +32,7 @@ pub(crate) use elements::{
 };
 pub(crate) use job::JobRunner;
 pub(crate) use limits::StepLimits;
-pub(crate) use partition::RemotePartition;
+pub(crate) use partition::{Outputs, RemotePartition};
 pub(crate) use states::States;
 pub(crate) use threads::{CollectorSink, Running};
 pub(crate) use walk::Dispatch;

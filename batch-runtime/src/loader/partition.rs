@@ -6,7 +6,9 @@
 use std::sync::Arc;
 
 use batch_xml::model::{ArtifactRef, ExecutionElement, Flow, Job, Partition, Step, StepBody};
-use batch_xml::{Diagnostic, Dialect, Effective, JobXmlErrors, Limits, PartitionView, Resolved, Values};
+use batch_xml::{
+    Diagnostic, Dialect, Effective, JobXmlErrors, Limits, PartitionView, Resolved, Spanned, Values,
+};
 
 use super::artifacts::Artifacts;
 use super::bind::{Binder, Scope, Wanted, all, listener_place, without_place};
@@ -15,10 +17,13 @@ use super::runtime_properties::PartitionSettings;
 use super::{BindOutcome, ExternalValues, NestedJobRef};
 use crate::engine::{
     BindPartition, Bound, BoundBody, BoundFlow, BoundPartition, BoundStep, BoundSubjobs, Element,
-    ElementBody, Elements, InnerSteps, PartitionBody, PartitionKey,
+    ElementBody, Elements, InnerSteps, Outputs, PartitionBody, PartitionKey,
 };
 use crate::role::Role;
 use crate::transition::Transitions;
+
+/// Two partitions write the same output.
+const SHARED_OUTPUT: &str = "ART0029";
 
 /// Maximum number of partitions of a job that are checked before it starts.
 const CHECKED_PARTITIONS: u32 = 1_000;
@@ -132,7 +137,7 @@ impl Binder<'_> {
             is_chunk: matches!(step.body, StepBody::Chunk(_)),
             ..settings
         };
-        let bound = self.partition(&step.id.value, partition, settings, scope, |binder| {
+        let bound = self.partition(&step.id, partition, settings, scope, |binder| {
             binder.whole_step(step, Wanted::Partitions, scope);
         });
         let body = BoundBody::Partitioned(Box::new(bound?));
@@ -152,7 +157,7 @@ impl Binder<'_> {
             },
             ..self.partition_settings(&[])
         };
-        let bound = self.partition(&flow.id.value, partition, settings, scope, |binder| {
+        let bound = self.partition(&flow.id, partition, settings, scope, |binder| {
             binder.elements(&flow.elements, scope);
         });
         Some(BoundFlow {
@@ -164,7 +169,7 @@ impl Binder<'_> {
     /// Binds a partition; `look` checks the partitioned content from outside.
     fn partition(
         &mut self,
-        id: &str,
+        id: &Spanned<String>,
         partition: &Partition,
         settings: PartitionSettings,
         scope: Scope,
@@ -206,20 +211,31 @@ impl Binder<'_> {
     }
 
     /// Checks the partitions in the XML one by one: each has its own values.
-    fn check_partitions(&mut self, id: &str, partition: &Partition, analyzer: Option<&Bound>, scope: Scope) {
+    fn check_partitions(
+        &mut self,
+        id: &Spanned<String>,
+        partition: &Partition,
+        analyzer: Option<&Bound>,
+        scope: Scope,
+    ) {
+        let mut outputs = Outputs::default();
         for number in 1..=partition.instances.get() {
             if self.checked_partitions == CHECKED_PARTITIONS {
                 return;
             }
             self.checked_partitions += 1;
             self.path.push(PartitionKey {
-                element: id.to_owned(),
+                element: id.value.clone(),
                 number,
                 properties: None,
             });
             let (errors, warnings) = (self.diagnostics.len(), self.warnings.len());
-            self.body(scope, analyzer);
+            let body = self.body(scope, analyzer);
             self.path.pop();
+            if let Some(Err(problem)) = body.map(|body| outputs.add(number, &body)) {
+                self.warnings.push(shared_output(id, problem));
+                return;
+            }
             // A mistake in one partition is usually in all of them.
             forget_repeated(&mut self.diagnostics, errors);
             forget_repeated(&mut self.warnings, warnings);
@@ -295,6 +311,10 @@ impl Binder<'_> {
             analyzer: all(analyzer)?,
         })
     }
+}
+
+fn shared_output(id: &Spanned<String>, problem: String) -> Diagnostic {
+    Diagnostic::warning(SHARED_OUTPUT, problem, id.span.clone()).label("fails before its partitions start")
 }
 
 /// Returns whether an element of a flow, which contains steps and decisions, has a logical transaction.

@@ -329,15 +329,21 @@ impl StepHistory {
     /// Spec: RESTART-17
     pub(crate) fn lost_checkpoint(&self) -> Option<String> {
         let last = self.last.as_ref()?;
-        let is_lost = self.commits > 0 && self.state.reader.is_none() && !self.state.of_other_program;
-        is_lost.then(|| {
-            format!(
-                "step `{}` has committed {} chunks, but the context of its step execution {} has no reader checkpoint, so their \
-                 items would be processed again; restore the row of BATCH_STEP_EXECUTION_CONTEXT from a backup, or abandon the \
-                 job execution and start a new instance for the rest",
-                last.step_name, self.commits, last.id
-            )
-        })
+        if self.commits == 0 || self.state.of_other_program {
+            return None;
+        }
+        // Each chunk commits both.
+        let (lost, consequence) = match (&self.state.reader, &self.state.writer) {
+            (None, _) => ("reader", "would be processed again"),
+            (_, None) => ("writer", "would be missing in its output"),
+            _ => return None,
+        };
+        Some(format!(
+            "step `{}` has committed {} chunks, but the context of its step execution {} has no {lost} checkpoint, so their \
+             items {consequence}; restore the row of BATCH_STEP_EXECUTION_CONTEXT from a backup, or abandon the \
+             job execution and start a new instance for the rest",
+            last.step_name, self.commits, last.id
+        ))
     }
 }
 

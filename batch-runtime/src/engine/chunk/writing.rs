@@ -25,6 +25,8 @@ struct FailedWrite {
     item: Option<usize>,
     /// True if the failed write was undone.
     undone: bool,
+    /// True if the writer has left items in its output, which only a rollback removes.
+    needs_rollback: bool,
 }
 
 impl ChunkRunner<'_> {
@@ -136,6 +138,7 @@ impl ChunkRunner<'_> {
             };
             // Items before the one that the writer reports are written, and remain so without a rollback.
             let named = item.is_some() && range.len() > 1 && !matches!(interval.mode, Mode::Scan { .. });
+            let needs_rollback = error.needs_rollback();
             let undone = guarded && !named;
             let kept = match (guarded, undone) {
                 (false, _) => Ok(()),
@@ -149,7 +152,8 @@ impl ChunkRunner<'_> {
                 error,
                 range,
                 item,
-                undone,
+                undone: undone && !needs_rollback,
+                needs_rollback,
             }));
         }
         if guarded {
@@ -190,7 +194,7 @@ impl ChunkRunner<'_> {
             // each rollback advances the search.
             *from = range.start.min(*from);
             *bad = range.end;
-            return Ok(());
+            return self.continue_after(interval, failed.needs_rollback);
         }
         let faults = &self.chunk.faults;
         let again = self.budget.one_by_one > 0
@@ -222,21 +226,30 @@ impl ChunkRunner<'_> {
             failure.because_of(self.chunk.faults.remark(error, &self.budget))
         })?;
         if self.chunk.faults.failed_write_skips_its_list {
-            return Ok(self.drop_list(interval, range.clone(), error)?);
+            self.drop_list(interval, range.clone(), error)?;
+            return self.continue_after(interval, failed.needs_rollback);
         }
         match item {
             Some(index) => {
                 let alone = range.len() == 1 || failed.undone;
                 self.drop_item(interval, index, error)?;
-                if alone {
-                    Ok(())
-                } else {
-                    let mode = std::mem::replace(&mut interval.mode, Mode::Plain);
-                    self.write_again(interval, mode)
-                }
+                self.continue_after(interval, failed.needs_rollback || !alone)
             }
             None => self.write_again(interval, self.scan(range)),
         }
+    }
+
+    /// Writes on in the same mode, after a rollback if one is needed.
+    fn continue_after(
+        &mut self,
+        interval: &mut Interval<'_, '_>,
+        needs_rollback: bool,
+    ) -> Result<(), RolledBack> {
+        if !needs_rollback {
+            return Ok(());
+        }
+        let mode = std::mem::replace(&mut interval.mode, Mode::Plain);
+        self.write_again(interval, mode)
     }
 
     /// Returns whether the item of a failed write is searched, because the policy decides on it.
@@ -261,8 +274,9 @@ impl ChunkRunner<'_> {
             range,
             item,
             undone,
+            needs_rollback,
         } = failed;
-        let keeps = self.chunk.faults.keeps_transaction(&error);
+        let keeps = self.chunk.faults.keeps_transaction(&error) && !needs_rollback;
         let one_by_one = self.chunk.faults.retry_one_by_one;
         // Without a rollback the whole list is written again if the item is unknown; otherwise it is searched. Spec: D-10
         let items = match item {

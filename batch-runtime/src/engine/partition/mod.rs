@@ -9,6 +9,7 @@
 mod local;
 mod monitor;
 mod next;
+mod outputs;
 mod plan;
 mod prepare;
 mod remote;
@@ -20,6 +21,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 use std::sync::Mutex;
 
+pub(crate) use outputs::Outputs;
 pub(crate) use remote::RemotePartition;
 pub(super) use run::contexts_of_subjob;
 

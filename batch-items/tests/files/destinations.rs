@@ -1,0 +1,463 @@
+//! Outputs that are removed, moved, replaced or changed while a job writes them, or before it is restarted.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use batch_items::file::FileFrame;
+use batch_items::{
+    CompositeItemWriter, DelimitedItemWriter, JsonArrayItemWriter, JsonLinesItemWriter, RejectListener,
+    XmlItemWriter,
+};
+use batch_runtime::prelude::*;
+use batch_runtime::{BatchException, BatchStatus};
+use serde::{Deserialize, Serialize};
+
+use super::stage::{Ended, Stage};
+
+batch_items::iterator_reader!(TwentyNumbers("twentyNumbers"): u64 = 1..=20);
+
+#[derive(Clone, Debug, Serialize)]
+struct Entry {
+    id: u64,
+}
+
+/// Number 15 is rejected if `reject` is set. At the number `at`, does something to the output of the step.
+#[derive(BatchArtifact)]
+struct Disturbing {
+    #[batch_property(name = "at", value = "0")]
+    at: u64,
+    #[batch_property(name = "do", value = "")]
+    action: String,
+    #[batch_property(name = "file", value = "")]
+    file: PathBuf,
+    #[batch_property(name = "reject", value = "false")]
+    reject: bool,
+}
+
+#[derive(Debug, BatchException)]
+struct Unwanted(u64);
+
+impl std::fmt::Display for Unwanted {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "number {} is not wanted", self.0)
+    }
+}
+
+impl std::error::Error for Unwanted {}
+
+#[item_processor("disturbing")]
+impl Disturbing {
+    #[process_item]
+    fn process(&mut self, number: &u64) -> Result<Option<Entry>, BatchError> {
+        if *number == self.at {
+            disturb(&self.action, &self.file)?;
+        }
+        if self.reject && number.is_multiple_of(5) {
+            return Err(Unwanted(*number).into());
+        }
+        Ok(Some(Entry { id: *number }))
+    }
+}
+
+/// What happens to files.
+const ACTIONS: [&str; 7] = [
+    "remove",
+    "move",
+    "replace",
+    "truncate",
+    "empty",
+    "extend",
+    "new folder",
+];
+
+fn disturb(action: &str, file: &Path) -> std::io::Result<()> {
+    let open = || fs::OpenOptions::new().append(true).open(file);
+    let aside = file.with_extension("aside");
+    match action {
+        "remove" => fs::remove_file(file),
+        "move" => fs::rename(file, aside),
+        "replace" => {
+            fs::write(&aside, "id\n100\n200\n300\n")?;
+            fs::rename(aside, file)
+        }
+        "truncate" => open()?.set_len(4),
+        "empty" => open()?.set_len(0),
+        "extend" => std::io::Write::write_all(&mut open()?, b"99\n"),
+        "new folder" => {
+            let folder = file.parent().unwrap_or(file);
+            fs::rename(folder, folder.with_extension("aside"))?;
+            fs::create_dir(folder)
+        }
+        _ => Err(std::io::Error::other("stopped by the test")),
+    }
+}
+
+/// Ends the file with its sum.
+#[derive(Clone, Default, Serialize, Deserialize)]
+struct Trailer(u64);
+
+impl FileFrame<Entry> for Trailer {
+    fn add(&mut self, entry: &Entry) {
+        self.0 += entry.id;
+    }
+    fn footer(&self) -> Option<String> {
+        Some(format!("sum {}\n", self.0))
+    }
+}
+
+#[item_writer("csvEntries")]
+type CsvEntries = DelimitedItemWriter<Entry, Trailer>;
+#[item_writer("jsonEntries")]
+type JsonEntries = JsonLinesItemWriter<Entry>;
+#[item_writer("arrayEntries")]
+type ArrayEntries = JsonArrayItemWriter<Entry>;
+#[item_writer("xmlEntries")]
+type XmlEntries = XmlItemWriter<Entry>;
+
+/// The writers with their properties, and the name of their file, or of the first of several.
+const WRITERS: [(&str, &str, &str); 6] = [
+    ("csvEntries", "output@writer=${dir}/out/o.csv", "o.csv"),
+    (
+        "csvEntries",
+        "output@writer=${dir}/out/o.csv\nmax.items.per.file=4",
+        "o-0001.csv",
+    ),
+    ("csvEntries", "output@writer=${dir}/out/o.csv.gz", "o.csv.gz"),
+    ("jsonEntries", "output@writer=${dir}/out/o.jsonl", "o.jsonl"),
+    ("arrayEntries", "output@writer=${dir}/out/o.json", "o.json"),
+    (
+        "xmlEntries",
+        "output@writer=${dir}/out/o.xml\nelement=n\nmax.items.per.file=4",
+        "o-0001.xml",
+    ),
+];
+
+fn stage(writer: &str, properties: &str) -> Stage {
+    let chunk = format!(
+        "reader=\"twentyNumbers\" processor=\"disturbing\" writer=\"{writer}\" commit-interval=\"3\" chunk-size=\"3\""
+    );
+    let stage = Stage::new(&chunk, properties);
+    fs::create_dir(stage.path().join("out")).unwrap();
+    stage
+}
+
+/// Returns the files of the output with their content.
+fn output(stage: &Stage) -> Vec<(String, Vec<u8>)> {
+    let entries = fs::read_dir(stage.path().join("out")).unwrap();
+    let mut files: Vec<_> = entries
+        .map(|entry| entry.unwrap().path())
+        .map(|path| {
+            let name = path.file_name().unwrap().to_string_lossy().into_owned();
+            (name, fs::read(&path).unwrap())
+        })
+        .collect();
+    files.sort();
+    files
+}
+
+fn undisturbed(writer: &str, properties: &str) -> Vec<(String, Vec<u8>)> {
+    let stage = stage(writer, properties);
+    stage.completes();
+    output(&stage)
+}
+
+fn parameters(stage: &Stage, action: &str, file: &str) -> [(&'static str, String); 3] {
+    let file = stage.path().join("out").join(file);
+    [
+        ("at", "14".to_owned()),
+        ("do", action.to_owned()),
+        ("file", file.display().to_string()),
+    ]
+}
+
+/// A job that did not fail must have written everything; one that failed says which file is wrong.
+fn assert_exact_or_failed(
+    stage: &Stage,
+    ended: &Ended,
+    expected: &[(String, Vec<u8>)],
+    (name, case): (&str, &str),
+) {
+    match ended.status {
+        BatchStatus::Completed => assert_eq!(output(stage), expected, "{case}"),
+        _ => assert!(ended.message.contains(name), "{case}: {}", ended.message),
+    }
+}
+
+/// Spec: LOSS-01
+#[test]
+fn a_file_that_is_disturbed_while_it_is_written_fails_the_step() {
+    for (writer, properties, name) in WRITERS {
+        let expected = undisturbed(writer, properties);
+        for action in ACTIONS {
+            let case = format!("{writer} {properties} {action}");
+            let stage = stage(writer, properties);
+            stage.write(&format!("out/{name}"), "the one of yesterday");
+            let ended = stage.start(parameters(&stage, action, &format!("{name}.part")));
+            assert_eq!(ended.status, BatchStatus::Failed, "{case}");
+            assert!(ended.message.contains("/o"), "{case}: {}", ended.message);
+            if action != "new folder" {
+                assert_eq!(
+                    stage.read(&format!("out/{name}")),
+                    "the one of yesterday",
+                    "{case}"
+                );
+            }
+            let again = stage.restart(&ended, [("at", "0")]);
+            assert_exact_or_failed(&stage, &again, &expected, ("/o", &case));
+            // A new instance writes it whole.
+            fs::remove_dir_all(stage.path().join("out")).unwrap();
+            let anew = stage.start([("at", "0"), ("run", "2")]);
+            assert_eq!(anew.status, BatchStatus::Completed, "{case}: {}", anew.message);
+            assert_eq!(output(&stage), expected, "{case}");
+        }
+    }
+}
+
+/// Spec: LOSS-01
+#[test]
+fn a_file_that_is_disturbed_before_a_restart_fails_the_step() {
+    for (writer, properties, name) in WRITERS {
+        let expected = undisturbed(writer, properties);
+        for action in ACTIONS {
+            let case = format!("{writer} {properties} {action}");
+            let stage = stage(writer, properties);
+            stage.write(&format!("out/{name}"), "the one of yesterday");
+            let failed = stage.start(parameters(&stage, "fail", name));
+            assert_eq!(failed.status, BatchStatus::Failed, "{case}");
+            disturb(action, &stage.path().join("out").join(format!("{name}.part"))).unwrap();
+            let again = stage.restart(&failed, [("at", "0")]);
+            assert_exact_or_failed(&stage, &again, &expected, ("/o", &case));
+            // What follows the checkpoint in the last file is removed.
+            let is_harmless = action == "extend" && !properties.contains("max.items");
+            assert_eq!(again.status == BatchStatus::Completed, is_harmless, "{case}");
+        }
+    }
+}
+
+/// A file of an earlier run that resembles the one that was removed is not taken for it.
+///
+/// Spec: LOSS-01
+#[test]
+fn yesterdays_file_is_not_taken_for_a_part_that_was_removed() {
+    for (writer, properties, name) in WRITERS {
+        let stage = stage(writer, properties);
+        let failed = stage.start(parameters(&stage, "fail", name));
+        let part = stage.path().join("out").join(format!("{name}.part"));
+        let mut content = fs::read(&part).unwrap();
+        fs::remove_file(&part).unwrap();
+        // Of the same length, with the same end.
+        content[0] ^= 1;
+        fs::write(stage.path().join("out").join(name), &content).unwrap();
+        let again = stage.restart(&failed, [("at", "0")]);
+        assert_eq!(again.status, BatchStatus::Failed, "{writer} {properties}");
+        assert_eq!(fs::read(stage.path().join("out").join(name)).unwrap(), content);
+    }
+}
+
+/// A process may die after it has published any number of the files.
+///
+/// Spec: LOSS-01
+#[test]
+fn files_that_were_published_by_a_dead_process_are_published_again() {
+    for (writer, properties, _) in WRITERS {
+        let expected = undisturbed(writer, properties);
+        let parts = expected.len();
+        for published in 1..=parts {
+            let stage = stage(writer, properties);
+            // The last item fails after the last checkpoint but one.
+            let mut parameters = parameters(&stage, "fail", "none");
+            parameters[0].1 = "20".to_owned();
+            let failed = stage.start(parameters);
+            let mut names: Vec<_> = output(&stage).into_iter().map(|(name, _)| name).collect();
+            names.truncate(published);
+            for name in &names {
+                let part = stage.path().join("out").join(name);
+                fs::rename(&part, part.with_extension("")).unwrap();
+            }
+            let again = stage.restart(&failed, [("at", "0")]);
+            assert_eq!(again.status, BatchStatus::Completed, "{}", again.message);
+            assert_eq!(output(&stage), expected, "{writer} {properties} {published}");
+        }
+    }
+}
+
+#[skip_listener("entryRejects")]
+#[checkpoint_listener("entryRejects")]
+type EntryRejects = RejectListener<u64, Entry>;
+
+/// Of the numbers 1 to 20, 5, 10, 15 and 20 are rejected.
+fn stage_with_rejects(more: &str) -> Stage {
+    let listener = format!(
+        "<listeners><listener ref=\"entryRejects\"><properties>\
+         <property name=\"rejects.output\" value=\"${{dir}}/out/rejects.csv\"/>{more}</properties></listener></listeners>"
+    );
+    let stage = Stage::with_listeners(
+        &listener,
+        "reader=\"twentyNumbers\" processor=\"disturbing\" writer=\"jsonEntries\" commit-interval=\"3\"",
+        "output@writer=${dir}/o.jsonl\nreject=true",
+        "<skippable-exception-classes><include class=\"Unwanted\"/></skippable-exception-classes>",
+    );
+    fs::create_dir(stage.path().join("out")).unwrap();
+    stage
+}
+
+/// Spec: LOSS-01
+#[test]
+fn rejects_that_are_disturbed_fail_the_step() {
+    let complete = stage_with_rejects("");
+    assert_eq!(complete.completes().skips, 4);
+    let expected = output(&complete);
+    for action in ACTIONS {
+        let stage = stage_with_rejects("");
+        let ended = stage.start(parameters(&stage, action, "rejects.csv"));
+        assert_eq!(ended.status, BatchStatus::Failed, "{action}");
+        assert!(
+            ended.message.contains("rejects.csv"),
+            "{action}: {}",
+            ended.message
+        );
+
+        let stage = stage_with_rejects("");
+        let failed = stage.start(parameters(&stage, "fail", ""));
+        disturb(action, &stage.path().join("out/rejects.csv")).unwrap();
+        let again = stage.restart(&failed, [("at", "0")]);
+        assert_exact_or_failed(&stage, &again, &expected, ("rejects.csv", action));
+        assert_eq!(
+            again.status == BatchStatus::Completed,
+            action == "extend",
+            "{action}"
+        );
+    }
+    // The user may decide to do without them.
+    let stage = stage_with_rejects("<property name=\"rejects.if.exists\" value=\"overwrite\"/>");
+    let failed = stage.start(parameters(&stage, "fail", ""));
+    fs::remove_file(stage.path().join("out/rejects.csv")).unwrap();
+    let again = stage.restart(&failed, [("at", "0")]);
+    assert_eq!(again.status, BatchStatus::Completed, "{}", again.message);
+}
+
+/// Spec: LOSS-02
+#[test]
+fn a_lost_checkpoint_of_a_writer_is_not_a_beginning() {
+    for (lost, message) in [
+        (
+            "writer",
+            "has no writer checkpoint, so their items would be missing",
+        ),
+        (
+            "reader",
+            "has no reader checkpoint, so their items would be processed again",
+        ),
+    ] {
+        let stage = Stage::after_step(
+            "nothing",
+            "reader=\"twentyNumbers\" processor=\"disturbing\" writer=\"jsonEntries\" commit-interval=\"3\"",
+            "output@writer=${dir}/o.jsonl",
+            "",
+        );
+        let failed = stage.start(parameters(&stage, "fail", ""));
+        assert_eq!(failed.status, BatchStatus::Failed);
+        stage.execute(&format!(
+            "UPDATE BATCH_STEP_EXECUTION_CONTEXT SET SHORT_CONTEXT = \
+             replace(SHORT_CONTEXT, 'batch.{lost}.checkpoint', 'lost'), SERIALIZED_CONTEXT = NULL"
+        ));
+        let again = stage.restart(&failed, [("at", "0")]);
+        assert_eq!(again.status, BatchStatus::Failed);
+        assert!(again.message.contains(message), "{}", again.message);
+    }
+}
+
+#[derive(BatchArtifact)]
+struct Nothing;
+
+#[batchlet("nothing")]
+impl Nothing {
+    #[process]
+    fn process(&self) {}
+}
+
+/// Rejects the numbers of `bad`.
+#[derive(BatchArtifact)]
+struct Picky {
+    #[batch_property(name = "bad")]
+    bad: Vec<u64>,
+}
+
+impl batch_items::compose::WriteItems<Entry> for Picky {
+    type Position = ();
+
+    fn open(&mut self, _: Option<()>) -> Result<(), BatchError> {
+        Ok(())
+    }
+
+    fn write(&mut self, items: &[&Entry], _: &mut ChunkTransaction) -> Result<(), BatchError> {
+        match items.iter().find(|item| self.bad.contains(&item.id)) {
+            Some(item) => Err(Unwanted(item.id).into()),
+            None => Ok(()),
+        }
+    }
+
+    fn position(&mut self) -> Result<(), BatchError> {
+        Ok(())
+    }
+}
+
+#[item_writer("fileAndPicky")]
+type FileAndPicky = CompositeItemWriter<Entry, DelimitedItemWriter<Entry, Trailer>, Picky>;
+
+/// A file that cannot be cut back, because it is complete or compressed, is brought back to the checkpoint: items are skipped as exactly as
+/// with one writer, and a step whose items cannot be skipped can be restarted.
+///
+/// Spec: LOSS-12
+#[test]
+fn a_composite_skips_exactly_whatever_its_files() {
+    let skips = "<skippable-exception-classes><include class=\"Unwanted\"/></skippable-exception-classes>";
+    for properties in [
+        "1.max.items.per.file=7",
+        "1.max.items.per.file=1",
+        "1.compression=gzip",
+        "",
+    ] {
+        for bad in ["6", "7", "8", "14,15", "1,20", "1,2,3,4,5,6,7,8,9,10"] {
+            for (interval, chunk) in [(10, 10), (10, 3), (1, 1)] {
+                let chunk = format!(
+                    "reader=\"twentyNumbers\" processor=\"disturbing\" writer=\"fileAndPicky\" \
+                     commit-interval=\"{interval}\" chunk-size=\"{chunk}\""
+                );
+                let of = |bad: &str| {
+                    let properties = format!("1.output@writer=${{dir}}/out/o.csv\n2.bad={bad}\n{properties}");
+                    let stage = Stage::with_children(&chunk, &properties, skips);
+                    fs::create_dir(stage.path().join("out")).unwrap();
+                    stage
+                };
+                let stage = of(bad);
+                let ended = stage.completes();
+                let bad: Vec<u64> = bad.split(',').map(|number| number.parse().unwrap()).collect();
+                assert_eq!(ended.skips, bad.len() as i64, "{properties} {bad:?}");
+                assert_eq!(numbers(&stage), good(&bad), "{properties} {bad:?} {chunk}");
+            }
+        }
+    }
+}
+
+fn good(bad: &[u64]) -> Vec<u64> {
+    (1..=20).filter(|number| !bad.contains(number)).collect()
+}
+
+/// Returns the numbers in all files of the output.
+fn numbers(stage: &Stage) -> Vec<u64> {
+    let files = output(stage).into_iter().map(|(_, content)| content);
+    let texts = files.map(|content| match content.starts_with(&[0x1f, 0x8b]) {
+        true => {
+            let mut text = String::new();
+            let mut decoder = flate2::read::MultiGzDecoder::new(&content[..]);
+            std::io::Read::read_to_string(&mut decoder, &mut text).unwrap();
+            text
+        }
+        false => String::from_utf8(content).unwrap(),
+    });
+    let lines: Vec<String> = texts
+        .flat_map(|text| text.lines().map(str::to_owned).collect::<Vec<_>>())
+        .collect();
+    lines.iter().filter_map(|line| line.parse().ok()).collect()
+}
