@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 
 use std::time::Duration;
 
-use batch_runtime::{BatchStatus, JobParameters};
+use batch_runtime::prelude::*;
+use batch_runtime::{BatchStatus, JobParameters, OutputPath};
 use batch_tests::stage::Stage;
 use insta::assert_snapshot;
 
@@ -767,4 +768,55 @@ fn a_failed_flow_stops_the_partitions_of_its_siblings() {
     cancel b
     cancel c
     "#);
+}
+
+/// Writes a report.
+#[derive(BatchArtifact)]
+struct WritesReport {
+    #[batch_property]
+    report: OutputPath,
+}
+
+#[batchlet]
+impl WritesReport {
+    #[process]
+    fn process(&self) -> Result<(), std::io::Error> {
+        std::fs::write(self.report.path(), "done")
+    }
+}
+
+fn reporting(properties: &str) -> String {
+    let log = "<properties><property name=\"report\" value=\"${folder}/jobs/../report.${name}\"/></properties>";
+    job(&format!(
+        r#"<step id="report"><batchlet ref="WritesReport">{log}</batchlet><partition instances="3">{properties}</partition></step>"#
+    ))
+}
+
+/// Two partitions with the same output do not start, whatever their names of it; `check` warns.
+///
+/// Spec: LOSS-03
+#[test]
+fn an_output_belongs_to_one_partition() {
+    let names = |third| properties(&[("name.1", "a"), ("name.2", "b"), ("name.3", third)]);
+    let shared = "partitions 1 and 3 both write `";
+    let stage = Stage::new(&reporting(&names("b/../report.a")));
+    let folder = stage.path().display().to_string();
+    let checks = stage
+        .operator()
+        .check("job", [("folder", folder.clone())])
+        .unwrap();
+    let warning = checks.iter().find(|problem| problem.code == "ART0029");
+    assert!(
+        warning.is_some_and(|warning| warning.message.contains(shared)),
+        "{checks:?}"
+    );
+    let execution = stage.start("job", [("folder", folder)]);
+    let ended = stage.operator().job_execution(execution).unwrap().unwrap();
+    assert_eq!(ended.status, BatchStatus::Failed);
+    assert!(ended.exit_message.contains(shared), "{}", ended.exit_message);
+    assert_eq!(stage.operator().step_executions(execution).unwrap().len(), 1);
+    let stage = Stage::new(&reporting(&names("c")));
+    let execution = stage.start("job", [("folder", stage.path().display().to_string())]);
+    let ended = stage.operator().job_execution(execution).unwrap().unwrap();
+    assert_eq!(ended.status, BatchStatus::Completed, "{}", ended.exit_message);
 }

@@ -34,6 +34,24 @@ fn ended(stage: &Stage, execution: JobExecutionId) -> (BatchStatus, String) {
     (execution.status, execution.exit_message)
 }
 
+/// Lets wrong rows of a table through.
+fn drop_triggers(stage: &Stage, database: Database, table: &str, rules: &[&str]) {
+    let on_table = match database {
+        Database::Sqlite | Database::Mariadb => String::new(),
+        Database::Postgres => format!(" ON {table}"),
+    };
+    for rule in rules {
+        let name = match *rule {
+            "balance" => rule.to_string(),
+            _ => format!("{rule}_{table}"),
+        };
+        stage
+            .outside()
+            .execute(&format!("DROP TRIGGER {name}{on_table}"))
+            .unwrap();
+    }
+}
+
 fn executions(stage: &Stage) -> i64 {
     stage.outside().number("SELECT COUNT(*) FROM BATCH_JOB_EXECUTION")
 }
@@ -148,15 +166,7 @@ fn a_missing_counter_keeps_the_job_from_starting() {
             let stage = stage(database, CHUNK);
             stage.launch("job", failing("13"));
             let written = stage.outside().number(SUM);
-            let on_table = if database == Database::Postgres {
-                format!(" ON {table}")
-            } else {
-                String::new()
-            };
-            for rule in ["final", "version"] {
-                let drop = format!("DROP TRIGGER {rule}_{table}{on_table}");
-                stage.outside().execute(&drop).unwrap();
-            }
+            drop_triggers(&stage, database, table, &["final", "version"]);
             let damage = format!("UPDATE {table} SET {column} = NULL");
             stage.outside().execute(&damage).unwrap();
             let error = stage
@@ -264,4 +274,52 @@ fn a_damaged_index_keeps_the_job_from_starting() {
     );
     drop(runtime);
     assert_eq!(number(SUM), written);
+}
+
+/// A number that no program has counted rejects the launch and names its row, instead of an overflow.
+///
+/// Spec: LOSS-02
+#[test]
+fn an_impossible_number_is_named_with_its_row() {
+    let impossible = [
+        (
+            "UPDATE BATCH_JOB_INSTANCE_LEASE SET FENCE = 9223372036854775807",
+            "FENCE 9223372036854775807",
+        ),
+        (
+            "UPDATE BATCH_JOB_INSTANCE_LEASE SET TAKEOVERS = 9223372036854775807",
+            "TAKEOVERS 9223372036854775807",
+        ),
+        (
+            "UPDATE BATCH_JOB_EXECUTION SET VERSION = 9223372036854775807",
+            "VERSION 9223372036854775807",
+        ),
+        (
+            "UPDATE BATCH_STEP_EXECUTION SET READ_COUNT = 9223372036854775807",
+            "READ_COUNT 9223372036854775807",
+        ),
+        ("UPDATE BATCH_STEP_EXECUTION SET VERSION = -1", "VERSION -1"),
+    ];
+    for database in Database::ALL {
+        for (damage, shown) in impossible {
+            let stage = stage(database, CHUNK);
+            stage.launch("job", failing("13"));
+            let written = stage.outside().number(SUM);
+            for table in ["BATCH_JOB_EXECUTION", "BATCH_STEP_EXECUTION"] {
+                drop_triggers(&stage, database, table, &["version", "final", "edge", "ended"]);
+            }
+            drop_triggers(&stage, database, "BATCH_STEP_EXECUTION", &["balance"]);
+            stage.outside().execute(damage).unwrap();
+            let message = match stage.operator().launch("job", failing("0")) {
+                Ok(execution) => match stage.operator().wait(execution) {
+                    Ok(ended) => ended.exit_message,
+                    Err(error) => error.to_string(),
+                },
+                Err(error) => error.to_string(),
+            };
+            assert!(message.contains(shown), "{database:?} {damage}: {message}");
+            assert!(!message.contains("overflow"), "{message}");
+            assert_eq!(stage.outside().number(SUM), written, "{database:?} {damage}");
+        }
+    }
 }

@@ -112,25 +112,6 @@ fn partitions_with_the_same_output_do_not_start() {
     }
 }
 
-/// Spec: LOSS-03
-#[test]
-fn the_check_warns_of_partitions_with_the_same_output() {
-    let folder = tempfile::tempdir().unwrap();
-    let xml = "<job id=\"job\"><step id=\"work\"><partition instances=\"2\"/>\
-               <chunk reader=\"csvRecordReader\" processor=\"recordProcessor\" writer=\"recordJsonlWriter\"><properties>\
-               <property name=\"resource\" value=\"in.csv\"/><property name=\"output\" value=\"out.jsonl\"/>\
-               </properties></chunk></step></job>";
-    fs::write(folder.path().join("job.xml"), xml).unwrap();
-    let runtime = BatchRuntime::builder().job_path(folder.path().display().to_string());
-    let runtime = runtime.repository("memory:").build().unwrap();
-    let checks = runtime.job_operator().check("job", ()).unwrap();
-    let shown = format!("{checks:?}");
-    assert!(
-        shown.contains("partitions 1 and 2 both write `out.jsonl`"),
-        "{shown}"
-    );
-}
-
 #[test]
 fn each_file_is_a_partition() {
     let step = r#"<partition><algorithm ref="filePartitions"><properties>

@@ -324,7 +324,7 @@ fn bad_files_are_errors() {
     assert!(
         ended
             .message
-            .contains("`raw.csv` does not belong to the 2 rejects that this job instance has committed"),
+            .contains("`rejects.jsonl` has 0 of the 2 rejects that this job instance has committed"),
         "{}",
         ended.message
     );

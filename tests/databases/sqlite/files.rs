@@ -1,9 +1,12 @@
 //! New databases, and databases shared with the program's own tables; parameters that resemble others.
 
+use std::fs;
+use std::path::PathBuf;
 use std::sync::Barrier;
 use std::thread;
 
 use batch_runtime::BuildError;
+use batch_runtime::prelude::*;
 use batch_runtime::{
     BatchRuntime, BatchStatus, JobOperatorError, JobParameters, ParameterValue, operator::StartError,
 };
@@ -189,4 +192,78 @@ fn invalid_numbers_are_rejected() {
     assert_eq!(stage.operator().job_instance_count("job").unwrap(), 0);
     let most = JobParameters::new().with_parameter("rate", ParameterValue::Double(f64::MAX), true);
     stage.launch("job", most);
+}
+
+/// Does something to the file of the repository.
+#[derive(BatchArtifact)]
+struct MovesRepository {
+    #[batch_property(name = "do")]
+    action: String,
+    #[batch_property]
+    file: PathBuf,
+}
+
+#[batchlet]
+impl MovesRepository {
+    #[process]
+    fn process(&self) -> Result<(), BatchError> {
+        let aside = self.file.with_extension("aside");
+        match self.action.as_str() {
+            "remove" => fs::remove_file(&self.file)?,
+            "move" => fs::rename(&self.file, aside)?,
+            "replace" => {
+                fs::copy(&self.file, &aside)?;
+                fs::rename(aside, &self.file)?;
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
+/// A job whose repository is not at its path any more does not complete in a file that nobody sees again.
+///
+/// Spec: LOSS-01
+#[test]
+fn a_repository_that_is_moved_fails_its_jobs() {
+    for action in ["remove", "move", "replace", "nothing"] {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("batch.db");
+        let xml = format!(
+            r#"<job id="moved"><step id="move"><batchlet ref="MovesRepository"><properties>
+                 <property name="do" value="{action}"/><property name="file" value="{}"/></properties></batchlet></step></job>"#,
+            file.display()
+        );
+        fs::write(folder.path().join("moved.xml"), xml).unwrap();
+        let runtime = BatchRuntime::builder()
+            .job_path(folder.path().display().to_string())
+            .repository(format!("sqlite://{}", file.display()))
+            .build()
+            .unwrap();
+        let operator = runtime.job_operator();
+        let id = operator.start("moved", ()).unwrap();
+        match (action, operator.wait(id)) {
+            ("nothing", Ok(ended)) => assert_eq!(ended.status, BatchStatus::Completed),
+            (_, Ok(ended)) => panic!("{action}: {}", ended.status),
+            (_, Err(error)) => {
+                let shown = format!("{error:?} {error}");
+                assert!(shown.contains("while this program uses it"), "{action}: {shown}");
+            }
+        }
+    }
+}
+
+/// Spec: LOSS-01
+#[cfg(unix)]
+#[test]
+fn a_repository_with_two_names_is_rejected() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("batch.db");
+    drop(build(&format!("sqlite://{}", file.display())).unwrap());
+    fs::hard_link(&file, folder.path().join("other.db")).unwrap();
+    for name in ["batch.db", "other.db"] {
+        let url = format!("sqlite://{}", folder.path().join(name).display());
+        let error = build(&url).map(drop).unwrap_err().to_string();
+        assert!(error.contains("the file has 2 names (hard links)"), "{error}");
+    }
 }

@@ -5,9 +5,10 @@
 use diesel::helper_types::Add;
 use diesel::prelude::*;
 
+use super::rows::number;
 use super::schema::instance_lease::dsl as lease;
 use super::schema::{instance_lease, partition_lease, worker};
-use super::{Connection, Db, Repository, Work, fenced};
+use super::{Connection, Db, Repository, Work, fenced, rejected};
 use crate::ids::{JobInstanceId, StepExecutionId};
 use crate::repository::diesel::backend::Backend;
 use crate::repository::diesel::fixed_sql::FixedSql;
@@ -17,7 +18,7 @@ use crate::repository::diesel::transaction_error::{
 };
 use crate::repository::diesel::update::update;
 use crate::repository::owner::Liveness;
-use crate::repository::{HolderState, Lease, LeaseKey};
+use crate::repository::{HolderState, Lease, LeaseKey, RepositoryError};
 
 /// The expiry of a released lease. The row keeps its last owner, which pages show; see [`is_released`].
 pub(super) const RELEASED: i64 = -1;
@@ -76,12 +77,29 @@ fn conflict_if_none<E>(changed: usize) -> Result<(), TransactionError<E>> {
     }
 }
 
-pub(super) fn lease_of(connection: &mut Connection, instance: i64) -> QueryResult<Option<LeaseRow>> {
-    lease::instance_lease
+pub(super) fn lease_of<E: From<RepositoryError>>(
+    connection: &mut Connection,
+    instance: i64,
+) -> Result<Option<LeaseRow>, TransactionError<E>> {
+    let found = lease::instance_lease
         .find(instance)
         .select(LeaseRow::as_select())
         .first(connection)
-        .optional()
+        .optional()?;
+    let check = |row: &LeaseRow| -> Result<(), RepositoryError> {
+        let name = || format!("the row of job instance {instance} in BATCH_JOB_INSTANCE_LEASE");
+        number(row.fence, "FENCE", name)?;
+        number(row.takeovers, "TAKEOVERS", name)?;
+        // -1 is none.
+        number(
+            row.last_checkpoint_version.max(0),
+            "LAST_CHECKPOINT_VERSION",
+            name,
+        )?;
+        Ok(())
+    };
+    found.as_ref().map_or(Ok(()), check).map_err(rejected)?;
+    Ok(found)
 }
 
 impl Repository {
@@ -195,7 +213,7 @@ impl Repository {
             return Ok(row.owner.clone());
         }
         let now: i64 = diesel::select(Db::now()).get_result(connection)?;
-        let seconds = (row.expires_at - now).max(0) / 1_000 + 1;
+        let seconds = row.expires_at.saturating_sub(now).max(0) / 1_000 + 1;
         Ok(format!(
             "{}; if its process is dead, its lease expires in {seconds} s",
             row.owner

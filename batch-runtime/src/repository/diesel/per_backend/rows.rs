@@ -40,10 +40,27 @@ fn listed_status(status: Option<String>, message: Option<String>) -> (Option<Str
 
 /// Returns the value of a column that every version of this runtime and of Spring Batch writes.
 fn column(value: Option<i64>, name: &str, row: impl FnOnce() -> String) -> Result<i64, RepositoryError> {
-    value.ok_or_else(|| RepositoryError::Corrupt {
-        row: row(),
-        problem: format!("has no {name}").into(),
-    })
+    match value {
+        Some(value) => number(value, name, row),
+        None => Err(RepositoryError::Corrupt {
+            row: row(),
+            problem: format!("has no {name}").into(),
+        }),
+    }
+}
+
+/// The largest number that is read from a row. Sums of a few are far from an overflow.
+const MAX_NUMBER: i64 = i64::MAX / 16;
+
+/// Returns the value of a column that counts something. Rows are only as right as those who write them. Spec: LOSS-02
+pub(super) fn number(value: i64, name: &str, row: impl FnOnce() -> String) -> Result<i64, RepositoryError> {
+    match value {
+        0..=MAX_NUMBER => Ok(value),
+        _ => Err(RepositoryError::Corrupt {
+            row: row(),
+            problem: format!("has {name} {value}, which no program has counted").into(),
+        }),
+    }
 }
 
 #[derive(Queryable, Selectable)]
@@ -86,7 +103,7 @@ impl ExecutionRow {
     pub(super) fn for_list(mut self) -> Self {
         let message = self.exit_message.take();
         (self.status, self.exit_message) = listed_status(self.status, message);
-        self.version = self.version.or(Some(0));
+        self.version = Some(self.version.unwrap_or(0).clamp(0, MAX_NUMBER));
         self
     }
 
@@ -128,9 +145,9 @@ pub(super) struct CounterColumns {
 }
 
 impl CounterColumns {
-    /// Returns the columns for a list: those without a value count nothing.
+    /// Returns the columns for a list, with the nearest possible numbers: those without a value count nothing.
     pub(super) fn for_list(self) -> Self {
-        let listed = |value: Option<i64>| value.or(Some(0));
+        let listed = |value: Option<i64>| Some(value.unwrap_or(0).clamp(0, MAX_NUMBER));
         Self {
             commit_count: listed(self.commit_count),
             read_count: listed(self.read_count),
@@ -194,6 +211,7 @@ impl StepRow {
         let message = self.exit_message.take();
         (self.status, self.exit_message) = listed_status(self.status, message);
         self.counters = self.counters.for_list();
+        self.version = self.version.clamp(0, MAX_NUMBER);
         self
     }
 
@@ -225,7 +243,7 @@ impl StepRow {
             exit_message: row.exit_message.unwrap_or_default(),
             counters: row.counters.into_counters(id)?,
             user_data: None,
-            version: row.version,
+            version: number(row.version, "VERSION", || format!("step execution {id}"))?,
         })
     }
 }

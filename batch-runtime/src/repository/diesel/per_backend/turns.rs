@@ -138,19 +138,14 @@ impl Repository {
             let turns = turns_of(connection, &job_name)?;
             let is_open = |turn: &Turn| turn.execution == execution.0 && turn.open_instance.is_some();
             match turns.iter().any(is_open) {
-                true => Ok(self.before(connection, &turns, execution.0)?),
+                true => self.before(connection, &turns, execution.0),
                 false => Ok(None),
             }
         })
     }
 
     /// Returns the living execution that has the turn, else the first that waits before `own`; `None` if the turn is that of `own`.
-    fn before(
-        &self,
-        connection: &mut Connection,
-        turns: &[Turn],
-        own: i64,
-    ) -> QueryResult<Option<JobExecutionId>> {
+    fn before(&self, connection: &mut Connection, turns: &[Turn], own: i64) -> Work<Option<JobExecutionId>> {
         if turns.iter().any(|turn| turn.is_taken && turn.execution == own) {
             return Ok(None);
         }
@@ -165,12 +160,14 @@ impl Repository {
     }
 
     /// Returns whether an execution has not ended and its owner may be alive.
-    fn is_alive(&self, connection: &mut Connection, turn: &Turn) -> QueryResult<bool> {
+    fn is_alive(&self, connection: &mut Connection, turn: &Turn) -> Work<bool> {
         let Some(instance) = turn.open_instance else {
             return Ok(false);
         };
         match lease_of(connection, instance)? {
-            Some(row) if row.job_execution_id == turn.execution => self.is_held(connection, instance, &row),
+            Some(row) if row.job_execution_id == turn.execution => {
+                Ok(self.is_held(connection, instance, &row)?)
+            }
             _ => Ok(false),
         }
     }

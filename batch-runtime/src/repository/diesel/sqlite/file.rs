@@ -76,9 +76,22 @@ impl DatabaseFile {
     }
 
     /// Checks that the path leads to the file that was opened first. Another one, such as a restored copy or a new file after a
-    /// move, knows nothing of the jobs that run.
+    /// move, knows nothing of the jobs that run; what is committed to a file without a name is lost.
     pub(super) fn check_is_same(&self) -> io::Result<()> {
-        let found = identity(&fs::metadata(&self.path)?);
+        let found = match fs::metadata(&self.path) {
+            Ok(found) => found,
+            Err(error) if error.kind() == io::ErrorKind::NotFound && self.identity.get().is_some() => {
+                return Err(io::Error::other(
+                    "the file was removed or moved while this program uses it; end the program before moving the database, and \
+                     restore the file before starting it again",
+                ));
+            }
+            Err(error) => return Err(error),
+        };
+        if self.identity.get().is_none() {
+            check_has_one_name(&found)?;
+        }
+        let found = identity(&found);
         if *self.identity.get_or_init(|| found) == found {
             Ok(())
         } else {
@@ -87,6 +100,23 @@ impl DatabaseFile {
             ))
         }
     }
+}
+
+/// SQLite finds the log of a database by its name: through another name of the file, committed transactions would be missing.
+#[cfg(unix)]
+fn check_has_one_name(metadata: &fs::Metadata) -> io::Result<()> {
+    use std::os::unix::fs::MetadataExt;
+    match metadata.nlink() {
+        0 | 1 => Ok(()),
+        names => Err(io::Error::other(format!(
+            "the file has {names} names (hard links), and the log of SQLite belongs to one of them; remove the others, or use symbolic links"
+        ))),
+    }
+}
+
+#[cfg(not(unix))]
+fn check_has_one_name(_metadata: &fs::Metadata) -> io::Result<()> {
+    Ok(())
 }
 
 #[cfg(unix)]

@@ -200,7 +200,8 @@ impl Backend for SqliteDatabase {
     }
 
     fn make_durable(&self) -> io::Result<()> {
-        self.group_sync.as_ref().map_or(Ok(()), |group| group.wait())
+        self.group_sync.as_ref().map_or(Ok(()), |group| group.wait())?;
+        self.file.as_ref().map_or(Ok(()), |file| file.check_is_same())
     }
 
     fn connect_for_pool(&self) -> Result<SqliteConnection, RepositoryError> {
