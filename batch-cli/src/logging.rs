@@ -8,6 +8,7 @@ use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::registry::LookupSpan;
 use tracing_subscriber::util::{SubscriberInitExt, TryInitError};
 
+use crate::print::StandardError;
 use crate::settings::{LogFormat, Settings};
 use crate::telemetry::Telemetry;
 
@@ -15,7 +16,9 @@ use crate::telemetry::Telemetry;
 pub(crate) fn start(settings: &Settings, telemetry: &Telemetry) {
     let log = tracing_subscriber::fmt()
         .with_max_level(settings.log)
-        .with_writer(stderr);
+        // It would print them on the standard error, and panic if that fails.
+        .log_internal_errors(false)
+        .with_writer(|| StandardError);
     let _ = match settings.log_format {
         LogFormat::Text => {
             let is_colored = stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();

@@ -1,7 +1,9 @@
 //! Prints lines. A closed pipe (`| head`) or a full disk must not end the program, whose exit code reports how the job ended.
 
 use std::fmt::Display;
-use std::io::{ErrorKind, Write, stderr, stdout};
+use std::io::{self, ErrorKind, Write, stderr, stdout};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use batch_runtime::xml::is_unprintable;
 
@@ -33,8 +35,68 @@ pub(crate) fn out(text: impl Display) {
 
 /// Prints lines on the standard error.
 pub(crate) fn err(text: impl Display) {
-    // There is no other place to report a failure.
-    let _ = writeln!(stderr(), "{}", printable(&text.to_string()));
+    let _ = StandardError.write(format!("{}\n", printable(&text.to_string())).as_bytes());
+}
+
+/// The standard error for log and messages. A write neither fails, because there is no other place to report that, nor waits long for a pipe
+/// or terminal that takes nothing: a job would wait with it.
+pub(crate) struct StandardError;
+
+/// The longest wait for a pipe or terminal.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// A pipe that can be written takes at least this many bytes at once.
+const PIPE: usize = 4096;
+
+/// The number of texts that were dropped since the standard error has taken none.
+static DROPPED: AtomicU64 = AtomicU64::new(0);
+
+impl Write for StandardError {
+    fn write(&mut self, text: &[u8]) -> io::Result<usize> {
+        let patience = match DROPPED.load(Ordering::Relaxed) {
+            0 => PATIENCE,
+            _ => Duration::ZERO,
+        };
+        if !is_writable(patience) {
+            DROPPED.fetch_add(1, Ordering::Relaxed);
+            return Ok(text.len());
+        }
+        let dropped = DROPPED.swap(0, Ordering::Relaxed);
+        if dropped > 0 {
+            let note = format!(
+                "warning: {dropped} messages are missing here, because the standard error took nothing\n"
+            );
+            let _ = stderr().write_all(note.as_bytes());
+        }
+        for (index, part) in text.chunks(PIPE).enumerate() {
+            if index > 0 && !is_writable(PATIENCE) {
+                DROPPED.fetch_add(1, Ordering::Relaxed);
+                break;
+            }
+            let _ = stderr().write_all(part);
+        }
+        Ok(text.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Returns whether the standard error takes something, or reports an error at once.
+#[cfg(unix)]
+fn is_writable(patience: Duration) -> bool {
+    use rustix::event::{PollFd, PollFlags, Timespec, poll};
+    let Ok(patience) = Timespec::try_from(patience) else {
+        return true;
+    };
+    let stderr = stderr();
+    poll(&mut [PollFd::new(&stderr, PollFlags::OUT)], Some(&patience)) != Ok(0)
+}
+
+#[cfg(not(unix))]
+fn is_writable(_patience: Duration) -> bool {
+    true
 }
 
 /// Replaces characters that a terminal or a page would interpret, except line breaks and tabs.

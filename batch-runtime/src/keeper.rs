@@ -1,5 +1,6 @@
 //! The thread of a runtime that renews the leases of its executions, and passes on the stop requests of other processes.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Weak};
 use std::thread;
 use std::time::Duration;
@@ -26,9 +27,12 @@ pub(crate) fn keep(runtime: &Weak<Shared>, ended: &Receiver<()>) {
         let repository = Arc::clone(&shared.repository);
         // The one who drops the last clone of the runtime waits for its observers, not this thread.
         drop(shared);
-        if !running.is_empty() {
-            keeper.look_after(&running, &*repository);
-        }
+        // A panic, such as one of the logger, must not end the renewal of leases and the stop requests.
+        let _ = catch_unwind(AssertUnwindSafe(|| {
+            if !running.is_empty() {
+                keeper.look_after(&running, &*repository);
+            }
+        }));
     }
 }
 

@@ -4,6 +4,7 @@
 //! cargo run --example hello -- start hello name=Ada
 //! ```
 
+use std::io::{Write, stdout};
 use std::process::ExitCode;
 
 use batch_runtime::prelude::*;
@@ -19,7 +20,8 @@ struct Greeter {
 impl Greeter {
     #[process]
     fn greet(&self) -> String {
-        println!("Hello, {}!", self.name);
+        // `println!` would panic, and fail the step, if nothing reads the output.
+        let _ = writeln!(stdout(), "Hello, {}!", self.name);
         "GREETED".into()
     }
 

@@ -786,7 +786,8 @@ impl WritesReport {
 }
 
 fn reporting(properties: &str) -> String {
-    let log = "<properties><property name=\"report\" value=\"${folder}/jobs/../report.${name}\"/></properties>";
+    let log =
+        "<properties><property name=\"report\" value=\"${folder}/jobs/../report.${name}\"/></properties>";
     job(&format!(
         r#"<step id="report"><batchlet ref="WritesReport">{log}</batchlet><partition instances="3">{properties}</partition></step>"#
     ))

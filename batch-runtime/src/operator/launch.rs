@@ -433,6 +433,7 @@ impl JobOperator {
         let body = move || {
             let async_runtime = shared.async_runtime.clone();
             let _entered = async_runtime.enter();
+            let _guard = running.end_guard();
             let result = run_to_end(runner, &shared);
             // A waiting thread may exit the process, so the runtime is dropped before it is notified.
             drop(shared);

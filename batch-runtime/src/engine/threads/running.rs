@@ -1,7 +1,7 @@
 //! The state of a running execution, shared by its runner, the operator and the lease keeper.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Condvar, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError};
 use std::thread::ThreadId;
 use std::time::{Duration, Instant};
 
@@ -253,6 +253,11 @@ impl Running {
         self.end.notify_all();
     }
 
+    /// Returns a guard for the runner's thread: whatever ends the thread ends the waits for it.
+    pub(crate) fn end_guard(self: &Arc<Self>) -> EndGuard {
+        EndGuard(Arc::clone(self))
+    }
+
     /// Waits at most `limit` for the end of the runner; `None` on timeout.
     pub(crate) fn wait(&self, limit: Option<Duration>) -> Option<Result<(), String>> {
         let ended = lock(&self.ended);
@@ -270,10 +275,21 @@ impl Running {
     }
 }
 
+/// Ends the waits for a runner when its thread ends, also by a panic.
+pub(crate) struct EndGuard(Arc<Running>);
+
+impl Drop for EndGuard {
+    fn drop(&mut self) {
+        if !self.0.has_ended() {
+            let cause = "the thread of the execution has ended without a result, by a panic of the runtime, an observer or the logger; \
+                         run the same `launch`, or `recover`, to resume from the last checkpoint";
+            self.0.set_ended(Err(cause.to_owned()));
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use super::super::Worker;
     use super::*;
     use crate::clock::SystemClock;
@@ -321,6 +337,23 @@ mod tests {
         let held = running(lease, Duration::ZERO, now);
         held.ensure_owned(&*repository).unwrap();
         assert!(*lock(&held.renewed) > now, "it was renewed");
+    }
+
+    /// Whoever waits for an execution is answered, however its thread ends.
+    ///
+    /// Spec: LOSS-15
+    #[test]
+    fn a_wait_ends_with_the_thread_of_the_execution() {
+        let repository = open("memory:", RepositoryConfig::with_lease(LEASE)).unwrap();
+        let running = Arc::new(running(claimed(&*repository), LEASE, Instant::now()));
+        let runner = Arc::clone(&running);
+        let thread = std::thread::spawn(move || {
+            let _guard = runner.end_guard();
+            panic!("outside of the engine");
+        });
+        let ended = running.wait(None).unwrap();
+        assert!(thread.join().is_err());
+        assert!(ended.unwrap_err().contains("has ended without a result"));
     }
 
     /// The keeper, which renews all leases, asks each worker for exceeded limits, also while a `#[cancel]` blocks.
