@@ -339,9 +339,9 @@ impl BatchRuntimeBuilder {
         self
     }
 
-    /// Sets the maximum number of concurrent partitions of a step or flow, each on its own thread. The property
-    /// `batch.partition.threads` of a step, or of a job for all its elements, overrides it. Default: four per
-    /// processor; at least 1. Spec: PART-04
+    /// Sets the maximum number of concurrent partitions of a step or flow, and of concurrent flows of a split, each on its own thread. The
+    /// property `batch.partition.threads` of a step, or of a job for all its elements, overrides it for partitions, `batch.split.threads`
+    /// of a job for flows. Default: four per processor; at least 1. Spec: PART-04, SPLIT-06
     #[must_use]
     pub fn partition_threads(mut self, threads: usize) -> Self {
         self.partition_threads = threads.max(1);

@@ -1,5 +1,8 @@
 //! Section 4.4: splits.
 
+use std::sync::{Barrier, Mutex};
+
+use batch_runtime::prelude::*;
 use insta::assert_snapshot;
 
 use crate::artifacts::{Gate, job, restart_with, story};
@@ -321,4 +324,47 @@ fn a_job_listener_is_called_for_every_flow() {
             assert_eq!(log.iter().filter(|other| **other == call).count(), 1, "{log:?}");
         }
     }
+}
+
+/// The flows that run, and the most that ran at the same time.
+static RUNNING: Mutex<(usize, usize)> = Mutex::new((0, 0));
+static THREE: Barrier = Barrier::new(3);
+
+/// Waits for two others.
+#[derive(BatchArtifact)]
+struct OneOfThree;
+
+#[batchlet]
+impl OneOfThree {
+    #[process]
+    fn process(&self) {
+        {
+            let mut running = RUNNING.lock().unwrap();
+            running.0 += 1;
+            running.1 = running.1.max(running.0);
+        }
+        THREE.wait();
+        RUNNING.lock().unwrap().0 -= 1;
+        THREE.wait();
+    }
+}
+
+/// As many flows as `batch.split.threads` says run at the same time, and each other one when one has ended.
+///
+/// Spec: LOSS-15, SPLIT-06
+#[test]
+fn a_limit_applies_to_the_flows_of_a_split() {
+    let flows = |count: usize| -> String {
+        let step = |name: &str| format!("<step id=\"{name}\"><batchlet ref=\"OneOfThree\"/></step>");
+        (0..count)
+            .map(|number| flow(&format!("f{number}"), "", &step(&format!("s{number}"))))
+            .collect()
+    };
+    let limit = "<properties><property name=\"batch.split.threads\" value=\"3\"/></properties>";
+    let xml = format!("<job id=\"job\">{limit}{}</job>", split("all", "", &flows(99)));
+    let stage = Stage::new(&xml);
+    let execution = stage.start("job", JobParameters::new());
+    let tree = stage.tree(execution);
+    assert_eq!(tree.matches("COMPLETED COMPLETED").count(), 100, "{tree}");
+    assert_eq!(*RUNNING.lock().unwrap(), (0, 3));
 }

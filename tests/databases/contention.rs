@@ -88,3 +88,77 @@ fn one_of_many_restarts_runs() {
 fn all_of_many_starts_run() {
     check(|_| Wish::Start, MANY);
 }
+
+/// A user of the server who may have ten connections.
+#[cfg(feature = "servers")]
+fn with_ten_connections(database: Database, place: &Place) -> String {
+    let url = place.url();
+    let (statements, limited): (&[&str], String) = match database {
+        Database::Sqlite => return url.to_owned(),
+        Database::Postgres => (
+            &[
+                "DO $$ BEGIN CREATE ROLE ten LOGIN CONNECTION LIMIT 10; EXCEPTION WHEN duplicate_object THEN NULL; END $$",
+                "GRANT ALL ON SCHEMA public TO ten",
+            ],
+            url.replace("user=postgres", "user=ten"),
+        ),
+        Database::Mariadb => (
+            &[
+                "CREATE USER IF NOT EXISTS ten@localhost WITH MAX_USER_CONNECTIONS 10",
+                "GRANT ALL ON *.* TO ten@localhost",
+            ],
+            url.replace("root@", "ten@"),
+        ),
+    };
+    for statement in statements {
+        place.connect().execute(statement).unwrap();
+    }
+    limited
+}
+
+/// Flows, however many there are, wait for connections instead of failing, and the ends are recorded.
+///
+/// Spec: LOSS-15
+#[cfg(feature = "servers")]
+#[test]
+fn a_hundred_flows_share_ten_connections() {
+    let flows: String = (0..100)
+        .map(|number| {
+            format!(
+                r#"<flow id="f{number}"><step id="s{number}"><chunk reader="Numbers" processor="Unchanged" writer="Rows" commit-interval="1"/></step></flow>"#
+            )
+        })
+        .collect();
+    for threads in ["8", "100"] {
+        let xml = format!(
+            r#"<job id="job"><properties><property name="batch.split.threads" value="{threads}"/></properties><split id="all">{flows}</split></job>"#
+        );
+        for database in Database::ALL {
+            let folder = tempfile::tempdir().unwrap();
+            std::fs::write(folder.path().join("job.xml"), &xml).unwrap();
+            let place = Place::new(database, folder.path());
+            let url = with_ten_connections(database, &place);
+            let operator = runtime(&url, folder.path()).job_operator();
+            place
+                .connect()
+                .execute("CREATE TABLE IF NOT EXISTS written (n INTEGER)")
+                .unwrap();
+            if database == Database::Postgres {
+                place.connect().execute("GRANT ALL ON written TO ten").unwrap();
+            }
+            let execution = operator.start("job", JobParameters::from([("to", "5")])).unwrap();
+            let ended = operator.wait(execution).unwrap();
+            assert_eq!(
+                ended.status,
+                BatchStatus::Completed,
+                "{database:?} {threads}: {}",
+                ended.exit_message
+            );
+            assert_eq!(
+                place.connect().number("SELECT COUNT(*) FROM written"),
+                500,
+                "{database:?} {threads}"
+            );
+        }
+    }
+}

@@ -73,6 +73,8 @@ pub(crate) struct BoundFlow {
 /// A split that is ready to run.
 pub(crate) struct BoundSplit {
     pub(crate) elements: Elements,
+    /// The maximum number of flows that run at a time.
+    pub(crate) threads: Option<usize>,
     pub(crate) subjobs: BoundSubjobs,
 }
 

@@ -2,6 +2,7 @@
 //!
 //! Spec: SPLIT-06 to SPLIT-12, SPLIT-17 to SPLIT-21, SPLIT-23, SPLIT-25, Appendix B.6 of the catalogue
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use super::call::Failure;
@@ -92,19 +93,28 @@ impl Walk<'_> {
     ) {
         let all = &split.elements.all;
         let since = self.state_of(&element.id).since.max(self.since);
-        // All flows that no element leads to start at once. Spec: SPLIT-06
-        let mut beginning = split.elements.initial_flows();
+        let limit = split.threads.unwrap_or(self.shared.partition_threads);
+        let dialect = self.shared.job.dialect;
+        // All flows that no element leads to start at once, as far as the limit allows. Spec: SPLIT-06
+        let mut waiting: VecDeque<usize> = split.elements.initial_flows().into();
+        let (mut running, mut is_first) = (0, true);
         loop {
-            for position in beginning.drain(..) {
-                if ends.are_ending() {
+            while running < limit && !ends.stop_siblings(dialect) {
+                let Some(position) = waiting.pop_front() else {
                     break;
-                }
+                };
                 let Some(flow) = all.get(position) else { continue };
+                if !is_first && self.worker.stop_requested() {
+                    ends.insert(position, Outcome::Stopped, None);
+                    continue;
+                }
                 let name = format!("batch-flow-{}", flow.id);
                 let started = threads.begin(position, name, move |worker, sink| {
                     self.run_flow(worker, sink, flow, split, since, contexts)
                 });
+                running += 1;
                 if let Err(error) = started {
+                    running -= 1;
                     let (flow, split) = (&flow.id, &element.id);
                     let failure = Failure::new(format!(
                         "cannot start a thread for flow `{flow}` of split `{split}`: {error}"
@@ -112,24 +122,28 @@ impl Walk<'_> {
                     ends.insert(position, Outcome::Failed(failure), None);
                 }
             }
-            if analysis.failure.is_some() || ends.stop_siblings(self.shared.job.dialect) {
-                beginning.clear();
+            is_first = false;
+            if analysis.failure.is_some() || ends.stop_siblings(dialect) {
+                waiting.clear();
                 threads.stop();
             }
             let Some(report) = threads.next() else { break };
             match report {
                 Report::Data(_, data) => analysis.data(data),
-                Report::Ended(end) => match (end.result, all.get(end.position)) {
-                    (Ok(ended), Some(flow)) => {
-                        analysis.ended(ended.outcome.status(), &exit_status_of(&ended));
-                        let next = self.after_flow((end.position, flow), ended, split, ends);
-                        beginning.extend(next);
+                Report::Ended(end) => {
+                    running -= 1;
+                    match (end.result, all.get(end.position)) {
+                        (Ok(ended), Some(flow)) => {
+                            analysis.ended(ended.outcome.status(), &exit_status_of(&ended));
+                            let next = self.after_flow((end.position, flow), ended, split, ends);
+                            waiting.extend(next);
+                        }
+                        (Ok(_), None) => {}
+                        (Err(error), _) => {
+                            ends.broken.get_or_insert(error);
+                        }
                     }
-                    (Ok(_), None) => {}
-                    (Err(error), _) => {
-                        ends.broken.get_or_insert(error);
-                    }
-                },
+                }
             }
         }
     }

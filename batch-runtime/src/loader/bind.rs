@@ -224,6 +224,7 @@ impl Binder<'_> {
         let elements = self.elements(&split.elements, scope);
         Some(BoundSplit {
             elements: elements?,
+            threads: self.defaults.split_threads,
             subjobs: BoundSubjobs {
                 collector: collector?,
                 ..subjobs?

@@ -33,6 +33,7 @@ const STEP_HEARTBEAT: &str = "batch.step.heartbeat";
 const PROMOTE: &str = "batch.step.promote";
 /// In bytes.
 const CHECKPOINT_LIMIT: &str = "batch.checkpoint.limit";
+const SPLIT_THREADS: &str = "batch.split.threads";
 const PARTITION_THREADS: &str = "batch.partition.threads";
 /// `no`, `properties` or `all`.
 const PARTITION_REPLAN: &str = "batch.partition.replan";
@@ -52,6 +53,7 @@ pub(super) const OF_JOB: &[&str] = &[
     JOB_CONCURRENCY,
     JOB_DEADLINE,
     EXIT_CODES,
+    SPLIT_THREADS,
     STEP_TIMEOUT,
     STEP_HEARTBEAT,
     PROMOTE,
@@ -73,7 +75,7 @@ pub(super) const OF_JOB: &[&str] = &[
     PIPELINE,
 ];
 /// The runtime properties of a step: those of a job without the first ones, which only a job has.
-pub(super) const OF_STEP: &[&str] = OF_JOB.split_at(4).1;
+pub(super) const OF_STEP: &[&str] = OF_JOB.split_at(5).1;
 
 /// The runtime properties that a job sets for all its elements.
 #[derive(Clone, Default)]
@@ -82,6 +84,7 @@ pub(super) struct Defaults {
     heartbeat: Option<usize>,
     promoted: Vec<String>,
     checkpoint_limit: Option<usize>,
+    pub(super) split_threads: Option<usize>,
     threads: Option<usize>,
     replan: Option<Replan>,
     dispatcher: Option<String>,
@@ -111,6 +114,7 @@ impl Binder<'_> {
             heartbeat: self.number(STEP_HEARTBEAT, "seconds", &job.properties, place),
             promoted: self.promoted_by(&job.properties, place).unwrap_or_default(),
             checkpoint_limit: self.number(CHECKPOINT_LIMIT, "bytes", &job.properties, place),
+            split_threads: self.number(SPLIT_THREADS, "threads", &job.properties, place),
             threads: self.number(PARTITION_THREADS, "threads", &job.properties, place),
             replan: self.replan_of(&job.properties, place),
             dispatcher: self.name(DISPATCH, &job.properties, place),

@@ -138,9 +138,10 @@ impl<D: Backend> Pool<D> {
         Connector { shared }
     }
 
-    fn idle(&self) -> Option<Session<D::Connection>> {
+    /// Takes an idle connection if there are more than `kept`.
+    fn idle(&self, kept: usize) -> Option<Session<D::Connection>> {
         let mut idle = self.shared.idle.lock().unwrap_or_else(PoisonError::into_inner);
-        idle.pop()
+        (idle.len() > kept).then(|| idle.pop()).flatten()
     }
 
     /// Closes the idle connections. Returns whether there were any.
@@ -151,7 +152,7 @@ impl<D: Backend> Pool<D> {
 
     #[cfg(test)]
     pub(super) fn take(&self) -> Result<Session<D::Connection>, RepositoryError> {
-        self.idle().map_or_else(|| self.connect(), Ok)
+        self.idle(0).map_or_else(|| self.connect(), Ok)
     }
 
     fn connect(&self) -> Result<Session<D::Connection>, RepositoryError> {
@@ -178,43 +179,35 @@ impl<D: Backend> Pool<D> {
         self.shared.database.write_lock(false)
     }
 
-    /// Begins a transaction. Skips idle connections that the database has closed meanwhile, and keeps trying to reach a
-    /// database for a while.
+    /// Begins the transaction of a chunk. Skips idle connections that the database has closed meanwhile, and keeps trying to reach a
+    /// database for a while. Leaves the last idle connection to a server for other transactions: however many chunks are open, ends and
+    /// stops are recorded, and leases renewed.
     pub(super) fn begin(&self, begin: &str) -> QueryResult<Session<D::Connection>> {
-        self.begin_within(&mut self.retries(), Some(begin))
+        self.begin_within(&mut self.retries(), Some(begin), usize::from(D::IS_REMOTE))
     }
 
-    /// As `begin`; without `begin`, returns a connection outside of a transaction, which may be lost already.
+    /// Begins a transaction, and leaves `kept` idle connections; without `begin`, returns a connection outside of a transaction, which may be
+    /// lost already.
     fn begin_within(
         &self,
         retries: &mut Retries,
         begin: Option<&str>,
+        kept: usize,
     ) -> QueryResult<Session<D::Connection>> {
-        let Some(begin) = begin else {
-            if let Some(connection) = self.idle() {
-                return Ok(connection);
-            }
-            return self.begin_on_new(retries, &|_| Ok(()));
+        let begin_on = |connection: &mut Session<D::Connection>| match begin {
+            Some(begin) => AnsiTransactionManager::begin_transaction_sql(&mut **connection, begin),
+            None => Ok(()),
         };
-        let begin_on = |connection: &mut Session<D::Connection>| {
-            AnsiTransactionManager::begin_transaction_sql(&mut **connection, begin)
-        };
-        while let Some(mut connection) = self.idle() {
-            match begin_on(&mut connection) {
-                Ok(()) => return Ok(self.reached(connection)),
-                Err(_) if is_lost::<D>(&mut connection) => {}
-                Err(error) => return Err(error),
-            }
-        }
-        self.begin_on_new(retries, &begin_on)
-    }
-
-    fn begin_on_new(
-        &self,
-        retries: &mut Retries,
-        begin_on: &dyn Fn(&mut Session<D::Connection>) -> QueryResult<()>,
-    ) -> QueryResult<Session<D::Connection>> {
         loop {
+            // Others put connections back while this one waits for the server.
+            while let Some(mut connection) = self.idle(kept) {
+                match begin_on(&mut connection) {
+                    Ok(()) if begin.is_none() => return Ok(connection),
+                    Ok(()) => return Ok(self.reached(connection)),
+                    Err(_) if is_lost::<D>(&mut connection) => {}
+                    Err(error) => return Err(error),
+                }
+            }
             let error = match self.connect() {
                 Ok(mut connection) => match begin_on(&mut connection) {
                     Ok(()) => return Ok(self.reached(connection)),
@@ -392,7 +385,7 @@ impl<D: Backend> Pool<D> {
         let failed = |source: DieselError| database_error::<E>(action, source);
         let (mut attempt, mut in_doubt) = (1, false);
         loop {
-            let mut connection = match self.begin_within(&mut retries, begin) {
+            let mut connection = match self.begin_within(&mut retries, begin, 0) {
                 Err(error) if in_doubt => {
                     tracing::error!(%error, "the database stays unreachable");
                     return Err(failed(unknown_outcome()));

@@ -58,7 +58,7 @@ fn the_sessions_of_an_owner_can_be_ended() {
 fn only_the_first_transaction_waits_for_a_lost_server() {
     let place = Place::new();
     let repository = observer(&place);
-    let living = repository.pool.take().unwrap();
+    let living = [repository.pool.take().unwrap(), repository.pool.take().unwrap()];
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     let url = match KIND {
@@ -86,8 +86,8 @@ fn only_the_first_transaction_waits_for_a_lost_server() {
     assert_eq!(attempts.swap(0, Ordering::SeqCst), 2);
     assert!(fails() > 3);
     assert_eq!([fails(), fails()], [2, 2]);
-    // It is back.
-    pool.put_back(living);
+    // It is back, with a connection that chunks may take.
+    living.into_iter().for_each(|session| pool.put_back(session));
     let mut session = pool.begin(Db::BEGIN_WRITE).unwrap();
     session.batch_execute("ROLLBACK").unwrap();
     assert!(fails() > 3);
