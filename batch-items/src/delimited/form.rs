@@ -75,12 +75,21 @@ impl RowForm {
             FieldValue::Bool(value) => self.append_text(if value { "true" } else { "false" }, false, out),
             FieldValue::Int(value) => self.append_text(itoa::Buffer::new().format(value), true, out),
             FieldValue::Float(value) => self.append_text(zmij::Buffer::new().format(value), true, out),
+            FieldValue::Number(value) => self.append_text(value, true, out),
             FieldValue::Text(value) => self.append_text(value, false, out),
             FieldValue::Bytes(value) => {
                 let digits: String = value.iter().map(|byte| format!("{byte:02x}")).collect();
                 self.append_text(&digits, false, out);
             }
         }
+    }
+
+    /// Appends the text of a field, as [`append`](Self::append) has made it at the beginning of a row.
+    pub(super) fn append_raw(&self, index: usize, field: &[u8], out: &mut Vec<u8>) {
+        if index > 0 {
+            out.push(self.delimiter);
+        }
+        out.extend_from_slice(field);
     }
 
     fn append_text(&self, text: &str, is_number: bool, out: &mut Vec<u8>) {

@@ -19,26 +19,34 @@ pub(crate) struct Rows {
 #[derive(Default)]
 struct Stored {
     cells: Vec<Cell>,
+    /// The index of the first cell of the current row.
+    row: usize,
     text: String,
     bytes: Vec<u8>,
 }
 
 impl FieldSink for Stored {
     #[inline]
-    fn field(&mut self, _: usize, value: FieldValue<'_>) {
+    fn field(&mut self, index: usize, value: FieldValue<'_>) {
         let cell = match value {
             FieldValue::Null => Cell::Null,
             FieldValue::Bool(value) => Cell::Bool(value),
             FieldValue::Int(value) => Cell::Int(value),
             FieldValue::Float(value) => Cell::Float(value),
-            FieldValue::Text(value) => self.store_text(value),
+            FieldValue::Number(value) | FieldValue::Text(value) => self.store_text(value),
             FieldValue::Bytes(value) => {
                 let start = self.bytes.len();
                 self.bytes.extend_from_slice(value);
                 Cell::Bytes(start..self.bytes.len())
             }
         };
-        self.cells.push(cell);
+        let at = self.row + index;
+        if at < self.cells.len() {
+            self.cells[at] = cell;
+        } else {
+            self.cells.resize(at, Cell::Null);
+            self.cells.push(cell);
+        }
     }
 }
 
@@ -108,9 +116,22 @@ impl Rows {
         self.names.names()
     }
 
-    /// Appends an item.
+    /// Selects fields, as [`Names::select`].
+    pub(crate) fn select<'n>(&mut self, names: impl Iterator<Item = &'n str>) {
+        self.names.select(names);
+    }
+
+    /// Takes the fields of the first item, as [`Names::learn`].
+    pub(crate) fn learn<T: Serialize>(&mut self, item: &T) -> Result<(), String> {
+        self.names.learn(item)
+    }
+
+    /// Appends an item. Its fields are found by name; those that it lacks are null.
     pub(crate) fn push<T: Serialize>(&mut self, item: &T) -> Result<(), String> {
-        self.names.fields_of(item, &mut self.stored)?;
+        self.stored.row = self.stored.cells.len();
+        let passed = self.names.fields_of(item, &mut self.stored);
+        let end = self.stored.row + passed.map(|_| self.names.names().len())?;
+        self.stored.cells.resize(end, Cell::Null);
         self.count += 1;
         Ok(())
     }
@@ -173,7 +194,9 @@ impl Rows {
                 Ok(Some(Converted::Cell(cell))) => self.stored.cells[index] = cell,
                 Ok(Some(Converted::Text(text))) => self.stored.cells[index] = self.stored.store_text(&text),
                 Ok(Some(Converted::Bytes(range))) => {
-                    let Stored { cells, text, bytes } = &mut self.stored;
+                    let Stored {
+                        cells, text, bytes, ..
+                    } = &mut self.stored;
                     let start = bytes.len();
                     bytes.extend_from_slice(text[range].as_bytes());
                     cells[index] = Cell::Bytes(start..bytes.len());

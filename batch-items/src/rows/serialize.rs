@@ -4,11 +4,16 @@ use std::fmt::Display;
 
 use serde::ser::{self, Impossible, Serialize, Serializer};
 
+use crate::nearest::did_you_mean;
+use crate::record::NUMBER;
+
 /// The reason why an item is not a row.
 #[derive(Debug)]
 pub(super) enum Unsupported {
     /// A field is a list or a struct.
     Nested,
+    /// The fields of the first item: no item of this form can be written.
+    Fields(String),
     Other(String),
 }
 
@@ -16,7 +21,7 @@ impl Display for Unsupported {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Nested => f.write_str("a list or a struct is not a value"),
-            Self::Other(cause) => f.write_str(cause),
+            Self::Fields(cause) | Self::Other(cause) => f.write_str(cause),
         }
     }
 }
@@ -36,56 +41,165 @@ pub(crate) enum FieldValue<'v> {
     Bool(bool),
     Int(i64),
     Float(f64),
+    /// The text of a number that is neither an `i64` nor exactly a float.
+    Number(&'v str),
     Text(&'v str),
     Bytes(&'v [u8]),
 }
 
 /// Receives the fields of items, one by one.
 pub(crate) trait FieldSink {
-    /// Receives the field with this index.
+    /// Receives the field with this index in the output. A field that the item lacks is not passed.
     fn field(&mut self, index: usize, value: FieldValue<'_>);
 }
 
-/// The names of the fields, which the first item defines. Those of a tuple are empty.
+/// Receives fields that are not needed.
+struct Ignored;
+
+impl FieldSink for Ignored {
+    fn field(&mut self, _: usize, _: FieldValue<'_>) {}
+}
+
+/// The fields of the output: those that a property selects, or those of the first item. Fields of later items are found by name, in any
+/// order; those of tuples, which have no names, by their order.
 #[derive(Default)]
 pub(crate) struct Names {
+    /// The names of the output, in its order.
     names: Vec<String>,
-    /// Where the names of a struct are in memory: those of the next item are usually the same.
-    places: Vec<(usize, usize)>,
+    /// The names that a property selects, and whether the items may lack the field.
+    selected: Vec<(String, bool)>,
+    /// The fields of items, in the order of the first one.
+    fields: Vec<ItemField>,
+    /// Whether the items are tuples.
+    is_tuple: bool,
     is_complete: bool,
+    /// The number of the current item, which marks the fields that it has.
+    item: u64,
+}
+
+struct ItemField {
+    name: String,
+    /// Where the name is in memory, if it is that of a struct: the name of the next item is usually the same.
+    place: Option<(usize, usize)>,
+    /// The index in the output; `None` if the field is not selected.
+    index: Option<usize>,
+    /// The last item that has the field.
+    last: u64,
 }
 
 impl Names {
-    /// Checks a name that is in the program's memory, where no other text can be.
-    #[inline]
-    fn check_static(&mut self, index: usize, name: &'static str) -> Result<(), Unsupported> {
-        let place = (name.as_ptr().addr(), name.len());
-        if self.is_complete && self.places.get(index) == Some(&place) {
-            return Ok(());
-        }
+    /// Selects fields by name; a name with `?` at its end is that of a field that items may lack.
+    pub(crate) fn select<'n>(&mut self, names: impl Iterator<Item = &'n str>) {
         if !self.is_complete {
-            self.places.push(place);
+            self.selected = names.map(selected).collect();
+            self.names = self.selected.iter().map(|(name, _)| name.clone()).collect();
         }
-        self.check(index, name)
     }
 
-    fn check(&mut self, index: usize, name: &str) -> Result<(), Unsupported> {
-        if !self.is_complete {
-            self.names.push(name.to_owned());
-            return Ok(());
+    /// Returns the index of a field in the output, if it is selected, by its position in the item.
+    #[inline]
+    fn index(
+        &mut self,
+        position: usize,
+        name: &str,
+        place: Option<(usize, usize)>,
+    ) -> Result<Option<usize>, Unsupported> {
+        if self.is_complete
+            && let Some(field) = self.fields.get_mut(position)
+            && ((place.is_some() && field.place == place) || field.name == name)
+        {
+            let is_first = std::mem::replace(&mut field.last, self.item) != self.item;
+            return if is_first {
+                Ok(field.index)
+            } else {
+                Err(named_twice(name))
+            };
         }
-        let expected = self.names.get(index);
-        if expected.is_some_and(|expected| expected == name) {
-            return Ok(());
+        self.find(position, name, place)
+    }
+
+    /// Finds a field that is not where the first item has it.
+    #[cold]
+    fn find(
+        &mut self,
+        position: usize,
+        name: &str,
+        place: Option<(usize, usize)>,
+    ) -> Result<Option<usize>, Unsupported> {
+        if self.is_tuple && self.is_complete {
+            return Err(Unsupported::Other(format!(
+                "the item has more fields than the first one, which has {}",
+                self.fields.len()
+            )));
         }
-        Err(Unsupported::Other(format!(
-            "the item has a field `{name}` where the one before has `{}`",
-            expected.map_or("none", String::as_str)
-        )))
+        let known = match self.is_tuple {
+            true => None,
+            false => self.fields.iter_mut().find(|field| field.name == name),
+        };
+        if let Some(known) = known {
+            if std::mem::replace(&mut known.last, self.item) != self.item {
+                return Ok(known.index);
+            }
+            return Err(named_twice(name));
+        }
+        let index = match (self.selected.is_empty(), self.is_complete) {
+            (false, _) if self.is_tuple => Some(position),
+            (false, _) => self.names.iter().position(|selected| selected == name),
+            (true, false) => {
+                self.names.push(name.to_owned());
+                Some(position)
+            }
+            (true, true) => {
+                return Err(Unsupported::Other(format!(
+                    "the item has a field `{name}`, which the first item does not have; name the fields by the property \
+                     `columns`, and those that an item may lack with a `?`, such as `{name}?`"
+                )));
+            }
+        };
+        self.fields.push(ItemField {
+            name: name.to_owned(),
+            place,
+            index,
+            last: self.item,
+        });
+        Ok(index)
     }
 
     pub(crate) fn names(&self) -> &[String] {
         &self.names
+    }
+
+    /// Takes the fields of the first item, unless they are known. An item that cannot be written is left to [`fields_of`](Self::fields_of).
+    ///
+    /// # Errors
+    /// If the items do not have the selected fields, or two of their fields have the same name.
+    pub(crate) fn learn<T: Serialize>(&mut self, item: &T) -> Result<(), String> {
+        if self.is_complete {
+            return Ok(());
+        }
+        match self.pass(item, &mut Ignored) {
+            Ok(_) => self.check_selected(),
+            Err(Unsupported::Fields(cause)) => Err(cause),
+            Err(_) => Ok(()),
+        }
+    }
+
+    fn check_selected(&mut self) -> Result<(), String> {
+        let (fields, columns) = (self.fields.len(), self.selected.len());
+        let missing = |(name, may_lack): &&(String, bool)| {
+            !may_lack && !self.fields.iter().any(|field| field.name == *name)
+        };
+        let failure = match self.is_tuple {
+            _ if columns == 0 => None,
+            true => (fields != columns)
+                .then(|| format!("the items have {fields} fields, but `columns` names {columns}")),
+            false => self.selected.iter().find(missing).map(|(name, _)| {
+                let hint = did_you_mean(name, self.fields.iter().map(|field| field.name.as_str()));
+                format!("the items have no field `{name}`{hint}")
+            }),
+        };
+        self.is_complete = failure.is_none();
+        failure.map_or(Ok(()), Err)
     }
 
     /// Passes the fields of an item to `sink`, and returns their number.
@@ -94,23 +208,51 @@ impl Names {
         item: &T,
         sink: &mut impl FieldSink,
     ) -> Result<usize, String> {
+        self.learn(item)?;
+        let passed = self.pass(item, sink).map_err(|error| error.to_string())?;
+        if self.is_tuple && passed != self.fields.len() {
+            return Err(format!(
+                "the item has {passed} fields, but the first one has {}",
+                self.fields.len()
+            ));
+        }
+        Ok(passed)
+    }
+
+    fn pass<T: Serialize>(&mut self, item: &T, sink: &mut impl FieldSink) -> Result<usize, Unsupported> {
+        if !self.is_complete {
+            self.fields.clear();
+            self.is_tuple = false;
+            if self.selected.is_empty() {
+                self.names.clear();
+            }
+        }
+        self.item += 1;
         let mut next = 0;
-        let row = Row {
+        item.serialize(Row {
             names: self,
             next: &mut next,
             sink,
             name: String::new(),
-        };
-        item.serialize(row).map_err(|error| error.to_string())?;
-        if self.is_complete && next != self.names.len() {
-            return Err(format!(
-                "the item has {next} fields, but the one before has {}",
-                self.names.len()
-            ));
-        }
-        self.is_complete = true;
+        })?;
         Ok(next)
     }
+}
+
+/// Returns a name of the property `columns` without its `?`, and whether it had one.
+fn selected(name: &str) -> (String, bool) {
+    match name.strip_suffix('?') {
+        Some(name) => (name.to_owned(), true),
+        None => (name.to_owned(), false),
+    }
+}
+
+#[cold]
+fn named_twice(name: &str) -> Unsupported {
+    Unsupported::Fields(match name {
+        "" => "several fields of the item have no name; name all columns of the input".to_owned(),
+        name => format!("two fields of the item have the name `{name}`; rename one of them"),
+    })
 }
 
 /// Passes the fields of an item to a sink.
@@ -129,17 +271,26 @@ impl<S: FieldSink> Row<'_, S> {
         name: &'static str,
         value: &V,
     ) -> Result<(), Unsupported> {
-        self.names.check_static(*self.next, name)?;
-        self.push(name, value)
+        // In the program's memory, where no other text can be.
+        let place = (name.as_ptr().addr(), name.len());
+        self.push(name, Some(place), value)
     }
 
-    /// Passes a field whose name is checked.
     #[inline]
-    fn push<V: Serialize + ?Sized>(&mut self, name: &str, value: &V) -> Result<(), Unsupported> {
-        let index = *self.next;
+    fn push<V: Serialize + ?Sized>(
+        &mut self,
+        name: &str,
+        place: Option<(usize, usize)>,
+        value: &V,
+    ) -> Result<(), Unsupported> {
+        let index = self.names.index(*self.next, name, place)?;
         *self.next += 1;
+        let Some(index) = index else {
+            return Ok(());
+        };
         let passed = value.serialize(Value {
             index,
+            is_number: false,
             sink: &mut *self.sink,
         });
         match passed {
@@ -246,7 +397,8 @@ macro_rules! elements {
             type Error = Unsupported;
 
             fn $method<V: Serialize + ?Sized>(&mut self, value: &V) -> Result<(), Unsupported> {
-                self.push_static("", value)
+                self.names.is_tuple = true;
+                self.push("", None, value)
             }
 
             fn end(self) -> Result<(), Unsupported> {
@@ -288,6 +440,7 @@ impl<S: FieldSink> ser::SerializeMap for Row<'_, S> {
         text.0.clear();
         key.serialize(Value {
             index: 0,
+            is_number: false,
             sink: &mut text,
         })?;
         self.name = text.0;
@@ -300,8 +453,7 @@ impl<S: FieldSink> ser::SerializeMap for Row<'_, S> {
 
     fn serialize_value<V: Serialize + ?Sized>(&mut self, value: &V) -> Result<(), Unsupported> {
         let name = std::mem::take(&mut self.name);
-        self.names.check(*self.next, &name)?;
-        let pushed = self.push(&name, value);
+        let pushed = self.push(&name, None, value);
         // Its memory is used again.
         self.name = name;
         pushed
@@ -327,6 +479,8 @@ impl FieldSink for KeyText {
 /// Passes a value to a sink.
 struct Value<'s, S> {
     index: usize,
+    /// Whether a text is that of a number.
+    is_number: bool,
     sink: &'s mut S,
 }
 
@@ -347,7 +501,7 @@ macro_rules! integers {
         fn $method(self, value: $ty) -> Result<(), Unsupported> {
             match i64::try_from(value) {
                 Ok(value) => self.pass(FieldValue::Int(value)),
-                Err(_) => self.pass(FieldValue::Text(&value.to_string())),
+                Err(_) => self.pass(FieldValue::Number(&value.to_string())),
             }
         }
     )*};
@@ -399,7 +553,10 @@ impl<S: FieldSink> Serializer for Value<'_, S> {
 
     #[inline]
     fn serialize_str(self, value: &str) -> Result<(), Unsupported> {
-        self.pass(FieldValue::Text(value))
+        match self.is_number {
+            true => self.pass(FieldValue::Number(value)),
+            false => self.pass(FieldValue::Text(value)),
+        }
     }
 
     fn serialize_bytes(self, value: &[u8]) -> Result<(), Unsupported> {
@@ -428,9 +585,16 @@ impl<S: FieldSink> Serializer for Value<'_, S> {
 
     fn serialize_newtype_struct<V: Serialize + ?Sized>(
         self,
-        _: &'static str,
+        name: &'static str,
         value: &V,
     ) -> Result<(), Unsupported> {
+        if name == NUMBER {
+            let number = Value {
+                is_number: true,
+                ..self
+            };
+            return value.serialize(number);
+        }
         value.serialize(self)
     }
 
@@ -487,7 +651,7 @@ mod tests {
         assert_eq!(
             shown.0,
             [
-                "0 Text(\"18446744073709551615\")",
+                "0 Number(\"18446744073709551615\")",
                 "1 Text(\"x\")",
                 "2 Text(\"[1,2]\")",
                 "0 Int(7)",
@@ -497,37 +661,94 @@ mod tests {
         );
     }
 
-    /// A value never goes to the column of another one.
+    fn map(fields: &[(&str, i32)]) -> BTreeMap<String, i32> {
+        let field = |(name, value): &(&str, i32)| ((*name).to_owned(), *value);
+        fields.iter().map(field).collect()
+    }
+
+    /// Passes the second item after the first, and returns the fields of the second.
+    fn second<T: Serialize>(columns: &[&str], first: &T, second: &T) -> Result<Vec<String>, String> {
+        let mut names = Names::default();
+        names.select(columns.iter().copied());
+        names.fields_of(first, &mut Shown::default())?;
+        let mut shown = Shown::default();
+        names.fields_of(second, &mut shown)?;
+        Ok(shown.0)
+    }
+
+    /// A value never goes to the column of another one, whatever the order of the fields is, and whichever of them an item has.
+    ///
+    /// Spec: ITEM-VALUE-01
     #[test]
-    fn items_with_other_fields_are_rejected() {
-        let fields_of = |first: &Payment, second: &Payment| {
-            let mut names = Names::default();
-            names.fields_of(first, &mut Shown::default()).unwrap();
-            names.fields_of(second, &mut Shown::default())
-        };
-        let (with, without) = (payment(1, Some("x")), payment(1, None));
+    fn fields_are_found_by_name() {
+        let (with, without) = (payment(1, Some("x")), payment(2, None));
         assert_eq!(
-            fields_of(&with, &without),
-            Err("the item has a field `tags` where the one before has `note`".to_owned())
+            second(&[], &with, &without),
+            Ok(vec!["0 Int(2)".into(), "2 Text(\"[1,2]\")".into()])
         );
+        let unknown = second(&[], &without, &with).unwrap_err();
+        assert!(
+            unknown.starts_with("the item has a field `note`, which the first item does not have"),
+            "{unknown}"
+        );
+        let all = map(&[("a", 1), ("b", 2), ("c", 3)]);
         assert_eq!(
-            fields_of(&without, &with),
-            Err("the item has a field `note` where the one before has `tags`".to_owned())
+            second(&["c", "a"], &all, &map(&[("a", 4), ("c", 5)])),
+            Ok(vec!["1 Int(4)".into(), "0 Int(5)".into()])
+        );
+        // The names of maps are often at the same place in memory.
+        assert_eq!(
+            second(&[], &map(&[("a", 1), ("b", 2)]), &map(&[("b", 3)])),
+            Ok(vec!["1 Int(3)".into()])
+        );
+        assert!(second(&[], &map(&[("a", 1)]), &map(&[("b", 3)])).is_err());
+        assert_eq!(
+            second(&["a", "z?"], &map(&[("a", 1)]), &map(&[("a", 2), ("z", 3)])),
+            Ok(vec!["0 Int(2)".into(), "1 Int(3)".into()])
+        );
+    }
+
+    /// Spec: ITEM-VALUE-01
+    #[test]
+    fn columns_that_the_items_do_not_have_are_an_error() {
+        let learn = |columns: &[&str], item: &BTreeMap<String, i32>| {
+            let mut names = Names::default();
+            names.select(columns.iter().copied());
+            names.learn(item)
+        };
+        let item = map(&[("amount", 1), ("b", 2)]);
+        assert_eq!(
+            learn(&["b", "amonut"], &item),
+            Err("the items have no field `amonut`; did you mean `amount`?".to_owned())
         );
         let mut names = Names::default();
-        let map = |keys: &[&str]| -> BTreeMap<String, i32> {
-            keys.iter().map(|key| ((*key).to_owned(), 1)).collect()
-        };
-        names.fields_of(&map(&["a", "b"]), &mut Shown::default()).unwrap();
-        // The names of maps are often at the same place in memory.
-        for keys in [["a", "c"], ["b", "c"], ["c", "d"]] {
-            assert!(names.fields_of(&map(&keys), &mut Shown::default()).is_err());
-        }
+        names.select(["a", "b"].into_iter());
         assert_eq!(
-            names.fields_of(&map(&["a"]), &mut Shown::default()),
-            Err("the item has 1 fields, but the one before has 2".to_owned())
+            names.learn(&(1, 2, 3)),
+            Err("the items have 3 fields, but `columns` names 2".to_owned())
         );
-        assert!(names.fields_of(&map(&["a", "b"]), &mut Shown::default()).is_ok());
-        assert!(names.fields_of(&5, &mut Shown::default()).is_err());
+        names.learn(&(1, 2)).unwrap();
+        assert!(names.fields_of(&(1, 2, 3), &mut Shown::default()).is_err());
+        assert!(Names::default().fields_of(&5, &mut Shown::default()).is_err());
+    }
+
+    struct Twice(&'static str);
+
+    impl Serialize for Twice {
+        fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+            serializer.collect_map([(self.0, 1), (self.0, 2)])
+        }
+    }
+
+    /// Spec: ITEM-VALUE-01
+    #[test]
+    fn two_fields_of_one_name_are_an_error() {
+        for (name, expected) in [
+            ("a", "two fields of the item have the name `a`"),
+            ("", "several fields of the item have no name"),
+        ] {
+            let error = Names::default().learn(&Twice(name)).unwrap_err();
+            assert!(error.starts_with(expected), "{error}");
+        }
     }
 }

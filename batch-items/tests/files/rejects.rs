@@ -303,9 +303,10 @@ fn another_instance_in_between_is_an_error() {
 /// Partitions that run one after the other do not replace the rejects of each other.
 #[test]
 fn partitions_do_not_share_a_file() {
-    let listeners = listener("rejects.jsonl", "").replace(
+    let listeners = listener("rejects.jsonl", "").replacen(
         "<properties>",
         "<properties><property name=\"batch.partition.threads\" value=\"1\"/>",
+        1,
     ) + "<partition><algorithm ref=\"filePartitions\"><properties>\
            <property name=\"resource\" value=\"${dir}/in-*.csv\"/></properties></algorithm></partition>";
     let stage = Stage::with_listeners(&listeners, CHUNK, PLACES, SKIP);
