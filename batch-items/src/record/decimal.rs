@@ -75,6 +75,15 @@ pub(super) fn compare(one: &str, other: &str) -> Option<Ordering> {
     Some(Decimal::parse(one.trim())?.cmp(&Decimal::parse(other.trim())?))
 }
 
+/// Returns a text that two equal numbers have in common; `None` if the text is not a number.
+#[cfg(feature = "postgres")]
+pub(crate) fn canonical(text: &str) -> Option<String> {
+    let number = Decimal::parse(text.trim())?;
+    let sign = if number.is_negative { "-" } else { "" };
+    let digits = String::from_utf8_lossy(&number.digits);
+    Some(format!("{sign}{digits}e{}", number.exponent))
+}
+
 /// Returns whether a text is a decimal number. `NaN` and `inf`, which parse as floats, are not.
 pub(crate) fn is_number(text: &str) -> bool {
     Decimal::parse(text).is_some()

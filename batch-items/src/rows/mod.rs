@@ -3,9 +3,11 @@
 mod cells;
 mod fields;
 mod serialize;
+mod temporal;
 mod text;
 
 pub(crate) use self::cells::{Cell, Kind, Rows};
 pub(crate) use self::fields::fields_of;
 pub(crate) use self::serialize::{FieldSink, FieldValue, Names};
+pub(crate) use self::temporal::{Dialect, Temporal};
 pub(crate) use self::text::{RowError, from_row};
