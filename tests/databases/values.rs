@@ -259,3 +259,90 @@ fn fields_go_to_the_columns_of_their_names() {
         }
     }
 }
+
+/// A ready-made artifact declares all its properties, so another one that is addressed to it is an error. One that reaches it only because it
+/// is in the chunk may be meant for another artifact.
+///
+/// Spec: ITEM-SETTING-02, BPROP-11
+#[test]
+fn a_property_that_a_ready_made_artifact_does_not_know_is_an_error() {
+    let chunk = |property: &str| {
+        Stage::new(&format!(
+            r#"<job id="job"><step id="load"><chunk reader="csvRecordReader" writer="recordTableWriter">
+                <properties>
+                  <property name="resource" value="input" target="reader"/>
+                  <property name="table" value="t" target="writer"/>{property}
+                </properties>
+              </chunk></step></job>"#
+        ))
+    };
+    let batchlet = |property: &str| {
+        Stage::new(&format!(
+            r#"<job id="job"><step id="wait"><batchlet ref="command">
+                <properties><property name="command" value="true"/>{property}</properties></batchlet></step></job>"#
+        ))
+    };
+    let error = |stage: Stage| format!("{:?}", stage.operator().start("job", ()).unwrap_err());
+    let own = error(chunk(
+        r#"<property name="database" value="sqlite://other.db" target="writer"/>"#,
+    ));
+    assert!(
+        own.contains("ART0028") && own.contains("`recordTableWriter` has no property `database`"),
+        "{own}"
+    );
+    let near = error(batchlet(r#"<property name="comand" value="x"/>"#));
+    assert!(
+        near.contains("ART0028") && near.contains("did you mean `command`?"),
+        "{near}"
+    );
+    let shared = chunk(r#"<property name="database" value="sqlite://other.db"/>"#);
+    let warnings = shared.operator().check("job", ()).unwrap();
+    assert_eq!(warnings.len(), 1);
+    assert_eq!(warnings[0].code, "ART0010");
+}
+
+/// Bytes go to a file and back to a table.
+///
+/// Spec: ITEM-VALUE-04
+#[test]
+fn bytes_survive_a_file() {
+    for database in Database::ALL {
+        let kind = if database == Database::Postgres {
+            "BYTEA"
+        } else {
+            "BLOB"
+        };
+        for (format, file) in [("Csv", "csv"), ("Jsonl", "jsonl")] {
+            let reader = format!("{file}RecordReader");
+            let stage = Stage::on(
+                database,
+                &format!(
+                    r#"<job id="job"><step id="export" next="load"><chunk reader="queryRecordReader" writer="record{format}Writer">
+                        <properties><property name="query" value="SELECT v FROM old" target="reader"/>
+                          <property name="output" value="${{folder}}/out" target="writer"/></properties></chunk></step>
+                      <step id="load"><chunk reader="{reader}" writer="recordTableWriter">
+                        <properties><property name="resource" value="${{folder}}/out" target="reader"/>
+                          <property name="table" value="t" target="writer"/></properties></chunk></step></job>"#
+                ),
+            );
+            let tables = format!(
+                "CREATE TABLE old (v {kind}); CREATE TABLE t (v {kind}); INSERT INTO old VALUES ({})",
+                if database == Database::Postgres {
+                    "'\\xdead0a00'"
+                } else {
+                    "x'dead0a00'"
+                }
+            );
+            stage.outside().execute(&tables).unwrap();
+            let tree = run(&stage);
+            assert!(
+                tree.contains("job job COMPLETED"),
+                "{database:?} {format}\n{tree}"
+            );
+            let same = stage
+                .outside()
+                .number("SELECT COUNT(*) FROM t JOIN old ON t.v = old.v");
+            assert_eq!(same, 1, "{database:?} {format}");
+        }
+    }
+}

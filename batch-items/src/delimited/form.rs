@@ -79,7 +79,7 @@ impl RowForm {
             FieldValue::Text(value) => self.append_text(value, false, out),
             FieldValue::Bytes(value) => {
                 let digits: String = value.iter().map(|byte| format!("{byte:02x}")).collect();
-                self.append_text(&digits, false, out);
+                self.append_text(&format!("\\x{digits}"), false, out);
             }
         }
     }

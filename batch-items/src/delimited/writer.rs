@@ -176,6 +176,14 @@ impl<T: Serialize> Encode<T> for RowEncoder {
         self.names.learn(first)
     }
 
+    fn columns(&self) -> Vec<String> {
+        self.names.shown_by_record().to_vec()
+    }
+
+    fn resume(&mut self, columns: Vec<String>) {
+        self.names.resume(columns);
+    }
+
     fn items<'a>(
         &mut self,
         items: impl Iterator<Item = &'a T>,

@@ -71,6 +71,9 @@ pub struct FramedPosition<F> {
     pub output: OutputPosition,
     /// The header and footer of the current file.
     pub frame: F,
+    /// The columns of the file, if only the first item has shown them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub columns: Vec<String>,
 }
 
 /// Converts items to bytes.
@@ -85,6 +88,14 @@ pub trait Encode<T>: Send {
     fn prepare(&mut self, _first: &T) -> Result<(), String> {
         Ok(())
     }
+
+    /// Returns the columns that the first item has shown, and that a restart has to know: those of records.
+    fn columns(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    /// Takes the columns of the checkpoint.
+    fn resume(&mut self, _columns: Vec<String>) {}
 
     /// Appends items; `first` if they are the first ones of the file. Fails with the index of the bad item.
     fn items<'a>(
@@ -233,6 +244,7 @@ impl<F> Framed<F> {
         Ok(FramedPosition {
             output: self.output.checkpoint()?,
             frame: self.frame.clone(),
+            columns: Vec::new(),
         })
     }
 

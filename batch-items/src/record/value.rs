@@ -203,6 +203,8 @@ impl Serialize for Value {
             Self::Float(value) => serializer.serialize_f64(*value),
             Self::Decimal(digits) => serialize_decimal(digits, serializer),
             Self::Text(value) => serializer.serialize_str(value),
+            // As a text that a column of bytes takes.
+            bytes @ Self::Bytes(_) if is_json::<S>() => serializer.collect_str(&format_args!("\\x{bytes}")),
             Self::Bytes(value) => serializer.serialize_bytes(value),
         }
     }
@@ -217,14 +219,18 @@ impl Serialize for Record {
     }
 }
 
+/// Returns whether a serializer writes JSON.
+fn is_json<S>() -> bool {
+    std::any::type_name::<S>().starts_with("&mut serde_json::ser::Serializer<")
+}
+
 /// The name of the newtype as which a serializer gets the digits of a decimal.
 pub(crate) const NUMBER: &str = "batch_items::Number";
 
 /// Writes a number: in JSON as it is. To other serializers it is a newtype around a text, as decimals are in serde.
 fn serialize_decimal<S: Serializer>(digits: &str, serializer: S) -> Result<S::Ok, S::Error> {
-    let is_json = std::any::type_name::<S>().starts_with("&mut serde_json::ser::Serializer<");
     match serde_json::from_str::<&RawValue>(digits) {
-        Ok(number) if is_json => number.serialize(serializer),
+        Ok(number) if is_json::<S>() => number.serialize(serializer),
         _ => serializer.serialize_newtype_struct(NUMBER, digits),
     }
 }

@@ -5,7 +5,8 @@ use std::ops::Range;
 
 use serde::Serialize;
 
-use super::serialize::{FieldSink, FieldValue, Names};
+use super::names::Names;
+use super::serialize::{FieldSink, FieldValue};
 use super::temporal::{Dialect, Temporal};
 use crate::record::decimal;
 
@@ -78,10 +79,7 @@ pub(crate) enum Kind {
     Int,
     Float,
     /// Texts of numbers, with more digits than a float has.
-    #[cfg_attr(
-        not(any(feature = "sqlite", feature = "mysql")),
-        expect(dead_code, reason = "PostgreSQL checks the texts itself")
-    )]
+    #[cfg_attr(not(feature = "mysql"), expect(dead_code, reason = "only MySQL needs them"))]
     Decimal,
     /// The same, but not with more digits than a float has: SQLite would round them.
     #[cfg_attr(not(feature = "sqlite"), expect(dead_code, reason = "only SQLite has them"))]

@@ -10,7 +10,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use batch_runtime::JobExecutionId;
 use batch_runtime::prelude::*;
-use batch_runtime::repository::{DatabaseConnection, RepositoryConnection};
+use batch_runtime::repository::DatabaseConnection;
+#[cfg(feature = "postgres")]
+use batch_runtime::repository::RepositoryConnection;
 use diesel::QueryResult;
 
 use super::plan::WriteMode;
@@ -232,6 +234,7 @@ pub(super) struct Catalogue {
     /// The description of the writer's table.
     known: Option<Arc<Table>>,
     /// A connection beside the transaction, once one was needed.
+    #[cfg(feature = "postgres")]
     connection: Option<RepositoryConnection>,
 }
 

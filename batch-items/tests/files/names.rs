@@ -207,3 +207,39 @@ fn a_property_that_an_artifact_does_not_know_is_an_error() {
         assert!(rejected.contains(expected), "{rejected}");
     }
 }
+
+/// The columns are those of the header after a restart, too, although the next record has its fields in another order.
+///
+/// Spec: ITEM-VALUE-01
+#[test]
+fn a_restart_keeps_the_order_of_the_columns() {
+    let stage = Stage::new(
+        "reader=\"jsonlRecordReader\" processor=\"recordProcessor\" writer=\"recordCsvWriter\" commit-interval=\"1\"",
+        "resource@reader=${dir}/in.txt\noutput@writer=${dir}/out.txt\ntypes@processor=a=${type}",
+    );
+    stage.write("in.txt", "{\"a\":1,\"b\":2}\n{\"b\":3,\"a\":\"x\"}\n{\"a\":5}\n");
+    let failed = stage.start([("type", "int")]);
+    assert_eq!(
+        (failed.status, failed.writes),
+        (BatchStatus::Failed, 1),
+        "{}",
+        failed.message
+    );
+    let again = stage.restart(&failed, [("type", "text")]);
+    assert_eq!(again.status, BatchStatus::Completed, "{}", again.message);
+    assert_eq!(stage.read("out.txt"), "a,b\n1,2\nx,3\n5,\n");
+}
+
+/// Spec: ITEM-VALUE-01
+#[test]
+fn blanks_are_trimmed_if_asked_for() {
+    for (trim, expected) in [("false", "v,n\n x ,1\n"), ("true", "v,n\nx,1\n")] {
+        let chunk = "reader=\"csvRecordReader\" processor=\"recordProcessor\" writer=\"recordCsvWriter\"";
+        let properties =
+            format!("resource@reader=${{dir}}/in.txt\noutput@writer=${{dir}}/out.txt\ntrim@processor={trim}");
+        let stage = Stage::new(chunk, &properties);
+        stage.write("in.txt", "v,n\n x ,1\n");
+        stage.completes();
+        assert_eq!(stage.read("out.txt"), expected);
+    }
+}
