@@ -278,7 +278,7 @@ fn a_property_that_a_ready_made_artifact_does_not_know_is_an_error() {
     };
     let batchlet = |property: &str| {
         Stage::new(&format!(
-            r#"<job id="job"><step id="wait"><batchlet ref="command">
+            r#"<job id="job"><step id="wait"><batchlet ref="systemCommand">
                 <properties><property name="command" value="true"/>{property}</properties></batchlet></step></job>"#
         ))
     };

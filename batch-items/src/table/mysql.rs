@@ -1,5 +1,6 @@
 //! Writing to tables of MySQL and MariaDB.
 
+use diesel::connection::SimpleConnection;
 use diesel::prelude::*;
 use diesel::result::{DatabaseErrorKind, Error};
 use diesel::sql_types::{Bool, Nullable, Text};
@@ -159,19 +160,22 @@ pub(super) fn execute(
             some => format!(" ON DUPLICATE KEY UPDATE {}", some.join(", ")),
         }
     });
-    write_in_parts(
-        connection,
-        &upserting,
-        plan.mode,
-        rows,
-        &LIMITS,
-        |connection, range, error| match error {
-            Error::DatabaseError(DatabaseErrorKind::Unknown, _) if guard.is_some() => range
-                .map(|row| upsert_row(connection, plan, kinds, rows, row))
-                .sum(),
-            error => Err(error),
-        },
-    )
+    if guard.is_none() {
+        return write_in_parts(connection, &upserting, plan.mode, rows, &LIMITS);
+    }
+    connection.batch_execute("SAVEPOINT batch_upsert")?;
+    match write_in_parts(connection, &upserting, plan.mode, rows, &LIMITS) {
+        // Without the savepoint the transaction has ended: by a deadlock, for example.
+        Err(Error::DatabaseError(DatabaseErrorKind::Unknown, _))
+            if connection
+                .batch_execute("ROLLBACK TO SAVEPOINT batch_upsert")
+                .is_ok() =>
+        {
+            let rows_of_each = (0..rows.len()).map(|row| upsert_row(connection, plan, kinds, rows, row));
+            rows_of_each.sum()
+        }
+        done => done,
+    }
 }
 
 /// Returns the first assignment of an upsert into a table with other unique indexes than that of the key. `ON DUPLICATE KEY` means any of them:

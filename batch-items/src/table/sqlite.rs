@@ -148,7 +148,5 @@ pub(super) fn execute(
             .collect();
         format!(" ON CONFLICT ({keys}) DO UPDATE SET {}", set.join(", "))
     });
-    write_in_parts(connection, &template, plan.mode, rows, &LIMITS, |_, _, error| {
-        Err(error)
-    })
+    write_in_parts(connection, &template, plan.mode, rows, &LIMITS)
 }

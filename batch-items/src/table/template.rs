@@ -1,11 +1,9 @@
 //! Statements with a place for each value, of databases whose placeholder is `?`.
 
-use std::ops::Range;
-
 use diesel::connection::Connection;
 use diesel::prelude::*;
 use diesel::query_builder::{AstPass, QueryFragment, QueryId};
-use diesel::result::{Error, QueryResult};
+use diesel::result::QueryResult;
 
 use super::plan::{Column, Plan, WriteMode, quoted, quoted_list, quoted_table};
 use super::prepared::{TextNumber, execute};
@@ -111,14 +109,13 @@ pub(super) struct Limits {
 const FEW: usize = 10;
 
 /// Runs the statement for as many rows as the limits allow, for `FEW` of the remaining ones, and for the last ones one by one, so that three
-/// texts are prepared. `on_error` gets the rows of a statement that failed.
+/// texts are prepared.
 pub(super) fn write_in_parts<C>(
     connection: &mut C,
     template: &Template,
     mode: WriteMode,
     rows: &Rows,
     limits: &Limits,
-    mut on_error: impl FnMut(&mut C, Range<usize>, Error) -> QueryResult<usize>,
 ) -> QueryResult<usize>
 where
     C: Connection<Backend: Bind>,
@@ -136,10 +133,7 @@ where
         let number = template.text_number(count);
         while rows.len() - from >= count {
             let statement = template.with(rows, from, from + count);
-            changed += match execute(connection, statement, number) {
-                Ok(changed) => changed,
-                Err(error) => on_error(connection, from..from + count, error)?,
-            };
+            changed += execute(connection, statement, number)?;
             from += count;
         }
     }
