@@ -115,7 +115,7 @@ struct RowTexts<'o> {
 impl FieldSink for RowTexts<'_> {
     fn field(&mut self, index: usize, value: FieldValue<'_>) {
         let start = self.bytes.len();
-        self.form.append(0, value, &mut self.bytes);
+        self.form.append_value(index == 0, value, &mut self.bytes);
         self.columns[index] = Some(start..self.bytes.len());
     }
 }

@@ -192,6 +192,10 @@ impl RecordProcessor {
                 fields.push((name.as_str(), field(&record, from)?.clone()));
             }
             record = fields.into_iter().collect();
+            if record.len() != self.fields.len() {
+                let cause = "the property `fields` has a name twice; one value would replace the other";
+                return Err(MappingError(cause.to_owned()));
+            }
         }
         for Constant { name, value } in &self.set {
             record.set(name, value.clone());

@@ -243,3 +243,34 @@ fn blanks_are_trimmed_if_asked_for() {
         assert_eq!(stage.read("out.txt"), expected);
     }
 }
+
+/// A row whose first field begins like a comment is not one for a reader.
+///
+/// Spec: ITEM-VALUE-02
+#[test]
+fn a_field_that_begins_like_a_comment_has_quotes() {
+    let input = "{\"a\":\"#1\",\"b\":\"#2\"}\n{\"b\":\"x\",\"a\":\"# \\\"q\\\"\"}\n";
+    let csv = written(input, "recordCsvWriter", "").unwrap();
+    assert_eq!(csv, "a,b\n\"#1\",#2\n\"# \"\"q\"\"\",x\n");
+    let chunk = "reader=\"csvRecordReader\" writer=\"recordJsonlWriter\"";
+    let read = copied(chunk, &csv, "comment@reader=#").unwrap();
+    assert_eq!(
+        read,
+        "{\"a\":\"#1\",\"b\":\"#2\"}\n{\"a\":\"# \\\"q\\\"\",\"b\":\"x\"}\n"
+    );
+}
+
+/// Spec: ITEM-VALUE-01
+#[test]
+fn two_fields_of_a_result_are_not_one() {
+    let chunk = "reader=\"jsonlRecordReader\" processor=\"recordProcessor\" writer=\"recordJsonlWriter\"";
+    let properties =
+        "resource@reader=${dir}/in.txt\noutput@writer=${dir}/out.txt\nfields@processor=a, b, a=c";
+    let stage = Stage::new(chunk, properties);
+    stage.write("in.txt", "{\"a\":1,\"b\":2,\"c\":3}\n");
+    let message = stage.fails();
+    assert!(
+        message.contains("the property `fields` has a name twice"),
+        "{message}"
+    );
+}
