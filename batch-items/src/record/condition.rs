@@ -355,10 +355,16 @@ mod tests {
             let held = condition.parse::<Condition>().unwrap().holds(&record);
             held.map_err(|error| error.to_string())
         };
-        let error = holds("amount > 100").unwrap_err();
-        assert!(
-            error.starts_with("field `amount`: expected a number to compare with 100, found \"1.234,50\" in the record amount="),
-            "{error}"
+        assert_eq!(
+            holds("amount > 100"),
+            Err("field `amount`: expected a number to compare with 100, found \"1.234,50\"".to_owned())
+        );
+        assert_eq!(
+            holds("paid = true"),
+            Err(
+                "field `paid`: expected `true` or `false` to compare with true, found \"yes\" in the record with `amount` \"1.234,50\""
+                    .to_owned()
+            )
         );
         assert_eq!(holds("large > 9007199254740992"), Ok(true));
         assert_eq!(holds("large = 9007199254740992"), Ok(false));

@@ -137,18 +137,15 @@ impl Type {
 pub struct MappingError(String);
 
 impl MappingError {
-    /// Creates the error of a value that is not what was expected.
+    /// Creates the error of a value that is not what was expected. It names the record by its first field: all of them may be confidential.
     pub(super) fn of_field(record: &Record, name: &str, expected: &str) -> Self {
-        /// The most characters of a record in a message.
-        const MOST: usize = 200;
         let found = record.get(name).map(Value::to_string).unwrap_or_default();
-        let mut shown = record.to_string();
-        if let Some((end, _)) = shown.char_indices().nth(MOST) {
-            shown.truncate(end);
-            shown.push('…');
-        }
+        let first = record.iter().next().filter(|(first, _)| *first != name);
+        let place = first.map_or(String::new(), |(first, value)| {
+            format!(" in the record with `{first}` {:?}", value.to_string())
+        });
         Self(format!(
-            "field `{name}`: expected {expected}, found {found:?} in the record {shown}"
+            "field `{name}`: expected {expected}, found {found:?}{place}"
         ))
     }
 }
