@@ -557,11 +557,11 @@ mod tests {
         assert!(Names::default().fields_of(&5, &mut Shown::default()).is_err());
     }
 
-    struct Twice(&'static str);
+    struct Pairs(&'static [(&'static str, i32)]);
 
-    impl Serialize for Twice {
+    impl Serialize for Pairs {
         fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-            serializer.collect_map([(self.0, 1), (self.0, 2)])
+            serializer.collect_map(self.0.iter().copied())
         }
     }
 
@@ -572,8 +572,22 @@ mod tests {
             ("a", "two fields of the item have the name `a`"),
             ("", "several fields of the item have no name"),
         ] {
-            let error = Names::default().learn(&Twice(name)).unwrap_err();
+            let pairs: &'static [(&'static str, i32)] = if name.is_empty() {
+                &[("", 1), ("", 2)]
+            } else {
+                &[("a", 1), ("a", 2)]
+            };
+            let error = Names::default().learn(&Pairs(pairs)).unwrap_err();
             assert!(error.starts_with(expected), "{error}");
+        }
+        // In a later item, wherever the first one has the field.
+        let first = Pairs(&[("a", 1), ("b", 2)]);
+        for pairs in [Pairs(&[("a", 1), ("a", 2)]), Pairs(&[("b", 1), ("b", 2)])] {
+            let error = second(&[], &first, &pairs).unwrap_err();
+            assert!(
+                error.starts_with("two fields of the item have the name"),
+                "{error}"
+            );
         }
     }
 }
