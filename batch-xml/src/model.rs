@@ -447,6 +447,8 @@ pub struct Property {
     pub value: Spanned<String>,
     /// True if the value is known only in a partition. Spec: SUBST-09
     pub deferred: bool,
+    /// True if the property is meant for one artifact: it has a target, or is in the element of the artifact.
+    pub is_addressed: bool,
 }
 
 /// A transition element of a step or decision.

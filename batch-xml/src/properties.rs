@@ -71,11 +71,22 @@ impl<'a> Scope<'a> {
             .filter(|definition| definition.target.is_none() || definition.target == target)
             .filter(|definition| seen.insert(definition.name.value.as_str()))
             .map(|definition| definition.name.clone());
+        let innermost = self.levels.len().saturating_sub(1);
+        let addressed = self.levels.iter().enumerate().flat_map(|(index, level)| {
+            let is_own = target.is_none() && index == innermost;
+            let definitions = level.definitions.iter();
+            definitions.filter(move |one| is_own || (target.is_some() && one.target == target))
+        });
+        let addressed: HashSet<String> = addressed.map(|one| one.name.value.clone()).collect();
         let planned = self.subjobs.iter().rev().flat_map(Subjob::planned);
         let mut names: Vec<Spanned<String>> = planned.collect();
         let known: HashSet<String> = names.iter().map(|name| name.value.clone()).collect();
         names.extend(written.filter(|name| !known.contains(&name.value)));
-        self.effective_all(names, target)
+        let mut properties = self.effective_all(names, target);
+        for property in &mut properties {
+            property.is_addressed = addressed.contains(&property.name.value);
+        }
+        properties
     }
 
     /// Returns the properties of the innermost element without a target, with their effective values.
@@ -107,6 +118,7 @@ impl<'a> Scope<'a> {
                 name,
                 value: text,
                 deferred,
+                is_addressed: true,
             });
         }
         properties

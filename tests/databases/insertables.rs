@@ -55,6 +55,14 @@ insertable_writer!(
 writers!(sqlite | postgres | mysql);
 #[cfg(feature = "servers")]
 insertable_writer!(
+    LatestBookingWriter("LatestBookingWriter"): NullableBooking => booking::table, sqlite | postgres,
+    |insert| insert
+        .on_conflict(booking::id)
+        .do_update()
+        .set(booking::cents.eq(diesel::upsert::excluded(booking::cents)))
+);
+#[cfg(feature = "servers")]
+insertable_writer!(
     /// Inserts nothing where the id exists.
     NewBookingWriter("NewBookingWriter"): NullableBooking => booking::table, sqlite | postgres,
     |insert| insert.on_conflict_do_nothing(),
@@ -63,6 +71,7 @@ insertable_writer!(
 #[cfg(feature = "servers")]
 insertable_writer!(ElsewhereWriter("ElsewhereWriter"): NullableBooking => booking::table, postgres);
 
+#[cfg(not(feature = "servers"))]
 insertable_writer!(
     LatestBookingWriter("LatestBookingWriter"): NullableBooking => booking::table, sqlite,
     |insert| insert
@@ -235,18 +244,27 @@ fn a_row_that_exists_is_an_error() {
     }
 }
 
-/// The statement can be completed, here to update the rows whose id exists.
+/// The statement can be completed, here to update the rows whose id exists, also if an item of the same list has inserted it.
+///
+/// Spec: ITEM-TABLE-02
 #[test]
 fn rows_are_updated() {
-    let stage = stage(Database::Sqlite, "LatestBookingWriter", 60, "");
-    let old = "INSERT INTO booking VALUES (7, 'Bob', 1), (8, 'Bob', 1), (61, 'Bob', 1)";
-    stage.outside().execute(old).unwrap();
-    let tree = run(&stage, 9);
-    assert!(tree.contains("job job COMPLETED"), "{tree}");
-    let [_, sum, nulls] = expected(60, None);
-    assert_eq!(totals(&stage), [61, sum + 1, nulls]);
-    let kept = "SELECT COUNT(*) FROM booking WHERE payer = 'Bob'";
-    assert_eq!(stage.outside().number(kept), 3);
+    for database in Database::ALL {
+        if database == Database::Mariadb {
+            continue;
+        }
+        for again in [0, 9] {
+            let stage = stage(database, "LatestBookingWriter", 60, "");
+            let old = "INSERT INTO booking VALUES (7, 'Bob', 1), (8, 'Bob', 1), (61, 'Bob', 1)";
+            stage.outside().execute(old).unwrap();
+            let tree = run(&stage, again);
+            assert!(tree.contains("job job COMPLETED"), "{database:?}\n{tree}");
+            let [_, sum, nulls] = expected(60, None);
+            assert_eq!(totals(&stage), [61, sum + 1, nulls], "{database:?}");
+            let kept = "SELECT COUNT(*) FROM booking WHERE payer = 'Bob'";
+            assert_eq!(stage.outside().number(kept), 3, "{database:?}");
+        }
+    }
 }
 
 /// The rows are committed with the checkpoint: a restart inserts each booking once.
@@ -298,10 +316,6 @@ fn a_wrong_table_is_not_skipped() {
                     "DROP TABLE booking; CREATE TABLE booking (id BIGINT, payer VARCHAR(9), cents BIGINT, audit VARCHAR(9) NOT NULL)",
                 ),
             ] {
-                // PostgreSQL cannot be asked for the columns after the error of several rows.
-                if database == Database::Postgres && change.contains("audit") {
-                    continue;
-                }
                 let stage = stage(database, writer, last, SKIP);
                 stage.outside().execute(change).unwrap();
                 let tree = run(&stage, 0);

@@ -19,6 +19,7 @@ mod history;
 mod insertables;
 mod job_data;
 mod jobs;
+mod keys;
 mod layouts;
 #[cfg(feature = "servers")]
 mod lost;
@@ -42,4 +43,5 @@ mod sweeps;
 mod tables;
 #[cfg(unix)]
 mod turns;
+mod values;
 mod zones;

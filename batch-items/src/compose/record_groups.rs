@@ -7,7 +7,7 @@ use batch_runtime::prelude::*;
 
 use super::grouping::{GroupPart, GroupRule};
 use crate::nearest::did_you_mean;
-use crate::record::{Condition, Record, field, missing};
+use crate::record::{Condition, Record, field};
 
 /// Groups of records.
 ///
@@ -93,7 +93,7 @@ impl GroupRule<Record> for RecordGroups {
                 })
             }
             Rule::Header(condition) => {
-                let is_header = condition.holds(record).map_err(|cause| missing(cause, record))?;
+                let is_header = condition.holds(record)?;
                 Ok(if is_header {
                     GroupPart::Header
                 } else {

@@ -199,8 +199,7 @@ impl<T: Serialize + Send + 'static> WriteItems<T> for TableItemWriter<T> {
     type Position = ();
 
     fn open(&mut self, checkpoint: Option<()>) -> Result<(), BatchError> {
-        self.open(checkpoint);
-        Ok(())
+        self.open(checkpoint)
     }
 
     fn write(&mut self, items: &[&T], tx: &mut ChunkTransaction) -> Result<(), BatchError> {

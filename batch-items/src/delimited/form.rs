@@ -25,6 +25,9 @@ pub(super) struct RowForm {
 /// The bytes of numbers.
 const OF_NUMBERS: &[u8] = b"0123456789+-.eEinfNa";
 
+/// The characters that usually begin a comment.
+const OF_COMMENTS: [char; 6] = ['#', '%', ';', '!', '/', '*'];
+
 impl RowForm {
     /// Puts quotes around fields with this character too.
     pub(super) fn quoting(mut self, character: Option<Character>) -> Self {
@@ -70,17 +73,38 @@ impl RowForm {
         if index > 0 {
             out.push(self.delimiter);
         }
+        self.append_value(index == 0, value, out);
+    }
+
+    /// Appends the text of a field. The first one of a row has quotes if it would begin a comment.
+    pub(super) fn append_value(&self, is_first: bool, value: FieldValue<'_>, out: &mut Vec<u8>) {
         match value {
             FieldValue::Null => self.append_text("", self.quotes == QuoteMode::Text, out),
             FieldValue::Bool(value) => self.append_text(if value { "true" } else { "false" }, false, out),
             FieldValue::Int(value) => self.append_text(itoa::Buffer::new().format(value), true, out),
             FieldValue::Float(value) => self.append_text(zmij::Buffer::new().format(value), true, out),
-            FieldValue::Text(value) => self.append_text(value, false, out),
+            FieldValue::Number(value) => self.append_text(value, true, out),
+            FieldValue::Text(value) => match self.quote {
+                Some(quote)
+                    if is_first && self.quotes != QuoteMode::Never && value.starts_with(OF_COMMENTS) =>
+                {
+                    self.append_quoted(value, quote, out);
+                }
+                _ => self.append_text(value, false, out),
+            },
             FieldValue::Bytes(value) => {
                 let digits: String = value.iter().map(|byte| format!("{byte:02x}")).collect();
-                self.append_text(&digits, false, out);
+                self.append_text(&format!("\\x{digits}"), false, out);
             }
         }
+    }
+
+    /// Appends the text of a field, as [`append_value`](Self::append_value) has made it.
+    pub(super) fn append_raw(&self, index: usize, field: &[u8], out: &mut Vec<u8>) {
+        if index > 0 {
+            out.push(self.delimiter);
+        }
+        out.extend_from_slice(field);
     }
 
     fn append_text(&self, text: &str, is_number: bool, out: &mut Vec<u8>) {

@@ -1,5 +1,7 @@
 //! The writer of delimited files.
 
+use std::ops::Range;
+
 use batch_runtime::prelude::*;
 use serde::Serialize;
 
@@ -16,8 +18,11 @@ use crate::rows::{FieldSink, FieldValue, Names};
 /// | property | default | |
 /// |---|---|---|
 /// | `header` | `true` | whether the first line has the names of the fields; a tuple has none |
-/// | `columns` | none | the names in the header, separated by commas, also of a file without items; by default those of the struct's fields |
+/// | `columns` | all | the fields that are written, by name and in this order, separated by commas; also the header of a file without items. `note?` is a field that items may lack |
 /// | `quotes` | `necessary` | which fields are quoted: `necessary`, `always`, `text` (all but numbers) or `never` |
+///
+/// Without `columns`, the fields are those of the first item. Later items may have them in another order or lack some, which are empty;
+/// a further field is an [`EncodeError`](crate::EncodeError). Tuples have their fields in the order of `columns`.
 ///
 /// A [`FileFrame`](crate::file::FileFrame) adds a header and a footer of one's own.
 ///
@@ -79,17 +84,77 @@ impl RowEncoder {
     }
 }
 
-/// Appends fields to the text of a row.
+/// Appends fields to the text of a row, as long as they come in the order of the columns.
 struct RowOutput<'o> {
     form: &'o RowForm,
     out: &'o mut Vec<u8>,
+    next: usize,
+    is_in_order: bool,
 }
 
 impl FieldSink for RowOutput<'_> {
     #[inline]
     fn field(&mut self, index: usize, value: FieldValue<'_>) {
-        self.form.append(index, value, self.out);
+        if index == self.next {
+            self.form.append(index, value, self.out);
+        } else {
+            self.is_in_order = false;
+        }
+        self.next += 1;
     }
+}
+
+/// Keeps the texts of the fields of a row that come in another order.
+struct RowTexts<'o> {
+    form: &'o RowForm,
+    bytes: Vec<u8>,
+    /// The bytes of each column; `None` for one that the item lacks.
+    columns: Vec<Option<Range<usize>>>,
+}
+
+impl FieldSink for RowTexts<'_> {
+    fn field(&mut self, index: usize, value: FieldValue<'_>) {
+        let start = self.bytes.len();
+        self.form.append_value(index == 0, value, &mut self.bytes);
+        self.columns[index] = Some(start..self.bytes.len());
+    }
+}
+
+/// Appends an item as a row.
+fn append_row<T: Serialize>(
+    names: &mut Names,
+    form: &RowForm,
+    item: &T,
+    out: &mut Vec<u8>,
+) -> Result<(), String> {
+    let before = out.len();
+    let is_complete = {
+        let mut row = RowOutput {
+            form,
+            out: &mut *out,
+            next: 0,
+            is_in_order: true,
+        };
+        names.fields_of(item, &mut row)?;
+        row.is_in_order && row.next == names.names().len()
+    };
+    if !is_complete {
+        out.truncate(before);
+        let mut row = RowTexts {
+            form,
+            bytes: Vec::new(),
+            columns: vec![None; names.names().len()],
+        };
+        names.fields_of(item, &mut row)?;
+        for (index, column) in row.columns.into_iter().enumerate() {
+            match column {
+                Some(range) => form.append_raw(index, &row.bytes[range], out),
+                None => form.append(index, FieldValue::Null, out),
+            }
+        }
+    }
+    form.end(names.names().len(), out);
+    Ok(())
 }
 
 impl<T: Serialize> Encode<T> for RowEncoder {
@@ -97,12 +162,26 @@ impl<T: Serialize> Encode<T> for RowEncoder {
         if let Some(header) = header {
             self.text.append(&header, out)?;
         }
+        self.names.select(self.columns.iter().map(String::as_str));
         if !self.header || self.columns.is_empty() {
             return Ok(());
         }
         let start = out.len();
-        self.write_header(&self.columns, out);
+        self.write_header(self.names.names(), out);
         self.text.convert(start, out)
+    }
+
+    fn prepare(&mut self, first: &T) -> Result<(), String> {
+        self.names.select(self.columns.iter().map(String::as_str));
+        self.names.learn(first)
+    }
+
+    fn columns(&self) -> Vec<String> {
+        self.names.shown_by_record().to_vec()
+    }
+
+    fn resume(&mut self, columns: Vec<String>) {
+        self.names.resume(columns);
     }
 
     fn items<'a>(
@@ -121,12 +200,7 @@ impl<T: Serialize> Encode<T> for RowEncoder {
         for (index, item) in items.enumerate() {
             last = index;
             let before = out.len();
-            let mut row = RowOutput { form: &form, out };
-            let fields = self
-                .names
-                .fields_of(item, &mut row)
-                .map_err(|cause| (index, cause))?;
-            form.end(fields, out);
+            append_row(&mut self.names, &form, item, out).map_err(|cause| (index, cause))?;
             if std::mem::take(&mut header) {
                 self.insert_header(before, out);
             }

@@ -2,7 +2,7 @@
 
 use std::error::Error;
 
-use batch_runtime::{BatchArtifact, BatchError};
+use batch_runtime::{BatchArtifact, BatchError, ConfigurationError};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -71,6 +71,9 @@ pub struct FramedPosition<F> {
     pub output: OutputPosition,
     /// The header and footer of the current file.
     pub frame: F,
+    /// The columns of the file, if only the first item has shown them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub columns: Vec<String>,
 }
 
 /// Converts items to bytes.
@@ -80,6 +83,19 @@ pub trait Encode<T>: Send {
 
     /// Appends what precedes the first item; `header` is that of the frame.
     fn begin(&mut self, header: Option<String>, out: &mut Vec<u8>) -> Result<(), String>;
+
+    /// Compares the settings with the first items of a call: an error is one of the settings, which no item could be written with.
+    fn prepare(&mut self, _first: &T) -> Result<(), String> {
+        Ok(())
+    }
+
+    /// Returns the columns that the first item has shown, and that a restart has to know: those of records.
+    fn columns(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    /// Takes the columns of the checkpoint.
+    fn resume(&mut self, _columns: Vec<String>) {}
 
     /// Appends items; `first` if they are the first ones of the file. Fails with the index of the bad item.
     fn items<'a>(
@@ -185,7 +201,11 @@ impl<F> Framed<F> {
     where
         F: FileFrame<T>,
     {
-        let first = self.output.is_empty();
+        let (first, mut items) = (self.output.is_empty(), items.peekable());
+        if let Some(item) = items.peek() {
+            let prepared = encode.prepare(item);
+            prepared.map_err(|cause| ConfigurationError::new(self.fail(cause)))?;
+        }
         self.begin(encode)?;
         let encoded = encode.items(items, first, self.output.buffer()?);
         encoded.map_err(|(index, cause)| {
@@ -222,6 +242,7 @@ impl<F> Framed<F> {
         Ok(FramedPosition {
             output: self.output.checkpoint()?,
             frame: self.frame.clone(),
+            columns: Vec::new(),
         })
     }
 

@@ -1,7 +1,9 @@
 //! The text of output files.
 
+use std::str::FromStr;
+
 use batch_runtime::BatchArtifact;
-use encoding_rs::UTF_8;
+use encoding_rs::{Encoding, UTF_8};
 
 use super::content::encode;
 use super::input::EncodingName;
@@ -13,14 +15,41 @@ use crate::choices::choices;
 ///
 /// | property | default | |
 /// |---|---|---|
-/// | `encoding` | `utf-8` | a label of the WHATWG encoding standard, such as `windows-1252`; a character that it does not have is an [`EncodeError`](crate::EncodeError) |
+/// | `encoding` | `utf-8` | a label of the WHATWG encoding standard, such as `windows-1252`, but not UTF-16, which can only be read; a character that it does not have is an [`EncodeError`](crate::EncodeError) |
 /// | `line.end` | `lf` | `lf` or `crlf` |
 #[derive(BatchArtifact)]
 pub struct TextOutput {
     #[batch_property(name = "encoding", value = "utf-8")]
-    encoding: EncodingName,
+    encoding: OutputEncoding,
     #[batch_property(name = "line.end", value = "lf")]
     pub(crate) line_end: LineEnd,
+}
+
+/// An encoding that can be written.
+#[derive(Clone, Copy)]
+struct OutputEncoding(&'static Encoding);
+
+impl Default for OutputEncoding {
+    fn default() -> Self {
+        Self(UTF_8)
+    }
+}
+
+impl FromStr for OutputEncoding {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let EncodingName(encoding) = text.parse().map_err(
+            |_| "expected a label of the WHATWG encoding standard, such as `utf-8` or `windows-1252`",
+        )?;
+        if encoding.output_encoding() != encoding {
+            return Err(format!(
+                "{} can be read, but not written; use `utf-8`",
+                encoding.name()
+            ));
+        }
+        Ok(Self(encoding))
+    }
 }
 
 /// The end of a line: the property `line.end`.
@@ -54,7 +83,7 @@ impl TextOutput {
 
     /// Returns the name of the encoding.
     pub(crate) fn encoding(&self) -> &'static str {
-        self.encoding.0.output_encoding().name()
+        self.encoding.0.name()
     }
 
     /// Appends text in the encoding.

@@ -38,6 +38,9 @@ where
                 .output
                 .fail("this format cannot be appended to; set `if.exists` to `overwrite`"));
         }
+        if let Some(position) = &checkpoint {
+            self.format.resume(position.columns.clone());
+        }
         self.output.open::<T>(checkpoint)
     }
 
@@ -65,7 +68,10 @@ where
     /// Returns the position after the last item.
     #[get_checkpoint_info]
     pub fn checkpoint(&mut self) -> Result<FramedPosition<F>, ResourceError> {
-        self.output.checkpoint()
+        Ok(FramedPosition {
+            columns: self.format.columns(),
+            ..self.output.checkpoint()?
+        })
     }
 
     /// Writes the footer, and gives the file its final name.

@@ -44,7 +44,8 @@ pub type FixedWidthItemReader<T> = FileItemReader<FixedWidth, T>;
 ///
 /// The properties are those of [`FileOutput`](crate::file::FileOutput) and [`TextOutput`], and `columns` as of
 /// [`FixedWidthItemReader`], each with an alignment: `account 1-10, amount 11-18 right, number 19-24 zeros`. The default is
-/// `left`; `zeros` aligns to the right and fills with zeros, after a sign. The fields of an item are found by name. A value that
+/// `left`; `zeros` aligns to the right and fills with zeros, after a sign. The fields of an item are found by name, those of
+/// a tuple by their order; `note? 25-40` is a field that items may lack. A value that
 /// is too long is an [`EncodeError`](crate::EncodeError): nothing is cut.
 pub type FixedWidthItemWriter<T, F = ()> = FileItemWriter<FixedWidthOutput, T, F>;
 
@@ -239,25 +240,18 @@ pub struct FixedWidthOutput {
     columns: Columns,
     #[batch_artifact]
     text: TextOutput,
+    rows: Rows,
     line: String,
     scratch: String,
 }
 
 impl FixedWidthOutput {
     /// Sets the line to the fields of an item, the only row of `rows`.
-    fn format(&mut self, rows: &Rows) -> Result<(), String> {
+    fn format(&mut self) -> Result<(), String> {
         self.line.clear();
         let mut length = 0;
-        let is_tuple = rows.names().first().is_none_or(String::is_empty);
         for (index, column) in self.columns.0.iter().enumerate() {
-            // A tuple has its values in the order of the columns.
-            let index = if is_tuple {
-                (index < rows.names().len()).then_some(index)
-            } else {
-                rows.names().iter().position(|name| *name == column.name)
-            };
-            let index = index.ok_or_else(|| format!("the item has no field `{}`", column.name))?;
-            let value = rows.shown(0, index, &mut self.scratch);
+            let value = self.rows.shown(0, index, &mut self.scratch);
             if value.contains(['\n', '\r']) {
                 return Err(format!("field `{}` contains a line end", column.name));
             }
@@ -311,6 +305,12 @@ impl<T: Serialize> Encode<T> for FixedWidthOutput {
         header.map_or(Ok(()), |header| self.text.append(&header, out))
     }
 
+    fn prepare(&mut self, first: &T) -> Result<(), String> {
+        self.rows
+            .select(self.columns.0.iter().map(|column| column.name.as_str()));
+        self.rows.learn(first)
+    }
+
     fn items<'a>(
         &mut self,
         items: impl Iterator<Item = &'a T>,
@@ -320,12 +320,11 @@ impl<T: Serialize> Encode<T> for FixedWidthOutput {
     where
         T: 'a,
     {
-        let mut rows = Rows::default();
         for (index, item) in items.enumerate() {
             let fail = |cause| (index, cause);
-            rows.clear();
-            rows.push(item).map_err(fail)?;
-            self.format(&rows).map_err(fail)?;
+            self.rows.clear();
+            self.rows.push(item).map_err(fail)?;
+            self.format().map_err(fail)?;
             self.text.append(&self.line, out).map_err(fail)?;
         }
         Ok(())

@@ -68,7 +68,7 @@ mod mysql {
             Ok(match value.value_type() {
                 MysqlType::UnsignedLongLong => {
                     let value: u64 = FromSql::<Unsigned<BigInt>, Self>::from_sql(value)?;
-                    i64::try_from(value).map_or_else(|_| Value::Text(value.to_string()), Value::Int)
+                    i64::try_from(value).map_or_else(|_| Value::Decimal(value.to_string()), Value::Int)
                 }
                 MysqlType::Tiny
                 | MysqlType::UnsignedTiny
@@ -90,7 +90,8 @@ mod mysql {
                     Value::Text(shown(&time, kind))
                 }
                 MysqlType::Blob => Value::Bytes(value.as_bytes().to_vec()),
-                MysqlType::Numeric | MysqlType::String | MysqlType::Enum | MysqlType::Set => {
+                MysqlType::Numeric => Value::Decimal(String::from_utf8(value.as_bytes().to_vec())?),
+                MysqlType::String | MysqlType::Enum | MysqlType::Set => {
                     Value::Text(String::from_utf8(value.as_bytes().to_vec())?)
                 }
                 _ => {
@@ -164,7 +165,10 @@ mod postgres {
                         clock(micros.rem_euclid(DAY))
                     ))
                 }
-                1700 => Value::Text(decimal(&FromSql::<Numeric, Self>::from_sql(value)?)),
+                1700 => match FromSql::<Numeric, Self>::from_sql(value)? {
+                    PgNumeric::NaN => Value::Text("NaN".to_owned()),
+                    number => Value::Decimal(decimal(&number)),
+                },
                 2950 => Value::Text(uuid(value.as_bytes())),
                 _ => {
                     let cause = format!(

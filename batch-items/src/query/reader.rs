@@ -20,7 +20,7 @@ use super::row::{FromRow, Key, Keyed};
 use crate::dataset::Datasets;
 use crate::record::Record;
 use crate::sql::beginning;
-use crate::table::table_columns;
+use crate::table::describe;
 
 /// Reads the rows of a query as items of type `T`: a type with diesel's `QueryableByName`, or a [`Record`](crate::Record).
 ///
@@ -217,7 +217,7 @@ impl<T: FromRow> QueryItemReader<T> {
     /// Reports the tables that the property names.
     fn report_tables(&self, connection: &mut RepositoryConnection) -> Result<(), QueryError> {
         for table in &self.tables {
-            let found = table_columns(connection.any(), table);
+            let found = describe(connection.any(), table);
             let found = found.map_err(|error| failed_query(connection, error))?;
             if found.columns.is_empty() {
                 tracing::warn!(

@@ -102,7 +102,7 @@ impl From<Value> for Key {
             Value::Bool(value) => Self::Int(i64::from(value)),
             Value::Int(value) => Self::Int(value),
             Value::Float(value) => Self::Float(value),
-            Value::Text(value) => Self::Text(value),
+            Value::Text(value) | Value::Decimal(value) => Self::Text(value),
             bytes @ Value::Bytes(_) => Self::Bytes(bytes.to_string()),
         }
     }
@@ -134,6 +134,9 @@ fn record_of<'a, DB: Decode>(row: &impl NamedRow<'a, DB>) -> deserialize::Result
         };
         let name = field.field_name().unwrap_or_default();
         if !name.starts_with(KEY) {
+            if record.get(name).is_some() {
+                return Err(format!("the query has two columns `{name}`; name one of them by AS").into());
+            }
             record.set(name, DB::decode(field.value(), name)?);
         }
     }

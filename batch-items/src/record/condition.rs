@@ -5,6 +5,8 @@ use std::str::FromStr;
 
 use regex::Regex;
 
+use super::decimal;
+use super::processor::MappingError;
 use super::value::{Record, Value};
 
 /// Conditions that all have to hold: `delay > 15 and origin = 'MUC' and note is not null`.
@@ -24,7 +26,7 @@ enum Test {
     Compares(&'static [Ordering], Value),
 }
 
-/// The operators; longer ones precede their prefixes.
+/// The operators that compare values; longer ones precede their prefixes.
 const OPERATORS: &[(&str, &[Ordering])] = &[
     ("<=", &[Ordering::Less, Ordering::Equal]),
     (">=", &[Ordering::Greater, Ordering::Equal]),
@@ -36,19 +38,21 @@ const OPERATORS: &[(&str, &[Ordering])] = &[
 ];
 
 impl Condition {
-    /// Returns whether the conditions hold. Fails if a field does not exist.
-    pub(crate) fn holds(&self, record: &Record) -> Result<bool, String> {
+    /// Returns whether the conditions hold.
+    ///
+    /// # Errors
+    /// If a field does not exist, or cannot be compared with the value of the condition.
+    pub(crate) fn holds(&self, record: &Record) -> Result<bool, MappingError> {
         for Comparison { field, test } in &self.0 {
-            let value = record
-                .get(field)
-                .ok_or_else(|| format!("the record has no field `{field}`"))?;
+            let value = super::field(record, field)?;
             let holds = match test {
                 Test::IsNull(expected) => value.is_null() == *expected,
                 Test::Matches(pattern, expected) => pattern.is_match(&value.to_string()) == *expected,
                 // As in SQL, null compares with nothing.
                 Test::Compares(..) if value.is_null() => false,
                 Test::Compares(allowed, other) => {
-                    compare(value, other).is_some_and(|order| allowed.contains(&order))
+                    let order = compare(value, other).ok_or_else(|| incomparable(record, field, other))?;
+                    allowed.contains(&order)
                 }
             };
             if !holds {
@@ -59,16 +63,26 @@ impl Condition {
     }
 }
 
-/// Compares as numbers, if the value of the condition is one, else as texts.
+#[cold]
+fn incomparable(record: &Record, field: &str, other: &Value) -> MappingError {
+    let expected = match other {
+        Value::Bool(_) => "`true` or `false`",
+        _ => "a number",
+    };
+    MappingError::of_field(record, field, &format!("{expected} to compare with {other}"))
+}
+
+/// Compares as numbers, exactly, if the value of the condition is one, else as texts; `None` if the value is not of that type.
 fn compare(value: &Value, other: &Value) -> Option<Ordering> {
-    match other {
-        Value::Int(other) => match value.as_i64() {
-            Some(value) => Some(value.cmp(other)),
-            None => value.as_f64()?.partial_cmp(&(*other as f64)),
-        },
-        Value::Float(other) => value.as_f64()?.partial_cmp(other),
-        Value::Bool(other) => Some(value.as_bool()?.cmp(other)),
-        other => Some(value.to_string().cmp(&other.to_string())),
+    match (value, other) {
+        (Value::Int(value), Value::Int(other)) => Some(value.cmp(other)),
+        (Value::Float(value), Value::Float(other)) => value.partial_cmp(other),
+        (Value::Bool(_), Value::Int(_) | Value::Float(_) | Value::Decimal(_)) => None,
+        (_, Value::Int(_) | Value::Float(_) | Value::Decimal(_)) => {
+            decimal::compare(&value.to_string(), &other.to_string())
+        }
+        (_, Value::Bool(other)) => Some(value.as_bool()?.cmp(other)),
+        _ => Some(value.to_string().cmp(&other.to_string())),
     }
 }
 
@@ -76,79 +90,147 @@ impl FromStr for Condition {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        if text.trim().is_empty() {
-            return Ok(Self::default());
-        }
-        split(text)
-            .into_iter()
-            .map(str::parse)
-            .collect::<Result<_, _>>()
-            .map(Self)
-    }
-}
-
-/// Splits at ` and ` outside of quotes.
-fn split(text: &str) -> Vec<&str> {
-    let (mut parts, mut from, mut quoted) = (Vec::new(), 0, false);
-    for (at, character) in text.char_indices() {
-        if character == '\'' {
-            quoted = !quoted;
-        }
-        let rest = &text[at..];
-        let is_and = !quoted
-            && rest
-                .get(..5)
-                .is_some_and(|word| word.eq_ignore_ascii_case(" and "));
-        if is_and && at >= from {
-            parts.push(&text[from..at]);
-            from = at + 5;
-        }
-    }
-    parts.push(&text[from..]);
-    parts
-}
-
-impl FromStr for Comparison {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let text = text.trim();
-        let wrong = || {
-            format!(
-                "expected a condition such as `delay > 15`, `name ~ '^A'` or `note is not null`, found `{text}`"
-            )
-        };
-        let end = text
-            .find(|character: char| character.is_whitespace() || "<>=!~".contains(character))
-            .filter(|end| *end > 0)
-            .ok_or_else(wrong)?;
-        let (field, rest) = (text[..end].to_owned(), text[end..].trim());
-        let lower = rest.to_ascii_lowercase();
-        let test = match lower.as_str() {
-            "is null" => Test::IsNull(true),
-            "is not null" => Test::IsNull(false),
-            _ => {
-                let pattern = match (rest.strip_prefix("!~"), rest.strip_prefix('~')) {
-                    (Some(pattern), _) => Some((pattern, false)),
-                    (_, Some(pattern)) => Some((pattern, true)),
-                    _ => None,
-                };
-                if let Some((pattern, expected)) = pattern {
-                    let pattern =
-                        Regex::new(&literal(pattern).to_string()).map_err(|error| error.to_string())?;
-                    Test::Matches(pattern, expected)
-                } else {
-                    let operator = OPERATORS.iter().find(|(operator, _)| rest.starts_with(operator));
-                    let (operator, allowed) = operator.ok_or_else(wrong)?;
-                    let value = rest[operator.len()..].trim();
-                    if value.is_empty() {
-                        return Err(wrong());
-                    }
-                    Test::Compares(allowed, literal(value))
+        let (mut comparisons, mut rest) = (Vec::new(), text.trim());
+        while !rest.is_empty() {
+            let (comparison, after) = comparison(rest)?;
+            comparisons.push(comparison);
+            rest = after.trim_start();
+            if rest.is_empty() {
+                break;
+            }
+            rest = match first_word(rest) {
+                word if word.eq_ignore_ascii_case("and") => rest[word.len()..].trim_start(),
+                word if word.eq_ignore_ascii_case("or") => {
+                    return Err(format!(
+                        "`or` is not supported, found `{rest}`; all conditions have to hold, joined by `and`, and `~` \
+                         matches one of several texts: `status ~ '^(A|B)$'`"
+                    ));
                 }
+                _ => {
+                    return Err(format!(
+                        "expected `and` or the end of the condition, found `{rest}`"
+                    ));
+                }
+            };
+            if rest.is_empty() {
+                return Err(format!("expected a condition after `and` in `{text}`"));
+            }
+        }
+        Ok(Self(comparisons))
+    }
+}
+
+/// Returns the characters up to a blank.
+fn first_word(text: &str) -> &str {
+    text.split(char::is_whitespace).next().unwrap_or_default()
+}
+
+/// Parses the condition at the beginning of a text, and returns the text after it.
+fn comparison(text: &str) -> Result<(Comparison, &str), String> {
+    let wrong = || {
+        format!(
+            "expected a condition such as `delay > 15`, `name ~ '^A'` or `note is not null`, found `{text}`"
+        )
+    };
+    let end = text
+        .find(|character: char| character.is_whitespace() || "<>=!~'()".contains(character))
+        .filter(|end| *end > 0)
+        .ok_or_else(wrong)?;
+    let (field, rest) = (text[..end].to_owned(), text[end..].trim_start());
+    if let Some((expected, after)) = null_test(rest) {
+        let test = Test::IsNull(expected);
+        return Ok((Comparison { field, test }, after));
+    }
+    let pattern = match (rest.strip_prefix("!~"), rest.strip_prefix('~')) {
+        (Some(rest), _) => Some((rest, false)),
+        (_, Some(rest)) => Some((rest, true)),
+        _ => None,
+    };
+    if let Some((rest, expected)) = pattern {
+        let (pattern, after) = match quoted(rest.trim_start())? {
+            Some(found) => found,
+            None => {
+                let word = first_word(rest.trim_start());
+                (word.to_owned(), &rest.trim_start()[word.len()..])
             }
         };
-        Ok(Self { field, test })
+        if pattern.is_empty() {
+            return Err(wrong());
+        }
+        let pattern = Regex::new(&pattern).map_err(|error| error.to_string())?;
+        let test = Test::Matches(pattern, expected);
+        return Ok((Comparison { field, test }, after));
+    }
+    let operator = OPERATORS.iter().find(|(operator, _)| rest.starts_with(operator));
+    let (operator, allowed) = operator.ok_or_else(wrong)?;
+    let (value, after) = operand(rest[operator.len()..].trim_start(), &wrong)?;
+    let test = Test::Compares(allowed, value);
+    Ok((Comparison { field, test }, after))
+}
+
+/// Parses `is null` and `is not null`; returns whether the value has to be null, and the text after it.
+fn null_test(text: &str) -> Option<(bool, &str)> {
+    let mut rest = text;
+    let mut word = |expected: &str| {
+        let trimmed = rest.trim_start();
+        let found = first_word(trimmed).eq_ignore_ascii_case(expected);
+        if found {
+            rest = &trimmed[expected.len()..];
+        }
+        found
+    };
+    let is_negated = word("is").then(|| word("not"))?;
+    word("null").then_some((!is_negated, rest))
+}
+
+/// Parses a text in single quotes, in which a quote is doubled, and returns the text after it; `None` if there is none.
+fn quoted(text: &str) -> Result<Option<(String, &str)>, String> {
+    let Some(mut rest) = text.strip_prefix('\'') else {
+        return Ok(None);
+    };
+    let mut value = String::new();
+    loop {
+        let end = rest
+            .find('\'')
+            .ok_or_else(|| format!("the text {text} has no closing quote"))?;
+        value.push_str(&rest[..end]);
+        rest = &rest[end + 1..];
+        match rest.strip_prefix('\'') {
+            Some(after) => {
+                value.push('\'');
+                rest = after;
+            }
+            None => return Ok(Some((value, rest))),
+        }
+    }
+}
+
+/// Parses a value: a text in quotes, a number, `true`, `false`, or a word.
+fn operand<'t>(text: &'t str, wrong: &dyn Fn() -> String) -> Result<(Value, &'t str), String> {
+    if let Some((value, after)) = quoted(text)? {
+        return Ok((Value::Text(value), after));
+    }
+    let word = first_word(text);
+    let after = &text[word.len()..];
+    if word.is_empty() {
+        return Err(wrong());
+    }
+    if word.eq_ignore_ascii_case("null") {
+        return Err(format!(
+            "nothing equals null; write `is null` or `is not null`, found `{text}`"
+        ));
+    }
+    match literal(word) {
+        Value::Text(word) => {
+            let is_word = |character: char| character.is_alphanumeric() || "_.:-".contains(character);
+            if word.starts_with(char::is_alphabetic) && word.chars().all(is_word) {
+                return Ok((Value::Text(word), after));
+            }
+            Err(format!(
+                "expected a number, `true`, `false` or a text in single quotes, such as `'A'`, found `{text}`"
+            ))
+        }
+        value => Ok((value, after)),
     }
 }
 
@@ -158,14 +240,9 @@ pub(crate) fn literal(text: &str) -> Value {
     if let Some(inner) = text.strip_prefix('\'').and_then(|text| text.strip_suffix('\'')) {
         return Value::Text(inner.replace("''", "'"));
     }
-    if let Ok(value) = text.parse() {
-        Value::Int(value)
-    } else if let Ok(value) = text.parse() {
-        Value::Bool(value)
-    } else if let Ok(value) = text.parse() {
-        Value::Float(value)
-    } else {
-        Value::Text(text.to_owned())
+    match text.parse() {
+        Ok(value) => Value::Bool(value),
+        Err(_) => decimal::number(text).unwrap_or_else(|| Value::Text(text.to_owned())),
     }
 }
 
@@ -182,7 +259,7 @@ mod tests {
         record.set("paid", true);
         let holds = condition
             .parse::<Condition>()
-            .and_then(|condition| condition.holds(&record));
+            .and_then(|condition| condition.holds(&record).map_err(|error| error.to_string()));
         assert_eq!(holds, expected.map_err(str::to_owned), "{condition}");
     }
 
@@ -206,10 +283,94 @@ mod tests {
 
     #[test]
     fn a_wrong_condition_is_an_error() {
-        check("dely > 15", Err("the record has no field `dely`"));
+        check(
+            "dely > 15",
+            Err("the record has no field `dely`, but `delay`, `origin`, `ratio`, `note`, `paid`"),
+        );
         let wrong = "expected a condition such as `delay > 15`, `name ~ '^A'` or `note is not null`, found";
         check("delay", Err(&format!("{wrong} `delay`")));
         check("delay >", Err(&format!("{wrong} `delay >`")));
         check("delay between 1", Err(&format!("{wrong} `delay between 1`")));
+    }
+
+    /// Whatever is not understood is an error, not a condition that never holds.
+    ///
+    /// Spec: ITEM-VALUE-03
+    #[test]
+    fn what_is_not_understood_is_rejected() {
+        for condition in [
+            "status = 'A' or status = 'B'",
+            "status = A OR status = B",
+            "delay > 1 or delay < 0",
+            "origin ~ '^M' or delay > 1",
+            "note is null or delay > 1",
+            "status == 'A'",
+            "status === A",
+            "amount > 5 + 3",
+            "amount > 5+3",
+            "amount > 5-3",
+            "amount > 2*3",
+            "amount > (5)",
+            "(amount > 5)",
+            "not amount > 5",
+            "amount + 1 > 5",
+            "amount > 1.234,50",
+            "amount > $5",
+            "amount => 5",
+            "amount > 5,",
+            "amount in (1, 2)",
+            "status = 'A' && delay > 1",
+            "status = 'A' and",
+            "status = 'A' and and delay > 1",
+            "status = 'A",
+            "status = 'A' 'B'",
+            "status = \"A\"",
+            "status = A B",
+            "status = null",
+            "status is",
+            "status is nothing",
+            "status like 'A%'",
+            "origin ~ '^M' 'x'",
+            "origin ~",
+            "day > 2026-11-26",
+            "lower(status) = 'a'",
+        ] {
+            assert!(condition.parse::<Condition>().is_err(), "{condition}");
+        }
+        check("delay < 20 and origin = 'MUC' AND note is null", Ok(true));
+        check("origin = 'O''Hare and or'", Ok(false));
+        check("delay<=-5", Ok(false));
+    }
+
+    /// Spec: ITEM-VALUE-03
+    #[test]
+    fn numbers_are_compared_with_numbers_only() {
+        let mut record = Record::new();
+        record.set("amount", "1.234,50");
+        record.set("large", Value::Decimal("9007199254740993".into()));
+        record.set("paid", "yes");
+        record.set("flag", true);
+        record.set("none", f64::NAN);
+        let holds = |condition: &str| {
+            let held = condition.parse::<Condition>().unwrap().holds(&record);
+            held.map_err(|error| error.to_string())
+        };
+        assert_eq!(
+            holds("amount > 100"),
+            Err("field `amount`: expected a number to compare with 100, found \"1.234,50\"".to_owned())
+        );
+        assert_eq!(
+            holds("paid = true"),
+            Err(
+                "field `paid`: expected `true` or `false` to compare with true, found \"yes\" in the record with `amount` \"1.234,50\""
+                    .to_owned()
+            )
+        );
+        assert_eq!(holds("large > 9007199254740992"), Ok(true));
+        assert_eq!(holds("large = 9007199254740992"), Ok(false));
+        assert_eq!(holds("large > 9007199254740992.5"), Ok(true));
+        for condition in ["paid = true", "flag > 0", "none > 0", "amount <= 0.5"] {
+            assert!(holds(condition).is_err(), "{condition}");
+        }
     }
 }

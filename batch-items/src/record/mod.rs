@@ -1,6 +1,7 @@
 //! Items without Rust types, and the artifacts that are registered for them.
 
 mod condition;
+pub(crate) mod decimal;
 mod group_processor;
 mod processor;
 mod value;
@@ -10,5 +11,5 @@ pub use self::processor::{MappingError, RecordProcessor};
 pub use self::value::{Record, Value};
 
 pub(crate) use self::condition::{Condition, literal};
-pub(crate) use self::processor::{field, missing};
-pub(crate) use self::value::TEXT;
+pub(crate) use self::processor::field;
+pub(crate) use self::value::{NUMBER, asks_for_text};

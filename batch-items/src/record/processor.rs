@@ -17,8 +17,10 @@ use super::value::{Record, Value};
 /// | `types` | none | types of fields, separated by commas: `delay=int, amount=float, paid=bool, id=text` |
 /// | `trim` | `false` | `true` removes blanks around texts |
 ///
-/// `where` compares numbers with numbers and all else as text. They are applied in this order: `trim`, `where`, `types`,
-/// `fields`, `set`.
+/// `where` compares with `=`, `!=`, `<`, `<=`, `>` and `>=`, matches regular expressions with `~` and `!~`, and tests `is null` and
+/// `is not null`. All conditions have to hold: there is no `or`, and no arithmetic. Texts are in single quotes. A number is compared with
+/// numbers only: another value in its field is a [`MappingError`]. All else is compared as text. The properties are applied in this
+/// order: `trim`, `where`, `types`, `fields`, `set`.
 ///
 /// ```xml
 /// <chunk reader="csvRecordReader" processor="recordProcessor" writer="recordTableWriter">
@@ -134,6 +136,20 @@ impl Type {
 #[derive(Debug, BatchException)]
 pub struct MappingError(String);
 
+impl MappingError {
+    /// Creates the error of a value that is not what was expected. It names the record by its first field: all of them may be confidential.
+    pub(super) fn of_field(record: &Record, name: &str, expected: &str) -> Self {
+        let found = record.get(name).map(Value::to_string).unwrap_or_default();
+        let first = record.iter().next().filter(|(first, _)| *first != name);
+        let place = first.map_or(String::new(), |(first, value)| {
+            format!(" in the record with `{first}` {:?}", value.to_string())
+        });
+        Self(format!(
+            "field `{name}`: expected {expected}, found {found:?}{place}"
+        ))
+    }
+}
+
 impl std::fmt::Display for MappingError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(&self.0)
@@ -158,22 +174,13 @@ impl RecordProcessor {
                 })
                 .collect();
         }
-        if !self
-            .condition
-            .holds(&record)
-            .map_err(|cause| missing(cause, &record))?
-        {
+        if !self.condition.holds(&record)? {
             return Ok(None);
         }
         for Typed { name, ty } in &self.types {
             let value = field(&record, name)?;
-            let converted = ty.convert(value).ok_or_else(|| {
-                MappingError(format!(
-                    "field `{name}`: expected {}, found {:?}",
-                    ty.name(),
-                    value.to_string()
-                ))
-            })?;
+            let converted = ty.convert(value);
+            let converted = converted.ok_or_else(|| MappingError::of_field(&record, name, ty.name()))?;
             record.set(name, converted);
         }
         if !self.fields.is_empty() {
@@ -182,6 +189,10 @@ impl RecordProcessor {
                 fields.push((name.as_str(), field(&record, from)?.clone()));
             }
             record = fields.into_iter().collect();
+            if record.len() != self.fields.len() {
+                let cause = "the property `fields` has a name twice; one value would replace the other";
+                return Err(MappingError(cause.to_owned()));
+            }
         }
         for Constant { name, value } in &self.set {
             record.set(name, value.clone());
@@ -197,7 +208,7 @@ pub(crate) fn field<'r>(record: &'r Record, name: &str) -> Result<&'r Value, Map
 }
 
 /// Returns the error of a field that is missing.
-pub(crate) fn missing(cause: String, record: &Record) -> MappingError {
+fn missing(cause: String, record: &Record) -> MappingError {
     let names: Vec<_> = record.iter().map(|(name, _)| format!("`{name}`")).collect();
     MappingError(format!("{cause}, but {}", names.join(", ")))
 }

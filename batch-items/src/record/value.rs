@@ -1,10 +1,14 @@
 //! Records: names and values.
 
+use std::collections::HashSet;
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use serde::de::{self, Deserialize, DeserializeSeed, Deserializer, MapAccess, Visitor};
 use serde::ser::{Serialize, SerializeMap, Serializer};
+use serde_json::value::RawValue;
+
+use super::decimal;
 
 /// An item without a Rust type: values by name, in the order of the input.
 ///
@@ -39,6 +43,8 @@ pub enum Value {
     Int(i64),
     /// A number.
     Float(f64),
+    /// The digits of a number that is neither an `i64` nor exactly an `f64`, and decimals of databases: they keep their value.
+    Decimal(String),
     /// A text. All values of a file of text are.
     Text(String),
     /// Bytes.
@@ -110,10 +116,10 @@ impl Value {
         *self == Self::Null
     }
 
-    /// Returns a text as it is, and nothing for other values.
+    /// Returns a text as it is, or the digits of a decimal, and nothing for other values.
     pub fn as_str(&self) -> Option<&str> {
         match self {
-            Self::Text(text) => Some(text),
+            Self::Text(text) | Self::Decimal(text) => Some(text),
             _ => None,
         }
     }
@@ -122,7 +128,7 @@ impl Value {
     pub fn as_i64(&self) -> Option<i64> {
         match self {
             Self::Int(value) => Some(*value),
-            Self::Text(text) => text.trim().parse().ok(),
+            Self::Text(text) | Self::Decimal(text) => text.trim().parse().ok(),
             _ => None,
         }
     }
@@ -133,7 +139,7 @@ impl Value {
             Self::Float(value) => Some(*value),
             // The nearest float of a large integer.
             Self::Int(value) => Some(*value as f64),
-            Self::Text(text) => text.trim().parse().ok(),
+            Self::Text(text) | Self::Decimal(text) => text.trim().parse().ok(),
             _ => None,
         }
     }
@@ -155,7 +161,7 @@ impl fmt::Display for Value {
             Self::Bool(value) => value.fmt(f),
             Self::Int(value) => value.fmt(f),
             Self::Float(value) => value.fmt(f),
-            Self::Text(value) => value.fmt(f),
+            Self::Text(value) | Self::Decimal(value) => value.fmt(f),
             Self::Bytes(bytes) => bytes.iter().try_for_each(|byte| write!(f, "{byte:02x}")),
         }
     }
@@ -195,7 +201,10 @@ impl Serialize for Value {
             Self::Bool(value) => serializer.serialize_bool(*value),
             Self::Int(value) => serializer.serialize_i64(*value),
             Self::Float(value) => serializer.serialize_f64(*value),
+            Self::Decimal(digits) => serialize_decimal(digits, serializer),
             Self::Text(value) => serializer.serialize_str(value),
+            // As a text that a column of bytes takes.
+            bytes @ Self::Bytes(_) if is_json::<S>() => serializer.collect_str(&format_args!("\\x{bytes}")),
             Self::Bytes(value) => serializer.serialize_bytes(value),
         }
     }
@@ -210,12 +219,63 @@ impl Serialize for Record {
     }
 }
 
-/// The name by which a value asks the deserializer of a row of text for the text as it is: `007` is not the number 7.
-pub(crate) const TEXT: &str = "batch_items::Value";
+/// Returns whether a serializer writes JSON.
+fn is_json<S>() -> bool {
+    std::any::type_name::<S>().starts_with("&mut serde_json::ser::Serializer<")
+}
+
+/// The name of the newtype as which a serializer gets the digits of a decimal.
+pub(crate) const NUMBER: &str = "batch_items::Number";
+
+/// Writes a number: in JSON as it is. To other serializers it is a newtype around a text, as decimals are in serde.
+fn serialize_decimal<S: Serializer>(digits: &str, serializer: S) -> Result<S::Ok, S::Error> {
+    match serde_json::from_str::<&RawValue>(digits) {
+        Ok(number) if is_json::<S>() => number.serialize(serializer),
+        _ => serializer.serialize_newtype_struct(NUMBER, digits),
+    }
+}
+
+/// The name by which a value asks a deserializer for the text as it is: a row of text, where `007` is not the number 7, and JSON, whose
+/// numbers may have more digits than a float. It is the one by which [`RawValue`] asks.
+static AS_IT_IS: LazyLock<&'static str> = LazyLock::new(|| {
+    let mut name = "batch_items::Value";
+    // The probe always fails, after it has recorded the name.
+    let _ = <&RawValue>::deserialize(NameProbe(&mut name));
+    name
+});
+
+/// Returns whether a value asks for the text as it is.
+pub(crate) fn asks_for_text(name: &str) -> bool {
+    name == *AS_IT_IS
+}
+
+struct NameProbe<'n>(&'n mut &'static str);
+
+impl<'de> Deserializer<'de> for NameProbe<'_> {
+    type Error = de::value::Error;
+
+    fn deserialize_any<V: Visitor<'de>>(self, _: V) -> Result<V::Value, Self::Error> {
+        Err(de::Error::custom("only the name is needed"))
+    }
+
+    fn deserialize_newtype_struct<V: Visitor<'de>>(
+        self,
+        name: &'static str,
+        visitor: V,
+    ) -> Result<V::Value, Self::Error> {
+        *self.0 = name;
+        self.deserialize_any(visitor)
+    }
+
+    serde::forward_to_deserialize_any! {
+        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf option unit unit_struct
+        seq tuple tuple_struct map struct enum identifier ignored_any
+    }
+}
 
 impl<'de> Deserialize<'de> for Value {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_newtype_struct(TEXT, ValueVisitor)
+        deserializer.deserialize_newtype_struct(*AS_IT_IS, ValueVisitor)
     }
 }
 
@@ -254,7 +314,7 @@ impl<'de> Visitor<'de> for ValueVisitor {
 
     fn visit_u64<E>(self, value: u64) -> Result<Value, E> {
         // A larger one keeps its digits.
-        Ok(i64::try_from(value).map_or_else(|_| Value::Text(value.to_string()), Value::Int))
+        Ok(i64::try_from(value).map_or_else(|_| Value::Decimal(value.to_string()), Value::Int))
     }
 
     fn visit_f64<E>(self, value: f64) -> Result<Value, E> {
@@ -278,10 +338,74 @@ impl<'de> Visitor<'de> for ValueVisitor {
         Ok(Value::Text(json.to_string()))
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, fields: A) -> Result<Value, A::Error> {
-        let json = serde_json::Value::deserialize(de::value::MapAccessDeserializer::new(fields))?;
-        Ok(Value::Text(json.to_string()))
+    /// A map is an object, or JSON as it is.
+    fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<Value, A::Error> {
+        let mut object = serde_json::Map::new();
+        while let Some(name) = fields.next_key_seed(FieldName)? {
+            let Some(name) = name else {
+                return fields.next_value_seed(Json);
+            };
+            object.insert(name, fields.next_value()?);
+        }
+        Ok(Value::Text(serde_json::Value::from(object).to_string()))
     }
+}
+
+/// Reads the name of a field; `None` if its value is JSON as it is.
+struct FieldName;
+
+impl<'de> DeserializeSeed<'de> for FieldName {
+    type Value = Option<String>;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Option<String>, D::Error> {
+        deserializer.deserialize_identifier(self)
+    }
+}
+
+impl Visitor<'_> for FieldName {
+    type Value = Option<String>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a name")
+    }
+
+    fn visit_str<E>(self, name: &str) -> Result<Option<String>, E> {
+        Ok((!asks_for_text(name)).then(|| name.to_owned()))
+    }
+}
+
+/// Reads a value from its JSON.
+struct Json;
+
+impl<'de> DeserializeSeed<'de> for Json {
+    type Value = Value;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
+        deserializer.deserialize_str(self)
+    }
+}
+
+impl Visitor<'_> for Json {
+    type Value = Value;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("JSON")
+    }
+
+    fn visit_str<E: de::Error>(self, json: &str) -> Result<Value, E> {
+        of_json(json).map_err(E::custom)
+    }
+}
+
+/// Returns the value of a JSON text. Lists and objects stay JSON.
+fn of_json(json: &str) -> serde_json::Result<Value> {
+    Ok(match json.as_bytes().first() {
+        Some(b'"') => Value::Text(serde_json::from_str(json)?),
+        Some(b'{' | b'[') => Value::Text(decimal::compact(json)),
+        Some(b'n') => Value::Null,
+        Some(b't' | b'f') => Value::Bool(serde_json::from_str(json)?),
+        _ => decimal::number(json).unwrap_or_else(|| Value::Decimal(json.to_owned())),
+    })
 }
 
 impl<'de> Deserialize<'de> for Record {
@@ -301,12 +425,23 @@ impl<'de> Visitor<'de> for RecordVisitor {
 
     fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<Record, A::Error> {
         let names = LAST_NAMES.take();
-        let mut names = Names { names, next: 0 };
+        let mut names = Names {
+            names,
+            next: 0,
+            are_new: false,
+        };
         let mut values = Vec::with_capacity(names.names.len());
         while fields.next_key_seed(&mut names)?.is_some() {
             values.push(fields.next_value()?);
         }
-        let Names { mut names, next } = names;
+        let Names {
+            mut names,
+            next,
+            are_new,
+        } = names;
+        if are_new && let Some(name) = named_twice(&names) {
+            return Err(de::Error::custom(format!("two fields have the name `{name}`")));
+        }
         if names.len() > next {
             Arc::make_mut(&mut names).truncate(next);
         }
@@ -324,6 +459,16 @@ thread_local! {
 struct Names {
     names: Arc<Vec<String>>,
     next: usize,
+    /// Whether one differs.
+    are_new: bool,
+}
+
+/// Returns a name that occurs twice. Columns without a name are told apart by their order.
+fn named_twice(names: &[String]) -> Option<&String> {
+    let mut seen = HashSet::with_capacity(names.len());
+    names
+        .iter()
+        .find(|name| !name.is_empty() && !seen.insert(name.as_str()))
 }
 
 impl<'de> DeserializeSeed<'de> for &mut Names {
@@ -346,6 +491,7 @@ impl<'de> Visitor<'de> for &mut Names {
             let names = Arc::make_mut(&mut self.names);
             names.truncate(self.next);
             names.push(name.to_owned());
+            self.are_new = true;
         }
         self.next += 1;
         Ok(())
@@ -373,6 +519,44 @@ mod tests {
             r#"{"b":1,"a":"x","c":null}"#
         );
         assert_eq!(parse("{}").len(), 0);
+    }
+
+    /// Numbers and nested values are what they were, whatever they are.
+    ///
+    /// Spec: ITEM-VALUE-02
+    #[test]
+    fn json_keeps_its_values() {
+        for json in [
+            r#"{"v":18446744073709551615}"#,
+            r#"{"v":12345678901234567890123}"#,
+            r#"{"v":-12345678901234567890123.450}"#,
+            r#"{"v":1234567890123456.78}"#,
+            r#"{"v":0.1}"#,
+            r#"{"v":1e400}"#,
+            r#"{"v":0.30000000000000004}"#,
+            r#"{"v":9223372036854775807}"#,
+        ] {
+            assert_eq!(serde_json::to_string(&parse(json)).unwrap(), json);
+        }
+        let nested = parse(r#"{ "v" : { "b" : 1234567890123456.78, "a" : [ "x \" y", null ] } }"#);
+        assert_eq!(
+            nested.to_string(),
+            r#"v={"b":1234567890123456.78,"a":["x \" y",null]}"#
+        );
+        let escaped = parse(r#"{"v":"a\"\u00e9\n","w":false,"x":null}"#);
+        assert_eq!(escaped.get("v"), Some(&Value::Text("a\"é\n".into())));
+        assert_eq!(escaped.get("w"), Some(&Value::Bool(false)));
+        assert_eq!(escaped.get("x"), Some(&Value::Null));
+    }
+
+    /// Spec: ITEM-VALUE-01
+    #[test]
+    fn two_fields_of_one_name_are_an_error() {
+        for json in [r#"{"a":1,"a":9}"#, r#"{"a":1,"b":2,"a":null}"#] {
+            parse(r#"{"a":1,"b":2}"#);
+            let error = serde_json::from_str::<Record>(json).unwrap_err().to_string();
+            assert!(error.starts_with("two fields have the name `a`"), "{error}");
+        }
     }
 
     #[test]

@@ -5,7 +5,10 @@ use std::ops::Range;
 
 use serde::Serialize;
 
-use super::serialize::{FieldSink, FieldValue, Names};
+use super::names::Names;
+use super::serialize::{FieldSink, FieldValue};
+use super::temporal::{Dialect, Temporal};
+use crate::record::decimal;
 
 /// The rows of a chunk. Its memory is used again for the next one.
 #[derive(Default)]
@@ -19,26 +22,34 @@ pub(crate) struct Rows {
 #[derive(Default)]
 struct Stored {
     cells: Vec<Cell>,
+    /// The index of the first cell of the current row.
+    row: usize,
     text: String,
     bytes: Vec<u8>,
 }
 
 impl FieldSink for Stored {
     #[inline]
-    fn field(&mut self, _: usize, value: FieldValue<'_>) {
+    fn field(&mut self, index: usize, value: FieldValue<'_>) {
         let cell = match value {
             FieldValue::Null => Cell::Null,
             FieldValue::Bool(value) => Cell::Bool(value),
             FieldValue::Int(value) => Cell::Int(value),
             FieldValue::Float(value) => Cell::Float(value),
-            FieldValue::Text(value) => self.store_text(value),
+            FieldValue::Number(value) | FieldValue::Text(value) => self.store_text(value),
             FieldValue::Bytes(value) => {
                 let start = self.bytes.len();
                 self.bytes.extend_from_slice(value);
                 Cell::Bytes(start..self.bytes.len())
             }
         };
-        self.cells.push(cell);
+        let at = self.row + index;
+        if at < self.cells.len() {
+            self.cells[at] = cell;
+        } else {
+            self.cells.resize(at, Cell::Null);
+            self.cells.push(cell);
+        }
     }
 }
 
@@ -68,11 +79,13 @@ pub(crate) enum Kind {
     Int,
     Float,
     /// Texts of numbers, with more digits than a float has.
-    #[cfg_attr(
-        not(any(feature = "sqlite", feature = "mysql")),
-        expect(dead_code, reason = "PostgreSQL checks the texts itself")
-    )]
+    #[cfg_attr(not(feature = "mysql"), expect(dead_code, reason = "only MySQL needs them"))]
     Decimal,
+    /// The same, but not with more digits than a float has: SQLite would round them.
+    #[cfg_attr(not(feature = "sqlite"), expect(dead_code, reason = "only SQLite has them"))]
+    ShortDecimal,
+    /// Texts of dates and times.
+    Temporal(Temporal, Dialect),
     Text,
     Bytes,
 }
@@ -84,8 +97,10 @@ impl Kind {
             Self::Int => "an integer",
             Self::Float => "a number",
             Self::Decimal => "a decimal number",
+            Self::ShortDecimal => "a decimal number of at most 15 digits, or a column of texts",
+            Self::Temporal(kind, _) => kind.name(),
             Self::Text => "a text",
-            Self::Bytes => "bytes",
+            Self::Bytes => "bytes, such as `\\x0AFF`,",
         }
     }
 }
@@ -108,9 +123,22 @@ impl Rows {
         self.names.names()
     }
 
-    /// Appends an item.
+    /// Selects fields, as [`Names::select`].
+    pub(crate) fn select<'n>(&mut self, names: impl Iterator<Item = &'n str>) {
+        self.names.select(names);
+    }
+
+    /// Takes the fields of the first item, as [`Names::learn`].
+    pub(crate) fn learn<T: Serialize>(&mut self, item: &T) -> Result<(), String> {
+        self.names.learn(item)
+    }
+
+    /// Appends an item. Its fields are found by name; those that it lacks are null.
     pub(crate) fn push<T: Serialize>(&mut self, item: &T) -> Result<(), String> {
-        self.names.fields_of(item, &mut self.stored)?;
+        self.stored.row = self.stored.cells.len();
+        let passed = self.names.fields_of(item, &mut self.stored);
+        let end = self.stored.row + passed.map(|_| self.names.names().len())?;
+        self.stored.cells.resize(end, Cell::Null);
         self.count += 1;
         Ok(())
     }
@@ -172,10 +200,10 @@ impl Rows {
                 Ok(None) => {}
                 Ok(Some(Converted::Cell(cell))) => self.stored.cells[index] = cell,
                 Ok(Some(Converted::Text(text))) => self.stored.cells[index] = self.stored.store_text(&text),
-                Ok(Some(Converted::Bytes(range))) => {
-                    let Stored { cells, text, bytes } = &mut self.stored;
+                Ok(Some(Converted::Bytes(converted))) => {
+                    let Stored { cells, bytes, .. } = &mut self.stored;
                     let start = bytes.len();
-                    bytes.extend_from_slice(text[range].as_bytes());
+                    bytes.extend_from_slice(&converted);
                     cells[index] = Cell::Bytes(start..bytes.len());
                 }
                 Err(found) => {
@@ -193,6 +221,18 @@ impl Rows {
         Ok(())
     }
 
+    /// Fails with the row if a float of the field is not a number, which SQLite would store as null.
+    pub(crate) fn reject_nan(&self, field: usize) -> Result<(), (usize, String)> {
+        let is_nan = |row: &usize| matches!(self.cell(*row, field), Cell::Float(value) if value.is_nan());
+        match (0..self.count).find(is_nan) {
+            Some(row) => Err((
+                row,
+                format!("field `{}`: expected a number, found NaN", self.names()[field]),
+            )),
+            None => Ok(()),
+        }
+    }
+
     /// Returns the cell as another type; `None` if it has the type already, and an error with the value if it cannot.
     fn converted(&self, cell: &Cell, kind: Kind) -> Result<Option<Converted>, String> {
         let cell = match (kind, cell) {
@@ -206,23 +246,34 @@ impl Rows {
             (Kind::Int, Cell::Bool(value)) => Cell::Int(i64::from(*value)),
             (Kind::Float, Cell::Int(value)) if exact(*value) => Cell::Float(*value as f64),
             (Kind::Text, Cell::Bool(value)) => return Ok(Some(Converted::Text(value.to_string()))),
+            (Kind::Temporal(_, Dialect::Sqlite), Cell::Int(_) | Cell::Float(_)) => return Ok(None),
+            (Kind::Temporal(kind, dialect), Cell::Text(range)) if kind.accepts(self.text(range), dialect) => {
+                return Ok(None);
+            }
             (Kind::Decimal, Cell::Text(range)) if is_decimal(self.text(range)) => return Ok(None),
-            (Kind::Decimal | Kind::Text, Cell::Int(value)) => {
+            (Kind::ShortDecimal, Cell::Text(range)) if is_short(self.text(range)) => return Ok(None),
+            (Kind::Decimal | Kind::ShortDecimal | Kind::Text, Cell::Int(value)) => {
                 return Ok(Some(Converted::Text(value.to_string())));
             }
-            (Kind::Decimal, Cell::Float(value)) if !value.is_finite() => return Err(value.to_string()),
-            (Kind::Decimal | Kind::Text, Cell::Float(value)) => {
+            (Kind::Decimal | Kind::ShortDecimal, Cell::Float(value)) if !value.is_finite() => {
+                return Err(value.to_string());
+            }
+            (Kind::Decimal | Kind::ShortDecimal | Kind::Text, Cell::Float(value)) => {
                 return Ok(Some(Converted::Text(
                     zmij::Buffer::new().format(*value).to_owned(),
                 )));
             }
-            (Kind::Bytes, Cell::Text(range)) => return Ok(Some(Converted::Bytes(range.clone()))),
+            (Kind::Bytes, Cell::Text(range)) => {
+                let text = self.text(range);
+                let bytes = bytes_of(text).ok_or_else(|| format!("{text:?}"))?;
+                return Ok(Some(Converted::Bytes(bytes)));
+            }
             (_, Cell::Text(range)) => {
                 let text = self.text(range);
                 let parsed = match kind {
                     Kind::Bool => parse_bool(text).map(Cell::Bool),
                     Kind::Int => text.parse().ok().map(Cell::Int),
-                    Kind::Decimal => None,
+                    Kind::Decimal | Kind::ShortDecimal | Kind::Temporal(..) => None,
                     _ => text.parse().ok().map(Cell::Float),
                 };
                 parsed.ok_or_else(|| format!("{text:?}"))?
@@ -239,8 +290,32 @@ impl Rows {
 enum Converted {
     Cell(Cell),
     Text(String),
-    /// The bytes of a text.
-    Bytes(Range<usize>),
+    Bytes(Vec<u8>),
+}
+
+/// Returns the bytes of a text: those of `\x` and hexadecimal digits, else those of its characters in UTF-8. `None` if digits are wrong.
+fn bytes_of(text: &str) -> Option<Vec<u8>> {
+    let Some(digits) = text.strip_prefix("\\x") else {
+        return Some(text.as_bytes().to_vec());
+    };
+    let pairs = digits.as_bytes().chunks(2);
+    let byte = |pair: &[u8]| match pair {
+        [high, low] => Some((digit(*high)? << 4) | digit(*low)?),
+        _ => None,
+    };
+    pairs.map(byte).collect()
+}
+
+/// Returns the value of a hexadecimal digit.
+fn digit(character: u8) -> Option<u8> {
+    char::from(character)
+        .to_digit(16)
+        .and_then(|digit| u8::try_from(digit).ok())
+}
+
+/// Returns whether SQLite keeps a number exactly.
+fn is_short(text: &str) -> bool {
+    text.parse::<i64>().is_ok() || (is_decimal(text) && decimal::is_float(text.trim()))
 }
 
 /// Returns whether a float holds the integer exactly.
@@ -248,11 +323,8 @@ fn exact(value: i64) -> bool {
     value.unsigned_abs() <= 1 << 53
 }
 
-/// Returns whether a text is a decimal number. `NaN` and `inf`, which parse as floats, are not.
 fn is_decimal(text: &str) -> bool {
-    let text = text.trim();
-    let is_digits = |byte| matches!(byte, b'0'..=b'9' | b'+' | b'-' | b'.' | b'e' | b'E');
-    text.bytes().all(is_digits) && text.parse::<f64>().is_ok()
+    decimal::is_number(text.trim())
 }
 
 fn parse_bool(text: &str) -> Option<bool> {

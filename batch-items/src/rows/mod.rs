@@ -2,10 +2,14 @@
 
 mod cells;
 mod fields;
+mod names;
 mod serialize;
+mod temporal;
 mod text;
 
 pub(crate) use self::cells::{Cell, Kind, Rows};
 pub(crate) use self::fields::fields_of;
-pub(crate) use self::serialize::{FieldSink, FieldValue, Names};
+pub(crate) use self::names::Names;
+pub(crate) use self::serialize::{FieldSink, FieldValue};
+pub(crate) use self::temporal::{Dialect, Temporal};
 pub(crate) use self::text::{RowError, from_row};

@@ -4,30 +4,8 @@ use std::fmt::Display;
 
 use serde::ser::{self, Impossible, Serialize, Serializer};
 
-/// The reason why an item is not a row.
-#[derive(Debug)]
-pub(super) enum Unsupported {
-    /// A field is a list or a struct.
-    Nested,
-    Other(String),
-}
-
-impl Display for Unsupported {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Nested => f.write_str("a list or a struct is not a value"),
-            Self::Other(cause) => f.write_str(cause),
-        }
-    }
-}
-
-impl std::error::Error for Unsupported {}
-
-impl ser::Error for Unsupported {
-    fn custom<M: Display>(message: M) -> Self {
-        Self::Other(message.to_string())
-    }
-}
+use super::names::{Names, Unsupported};
+use crate::record::NUMBER;
 
 /// A value of a field, before it is stored.
 #[derive(Clone, Copy, Debug)]
@@ -36,56 +14,40 @@ pub(crate) enum FieldValue<'v> {
     Bool(bool),
     Int(i64),
     Float(f64),
+    /// The text of a number that is neither an `i64` nor exactly a float.
+    Number(&'v str),
     Text(&'v str),
     Bytes(&'v [u8]),
 }
 
 /// Receives the fields of items, one by one.
 pub(crate) trait FieldSink {
-    /// Receives the field with this index.
+    /// Receives the field with this index in the output. A field that the item lacks is not passed.
     fn field(&mut self, index: usize, value: FieldValue<'_>);
 }
 
-/// The names of the fields, which the first item defines. Those of a tuple are empty.
-#[derive(Default)]
-pub(crate) struct Names {
-    names: Vec<String>,
-    /// Where the names of a struct are in memory: those of the next item are usually the same.
-    places: Vec<(usize, usize)>,
-    is_complete: bool,
+/// Receives fields that are not needed.
+struct Ignored;
+
+impl FieldSink for Ignored {
+    fn field(&mut self, _: usize, _: FieldValue<'_>) {}
 }
 
+/// The names are found while an item is serialized.
 impl Names {
-    /// Checks a name that is in the program's memory, where no other text can be.
-    #[inline]
-    fn check_static(&mut self, index: usize, name: &'static str) -> Result<(), Unsupported> {
-        let place = (name.as_ptr().addr(), name.len());
-        if self.is_complete && self.places.get(index) == Some(&place) {
+    /// Takes the fields of the first item, unless they are known. An item that cannot be written is left to [`fields_of`](Self::fields_of).
+    ///
+    /// # Errors
+    /// If the items do not have the selected fields, or two of their fields have the same name.
+    pub(crate) fn learn<T: Serialize>(&mut self, item: &T) -> Result<(), String> {
+        if self.is_complete {
             return Ok(());
         }
-        if !self.is_complete {
-            self.places.push(place);
+        match self.pass(item, &mut Ignored) {
+            Ok(_) => self.check_selected(),
+            Err(Unsupported::Fields(cause)) => Err(cause),
+            Err(_) => Ok(()),
         }
-        self.check(index, name)
-    }
-
-    fn check(&mut self, index: usize, name: &str) -> Result<(), Unsupported> {
-        if !self.is_complete {
-            self.names.push(name.to_owned());
-            return Ok(());
-        }
-        let expected = self.names.get(index);
-        if expected.is_some_and(|expected| expected == name) {
-            return Ok(());
-        }
-        Err(Unsupported::Other(format!(
-            "the item has a field `{name}` where the one before has `{}`",
-            expected.map_or("none", String::as_str)
-        )))
-    }
-
-    pub(crate) fn names(&self) -> &[String] {
-        &self.names
     }
 
     /// Passes the fields of an item to `sink`, and returns their number.
@@ -94,21 +56,26 @@ impl Names {
         item: &T,
         sink: &mut impl FieldSink,
     ) -> Result<usize, String> {
+        self.learn(item)?;
+        let passed = self.pass(item, sink).map_err(|error| error.to_string())?;
+        if self.is_tuple && passed != self.fields.len() {
+            return Err(format!(
+                "the item has {passed} fields, but the first one has {}",
+                self.fields.len()
+            ));
+        }
+        Ok(passed)
+    }
+
+    fn pass<T: Serialize>(&mut self, item: &T, sink: &mut impl FieldSink) -> Result<usize, Unsupported> {
+        self.begin();
         let mut next = 0;
-        let row = Row {
+        item.serialize(Row {
             names: self,
             next: &mut next,
             sink,
             name: String::new(),
-        };
-        item.serialize(row).map_err(|error| error.to_string())?;
-        if self.is_complete && next != self.names.len() {
-            return Err(format!(
-                "the item has {next} fields, but the one before has {}",
-                self.names.len()
-            ));
-        }
-        self.is_complete = true;
+        })?;
         Ok(next)
     }
 }
@@ -129,17 +96,26 @@ impl<S: FieldSink> Row<'_, S> {
         name: &'static str,
         value: &V,
     ) -> Result<(), Unsupported> {
-        self.names.check_static(*self.next, name)?;
-        self.push(name, value)
+        // In the program's memory, where no other text can be.
+        let place = (name.as_ptr().addr(), name.len());
+        self.push(name, Some(place), value)
     }
 
-    /// Passes a field whose name is checked.
     #[inline]
-    fn push<V: Serialize + ?Sized>(&mut self, name: &str, value: &V) -> Result<(), Unsupported> {
-        let index = *self.next;
+    fn push<V: Serialize + ?Sized>(
+        &mut self,
+        name: &str,
+        place: Option<(usize, usize)>,
+        value: &V,
+    ) -> Result<(), Unsupported> {
+        let index = self.names.index(*self.next, name, place)?;
         *self.next += 1;
+        let Some(index) = index else {
+            return Ok(());
+        };
         let passed = value.serialize(Value {
             index,
+            is_number: false,
             sink: &mut *self.sink,
         });
         match passed {
@@ -246,7 +222,8 @@ macro_rules! elements {
             type Error = Unsupported;
 
             fn $method<V: Serialize + ?Sized>(&mut self, value: &V) -> Result<(), Unsupported> {
-                self.push_static("", value)
+                self.names.is_tuple = true;
+                self.push("", None, value)
             }
 
             fn end(self) -> Result<(), Unsupported> {
@@ -288,6 +265,7 @@ impl<S: FieldSink> ser::SerializeMap for Row<'_, S> {
         text.0.clear();
         key.serialize(Value {
             index: 0,
+            is_number: false,
             sink: &mut text,
         })?;
         self.name = text.0;
@@ -300,8 +278,7 @@ impl<S: FieldSink> ser::SerializeMap for Row<'_, S> {
 
     fn serialize_value<V: Serialize + ?Sized>(&mut self, value: &V) -> Result<(), Unsupported> {
         let name = std::mem::take(&mut self.name);
-        self.names.check(*self.next, &name)?;
-        let pushed = self.push(&name, value);
+        let pushed = self.push(&name, None, value);
         // Its memory is used again.
         self.name = name;
         pushed
@@ -327,6 +304,8 @@ impl FieldSink for KeyText {
 /// Passes a value to a sink.
 struct Value<'s, S> {
     index: usize,
+    /// Whether a text is that of a number.
+    is_number: bool,
     sink: &'s mut S,
 }
 
@@ -347,7 +326,7 @@ macro_rules! integers {
         fn $method(self, value: $ty) -> Result<(), Unsupported> {
             match i64::try_from(value) {
                 Ok(value) => self.pass(FieldValue::Int(value)),
-                Err(_) => self.pass(FieldValue::Text(&value.to_string())),
+                Err(_) => self.pass(FieldValue::Number(&value.to_string())),
             }
         }
     )*};
@@ -399,7 +378,10 @@ impl<S: FieldSink> Serializer for Value<'_, S> {
 
     #[inline]
     fn serialize_str(self, value: &str) -> Result<(), Unsupported> {
-        self.pass(FieldValue::Text(value))
+        match self.is_number {
+            true => self.pass(FieldValue::Number(value)),
+            false => self.pass(FieldValue::Text(value)),
+        }
     }
 
     fn serialize_bytes(self, value: &[u8]) -> Result<(), Unsupported> {
@@ -428,9 +410,16 @@ impl<S: FieldSink> Serializer for Value<'_, S> {
 
     fn serialize_newtype_struct<V: Serialize + ?Sized>(
         self,
-        _: &'static str,
+        name: &'static str,
         value: &V,
     ) -> Result<(), Unsupported> {
+        if name == NUMBER {
+            let number = Value {
+                is_number: true,
+                ..self
+            };
+            return value.serialize(number);
+        }
         value.serialize(self)
     }
 
@@ -487,7 +476,7 @@ mod tests {
         assert_eq!(
             shown.0,
             [
-                "0 Text(\"18446744073709551615\")",
+                "0 Number(\"18446744073709551615\")",
                 "1 Text(\"x\")",
                 "2 Text(\"[1,2]\")",
                 "0 Int(7)",
@@ -497,37 +486,108 @@ mod tests {
         );
     }
 
-    /// A value never goes to the column of another one.
+    fn map(fields: &[(&str, i32)]) -> BTreeMap<String, i32> {
+        let field = |(name, value): &(&str, i32)| ((*name).to_owned(), *value);
+        fields.iter().map(field).collect()
+    }
+
+    /// Passes the second item after the first, and returns the fields of the second.
+    fn second<T: Serialize>(columns: &[&str], first: &T, second: &T) -> Result<Vec<String>, String> {
+        let mut names = Names::default();
+        names.select(columns.iter().copied());
+        names.fields_of(first, &mut Shown::default())?;
+        let mut shown = Shown::default();
+        names.fields_of(second, &mut shown)?;
+        Ok(shown.0)
+    }
+
+    /// A value never goes to the column of another one, whatever the order of the fields is, and whichever of them an item has.
+    ///
+    /// Spec: ITEM-VALUE-01
     #[test]
-    fn items_with_other_fields_are_rejected() {
-        let fields_of = |first: &Payment, second: &Payment| {
-            let mut names = Names::default();
-            names.fields_of(first, &mut Shown::default()).unwrap();
-            names.fields_of(second, &mut Shown::default())
-        };
-        let (with, without) = (payment(1, Some("x")), payment(1, None));
+    fn fields_are_found_by_name() {
+        let (with, without) = (payment(1, Some("x")), payment(2, None));
         assert_eq!(
-            fields_of(&with, &without),
-            Err("the item has a field `tags` where the one before has `note`".to_owned())
+            second(&[], &with, &without),
+            Ok(vec!["0 Int(2)".into(), "2 Text(\"[1,2]\")".into()])
         );
+        let unknown = second(&[], &without, &with).unwrap_err();
+        assert!(
+            unknown.starts_with("the item has a field `note`, which the first item does not have"),
+            "{unknown}"
+        );
+        let all = map(&[("a", 1), ("b", 2), ("c", 3)]);
         assert_eq!(
-            fields_of(&without, &with),
-            Err("the item has a field `note` where the one before has `tags`".to_owned())
+            second(&["c", "a"], &all, &map(&[("a", 4), ("c", 5)])),
+            Ok(vec!["1 Int(4)".into(), "0 Int(5)".into()])
+        );
+        // The names of maps are often at the same place in memory.
+        assert_eq!(
+            second(&[], &map(&[("a", 1), ("b", 2)]), &map(&[("b", 3)])),
+            Ok(vec!["1 Int(3)".into()])
+        );
+        assert!(second(&[], &map(&[("a", 1)]), &map(&[("b", 3)])).is_err());
+        assert_eq!(
+            second(&["a", "z?"], &map(&[("a", 1)]), &map(&[("a", 2), ("z", 3)])),
+            Ok(vec!["0 Int(2)".into(), "1 Int(3)".into()])
+        );
+    }
+
+    /// Spec: ITEM-VALUE-01
+    #[test]
+    fn columns_that_the_items_do_not_have_are_an_error() {
+        let learn = |columns: &[&str], item: &BTreeMap<String, i32>| {
+            let mut names = Names::default();
+            names.select(columns.iter().copied());
+            names.learn(item)
+        };
+        let item = map(&[("amount", 1), ("b", 2)]);
+        assert_eq!(
+            learn(&["b", "amonut"], &item),
+            Err("the items have no field `amonut`; did you mean `amount`?".to_owned())
         );
         let mut names = Names::default();
-        let map = |keys: &[&str]| -> BTreeMap<String, i32> {
-            keys.iter().map(|key| ((*key).to_owned(), 1)).collect()
-        };
-        names.fields_of(&map(&["a", "b"]), &mut Shown::default()).unwrap();
-        // The names of maps are often at the same place in memory.
-        for keys in [["a", "c"], ["b", "c"], ["c", "d"]] {
-            assert!(names.fields_of(&map(&keys), &mut Shown::default()).is_err());
-        }
+        names.select(["a", "b"].into_iter());
         assert_eq!(
-            names.fields_of(&map(&["a"]), &mut Shown::default()),
-            Err("the item has 1 fields, but the one before has 2".to_owned())
+            names.learn(&(1, 2, 3)),
+            Err("the items have 3 fields, but `columns` names 2".to_owned())
         );
-        assert!(names.fields_of(&map(&["a", "b"]), &mut Shown::default()).is_ok());
-        assert!(names.fields_of(&5, &mut Shown::default()).is_err());
+        names.learn(&(1, 2)).unwrap();
+        assert!(names.fields_of(&(1, 2, 3), &mut Shown::default()).is_err());
+        assert!(Names::default().fields_of(&5, &mut Shown::default()).is_err());
+    }
+
+    struct Pairs(&'static [(&'static str, i32)]);
+
+    impl Serialize for Pairs {
+        fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+            serializer.collect_map(self.0.iter().copied())
+        }
+    }
+
+    /// Spec: ITEM-VALUE-01
+    #[test]
+    fn two_fields_of_one_name_are_an_error() {
+        for (name, expected) in [
+            ("a", "two fields of the item have the name `a`"),
+            ("", "several fields of the item have no name"),
+        ] {
+            let pairs: &'static [(&'static str, i32)] = if name.is_empty() {
+                &[("", 1), ("", 2)]
+            } else {
+                &[("a", 1), ("a", 2)]
+            };
+            let error = Names::default().learn(&Pairs(pairs)).unwrap_err();
+            assert!(error.starts_with(expected), "{error}");
+        }
+        // In a later item, wherever the first one has the field.
+        let first = Pairs(&[("a", 1), ("b", 2)]);
+        for pairs in [Pairs(&[("a", 1), ("a", 2)]), Pairs(&[("b", 1), ("b", 2)])] {
+            let error = second(&[], &first, &pairs).unwrap_err();
+            assert!(
+                error.starts_with("two fields of the item have the name"),
+                "{error}"
+            );
+        }
     }
 }

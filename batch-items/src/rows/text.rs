@@ -11,7 +11,7 @@ use serde::de::{
 use serde::forward_to_deserialize_any;
 
 use crate::error::Field;
-use crate::record::TEXT;
+use crate::record::asks_for_text;
 
 /// Converts a row to an item, by the names of its fields, or by their order if they have none.
 pub(crate) fn from_row<T: DeserializeOwned>(
@@ -279,8 +279,8 @@ impl<'de> Deserializer<'de> for Value<'de> {
         visitor: V,
     ) -> Result<V::Value, RowError> {
         match self.0 {
-            "" if name == TEXT => visitor.visit_unit(),
-            text if name == TEXT => visitor.visit_borrowed_str(text),
+            "" if asks_for_text(name) => visitor.visit_unit(),
+            text if asks_for_text(name) => visitor.visit_borrowed_str(text),
             _ => visitor.visit_newtype_struct(self),
         }
     }

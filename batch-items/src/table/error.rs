@@ -35,6 +35,12 @@ impl TableError {
         }
     }
 
+    /// Creates the error of an item without a value for a column of the key.
+    pub(super) fn null_key(action: String, column: &str) -> BatchError {
+        let cause = format!("the column `{column}` of the key is null; no row can have it");
+        ConstraintViolation(Self::new(action, cause)).into()
+    }
+
     /// Creates the error of a statement: a [`ConstraintViolation`], if that is what the database says.
     pub(crate) fn of_statement(action: String, error: DieselError) -> BatchError {
         let is_violation = is_violation(&error);
@@ -51,7 +57,7 @@ impl TableError {
 }
 
 /// Returns whether a constraint of a table is the cause.
-pub(super) fn is_violation(error: &DieselError) -> bool {
+fn is_violation(error: &DieselError) -> bool {
     matches!(
         error,
         DieselError::DatabaseError(

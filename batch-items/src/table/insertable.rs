@@ -1,17 +1,18 @@
 //! Writers of items with diesel's `Insertable`.
 
-use batch_runtime::{BatchError, ChunkTransaction, ConfigurationError};
-use diesel::Connection;
+use batch_runtime::prelude::*;
+use batch_runtime::repository::DatabaseConnection;
+use batch_runtime::{BatchError, ConfigurationError};
 use diesel::backend::Backend;
-use diesel::query_builder::QueryFragment;
-use diesel::result::{Error, QueryResult};
+use diesel::connection::Connection;
+use diesel::query_builder::{QueryBuilder, QueryFragment};
+use diesel::query_source::{QuerySource, Table};
+use diesel::result::{DatabaseErrorKind, Error, QueryResult};
 
+use super::catalogue::{self, Catalogue, Settings};
 use super::error::TableError;
-use super::fit::statement_error;
-use super::plan::{TableColumn, WriteMode, quoted};
-use super::writer::{action, table_columns};
-
-pub use super::fit::{Fit, continues_after_errors, explain, with_savepoint};
+use super::plan::WriteMode;
+use super::writer::{action, may_be_of_table};
 
 /// Declares a writer that inserts items with diesel's `Insertable`, in the transaction of the chunk: exactly once.
 ///
@@ -40,8 +41,8 @@ pub use super::fit::{Fit, continues_after_errors, explain, with_savepoint};
 /// ```
 ///
 /// Rows are inserted many at a time, and the number of rows in a statement keeps below the database's limit of values. Fewer rows
-/// than items are an error, a [`TableError`]. A table that does not take any row, such as one that lacks a column, fails
-/// the step whatever it skips. The writer can be part of others, such as a
+/// than items are an error, a [`TableError`]. When the writer opens, it asks the catalogue of the database: a table that does not exist,
+/// takes no row, lacks a column of diesel's table or needs another one fails the step, whatever it skips. The writer can be part of others, such as a
 /// [`CompositeItemWriter`](crate::CompositeItemWriter).
 ///
 /// On SQLite and PostgreSQL the statement can be completed, for example to update the rows whose key exists:
@@ -65,8 +66,8 @@ pub use super::fit::{Fit, continues_after_errors, explain, with_savepoint};
 /// ```
 ///
 /// With `do_nothing()` an item whose row exists is still an error. A completed statement inserts one row on SQLite, and many on
-/// PostgreSQL, which does not update a row twice in a statement. MySQL counts rows that exist, so a statement that ignores them could
-/// not be checked. There, and if items of a chunk may have the same key, use [`TableItemWriter`](crate::TableItemWriter).
+/// PostgreSQL; if that fails, because a statement must not update a row twice, one row after the other. MySQL counts rows that exist, so
+/// a statement that ignores them could not be checked. There, use [`TableItemWriter`](crate::TableItemWriter).
 ///
 /// An `Option` that is `None` is the column's default, for which SQLite inserts the rows one by one and the other databases parse
 /// each statement again. Where it can as well be null, `#[diesel(treat_none_as_default_value = false)]` on the type is faster. A field
@@ -78,7 +79,7 @@ macro_rules! insertable_writer {
             $item:ty => $table:path, $($database:ident)|+ $(, |$insert:ident| $statement:expr)? $(,)?
     ) => {
         $crate::insertable_writer_part!(
-            @declare { $(#[$about])* $visibility struct $type { fit: $crate::insertable::Fit } }
+            @declare { $(#[$about])* $visibility struct $type { #[batch_artifact] table: $crate::insertable::InsertableTable } }
             $type($name): $item => $table, $($database)|+, [$($insert $statement)?]
         );
     };
@@ -102,7 +103,12 @@ macro_rules! insertable_writer_part {
         #[::batch_runtime::item_writer($name)]
         impl $type {
             #[open]
-            fn open(&mut self, _checkpoint: ::core::option::Option<()>) {}
+            fn open(
+                &mut self,
+                _checkpoint: ::core::option::Option<()>,
+            ) -> ::core::result::Result<(), ::batch_runtime::BatchError> {
+                self.table.open::<Self, $item>()
+            }
 
             #[write_items]
             fn write(
@@ -110,88 +116,33 @@ macro_rules! insertable_writer_part {
                 items: &[$item],
                 tx: &mut ::batch_runtime::ChunkTransaction,
             ) -> ::core::result::Result<(), ::batch_runtime::BatchError> {
-                let savepoint = self.insertable_before(items.first(), items.len(), tx)?;
-                let inserted = match tx.any()? {
-                    $($crate::insertable_writer_part!(@connection $database connection) => {
-                        $crate::insertable::with_savepoint(savepoint, connection, |connection| {
-                            $crate::insertable::insert(
-                                items,
-                                connection,
-                                |rows: &[$item; $crate::insertable_writer_part!(@rows $database)], connection| {
-                                    $crate::insertable_writer_part!(@execute $database rows, connection, $table, $end)
-                                },
-                                |rows: &[$item], connection| {
-                                    $crate::insertable_writer_part!(@execute $database rows, connection, $table, $end)
-                                },
-                            )
-                        })
-                    })+
-                    #[allow(unreachable_patterns, reason = "there may be no other database")]
-                    _ => $crate::insertable::on_another_database(&[$(::core::stringify!($database)),+]),
-                };
-                self.insertable_after(items.first(), items.len(), inserted, savepoint, tx)
+                self.table.write::<Self, $item>($crate::insertable::Items::All(items), tx)
             }
 
             #[get_checkpoint_info]
             fn checkpoint(&mut self) {}
         }
 
-        impl $type {
-            fn insertable_before(
-                &mut self,
-                first: ::core::option::Option<&$item>,
-                items: usize,
-                tx: &mut ::batch_runtime::ChunkTransaction,
-            ) -> ::core::result::Result<bool, ::batch_runtime::BatchError> {
-                if self.fit.is_doubtful() {
-                    self.insertable_explain(first, items, tx)?;
-                }
-                ::core::result::Result::Ok(self.fit.needs_savepoint(items, tx)?)
+        impl $crate::insertable::Inserts<$item> for $type {
+            const TABLE: &'static str = ::core::stringify!($table);
+
+            fn declared() -> ::diesel::QueryResult<$crate::insertable::Declared> {
+                let [first, ..] = [$($crate::insertable_writer_part!(@declared $database $table)),+];
+                first
             }
 
-            fn insertable_explain(
-                &mut self,
-                first: ::core::option::Option<&$item>,
-                items: usize,
-                tx: &mut ::batch_runtime::ChunkTransaction,
-            ) -> ::core::result::Result<(), ::batch_runtime::BatchError> {
-                let ::core::option::Option::Some(row) = first else {
-                    return ::core::result::Result::Ok(());
-                };
-                let explained = match tx.any()? {
+            fn insert(
+                items: &$crate::insertable::Items<'_, $item>,
+                database: ::batch_runtime::repository::DatabaseConnection<'_>,
+            ) -> ::diesel::QueryResult<usize> {
+                match database {
                     $($crate::insertable_writer_part!(@connection $database connection) => {
-                        $crate::insertable_writer_part!(@explain $database row, connection, $table, $end)
+                        const ROWS: usize = $crate::insertable_writer_part!(@rows $database);
+                        $crate::insertable_writer_part!(@run $database items, connection, $item, $table, $end)
                     })+
                     #[allow(unreachable_patterns, reason = "there may be no other database")]
                     _ => $crate::insertable::on_another_database(&[$(::core::stringify!($database)),+]),
-                };
-                self.fit.explained($crate::insertable::action_of(::core::stringify!($table), items), explained)
-            }
-
-            fn insertable_after(
-                &mut self,
-                first: ::core::option::Option<&$item>,
-                items: usize,
-                inserted: ::diesel::QueryResult<usize>,
-                savepoint: bool,
-                tx: &mut ::batch_runtime::ChunkTransaction,
-            ) -> ::core::result::Result<(), ::batch_runtime::BatchError> {
-                self.fit = $crate::insertable::Fit::after(&inserted);
-                if inserted.is_ok() || !(savepoint || $crate::insertable::continues_after_errors(tx)?) {
-                    return $crate::insertable::check(::core::stringify!($table), items, inserted, ::core::option::Option::None);
                 }
-                if self.fit.is_doubtful() {
-                    self.insertable_explain(first, items, tx)?;
-                }
-                let declared = match tx.any()? {
-                    $($crate::insertable_writer_part!(@connection $database connection) => {
-                        $crate::insertable::declared_columns(connection, &::diesel::QueryDsl::limit($table, 0))
-                    })+
-                    #[allow(unreachable_patterns, reason = "there may be no other database")]
-                    _ => ::std::string::String::new(),
-                };
-                let declared = ::core::option::Option::Some((declared.as_str(), tx));
-                $crate::insertable::check(::core::stringify!($table), items, inserted, declared)
             }
         }
 
@@ -199,7 +150,7 @@ macro_rules! insertable_writer_part {
             type Position = ();
 
             fn open(&mut self, _: ::core::option::Option<()>) -> ::core::result::Result<(), ::batch_runtime::BatchError> {
-                ::core::result::Result::Ok(())
+                self.table.open::<Self, $item>()
             }
 
             fn write(
@@ -207,20 +158,7 @@ macro_rules! insertable_writer_part {
                 items: &[&$item],
                 tx: &mut ::batch_runtime::ChunkTransaction,
             ) -> ::core::result::Result<(), ::batch_runtime::BatchError> {
-                let savepoint = self.insertable_before(items.first().copied(), items.len(), tx)?;
-                let inserted = match tx.any()? {
-                    $($crate::insertable_writer_part!(@connection $database connection) => {
-                        const ROWS: usize = $crate::insertable_writer_part!(@rows $database);
-                        $crate::insertable::with_savepoint(savepoint, connection, |connection| {
-                            $crate::insertable::insert_references::<_, _, ROWS>(items, connection, |rows, connection| {
-                                $crate::insertable_writer_part!(@execute $database rows, connection, $table, $end)
-                            })
-                        })
-                    })+
-                    #[allow(unreachable_patterns, reason = "there may be no other database")]
-                    _ => $crate::insertable::on_another_database(&[$(::core::stringify!($database)),+]),
-                };
-                self.insertable_after(items.first().copied(), items.len(), inserted, savepoint, tx)
+                self.table.write::<Self, $item>($crate::insertable::Items::References(items), tx)
             }
 
             fn position(&mut self) -> ::core::result::Result<(), ::batch_runtime::BatchError> {
@@ -241,72 +179,204 @@ macro_rules! insertable_writer_part {
     (@connection sqlite $connection:ident) => { ::batch_runtime::repository::DatabaseConnection::Sqlite($connection) };
     (@connection postgres $connection:ident) => { ::batch_runtime::repository::DatabaseConnection::Postgres($connection) };
     (@connection mysql $connection:ident) => { ::batch_runtime::repository::DatabaseConnection::Mysql($connection) };
-    // After an error, PostgreSQL executes nothing more up to a savepoint.
-    (@explain postgres $row:ident, $connection:ident, $table:path, $end:tt) => {
-        $crate::insertable::with_savepoint(true, $connection, |connection| {
-            $crate::insertable_writer_part!(@explained $row, connection, $table, $end)
-        })
-    };
-    (@explain $any:ident $row:ident, $connection:ident, $table:path, $end:tt) => {
-        $crate::insertable_writer_part!(@explained $row, $connection, $table, $end)
-    };
-    (@explained $row:ident, $connection:ident, $table:path, []) => {
-        $crate::insertable::explain($connection, &::diesel::insert_into($table).values($row))
-    };
-    (@explained $row:ident, $connection:ident, $table:path, [$insert:ident $statement:expr]) => {{
-        let $insert = ::diesel::insert_into($table).values($row);
-        $crate::insertable::explain($connection, &$statement)
-    }};
-    (@execute $any:ident $rows:ident, $connection:ident, $table:path, []) => {
-        ::diesel::RunQueryDsl::execute(::diesel::insert_into($table).values($rows), $connection)
+    (@declared sqlite $table:path) => { $crate::insertable::Declared::of::<::diesel::sqlite::Sqlite, _>(&$table) };
+    (@declared postgres $table:path) => { $crate::insertable::Declared::of::<::diesel::pg::Pg, _>(&$table) };
+    (@declared mysql $table:path) => { $crate::insertable::Declared::of::<::diesel::mysql::Mysql, _>(&$table) };
+    (@run $any:ident $items:ident, $connection:ident, $item:ty, $table:path, []) => {
+        $items.insert(
+            $connection,
+            |rows: &[$item; ROWS], connection| $crate::insertable_writer_part!(@execute rows, connection, $table, []),
+            |rows: &[$item], connection| $crate::insertable_writer_part!(@execute rows, connection, $table, []),
+            |rows: ::std::vec::Vec<&$item>, connection| $crate::insertable_writer_part!(@execute rows, connection, $table, []),
+        )
     };
     // On SQLite diesel can complete a statement of one row only.
-    (@execute sqlite $rows:ident, $connection:ident, $table:path, [$insert:ident $statement:expr]) => {{
-        let mut inserted = 0;
-        for row in $rows {
-            let $insert = ::diesel::insert_into($table).values(row);
-            inserted += ::diesel::RunQueryDsl::execute($statement, $connection)?;
-        }
-        ::diesel::QueryResult::Ok(inserted)
-    }};
-    (@execute $any:ident $rows:ident, $connection:ident, $table:path, [$insert:ident $statement:expr]) => {{
+    (@run sqlite $items:ident, $connection:ident, $item:ty, $table:path, $end:tt) => {
+        $items.insert_each($connection, |row: &$item, connection| {
+            $crate::insertable_writer_part!(@execute row, connection, $table, $end)
+        })
+    };
+    (@run $any:ident $items:ident, $connection:ident, $item:ty, $table:path, $end:tt) => {
+        $crate::insertable::insert_or_each(
+            $connection,
+            |connection| $items.insert(
+                connection,
+                |rows: &[$item; ROWS], connection| $crate::insertable_writer_part!(@execute rows, connection, $table, $end),
+                |rows: &[$item], connection| $crate::insertable_writer_part!(@execute rows, connection, $table, $end),
+                |rows: ::std::vec::Vec<&$item>, connection| $crate::insertable_writer_part!(@execute rows, connection, $table, $end),
+            ),
+            |connection| $items.insert_each(connection, |row: &$item, connection| {
+                $crate::insertable_writer_part!(@execute row, connection, $table, $end)
+            }),
+        )
+    };
+    (@execute $rows:ident, $connection:ident, $table:path, []) => {
+        ::diesel::RunQueryDsl::execute(::diesel::insert_into($table).values($rows), $connection)
+    };
+    (@execute $rows:ident, $connection:ident, $table:path, [$insert:ident $statement:expr]) => {{
         let $insert = ::diesel::insert_into($table).values($rows);
         ::diesel::RunQueryDsl::execute($statement, $connection)
     }};
 }
 
-/// Inserts the items in arrays, whose statement is prepared once, and the remaining ones in one statement.
-pub fn insert<T, C, const ROWS: usize>(
-    items: &[T],
-    connection: &mut C,
-    array: impl Fn(&[T; ROWS], &mut C) -> QueryResult<usize>,
-    rest: impl FnOnce(&[T], &mut C) -> QueryResult<usize>,
-) -> QueryResult<usize> {
-    let (arrays, remaining) = items.as_chunks();
-    let mut inserted = 0;
-    for rows in arrays {
-        inserted += array(rows, connection)?;
-    }
-    if !remaining.is_empty() {
-        inserted += rest(remaining, connection)?;
-    }
-    Ok(inserted)
+/// The statements of a writer that [`insertable_writer!`](crate::insertable_writer) declares.
+pub trait Inserts<T> {
+    /// The path of diesel's table.
+    const TABLE: &'static str;
+
+    /// Returns the name of the table and its columns.
+    ///
+    /// # Errors
+    /// Those of diesel.
+    fn declared() -> QueryResult<Declared>;
+
+    /// Inserts items, and returns the number of rows.
+    ///
+    /// # Errors
+    /// Those of the database, and one if the writer is not declared for it.
+    fn insert(items: &Items<'_, T>, database: DatabaseConnection<'_>) -> QueryResult<usize>;
 }
 
-/// Inserts references to items, in statements of at most `ROWS` rows. diesel cannot prepare these once.
-pub fn insert_references<'a, T, C, const ROWS: usize>(
-    items: &[&'a T],
-    connection: &mut C,
-    each: impl Fn(Vec<&'a T>, &mut C) -> QueryResult<usize>,
-) -> QueryResult<usize> {
-    let mut inserted = 0;
-    for rows in items.chunks(ROWS) {
-        inserted += each(rows.to_vec(), connection)?;
+/// A table, as diesel declares it.
+pub struct Declared {
+    /// The name, with the schema if it has one.
+    table: String,
+    columns: Vec<String>,
+}
+
+impl Declared {
+    /// Returns what diesel declares of a table.
+    ///
+    /// # Errors
+    /// Those of diesel.
+    pub fn of<DB, T>(table: &T) -> QueryResult<Self>
+    where
+        DB: Backend<QueryBuilder: Default> + Default,
+        T: Table<AllColumns: QueryFragment<DB>> + QuerySource<FromClause: QueryFragment<DB>>,
+    {
+        let names = |part: &dyn Fn(&mut DB::QueryBuilder) -> QueryResult<()>| {
+            let mut builder = DB::QueryBuilder::default();
+            part(&mut builder)?;
+            Ok::<_, Error>(identifiers(&builder.finish()))
+        };
+        let of_table = names(&|out| table.from_clause().to_sql(out, &DB::default()))?;
+        let of_columns = names(&|out| T::all_columns().to_sql(out, &DB::default()))?;
+        // Each column follows the name of its table.
+        let columns = of_columns
+            .chunks(of_table.len() + 1)
+            .filter_map(|column| column.last().cloned());
+        Ok(Self {
+            columns: columns.collect(),
+            table: of_table.join("."),
+        })
     }
-    Ok(inserted)
+}
+
+/// Returns the names in quotes, which consist of nothing else and separators.
+fn identifiers(text: &str) -> Vec<String> {
+    let (mut names, mut rest) = (Vec::new(), text);
+    while let Some(start) = rest.find(['"', '`']) {
+        let quote = &rest[start..=start];
+        let mut name = String::new();
+        rest = &rest[start + 1..];
+        while let Some(end) = rest.find(quote) {
+            name.push_str(&rest[..end]);
+            rest = &rest[end + 1..];
+            if !rest.starts_with(quote) {
+                break;
+            }
+            name.push_str(quote);
+            rest = &rest[1..];
+        }
+        names.push(name);
+    }
+    names
+}
+
+/// The items of a call.
+pub enum Items<'a, T> {
+    /// Those of the chunk.
+    All(&'a [T]),
+    /// Those that another artifact passes on.
+    References(&'a [&'a T]),
+}
+
+impl<T> Items<'_, T> {
+    fn len(&self) -> usize {
+        match self {
+            Self::All(items) => items.len(),
+            Self::References(items) => items.len(),
+        }
+    }
+
+    /// Inserts the items in arrays, whose statement is prepared once, and the remaining ones in one statement; references in statements of at
+    /// most `ROWS` rows, which diesel cannot prepare once.
+    ///
+    /// # Errors
+    /// Those of the statements.
+    pub fn insert<C, const ROWS: usize>(
+        &self,
+        connection: &mut C,
+        array: impl Fn(&[T; ROWS], &mut C) -> QueryResult<usize>,
+        rest: impl Fn(&[T], &mut C) -> QueryResult<usize>,
+        references: impl Fn(Vec<&T>, &mut C) -> QueryResult<usize>,
+    ) -> QueryResult<usize> {
+        let mut inserted = 0;
+        match self {
+            Self::All(items) => {
+                let (arrays, remaining) = items.as_chunks();
+                for rows in arrays {
+                    inserted += array(rows, connection)?;
+                }
+                if !remaining.is_empty() {
+                    inserted += rest(remaining, connection)?;
+                }
+            }
+            Self::References(items) => {
+                for rows in items.chunks(ROWS) {
+                    inserted += references(rows.to_vec(), connection)?;
+                }
+            }
+        }
+        Ok(inserted)
+    }
+
+    /// Inserts the items one by one.
+    ///
+    /// # Errors
+    /// Those of the statements.
+    pub fn insert_each<C>(
+        &self,
+        connection: &mut C,
+        each: impl Fn(&T, &mut C) -> QueryResult<usize>,
+    ) -> QueryResult<usize> {
+        match self {
+            Self::All(items) => items.iter().map(|item| each(item, connection)).sum(),
+            Self::References(items) => items.iter().map(|item| each(item, connection)).sum(),
+        }
+    }
+}
+
+/// Runs statements of many rows; if they fail, those of one row, which may update what an earlier one has inserted.
+///
+/// # Errors
+/// Those of the statements.
+pub fn insert_or_each<C: Connection>(
+    connection: &mut C,
+    many: impl FnOnce(&mut C) -> QueryResult<usize>,
+    each: impl FnOnce(&mut C) -> QueryResult<usize>,
+) -> QueryResult<usize> {
+    // A savepoint: PostgreSQL executes nothing after an error.
+    match connection.transaction(many) {
+        Err(Error::DatabaseError(DatabaseErrorKind::Unknown, _)) => each(connection),
+        done => done,
+    }
 }
 
 /// Returns the error of a writer that is not declared for the repository's database.
+///
+/// # Errors
+/// Always.
 pub fn on_another_database(supported: &[&str]) -> QueryResult<usize> {
     Err(Error::QueryBuilderError(
         format!(
@@ -317,27 +387,80 @@ pub fn on_another_database(supported: &[&str]) -> QueryResult<usize> {
     ))
 }
 
-/// Returns what the statement does, for errors. `table` is the path of diesel's table.
-pub fn action_of(table: &str, items: usize) -> String {
-    action(WriteMode::Insert, items, &name_of(table))
+/// The table of a writer that [`insertable_writer!`](crate::insertable_writer) declares.
+#[derive(BatchArtifact)]
+pub struct InsertableTable {
+    #[batch_artifact]
+    catalogue: Catalogue,
 }
 
-/// Returns a text with the columns that diesel's table declares: a query of it.
-pub fn declared_columns<C>(_connection: &C, query: &impl QueryFragment<C::Backend>) -> String
-where
-    C: Connection<Backend: Backend<QueryBuilder: Default> + Default>,
-{
-    diesel::debug_query::<C::Backend, _>(query).to_string()
+impl InsertableTable {
+    /// Asks for the table.
+    ///
+    /// # Errors
+    /// If it does not take the items.
+    pub fn open<W: Inserts<T>, T>(&mut self) -> Result<(), BatchError> {
+        let declared = W::declared()?;
+        let found = self.catalogue.open(&declared.table)?;
+        let checked = found.map_or(Ok(()), |table| check(&table, &declared));
+        checked.map_err(|cause| wrong(&declared.table, cause).into())
+    }
+
+    /// Inserts items. Fewer rows than items are an error.
+    ///
+    /// # Errors
+    /// Those of the database, and of a table that does not take the items.
+    pub fn write<W: Inserts<T>, T>(
+        &mut self,
+        items: Items<'_, T>,
+        tx: &mut ChunkTransaction,
+    ) -> Result<(), BatchError> {
+        let action = || action(WriteMode::Insert, items.len(), &name_of(W::TABLE));
+        match tx.any().and_then(|database| W::insert(&items, database)) {
+            Ok(rows) if rows == items.len() => Ok(()),
+            Ok(rows) => {
+                let cause = format!("{rows} rows were inserted for {} items", items.len());
+                Err(TableError::new(action(), cause).into())
+            }
+            Err(error @ Error::QueryBuilderError(_)) => {
+                Err(ConfigurationError::new(TableError::new(action(), error)).into())
+            }
+            Err(error) => {
+                let declared = W::declared()?;
+                let changed = may_be_of_table(&error).then(|| self.catalogue.changed(&declared.table, tx));
+                match changed.flatten().map(|table| check(&table, &declared)) {
+                    None => Err(TableError::of_statement(action(), error)),
+                    Some(checked) => {
+                        let cause = checked.err().unwrap_or_else(|| error.to_string());
+                        let cause = format!("the table was changed while the step runs: {cause}");
+                        Err(wrong(&declared.table, cause).into())
+                    }
+                }
+            }
+        }
+    }
 }
 
-/// Returns the columns of the table that are not in the text of [`declared_columns`]; none if the database does not list them.
-fn undeclared_columns(table: &str, declared: &str, tx: &mut ChunkTransaction) -> Vec<TableColumn> {
-    let found = tx
-        .any()
-        .and_then(|database| table_columns(database, &name_of(table)));
-    let mut columns = found.map(|found| found.columns).unwrap_or_default();
-    columns.retain(|column| !declares(declared, &column.name));
-    columns
+/// Checks that the table takes rows of the declared columns. Fails with the cause.
+fn check(table: &catalogue::Table, declared: &Declared) -> Result<(), String> {
+    table.check(&Settings {
+        table: &declared.table,
+        key: &[],
+        mode: WriteMode::Insert,
+    })?;
+    for column in &declared.columns {
+        table.column(column)?;
+    }
+    table.check_unwritten(|name| {
+        declared
+            .columns
+            .iter()
+            .any(|column| column.eq_ignore_ascii_case(name))
+    })
+}
+
+fn wrong(table: &str, cause: String) -> ConfigurationError {
+    ConfigurationError::new(TableError::new(format!("insert rows in table `{table}`"), cause))
 }
 
 /// Returns the name of a table from the path of diesel's table.
@@ -345,38 +468,4 @@ fn name_of(path: &str) -> String {
     let path = path.replace(' ', "");
     let module = path.strip_suffix("::table").unwrap_or(&path);
     module.rsplit("::").next().unwrap_or(module).to_owned()
-}
-
-/// Checks that a row was inserted for each item. `table` is the path of diesel's table. `declared` are the text of [`declared_columns`] and the
-/// transaction, if it executes statements after the error.
-pub fn check(
-    table: &str,
-    items: usize,
-    inserted: QueryResult<usize>,
-    declared: Option<(&str, &mut ChunkTransaction)>,
-) -> Result<(), BatchError> {
-    if inserted.as_ref() == Ok(&items) {
-        return Ok(());
-    }
-    let action = action_of(table, items);
-    match inserted {
-        Ok(rows) => {
-            let cause = format!("{rows} rows were inserted for {items} items");
-            Err(TableError::new(action, cause).into())
-        }
-        Err(error @ Error::QueryBuilderError(_)) => {
-            Err(ConfigurationError::new(TableError::new(action, error)).into())
-        }
-        Err(error) => {
-            let unwritten = declared.map(|(declared, tx)| undeclared_columns(table, declared, tx));
-            Err(statement_error(action, error, &unwritten.unwrap_or_default()))
-        }
-    }
-}
-
-/// Returns whether a text of diesel has the column, in the quotes of a database.
-fn declares(columns: &str, column: &str) -> bool {
-    ['"', '`']
-        .iter()
-        .any(|quote| columns.contains(&quoted(column, *quote)))
 }

@@ -1,11 +1,10 @@
 //! Tables as the output of steps, in the transaction of the chunk.
 
+mod catalogue;
 #[cfg(feature = "postgres")]
 mod copy;
 mod error;
-mod fit;
 pub mod insertable;
-mod known;
 #[cfg(feature = "mysql")]
 mod mysql;
 mod plan;
@@ -19,7 +18,7 @@ mod sqlite;
 mod template;
 mod writer;
 
-pub(crate) use self::writer::table_columns;
+pub(crate) use self::catalogue::describe;
 
 pub use self::error::{ConstraintViolation, TableError};
 pub use self::plan::{RowsAffected, WriteMode};

@@ -1,11 +1,14 @@
 //! Writing to tables of MySQL and MariaDB.
 
+use diesel::connection::SimpleConnection;
 use diesel::prelude::*;
+use diesel::result::{DatabaseErrorKind, Error};
+use diesel::sql_types::{Bool, Nullable, Text};
 
-use super::fit::Run;
-use super::plan::{Plan, TableColumn, TableColumns};
-use super::template::{Limits, StatementSyntax, template};
-use crate::rows::{Kind, Rows};
+use super::catalogue::{Table, TableColumn, grouped};
+use super::plan::{Plan, WriteMode, quoted};
+use super::template::{Limits, StatementSyntax, template, update, write_in_parts};
+use crate::rows::{Dialect, Kind, Rows, Temporal};
 
 const SYNTAX: StatementSyntax = StatementSyntax {
     quote: '`',
@@ -18,40 +21,85 @@ const LIMITS: Limits = Limits {
     values: 65_535,
 };
 
-/// Returns the columns of a table; none if it does not exist.
-pub(super) fn columns(connection: &mut MysqlConnection, table: &str) -> QueryResult<TableColumns> {
-    use diesel::sql_types::{Nullable, Text};
+/// Returns a table as the server describes it; without columns, if it does not exist.
+pub(super) fn describe(connection: &mut MysqlConnection, table: &str) -> QueryResult<Table> {
     #[derive(QueryableByName)]
     struct Found {
         #[diesel(sql_type = Text)]
         name: String,
         #[diesel(sql_type = Text)]
         kind: String,
-        #[diesel(sql_type = diesel::sql_types::Bool)]
+        #[diesel(sql_type = Bool)]
         needs_value: bool,
+        #[diesel(sql_type = Bool)]
+        is_computed: bool,
+        #[diesel(sql_type = Bool)]
+        is_distinct: bool,
+        #[diesel(sql_type = Bool)]
+        takes_rows: bool,
     }
     let (schema, table) = match table.split_once('.') {
         Some((schema, table)) => (Some(schema), table),
         None => (None, table),
     };
+    // A trigger before the insert may supply a value. MariaDB shows a default of null as the text `NULL`.
     let found: Vec<Found> = diesel::sql_query(
-        "SELECT CAST(column_name AS CHAR) AS name, CAST(column_type AS CHAR) AS kind, \
-         is_nullable = 'NO' AND column_default IS NULL AND extra NOT LIKE '%auto_increment%' AS needs_value FROM information_schema.columns \
-         WHERE table_schema = COALESCE(?, DATABASE()) AND table_name = ? ORDER BY ordinal_position",
+        "SELECT CAST(c.column_name AS CHAR) AS name, CAST(c.column_type AS CHAR) AS kind, \
+         c.is_nullable = 'NO' AND c.column_default IS NULL AND c.extra NOT LIKE '%auto_increment%' AND c.extra NOT LIKE '%GENERATED%' \
+         AND t.table_type NOT LIKE '%VIEW%' AND NOT EXISTS (SELECT 1 FROM information_schema.triggers AS r WHERE r.event_object_schema = c.table_schema \
+         AND r.event_object_table = c.table_name AND r.event_manipulation = 'INSERT' AND r.action_timing = 'BEFORE') AS needs_value, \
+         c.extra LIKE '%VIRTUAL GENERATED%' OR c.extra LIKE '%STORED GENERATED%' AS is_computed, \
+         c.extra LIKE '%auto_increment%' OR c.is_nullable = 'YES' AND COALESCE(c.column_default, 'NULL') = 'NULL' AS is_distinct, \
+         t.table_type NOT LIKE '%VIEW%' OR EXISTS (SELECT 1 FROM information_schema.views AS v WHERE v.table_schema = c.table_schema \
+         AND v.table_name = c.table_name AND v.is_updatable = 'YES') AS takes_rows \
+         FROM information_schema.columns AS c JOIN information_schema.tables AS t ON t.table_schema = c.table_schema AND t.table_name = c.table_name \
+         WHERE c.table_schema = COALESCE(?, DATABASE()) AND c.table_name = ? ORDER BY c.ordinal_position",
     )
     .bind::<Nullable<Text>, _>(schema)
     .bind::<Text, _>(table)
     .load(connection)?;
+    let takes_rows = found.iter().all(|column| column.takes_rows);
     let columns = found.into_iter().map(|found| TableColumn {
         name: found.name,
         kind: Some(kind_of(&found.kind)),
         sql_type: found.kind,
         needs_value: found.needs_value,
+        is_computed: found.is_computed,
+        is_distinct: found.is_distinct,
     });
-    Ok(TableColumns {
+    Ok(Table {
         schema: None,
         columns: columns.collect(),
+        inserts: takes_rows,
+        updates: takes_rows,
+        deletes: takes_rows,
+        unique: unique_indexes(connection, schema, table)?,
+        holds_nan: false,
     })
+}
+
+/// Returns the columns of each unique index. One of an expression, or of the beginning of a text, has no name for it.
+fn unique_indexes(
+    connection: &mut MysqlConnection,
+    schema: Option<&str>,
+    table: &str,
+) -> QueryResult<Vec<Vec<String>>> {
+    #[derive(QueryableByName)]
+    struct Found {
+        #[diesel(sql_type = Text)]
+        index: String,
+        #[diesel(sql_type = Nullable<Text>)]
+        name: Option<String>,
+    }
+    let found: Vec<Found> = diesel::sql_query(
+        "SELECT CAST(index_name AS CHAR) AS `index`, CASE WHEN sub_part IS NULL THEN CAST(column_name AS CHAR) END AS name \
+         FROM information_schema.statistics WHERE table_schema = COALESCE(?, DATABASE()) AND table_name = ? AND non_unique = 0 \
+         ORDER BY index_name, seq_in_index",
+    )
+    .bind::<Nullable<Text>, _>(schema)
+    .bind::<Text, _>(table)
+    .load(connection)?;
+    Ok(grouped(found.into_iter().map(|found| (found.index, found.name))))
 }
 
 /// Returns the type of the values. The server converts texts to dates and decimals. A DELETE would compare a key that is not a number
@@ -65,6 +113,9 @@ fn kind_of(declared: &str) -> Kind {
         "bigint" if declared.contains("unsigned") => Kind::Decimal,
         "tinyint" | "smallint" | "mediumint" | "int" | "bigint" | "year" | "bit" => Kind::Int,
         "float" | "double" => Kind::Float,
+        "date" => Kind::Temporal(Temporal::Date, Dialect::Mysql),
+        "datetime" | "timestamp" => Kind::Temporal(Temporal::Timestamp, Dialect::Mysql),
+        "time" => Kind::Temporal(Temporal::Time, Dialect::Mysql),
         "binary" | "varbinary" | "tinyblob" | "blob" | "mediumblob" | "longblob" => Kind::Bytes,
         _ => Kind::Text,
     }
@@ -98,20 +149,73 @@ pub(super) fn execute(
     plan: &Plan,
     kinds: &[Kind],
     rows: &Rows,
-    run: Run,
 ) -> QueryResult<usize> {
-    let template = template(plan, kinds, &SYNTAX, |keys, values| {
+    let guard = (plan.mode == WriteMode::Upsert && plan.may_collide).then(|| guard(plan));
+    let upserting = template(plan, kinds, &SYNTAX, |keys, values| {
         let first = keys.split(", ").next().unwrap_or_default();
-        let set: Vec<_> = values
-            .iter()
-            .map(|name| format!("{name} = VALUES({name})"))
-            .collect();
+        let values = values.iter().map(|name| format!("{name} = VALUES({name})"));
+        let set: Vec<_> = guard.clone().into_iter().chain(values).collect();
         match set.as_slice() {
             [] => format!(" ON DUPLICATE KEY UPDATE {first} = {first}"),
             some => format!(" ON DUPLICATE KEY UPDATE {}", some.join(", ")),
         }
     });
-    template.execute(connection, plan.mode, rows, &LIMITS, run)
+    if guard.is_none() {
+        return write_in_parts(connection, &upserting, plan.mode, rows, &LIMITS);
+    }
+    connection.batch_execute("SAVEPOINT batch_upsert")?;
+    match write_in_parts(connection, &upserting, plan.mode, rows, &LIMITS) {
+        // Without the savepoint the transaction has ended: by a deadlock, for example.
+        Err(Error::DatabaseError(DatabaseErrorKind::Unknown, _))
+            if connection
+                .batch_execute("ROLLBACK TO SAVEPOINT batch_upsert")
+                .is_ok() =>
+        {
+            let rows_of_each = (0..rows.len()).map(|row| upsert_row(connection, plan, kinds, rows, row));
+            rows_of_each.sum()
+        }
+        done => done,
+    }
+}
+
+/// Returns the first assignment of an upsert into a table with other unique indexes than that of the key. `ON DUPLICATE KEY` means any of them:
+/// it fails if the row that exists has another key, so that no other row is changed.
+fn guard(plan: &Plan) -> String {
+    let names: Vec<_> = plan.keys().map(|column| quoted(&column.name, '`')).collect();
+    let has_key: Vec<_> = names
+        .iter()
+        .map(|name| format!("{name} <=> VALUES({name})"))
+        .collect();
+    let first = names.first().map_or("", String::as_str);
+    format!(
+        "{first} = IF({}, {first}, (SELECT {first} UNION ALL SELECT {first}))",
+        has_key.join(" AND ")
+    )
+}
+
+/// Updates or inserts one row by its key, after the guard has failed for one of several. If the row collides with another one, the error is that
+/// of its index.
+fn upsert_row(
+    connection: &mut MysqlConnection,
+    plan: &Plan,
+    kinds: &[Kind],
+    rows: &Rows,
+    row: usize,
+) -> QueryResult<usize> {
+    let kind = |column: &super::plan::Column| {
+        let index = plan.columns.iter().position(|other| other.field == column.field);
+        (column.field, kinds[index.unwrap_or(0)])
+    };
+    if plan.values().next().is_some() {
+        let table = super::plan::quoted_table(&plan.table, '`');
+        let update = update(plan, &table, &SYNTAX, kind);
+        let updated = update.with(rows, row, row + 1).execute(connection)?;
+        if updated > 0 {
+            return Ok(updated);
+        }
+    }
+    let insert = template(plan, kinds, &SYNTAX, |_, _| String::new());
+    insert.with(rows, row, row + 1).execute(connection)
 }
 
 #[cfg(test)]

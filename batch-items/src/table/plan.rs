@@ -1,8 +1,8 @@
 //! What is written to which columns: the rules that all databases share.
 
+use super::catalogue::{Settings, Table, is_same};
 use crate::choices::choices;
-use crate::nearest::did_you_mean;
-use crate::rows::{Kind, Rows};
+use crate::rows::{Cell, Kind, Rows};
 
 /// What a writer does with its items: the property `mode`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -45,43 +45,6 @@ impl WriteMode {
     }
 }
 
-/// The properties of a writer.
-pub(super) struct Settings<'a> {
-    pub(super) table: &'a str,
-    pub(super) columns: &'a [String],
-    pub(super) key: &'a [String],
-    pub(super) mode: WriteMode,
-}
-
-/// A table, as its database describes it.
-#[derive(Default)]
-pub(crate) struct TableColumns {
-    /// The schema in which an unqualified name is found, on PostgreSQL.
-    pub(crate) schema: Option<String>,
-    /// None, if the table does not exist.
-    pub(crate) columns: Vec<TableColumn>,
-}
-
-impl TableColumns {
-    /// Returns the names of the columns with their types.
-    pub(crate) fn fields(&self) -> impl Iterator<Item = (String, Option<String>)> {
-        let columns = self.columns.iter();
-        columns.map(|column| (column.name.clone(), Some(column.sql_type.clone())))
-    }
-}
-
-/// A column of the table, as its database describes it.
-#[derive(Clone)]
-pub(crate) struct TableColumn {
-    pub(super) name: String,
-    /// The type, in SQL.
-    pub(super) sql_type: String,
-    /// The type of its values; `None` for any.
-    pub(super) kind: Option<Kind>,
-    /// True if a row must have a value for it: it is not null, without a default, and nothing computes it.
-    pub(super) needs_value: bool,
-}
-
 /// A column that is written.
 pub(super) struct Column {
     pub(super) name: String,
@@ -102,66 +65,54 @@ pub(super) struct Plan {
     pub(super) table: String,
     pub(super) mode: WriteMode,
     pub(super) columns: Vec<Column>,
-    /// The columns of the table that are not written.
-    pub(super) unwritten: Vec<TableColumn>,
+    /// Whether a row may collide with another one by a unique index that is not the key.
+    #[cfg_attr(
+        not(feature = "mysql"),
+        expect(dead_code, reason = "only MySQL does not name the index")
+    )]
+    pub(super) may_collide: bool,
+    holds_nan: bool,
 }
 
 impl Plan {
     /// Compares the fields of the items with the columns of the table.
-    pub(super) fn new(
-        settings: &Settings<'_>,
-        fields: &[String],
-        table: &[TableColumn],
-    ) -> Result<Self, String> {
-        if table.is_empty() {
-            return Err(
-                "the table does not exist; create it by `schema_sql`, or by a step with the batchlet `sqlScript`"
-                    .to_owned(),
-            );
+    pub(super) fn new(settings: &Settings<'_>, fields: &[String], table: &Table) -> Result<Self, String> {
+        let unnamed = fields.iter().filter(|field| field.is_empty()).count();
+        if unnamed > 0 {
+            return Err(format!(
+                "{unnamed} of {} fields of the items have no name; a tuple gets names by the property `columns`, and a file by a \
+                 complete header",
+                fields.len()
+            ));
         }
-        if fields.iter().any(String::is_empty) {
-            return Err("the items are tuples; a struct or a record has names for its fields".to_owned());
-        }
-        let mut columns: Vec<Column> = Vec::new();
-        for (field, name) in fields.iter().enumerate() {
-            if !settings.columns.is_empty() && !settings.columns.contains(name) {
-                continue;
-            }
-            let column = table.iter().find(|column| column.name.eq_ignore_ascii_case(name));
-            let column = column.ok_or_else(|| {
-                let hint = did_you_mean(name, table.iter().map(|column| column.name.as_str()));
-                format!("it has no column `{name}`{hint}; the property `columns` selects fields of the item")
-            })?;
-            columns.push(Column {
+        let names: Vec<&str> = fields.iter().map(String::as_str).collect();
+        table.check(settings)?;
+        table.check_written(settings, &names)?;
+        let column = |(field, name): (usize, &&str)| {
+            let column = table.column(name)?;
+            Ok(Column {
                 name: column.name.clone(),
                 sql_type: column.sql_type.clone(),
                 kind: column.kind,
                 field,
                 is_key: settings.key.iter().any(|key| key.eq_ignore_ascii_case(name)),
-            });
-        }
-        let missing = settings.columns.iter().chain(settings.key).find(|name| {
-            let is_column = |column: &Column| column.name.eq_ignore_ascii_case(name);
-            !columns.iter().any(is_column)
-        });
-        if let Some(name) = missing {
-            let hint = did_you_mean(name, fields.iter().map(String::as_str));
-            return Err(format!("the items have no field `{name}`{hint}"));
-        }
-        let keys = columns.iter().filter(|column| column.is_key).count();
-        match settings.mode {
-            WriteMode::Insert => {}
-            _ if keys == 0 => return Err(format!("set the property `key` to {} rows", settings.mode.verb())),
-            WriteMode::Update if keys == columns.len() => {
-                return Err("all columns are part of the key; there is nothing to update".to_owned());
-            }
-            _ => {}
-        }
-        let is_unwritten = |column: &&TableColumn| columns.iter().all(|written| written.name != column.name);
+            })
+        };
+        let columns: Vec<Column> = names
+            .iter()
+            .enumerate()
+            .map(column)
+            .collect::<Result<_, String>>()?;
+        let is_distinct = |name: &String| {
+            let is_written = columns.iter().any(|column| column.name == *name);
+            !is_written && table.column(name).is_ok_and(|column| column.is_distinct)
+        };
+        let mut others = table.unique.iter().filter(|index| !is_same(index, settings.key));
         Ok(Self {
             table: settings.table.to_owned(),
             mode: settings.mode,
-            unwritten: table.iter().filter(is_unwritten).cloned().collect(),
+            may_collide: others.any(|index| !index.iter().any(is_distinct)),
+            holds_nan: table.holds_nan,
             columns,
         })
     }
@@ -180,9 +131,19 @@ impl Plan {
         let convert = |column: &Column| {
             let kind = column.kind.unwrap_or_else(|| rows.kind(column.field));
             rows.convert(column.field, kind)?;
+            if kind == Kind::Float && !self.holds_nan {
+                rows.reject_nan(column.field)?;
+            }
             Ok(kind)
         };
         self.columns.iter().map(convert).collect()
+    }
+
+    /// Returns a column of the key that is null in a row: no row of the table has such a key.
+    pub(super) fn null_key(&self, rows: &Rows) -> Option<&Column> {
+        let is_null =
+            |column: &&Column| (0..rows.len()).any(|row| matches!(rows.cell(row, column.field), Cell::Null));
+        self.keys().find(is_null)
     }
 }
 

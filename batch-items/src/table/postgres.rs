@@ -5,52 +5,88 @@ use std::collections::HashMap;
 use diesel::pg::Pg;
 use diesel::prelude::*;
 use diesel::query_builder::{AstPass, Query, QueryFragment, QueryId};
-use diesel::sql_types::{Array, BigInt, Binary, Bool, Double, Nullable, Text};
+use diesel::sql_types::{Array, BigInt, Binary, Bool, Double, Integer, Nullable, Text};
 
+use super::catalogue::{Table, TableColumn};
 use super::copy;
-use super::fit::Run;
-use super::plan::{Column, Plan, TableColumn, TableColumns, WriteMode, quoted, quoted_list, quoted_table};
-use crate::rows::{Cell, Kind, Rows};
+use super::plan::{Column, Plan, WriteMode, quoted, quoted_list, quoted_table};
+use crate::record::decimal;
+use crate::rows::{Cell, Dialect, Kind, Rows, Temporal};
 
-/// Returns the columns of a table; none if it does not exist.
-pub(super) fn columns(connection: &mut PgConnection, table: &str) -> QueryResult<TableColumns> {
-    let columns = ColumnsOf {
+/// Returns a table as the server describes it; without columns, if it does not exist.
+pub(super) fn describe(connection: &mut PgConnection, table: &str) -> QueryResult<Table> {
+    let description = Description {
         table: quoted_table(table, '"'),
     };
-    let found: Vec<(String, String, String, bool)> = columns.load(connection)?;
-    let schema = found.first().map(|(_, _, schema, _)| schema.clone());
-    let columns = found.into_iter().map(|(name, kind, _, needs_value)| TableColumn {
-        name,
-        kind: Some(kind_of(&kind)),
-        sql_type: kind,
-        needs_value,
-    });
-    Ok(TableColumns {
-        schema,
+    let found: Vec<Described> = description.load(connection)?;
+    let first = found.first();
+    let takes = |bit: i32| first.is_some_and(|(.., takes, _)| takes & bit != 0);
+    // Indexes are separated by `;`, and the numbers of their columns by blanks.
+    let indexes = first.map_or("", |(.., indexes)| indexes.as_str()).split(';');
+    let name_of = |number: &str| {
+        let column = found
+            .iter()
+            .find(|(_, _, _, other, ..)| other.to_string() == number);
+        column.map(|(name, ..)| name.clone())
+    };
+    let unique =
+        indexes.filter_map(|index| index.split_whitespace().map(name_of).collect::<Option<Vec<_>>>());
+    let table = Table {
+        schema: first.map(|(_, _, schema, ..)| schema.clone()),
+        inserts: takes(8),
+        updates: takes(4),
+        deletes: takes(16),
+        unique: unique.filter(|index| !index.is_empty()).collect(),
+        holds_nan: true,
+        columns: Vec::new(),
+    };
+    let columns = found
+        .into_iter()
+        .map(|(name, kind, _, _, needs_value, is_computed, ..)| TableColumn {
+            name,
+            kind: Some(kind_of(&kind)),
+            sql_type: kind,
+            needs_value,
+            is_computed,
+            is_distinct: false,
+        });
+    Ok(Table {
         columns: columns.collect(),
+        ..table
     })
 }
 
-/// Selects the names and types of the columns, the schema, and whether a row must have a value: a trigger before the insert may supply it. Each partition has a writer of its own, so the connection keeps the statement.
+/// The name and type of a column, the schema of the table, the number of the column, whether it needs a value and whether it is computed; then the statements
+/// that the table takes, and its unique indexes.
+type Described = (String, String, String, i32, bool, bool, i32, String);
+
+/// Selects the columns with what a writer needs to know of the table: a trigger before the insert may supply a value. Each partition has a writer
+/// of its own, so the connection keeps the statement.
 #[derive(QueryId)]
-struct ColumnsOf {
+struct Description {
     table: String,
 }
 
-impl Query for ColumnsOf {
-    type SqlType = (Text, Text, Text, Bool);
+impl Query for Description {
+    type SqlType = (Text, Text, Text, Integer, Bool, Bool, Integer, Text);
 }
 
-impl RunQueryDsl<PgConnection> for ColumnsOf {}
+impl RunQueryDsl<PgConnection> for Description {}
 
-impl QueryFragment<Pg> for ColumnsOf {
+impl QueryFragment<Pg> for Description {
     // A cast to `varchar(5)` would cut a text; to the type without its length, it leaves the check to the column. The server estimates
     // the same costs whatever the result of the subquery is, so it plans the statement once for a connection.
     fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Pg>) -> QueryResult<()> {
         out.push_sql(
             "SELECT attname::text, format_type(atttypid, -1), (SELECT nspname::text FROM pg_class JOIN pg_namespace \
-             ON pg_namespace.oid = relnamespace WHERE pg_class.oid = attrelid), attnotnull AND NOT atthasdef AND attidentity = '' \
-             AND NOT EXISTS (SELECT FROM pg_trigger WHERE tgrelid = attrelid AND tgtype & 2 = 2 AND NOT tgisinternal) FROM pg_attribute WHERE attrelid = (SELECT to_regclass(",
+             ON pg_namespace.oid = relnamespace WHERE pg_class.oid = attrelid), attnum::int, attnotnull AND NOT atthasdef AND attidentity = '' \
+             AND NOT EXISTS (SELECT FROM pg_trigger WHERE tgrelid = attrelid AND tgtype & 2 = 2 AND NOT tgisinternal), \
+             attgenerated <> '' OR attidentity = 'a' OR NOT pg_column_is_updatable(attrelid, attnum, true), \
+             pg_relation_is_updatable(attrelid, true) & (CASE WHEN has_any_column_privilege(attrelid, 'INSERT') THEN 8 ELSE 0 END \
+             | CASE WHEN has_any_column_privilege(attrelid, 'UPDATE') THEN 4 ELSE 0 END | CASE WHEN has_table_privilege(attrelid, 'DELETE') THEN 16 ELSE 0 END), \
+             COALESCE((SELECT string_agg(array_to_string((indkey::int2[])[0:indnkeyatts - 1], ' '), ';') FROM pg_index WHERE indrelid = attrelid \
+             AND indisunique AND indisvalid AND indimmediate AND indpred IS NULL AND indexprs IS NULL), '') \
+             FROM pg_attribute WHERE attrelid = (SELECT to_regclass(",
         );
         out.push_bind_param::<Text, _>(&self.table)?;
         out.push_sql(")) AND attnum > 0 AND NOT attisdropped ORDER BY attnum");
@@ -65,6 +101,11 @@ fn kind_of(declared: &str) -> Kind {
         "smallint" | "integer" | "bigint" => Kind::Int,
         "real" | "double precision" => Kind::Float,
         "bytea" => Kind::Bytes,
+        "date" => Kind::Temporal(Temporal::Date, Dialect::Postgres),
+        "time without time zone" | "time with time zone" => Kind::Temporal(Temporal::Time, Dialect::Postgres),
+        "timestamp without time zone" | "timestamp with time zone" => {
+            Kind::Temporal(Temporal::Timestamp, Dialect::Postgres)
+        }
         _ => Kind::Text,
     }
 }
@@ -75,37 +116,45 @@ pub(super) fn execute(
     plan: &Plan,
     kinds: &[Kind],
     rows: &Rows,
-    run: Run,
 ) -> QueryResult<usize> {
-    match run {
-        Run::Write => write(connection, plan, kinds, rows),
-        Run::Explain => explain(connection, plan, kinds, rows),
-    }
-}
-
-fn write(connection: &mut PgConnection, plan: &Plan, kinds: &[Kind], rows: &Rows) -> QueryResult<usize> {
     if plan.mode == WriteMode::Insert
         && rows.len() >= copy::ROWS
         && copy::is_possible(connection, &plan.table)?
     {
         return copy::insert(connection, plan, rows);
     }
+    let mut run = |selected: Option<&[usize]>| statement(plan, kinds, rows, selected).execute(connection);
     // A statement must not change a row twice: the last item with a key counts.
-    let selected = match plan.mode {
-        WriteMode::Insert => None,
-        _ => last_of_each_key(plan, rows),
-    };
-    let repeated = selected
-        .as_ref()
-        .map_or(0, |selected| rows.len() - selected.len());
-    Ok(statement(plan, kinds, rows, selected.as_deref()).execute(connection)? + repeated)
+    match plan.mode {
+        WriteMode::Insert => run(None),
+        _ if !plan.keys().all(has_one_text) => (0..rows.len()).map(|row| run(Some(&[row]))).sum(),
+        _ => match last_of_each_key(plan, rows) {
+            None => run(None),
+            Some(selected) => Ok(run(Some(&selected))? + rows.len() - selected.len()),
+        },
+    }
 }
 
-/// Explains the statement for the first row, with a savepoint: its failure must not end the transaction.
-fn explain(connection: &mut PgConnection, plan: &Plan, kinds: &[Kind], rows: &Rows) -> QueryResult<usize> {
-    let mut statement = statement(plan, kinds, rows, Some(&[0]));
-    statement.parts.0.insert_str(0, "EXPLAIN ");
-    connection.transaction(|connection| statement.execute(connection))
+/// Returns whether two values of a column are equal only if [`key_text`] shows them alike. Rows with other keys are written one by one.
+fn has_one_text(column: &Column) -> bool {
+    let other = !matches!(
+        column.sql_type.as_str(),
+        "text" | "character varying" | "numeric" | "uuid"
+    );
+    match column.kind {
+        Some(Kind::Text) => !other,
+        Some(Kind::Temporal(kind, _)) => kind == Temporal::Date,
+        _ => true,
+    }
+}
+
+/// Returns the text of a value of a key.
+fn key_text(column: &Column, shown: &str) -> String {
+    match column.sql_type.as_str() {
+        "numeric" => decimal::canonical(shown).unwrap_or_else(|| shown.to_owned()),
+        "uuid" => shown.to_ascii_lowercase().replace(['{', '}', '-'], ""),
+        _ => shown.to_owned(),
+    }
 }
 
 /// Returns the statement for the selected rows, or for all.
@@ -126,7 +175,7 @@ fn last_of_each_key(plan: &Plan, rows: &Rows) -> Option<Vec<usize>> {
     for row in 0..rows.len() {
         let key = plan
             .keys()
-            .map(|column| rows.shown(row, column.field, &mut scratch).to_owned());
+            .map(|column| key_text(column, rows.shown(row, column.field, &mut scratch)));
         last.insert(key.collect(), row);
     }
     if last.len() == rows.len() {
@@ -230,7 +279,9 @@ fn array<'r>(rows: &'r Rows, field: usize, kind: Kind, selected: Option<&[usize]
         Kind::Bool => values!(Bool, value => *value),
         Kind::Int => values!(Int, value => *value),
         Kind::Float => values!(Float, value => *value),
-        Kind::Decimal | Kind::Text => values!(Text, range => rows.text(range)),
+        Kind::Decimal | Kind::ShortDecimal | Kind::Temporal(..) | Kind::Text => {
+            values!(Text, range => rows.text(range))
+        }
         Kind::Bytes => values!(Bytes, range => rows.slice(range)),
     }
 }

@@ -2,10 +2,10 @@
 
 use diesel::prelude::*;
 
-use super::fit::Run;
-use super::plan::{Plan, TableColumn, TableColumns};
-use super::template::{Limits, StatementSyntax, template};
-use crate::rows::{Kind, Rows};
+use super::catalogue::{Table, TableColumn};
+use super::plan::Plan;
+use super::template::{Limits, StatementSyntax, template, write_in_parts};
+use crate::rows::{Dialect, Kind, Rows, Temporal};
 
 const SYNTAX: StatementSyntax = StatementSyntax {
     quote: '"',
@@ -18,8 +18,8 @@ const LIMITS: Limits = Limits {
     values: 32_766,
 };
 
-/// Returns the columns of a table; none if it does not exist.
-pub(super) fn columns(connection: &mut SqliteConnection, table: &str) -> QueryResult<TableColumns> {
+/// Returns a table as SQLite describes it; without columns, if it does not exist.
+pub(super) fn describe(connection: &mut SqliteConnection, table: &str) -> QueryResult<Table> {
     #[derive(QueryableByName)]
     struct Found {
         #[diesel(sql_type = diesel::sql_types::Text)]
@@ -28,42 +28,106 @@ pub(super) fn columns(connection: &mut SqliteConnection, table: &str) -> QueryRe
         kind: String,
         #[diesel(sql_type = diesel::sql_types::Bool)]
         needs_value: bool,
+        #[diesel(sql_type = diesel::sql_types::Bool)]
+        is_computed: bool,
+        #[diesel(sql_type = diesel::sql_types::Bool)]
+        is_key: bool,
+        /// A view has triggers only in place of statements, and takes none without.
+        #[diesel(sql_type = diesel::sql_types::Bool)]
+        takes_rows: bool,
     }
     let (schema, table) = table.split_once('.').unwrap_or(("main", table));
-    let found: Vec<Found> = diesel::sql_query(
-        "SELECT name, type AS kind, \"notnull\" = 1 AND dflt_value IS NULL AND pk = 0 AS needs_value FROM pragma_table_info(?, ?)",
-    )
-        .bind::<diesel::sql_types::Text, _>(table)
-        .bind::<diesel::sql_types::Text, _>(schema)
-        .load(connection)?;
+    let schema_name = super::plan::quoted(schema, '"');
+    let found: Vec<Found> = diesel::sql_query(format!(
+        "SELECT name, type AS kind, \"notnull\" = 1 AND dflt_value IS NULL AND pk = 0 AND hidden = 0 AS needs_value, hidden > 1 AS is_computed, \
+         pk > 0 AS is_key, NOT EXISTS (SELECT 1 FROM {schema_name}.sqlite_schema AS found WHERE found.name = arguments.relation COLLATE NOCASE \
+         AND found.type = 'view' AND NOT EXISTS (SELECT 1 FROM {schema_name}.sqlite_schema AS triggers WHERE triggers.type = 'trigger' \
+         AND triggers.tbl_name = found.name COLLATE NOCASE)) AS takes_rows \
+         FROM (SELECT ? AS relation) AS arguments, pragma_table_xinfo(arguments.relation, ?) WHERE hidden <> 1"
+    ))
+    .bind::<diesel::sql_types::Text, _>(table)
+    .bind::<diesel::sql_types::Text, _>(schema)
+    .load(connection)?;
+    let takes_rows = found.iter().all(|column| column.takes_rows);
+    let key: Vec<String> = found
+        .iter()
+        .filter(|column| column.is_key)
+        .map(|column| column.name.clone())
+        .collect();
+    let mut unique = unique_indexes(connection, schema, table)?;
+    if !key.is_empty() && !unique.contains(&key) {
+        unique.push(key);
+    }
     let columns = found.into_iter().map(|found| TableColumn {
         name: found.name,
         kind: kind_of(&found.kind),
         sql_type: found.kind,
         needs_value: found.needs_value,
+        is_computed: found.is_computed,
+        is_distinct: false,
     });
-    Ok(TableColumns {
+    Ok(Table {
         schema: None,
         columns: columns.collect(),
+        inserts: takes_rows,
+        updates: takes_rows,
+        deletes: takes_rows,
+        unique,
+        holds_nan: false,
     })
 }
 
-/// Returns the type of the values, by SQLite's rules for the affinity of a column.
+/// Returns the columns of each unique index of all rows. One of an expression has no name for it.
+fn unique_indexes(
+    connection: &mut SqliteConnection,
+    schema: &str,
+    table: &str,
+) -> QueryResult<Vec<Vec<String>>> {
+    #[derive(QueryableByName)]
+    struct Found {
+        #[diesel(sql_type = diesel::sql_types::Text)]
+        index: String,
+        #[diesel(sql_type = diesel::sql_types::Nullable<diesel::sql_types::Text>)]
+        name: Option<String>,
+    }
+    let found: Vec<Found> = diesel::sql_query(
+        "SELECT list.name AS \"index\", info.name AS name FROM pragma_index_list(?, ?) AS list, pragma_index_info(list.name, ?) AS info \
+         WHERE list.\"unique\" = 1 AND list.partial = 0 ORDER BY list.name, info.seqno",
+    )
+    .bind::<diesel::sql_types::Text, _>(table)
+    .bind::<diesel::sql_types::Text, _>(schema)
+    .bind::<diesel::sql_types::Text, _>(schema)
+    .load(connection)?;
+    Ok(super::catalogue::grouped(
+        found.into_iter().map(|found| (found.index, found.name)),
+    ))
+}
+
+/// Returns the type of the values: first of the types that SQLite does not have, then by its rules for the affinity of a column.
 fn kind_of(declared: &str) -> Option<Kind> {
     let declared = declared.to_ascii_uppercase();
     let has = |words: &[&str]| words.iter().any(|word| declared.contains(word));
+    let temporal = |kind| Some(Kind::Temporal(kind, Dialect::Sqlite));
     if has(&["INT"]) {
         Some(Kind::Int)
+    } else if has(&["DATETIME", "TIMESTAMP"]) {
+        temporal(Temporal::Timestamp)
     } else if has(&["CHAR", "CLOB", "TEXT"]) {
         Some(Kind::Text)
+    } else if has(&["BLOB", "BINARY", "BYTEA"]) {
+        Some(Kind::Bytes)
     } else if has(&["REAL", "FLOA", "DOUB"]) {
         Some(Kind::Float)
     } else if has(&["BOOL"]) {
         Some(Kind::Bool)
-    } else if has(&["DEC", "NUMERIC"]) {
-        Some(Kind::Decimal)
+    } else if has(&["DEC", "NUMERIC", "NUMBER"]) {
+        Some(Kind::ShortDecimal)
     } else {
-        None
+        match declared.split(['(', ' ']).next() {
+            Some("DATE") => temporal(Temporal::Date),
+            Some("TIME") => temporal(Temporal::Time),
+            _ => None,
+        }
     }
 }
 
@@ -73,7 +137,6 @@ pub(super) fn execute(
     plan: &Plan,
     kinds: &[Kind],
     rows: &Rows,
-    run: Run,
 ) -> QueryResult<usize> {
     let template = template(plan, kinds, &SYNTAX, |keys, values| {
         if values.is_empty() {
@@ -85,5 +148,5 @@ pub(super) fn execute(
             .collect();
         format!(" ON CONFLICT ({keys}) DO UPDATE SET {}", set.join(", "))
     });
-    template.execute(connection, plan.mode, rows, &LIMITS, run)
+    write_in_parts(connection, &template, plan.mode, rows, &LIMITS)
 }

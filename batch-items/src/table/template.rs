@@ -1,12 +1,10 @@
 //! Statements with a place for each value, of databases whose placeholder is `?`.
 
-use diesel::backend::Backend;
 use diesel::connection::Connection;
 use diesel::prelude::*;
 use diesel::query_builder::{AstPass, QueryFragment, QueryId};
 use diesel::result::QueryResult;
 
-use super::fit::{self, Run};
 use super::plan::{Column, Plan, WriteMode, quoted, quoted_list, quoted_table};
 use super::prepared::{TextNumber, execute};
 use crate::bind::{Bind, Parameter};
@@ -31,26 +29,8 @@ impl Template {
         TextNumber::of(format!("{}{rows}{}", self.head, self.tail))
     }
 
-    /// Runs the statement for the rows, and returns how many were changed.
-    pub(super) fn execute<C>(
-        &self,
-        connection: &mut C,
-        mode: WriteMode,
-        rows: &Rows,
-        limits: &Limits,
-        run: Run,
-    ) -> QueryResult<usize>
-    where
-        C: Connection<Backend: Bind + Backend<QueryBuilder: Default> + Default>,
-    {
-        match run {
-            Run::Write => write_in_parts(connection, self, mode, rows, limits),
-            Run::Explain => fit::explain(connection, &self.with(rows, 0, 1)),
-        }
-    }
-
     /// Returns the statement for the rows `from..to`.
-    fn with<'t>(&'t self, rows: &'t Rows, from: usize, to: usize) -> Statement<'t> {
+    pub(super) fn with<'t>(&'t self, rows: &'t Rows, from: usize, to: usize) -> Statement<'t> {
         Statement {
             template: self,
             rows,
@@ -107,9 +87,11 @@ impl<DB: Bind> QueryFragment<DB> for Statement<'_> {
 fn parameter<'r>(rows: &'r Rows, cell: &'r Cell, kind: Kind) -> Parameter<'r> {
     match (kind, cell) {
         (Kind::Bool, Cell::Bool(value)) => Parameter::Bool(value),
-        (Kind::Int, Cell::Int(value)) => Parameter::Int(value),
-        (Kind::Float, Cell::Float(value)) => Parameter::Float(value),
-        (Kind::Decimal | Kind::Text, Cell::Text(range)) => Parameter::Text(rows.text(range)),
+        (Kind::Int | Kind::Temporal(..), Cell::Int(value)) => Parameter::Int(value),
+        (Kind::Float | Kind::Temporal(..), Cell::Float(value)) => Parameter::Float(value),
+        (Kind::Decimal | Kind::ShortDecimal | Kind::Temporal(..) | Kind::Text, Cell::Text(range)) => {
+            Parameter::Text(rows.text(range))
+        }
         (Kind::Bytes, Cell::Bytes(range)) => Parameter::Bytes(rows.slice(range)),
         _ => Parameter::Null(kind),
     }
@@ -128,7 +110,7 @@ const FEW: usize = 10;
 
 /// Runs the statement for as many rows as the limits allow, for `FEW` of the remaining ones, and for the last ones one by one, so that three
 /// texts are prepared.
-fn write_in_parts<C>(
+pub(super) fn write_in_parts<C>(
     connection: &mut C,
     template: &Template,
     mode: WriteMode,
@@ -243,7 +225,7 @@ fn push_value(texts: &mut Vec<String>, text: &mut String, before: &str, cast: Op
 }
 
 /// Returns the statement that updates one row.
-fn update(
+pub(super) fn update(
     plan: &Plan,
     table: &str,
     syntax: &StatementSyntax,

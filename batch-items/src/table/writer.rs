@@ -7,34 +7,39 @@ use batch_runtime::ConfigurationError;
 use batch_runtime::observer::DatasetRole;
 use batch_runtime::prelude::*;
 use batch_runtime::repository::DatabaseConnection;
-use diesel::result::QueryResult;
+use diesel::result::{DatabaseErrorKind, Error as DieselError, QueryResult};
 use serde::Serialize;
 
+use super::catalogue::{Catalogue, Settings, Table};
 use super::error::TableError;
-use super::fit::{Fit, Run, continues_after_errors, statement_error, with_savepoint};
-use super::known;
-use super::plan::{Plan, RowsAffected, Settings, TableColumns, WriteMode};
-use crate::dataset::Datasets;
+use super::plan::{Plan, RowsAffected, WriteMode};
 use crate::error::EncodeError;
 use crate::rows::{Kind, Rows};
 
 /// Writes items to a table in the database of the job repository, in the transaction of the chunk: exactly once.
 ///
 /// An item is a struct with serde, or a [`Record`](crate::Record): each field goes to the column of its name. Lists and structs in
-/// a field are written as JSON, enums as text. Texts are converted to the type of the column, such as a date; a text that is
-/// not one is an error, also on SQLite.
+/// a field are written as JSON, enums as text. Texts are converted to the type of the column: numbers, `true` and `false`, dates and
+/// timestamps in the form of ISO 8601 such as `2026-11-26 10:00:00`, and `\xDEAD` for bytes. A text that is not one is an error of its
+/// item, also on SQLite, and so is a decimal that SQLite would round: it holds 15 digits in a column of numbers.
+///
+/// Without `columns`, the fields are those of the first item; later items may have them in another order, or lack some, which are null.
 ///
 /// | property | default | |
 /// |---|---|---|
 /// | `table` | required | the table, which may have a schema |
-/// | `columns` | all | the fields that are written, separated by commas |
+/// | `columns` | all | the fields that are written, by name, separated by commas; `note?` is a field that items may lack |
 /// | `mode` | `insert` | `insert`, `upsert`, `update` or `delete` |
-/// | `key` | none | the columns of the key, separated by commas, for all modes but `insert` |
+/// | `key` | none | the columns of the key, separated by commas, for all modes but `insert`; `upsert` needs a unique index of exactly these columns |
 /// | `rows.affected` | `check` | whether the number of inserted, updated or deleted rows must be that of the items; `ignore` accepts any |
 ///
 /// Each chunk is written with as few statements as possible, which are prepared once: one with an array for each column on
-/// PostgreSQL, or `COPY` for 3,000 rows and more in a call, and some with many rows on SQLite and MySQL. If items of a chunk have
-/// the same key, the last one counts.
+/// PostgreSQL, or `COPY` for 3,000 rows and more in a call, and some with many rows on SQLite and MySQL. If items have the same key, the
+/// last one counts, wherever a chunk ends. A row that collides with another unique index than that of the key, and null in a column of the
+/// key, are a [`ConstraintViolation`](crate::ConstraintViolation), on every database.
+///
+/// When the writer opens, it asks the catalogue of the database: a table that does not exist, takes no row, lacks a column, or needs
+/// another one, fails the step before an item is read, whatever it skips.
 ///
 /// ```
 /// use batch_items::TableItemWriter;
@@ -72,9 +77,8 @@ pub struct TableItemWriter<T> {
     #[batch_property(name = "rows.affected", value = "check")]
     rows_affected: RowsAffected,
     #[batch_artifact]
-    datasets: Datasets,
+    catalogue: Catalogue,
     plan: Option<Plan>,
-    fit: Fit,
     rows: Rows,
     item: PhantomData<fn(T)>,
 }
@@ -95,12 +99,20 @@ impl std::str::FromStr for TableName {
 
 #[item_writer]
 impl<T: Serialize + Send + 'static> TableItemWriter<T> {
-    /// Forgets what is known of the table.
+    /// Asks for the table.
+    ///
+    /// # Errors
+    /// If the table does not take what the properties describe.
     #[open]
-    pub fn open(&mut self, _checkpoint: Option<()>) {
+    pub fn open(&mut self, _checkpoint: Option<()>) -> Result<(), BatchError> {
         self.plan = None;
-        self.fit = Fit::default();
         self.rows = Rows::default();
+        self.rows.select(self.columns.iter().map(String::as_str));
+        let table = self.catalogue.open(&self.table.0)?;
+        match table.map_or(Ok(()), |table| self.check(&table)) {
+            Ok(()) => Ok(()),
+            Err(cause) => Err(self.wrong(cause).into()),
+        }
     }
 
     /// Writes items.
@@ -114,47 +126,79 @@ impl<T: Serialize + Send + 'static> TableItemWriter<T> {
         items: impl Iterator<Item = &'a T>,
         tx: &mut ChunkTransaction,
     ) -> Result<(), BatchError> {
-        self.rows.clear();
-        for (index, item) in items.enumerate() {
-            self.rows
-                .push(item)
-                .map_err(|cause| self.bad_item(index, cause))?;
-        }
+        let mut items = items.enumerate().peekable();
+        let Some((_, first)) = items.peek() else {
+            return Ok(());
+        };
         if self.plan.is_none() {
-            let found = known::columns(&self.datasets, tx, &self.table.0);
-            let found = found.map_err(|error| self.fail(error))?;
-            let settings = Settings {
-                table: &self.table.0,
-                columns: &self.columns,
-                key: &self.key,
-                mode: self.mode,
-            };
-            let plan = Plan::new(&settings, self.rows.names(), &found.columns);
-            self.plan = Some(plan.map_err(|cause| ConfigurationError::new(self.fail(cause)))?);
-            let table = (found.schema.as_deref(), self.table.0.as_str());
-            self.datasets
-                .report_table(DatasetRole::Output, "", table, found.fields());
+            self.plan = Some(self.plan_for(*first, tx)?);
+        }
+        self.rows.clear();
+        for (index, item) in items {
+            let pushed = self.rows.push(item);
+            pushed.map_err(|cause| self.bad_item(index, cause))?;
         }
         let Some(plan) = &self.plan else { return Ok(()) };
-        if self.rows.len() == 0 {
-            return Ok(());
-        }
         let converted = plan.convert(&mut self.rows);
         let kinds = converted.map_err(|(index, cause)| self.bad_item(index, cause))?;
-        let statement = (plan, kinds.as_slice(), &self.rows);
-        let mut fit = std::mem::take(&mut self.fit);
-        if fit.is_doubtful() {
-            fit.explained(self.action(), execute(tx, statement, Run::Explain, false))?;
+        if let Some(column) = plan.null_key(&self.rows) {
+            return Err(TableError::null_key(self.action(), &column.name));
         }
-        let savepoint = fit.needs_savepoint(self.rows.len(), tx)?;
-        let changed = execute(tx, statement, Run::Write, savepoint);
-        let mut fit = Fit::after(&changed);
-        if fit.is_doubtful() && (savepoint || continues_after_errors(tx)?) {
-            fit.explained(self.action(), execute(tx, statement, Run::Explain, false))?;
+        match execute(tx, plan, &kinds, &self.rows) {
+            Ok(changed) => self.check_rows(changed),
+            Err(error) => Err(self.failed(error, tx)),
         }
-        self.fit = fit;
-        let changed = changed.map_err(|error| statement_error(self.action(), error, &plan.unwritten))?;
-        self.check_rows(changed)
+    }
+
+    /// Compares the table with the first item.
+    fn plan_for(&mut self, first: &T, tx: &mut ChunkTransaction) -> Result<Plan, BatchError> {
+        let table = self.catalogue.table(&self.table.0, tx);
+        let table = table.map_err(|error| self.fail(error))?;
+        let learned = self.rows.learn(first);
+        let plan = learned.and_then(|()| Plan::new(&self.settings(), self.rows.names(), &table));
+        let plan = plan.map_err(|cause| self.wrong(cause))?;
+        let name = (table.schema.as_deref(), self.table.0.as_str());
+        let datasets = self.catalogue.datasets();
+        datasets.report_table(DatasetRole::Output, "", name, table.fields());
+        Ok(plan)
+    }
+
+    /// Checks what is known before the first item.
+    fn check(&self, table: &Table) -> Result<(), String> {
+        let settings = self.settings();
+        table.check(&settings)?;
+        match self.rows.names() {
+            [] => Ok(()),
+            columns => {
+                let columns: Vec<&str> = columns.iter().map(String::as_str).collect();
+                table.check_written(&settings, &columns)
+            }
+        }
+    }
+
+    fn settings(&self) -> Settings<'_> {
+        Settings {
+            table: &self.table.0,
+            key: &self.key,
+            mode: self.mode,
+        }
+    }
+
+    /// Returns the error of a statement. The table may have changed while the step runs: then no item is at fault.
+    fn failed(&mut self, error: DieselError, tx: &mut ChunkTransaction) -> BatchError {
+        if may_be_of_table(&error)
+            && let Some(table) = self.catalogue.changed(&self.table.0, tx)
+        {
+            let cause = self.check(&table).and_then(|()| {
+                let plan = Plan::new(&self.settings(), self.rows.names(), &table);
+                plan.map(|_| error.to_string())
+            });
+            let (Ok(cause) | Err(cause)) = cause;
+            return self
+                .wrong(format!("the table was changed while the step runs: {cause}"))
+                .into();
+        }
+        TableError::of_statement(self.action(), error)
     }
 
     /// Returns nothing: the rows are committed together with the checkpoint.
@@ -180,6 +224,12 @@ impl<T: Serialize + Send + 'static> TableItemWriter<T> {
             .into())
     }
 
+    /// Returns the error of a setting, which no item could be written with.
+    fn wrong(&self, cause: String) -> ConfigurationError {
+        let action = format!("{} rows in table `{}`", self.mode.verb(), self.table.0);
+        ConfigurationError::new(TableError::new(action, cause))
+    }
+
     fn bad_item(&self, index: usize, cause: String) -> BatchError {
         EncodeError::of_chunk(self.table.0.clone(), index as u64 + 1, cause).into()
     }
@@ -202,44 +252,26 @@ pub(super) fn action(mode: WriteMode, rows: usize, table: &str) -> String {
     format!("{} {rows} in table `{table}`", mode.verb())
 }
 
-/// Returns the columns of a table; none if it does not exist.
-pub(crate) fn table_columns(database: DatabaseConnection<'_>, table: &str) -> QueryResult<TableColumns> {
-    match database {
-        #[cfg(feature = "sqlite")]
-        DatabaseConnection::Sqlite(connection) => super::sqlite::columns(connection, table),
-        #[cfg(feature = "postgres")]
-        DatabaseConnection::Postgres(connection) => super::postgres::columns(connection, table),
-        #[cfg(feature = "mysql")]
-        DatabaseConnection::Mysql(connection) => super::mysql::columns(connection, table),
-        #[allow(
-            unreachable_patterns,
-            reason = "batch-runtime may have more databases than this crate"
-        )]
-        _ => Err(unsupported()),
-    }
+/// Returns whether the cause of an error may be the table.
+pub(super) fn may_be_of_table(error: &DieselError) -> bool {
+    matches!(
+        error,
+        DieselError::DatabaseError(
+            DatabaseErrorKind::Unknown | DatabaseErrorKind::NotNullViolation,
+            _
+        )
+    )
 }
 
-/// Runs the statement for the rows, with a savepoint if asked for, and returns how many were changed.
-fn execute(
-    tx: &mut ChunkTransaction,
-    (plan, kinds, rows): (&Plan, &[Kind], &Rows),
-    run: Run,
-    savepoint: bool,
-) -> QueryResult<usize> {
-    macro_rules! on {
-        ($database:ident, $connection:ident) => {
-            with_savepoint(savepoint, $connection, |connection| {
-                super::$database::execute(connection, plan, kinds, rows, run)
-            })
-        };
-    }
+/// Runs the statement for the rows, and returns how many were changed.
+fn execute(tx: &mut ChunkTransaction, plan: &Plan, kinds: &[Kind], rows: &Rows) -> QueryResult<usize> {
     match tx.any()? {
         #[cfg(feature = "sqlite")]
-        DatabaseConnection::Sqlite(connection) => on!(sqlite, connection),
+        DatabaseConnection::Sqlite(connection) => super::sqlite::execute(connection, plan, kinds, rows),
         #[cfg(feature = "postgres")]
-        DatabaseConnection::Postgres(connection) => on!(postgres, connection),
+        DatabaseConnection::Postgres(connection) => super::postgres::execute(connection, plan, kinds, rows),
         #[cfg(feature = "mysql")]
-        DatabaseConnection::Mysql(connection) => on!(mysql, connection),
+        DatabaseConnection::Mysql(connection) => super::mysql::execute(connection, plan, kinds, rows),
         #[allow(
             unreachable_patterns,
             reason = "batch-runtime may have more databases than this crate"
@@ -248,7 +280,7 @@ fn execute(
     }
 }
 
-fn unsupported() -> diesel::result::Error {
+pub(super) fn unsupported() -> diesel::result::Error {
     diesel::result::Error::QueryBuilderError(
         "batch-items is compiled without this database; enable its feature `postgres` or `mysql`".into(),
     )

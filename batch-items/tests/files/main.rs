@@ -11,6 +11,7 @@ mod dirty;
 mod grouping;
 #[cfg(feature = "object-store")]
 mod http_input;
+mod names;
 mod output;
 #[cfg(feature = "parquet")]
 mod parquet;

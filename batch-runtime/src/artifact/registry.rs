@@ -3,7 +3,7 @@
 //!
 //! Spec: LOADER-16, LOADER-19
 
-use std::any::{Any, TypeId};
+use std::any::{Any, TypeId, type_name};
 use std::sync::Arc;
 
 use super::exception::ExceptionRegistration;
@@ -28,6 +28,8 @@ pub struct ArtifactRegistration {
     pub line: u32,
     /// Creates an instance.
     pub factory: Factory,
+    /// Returns the name of the type, also behind an alias.
+    pub type_name: fn() -> &'static str,
     /// The type, which identifies an instance of a preferred loader.
     pub type_id: TypeId,
     /// The type's properties.
@@ -117,6 +119,11 @@ impl ArtifactRegistration {
         self
     }
 
+    /// Returns whether the artifact is one of `batch-items`, which declares all its properties.
+    pub(crate) fn is_ready_made(&self) -> bool {
+        (self.type_name)().starts_with("batch_items::")
+    }
+
     const fn new<T: BatchArtifact + Send>(
         name: &'static str,
         class: &'static str,
@@ -133,6 +140,7 @@ impl ArtifactRegistration {
             file,
             line,
             factory,
+            type_name: type_name::<T>,
             type_id: TypeId::of::<T>(),
             properties: T::properties,
             contexts: T::contexts,

@@ -46,6 +46,8 @@ impl Source {
             ..Binder::new(self)
         };
         let bound = binder.job(job);
+        let unknown = binder.uses.unknown();
+        binder.diagnostics.extend(unknown);
         let unused = binder.uses.unused(job);
         binder.warnings.extend(unused);
         match bound {

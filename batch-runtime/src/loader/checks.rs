@@ -31,8 +31,12 @@ impl Binder<'_> {
     ) {
         let infos = (registration.properties)();
         let names: Vec<&str> = infos.iter().map(|info| info.name.as_str()).collect();
-        self.uses
-            .reach(&artifact.properties, &artifact.name.value, &names);
+        self.uses.reach(
+            &artifact.properties,
+            &artifact.name.value,
+            &names,
+            registration.is_ready_made(),
+        );
         for info in infos {
             if self.dialect().parameters_set_properties() {
                 self.parameter_names.insert(info.name.clone());

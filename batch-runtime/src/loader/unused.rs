@@ -13,6 +13,8 @@ use super::runtime_properties::{OF_JOB, OF_STEP};
 
 /// A property of the Job XML that no artifact uses.
 const PROPERTY_UNUSED: &str = "ART0010";
+/// A property that is addressed to a ready-made artifact, which does not declare it.
+const PROPERTY_UNKNOWN: &str = "ART0028";
 
 /// The uses of each `<property>` that reaches an artifact.
 #[derive(Default)]
@@ -28,6 +30,8 @@ struct PropertyUse {
     is_taken: bool,
     /// The properties that the reached artifacts declare.
     wanted: HashSet<String>,
+    /// The ready-made artifact that the property is addressed to.
+    addressee: Option<String>,
 }
 
 /// The identity of a `<property>`: its source, and the offset in it. Heirs share an inherited one.
@@ -38,8 +42,14 @@ fn place(span: &Span) -> Place {
 }
 
 impl PropertyUses {
-    /// Records that the properties reach `artifact`, which declares these names.
-    pub(super) fn reach(&mut self, properties: &[Property], artifact: &str, names: &[&str]) {
+    /// Records that the properties reach `artifact`, which declares these names. A ready-made one knows all its properties.
+    pub(super) fn reach(
+        &mut self,
+        properties: &[Property],
+        artifact: &str,
+        names: &[&str],
+        is_ready_made: bool,
+    ) {
         for name in names {
             self.takers
                 .entry((*name).to_owned())
@@ -50,6 +60,9 @@ impl PropertyUses {
             if names.contains(&property.name.value.as_str()) {
                 entry.is_taken = true;
             } else if !entry.is_taken {
+                if is_ready_made && property.is_addressed {
+                    entry.addressee.get_or_insert_with(|| artifact.to_owned());
+                }
                 entry.wanted.extend(names.iter().map(|name| (*name).to_owned()));
             }
         }
@@ -69,10 +82,33 @@ impl PropertyUses {
                 name: property.name.clone(),
                 is_taken: false,
                 wanted: HashSet::new(),
+                addressee: None,
             });
             uses.len() - 1
         });
         &mut self.uses[position]
+    }
+
+    /// Returns the errors of properties that are addressed to ready-made artifacts, which do not declare them.
+    pub(super) fn unknown(&self) -> Vec<Diagnostic> {
+        let unknown = self.uses.iter().filter(|one| !one.is_taken);
+        let error = |one: &PropertyUse| {
+            let (name, addressee) = (one.name.value.as_str(), one.addressee.as_ref()?);
+            let mut wanted: Vec<&str> = one.wanted.iter().map(String::as_str).collect();
+            wanted.sort_unstable();
+            let help = match (
+                OF_STEP.contains(&name) || OF_JOB.contains(&name),
+                nearest(name, wanted),
+            ) {
+                (true, _) => "it belongs to the properties of its step or job".to_owned(),
+                (_, Some(near)) => format!("did you mean `{near}`?"),
+                (_, None) => "remove it, or give it to the artifact that declares it".to_owned(),
+            };
+            let message = format!("`{addressee}` has no property `{name}`");
+            let error = Diagnostic::error(PROPERTY_UNKNOWN, message, one.name.span.clone());
+            Some(error.label("unknown").help(help))
+        };
+        unknown.filter_map(error).collect()
     }
 
     /// Warns about properties that no artifact uses. A property of a job or step may be meant for the contexts, so it
@@ -84,7 +120,7 @@ impl PropertyUses {
         let unused = self
             .uses
             .iter()
-            .filter(|one| !one.is_taken && !job.symbols.contains(&one.name.value));
+            .filter(|one| !one.is_taken && one.addressee.is_none() && !job.symbols.contains(&one.name.value));
         unused
             .filter_map(|one| self.warning(one, shown.get(&place(&one.name.span)).copied()))
             .collect()

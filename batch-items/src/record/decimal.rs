@@ -1,0 +1,188 @@
+//! Numbers as texts, which have any number of digits.
+
+use std::cmp::Ordering;
+
+use super::value::Value;
+
+/// A decimal number: `0.digits` times ten to the power of `exponent`.
+#[derive(Debug, PartialEq, Eq)]
+struct Decimal {
+    is_negative: bool,
+    /// Without zeros at the beginning and the end; empty for zero.
+    digits: Vec<u8>,
+    exponent: i64,
+}
+
+impl Decimal {
+    /// Parses `-12.50e3`; `None` for other texts, such as `NaN`.
+    fn parse(text: &str) -> Option<Self> {
+        let (is_negative, unsigned) = match text.as_bytes() {
+            [b'-', ..] => (true, &text[1..]),
+            [b'+', ..] => (false, &text[1..]),
+            _ => (false, text),
+        };
+        let (mantissa, power) = match unsigned.split_once(['e', 'E']) {
+            Some((mantissa, power)) => (mantissa, power.parse::<i32>().ok()?),
+            None => (unsigned, 0),
+        };
+        let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+        let mut digits: Vec<u8> = whole.bytes().chain(fraction.bytes()).collect();
+        if digits.is_empty() || !digits.iter().all(u8::is_ascii_digit) {
+            return None;
+        }
+        let zeros = digits.iter().take_while(|digit| **digit == b'0').count();
+        digits.drain(..zeros);
+        while digits.last() == Some(&b'0') {
+            digits.pop();
+        }
+        let is_zero = digits.is_empty();
+        Some(Self {
+            is_negative: is_negative && !is_zero,
+            digits,
+            exponent: if is_zero {
+                0
+            } else {
+                i64::from(power) + whole.len() as i64 - zeros as i64
+            },
+        })
+    }
+}
+
+impl Ord for Decimal {
+    fn cmp(&self, other: &Self) -> Ordering {
+        let sign = |number: &Self| match (number.is_negative, number.digits.is_empty()) {
+            (true, _) => -1,
+            (false, true) => 0,
+            (false, false) => 1,
+        };
+        let size = |number: &Self| (number.exponent, number.digits.clone());
+        let sizes = || match self.is_negative {
+            true => size(other).cmp(&size(self)),
+            false => size(self).cmp(&size(other)),
+        };
+        sign(self).cmp(&sign(other)).then_with(sizes)
+    }
+}
+
+impl PartialOrd for Decimal {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+/// Compares two numbers exactly; `None` if a text is not one.
+pub(super) fn compare(one: &str, other: &str) -> Option<Ordering> {
+    Some(Decimal::parse(one.trim())?.cmp(&Decimal::parse(other.trim())?))
+}
+
+/// Returns a text that two equal numbers have in common; `None` if the text is not a number.
+#[cfg(feature = "postgres")]
+pub(crate) fn canonical(text: &str) -> Option<String> {
+    let number = Decimal::parse(text.trim())?;
+    let sign = if number.is_negative { "-" } else { "" };
+    let digits = String::from_utf8_lossy(&number.digits);
+    Some(format!("{sign}{digits}e{}", number.exponent))
+}
+
+/// Returns whether a text is a decimal number. `NaN` and `inf`, which parse as floats, are not.
+pub(crate) fn is_number(text: &str) -> bool {
+    Decimal::parse(text).is_some()
+}
+
+/// Returns whether the shortest text of the nearest float is the number itself.
+pub(crate) fn is_float(text: &str) -> bool {
+    /// A float has any number of so many digits exactly.
+    const DIGITS: usize = 15;
+    let Ok(float) = text.parse::<f64>() else {
+        return false;
+    };
+    let mantissa = text.split(['e', 'E']).next().unwrap_or_default();
+    let digits = mantissa.bytes().filter(u8::is_ascii_digit).count();
+    if float.is_normal() && digits <= DIGITS {
+        return true;
+    }
+    float.is_finite() && Decimal::parse(zmij::Buffer::new().format(float)) == Decimal::parse(text)
+}
+
+/// Returns a number as a value that holds it exactly; `None` if the text is not a number.
+pub(crate) fn number(text: &str) -> Option<Value> {
+    if let Ok(value) = text.parse() {
+        return Some(Value::Int(value));
+    }
+    if !is_number(text) {
+        return None;
+    }
+    Some(match text.parse() {
+        Ok(value) if is_float(text) => Value::Float(value),
+        _ => Value::Decimal(text.to_owned()),
+    })
+}
+
+/// Returns JSON without the blanks between its values.
+pub(super) fn compact(json: &str) -> String {
+    let (mut in_text, mut is_escaped) = (false, false);
+    let is_kept = |character: &char| {
+        match (in_text, character) {
+            (true, _) if is_escaped => is_escaped = false,
+            (true, '\\') => is_escaped = true,
+            (_, '"') => in_text = !in_text,
+            _ => {}
+        }
+        in_text || !character.is_ascii_whitespace()
+    };
+    json.chars().filter(is_kept).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Spec: ITEM-VALUE-02
+    #[test]
+    fn numbers_are_compared_exactly() {
+        let ascending = [
+            "-1e400",
+            "-9007199254740993",
+            "-9007199254740992",
+            "-0.2",
+            "-0.10",
+            "0",
+            "1e-400",
+            "0.1",
+            "1",
+            "9.99",
+            "10",
+            "12345678901234567890122",
+            "12345678901234567890123",
+        ];
+        for (index, one) in ascending.iter().enumerate() {
+            for (other_index, other) in ascending.iter().enumerate() {
+                assert_eq!(
+                    compare(one, other),
+                    Some(index.cmp(&other_index)),
+                    "{one} {other}"
+                );
+            }
+        }
+        assert_eq!(compare("1.50", "+15e-1"), Some(Ordering::Equal));
+        assert_eq!(compare("-0.0", "0"), Some(Ordering::Equal));
+        for text in ["", "-", "NaN", "inf", "1.234,50", "0x10", "1e", ".", "1 2"] {
+            assert_eq!(compare(text, "1"), None, "{text}");
+        }
+    }
+
+    /// Spec: ITEM-VALUE-02
+    #[test]
+    fn a_number_is_a_float_only_if_that_is_exact() {
+        for (text, expected) in [
+            ("1.50", true),
+            ("0.30000000000000004", true),
+            ("1234567890123456.78", false),
+            ("1e400", false),
+            ("1e-400", false),
+            ("0.000", true),
+        ] {
+            assert_eq!(is_float(text), expected, "{text}");
+        }
+    }
+}

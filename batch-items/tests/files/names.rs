@@ -1,0 +1,276 @@
+//! Fields are found by name, and settings that no item can be written with fail the step.
+
+use batch_runtime::{BatchStatus, JobParameters};
+
+use super::stage::Stage;
+
+const RECORDS: &str = r#"{"name":"Ada","id":1,"cents":500}
+{"cents":700,"name":"Bob"}
+{"id":3,"cents":900,"name":"Eve"}
+"#;
+
+/// Skips every error that an item can have.
+const SKIP: &str =
+    r#"<skippable-exception-classes><include class="Exception"/></skippable-exception-classes>"#;
+
+/// Writes records with a writer of records, and returns the output, or the message of the failure.
+fn written(input: &str, writer: &str, properties: &str) -> Result<String, String> {
+    let chunk = format!("reader=\"jsonlRecordReader\" writer=\"{writer}\" commit-interval=\"1\"");
+    copied(&chunk, input, properties)
+}
+
+fn copied(chunk: &str, input: &str, properties: &str) -> Result<String, String> {
+    let properties = format!("resource@reader=${{dir}}/in.txt\noutput@writer=${{dir}}/out.txt\n{properties}");
+    let stage = Stage::with_children(chunk, &properties, SKIP);
+    stage.write("in.txt", input);
+    let ended = stage.start(JobParameters::new());
+    assert_eq!(ended.skips, 0, "{}", ended.message);
+    match ended.status {
+        BatchStatus::Completed => Ok(stage.read("out.txt")),
+        _ => Err(ended.message),
+    }
+}
+
+#[track_caller]
+fn fails(result: Result<String, String>, expected: &str) {
+    let message = result.unwrap_err();
+    assert!(message.contains(expected), "{message}");
+}
+
+/// Spec: ITEM-VALUE-01
+#[test]
+fn columns_select_fields_by_name() {
+    let csv = |columns: &str| written(RECORDS, "recordCsvWriter", columns);
+    assert_eq!(
+        csv("").unwrap(),
+        "name,id,cents\nAda,1,500\nBob,,700\nEve,3,900\n"
+    );
+    assert_eq!(
+        csv("columns@writer=id,cents,name").unwrap(),
+        "id,cents,name\n1,500,Ada\n,700,Bob\n3,900,Eve\n"
+    );
+    assert_eq!(csv("columns@writer=cents").unwrap(), "cents\n500\n700\n900\n");
+    assert_eq!(
+        csv("columns@writer=cents,note?\nquotes@writer=text").unwrap(),
+        "\"cents\",\"note\"\n500,\"\"\n700,\"\"\n900,\"\"\n".replace("\"\"", "")
+    );
+    assert_eq!(
+        written(
+            RECORDS,
+            "recordFixedWidthWriter",
+            "columns@writer=cents 1-3, name 4-6"
+        )
+        .unwrap(),
+        "500Ada\n700Bob\n900Eve\n"
+    );
+}
+
+/// Spec: ITEM-VALUE-01, ITEM-SETTING-01
+#[test]
+fn a_column_that_the_items_do_not_have_fails_the_step() {
+    for (writer, columns) in [
+        ("recordCsvWriter", "columns@writer=id,nmae"),
+        ("recordFixedWidthWriter", "columns@writer=nmae 1-3, id 4-6"),
+    ] {
+        fails(
+            written(RECORDS, writer, columns),
+            "the items have no field `nmae`; did you mean `name`?",
+        );
+    }
+}
+
+/// Without `columns`, a field that the first record lacks would be lost.
+///
+/// Spec: ITEM-VALUE-01
+#[test]
+fn a_further_field_is_an_error_of_its_item() {
+    let properties = "resource@reader=${dir}/in.txt\noutput@writer=${dir}/out.txt";
+    let chunk = "reader=\"jsonlRecordReader\" writer=\"recordCsvWriter\"";
+    let stage = Stage::new(chunk, properties);
+    stage.write("in.txt", "{\"a\":1}\n{\"a\":2,\"b\":3}\n");
+    let message = stage.fails();
+    assert!(
+        message.contains("cannot write item 2 of the file to `out.txt`: the item has a field `b`, which the first item does not have"),
+        "{message}"
+    );
+    let known = written(
+        "{\"a\":1}\n{\"a\":2,\"b\":3}\n",
+        "recordCsvWriter",
+        "columns@writer=a,b?",
+    );
+    assert_eq!(known.unwrap(), "a,b\n1,\n2,3\n");
+}
+
+/// Spec: ITEM-SETTING-01
+#[test]
+fn an_encoding_that_cannot_be_written_is_an_error() {
+    for encoding in ["utf-16le", "utf-16be", "utf-16"] {
+        for writer in ["recordCsvWriter", "recordFixedWidthWriter"] {
+            let properties = format!(
+                "resource@reader=in.txt\noutput@writer=out.txt\ncolumns@writer=name 1-3\nencoding@writer={encoding}"
+            );
+            let chunk = format!("reader=\"jsonlRecordReader\" writer=\"{writer}\"");
+            let rejected = Stage::with_children(&chunk, &properties, SKIP).rejected();
+            assert!(
+                rejected.contains("can be read, but not written; use `utf-8`"),
+                "{rejected}"
+            );
+        }
+    }
+    let properties = "resource@reader=in.txt\noutput@writer=out.txt\nencoding@writer=utf-99";
+    let rejected = Stage::new(
+        "reader=\"jsonlRecordReader\" writer=\"recordCsvWriter\"",
+        properties,
+    )
+    .rejected();
+    assert!(
+        rejected.contains("such as `utf-8` or `windows-1252`") && !rejected.contains("utf-16"),
+        "{rejected}"
+    );
+}
+
+/// Spec: ITEM-VALUE-02
+#[test]
+fn numbers_keep_their_value() {
+    let numbers = "{\"v\":18446744073709551615}\n{\"v\":12345678901234567890123}\n{\"v\":1234567890123456.78}\n\
+                   {\"v\":-0.000000000000000000001234567890123456789}\n{\"v\":0.1}\n{\"v\":[1.0000000000000000001]}\n";
+    assert_eq!(
+        written(numbers, "recordJsonlWriter", "").unwrap(),
+        numbers.replace("[1.0000000000000000001]", "\"[1.0000000000000000001]\"")
+    );
+    let csv = written(
+        numbers,
+        "recordCsvWriter",
+        "quotes@writer=text\nheader@writer=false",
+    )
+    .unwrap();
+    assert!(
+        csv.starts_with("18446744073709551615\n12345678901234567890123\n1234567890123456.78\n"),
+        "{csv}"
+    );
+}
+
+/// Spec: ITEM-VALUE-01
+#[test]
+fn a_name_that_occurs_twice_is_an_error() {
+    let stage = Stage::new(
+        "reader=\"jsonlRecordReader\" writer=\"recordCsvWriter\"",
+        "resource@reader=${dir}/in.txt\noutput@writer=${dir}/out.txt",
+    );
+    stage.write("in.txt", "{\"a\":1,\"a\":9}\n");
+    let message = stage.fails();
+    assert!(
+        message.contains("in.txt:1:") && message.contains("two fields have the name `a`"),
+        "{message}"
+    );
+}
+
+/// Spec: ITEM-VALUE-03
+#[test]
+fn a_condition_is_understood_or_rejected() {
+    let chunk = "reader=\"jsonlRecordReader\" processor=\"recordProcessor\" writer=\"recordJsonlWriter\"";
+    for condition in ["id = 1 or id = 3", "id == 1", "cents > 5 + 3"] {
+        let properties =
+            format!("resource@reader=in.txt\noutput@writer=out.txt\nwhere@processor={condition}");
+        let rejected = Stage::new(chunk, &properties).rejected();
+        assert!(rejected.contains("where"), "{rejected}");
+    }
+    let stage = Stage::new(
+        chunk,
+        "resource@reader=${dir}/in.txt\noutput@writer=${dir}/out.txt\nwhere@processor=amount > 100",
+    );
+    stage.write("in.txt", "{\"amount\":\"200\"}\n{\"amount\":\"1.234,50\"}\n");
+    let message = stage.fails();
+    assert!(
+        message.contains("field `amount`: expected a number to compare with 100, found \"1.234,50\""),
+        "{message}"
+    );
+}
+
+/// Spec: ITEM-SETTING-02
+#[test]
+fn a_property_that_an_artifact_does_not_know_is_an_error() {
+    for (property, expected) in [
+        (
+            "database@writer=sqlite://other.db",
+            "`recordTableWriter` has no property `database`",
+        ),
+        ("tabel@writer=t", "did you mean `table`?"),
+        ("resourse@reader=in.txt", "did you mean `resource`?"),
+    ] {
+        let properties = format!("resource@reader=in.txt\ntable@writer=t\n{property}");
+        let rejected = Stage::new(
+            "reader=\"csvRecordReader\" writer=\"recordTableWriter\"",
+            &properties,
+        )
+        .rejected();
+        assert!(rejected.contains(expected), "{rejected}");
+    }
+}
+
+/// The columns are those of the header after a restart, too, although the next record has its fields in another order.
+///
+/// Spec: ITEM-VALUE-01
+#[test]
+fn a_restart_keeps_the_order_of_the_columns() {
+    let stage = Stage::new(
+        "reader=\"jsonlRecordReader\" processor=\"recordProcessor\" writer=\"recordCsvWriter\" commit-interval=\"1\"",
+        "resource@reader=${dir}/in.txt\noutput@writer=${dir}/out.txt\ntypes@processor=a=${type}",
+    );
+    stage.write("in.txt", "{\"a\":1,\"b\":2}\n{\"b\":3,\"a\":\"x\"}\n{\"a\":5}\n");
+    let failed = stage.start([("type", "int")]);
+    assert_eq!(
+        (failed.status, failed.writes),
+        (BatchStatus::Failed, 1),
+        "{}",
+        failed.message
+    );
+    let again = stage.restart(&failed, [("type", "text")]);
+    assert_eq!(again.status, BatchStatus::Completed, "{}", again.message);
+    assert_eq!(stage.read("out.txt"), "a,b\n1,2\nx,3\n5,\n");
+}
+
+/// Spec: ITEM-VALUE-01
+#[test]
+fn blanks_are_trimmed_if_asked_for() {
+    for (trim, expected) in [("false", "v,n\n x ,1\n"), ("true", "v,n\nx,1\n")] {
+        let chunk = "reader=\"csvRecordReader\" processor=\"recordProcessor\" writer=\"recordCsvWriter\"";
+        let properties =
+            format!("resource@reader=${{dir}}/in.txt\noutput@writer=${{dir}}/out.txt\ntrim@processor={trim}");
+        let stage = Stage::new(chunk, &properties);
+        stage.write("in.txt", "v,n\n x ,1\n");
+        stage.completes();
+        assert_eq!(stage.read("out.txt"), expected);
+    }
+}
+
+/// A row whose first field begins like a comment is not one for a reader.
+///
+/// Spec: ITEM-VALUE-02
+#[test]
+fn a_field_that_begins_like_a_comment_has_quotes() {
+    let input = "{\"a\":\"#1\",\"b\":\"#2\"}\n{\"b\":\"x\",\"a\":\"# \\\"q\\\"\"}\n";
+    let csv = written(input, "recordCsvWriter", "").unwrap();
+    assert_eq!(csv, "a,b\n\"#1\",#2\n\"# \"\"q\"\"\",x\n");
+    let chunk = "reader=\"csvRecordReader\" writer=\"recordJsonlWriter\"";
+    let read = copied(chunk, &csv, "comment@reader=#").unwrap();
+    assert_eq!(
+        read,
+        "{\"a\":\"#1\",\"b\":\"#2\"}\n{\"a\":\"# \\\"q\\\"\",\"b\":\"x\"}\n"
+    );
+}
+
+/// Spec: ITEM-VALUE-01
+#[test]
+fn two_fields_of_a_result_are_not_one() {
+    let chunk = "reader=\"jsonlRecordReader\" processor=\"recordProcessor\" writer=\"recordJsonlWriter\"";
+    let properties =
+        "resource@reader=${dir}/in.txt\noutput@writer=${dir}/out.txt\nfields@processor=a, b, a=c";
+    let stage = Stage::new(chunk, properties);
+    stage.write("in.txt", "{\"a\":1,\"b\":2,\"c\":3}\n");
+    let message = stage.fails();
+    assert!(
+        message.contains("the property `fields` has a name twice"),
+        "{message}"
+    );
+}

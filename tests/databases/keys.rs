@@ -1,0 +1,271 @@
+//! Keys of the table writer: what `upsert`, `update` and `delete` do is the same on each database, whatever the chunks.
+
+use std::fs;
+
+use batch_tests::database::Database;
+use batch_tests::stage::Stage;
+
+/// Returns a stage with these tables, and a job that writes JSON objects with these properties of the writer.
+fn stage(database: Database, chunk: u32, tables: &str, items: &str, properties: &str) -> Stage {
+    skipping("ConstraintViolation", database, chunk, tables, items, properties)
+}
+
+/// The same with the class of errors that are skipped.
+fn skipping(
+    class: &str,
+    database: Database,
+    chunk: u32,
+    tables: &str,
+    items: &str,
+    properties: &str,
+) -> Stage {
+    let properties: String = properties
+        .lines()
+        .filter_map(|line| line.trim().split_once('='))
+        .map(|(name, value)| format!("<property name=\"{name}\" value=\"{value}\" target=\"writer\"/>"))
+        .collect();
+    let stage = Stage::on(
+        database,
+        &format!(
+            r#"<job id="job"><step id="load"><chunk reader="jsonlRecordReader" writer="recordTableWriter"
+                commit-interval="{chunk}">
+                <properties>
+                  <property name="resource" value="${{folder}}/items.jsonl" target="reader"/>{properties}
+                </properties>
+                <skippable-exception-classes><include class="{class}"/></skippable-exception-classes>
+              </chunk></step></job>"#
+        ),
+    );
+    fs::write(stage.path().join("items.jsonl"), items).unwrap();
+    stage.outside().execute(tables).unwrap();
+    stage
+}
+
+fn run(stage: &Stage) -> String {
+    let execution = stage.start("job", ());
+    stage.tree(execution)
+}
+
+/// Returns the rows of `t`, whose columns are texts and numbers, ordered.
+fn rows(stage: &Stage, columns: &[&str]) -> Vec<String> {
+    let text = |column: &&str| format!("COALESCE(CAST({column} AS CHAR(30)), '-')");
+    let columns: Vec<_> = columns.iter().map(text).collect();
+    let text = match stage.place().database() {
+        Database::Mariadb => format!("CONCAT_WS(' ', {})", columns.join(", ")),
+        _ => {
+            let trimmed: Vec<_> = columns.iter().map(|column| format!("TRIM({column})")).collect();
+            trimmed.join(" || ' ' || ")
+        }
+    };
+    let mut rows = stage.outside().rows(&format!("SELECT {text} AS text FROM t"));
+    rows.sort();
+    rows
+}
+
+/// A row that collides with another unique index changes no other row.
+///
+/// Spec: ITEM-TABLE-02
+#[test]
+fn an_upsert_changes_only_the_row_with_its_key() {
+    let table = "CREATE TABLE t (id BIGINT PRIMARY KEY, name VARCHAR(9), key2 BIGINT UNIQUE);
+        INSERT INTO t VALUES (1, 'a', 10), (2, 'b', 20)";
+    let items = "{\"id\":1,\"name\":\"x\",\"key2\":10}\n{\"id\":3,\"name\":\"d\",\"key2\":20}\n\
+                 {\"id\":4,\"name\":\"e\",\"key2\":40}\n{\"id\":1,\"name\":\"y\",\"key2\":20}\n\
+                 {\"id\":4,\"name\":\"f\",\"key2\":41}\n";
+    for database in Database::ALL {
+        for chunk in [1, 3, 10] {
+            let stage = stage(database, chunk, table, items, "table=t\nmode=upsert\nkey=id");
+            let tree = run(&stage);
+            assert!(tree.contains("job job COMPLETED"), "{database:?} {chunk}\n{tree}");
+            assert!(tree.contains("write skip 2"), "{database:?} {chunk}\n{tree}");
+            assert_eq!(
+                rows(&stage, &["id", "name", "key2"]),
+                ["1 x 10", "2 b 20", "4 f 41"],
+                "{database:?} {chunk}"
+            );
+        }
+    }
+}
+
+/// Spec: ITEM-TABLE-02
+#[test]
+fn the_key_may_be_a_unique_index_beside_a_generated_one() {
+    for database in Database::ALL {
+        let id = match database {
+            Database::Sqlite => "INTEGER PRIMARY KEY",
+            Database::Postgres => "BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY",
+            Database::Mariadb => "BIGINT AUTO_INCREMENT PRIMARY KEY",
+        };
+        let table = format!(
+            "CREATE TABLE t (id {id}, a VARCHAR(9) NOT NULL, b BIGINT NOT NULL, v BIGINT, UNIQUE (a, b));
+             INSERT INTO t (a, b, v) VALUES ('x', 1, 0)"
+        );
+        let items = "{\"a\":\"x\",\"b\":1,\"v\":1}\n{\"b\":2,\"a\":\"x\"}\n{\"a\":\"x\",\"b\":1,\"v\":3}\n";
+        for chunk in [1, 10] {
+            let stage = stage(database, chunk, &table, items, "table=t\nmode=upsert\nkey=b,a");
+            let tree = run(&stage);
+            assert!(tree.contains("job job COMPLETED"), "{database:?} {chunk}\n{tree}");
+            assert_eq!(
+                rows(&stage, &["a", "b", "v"]),
+                ["x 1 3", "x 2 -"],
+                "{database:?} {chunk}"
+            );
+        }
+    }
+}
+
+/// A key that is not a unique index, and settings that no row can be written with, fail the step before it reads.
+///
+/// Spec: ITEM-TABLE-01, ITEM-TABLE-02
+#[test]
+fn settings_that_do_not_fit_the_table_fail_the_step() {
+    let table =
+        "CREATE TABLE t (id BIGINT PRIMARY KEY, name VARCHAR(9) NOT NULL, a BIGINT, b BIGINT, UNIQUE (a, b));
+        CREATE TABLE other (id BIGINT PRIMARY KEY)";
+    let items = "{\"id\":1,\"name\":\"d\",\"a\":1,\"b\":1}\n";
+    for database in Database::ALL {
+        for (properties, expected) in [
+            (
+                "table=t\nmode=upsert\nkey=name",
+                "`upsert` needs a unique index of exactly the columns of `key`, `name`",
+            ),
+            (
+                "table=t\nmode=upsert\nkey=a",
+                "needs a unique index of exactly the columns of `key`, `a`",
+            ),
+            (
+                "table=t\nmode=upsert\nkey=id,a",
+                "needs a unique index of exactly the columns of `key`, `id,a`",
+            ),
+            ("table=t\nmode=upsert", "set the property `key` to upsert rows"),
+            (
+                "table=t\nmode=update\nkey=nmae",
+                "it has no column `nmae`; did you mean `name`?",
+            ),
+            (
+                "table=t\nmode=delete\nkey=id,ID",
+                "`key` has the column `ID` twice",
+            ),
+            ("table=t\ncolumns=id,nosuch", "it has no column `nosuch`"),
+            ("table=t\ncolumns=id", "the column `name` needs a value"),
+            (
+                "table=t\ncolumns=id,name,ID",
+                "two fields for the column `id`, `id` and `ID`",
+            ),
+            (
+                "table=t\nmode=update\nkey=id\ncolumns=name",
+                "no field `id` of the key",
+            ),
+            ("table=nosuch", "the table does not exist"),
+        ] {
+            // An empty file, too.
+            for items in [items, ""] {
+                let stage = stage(database, 1, table, items, properties);
+                let tree = run(&stage);
+                assert!(
+                    tree.contains("job job FAILED") && tree.contains(expected),
+                    "{database:?} {properties}\n{tree}"
+                );
+                assert!(
+                    tree.contains("read 0") && !tree.contains("skip"),
+                    "{database:?}\n{tree}"
+                );
+            }
+        }
+    }
+}
+
+/// A key with a null is no key: whatever the chunks, no row gets it, and none is changed.
+///
+/// Spec: ITEM-TABLE-02
+#[test]
+fn null_in_a_key_is_an_error_of_the_item() {
+    let table = "CREATE TABLE t (email VARCHAR(20) UNIQUE, v BIGINT); INSERT INTO t VALUES (NULL, 0), ('a', 0), ('b', 0)";
+    let items = "{\"email\":null,\"v\":1}\n{\"email\":\"a\",\"v\":3}\n{\"v\":2}\n";
+    for database in Database::ALL {
+        for (mode, left) in [
+            ("upsert", ["- 0", "a 3", "b 0"].as_slice()),
+            ("update", &["- 0", "a 3", "b 0"]),
+            ("delete", &["- 0", "b 0"]),
+        ] {
+            for chunk in [1, 2, 10] {
+                let properties = format!("table=t\nmode={mode}\nkey=email");
+                let stage = stage(database, chunk, table, items, &properties);
+                let tree = run(&stage);
+                assert!(
+                    tree.contains("write 1") && tree.contains("write skip 2"),
+                    "{database:?} {mode}\n{tree}"
+                );
+                assert_eq!(rows(&stage, &["email", "v"]), left, "{database:?} {mode} {chunk}");
+            }
+        }
+        let properties = "table=t\nmode=upsert\nkey=email";
+        let stage = skipping("EncodeError", database, 10, table, items, properties);
+        let tree = run(&stage);
+        assert!(
+            tree.contains("the column `email` of the key is null; no row can have it"),
+            "{database:?}\n{tree}"
+        );
+    }
+}
+
+/// The last item with a key counts, also if the texts of equal keys differ.
+///
+/// Spec: ITEM-TABLE-02
+#[test]
+fn the_last_item_with_a_key_counts() {
+    let kinds = [
+        (Database::Sqlite, "BIGINT", ["\"1\"", "1"]),
+        (Database::Sqlite, "VARCHAR(9) COLLATE NOCASE", ["\"A\"", "\"a\""]),
+        (Database::Sqlite, "NUMERIC(9, 2)", ["\"1.50\"", "1.5"]),
+        (Database::Postgres, "NUMERIC(9, 2)", ["\"1.50\"", "1.5"]),
+        (Database::Postgres, "CHAR(9)", ["\"A\"", "\"A  \""]),
+        (
+            Database::Postgres,
+            "TIMESTAMP",
+            ["\"2026-11-26T10:00:00\"", "\"2026-11-26 10:00\""],
+        ),
+        (
+            Database::Postgres,
+            "UUID",
+            [
+                "\"9F1E7F36-5C1F-4d0e-8a44-0d2f8f7f6a01\"",
+                "\"9f1e7f365c1f4d0e8a440d2f8f7f6a01\"",
+            ],
+        ),
+        (Database::Mariadb, "DECIMAL(9, 2)", ["\"1.50\"", "1.5"]),
+        (Database::Mariadb, "VARCHAR(9)", ["\"A\"", "\"a\""]),
+        (
+            Database::Mariadb,
+            "DATETIME",
+            ["\"2026-11-26T10:00:00\"", "\"2026-11-26 10:00\""],
+        ),
+    ];
+    for (database, kind, [first, second]) in kinds {
+        if !Database::ALL.contains(&database) {
+            continue;
+        }
+        let table = format!("CREATE TABLE t (k {kind} NOT NULL UNIQUE, v BIGINT, w BIGINT UNIQUE)");
+        let items = format!("{{\"k\":{first},\"v\":1,\"w\":7}}\n{{\"k\":{second},\"v\":2,\"w\":8}}\n");
+        for chunk in [1, 10] {
+            for (mode, expected) in [("upsert", "2 8"), ("update", "2 8")] {
+                let properties = format!("table=t\nmode={mode}\nkey=k");
+                let stage = stage(database, chunk, &table, &items, &properties);
+                if mode == "update" {
+                    let exists = format!("INSERT INTO t VALUES ({}, 0, 1)", first.replace('"', "'"));
+                    stage.outside().execute(&exists).unwrap();
+                }
+                let tree = run(&stage);
+                assert!(
+                    tree.contains("job job COMPLETED"),
+                    "{database:?} {kind} {mode}\n{tree}"
+                );
+                assert_eq!(
+                    rows(&stage, &["v", "w"]),
+                    [expected],
+                    "{database:?} {kind} {mode} {chunk}"
+                );
+            }
+        }
+    }
+}
