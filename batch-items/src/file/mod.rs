@@ -6,7 +6,6 @@ mod content;
 mod fingerprint;
 mod framed;
 mod input;
-mod lines;
 mod locked;
 mod output;
 mod part;
@@ -32,11 +31,12 @@ pub use self::resource::{EmptyFiles, FileOrder};
 pub use self::text::{LineEnd, TextOutput};
 pub use self::writer::FileItemWriter;
 
-pub(crate) use self::bytes::{Bytes, Part};
-pub(crate) use self::content::{Content, decode, encode};
+pub(crate) use self::bytes::{Bytes, NextLine, Part, line_end};
+#[cfg(test)]
+pub(crate) use self::content::counted;
+pub(crate) use self::content::{decode, encode};
 pub(crate) use self::framed::Encode;
 pub(crate) use self::input::{Extra, Format, Items, OpenFile, Place, Records, Source};
-pub(crate) use self::lines::{Lines, NextLine};
 pub(crate) use self::locked::{LockError, LockedFile};
 pub(crate) use self::resource::find_files;
 pub(crate) use self::target::sync_folder;

@@ -6,6 +6,7 @@ use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
+use super::bytes::LineEnds;
 use super::compression::Compression;
 use super::fingerprint::{Fingerprint, HEAD};
 use super::store::Object;
@@ -81,10 +82,7 @@ impl Resource {
     /// Opens the file at a byte.
     pub(crate) fn open_at(&self, start: u64) -> Result<Box<dyn Read + Send>, ResourceError> {
         let opened = match self {
-            Self::File(path) => open(path).and_then(|mut file| {
-                file.seek(SeekFrom::Start(start))?;
-                Ok(Box::new(file) as Box<_>)
-            }),
+            Self::File(path) => open(path).and_then(|file| Ok(Box::new(Whole::new(file, start)?) as Box<_>)),
             Self::Object(object) => object.open_at(start),
         };
         opened.map_err(|error| self.fail(error))
@@ -140,14 +138,6 @@ impl Resource {
         fingerprint.map_err(|error| self.fail(error))
     }
 
-    pub(crate) fn size(&self) -> Result<u64, ResourceError> {
-        let size = match self {
-            Self::File(path) => fs::metadata(path).map(|data| data.len()),
-            Self::Object(object) => object.size(),
-        };
-        size.map_err(|error| self.fail(error))
-    }
-
     /// Returns whether a line starts at `byte`. Between the bytes of a CRLF counts too: readers of rows stop there.
     pub(crate) fn has_line_at(&self, byte: u64) -> Result<bool, ResourceError> {
         let (mut file, mut before) = (self.open_at(byte - 1)?, [0]);
@@ -161,13 +151,13 @@ impl Resource {
     pub(crate) fn count_lines(&self) -> Option<u64> {
         let Self::File(path) = self else { return None };
         let mut file = File::open(path).ok()?;
-        let (mut buffer, mut lines) = (vec![0; 1 << 18], 0);
+        let (mut buffer, mut lines, mut ends) = (vec![0; 1 << 18], 0, LineEnds::default());
         loop {
             let count = file.read(&mut buffer).ok()?;
             if count == 0 {
                 return Some(lines);
             }
-            lines += memchr::memchr_iter(b'\n', &buffer[..count]).count() as u64;
+            lines += ends.count(&buffer[..count]);
         }
     }
 
@@ -199,16 +189,55 @@ pub(crate) fn current_folder(path: &str) -> String {
     }
 }
 
-/// Opens a file. Directories are rejected here: reading one fails with a less helpful error.
+/// Opens a file. What is not a regular file is rejected before: opening a pipe waits for its writer, which no stop ends.
 fn open(path: &Path) -> io::Result<File> {
-    let file = File::open(path)?;
-    if file.metadata()?.is_dir() {
-        let path = path.display();
+    let kind = fs::metadata(path)?.file_type();
+    let shown = path.display();
+    if kind.is_dir() {
         return Err(io::Error::other(format!(
-            "it is a directory; to read its files, use a pattern such as `{path}/*`"
+            "it is a directory; to read its files, use a pattern such as `{shown}/*`"
         )));
     }
-    Ok(file)
+    if !kind.is_file() {
+        return Err(io::Error::other(
+            "it is a pipe or a device, which a restart cannot read again; copy its content to a file",
+        ));
+    }
+    File::open(path)
+}
+
+/// A file that is read to the length that it had when it was opened, at least.
+struct Whole {
+    file: File,
+    read: u64,
+    length: u64,
+}
+
+impl Whole {
+    fn new(mut file: File, start: u64) -> io::Result<Self> {
+        file.seek(SeekFrom::Start(start))?;
+        let length = file.metadata()?.len();
+        Ok(Self {
+            file,
+            read: start,
+            length,
+        })
+    }
+}
+
+impl Read for Whole {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let count = self.file.read(buffer)?;
+        self.read += count as u64;
+        if count == 0 && !buffer.is_empty() && self.read < self.length {
+            let (read, length) = (self.read, self.length);
+            return Err(io::Error::new(
+                io::ErrorKind::UnexpectedEof,
+                format!("it was cut while it was read: it had {length} bytes and ends after {read}"),
+            ));
+        }
+        Ok(count)
+    }
 }
 
 impl fmt::Display for Resource {
@@ -238,4 +267,30 @@ fn fingerprint(mut file: &File) -> io::Result<Fingerprint> {
         head: crc32fast::hash(&head),
         etag: None,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_that_is_cut_while_it_is_read_does_not_end() {
+        let mut file = tempfile::NamedTempFile::new().unwrap();
+        io::Write::write_all(&mut file, b"1\n2\n3\n").unwrap();
+        let resource = Resource::File(file.path().to_owned());
+        let mut reader = resource.open_at(2).unwrap();
+        reader.read_exact(&mut [0; 2]).unwrap();
+        file.as_file().set_len(4).unwrap();
+        let error = reader.read(&mut [0; 2]).unwrap_err().to_string();
+        assert_eq!(
+            error,
+            "it was cut while it was read: it had 6 bytes and ends after 4"
+        );
+        // What is appended is read.
+        let mut reader = resource.open_at(2).unwrap();
+        io::Write::write_all(&mut file, b"4\n").unwrap();
+        let mut rest = String::new();
+        reader.read_to_string(&mut rest).unwrap();
+        assert!(rest.starts_with("2\n") && rest.ends_with("4\n"), "{rest:?}");
+    }
 }

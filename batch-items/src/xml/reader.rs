@@ -16,8 +16,7 @@ use super::name::ElementName;
 use crate::added::{Added, added, from_record, from_record_with_path};
 use crate::error::{ReadError, RecordError};
 use crate::file::{
-    Bytes, Extra, FileItemReader, Format, Items, Lines, OpenFile, Part, Place, Records, Source, decode,
-    encode,
+    Bytes, Extra, FileItemReader, Format, Items, OpenFile, Part, Place, Records, Source, decode, encode,
 };
 
 /// Reads the elements of one name in XML files as items of type `T`. A file is not loaded into memory: an element is read when
@@ -77,31 +76,19 @@ impl Format for Xml {
 
     fn start(&self, file: OpenFile<'_>) -> Result<Fragments, ReadError> {
         let source = file.source();
-        let place = match file.resume_at {
-            Some(place) => place,
-            None => {
-                let mut lines = Lines::new(source.content(0)?, 1, source.max_record_length());
-                let skipped = lines.skip(file.input.skip_lines);
-                skipped.map_err(|error| source.fail(error))?;
-                Place {
-                    byte: lines.byte,
-                    line: lines.line,
-                    ..Place::default()
-                }
-            }
-        };
+        let (input, record) = file.bytes(&source)?;
         let ElementName(element) = &self.element;
         let mut encoded = Vec::new();
         encode(source.encoding(), element, &mut encoded).map_err(|cause| source.fail(cause))?;
         Ok(Fragments {
-            input: Bytes::new(source.content(place.byte)?.bytes, place),
+            start: input.place(record),
+            input,
             element: encoded,
             extras: file.input.extra_fields(),
-            record: place.record,
-            depth: place.depth,
-            is_empty: place.record == 0,
+            record,
+            depth: file.resume_at.map_or(0, |place| place.depth),
+            is_empty: record == 0,
             has_others: false,
-            start: place,
             raw: Part::new(source.max_record_length()),
             text: String::new(),
             source,

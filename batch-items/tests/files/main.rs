@@ -20,6 +20,7 @@ mod rejects;
 mod restart;
 mod round_trips;
 mod stage;
+mod whole_input;
 #[cfg(feature = "xlsx")]
 mod xlsx;
 mod xml;

@@ -129,11 +129,6 @@ impl Object {
         Ok(Box::new(ObjectReader::new(self.clone(), self.meta()?, start)))
     }
 
-    /// Returns the size at the last fingerprint.
-    pub(crate) fn size(&self) -> io::Result<u64> {
-        Ok(self.meta()?.size)
-    }
-
     fn meta(&self) -> io::Result<ObjectMeta> {
         let meta = self.known().meta.clone();
         meta.map_or_else(|| self.head(), Ok)
