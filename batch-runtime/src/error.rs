@@ -25,6 +25,7 @@ struct Inner {
     type_name: &'static str,
     item: Option<usize>,
     panic: bool,
+    details: Option<Box<dyn Any + Send + Sync>>,
 }
 
 impl BatchError {
@@ -41,7 +42,19 @@ impl BatchError {
             type_name: std::any::type_name::<dyn Error + Send + Sync>(),
             item: None,
             panic: false,
+            details: None,
         }))
+    }
+
+    /// Adds details for listeners, such as the items that the error affects too. They change neither the message nor the class.
+    pub fn with_details(mut self, details: impl Any + Send + Sync) -> Self {
+        self.0.details = Some(Box::new(details));
+        self
+    }
+
+    /// Returns the details of this type.
+    pub fn details<T: Any>(&self) -> Option<&T> {
+        self.0.details.as_ref()?.downcast_ref()
     }
 
     /// Creates an error for the item at `index` (from 0) of the list passed to the writer.
@@ -269,6 +282,7 @@ impl<E: Into<Box<dyn Error + Send + Sync>> + 'static> From<E> for BatchError {
             type_name: std::any::type_name::<E>(),
             item: None,
             panic: false,
+            details: None,
         }))
     }
 }

@@ -9,7 +9,7 @@ use serde::de::DeserializeOwned;
 
 use super::format::{DelimitedFormat, RowFormat};
 use super::split::{Characters, Fields, RowEnd};
-use crate::error::{Field, ReadError, RecordError, ResourceError};
+use crate::error::{Field, Origin, ReadError, RecordError, ResourceError};
 use crate::file::{Bytes, Extra, Format, Items, NextLine, OpenFile, Place, Records, Source, decode};
 use crate::nearest::did_you_mean;
 use crate::rows::{RowError, fields_of, from_row};
@@ -316,6 +316,10 @@ impl Records for Rows {
 
     fn place(&self) -> Place {
         self.input.place(self.record)
+    }
+
+    fn origin(&self) -> Origin<'_> {
+        self.source.origin(self.start.line, self.input.slice(&self.raw))
     }
 }
 

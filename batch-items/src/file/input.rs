@@ -17,7 +17,7 @@ use super::resource::{EmptyFiles, FileOrder, Resource, current_folder};
 use super::url;
 use crate::choices::choices;
 use crate::dataset::Datasets;
-use crate::error::{ReadError, ResourceError};
+use crate::error::{Origin, ReadError, ResourceError};
 
 /// The files that a reader reads, and what its job says about them.
 ///
@@ -180,6 +180,9 @@ pub trait Records: Send {
 
     /// Returns the place after the current record.
     fn place(&self) -> Place;
+
+    /// Returns where the current record comes from.
+    fn origin(&self) -> Origin<'_>;
 }
 
 /// Records that are items.
@@ -276,6 +279,16 @@ impl Source {
         let mut bytes = Bytes::new(self.coding.open(&self.resource, 0)?, 1);
         bytes.skip_lines(lines).map_err(|error| self.fail(error))?;
         Ok(bytes)
+    }
+
+    /// Returns the origin of a record. `raw` is its text.
+    pub(crate) fn origin<'a>(&'a self, line: u64, raw: &'a [u8]) -> Origin<'a> {
+        Origin {
+            resource: &self.name,
+            line,
+            raw: raw.into(),
+            encoding: self.encoding(),
+        }
     }
 
     pub(crate) fn fail(&self, cause: impl Into<Box<dyn Error + Send + Sync>>) -> ResourceError {
@@ -578,6 +591,11 @@ impl<R: Records> Files<R> {
         }
         let lines = self.resources.iter().map(Resource::count_lines);
         lines.map(|lines| Some(lines?.saturating_sub(other))).sum()
+    }
+
+    /// Returns the origin of the current record.
+    pub(crate) fn origin(&self) -> Option<Origin<'_>> {
+        self.current.as_ref().map(Records::origin)
     }
 
     pub(crate) fn close(&mut self) {

@@ -7,7 +7,7 @@ use serde::de::DeserializeOwned;
 use super::lines::without_place;
 use super::parse;
 use crate::added::added;
-use crate::error::{ReadError, RecordError};
+use crate::error::{Origin, ReadError, RecordError};
 use crate::file::{
     Bytes, Encode, Extra, FileItemReader, FileItemWriter, Format, Items, OpenFile, Part, Place, Records,
     Source, decode,
@@ -189,6 +189,10 @@ impl Records for Elements {
 
     fn place(&self) -> Place {
         self.input.place(self.record)
+    }
+
+    fn origin(&self) -> Origin<'_> {
+        self.source.origin(self.start.line, self.raw.bytes())
     }
 }
 

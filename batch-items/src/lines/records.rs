@@ -7,7 +7,7 @@ use batch_runtime::BatchArtifact;
 use csv::StringRecord;
 
 use crate::delimited::Character;
-use crate::error::{Field, ReadError, RecordError};
+use crate::error::{Field, Origin, ReadError, RecordError};
 use crate::file::{Bytes, Extra, NextLine, OpenFile, Place, Source, decode};
 use crate::rows::RowError;
 
@@ -116,6 +116,11 @@ impl LineRecords {
     /// Returns the place of the next line.
     pub(crate) fn place(&self) -> Place {
         self.input.place(self.record)
+    }
+
+    /// Returns where the current line comes from.
+    pub(crate) fn origin(&self) -> Origin<'_> {
+        self.source.origin(self.line, self.bytes())
     }
 
     /// Returns the names of the added fields.

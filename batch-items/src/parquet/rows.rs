@@ -8,7 +8,7 @@ use serde_arrow::Deserializer;
 
 use super::columns::{cause, cause_in};
 use crate::added::{added, from_record, from_record_with_path};
-use crate::error::{ReadError, RecordError};
+use crate::error::{Origin, ReadError, RecordError};
 use crate::file::{Extra, Items, Place, Records, Source};
 use crate::nearest::did_you_mean;
 use crate::rows::fields_of;
@@ -154,6 +154,10 @@ impl<T: DeserializeOwned + Send> Records for Rows<T> {
             record: self.record,
             depth,
         }
+    }
+
+    fn origin(&self) -> Origin<'_> {
+        self.source.origin(self.record, b"")
     }
 }
 

@@ -53,6 +53,9 @@ pub use self::reject::RejectFormat;
 /// | `raw_end` | the length of the file of `rejects.raw` with this record |
 /// | `item` | the item that could not be processed or written, as JSON |
 ///
+/// The records of a group that is dropped because of a bad one have a line each, with the number of its skip. An item that is a group has the
+/// place of its first record, and the text of all of them.
+///
 /// ```
 /// use batch_items::RejectListener;
 /// use batch_runtime::prelude::*;

@@ -8,7 +8,7 @@ use csv::StringRecord;
 use serde::de::DeserializeOwned;
 
 use super::sheet::{Sheet, letters};
-use crate::error::{ReadError, RecordError};
+use crate::error::{Origin, ReadError, RecordError};
 use crate::file::{Extra, FileItemReader, Format, Items, OpenFile, Place, Records, Source};
 use crate::nearest::did_you_mean;
 use crate::rows::{RowError, from_row};
@@ -231,6 +231,14 @@ impl Records for SheetRows {
 
     fn place(&self) -> Place {
         self.next
+    }
+
+    fn origin(&self) -> Origin<'_> {
+        Origin {
+            raw: self.raw().into_bytes().into(),
+            encoding: encoding_rs::UTF_8,
+            ..self.source.origin(self.next.line - 1, b"")
+        }
     }
 }
 

@@ -14,7 +14,7 @@ use super::empty::without_empty;
 use super::markup::{Kind, Markup};
 use super::name::ElementName;
 use crate::added::{Added, added, from_record, from_record_with_path};
-use crate::error::{ReadError, RecordError};
+use crate::error::{Origin, ReadError, RecordError};
 use crate::file::{
     Bytes, Extra, FileItemReader, Format, Items, OpenFile, Part, Place, Records, Source, decode, encode,
 };
@@ -312,6 +312,10 @@ impl Records for Fragments {
             depth: self.depth,
             ..self.input.place(self.record)
         }
+    }
+
+    fn origin(&self) -> Origin<'_> {
+        self.source.origin(self.start.line, self.raw.bytes())
     }
 }
 
