@@ -9,6 +9,7 @@ mod input;
 mod locked;
 mod output;
 mod part;
+mod pattern;
 mod reader;
 mod resource;
 #[cfg(not(feature = "object-store"))]
@@ -38,6 +39,7 @@ pub(crate) use self::content::{decode, encode};
 pub(crate) use self::framed::Encode;
 pub(crate) use self::input::{Extra, Format, Items, OpenFile, Place, Records, Source};
 pub(crate) use self::locked::{LockError, LockedFile};
+pub(crate) use self::pattern::{FilePattern, FoundFile};
 pub(crate) use self::resource::find_files;
 pub(crate) use self::target::sync_folder;
 pub(crate) use self::url::redact;

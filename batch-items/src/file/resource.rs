@@ -4,11 +4,13 @@ use std::fmt;
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 use std::time::UNIX_EPOCH;
 
 use super::bytes::LineEnds;
 use super::compression::Compression;
 use super::fingerprint::{Fingerprint, HEAD};
+use super::pattern::{FilePattern, Kind, kind};
 use super::store::Object;
 use super::url;
 use crate::choices::choices;
@@ -60,21 +62,13 @@ impl Resource {
     }
 
     fn find_files(path: &str, order: FileOrder) -> io::Result<Vec<Self>> {
-        // A file may have a `[` in its name.
-        if !path.contains(['*', '?', '[']) || Path::new(path).exists() {
+        let pattern = FilePattern::from_str(path).map_err(io::Error::other)?;
+        if pattern.is_path() {
             return Ok(vec![Self::File(path.into())]);
         }
-        let matches = glob::glob(path).map_err(io::Error::other)?;
-        let mut found = Vec::new();
-        for entry in matches {
-            let path = entry.map_err(io::Error::other)?;
-            if path.is_file() {
-                found.push(path);
-            }
-        }
-        match order {
-            FileOrder::Name => found.sort(),
-            FileOrder::Modified => found.sort_by_cached_key(|path| (modified(path), path.clone())),
+        let mut found: Vec<PathBuf> = pattern.matches()?.into_iter().map(|file| file.path).collect();
+        if order == FileOrder::Modified {
+            found.sort_by_cached_key(|path| (modified(path), path.clone()));
         }
         Ok(found.into_iter().map(Self::File).collect())
     }
@@ -120,7 +114,9 @@ impl Resource {
 
     pub(crate) fn exists(&self) -> Result<bool, ResourceError> {
         match self {
-            Self::File(path) => Ok(path.exists()),
+            Self::File(path) => kind(path)
+                .map(|kind| kind.is_some())
+                .map_err(|error| self.fail(error)),
             Self::Object(object) => object.exists().map_err(|error| self.fail(error)),
         }
     }
@@ -191,19 +187,16 @@ pub(crate) fn current_folder(path: &str) -> String {
 
 /// Opens a file. What is not a regular file is rejected before: opening a pipe waits for its writer, which no stop ends.
 fn open(path: &Path) -> io::Result<File> {
-    let kind = fs::metadata(path)?.file_type();
-    let shown = path.display();
-    if kind.is_dir() {
-        return Err(io::Error::other(format!(
-            "it is a directory; to read its files, use a pattern such as `{shown}/*`"
-        )));
-    }
-    if !kind.is_file() {
-        return Err(io::Error::other(
+    match kind(path)? {
+        Some(Kind::Directory) => Err(io::Error::other(format!(
+            "it is a directory; to read its files, use a pattern such as `{}/*`",
+            path.display()
+        ))),
+        Some(Kind::Special) => Err(io::Error::other(
             "it is a pipe or a device, which a restart cannot read again; copy its content to a file",
-        ));
+        )),
+        Some(Kind::File) | None => File::open(path),
     }
-    File::open(path)
 }
 
 /// A file that is read to the length that it had when it was opened, at least.

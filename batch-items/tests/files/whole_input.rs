@@ -332,3 +332,92 @@ fn a_pipe_or_device_is_rejected() {
         assert!(message.contains("it is a pipe or a device"), "{message}");
     }
 }
+
+/// A pattern means the same for a reader, a plan of partitions and a batchlet: no names that begin with a dot, no files that are being
+/// written, no directories.
+///
+/// Spec: INPUT-05
+#[test]
+fn a_pattern_means_the_same_everywhere() {
+    let xml = |work: &str| {
+        format!(
+            "<job id=\"job\"><step id=\"load\" next=\"move\">{work}</step>\
+             <step id=\"move\"><batchlet ref=\"moveFiles\"><properties>\
+             <property name=\"resource\" value=\"${{dir}}/in/*\"/><property name=\"target\" value=\"${{dir}}/done/\"/>\
+             </properties></batchlet></step></job>"
+        )
+    };
+    let chunk = |resource: &str, output: &str| {
+        format!(
+            "<chunk reader=\"FlightReader\" processor=\"PassFlight\" writer=\"FlightWriter\"><properties>\
+             <property name=\"resource\" value=\"{resource}\"/><property name=\"output\" value=\"{output}\"/>\
+             </properties></chunk>"
+        )
+    };
+    let partitioned = format!(
+        "<partition><algorithm ref=\"filePartitions\"><properties>\
+         <property name=\"resource\" value=\"${{dir}}/in/*\"/></properties></algorithm></partition>{}",
+        chunk("${resource}", "${dir}/out-${file.name}.csv")
+    );
+    for (work, output) in [
+        (chunk("${dir}/in/*", "${dir}/out.csv"), "out.csv"),
+        (partitioned, "out-a.csv"),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name);
+        fs::create_dir_all(path("in/sub.csv")).unwrap();
+        fs::create_dir(path("jobs")).unwrap();
+        fs::write(path("jobs/job.xml"), xml(&work)).unwrap();
+        for name in ["a.csv", ".b.csv", "c.csv.part", "sub.csv/d.csv"] {
+            fs::write(path("in").join(name), format!("origin,delay,note\n{name},1,x\n")).unwrap();
+        }
+        let runtime = batch_runtime::BatchRuntime::builder()
+            .job_path(path("jobs").display().to_string())
+            .repository("memory:")
+            .system_property("dir", folder.path().display().to_string())
+            .build()
+            .unwrap();
+        let operator = runtime.job_operator();
+        let ended = operator.wait(operator.start("job", ()).unwrap()).unwrap();
+        assert_eq!(
+            ended.status,
+            batch_runtime::BatchStatus::Completed,
+            "{}",
+            ended.exit_message
+        );
+        assert_eq!(
+            fs::read_to_string(path(output)).unwrap(),
+            "origin,delay,note\na.csv,1,x\n"
+        );
+        let moved: Vec<_> = fs::read_dir(path("done"))
+            .unwrap()
+            .map(|file| file.unwrap().file_name())
+            .collect();
+        // Besides the list of what was moved, which is hidden.
+        let is_hidden = |name: &std::ffi::OsString| name.to_string_lossy().starts_with('.');
+        let moved: Vec<_> = moved.into_iter().filter(|name| !is_hidden(name)).collect();
+        assert_eq!(moved, ["a.csv"]);
+    }
+}
+
+/// A file that should be there is not passed over.
+///
+/// Spec: INPUT-05
+#[test]
+#[cfg(unix)]
+fn a_link_to_nothing_fails_the_step() {
+    for (resource, missing) in [("in/*.csv", "fail"), ("in/a.csv", "fail"), ("in/a.csv", "empty")] {
+        let stage = Stage::new(
+            "reader=\"FlightReader\" processor=\"PassFlight\" writer=\"FlightWriter\"",
+            &format!("resource=${{dir}}/{resource}\noutput=${{dir}}/out.csv\nif.missing={missing}"),
+        );
+        fs::create_dir(stage.path().join("in")).unwrap();
+        stage.write("in/b.csv", "origin,delay,note\n");
+        std::os::unix::fs::symlink("absent", stage.path().join("in/a.csv")).unwrap();
+        let message = stage.fails();
+        assert!(
+            message.contains("`in/a.csv` is a link to a file that does not exist"),
+            "{resource} {missing}: {message}"
+        );
+    }
+}

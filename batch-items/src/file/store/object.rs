@@ -10,6 +10,7 @@ use object_store::path::Path;
 use object_store::{Error, GetOptions, GetRange, GetResult, ObjectMeta, ObjectStoreExt};
 
 use super::super::fingerprint::{Fingerprint, HEAD};
+use super::super::pattern::matches_key;
 use super::super::url::redact;
 use super::reader::ObjectReader;
 use super::service::{Kind, Service};
@@ -210,11 +211,7 @@ fn list(service: &Arc<Service>, pattern: &str) -> io::Result<Vec<ObjectMeta>> {
         Ok(listed.objects)
     })?;
     let mut found = listed.map_err(|error| error::of_request(service, &error))?;
-    let options = glob::MatchOptions {
-        require_literal_separator: true,
-        ..glob::MatchOptions::new()
-    };
-    found.retain(|meta| glob.matches_with(meta.location.as_ref(), options));
+    found.retain(|meta| matches_key(&glob, meta.location.as_ref()));
     Ok(found)
 }
 
