@@ -288,6 +288,13 @@ impl ResourceError {
     }
 }
 
+impl ResourceError {
+    /// Returns an error with the same message.
+    pub(crate) fn again(&self) -> Self {
+        Self::new(self.action.clone(), self.cause.to_string())
+    }
+}
+
 impl fmt::Display for ResourceError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "cannot {}: {}", self.action, self.cause)

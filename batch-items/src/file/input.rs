@@ -369,6 +369,8 @@ pub struct Files<R> {
     /// Of the current file, when it was opened.
     fingerprint: Fingerprint,
     resume_at: Option<Place>,
+    /// The error of the current file: it must not be taken for its end, if a job skips it.
+    failed: Option<ResourceError>,
 }
 
 impl<R> Default for Files<R> {
@@ -380,6 +382,7 @@ impl<R> Default for Files<R> {
             current: None,
             fingerprint: Fingerprint::default(),
             resume_at: None,
+            failed: None,
         }
     }
 }
@@ -491,11 +494,20 @@ impl<R: Records> Files<R> {
         R: Items<T>,
     {
         loop {
+            if let Some(error) = &self.failed {
+                return Err(error.again().into());
+            }
             if let Some(records) = &mut self.current {
                 match records.advance() {
                     Ok(true) => return Ok(self.current.as_mut()),
                     Ok(false) => {}
-                    Err(error) => return Err(records.explain(error)),
+                    Err(error) => {
+                        let error = records.explain(error);
+                        if let ReadError::Resource(error) = &error {
+                            self.failed = Some(error.again());
+                        }
+                        return Err(error);
+                    }
                 }
                 self.current = None;
                 self.pass();

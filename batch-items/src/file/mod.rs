@@ -5,6 +5,8 @@ mod compression;
 mod content;
 mod fingerprint;
 mod framed;
+#[cfg(any(feature = "parquet", feature = "xlsx"))]
+mod guard;
 mod input;
 mod locked;
 mod output;
@@ -37,6 +39,8 @@ pub(crate) use self::bytes::{Bytes, NextLine, Part, line_end};
 pub(crate) use self::content::counted;
 pub(crate) use self::content::{decode, encode};
 pub(crate) use self::framed::Encode;
+#[cfg(any(feature = "parquet", feature = "xlsx"))]
+pub(crate) use self::guard::guard;
 pub(crate) use self::input::{Extra, Format, Items, OpenFile, Place, Records, Source};
 pub(crate) use self::locked::{LockError, LockedFile};
 pub(crate) use self::pattern::{FilePattern, FoundFile};

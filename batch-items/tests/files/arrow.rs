@@ -125,6 +125,42 @@ fn earlier_batches_are_not_read_again() {
     assert_eq!((failed.reads, again.reads), (2096, 1904));
 }
 
+/// Whichever byte is damaged, the step fails with the name of the file, or reads all rows; no panic of a decoder leaves it, and no skip
+/// takes the error for the end of the file.
+///
+/// Spec: INPUT-06
+#[test]
+fn a_damaged_file_is_an_error_that_names_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("whole");
+    write(&path, BATCHES, None);
+    let whole = fs::read(path).unwrap();
+    let mut state = 7_usize;
+    for _ in 0..120 {
+        state = state
+            .wrapping_mul(6364136223846793005)
+            .wrapping_add(1442695040888963407);
+        let (at, bit) = ((state >> 20) % whole.len(), (state >> 50) % 8);
+        let mut damaged = whole.clone();
+        damaged[at] ^= 1 << bit;
+        let stage = stage(2, "");
+        fs::write(stage.path().join("in.arrow"), damaged).unwrap();
+        let ended = stage.start(());
+        match ended.status {
+            BatchStatus::Completed => assert_eq!(
+                ended.reads,
+                BATCHES.iter().sum::<u64>() as i64,
+                "byte {at}, bit {bit}"
+            ),
+            _ => assert!(
+                ended.message.contains("in.arrow"),
+                "byte {at}, bit {bit}: {}",
+                ended.message
+            ),
+        }
+    }
+}
+
 #[test]
 fn bad_files_are_errors() {
     let fails = |name: &str, change: &dyn Fn(&Path)| {

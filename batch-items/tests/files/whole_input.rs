@@ -421,3 +421,26 @@ fn a_link_to_nothing_fails_the_step() {
         );
     }
 }
+
+/// A skip of an error that is not one of a record does not make it the end of the file.
+///
+/// Spec: INPUT-06
+#[test]
+fn a_skipped_error_of_a_file_is_not_its_end() {
+    let rows: String = (0..20_000)
+        .map(|row| format!("R{row},{},x\n", row * 7919 % 10_007))
+        .collect();
+    let mut stream = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    std::io::Write::write_all(&mut stream, format!("origin,delay,note\n{rows}").as_bytes()).unwrap();
+    let whole = stream.finish().unwrap();
+    let message = fails(
+        "FlightReader",
+        "compression@reader=gzip",
+        &whole[..whole.len() / 2],
+    );
+    assert!(message.starts_with("cannot read `in`: "), "{message}");
+    assert!(
+        message.contains("has to advance past input that it cannot read"),
+        "{message}"
+    );
+}
