@@ -7,6 +7,7 @@ use serde::de::DeserializeOwned;
 use serde_arrow::Deserializer;
 
 use super::columns::{cause, cause_in};
+use super::zones::in_utc;
 use crate::added::{added, from_record, from_record_with_path};
 use crate::error::{Origin, ReadError, RecordError};
 use crate::file::{Extra, Items, Place, Records, Source, guard};
@@ -128,7 +129,10 @@ impl<T: DeserializeOwned + Send> Records for Rows<T> {
                 }
                 return Ok(true);
             }
-            let batch = guard(|| self.batches.next().transpose());
+            let batch = guard(|| match self.batches.next().transpose()? {
+                Some(batch) => in_utc(batch).map(Some).map_err(|error| error.to_string()),
+                None => Ok(None),
+            });
             let Some(mut batch) = batch.map_err(|cause| self.source.fail(cause))? else {
                 return Ok(false);
             };

@@ -343,3 +343,46 @@ impl<I, O> RejectListener<I, O> {
         ResourceError::new(format!("write rejects to `{output}`"), error)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An interval that was rolled back may have written rejects which its repetition does not have.
+    #[test]
+    fn a_repeated_interval_without_rejects_leaves_none() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("rejects.jsonl");
+        let opening = Opening {
+            path: &path,
+            format: RejectFormat::JsonLines,
+            raw: None,
+            owner: Owner {
+                instance: 1,
+                step: "load".to_owned(),
+            },
+            committed: 0,
+            create: true,
+            overwrite: false,
+        };
+        let reject = |text: &str| [Reject::read(&BatchError::msg(text))];
+        let mut report = opening.open().unwrap().unwrap();
+        report.append(&reject("first"), 1).unwrap();
+        report.committed();
+        report
+            .append(&reject("rolled back, and longer than the others"), 2)
+            .unwrap();
+        report.append(&[], 2).unwrap();
+        report.committed();
+        report.append(&reject("second"), 2).unwrap();
+        report.committed();
+        drop(report);
+        let lines = std::fs::read_to_string(&path).unwrap();
+        let lines: Vec<_> = lines.lines().collect();
+        assert_eq!(lines.len(), 2, "{lines:?}");
+        assert!(
+            lines[0].contains("first") && lines[1].contains("second"),
+            "{lines:?}"
+        );
+    }
+}
