@@ -1,6 +1,7 @@
 //! The bytes of a file from a position on, decompressed and, for UTF-16, as UTF-8.
 
 use std::io::{self, BufRead, BufReader, Cursor, Read};
+use std::str::FromStr;
 
 use encoding_rs::{Decoder, DecoderResult, EncoderResult, Encoding, GB18030, GBK, UTF_8, UTF_16BE, UTF_16LE};
 
@@ -13,6 +14,32 @@ pub(crate) struct Content {
     pub(crate) bytes: Box<dyn Read + Send>,
     /// The position of the first byte.
     pub(crate) start: u64,
+}
+
+/// The name of an encoding.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct EncodingName(
+    pub(crate) &'static Encoding,
+    /// True if the name does not say which of the two UTF-16 it is.
+    pub(super) bool,
+);
+
+impl FromStr for EncodingName {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let found = Encoding::for_label_no_replacement(text.as_bytes());
+        let mark_decides = found == Some(UTF_16LE) && !text.trim().eq_ignore_ascii_case("utf-16le");
+        found.map(|encoding| Self(encoding, mark_decides)).ok_or_else(|| {
+            "expected a label of the WHATWG encoding standard, such as `utf-8`, `windows-1252` or `utf-16le`".to_owned()
+        })
+    }
+}
+
+impl Default for EncodingName {
+    fn default() -> Self {
+        Self(UTF_8, false)
+    }
 }
 
 /// How the bytes of a file become those of its content.

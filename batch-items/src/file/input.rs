@@ -2,16 +2,16 @@
 //! the files that its checkpoint was taken in.
 
 use std::error::Error;
-use std::str::FromStr;
 
 use batch_runtime::BatchArtifact;
 use batch_runtime::observer::DatasetRole;
-use encoding_rs::{Encoding, UTF_8, UTF_16LE};
+use encoding_rs::{Encoding, UTF_8};
 use serde::{Deserialize, Serialize};
 
 use super::bytes::Bytes;
 use super::compression::Compression;
 use super::content::Coding;
+pub(super) use super::content::EncodingName;
 use super::fingerprint::{Fingerprint, IfChanged};
 use super::resource::{EmptyFiles, FileOrder, Resource, current_folder};
 use super::url;
@@ -95,14 +95,6 @@ pub enum IfMissing {
     /// `empty`: there are no records.
     Empty,
 }
-
-/// The name of an encoding.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct EncodingName(
-    pub(crate) &'static Encoding,
-    /// True if the name does not say which of the two UTF-16 it is.
-    bool,
-);
 
 /// The checkpoint of a file reader: the position of the next record.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -618,22 +610,4 @@ impl<R: Records> Files<R> {
 choices! {
     IfMissing { "fail" => Fail, "empty" => Empty }
     FileOrder { "name" => Name, "modified" => Modified }
-}
-
-impl FromStr for EncodingName {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let found = Encoding::for_label_no_replacement(text.as_bytes());
-        let mark_decides = found == Some(UTF_16LE) && !text.trim().eq_ignore_ascii_case("utf-16le");
-        found.map(|encoding| Self(encoding, mark_decides)).ok_or_else(|| {
-            "expected a label of the WHATWG encoding standard, such as `utf-8`, `windows-1252` or `utf-16le`".to_owned()
-        })
-    }
-}
-
-impl Default for EncodingName {
-    fn default() -> Self {
-        Self(UTF_8, false)
-    }
 }
