@@ -7,6 +7,7 @@ mod bad_input;
 mod compose;
 mod delimited;
 mod dirty;
+mod group_rejects;
 mod grouping;
 #[cfg(feature = "object-store")]
 mod http_input;
