@@ -28,6 +28,44 @@ pub struct RecordError {
     cause: Box<dyn Error + Send + Sync>,
 }
 
+/// Where an item comes from: the file and line, and the text if the reader keeps it.
+pub struct Origin<'a> {
+    pub(crate) resource: &'a str,
+    pub(crate) line: u64,
+    pub(crate) raw: Cow<'a, [u8]>,
+    pub(crate) encoding: &'static Encoding,
+}
+
+impl<'a> Origin<'a> {
+    /// `line` counts from 1.
+    pub fn new(resource: &'a str, line: u64, text: &'a str) -> Self {
+        Self {
+            resource,
+            line,
+            raw: Cow::Borrowed(text.as_bytes()),
+            encoding: UTF_8,
+        }
+    }
+}
+
+/// The records that are dropped with a bad one, because they belong to its group: the details of its error.
+#[derive(Debug)]
+pub(crate) struct DroppedRecords {
+    /// Those before the bad record, and those after it.
+    pub(crate) before: Vec<DroppedRecord>,
+    pub(crate) after: Vec<DroppedRecord>,
+}
+
+/// A record that is dropped with its group.
+#[derive(Debug)]
+pub(crate) struct DroppedRecord {
+    /// The file; without a line, the place.
+    pub(crate) resource: String,
+    pub(crate) line: Option<u64>,
+    pub(crate) raw: Vec<u8>,
+    pub(crate) encoding: &'static Encoding,
+}
+
 /// The field of a record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Field {
@@ -125,12 +163,20 @@ impl RecordError {
         self.encoding.decode_without_bom_handling(&self.raw).0
     }
 
-    /// Returns the record in UTF-8. Bytes that are not valid in UTF-8 remain as they are.
-    pub(crate) fn as_utf8(&self) -> Vec<u8> {
-        match self.encoding == UTF_8 {
-            true => self.raw.clone(),
-            false => self.text().into_owned().into_bytes(),
-        }
+    pub(crate) fn encoding(&self) -> &'static Encoding {
+        self.encoding
+    }
+}
+
+/// Returns the text of a record in UTF-8. Bytes that are not valid in UTF-8 remain as they are.
+pub(crate) fn in_utf8(raw: &[u8], encoding: &'static Encoding) -> Vec<u8> {
+    match encoding == UTF_8 {
+        true => raw.to_vec(),
+        false => encoding
+            .decode_without_bom_handling(raw)
+            .0
+            .into_owned()
+            .into_bytes(),
     }
 }
 
@@ -239,6 +285,13 @@ impl ResourceError {
             action: action.into(),
             cause: cause.into(),
         }
+    }
+}
+
+impl ResourceError {
+    /// Returns an error with the same message.
+    pub(crate) fn again(&self) -> Self {
+        Self::new(self.action.clone(), self.cause.to_string())
     }
 }
 

@@ -108,7 +108,7 @@ pub use compose::{
     PeekableItemReader, ProcessorChain, ValidatingProcessor,
 };
 pub use delimited::{Character, DelimitedFormat, DelimitedItemReader, DelimitedItemWriter, QuoteMode};
-pub use error::{EncodeError, Field, RecordError, ResourceError};
+pub use error::{EncodeError, Field, Origin, RecordError, ResourceError};
 pub use json::{JsonArrayItemReader, JsonArrayItemWriter, JsonLinesItemReader, JsonLinesItemWriter};
 pub use lines::{
     FixedWidthItemReader, FixedWidthItemWriter, LineItemReader, LineItemWriter, PatternItemReader,

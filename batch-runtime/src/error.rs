@@ -26,6 +26,7 @@ struct Inner {
     item: Option<usize>,
     needs_rollback: bool,
     panic: bool,
+    details: Option<Box<dyn Any + Send + Sync>>,
 }
 
 impl BatchError {
@@ -43,7 +44,19 @@ impl BatchError {
             item: None,
             needs_rollback: false,
             panic: false,
+            details: None,
         }))
+    }
+
+    /// Adds details for listeners, such as the items that the error affects too. They change neither the message nor the class.
+    pub fn with_details(mut self, details: impl Any + Send + Sync) -> Self {
+        self.0.details = Some(Box::new(details));
+        self
+    }
+
+    /// Returns the details of this type.
+    pub fn details<T: Any>(&self) -> Option<&T> {
+        self.0.details.as_ref()?.downcast_ref()
     }
 
     /// Creates an error for the item at `index` (from 0) of the list passed to the writer.
@@ -288,6 +301,7 @@ impl<E: Into<Box<dyn Error + Send + Sync>> + 'static> From<E> for BatchError {
             item: None,
             needs_rollback: false,
             panic: false,
+            details: None,
         }))
     }
 }

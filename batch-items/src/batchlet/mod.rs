@@ -23,7 +23,6 @@ mod files;
 #[cfg(feature = "http")]
 mod http;
 mod job;
-mod pattern;
 mod publish;
 mod sql;
 mod wait;

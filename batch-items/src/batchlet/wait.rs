@@ -9,10 +9,10 @@ use std::time::{self, Instant, SystemTime};
 use batch_runtime::prelude::*;
 
 use super::cancel::{Cancel, STOPPED};
-use super::pattern::FilePattern;
 use crate::choices::choices;
 use crate::duration::Duration;
 use crate::error::ResourceError;
+use crate::file::FilePattern;
 
 /// The shortest interval of checks.
 const SHORTEST: time::Duration = time::Duration::from_millis(10);

@@ -7,6 +7,7 @@ use batch_runtime::BatchArtifact;
 use batch_runtime::prelude::*;
 use serde::{Deserialize, Serialize};
 
+use super::dropped::Origins;
 use super::peek::PeekableItemReader;
 use super::traits::ReadItems;
 
@@ -28,7 +29,9 @@ use super::traits::ReadItems;
 /// **An item that cannot be read** is an error of the inner reader, as without groups. If the job skips it, its group is skipped too. By a
 /// key it may belong to the group before it or to the one after it, so both are skipped. At headers, everything is skipped up to the next
 /// header: if the bad item was one, its details do not become part of the order before it. Groups of a [size](BySize) are different: the
-/// group ends before the bad item, and no other item is skipped. Each bad item counts as one skip, the other items of its group as none.
+/// group ends before the bad item, and no other item is skipped. Each bad item counts as one skip, the other items of its group as none:
+/// the limit of skips counts bad items. A [`RejectListener`](crate::RejectListener) writes all of them, each with its text, as far as the
+/// inner reader knows it. If more than `max.group.size` items are passed over, each further part of this size is a [`GroupError`].
 ///
 /// A read that is retried without a rollback (`no-rollback-exception-classes` of Jakarta Batch) has lost its group, too; after a rollback
 /// the group is read again.
@@ -68,6 +71,8 @@ where
     max_group_size: NonZeroUsize,
     /// True after an error, until the next item that is certain to be the first of its group.
     passing: bool,
+    /// The origins of the items of the group.
+    origins: Origins,
 }
 
 /// The checkpoint of a [`GroupingItemReader`].
@@ -173,6 +178,7 @@ pub struct GroupError {
 enum Cause {
     TooLarge(usize),
     NoHeader,
+    Rest,
 }
 
 impl fmt::Display for GroupError {
@@ -185,6 +191,9 @@ impl fmt::Display for GroupError {
                 f,
                 "the group has more than {most} items, the `max.group.size`; check the rule that makes groups, or set `max.group.size` to \
                  the number of items of the largest group, which is kept in memory"
+            ),
+            Cause::Rest => f.write_str(
+                "the items up to this one belong to a group that could not be read, and are more than `max.group.size`",
             ),
             Cause::NoHeader => f.write_str(
                 "the item comes before the first header; check the rule that recognizes headers, or correct the input",
@@ -214,12 +223,22 @@ where
         let group = match self.rule.size() {
             Some(size) => self.next_items(size.get())?,
             None => {
+                self.origins.clear();
                 if self.passing {
-                    self.pass()?;
+                    self.pass();
+                    if self.origins.len() > 0 {
+                        return Err(self.dropped(self.fail(Cause::Rest)));
+                    }
                 }
-                let group = self.next_group();
-                self.passing |= group.is_err();
-                group?
+                match self.next_group() {
+                    Ok(group) => group,
+                    Err(error) => {
+                        self.passing = true;
+                        self.origins.split();
+                        self.pass();
+                        return Err(self.dropped(error));
+                    }
+                }
             }
         };
         Ok(Some(group).filter(|group| !group.is_empty()))
@@ -261,46 +280,67 @@ where
     /// Returns the items up to the first of the next group; none at the end.
     fn next_group(&mut self) -> Result<Vec<R::Item>, BatchError> {
         let mut group: Vec<R::Item> = Vec::new();
-        while let Some(part) = self.part_of_next(group.last())? {
+        loop {
+            let part = match self.items.peek() {
+                Ok(Some(item)) => self.rule.part(group.last(), item),
+                // `read` returns the error, or the end.
+                Ok(None) | Err(_) => return self.items.read().map(|_| group),
+            };
             match part {
-                GroupPart::Header | GroupPart::First if !group.is_empty() => break,
-                GroupPart::Detail if group.is_empty() => return Err(self.fail(Cause::NoHeader)),
-                _ if group.len() == self.max_group_size.get() => {
+                Err(error) => {
+                    self.take()?;
+                    return Err(error);
+                }
+                Ok(GroupPart::Header | GroupPart::First) if !group.is_empty() => return Ok(group),
+                Ok(GroupPart::Detail) if group.is_empty() => return Err(self.fail(Cause::NoHeader)),
+                Ok(_) if group.len() == self.max_group_size.get() => {
                     return Err(self.fail(Cause::TooLarge(group.len())));
                 }
-                _ => group.extend(self.items.read()?),
+                Ok(_) => group.extend(self.take()?),
             }
         }
-        Ok(group)
     }
 
-    /// Passes over the rest of a group that could not be read.
+    /// Reads the next item, and notes its origin.
+    fn take(&mut self) -> Result<Option<R::Item>, BatchError> {
+        let item = self.items.read()?;
+        self.origins.push(self.items.origin(), || self.items.place());
+        Ok(item)
+    }
+
+    /// Passes over the rest of a group that could not be read: up to the next group, an item that cannot be read, which may belong to
+    /// it too, or the largest number of items.
     ///
     /// Without a previous item, the first one by a key may belong to that group, so its whole group is passed over.
-    fn pass(&mut self) -> Result<(), BatchError> {
-        let mut previous = None;
-        while let Some(part) = self.part_of_next(previous.as_ref())? {
-            if part == GroupPart::Header || (part == GroupPart::First && previous.is_some()) {
-                self.passing = false;
-                break;
+    fn pass(&mut self) {
+        let (mut previous, most) = (None, self.origins.len() + self.max_group_size.get());
+        while let Ok(Some(item)) = self.items.peek() {
+            match self.rule.part(previous.as_ref(), item) {
+                Ok(GroupPart::First) if previous.is_none() => {}
+                Ok(GroupPart::Detail) => {}
+                Ok(GroupPart::Header | GroupPart::First) => {
+                    self.passing = false;
+                    return;
+                }
+                // `next_group` returns the error.
+                Err(_) => return,
             }
-            previous = self.items.read()?;
+            if self.origins.len() == most {
+                return;
+            }
+            match self.take() {
+                Ok(item) => previous = item,
+                Err(_) => return,
+            }
         }
-        Ok(())
     }
 
-    /// Returns which part of a group the next item is; `None` at the end. An item to which the rule cannot be applied is consumed.
-    fn part_of_next(&mut self, previous: Option<&R::Item>) -> Result<Option<GroupPart>, BatchError> {
-        let part = match self.items.peek() {
-            Ok(Some(item)) => self.rule.part(previous, item),
-            Ok(None) => return Ok(None),
-            // `read` returns the error.
-            Err(_) => return self.items.read().map(|_| None),
-        };
-        if part.is_err() {
-            self.items.read()?;
+    /// Adds the dropped items to the error because of which they are dropped.
+    fn dropped(&self, error: BatchError) -> BatchError {
+        match self.origins.len() {
+            0 => error,
+            _ => error.with_details(self.origins.take()),
         }
-        part.map(Some)
     }
 
     fn fail(&self, cause: Cause) -> BatchError {
@@ -314,11 +354,13 @@ mod tests {
     use std::collections::VecDeque;
 
     use super::*;
+    use crate::error::{DroppedRecords, Origin};
 
     /// Reads characters; `!` cannot be read.
     #[derive(BatchArtifact)]
     struct Characters {
         all: Vec<char>,
+        texts: Vec<String>,
         next: usize,
     }
 
@@ -349,6 +391,11 @@ mod tests {
         fn place(&self) -> Option<String> {
             Some(format!("character {}", self.next))
         }
+
+        fn origin(&self) -> Option<Origin<'_>> {
+            let line = self.next.saturating_sub(1);
+            Some(Origin::new("characters", line as u64, self.texts.get(line)?))
+        }
     }
 
     crate::group_rule!(Equal: key |item: &char| *item);
@@ -363,15 +410,41 @@ mod tests {
         let mut reader = GroupingItemReader {
             items: PeekableItemReader::around(Characters {
                 all: input.chars().collect(),
+                texts: input.chars().map(String::from).collect(),
                 next: 0,
             }),
             rule,
             max_group_size: NonZeroUsize::new(3).unwrap(),
             passing: false,
+            origins: Origins::default(),
         };
         let checkpoint = checkpoint.map(|json| serde_json::from_str(json).unwrap());
         reader.open(checkpoint).unwrap();
         reader
+    }
+
+    /// Returns an error with the items that are dropped.
+    fn shown(error: &BatchError) -> String {
+        let message = error.to_string();
+        let name = match &*message {
+            "bad" => "bad",
+            _ if message.contains("the group has more than") => "large",
+            _ if message.contains("before the first header") => "header",
+            _ if message.contains("belong to a group that could not be read") => "rest",
+            other => other,
+        };
+        let none = DroppedRecords {
+            before: Vec::new(),
+            after: Vec::new(),
+        };
+        let DroppedRecords { before, after } = error.details().unwrap_or(&none);
+        let [before, after] = [before, after].map(|records| {
+            let texts = records
+                .iter()
+                .map(|record| String::from_utf8_lossy(&record.raw).into_owned());
+            texts.collect::<String>()
+        });
+        format!("{before}[{name}]{after}")
     }
 
     /// Reads to the end: groups and errors, each with the checkpoint after it.
@@ -381,9 +454,7 @@ mod tests {
             let outcome = match reader.read() {
                 Ok(None) => break,
                 Ok(Some(group)) => group.into_iter().collect(),
-                Err(error) if error.to_string().contains("max.group.size") => "large".to_owned(),
-                Err(error) if error.to_string().contains("before the first header") => "header".to_owned(),
-                Err(error) => error.to_string(),
+                Err(error) => shown(&error),
             };
             let checkpoint = reader.checkpoint().unwrap();
             all.push((outcome, serde_json::to_string(&checkpoint).unwrap()));
@@ -429,24 +500,40 @@ mod tests {
         is_whole: fn(&str) -> bool,
         has_header: fn(&str) -> bool,
     ) -> Vec<String> {
-        let mut outcomes = Vec::new();
+        const MOST: usize = 3;
+        let mut outcomes: Vec<String> = Vec::new();
         let segments: Vec<_> = input.split('!').collect();
         for (number, segment) in segments.iter().enumerate() {
+            // The items before the next error that are dropped with it.
+            let mut before = String::new();
             let runs = runs(segment, begins);
             for (index, run) in runs.iter().enumerate() {
                 let after_bad = number > 0 && index == 0;
                 let before_bad = number + 1 < segments.len() && index + 1 == runs.len();
+                let mut parts: Vec<String> = run
+                    .chars()
+                    .collect::<Vec<_>>()
+                    .chunks(MOST)
+                    .map(String::from_iter)
+                    .collect();
                 if after_bad && !is_whole(run) {
+                    *outcomes.last_mut().unwrap() += &parts.remove(0);
                 } else if !has_header(run) {
-                    outcomes.push("header".to_owned());
-                } else if run.len() > 3 {
-                    outcomes.push("large".to_owned());
-                } else if !before_bad {
+                    outcomes.push(format!("[header]{}", parts.remove(0)));
+                } else if run.len() > MOST {
+                    let first = parts.remove(0);
+                    outcomes.push(format!("{first}[large]{}", parts.remove(0)));
+                } else if before_bad {
+                    before.clone_from(run);
+                    continue;
+                } else {
                     outcomes.push(run.clone());
+                    continue;
                 }
+                outcomes.extend(parts.iter().map(|rest| format!("[rest]{rest}")));
             }
             if number + 1 < segments.len() {
-                outcomes.push("bad".to_owned());
+                outcomes.push(format!("{before}[bad]"));
             }
         }
         outcomes
@@ -474,7 +561,7 @@ mod tests {
             let mut outcomes = Vec::new();
             for (number, segment) in input.split('!').enumerate() {
                 if number > 0 {
-                    outcomes.push("bad".to_owned());
+                    outcomes.push("[bad]".to_owned());
                 }
                 let items: Vec<char> = segment.chars().collect();
                 outcomes.extend(items.chunks(2).map(|group| group.iter().collect::<String>()));
@@ -515,7 +602,7 @@ mod tests {
         let rest: Vec<_> = read(&mut reader(AtCapitals, "AaaBb", Some(&end)));
         assert_eq!(
             rest.iter().map(|(group, _)| group.as_str()).collect::<Vec<_>>(),
-            ["header", "Bb"]
+            ["[header]a", "Bb"]
         );
     }
 }

@@ -1,5 +1,6 @@
 //! Artifacts made of others.
 
+mod dropped;
 mod functions;
 mod grouping;
 mod peek;

@@ -3,6 +3,7 @@
 use batch_runtime::prelude::*;
 
 use super::traits::ReadItems;
+use crate::error::Origin;
 
 /// Reads items, and shows the next one without consuming it: for readers of programs whose items depend on what follows.
 ///
@@ -129,6 +130,11 @@ impl<R: ReadItems> PeekableItemReader<R> {
     /// Returns the place of the next item if it was looked at, else that of the last one, if the inner reader knows it.
     pub fn place(&self) -> Option<String> {
         self.reader.place()
+    }
+
+    /// Returns the origin of the next item if it was looked at, else that of the last one, if the inner reader knows it.
+    pub fn origin(&self) -> Option<Origin<'_>> {
+        self.reader.origin()
     }
 
     /// Closes the inner reader.

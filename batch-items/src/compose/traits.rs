@@ -5,6 +5,7 @@ use batch_runtime::prelude::*;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use crate::error::Origin;
 use crate::file::{
     Encode, FileFrame, FileItemReader, FileItemWriter, Format, FramedPosition, Items, ReadPosition,
 };
@@ -50,6 +51,11 @@ pub trait ReadItems: BatchArtifact + Send {
 
     /// Returns the place of the last item for messages, such as ``record 7 of `orders.csv` ``, if the reader knows it.
     fn place(&self) -> Option<String> {
+        None
+    }
+
+    /// Returns where the last item comes from, with its text, for the rejects of a group that is dropped.
+    fn origin(&self) -> Option<Origin<'_>> {
         None
     }
 
@@ -239,6 +245,10 @@ where
 
     fn place(&self) -> Option<String> {
         self.place_of_record()
+    }
+
+    fn origin(&self) -> Option<Origin<'_>> {
+        self.origin_of_record()
     }
 
     fn close(&mut self) {

@@ -1,9 +1,5 @@
 //! The text of delimited rows.
 
-use std::string::FromUtf8Error;
-
-use csv::StringRecord;
-
 use super::format::{Character, DelimitedFormat, QuoteMode};
 use crate::file::LineEnd;
 use crate::rows::FieldValue;
@@ -29,24 +25,6 @@ const OF_NUMBERS: &[u8] = b"0123456789+-.eEinfNa";
 const OF_COMMENTS: [char; 6] = ['#', '%', ';', '!', '/', '*'];
 
 impl RowForm {
-    /// Puts quotes around fields with this character too.
-    pub(super) fn quoting(mut self, character: Option<Character>) -> Self {
-        if let Some(Character(byte)) = character {
-            self.special[usize::from(byte)] = true;
-            self.checks_numbers |= OF_NUMBERS.contains(&byte);
-        }
-        self
-    }
-
-    /// Returns a row as text, without its line end.
-    pub(super) fn row(&self, row: &StringRecord) -> Result<String, FromUtf8Error> {
-        let mut text = Vec::new();
-        for (index, field) in row.iter().enumerate() {
-            self.append(index, FieldValue::Text(field), &mut text);
-        }
-        String::from_utf8(text)
-    }
-
     pub(super) fn new(format: &DelimitedFormat, quotes: QuoteMode, line_end: LineEnd) -> Self {
         let quote = format.quote.0;
         let escape = format.escape.map(|Character(escape)| escape);
@@ -149,13 +127,13 @@ mod tests {
     use super::super::format::OrNone;
     use super::*;
 
-    fn rows(delimiter: u8, quoted: Option<u8>) -> String {
+    fn rows(delimiter: u8) -> String {
         let format = DelimitedFormat {
             delimiter: Character(delimiter),
             quote: OrNone(Some(b'"')),
             escape: None,
         };
-        let form = RowForm::new(&format, QuoteMode::Necessary, LineEnd::Lf).quoting(quoted.map(Character));
+        let form = RowForm::new(&format, QuoteMode::Necessary, LineEnd::Lf);
         let mut text = Vec::new();
         for (index, value) in [
             FieldValue::Int(-12),
@@ -173,9 +151,8 @@ mod tests {
     /// A number is quoted if it contains the delimiter, or another character that has a meaning.
     #[test]
     fn numbers_with_special_characters_are_quoted() {
-        assert_eq!(rows(b',', None), "-12,1.5,1e+300");
-        assert_eq!(rows(b'.', None), "-12.\"1.5\".1e+300");
-        assert_eq!(rows(b'e', None), "-12e1.5e\"1e+300\"");
-        assert_eq!(rows(b',', Some(b'-')), "\"-12\",1.5,1e+300");
+        assert_eq!(rows(b','), "-12,1.5,1e+300");
+        assert_eq!(rows(b'.'), "-12.\"1.5\".1e+300");
+        assert_eq!(rows(b'e'), "-12e1.5e\"1e+300\"");
     }
 }

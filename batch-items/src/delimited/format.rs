@@ -3,9 +3,8 @@
 use std::str::FromStr;
 
 use batch_runtime::BatchArtifact;
-use csv::{ReaderBuilder, Trim};
 
-use super::quotes::Quotes;
+use super::split::Characters;
 use crate::choices::choices;
 
 /// The form of delimited rows.
@@ -105,33 +104,13 @@ impl FromStr for OrNone {
 }
 
 impl DelimitedFormat {
-    pub(super) fn quotes(&self, rows: &RowFormat) -> Quotes {
-        Quotes {
+    pub(super) fn characters(&self, rows: &RowFormat) -> Characters {
+        Characters {
             delimiter: self.delimiter.0,
             quote: self.quote.0,
             escape: self.escape.map(|Character(escape)| escape),
             comment: rows.comment.map(|Character(comment)| comment),
             trim: rows.trim,
         }
-    }
-
-    /// Returns a reader's configuration. The header line is read like any other row.
-    pub(super) fn reader(&self, rows: &RowFormat) -> ReaderBuilder {
-        let mut builder = ReaderBuilder::new();
-        builder
-            .has_headers(false)
-            .flexible(true)
-            .buffer_capacity(1 << 16)
-            .delimiter(self.delimiter.0)
-            .comment(rows.comment.map(|character| character.0))
-            .trim(if rows.trim { Trim::Fields } else { Trim::None });
-        match self.quote.0 {
-            Some(quote) => builder.quote(quote),
-            None => builder.quoting(false),
-        };
-        if let Some(Character(escape)) = self.escape {
-            builder.escape(Some(escape)).double_quote(false);
-        }
-        builder
     }
 }

@@ -2,9 +2,9 @@
 
 mod form;
 mod format;
-mod quotes;
 mod reader;
 mod rows;
+mod split;
 mod writer;
 
 pub use self::format::{Character, DelimitedFormat, QuoteMode};

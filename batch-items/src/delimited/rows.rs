@@ -1,19 +1,16 @@
 //! The rows of a delimited file.
 
-use std::io::{self, BufRead, Read};
+use std::io;
+use std::ops::Range;
 
 use batch_runtime::BatchArtifact;
-use csv::{ByteRecord, ErrorKind, ReaderBuilder, StringRecord};
-use encoding_rs::{Encoding, UTF_8};
+use csv::StringRecord;
 use serde::de::DeserializeOwned;
 
-use super::form::RowForm;
-use super::format::{DelimitedFormat, QuoteMode, RowFormat};
-use super::quotes::Quotes;
-use crate::error::{Field, ReadError, RecordError, ResourceError};
-use crate::file::{
-    Content, Extra, Format, Items, LineEnd, Lines, NextLine, OpenFile, Place, Records, Source, decode,
-};
+use super::format::{DelimitedFormat, RowFormat};
+use super::split::{Characters, Fields, RowEnd};
+use crate::error::{Field, Origin, ReadError, RecordError, ResourceError};
+use crate::file::{Bytes, Extra, Format, Items, NextLine, OpenFile, Place, Records, Source, decode};
 use crate::nearest::did_you_mean;
 use crate::rows::{RowError, fields_of, from_row};
 
@@ -31,75 +28,91 @@ impl Delimited {
         self.rows.header && self.rows.columns.is_empty()
     }
 
-    /// Returns the names of the fields, and where the first row begins.
-    fn names(&self, source: &Source, skip_lines: u64) -> Result<(Option<StringRecord>, Place), ReadError> {
-        let mut lines = Lines::new(source.content(0)?, 1, source.max_record_length());
-        lines.skip(skip_lines).map_err(|error| source.fail(error))?;
-        let mut first = Place {
-            byte: lines.byte,
-            line: lines.line,
-            ..Place::default()
-        };
+    /// Returns the names of the fields. `bytes` are those after the lines that are skipped.
+    fn names(&self, source: &Source, bytes: &mut Bytes) -> Result<Option<StringRecord>, ReadError> {
         if !self.has_header() {
             let columns = &self.rows.columns;
-            let names = (!columns.is_empty()).then(|| StringRecord::from(columns.clone()));
-            return Ok((names, first));
+            return Ok((!columns.is_empty()).then(|| StringRecord::from(columns.clone())));
         }
-        let builder = self.format.reader(&self.rows);
-        let mut rows = builder.from_reader(Limited::new(lines.into_content(), source));
-        let mut header = ByteRecord::new();
-        rows.read_byte_record(&mut header)
-            .map_err(|error| source.fail(format!("cannot read the header: {error}")))?;
-        let position = rows.position();
-        first.byte += position.byte();
-        first.line += position.line() - 1;
-        let names = decoded(source.encoding(), &header)
-            .map_err(|(_, cause)| source.fail(format!("cannot read the header: {cause}")))?;
-        Ok((Some(names), first))
+        let (characters, mut fields) = (self.format.characters(&self.rows), Fields::default());
+        let fail = |cause: &str| source.fail(format!("cannot read the header: {cause}"));
+        let limit = source.max_record_length();
+        let found = next_row(bytes, &characters, &mut fields, limit).map_err(|error| source.fail(error))?;
+        let mut names = StringRecord::new();
+        match found {
+            NextRow::End => {}
+            NextRow::TooLong => return Err(fail("it is longer than `max.record.length`").into()),
+            NextRow::Open => return Err(fail(NOT_CLOSED).into()),
+            NextRow::Row { .. } if self.rows.strict && fields.text_follows_quote => {
+                return Err(fail(TEXT_FOLLOWS).into());
+            }
+            NextRow::Row { length, end } => {
+                let raw = bytes.consume(end);
+                let raw = &bytes.slice(&raw)[..length];
+                let read = fields.read(raw, &characters, source.encoding(), &mut names);
+                read.map_err(|(_, _, cause)| fail(&cause))?;
+            }
+        }
+        Ok(Some(names))
+    }
+
+    /// Checks the names of the columns, and adds the names of the added fields.
+    fn add_names(
+        names: &mut StringRecord,
+        source: &Source,
+        extras: &[(String, Extra)],
+    ) -> Result<(), ResourceError> {
+        if let Some(name) = duplicate(names) {
+            return Err(source.fail(format!("its header has two columns `{name}`")));
+        }
+        for (name, _) in extras {
+            if names.iter().any(|column| column == name) {
+                let cause =
+                    format!("it has a column `{name}` already; choose another name for the added field");
+                return Err(source.fail(cause));
+            }
+        }
+        extras.iter().for_each(|(name, _)| names.push_field(name));
+        Ok(())
     }
 }
+
+const NOT_CLOSED: &str = "a quote is not closed; close it, or set `quote` to another character";
+
+const TEXT_FOLLOWS: &str =
+    "text follows a closing quote; double the quotes within a field, or set `quote` to another character";
 
 impl Format for Delimited {
     type Records = Rows;
 
     fn start(&self, file: OpenFile<'_>) -> Result<Rows, ReadError> {
         let (source, extras) = (file.source(), file.input.extra_fields());
-        let (mut names, first) = self.names(&source, file.input.skip_lines)?;
-        let (base, crlf) = after_line_end(&source, file.resume_at.unwrap_or(first))?;
-        if let Some(names) = &mut names {
-            if let Some(name) = duplicate(names) {
-                return Err(source.fail(format!("its header has two columns `{name}`")).into());
-            }
-            for (name, _) in &extras {
-                if names.iter().any(|column| column == name) {
-                    let cause =
-                        format!("it has a column `{name}` already; choose another name for the added field");
-                    return Err(source.fail(cause).into());
-                }
-            }
+        // The place of a checkpoint is after the header, which is read again.
+        let mut input = match (file.resume_at, self.has_header()) {
+            (Some(place), false) => source.open_at(&place)?,
+            _ => source.open_after(file.input.skip_lines)?,
+        };
+        let mut names = self.names(&source, &mut input)?;
+        if let (Some(place), true) = (file.resume_at, self.has_header()) {
+            input = source.open_at(&place)?;
         }
         let width = names.as_ref().map(StringRecord::len);
-        let builder = self.format.reader(&self.rows);
         if let Some(names) = &mut names {
-            extras.iter().for_each(|(name, _)| names.push_field(name));
+            Self::add_names(names, &source, &extras)?;
         }
+        let record = file.resume_at.map_or(0, |place| place.record);
         Ok(Rows {
-            rows: builder.from_reader(Limited::new(source.content(base.byte)?, &source)),
-            builder,
-            quotes: self.format.quotes(&self.rows),
-            form: RowForm::new(&self.format, QuoteMode::Necessary, LineEnd::default())
-                .quoting(self.rows.comment),
+            start: input.place(record),
+            input,
+            characters: self.format.characters(&self.rows),
+            fields: Fields::default(),
             names,
             width,
             strict: self.rows.strict,
             extras: extras.into_iter().map(|(_, extra)| extra).collect(),
-            base,
-            record: base.record,
-            start: base,
+            record,
+            raw: 0..0,
             row: StringRecord::new(),
-            bytes: ByteRecord::new(),
-            crlf,
-            open_end: source.open_end(),
             source,
         })
     }
@@ -111,28 +124,64 @@ impl Format for Delimited {
 
 /// Reads rows one by one.
 pub struct Rows {
-    rows: csv::Reader<Limited>,
-    builder: ReaderBuilder,
-    quotes: Quotes,
-    /// How the row is written as text.
-    form: RowForm,
+    input: Bytes,
+    characters: Characters,
+    fields: Fields,
     names: Option<StringRecord>,
     /// The number of fields of a row; unknown before the first one, if they have no names.
     width: Option<usize>,
     strict: bool,
     extras: Vec<Extra>,
-    /// The place at which `rows` begins.
-    base: Place,
     record: u64,
     /// The place of the current row.
     start: Place,
+    /// The current row in the buffer, without its line end; nothing if it is too long.
+    raw: Range<usize>,
     row: StringRecord,
-    bytes: ByteRecord,
-    /// True if the lines end with CRLF.
-    crlf: bool,
-    /// The end of a file whose last line has none.
-    open_end: Option<u64>,
     source: Source,
+}
+
+/// The next row of a file, which is in the buffer and not consumed.
+enum NextRow {
+    /// Its length without and with its line end.
+    Row {
+        length: usize,
+        end: usize,
+    },
+    TooLong,
+    /// The file ends within quotes.
+    Open,
+    End,
+}
+
+/// Finds the next row, after blank lines and comments.
+fn next_row(
+    input: &mut Bytes,
+    characters: &Characters,
+    fields: &mut Fields,
+    limit: usize,
+) -> io::Result<NextRow> {
+    loop {
+        let rest = input.unread();
+        if rest.is_empty() && input.ended() {
+            return Ok(NextRow::End);
+        }
+        if characters.is_skipped(rest) {
+            input.skip_lines(1)?;
+            continue;
+        }
+        let found = match rest.is_empty() {
+            true => RowEnd::NotYet,
+            false => characters.split(rest, input.ended(), fields),
+        };
+        match found {
+            RowEnd::At(length, _) if length > limit => return Ok(NextRow::TooLong),
+            RowEnd::At(length, end) => return Ok(NextRow::Row { length, end }),
+            RowEnd::NotYet if rest.len() > limit.saturating_add(1) => return Ok(NextRow::TooLong),
+            RowEnd::NotYet => input.fill()?,
+            RowEnd::Open => return Ok(NextRow::Open),
+        }
+    }
 }
 
 impl Rows {
@@ -175,168 +224,51 @@ impl Rows {
         cause: impl Into<Box<dyn std::error::Error + Send + Sync>>,
         field: Option<Field>,
     ) -> ReadError {
-        let raw = self.source.raw(self.start.byte..self.place().byte);
-        let (raw, line) = match raw {
-            Some((raw, lines)) => (raw, self.start.line + lines),
-            None => (Vec::new(), self.start.line),
-        };
-        RecordError::new(self.source.name(), line, cause)
+        RecordError::new(self.source.name(), self.start.line, cause)
             .with_field(field)
-            .with_raw(raw, self.source.encoding())
+            .with_raw(self.input.slice(&self.raw), self.source.encoding())
             .into()
     }
 
-    fn read(&mut self) -> Result<bool, ReadError> {
-        if self.source.encoding() != UTF_8 {
-            let more = self.rows.read_byte_record(&mut self.bytes);
-            if !more.map_err(|error| self.failed(error))? {
-                return Ok(false);
-            }
-            self.row = decoded(self.source.encoding(), &self.bytes)
-                .map_err(|(index, cause)| self.bad_row(cause, self.bytes_field(index)))?;
-            return Ok(true);
-        }
-        let more = self.rows.read_record(&mut self.row);
-        more.map_err(|error| self.failed(error))
+    /// Rejects the line in which the current row begins, and continues at the next one: a row without the end that it should have may
+    /// contain others.
+    fn bad_line(&mut self, cause: &str) -> ReadError {
+        let line = self.input.next_line(self.source.max_record_length());
+        self.raw = match line {
+            Ok(NextLine::Line(place)) => place,
+            Ok(NextLine::TooLong | NextLine::End) => 0..0,
+            Err(error) => return self.source.fail(error).into(),
+        };
+        self.bad_row(cause.to_owned(), None)
     }
 
-    /// Returns a field that is not valid text.
-    fn bytes_field(&self, index: usize) -> Option<Field> {
-        Some(Field {
-            number: index + 1,
-            name: self
-                .names
-                .as_ref()
-                .and_then(|names| names.get(index))
-                .map(str::to_owned),
-            value: String::from_utf8_lossy(self.bytes.get(index).unwrap_or_default()).into_owned(),
-        })
-    }
-
-    fn failed(&mut self, error: csv::Error) -> ReadError {
-        if self.rows.get_ref().exceeded {
-            return match self.skip_row() {
-                Ok((line, raw)) => {
-                    let error = self.too_long(line);
-                    error.with_raw(raw, self.source.encoding()).into()
-                }
-                Err(error) => error.into(),
+    /// Sets the current row to the text of the record in the buffer.
+    fn decode(&mut self) -> Result<(), ReadError> {
+        let (raw, encoding) = (self.input.slice(&self.raw), self.source.encoding());
+        let decoded = self.fields.read(raw, &self.characters, encoding, &mut self.row);
+        decoded.map_err(|(index, value, cause)| {
+            let names = self.names.as_ref();
+            let field = Field {
+                number: index + 1,
+                name: names.and_then(|names| names.get(index)).map(str::to_owned),
+                value: String::from_utf8_lossy(&value).into_owned(),
             };
-        }
-        match error.into_kind() {
-            ErrorKind::Io(error) => self.source.fail(error).into(),
-            ErrorKind::Utf8 { err, .. } => {
-                // The record is not kept: it is read again, as bytes.
-                let cause = "the text is not valid UTF-8; set the property `encoding`";
-                let mut bytes = ByteRecord::new();
-                let raw = self.source.raw(self.start.byte..self.place().byte);
-                let (raw, _) = raw.unwrap_or_default();
-                let _ = self
-                    .builder
-                    .from_reader(raw.as_slice())
-                    .read_byte_record(&mut bytes);
-                self.bytes = bytes;
-                self.bad_row(cause, self.bytes_field(err.field()))
-            }
-            other => self.source.fail(format!("{other:?}")).into(),
-        }
-    }
-
-    fn too_long(&self, line: u64) -> RecordError {
-        let limit = self.source.max_record_length();
-        let cause =
-            format!("the record is longer than `max.record.length`, {limit} bytes; is a quote not closed?");
-        RecordError::new(self.source.name(), line, cause)
-    }
-
-    /// Returns the line of the current row. Counts from its end, because `csv` skips blank lines and comments before it;
-    /// after a row that ended with CRLF, it has not counted the line feed yet.
-    fn line(&self) -> u64 {
-        let end = self.place();
-        let within = memchr::memchr_iter(b'\n', self.row.as_slice().as_bytes()).count() as u64;
-        let ended = !self.crlf && self.open_end != Some(end.byte);
-        end.line.saturating_sub(within + u64::from(ended))
-    }
-
-    /// Returns whether the input ended within quotes: then more input would extend the row.
-    fn is_open(&self) -> Result<bool, ResourceError> {
-        let content = self.source.content(self.start.byte)?;
-        let row = content.bytes.take(self.source.max_record_length() as u64);
-        let mut longer = ByteRecord::new();
-        let read = self
-            .builder
-            .from_reader(row.chain(b"\nmore".as_slice()))
-            .read_byte_record(&mut longer);
-        read.map_err(|error| self.source.fail(error))?;
-        Ok(match self.source.encoding() == UTF_8 {
-            true => longer != *self.row.as_byte_record(),
-            false => longer != self.bytes,
+            self.bad_row(cause, Some(field))
         })
-    }
-
-    /// Returns whether text follows a closing quote in the current row: the quote may be another field's, lines later.
-    fn text_follows_quote(&self) -> bool {
-        let values = match self.source.encoding() == UTF_8 {
-            true => self.row.as_slice().as_bytes(),
-            false => self.bytes.as_slice(),
-        };
-        // Only such rows are read once more.
-        self.quotes.are_suspicious(values)
-            && self
-                .source
-                .raw(self.start.byte..self.place().byte)
-                .is_some_and(|(raw, _)| self.quotes.text_follows(&raw))
-    }
-
-    /// Rejects the line in which the current row begins, and continues at the next one.
-    fn bad_quotes(&mut self, cause: &'static str) -> Result<bool, ReadError> {
-        let (line, raw) = self.skip_row()?;
-        let error = RecordError::new(self.source.name(), line, cause);
-        Err(error.with_raw(raw, self.source.encoding()).into())
-    }
-
-    /// Continues at the line after the one in which the current row begins. Returns that line, with its number.
-    fn skip_row(&mut self) -> Result<(u64, Vec<u8>), ResourceError> {
-        let content = self.source.content(self.start.byte)?;
-        let mut lines = Lines::new(content, self.start.line, self.source.max_record_length());
-        let (mut number, mut line) = (self.start.line, Vec::new());
-        loop {
-            let next = lines.next(&mut line).map_err(|error| self.source.fail(error))?;
-            if !matches!(next, NextLine::Line) {
-                line.clear();
-            }
-            if !matches!(next, NextLine::Line) || !self.quotes.is_skipped(&line) {
-                break;
-            }
-            number = lines.line;
-        }
-        self.record += 1;
-        self.base = Place {
-            byte: lines.byte,
-            line: lines.line,
-            record: self.record,
-            ..Place::default()
-        };
-        self.rows = self
-            .builder
-            .from_reader(Limited::new(lines.into_content(), &self.source));
-        Ok((number, line))
     }
 
     fn add_extras(&mut self) -> Result<(), ReadError> {
-        let raw = match self.extras.contains(&Extra::Raw) {
-            true => self
-                .form
-                .row(&self.row)
-                .map_err(|cause| self.bad_row(cause, None))?,
-            false => String::new(),
-        };
         for extra in &self.extras {
             match extra {
-                Extra::Raw => self.row.push_field(&raw),
                 Extra::File => self.row.push_field(self.source.name()),
-                Extra::Line => self.row.push_field(&self.line().to_string()),
+                Extra::Line => self.row.push_field(&self.start.line.to_string()),
                 Extra::Record => self.row.push_field(&self.record.to_string()),
+                Extra::Raw => {
+                    let (mut text, raw) = (String::new(), self.input.slice(&self.raw));
+                    let decoded = decode(self.source.encoding(), raw, &mut text);
+                    decoded.map_err(|cause| self.bad_row(cause, None))?;
+                    self.row.push_field(&text);
+                }
             }
         }
         Ok(())
@@ -345,23 +277,28 @@ impl Rows {
 
 impl Records for Rows {
     fn advance(&mut self) -> Result<bool, ReadError> {
-        self.start = self.place();
-        self.rows.get_mut().next_record();
-        if !self.read()? {
-            return Ok(false);
+        let limit = self.source.max_record_length();
+        let next = next_row(&mut self.input, &self.characters, &mut self.fields, limit);
+        let next = next.map_err(|error| self.source.fail(error))?;
+        self.start = self.input.place(self.record);
+        self.record += u64::from(!matches!(next, NextRow::End));
+        match next {
+            NextRow::End => return Ok(false),
+            NextRow::TooLong => {
+                return Err(self.bad_line(&format!(
+                    "the record is longer than `max.record.length`, {limit} bytes; is a quote not closed?"
+                )));
+            }
+            NextRow::Open => return Err(self.bad_line(NOT_CLOSED)),
+            NextRow::Row { .. } if self.strict && self.fields.text_follows_quote => {
+                return Err(self.bad_line(TEXT_FOLLOWS));
+            }
+            NextRow::Row { length, end } => {
+                self.raw = self.input.consume(end);
+                self.raw.end = self.raw.start + length;
+            }
         }
-        if self.rows.get_ref().ended && self.is_open()? {
-            return self.bad_quotes("a quote is not closed; close it, or set `quote` to another character");
-        }
-        if self.strict && self.text_follows_quote() {
-            return self.bad_quotes(
-                "text follows a closing quote; double the quotes within a field, or set `quote` to another character",
-            );
-        }
-        self.record += 1;
-        if self.place().byte - self.start.byte > self.source.max_record_length() as u64 {
-            return Err(self.too_long(self.start.line).into());
-        }
+        self.decode()?;
         let fields = self.row.len();
         let width = *self.width.get_or_insert(fields);
         if self.strict && fields != width {
@@ -378,13 +315,11 @@ impl Records for Rows {
     }
 
     fn place(&self) -> Place {
-        let position = self.rows.position();
-        Place {
-            byte: self.base.byte + position.byte(),
-            line: self.base.line + position.line() - 1,
-            record: self.record,
-            ..Place::default()
-        }
+        self.input.place(self.record)
+    }
+
+    fn origin(&self) -> Origin<'_> {
+        self.source.origin(self.start.line, self.input.slice(&self.raw))
     }
 }
 
@@ -433,79 +368,93 @@ impl<T: DeserializeOwned> Items<T> for Rows {
     }
 }
 
-/// Returns the place of the next row, after a line feed that `csv` leaves behind, and whether its line ends with CRLF.
-fn after_line_end(source: &Source, mut place: Place) -> Result<(Place, bool), ReadError> {
-    let content = source.content(place.byte)?;
-    let mut line = Vec::new();
-    let limit = source.max_record_length() as u64;
-    let mut bytes = io::BufReader::new(content.bytes.take(limit));
-    let fail = |error| source.fail(error);
-    bytes.read_until(b'\n', &mut line).map_err(fail)?;
-    if line == b"\n" {
-        place.byte += 1;
-        place.line += 1;
-        line.clear();
-        bytes.read_until(b'\n', &mut line).map_err(fail)?;
-    }
-    Ok((place, line.ends_with(b"\r\n")))
-}
-
-/// Returns the row as text, or the index of the bad field and the cause.
-fn decoded(encoding: &'static Encoding, bytes: &ByteRecord) -> Result<StringRecord, (usize, String)> {
-    let (mut row, mut text) = (
-        StringRecord::with_capacity(bytes.as_slice().len(), bytes.len()),
-        String::new(),
-    );
-    for (index, field) in bytes.iter().enumerate() {
-        text.clear();
-        decode(encoding, field, &mut text).map_err(|cause| (index, cause))?;
-        row.push_field(&text);
-    }
-    Ok(row)
-}
-
 /// Returns a name that occurs twice. Columns without a name may repeat.
 fn duplicate(names: &StringRecord) -> Option<&str> {
     let mut seen = std::collections::BTreeSet::new();
     names.iter().find(|name| !name.is_empty() && !seen.insert(*name))
 }
 
-/// Fails when a record is longer than the limit, so that a missing quote does not read the whole file into memory.
-struct Limited {
-    bytes: Box<dyn Read + Send>,
-    limit: usize,
-    /// The bytes that may be read for the current record.
-    left: usize,
-    exceeded: bool,
-    /// True at the end of the content.
-    ended: bool,
-}
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
 
-impl Limited {
-    fn new(content: Content, source: &Source) -> Self {
-        Self {
-            bytes: content.bytes,
-            limit: source.max_record_length(),
-            left: source.max_record_length(),
-            exceeded: false,
-            ended: false,
+    use batch_runtime::prelude::*;
+    use batch_testing::ArtifactTest;
+
+    use crate::file::counted;
+    use crate::{DelimitedItemReader, RecordError};
+
+    /// Reads the names of records, or the text of bad ones.
+    #[derive(BatchArtifact)]
+    struct Texts {
+        #[batch_artifact]
+        rows: DelimitedItemReader<(u64, String)>,
+    }
+
+    #[item_reader("Texts")]
+    impl Texts {
+        #[open]
+        fn open(&mut self, checkpoint: Option<crate::file::ReadPosition>) -> Result<(), BatchError> {
+            self.rows.open(checkpoint)
+        }
+
+        #[read_item]
+        fn read(&mut self) -> Result<Option<String>, BatchError> {
+            let error = match self.rows.read() {
+                Ok(row) => return Ok(row.map(|(_, memo)| memo)),
+                Err(error) => error,
+            };
+            let text = error
+                .downcast_ref::<RecordError>()
+                .map(|bad| bad.text().into_owned());
+            text.map(Some).ok_or(error)
+        }
+
+        #[get_checkpoint_info]
+        fn checkpoint(&mut self) -> crate::file::ReadPosition {
+            self.rows.checkpoint()
         }
     }
 
-    fn next_record(&mut self) {
-        self.left = self.limit;
-    }
-}
-
-impl Read for Limited {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        if self.left == 0 {
-            self.exceeded = true;
-            return Err(io::Error::other("the record is too long"));
+    /// Whatever a file contains, its content is read once, also for the text of bad records.
+    ///
+    /// Spec: INPUT-03
+    #[test]
+    fn content_is_read_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let (mut content, mut expected) = ("id;memo\n".to_owned(), Vec::new());
+        for number in 0..20_000 {
+            let (row, text) = match number % 100 {
+                1 => (
+                    format!("{number};\"says \"\"hi\"\"\"\n"),
+                    "says \"hi\"".to_owned(),
+                ),
+                2 => (format!("{number};\"two\nlines\"\n"), "two\nlines".to_owned()),
+                3 => (format!("x{number};bad\n"), format!("x{number};bad")),
+                4 => (format!("{number};\"a\" b\n"), format!("{number};\"a\" b")),
+                _ => (format!("{number};plain\n"), "plain".to_owned()),
+            };
+            content += &row;
+            expected.push(text);
         }
-        let count = self.bytes.read(buffer)?;
-        self.ended = count == 0 && !buffer.is_empty();
-        self.left = self.left.saturating_sub(count);
-        Ok(count)
+        for name in ["in.csv", "in.csv.gz"] {
+            let path = folder.path().join(name);
+            let file = std::fs::File::create(&path).unwrap();
+            if name.ends_with(".gz") {
+                let mut stream = flate2::write::GzEncoder::new(file, flate2::Compression::fast());
+                stream.write_all(content.as_bytes()).unwrap();
+                stream.finish().unwrap();
+            } else {
+                (&file).write_all(content.as_bytes()).unwrap();
+            }
+            let path = path.display().to_string();
+            let texts = ArtifactTest::new()
+                .property("resource", &path)
+                .property("delimiter", ";")
+                .read::<String>(LoadedArtifact::of::<Texts>)
+                .unwrap();
+            assert!(texts == expected, "{name}");
+            assert_eq!(counted::bytes(&path), content.len() as u64, "{name}");
+        }
     }
 }

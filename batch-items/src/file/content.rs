@@ -1,8 +1,9 @@
 //! The bytes of a file from a position on, decompressed and, for UTF-16, as UTF-8.
 
 use std::io::{self, BufRead, BufReader, Cursor, Read};
+use std::str::FromStr;
 
-use encoding_rs::{Decoder, DecoderResult, EncoderResult, Encoding, UTF_8, UTF_16BE, UTF_16LE};
+use encoding_rs::{Decoder, DecoderResult, EncoderResult, Encoding, GB18030, GBK, UTF_8, UTF_16BE, UTF_16LE};
 
 use super::compression::Compression;
 use super::resource::Resource;
@@ -15,11 +16,39 @@ pub(crate) struct Content {
     pub(crate) start: u64,
 }
 
+/// The name of an encoding.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct EncodingName(
+    pub(crate) &'static Encoding,
+    /// True if the name does not say which of the two UTF-16 it is.
+    pub(super) bool,
+);
+
+impl FromStr for EncodingName {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let found = Encoding::for_label_no_replacement(text.as_bytes());
+        let mark_decides = found == Some(UTF_16LE) && !text.trim().eq_ignore_ascii_case("utf-16le");
+        found.map(|encoding| Self(encoding, mark_decides)).ok_or_else(|| {
+            "expected a label of the WHATWG encoding standard, such as `utf-8`, `windows-1252` or `utf-16le`".to_owned()
+        })
+    }
+}
+
+impl Default for EncodingName {
+    fn default() -> Self {
+        Self(UTF_8, false)
+    }
+}
+
 /// How the bytes of a file become those of its content.
 #[derive(Clone, Copy)]
 pub(crate) struct Coding {
     pub(crate) compression: Compression,
     pub(crate) encoding: &'static Encoding,
+    /// True for `utf-16`: a byte-order mark says which of the two it is.
+    pub(crate) mark_decides: bool,
 }
 
 impl Coding {
@@ -42,44 +71,97 @@ impl Coding {
         }
     }
 
-    /// Opens the content of `resource` at `start`. At 0, a byte order mark is skipped.
+    /// Opens the content of `resource` at `start`. At the beginning, a byte-order mark is skipped.
     pub(crate) fn open(&self, resource: &Resource, start: u64) -> Result<Content, ResourceError> {
         let fail = |error: io::Error| ResourceError::new(format!("read `{resource}`"), error);
         if self.is_seekable() && start > 0 {
             let bytes = resource.open_at(start)?;
-            return Ok(Content { bytes, start });
+            return Ok(Content::new(bytes, start, resource));
         }
-        let mut bytes = self.compression.reader(resource.open_at(0)?).map_err(fail)?;
+        let bytes = self.compression.reader(resource.open_at(0)?).map_err(fail)?;
+        let (encoding, mark, mut bytes) = self.without_mark(bytes).map_err(fail)?;
         if self.is_transcoded() {
-            bytes = Box::new(Transcoded::new(bytes, self.encoding));
+            bytes = Box::new(Transcoded::new(bytes, encoding));
         }
-        if start == 0 {
-            return without_mark(bytes).map_err(fail);
-        }
-        let skipped = io::copy(&mut bytes.by_ref().take(start), &mut io::sink()).map_err(fail)?;
-        if skipped < start {
-            let cause = format!("it ends after {skipped} bytes, before byte {start} of the checkpoint");
+        // Positions count the mark of UTF-8, but are not those of the file if it is converted.
+        let mark = if self.is_transcoded() { 0 } else { mark };
+        let Some(skip) = start.checked_sub(mark).filter(|_| start > 0) else {
+            return Ok(Content::new(bytes, mark, resource));
+        };
+        let skipped = io::copy(&mut bytes.by_ref().take(skip), &mut io::sink()).map_err(fail)?;
+        if skipped < skip {
+            let ended = skipped + mark;
+            let cause = format!("it ends after {ended} bytes, before byte {start} of the checkpoint");
             return Err(ResourceError::new(format!("read `{resource}`"), cause));
         }
-        Ok(Content { bytes, start })
+        Ok(Content::new(bytes, start, resource))
+    }
+
+    /// Returns the bytes without their byte-order mark, its length, and their encoding.
+    ///
+    /// # Errors
+    /// If the mark is of another encoding than the property says: the text would be read wrong, or not at all.
+    fn without_mark(
+        &self,
+        mut bytes: Box<dyn Read + Send>,
+    ) -> io::Result<(&'static Encoding, u64, Box<dyn Read + Send>)> {
+        let mut first = Vec::new();
+        bytes.by_ref().take(LONGEST_MARK).read_to_end(&mut first)?;
+        let Some((mark, name, encodings)) = MARKS.iter().find(|(mark, ..)| first.starts_with(mark)) else {
+            return Ok((self.encoding, 0, Box::new(Cursor::new(first).chain(bytes))));
+        };
+        let decided = encodings
+            .first()
+            .filter(|_| self.mark_decides && self.is_transcoded());
+        let encoding = match encodings.contains(&self.encoding) {
+            true => Some(self.encoding),
+            false => decided
+                .copied()
+                .filter(|encoding| [UTF_16LE, UTF_16BE].contains(encoding)),
+        };
+        let Some(encoding) = encoding else {
+            let remedy = match encodings.first() {
+                Some(encoding) => format!("set `encoding` to `{}`", encoding.name().to_ascii_lowercase()),
+                None => "convert it to UTF-8".to_owned(),
+            };
+            return Err(io::Error::new(
+                io::ErrorKind::InvalidData,
+                format!(
+                    "it begins with the byte-order mark of {name}, but is read as {}; {remedy}",
+                    self.encoding.name()
+                ),
+            ));
+        };
+        let rest = first.split_off(mark.len());
+        Ok((
+            encoding,
+            mark.len() as u64,
+            Box::new(Cursor::new(rest).chain(bytes)),
+        ))
     }
 }
 
-/// Skips the byte order mark of UTF-8.
-fn without_mark(mut bytes: Box<dyn Read + Send>) -> io::Result<Content> {
-    const MARK: &[u8] = b"\xEF\xBB\xBF";
-    let mut first = Vec::new();
-    bytes.by_ref().take(MARK.len() as u64).read_to_end(&mut first)?;
-    if first == MARK {
-        return Ok(Content {
-            bytes,
-            start: MARK.len() as u64,
-        });
+/// A byte-order mark, its name, and the encodings that have it.
+type Mark = (&'static [u8], &'static str, &'static [&'static Encoding]);
+
+/// The byte-order marks, longer ones before those that they begin with.
+const MARKS: &[Mark] = &[
+    (b"\xFF\xFE\0\0", "UTF-32LE", &[]),
+    (b"\0\0\xFE\xFF", "UTF-32BE", &[]),
+    (b"\x84\x31\x95\x33", "GB18030", &[GB18030, GBK]),
+    (b"\xEF\xBB\xBF", "UTF-8", &[UTF_8]),
+    (b"\xFF\xFE", "UTF-16LE", &[UTF_16LE]),
+    (b"\xFE\xFF", "UTF-16BE", &[UTF_16BE]),
+];
+
+const LONGEST_MARK: u64 = 4;
+
+impl Content {
+    fn new(bytes: Box<dyn Read + Send>, start: u64, _resource: &Resource) -> Self {
+        #[cfg(test)]
+        let bytes = Box::new(counted::Counted(bytes, _resource.to_string()));
+        Self { bytes, start }
     }
-    Ok(Content {
-        bytes: Box::new(Cursor::new(first).chain(bytes)),
-        start: 0,
-    })
 }
 
 /// Converts a stream to UTF-8.
@@ -96,7 +178,7 @@ impl Transcoded {
     fn new(input: Box<dyn Read + Send>, encoding: &'static Encoding) -> Self {
         Self {
             input: BufReader::with_capacity(1 << 15, input),
-            decoder: encoding.new_decoder_with_bom_removal(),
+            decoder: encoding.new_decoder_without_bom_handling(),
             output: vec![0; 1 << 16],
             unread: 0..0,
             ended: false,
@@ -184,5 +266,29 @@ pub(crate) fn encode(encoding: &'static Encoding, text: &str, bytes: &mut Vec<u8
             Err(format!("{character:?} does not exist in {}", encoding.name()))
         }
         EncoderResult::OutputFull => Err(format!("cannot encode the text after byte {used}")),
+    }
+}
+
+/// The number of bytes of content that are read of each file, decompressed, for tests.
+#[cfg(test)]
+pub(crate) mod counted {
+    use std::collections::HashMap;
+    use std::io::{self, Read};
+    use std::sync::{LazyLock, Mutex};
+
+    static FILES: LazyLock<Mutex<HashMap<String, u64>>> = LazyLock::new(Mutex::default);
+
+    pub(crate) fn bytes(file: &str) -> u64 {
+        FILES.lock().unwrap().get(file).copied().unwrap_or(0)
+    }
+
+    pub(super) struct Counted(pub(super) Box<dyn Read + Send>, pub(super) String);
+
+    impl Read for Counted {
+        fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+            let count = self.0.read(buffer)?;
+            *FILES.lock().unwrap().entry(self.1.clone()).or_default() += count as u64;
+            Ok(count)
+        }
     }
 }

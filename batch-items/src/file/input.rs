@@ -2,23 +2,22 @@
 //! the files that its checkpoint was taken in.
 
 use std::error::Error;
-use std::io::Read;
-use std::ops::Range;
-use std::str::FromStr;
 
 use batch_runtime::BatchArtifact;
 use batch_runtime::observer::DatasetRole;
 use encoding_rs::{Encoding, UTF_8};
 use serde::{Deserialize, Serialize};
 
+use super::bytes::Bytes;
 use super::compression::Compression;
-use super::content::{Coding, Content};
+use super::content::Coding;
+pub(super) use super::content::EncodingName;
 use super::fingerprint::{Fingerprint, IfChanged};
 use super::resource::{EmptyFiles, FileOrder, Resource, current_folder};
 use super::url;
 use crate::choices::choices;
 use crate::dataset::Datasets;
-use crate::error::{ReadError, ResourceError};
+use crate::error::{Origin, ReadError, ResourceError};
 
 /// The files that a reader reads, and what its job says about them.
 ///
@@ -32,12 +31,15 @@ use crate::error::{ReadError, ResourceError};
 /// | `if.missing` | `fail` | `empty`: no file is an input without records |
 /// | `empty.files` | `accept` | `fail`: a file of 0 bytes is an error |
 /// | `if.changed` | `fail` | `resume`: a restart accepts a file that has changed behind the position of its checkpoint |
-/// | `encoding` | `utf-8` | a label of the WHATWG encoding standard, such as `windows-1252`, `shift_jis` or `utf-16le` |
+/// | `encoding` | `utf-8` | a label of the WHATWG encoding standard, such as `windows-1252`, `shift_jis` or `utf-16`, whose byte-order mark decides between the two UTF-16; another mark that contradicts the encoding is an error |
 /// | `compression` | by extension | `none`, `gzip` or `zstd` |
 /// | `skip.lines` | `0` | lines at the beginning of each file that are not read |
 /// | `max.record.length` | `1048576` | in bytes; a longer record is a [`RecordError`](crate::RecordError) |
 /// | `file.field`, `line.field`, `record.field` | none | the name of a field that each record gets: its file, its first line, its number in the file |
-/// | `raw.field` | none | the name of a field that each record gets: its text: a row, a line, or an element; for Excel, the values separated by tabs. Not for Parquet and Arrow |
+/// | `raw.field` | none | the name of a field that each record gets: its text as it is in the file: a row, a line, or an element; for Excel, the values separated by tabs. Not for Parquet and Arrow |
+///
+/// A line ends with LF, CRLF or CR. A file is opened once and read once. One that is cut meanwhile is an error; one that is removed or replaced
+/// is read to its end. Pipes and devices are rejected, because a restart cannot read them again.
 ///
 /// A restart seeks to the position of its checkpoint. Compressed files and UTF-16 are decoded again up to there.
 ///
@@ -93,10 +95,6 @@ pub enum IfMissing {
     /// `empty`: there are no records.
     Empty,
 }
-
-/// The name of an encoding.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct EncodingName(pub(crate) &'static Encoding);
 
 /// The checkpoint of a file reader: the position of the next record.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -174,6 +172,9 @@ pub trait Records: Send {
 
     /// Returns the place after the current record.
     fn place(&self) -> Place;
+
+    /// Returns where the current record comes from.
+    fn origin(&self) -> Origin<'_>;
 }
 
 /// Records that are items.
@@ -201,6 +202,14 @@ pub struct OpenFile<'a> {
 }
 
 impl OpenFile<'_> {
+    /// Opens the content at the place of the checkpoint, or after the lines that are skipped. Returns the number of records before it.
+    pub(crate) fn bytes(&self, source: &Source) -> Result<(Bytes, u64), ResourceError> {
+        match self.resume_at {
+            Some(place) => Ok((source.open_at(&place)?, place.record)),
+            None => Ok((source.open_after(self.input.skip_lines)?, 0)),
+        }
+    }
+
     /// Returns what its records need to know of the file.
     pub(crate) fn source(&self) -> Source {
         Source {
@@ -251,35 +260,27 @@ impl Source {
         self.resource.local()
     }
 
-    /// Opens the content at a position.
-    pub(crate) fn content(&self, start: u64) -> Result<Content, ResourceError> {
-        self.coding.open(&self.resource, start)
+    /// Opens the content at a place.
+    pub(crate) fn open_at(&self, place: &Place) -> Result<Bytes, ResourceError> {
+        let content = self.coding.open(&self.resource, place.byte)?;
+        Ok(Bytes::new(content, place.line))
     }
 
-    /// Returns a part of the content, without line ends around it, and the number of lines before it; `None` if it is
-    /// long or cannot be read.
-    pub(crate) fn raw(&self, range: Range<u64>) -> Option<(Vec<u8>, u64)> {
-        let length = range.end.checked_sub(range.start)?;
-        if length > self.max_record_length as u64 {
-            return None;
-        }
-        let (content, mut bytes) = (self.content(range.start).ok()?, Vec::new());
-        content.bytes.take(length).read_to_end(&mut bytes).ok()?;
-        let is_end = |byte: &u8| matches!(byte, b'\n' | b'\r');
-        while bytes.last().is_some_and(is_end) {
-            bytes.pop();
-        }
-        let start = bytes.iter().position(|byte| !is_end(byte)).unwrap_or(0);
-        let lines = memchr::memchr_iter(b'\n', &bytes[..start]).count() as u64;
-        Some((bytes.split_off(start), lines))
+    /// Opens the content at its beginning, after so many lines.
+    pub(crate) fn open_after(&self, lines: u64) -> Result<Bytes, ResourceError> {
+        let mut bytes = Bytes::new(self.coding.open(&self.resource, 0)?, 1);
+        bytes.skip_lines(lines).map_err(|error| self.fail(error))?;
+        Ok(bytes)
     }
 
-    /// Returns the length of a file whose last line has no end; `None` for other files, and if positions are not those of
-    /// the file.
-    pub(crate) fn open_end(&self) -> Option<u64> {
-        let length = self.coding.is_seekable().then(|| self.resource.size())?.ok()?;
-        let is_end = length == 0 || self.resource.has_line_at(length).ok()?;
-        (!is_end).then_some(length)
+    /// Returns the origin of a record. `raw` is its text.
+    pub(crate) fn origin<'a>(&'a self, line: u64, raw: &'a [u8]) -> Origin<'a> {
+        Origin {
+            resource: &self.name,
+            line,
+            raw: raw.into(),
+            encoding: self.encoding(),
+        }
     }
 
     pub(crate) fn fail(&self, cause: impl Into<Box<dyn Error + Send + Sync>>) -> ResourceError {
@@ -304,6 +305,7 @@ impl FileInput {
         Coding {
             compression: resource.compression(self.compression),
             encoding: self.encoding.0,
+            mark_decides: self.encoding.1,
         }
     }
 
@@ -359,6 +361,8 @@ pub struct Files<R> {
     /// Of the current file, when it was opened.
     fingerprint: Fingerprint,
     resume_at: Option<Place>,
+    /// The error of the current file: it must not be taken for its end, if a job skips it.
+    failed: Option<ResourceError>,
 }
 
 impl<R> Default for Files<R> {
@@ -370,6 +374,7 @@ impl<R> Default for Files<R> {
             current: None,
             fingerprint: Fingerprint::default(),
             resume_at: None,
+            failed: None,
         }
     }
 }
@@ -481,11 +486,20 @@ impl<R: Records> Files<R> {
         R: Items<T>,
     {
         loop {
+            if let Some(error) = &self.failed {
+                return Err(error.again().into());
+            }
             if let Some(records) = &mut self.current {
                 match records.advance() {
                     Ok(true) => return Ok(self.current.as_mut()),
                     Ok(false) => {}
-                    Err(error) => return Err(records.explain(error)),
+                    Err(error) => {
+                        let error = records.explain(error);
+                        if let ReadError::Resource(error) = &error {
+                            self.failed = Some(error.again());
+                        }
+                        return Err(error);
+                    }
                 }
                 self.current = None;
                 self.pass();
@@ -583,6 +597,11 @@ impl<R: Records> Files<R> {
         lines.map(|lines| Some(lines?.saturating_sub(other))).sum()
     }
 
+    /// Returns the origin of the current record.
+    pub(crate) fn origin(&self) -> Option<Origin<'_>> {
+        self.current.as_ref().map(Records::origin)
+    }
+
     pub(crate) fn close(&mut self) {
         self.current = None;
     }
@@ -591,21 +610,4 @@ impl<R: Records> Files<R> {
 choices! {
     IfMissing { "fail" => Fail, "empty" => Empty }
     FileOrder { "name" => Name, "modified" => Modified }
-}
-
-impl FromStr for EncodingName {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let found = Encoding::for_label_no_replacement(text.as_bytes());
-        found.map(Self).ok_or_else(|| {
-            "expected a label of the WHATWG encoding standard, such as `utf-8`, `windows-1252` or `utf-16le`".to_owned()
-        })
-    }
-}
-
-impl Default for EncodingName {
-    fn default() -> Self {
-        Self(UTF_8)
-    }
 }

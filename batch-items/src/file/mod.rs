@@ -5,12 +5,14 @@ mod compression;
 mod content;
 mod fingerprint;
 mod framed;
+#[cfg(any(feature = "parquet", feature = "xlsx"))]
+mod guard;
 mod identity;
 mod input;
-mod lines;
 mod locked;
 mod output;
 mod part;
+mod pattern;
 mod reader;
 mod resource;
 #[cfg(not(feature = "object-store"))]
@@ -33,13 +35,17 @@ pub use self::resource::{EmptyFiles, FileOrder};
 pub use self::text::{LineEnd, TextOutput};
 pub use self::writer::FileItemWriter;
 
-pub(crate) use self::bytes::{Bytes, Part};
-pub(crate) use self::content::{Content, decode, encode};
+pub(crate) use self::bytes::{Bytes, NextLine, Part, line_end};
+#[cfg(test)]
+pub(crate) use self::content::counted;
+pub(crate) use self::content::{decode, encode};
 pub(crate) use self::framed::Encode;
+#[cfg(any(feature = "parquet", feature = "xlsx"))]
+pub(crate) use self::guard::guard;
 pub(crate) use self::identity::{FileId, prove};
 pub(crate) use self::input::{Extra, Format, Items, OpenFile, Place, Records, Source};
-pub(crate) use self::lines::{Lines, NextLine};
 pub(crate) use self::locked::{LockError, LockedFile};
+pub(crate) use self::pattern::{FilePattern, FoundFile};
 pub(crate) use self::resource::find_files;
 pub(crate) use self::target::sync_folder;
 pub(crate) use self::url::redact;

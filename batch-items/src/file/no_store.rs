@@ -40,10 +40,6 @@ impl Object {
         match self.0 {}
     }
 
-    pub(crate) fn size(&self) -> io::Result<u64> {
-        match self.0 {}
-    }
-
     pub(crate) fn open_at(&self, _start: u64) -> io::Result<Box<dyn Read + Send>> {
         match self.0 {}
     }

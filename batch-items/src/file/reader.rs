@@ -6,6 +6,7 @@ use batch_runtime::BatchArtifact;
 use batch_runtime::prelude::*;
 
 use super::input::{FileInput, FilePosition, Files, Format, Items, ReadPosition};
+use crate::error::Origin;
 
 /// Reads the records of files in the format `F` as items of type `T`.
 ///
@@ -90,6 +91,11 @@ where
         if !self.files.update_position(position) {
             *position = self.checkpoint();
         }
+    }
+
+    /// Returns the origin of the last record.
+    pub(crate) fn origin_of_record(&self) -> Option<Origin<'_>> {
+        self.files.origin()
     }
 
     /// Returns the place of the last record, for messages.

@@ -4,10 +4,13 @@ use std::fmt;
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 use std::time::UNIX_EPOCH;
 
+use super::bytes::LineEnds;
 use super::compression::Compression;
 use super::fingerprint::{Fingerprint, HEAD};
+use super::pattern::{FilePattern, Kind, kind};
 use super::store::Object;
 use super::url;
 use crate::choices::choices;
@@ -59,21 +62,13 @@ impl Resource {
     }
 
     fn find_files(path: &str, order: FileOrder) -> io::Result<Vec<Self>> {
-        // A file may have a `[` in its name.
-        if !path.contains(['*', '?', '[']) || Path::new(path).exists() {
+        let pattern = FilePattern::from_str(path).map_err(io::Error::other)?;
+        if pattern.is_path() {
             return Ok(vec![Self::File(path.into())]);
         }
-        let matches = glob::glob(path).map_err(io::Error::other)?;
-        let mut found = Vec::new();
-        for entry in matches {
-            let path = entry.map_err(io::Error::other)?;
-            if path.is_file() {
-                found.push(path);
-            }
-        }
-        match order {
-            FileOrder::Name => found.sort(),
-            FileOrder::Modified => found.sort_by_cached_key(|path| (modified(path), path.clone())),
+        let mut found: Vec<PathBuf> = pattern.matches()?.into_iter().map(|file| file.path).collect();
+        if order == FileOrder::Modified {
+            found.sort_by_cached_key(|path| (modified(path), path.clone()));
         }
         Ok(found.into_iter().map(Self::File).collect())
     }
@@ -81,10 +76,7 @@ impl Resource {
     /// Opens the file at a byte.
     pub(crate) fn open_at(&self, start: u64) -> Result<Box<dyn Read + Send>, ResourceError> {
         let opened = match self {
-            Self::File(path) => open(path).and_then(|mut file| {
-                file.seek(SeekFrom::Start(start))?;
-                Ok(Box::new(file) as Box<_>)
-            }),
+            Self::File(path) => open(path).and_then(|file| Ok(Box::new(Whole::new(file, start)?) as Box<_>)),
             Self::Object(object) => object.open_at(start),
         };
         opened.map_err(|error| self.fail(error))
@@ -122,7 +114,9 @@ impl Resource {
 
     pub(crate) fn exists(&self) -> Result<bool, ResourceError> {
         match self {
-            Self::File(path) => Ok(path.exists()),
+            Self::File(path) => kind(path)
+                .map(|kind| kind.is_some())
+                .map_err(|error| self.fail(error)),
             Self::Object(object) => object.exists().map_err(|error| self.fail(error)),
         }
     }
@@ -140,14 +134,6 @@ impl Resource {
         fingerprint.map_err(|error| self.fail(error))
     }
 
-    pub(crate) fn size(&self) -> Result<u64, ResourceError> {
-        let size = match self {
-            Self::File(path) => fs::metadata(path).map(|data| data.len()),
-            Self::Object(object) => object.size(),
-        };
-        size.map_err(|error| self.fail(error))
-    }
-
     /// Returns whether a line starts at `byte`. Between the bytes of a CRLF counts too: readers of rows stop there.
     pub(crate) fn has_line_at(&self, byte: u64) -> Result<bool, ResourceError> {
         let (mut file, mut before) = (self.open_at(byte - 1)?, [0]);
@@ -161,13 +147,13 @@ impl Resource {
     pub(crate) fn count_lines(&self) -> Option<u64> {
         let Self::File(path) = self else { return None };
         let mut file = File::open(path).ok()?;
-        let (mut buffer, mut lines) = (vec![0; 1 << 18], 0);
+        let (mut buffer, mut lines, mut ends) = (vec![0; 1 << 18], 0, LineEnds::default());
         loop {
             let count = file.read(&mut buffer).ok()?;
             if count == 0 {
                 return Some(lines);
             }
-            lines += memchr::memchr_iter(b'\n', &buffer[..count]).count() as u64;
+            lines += ends.count(&buffer[..count]);
         }
     }
 
@@ -199,16 +185,52 @@ pub(crate) fn current_folder(path: &str) -> String {
     }
 }
 
-/// Opens a file. Directories are rejected here: reading one fails with a less helpful error.
+/// Opens a file. What is not a regular file is rejected before: opening a pipe waits for its writer, which no stop ends.
 fn open(path: &Path) -> io::Result<File> {
-    let file = File::open(path)?;
-    if file.metadata()?.is_dir() {
-        let path = path.display();
-        return Err(io::Error::other(format!(
-            "it is a directory; to read its files, use a pattern such as `{path}/*`"
-        )));
+    match kind(path)? {
+        Some(Kind::Directory) => Err(io::Error::other(format!(
+            "it is a directory; to read its files, use a pattern such as `{}/*`",
+            path.display()
+        ))),
+        Some(Kind::Special) => Err(io::Error::other(
+            "it is a pipe or a device, which a restart cannot read again; copy its content to a file",
+        )),
+        Some(Kind::File) | None => File::open(path),
     }
-    Ok(file)
+}
+
+/// A file that is read to the length that it had when it was opened, at least.
+struct Whole {
+    file: File,
+    read: u64,
+    length: u64,
+}
+
+impl Whole {
+    fn new(mut file: File, start: u64) -> io::Result<Self> {
+        file.seek(SeekFrom::Start(start))?;
+        let length = file.metadata()?.len();
+        Ok(Self {
+            file,
+            read: start,
+            length,
+        })
+    }
+}
+
+impl Read for Whole {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let count = self.file.read(buffer)?;
+        self.read += count as u64;
+        if count == 0 && !buffer.is_empty() && self.read < self.length {
+            let (read, length) = (self.read, self.length);
+            return Err(io::Error::new(
+                io::ErrorKind::UnexpectedEof,
+                format!("it was cut while it was read: it had {length} bytes and ends after {read}"),
+            ));
+        }
+        Ok(count)
+    }
 }
 
 impl fmt::Display for Resource {
@@ -238,4 +260,30 @@ fn fingerprint(mut file: &File) -> io::Result<Fingerprint> {
         head: crc32fast::hash(&head),
         etag: None,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_that_is_cut_while_it_is_read_does_not_end() {
+        let mut file = tempfile::NamedTempFile::new().unwrap();
+        io::Write::write_all(&mut file, b"1\n2\n3\n").unwrap();
+        let resource = Resource::File(file.path().to_owned());
+        let mut reader = resource.open_at(2).unwrap();
+        reader.read_exact(&mut [0; 2]).unwrap();
+        file.as_file().set_len(4).unwrap();
+        let error = reader.read(&mut [0; 2]).unwrap_err().to_string();
+        assert_eq!(
+            error,
+            "it was cut while it was read: it had 6 bytes and ends after 4"
+        );
+        // What is appended is read.
+        let mut reader = resource.open_at(2).unwrap();
+        io::Write::write_all(&mut file, b"4\n").unwrap();
+        let mut rest = String::new();
+        reader.read_to_string(&mut rest).unwrap();
+        assert!(rest.starts_with("2\n") && rest.ends_with("4\n"), "{rest:?}");
+    }
 }

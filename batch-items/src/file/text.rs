@@ -39,7 +39,7 @@ impl FromStr for OutputEncoding {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let EncodingName(encoding) = text.parse().map_err(
+        let EncodingName(encoding, _) = text.parse().map_err(
             |_| "expected a label of the WHATWG encoding standard, such as `utf-8` or `windows-1252`",
         )?;
         if encoding.output_encoding() != encoding {

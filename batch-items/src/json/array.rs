@@ -1,7 +1,5 @@
 //! Files with an array of JSON values.
 
-use std::io;
-
 use batch_runtime::BatchArtifact;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -9,10 +7,10 @@ use serde::de::DeserializeOwned;
 use super::lines::without_place;
 use super::parse;
 use crate::added::added;
-use crate::error::{ReadError, RecordError};
+use crate::error::{Origin, ReadError, RecordError};
 use crate::file::{
-    Bytes, Encode, Extra, FileItemReader, FileItemWriter, Format, Items, Lines, OpenFile, Part, Place,
-    Records, Source, decode,
+    Bytes, Encode, Extra, FileItemReader, FileItemWriter, Format, Items, OpenFile, Part, Place, Records,
+    Source, decode,
 };
 
 /// Reads the elements of a JSON array as items of type `T`. The file is not loaded into memory: an element is read when it is
@@ -61,24 +59,12 @@ impl Format for JsonArray {
 
     fn start(&self, file: OpenFile<'_>) -> Result<Elements, ReadError> {
         let source = file.source();
-        let fail = |error: io::Error| source.fail(error);
-        let place = match file.resume_at {
-            Some(place) => place,
-            None => {
-                let mut lines = Lines::new(source.content(0)?, 1, source.max_record_length());
-                lines.skip(file.input.skip_lines).map_err(fail)?;
-                Place {
-                    byte: lines.byte,
-                    line: lines.line,
-                    ..Place::default()
-                }
-            }
-        };
+        let (input, record) = file.bytes(&source)?;
         let mut elements = Elements {
-            input: Bytes::new(source.content(place.byte)?.bytes, place),
+            start: input.place(record),
+            input,
             extras: file.input.extra_fields(),
-            record: place.record,
-            start: place,
+            record,
             raw: Part::new(source.max_record_length()),
             text: String::new(),
             ended: false,
@@ -142,7 +128,7 @@ impl Elements {
                 .skip_blanks()
                 .map_err(|error| self.source.fail(error))?;
             match byte {
-                Some(b']') => self.input.consume(1),
+                Some(b']') => drop(self.input.consume(1)),
                 Some(_) => return Ok(true),
                 None => return Err(self.broken("the array has no end")),
             }
@@ -203,6 +189,10 @@ impl Records for Elements {
 
     fn place(&self) -> Place {
         self.input.place(self.record)
+    }
+
+    fn origin(&self) -> Origin<'_> {
+        self.source.origin(self.start.line, self.raw.bytes())
     }
 }
 

@@ -6,7 +6,7 @@ use serde::de::DeserializeOwned;
 
 use super::parse;
 use crate::added::{Added, AddedValue};
-use crate::error::ReadError;
+use crate::error::{Origin, ReadError};
 use crate::file::{Encode, FileItemReader, FileItemWriter, Format, Items, OpenFile, Place, Records};
 use crate::lines::{ExtraValue, LineFormat, LineRecords};
 
@@ -77,6 +77,10 @@ impl Records for JsonLineRecords {
 
     fn place(&self) -> Place {
         self.0.place()
+    }
+
+    fn origin(&self) -> Origin<'_> {
+        self.0.origin()
     }
 }
 

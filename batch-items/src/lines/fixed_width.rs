@@ -8,7 +8,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::records::{LineFormat, LineRecords};
-use crate::error::ReadError;
+use crate::error::{Origin, ReadError};
 use crate::file::{
     Encode, FileItemReader, FileItemWriter, Format, Items, OpenFile, Place, Records, TextOutput,
 };
@@ -193,6 +193,10 @@ impl Records for FixedWidthRecords {
 
     fn place(&self) -> Place {
         self.lines.place()
+    }
+
+    fn origin(&self) -> Origin<'_> {
+        self.lines.origin()
     }
 }
 

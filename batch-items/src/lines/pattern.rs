@@ -8,7 +8,7 @@ use regex::Regex;
 use serde::de::DeserializeOwned;
 
 use super::records::{LineFormat, LineRecords};
-use crate::error::ReadError;
+use crate::error::{Origin, ReadError};
 use crate::file::{FileItemReader, Format, Items, OpenFile, Place, Records};
 use crate::rows::from_row;
 
@@ -148,6 +148,10 @@ impl Records for PatternRecords {
 
     fn place(&self) -> Place {
         self.lines.place()
+    }
+
+    fn origin(&self) -> Origin<'_> {
+        self.lines.origin()
     }
 }
 

@@ -1,13 +1,14 @@
 //! The lines of a file, one by one.
 
 use std::error::Error;
+use std::ops::Range;
 
 use batch_runtime::BatchArtifact;
 use csv::StringRecord;
 
 use crate::delimited::Character;
-use crate::error::{Field, ReadError, RecordError};
-use crate::file::{Extra, Lines, NextLine, OpenFile, Place, Source, decode};
+use crate::error::{Field, Origin, ReadError, RecordError};
+use crate::file::{Bytes, Extra, NextLine, OpenFile, Place, Source, decode};
 use crate::rows::RowError;
 
 /// The properties of formats whose records are lines.
@@ -38,26 +39,14 @@ impl LineFormat {
     /// Starts reading lines.
     pub(crate) fn start(&self, file: &OpenFile<'_>) -> Result<LineRecords, ReadError> {
         let source = file.source();
-        let limit = source.max_record_length();
-        let fail = |error| source.fail(error);
-        let (lines, record) = match file.resume_at {
-            Some(place) => (
-                Lines::new(source.content(place.byte)?, place.line, limit),
-                place.record,
-            ),
-            None => {
-                let mut lines = Lines::new(source.content(0)?, 1, limit);
-                lines.skip(file.input.skip_lines).map_err(fail)?;
-                (lines, 0)
-            }
-        };
+        let (input, record) = file.bytes(&source)?;
         Ok(LineRecords {
-            lines,
+            input,
             record,
             comment: self.comment.map(|Character(character)| character),
             skip_blank: self.blank_lines == BlankLines::Skip,
             extras: file.input.extra_fields(),
-            bytes: Vec::new(),
+            current: 0..0,
             text: String::new(),
             line: 0,
             source,
@@ -67,14 +56,14 @@ impl LineFormat {
 
 /// Reads lines one by one.
 pub struct LineRecords {
-    lines: Lines,
+    input: Bytes,
     record: u64,
     comment: Option<u8>,
     skip_blank: bool,
     /// The fields that each record gets in addition.
     extras: Vec<(String, Extra)>,
-    /// The current line, as it is in the file, and as text.
-    bytes: Vec<u8>,
+    /// The current line: its place in the buffer, and its text.
+    current: Range<usize>,
     text: String,
     /// Its number.
     line: u64,
@@ -85,29 +74,38 @@ impl LineRecords {
     /// Advances to the next line that is a record; `false` at the end.
     pub(crate) fn advance(&mut self) -> Result<bool, ReadError> {
         loop {
-            self.line = self.lines.line;
-            let next = self.lines.next(&mut self.bytes);
+            self.line = self.input.line;
+            let next = self.input.next_line(self.source.max_record_length());
             match next.map_err(|error| self.source.fail(error))? {
                 NextLine::End => return Ok(false),
                 NextLine::TooLong => {
-                    self.record += 1;
+                    (self.record, self.current) = (self.record + 1, 0..0);
                     let limit = self.source.max_record_length();
                     return Err(self.bad(
                         format!("the line is longer than `max.record.length`, {limit} bytes"),
                         None,
                     ));
                 }
-                NextLine::Line if self.skip_blank && self.bytes.is_empty() => {}
-                NextLine::Line if self.comment.is_some() && self.bytes.first().copied() == self.comment => {}
-                NextLine::Line => break,
+                NextLine::Line(place) => self.current = place,
+            }
+            let first = self.bytes().first().copied();
+            let is_blank = self.skip_blank && first.is_none();
+            if !is_blank && (self.comment.is_none() || first != self.comment) {
+                break;
             }
         }
         self.record += 1;
         self.text.clear();
-        match decode(self.source.encoding(), &self.bytes, &mut self.text) {
+        let bytes = self.input.slice(&self.current);
+        match decode(self.source.encoding(), bytes, &mut self.text) {
             Ok(()) => Ok(true),
             Err(cause) => Err(self.bad(cause, None)),
         }
+    }
+
+    /// Returns the current line as it is in the file, without its end; nothing if it is too long.
+    fn bytes(&self) -> &[u8] {
+        self.input.slice(&self.current)
     }
 
     /// Returns the current line.
@@ -117,12 +115,12 @@ impl LineRecords {
 
     /// Returns the place of the next line.
     pub(crate) fn place(&self) -> Place {
-        Place {
-            byte: self.lines.byte,
-            line: self.lines.line,
-            record: self.record,
-            ..Place::default()
-        }
+        self.input.place(self.record)
+    }
+
+    /// Returns where the current line comes from.
+    pub(crate) fn origin(&self) -> Origin<'_> {
+        self.source.origin(self.line, self.bytes())
     }
 
     /// Returns the names of the added fields.
@@ -161,7 +159,7 @@ impl LineRecords {
     ) -> ReadError {
         RecordError::new(self.source.name(), self.line, cause)
             .with_field(field)
-            .with_raw(self.bytes.clone(), self.source.encoding())
+            .with_raw(self.bytes(), self.source.encoding())
             .into()
     }
 
@@ -169,7 +167,7 @@ impl LineRecords {
     pub(crate) fn bad_at(&self, column: usize, cause: String) -> ReadError {
         RecordError::new(self.source.name(), self.line, cause)
             .with_column(column)
-            .with_raw(self.bytes.clone(), self.source.encoding())
+            .with_raw(self.bytes(), self.source.encoding())
             .into()
     }
 

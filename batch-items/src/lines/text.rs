@@ -6,7 +6,7 @@ use std::str::FromStr;
 use batch_runtime::BatchArtifact;
 
 use super::records::{LineFormat, LineRecords};
-use crate::error::ReadError;
+use crate::error::{Origin, ReadError};
 use crate::file::{
     Encode, FileItemReader, FileItemWriter, Format, Items, OpenFile, Place, Records, TextOutput,
 };
@@ -69,6 +69,10 @@ impl Records for LineRecords {
 
     fn place(&self) -> Place {
         self.place()
+    }
+
+    fn origin(&self) -> Origin<'_> {
+        self.origin()
     }
 }
 

@@ -11,7 +11,7 @@ use serde::de::DeserializeOwned;
 
 use super::rows::{Rows, named_columns};
 use crate::error::{ReadError, ResourceError};
-use crate::file::{Extra, FileItemReader, Format, OpenFile, Source};
+use crate::file::{Extra, FileItemReader, Format, OpenFile, Source, guard};
 
 /// Reads the rows of Arrow IPC files, also called Feather, as items of type `T`. Requires the feature `parquet`.
 ///
@@ -58,9 +58,8 @@ impl<T: DeserializeOwned + Send + 'static> Format for Arrow<T> {
         let mut batches = open(&source, columns)?;
         let batch = usize::try_from(place.byte).unwrap_or(usize::MAX);
         if batch < batches.num_batches() {
-            batches
-                .set_index(batch)
-                .map_err(|error| source.fail(message(&error)))?;
+            guard(|| batches.set_index(batch).map_err(|error| message(&error)))
+                .map_err(|cause| source.fail(cause))?;
         } else if batch > 0 {
             let cause = format!(
                 "it has {} batches, but {batch} were read before the checkpoint",
@@ -80,7 +79,8 @@ impl<T: DeserializeOwned + Send + 'static> Format for Arrow<T> {
 
 fn open(source: &Source, columns: Option<Vec<usize>>) -> Result<FileReader<BufReader<File>>, ResourceError> {
     let file = BufReader::new(source.file()?);
-    FileReader::try_new(file, columns).map_err(|error| source.fail(message(&error)))
+    let reader = guard(|| FileReader::try_new(file, columns).map_err(|error| message(&error)));
+    reader.map_err(|cause| source.fail(cause))
 }
 
 /// Returns the message without the prefix that names the kind of the error.

@@ -7,6 +7,7 @@ mod group;
 mod reader;
 mod rows;
 mod writer;
+mod zones;
 
 pub use self::arrow::ArrowItemReader;
 pub use self::group::Codec;

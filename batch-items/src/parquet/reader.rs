@@ -13,7 +13,7 @@ use serde::de::DeserializeOwned;
 use super::message;
 use super::rows::{Rows, named_columns};
 use crate::error::{ReadError, ResourceError};
-use crate::file::{Extra, FileItemReader, Format, OpenFile, Source};
+use crate::file::{Extra, FileItemReader, Format, OpenFile, Source, guard};
 
 /// Reads the rows of Parquet files as items of type `T`. Requires the feature `parquet`.
 ///
@@ -23,6 +23,8 @@ use crate::file::{Extra, FileItemReader, Format, OpenFile, Source};
 /// A field of `T` gets the column of its name; only these columns are read. Missing columns, and files that are no Parquet files,
 /// are a [`ResourceError`]. A value that its field cannot have, such as null or a larger number, is a [`RecordError`], whose line is
 /// the number of the row in the file.
+///
+/// A timestamp with a time zone is an instant, whatever the zone or offset: as text it is in UTC, such as `2024-02-29T11:30:00Z`.
 ///
 /// The checkpoint is a number of rows. A restart seeks to the row group of the next row, and skips rows only within it. Rows are
 /// decoded in batches of 1024.
@@ -79,14 +81,16 @@ impl<T: DeserializeOwned + Send + 'static> Format for Parquet<T> {
             Some(named) => ProjectionMask::roots(metadata.parquet_schema(), named),
             None => ProjectionMask::all(),
         };
-        let fail = |error| source.fail(message(&error));
-        let batches = ParquetRecordBatchReaderBuilder::new_with_metadata(input, metadata)
-            .with_projection(columns)
-            .with_row_groups(row_groups)
-            .with_offset(offset)
-            .with_batch_size(BATCH)
-            .build()
-            .map_err(fail)?;
+        let batches = guard(|| {
+            ParquetRecordBatchReaderBuilder::new_with_metadata(input, metadata)
+                .with_projection(columns)
+                .with_row_groups(row_groups)
+                .with_offset(offset)
+                .with_batch_size(BATCH)
+                .build()
+                .map_err(|error| message(&error))
+        });
+        let batches = batches.map_err(|cause| source.fail(cause))?;
         let batches = batches.map(|batch| batch.map_err(|error| error.to_string()));
         Ok(Rows::new(Box::new(batches), names, extras, record, source))
     }
@@ -103,8 +107,11 @@ impl<T: DeserializeOwned + Send + 'static> Format for Parquet<T> {
 
 fn open(source: &Source) -> Result<(File, ArrowReaderMetadata), ResourceError> {
     let file = source.file()?;
-    let metadata = ArrowReaderMetadata::load(&file, ArrowReaderOptions::new());
-    let metadata = metadata.map_err(|error| source.fail(message(&error)))?;
+    let metadata = guard(|| {
+        let metadata = ArrowReaderMetadata::load(&file, ArrowReaderOptions::new());
+        metadata.map_err(|error| message(&error))
+    });
+    let metadata = metadata.map_err(|cause| source.fail(cause))?;
     Ok((file, metadata))
 }
 

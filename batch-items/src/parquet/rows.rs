@@ -7,9 +7,10 @@ use serde::de::DeserializeOwned;
 use serde_arrow::Deserializer;
 
 use super::columns::{cause, cause_in};
+use super::zones::in_utc;
 use crate::added::{added, from_record, from_record_with_path};
-use crate::error::{ReadError, RecordError};
-use crate::file::{Extra, Items, Place, Records, Source};
+use crate::error::{Origin, ReadError, RecordError};
+use crate::file::{Extra, Items, Place, Records, Source, guard};
 use crate::nearest::did_you_mean;
 use crate::rows::fields_of;
 
@@ -128,10 +129,13 @@ impl<T: DeserializeOwned + Send> Records for Rows<T> {
                 }
                 return Ok(true);
             }
-            let Some(batch) = self.batches.next() else {
+            let batch = guard(|| match self.batches.next().transpose()? {
+                Some(batch) => in_utc(batch).map(Some).map_err(|error| error.to_string()),
+                None => Ok(None),
+            });
+            let Some(mut batch) = batch.map_err(|cause| self.source.fail(cause))? else {
                 return Ok(false);
             };
-            let mut batch = batch.map_err(|error| self.source.fail(error))?;
             match &mut self.batch {
                 // The rest of the batch at which a restart began.
                 Some((_, row)) if !self.has_begun => {
@@ -142,7 +146,8 @@ impl<T: DeserializeOwned + Send> Records for Rows<T> {
                 None => {}
             }
             self.has_begun = true;
-            self.items = self.items(&batch)?.into_iter();
+            let items = guard(|| Ok(self.items(&batch))).map_err(|cause| self.source.fail(cause))?;
+            self.items = items?.into_iter();
         }
     }
 
@@ -154,6 +159,10 @@ impl<T: DeserializeOwned + Send> Records for Rows<T> {
             record: self.record,
             depth,
         }
+    }
+
+    fn origin(&self) -> Origin<'_> {
+        self.source.origin(self.record, b"")
     }
 }
 

@@ -54,6 +54,9 @@ pub use self::reject::RejectFormat;
 /// | `raw_end` | the length of the file of `rejects.raw` with this record |
 /// | `item` | the item that could not be processed or written, as JSON |
 ///
+/// The records of a group that is dropped because of a bad one have a line each, with the number of its skip. An item that is a group has the
+/// place of its first record, and the text of all of them.
+///
 /// ```
 /// use batch_items::RejectListener;
 /// use batch_runtime::prelude::*;
@@ -341,5 +344,48 @@ impl<I, O> RejectListener<I, O> {
     fn fail(&self, error: io::Error) -> ResourceError {
         let output = redact(self.output.as_str());
         ResourceError::new(format!("write rejects to `{output}`"), error)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An interval that was rolled back may have written rejects which its repetition does not have.
+    #[test]
+    fn a_repeated_interval_without_rejects_leaves_none() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("rejects.jsonl");
+        let opening = Opening {
+            path: &path,
+            format: RejectFormat::JsonLines,
+            raw: None,
+            owner: Owner {
+                instance: 1,
+                step: "load".to_owned(),
+            },
+            committed: 0,
+            create: true,
+            overwrite: false,
+        };
+        let reject = |text: &str| [Reject::read(&BatchError::msg(text))];
+        let mut report = opening.open().unwrap().unwrap();
+        report.append(&reject("first"), 1).unwrap();
+        report.committed();
+        report
+            .append(&reject("rolled back, and longer than the others"), 2)
+            .unwrap();
+        report.append(&[], 2).unwrap();
+        report.committed();
+        report.append(&reject("second"), 2).unwrap();
+        report.committed();
+        drop(report);
+        let lines = std::fs::read_to_string(&path).unwrap();
+        let lines: Vec<_> = lines.lines().collect();
+        assert_eq!(lines.len(), 2, "{lines:?}");
+        assert!(
+            lines[0].contains("first") && lines[1].contains("second"),
+            "{lines:?}"
+        );
     }
 }

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::{RawValue, to_raw_value};
 
 use crate::choices::choices;
-use crate::error::RecordError;
+use crate::error::{DroppedRecord, DroppedRecords, RecordError, in_utf8};
 
 /// The format of the report: the property `rejects.format`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -112,11 +112,57 @@ pub(super) struct Reject {
     /// The record as it is in the file.
     #[serde(skip)]
     pub(super) bytes: Vec<u8>,
+    /// The records that are dropped with this one: those before it, and those after it.
+    #[serde(skip)]
+    dropped: [Vec<Reject>; 2],
+}
+
+/// Returns the rejects with the numbers of their skips, which records that are dropped together share.
+pub(super) fn numbered(rejects: &[Reject], first: u64) -> impl Iterator<Item = (u64, &Reject)> {
+    (first..).zip(rejects).flat_map(|(skip, reject)| {
+        let [before, after] = &reject.dropped;
+        let all = before.iter().chain(std::iter::once(reject)).chain(after);
+        all.map(move |reject| (skip, reject))
+    })
 }
 
 impl Reject {
-    /// Creates the reject of a record that cannot be read.
+    /// Creates the reject of a record that cannot be read, and of those that are dropped with it.
     pub(super) fn read(error: &BatchError) -> Self {
+        let dropped = match error.details::<DroppedRecords>() {
+            Some(DroppedRecords { before, after }) => [before, after].map(|records| {
+                let rejects = records.iter().map(|record| Self::dropped(error, record));
+                rejects.collect()
+            }),
+            None => Default::default(),
+        };
+        Self {
+            dropped,
+            ..Self::bad(error)
+        }
+    }
+
+    /// Creates the reject of a record that is dropped because of an error.
+    fn dropped(error: &BatchError, record: &DroppedRecord) -> Self {
+        let text = || {
+            record
+                .encoding
+                .decode_without_bom_handling(&record.raw)
+                .0
+                .into_owned()
+        };
+        Self {
+            phase: "read",
+            error: format!("dropped with its group: {}", error.chain()),
+            resource: (!record.resource.is_empty()).then(|| record.resource.clone()),
+            line: record.line,
+            raw: (!record.raw.is_empty()).then(text),
+            bytes: in_utf8(&record.raw, record.encoding),
+            ..Self::default()
+        }
+    }
+
+    fn bad(error: &BatchError) -> Self {
         let reject = Self {
             phase: "read",
             error: error.chain(),
@@ -132,7 +178,7 @@ impl Reject {
             field: field.map(|field| field.name.clone().unwrap_or_else(|| field.number.to_string())),
             value: field.map(|field| field.value.clone()),
             raw: (!raw.is_empty()).then(|| record.text().into_owned()),
-            bytes: record.as_utf8(),
+            bytes: in_utf8(record.raw(), record.encoding()),
             ..reject
         }
     }
@@ -164,8 +210,12 @@ impl PlaceFields {
     /// If the item has no field of this name.
     pub(super) fn reject_of_read(&self, error: &BatchError, item: &impl Serialize) -> Result<Reject, String> {
         let fields = serde_json::to_value(item).unwrap_or_default();
-        let lacks =
-            |name: &str| !name.is_empty() && fields.as_object().is_some_and(|all| !all.contains_key(name));
+        let lacks = |name: &str| {
+            let records = records_of(&fields)
+                .iter()
+                .filter_map(serde_json::Value::as_object);
+            !name.is_empty() && records.into_iter().any(|record| !record.contains_key(name))
+        };
         let named = [
             ("file.field", &self.file),
             ("line.field", &self.line),
@@ -183,19 +233,29 @@ impl PlaceFields {
     /// Creates the reject of an item.
     pub(super) fn reject(&self, phase: &'static str, error: &BatchError, item: &impl Serialize) -> Reject {
         let fields = serde_json::to_value(item).unwrap_or_default();
-        let text = |name: &String| Some(fields.get(name)?.as_str()?.to_owned());
-        let raw = text(&self.raw);
+        let records = records_of(&fields);
+        let first = |name: &String| records.first()?.get(name);
+        let texts: Vec<&str> = records
+            .iter()
+            .filter_map(|record| record.get(&self.raw)?.as_str())
+            .collect();
+        let raw = (!texts.is_empty()).then(|| texts.join("\n"));
         Reject {
             phase,
             error: error.chain(),
-            resource: text(&self.file),
-            line: fields.get(&self.line).and_then(serde_json::Value::as_u64),
+            resource: first(&self.file).and_then(|file| Some(file.as_str()?.to_owned())),
+            line: first(&self.line).and_then(serde_json::Value::as_u64),
             bytes: raw.clone().unwrap_or_default().into_bytes(),
             raw,
             item: to_raw_value(item).ok(),
             ..Reject::default()
         }
     }
+}
+
+/// Returns the records of a group, or an item that is one record.
+fn records_of(item: &serde_json::Value) -> &[serde_json::Value] {
+    item.as_array().map_or(std::slice::from_ref(item), Vec::as_slice)
 }
 
 /// The step to which a report belongs.
@@ -290,7 +350,7 @@ mod tests {
             value: None,
             raw: Some(raw),
             item: item.map(|item| to_raw_value(&item).unwrap()),
-            bytes: Vec::new(),
+            ..Reject::default()
         }
     }
 

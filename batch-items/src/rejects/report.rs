@@ -4,7 +4,7 @@ use std::fs;
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-use super::reject::{Line, Owner, Reject, RejectFormat};
+use super::reject::{Line, Owner, Reject, RejectFormat, numbered};
 use crate::file::{LockError, LockedFile, sync_folder};
 
 /// The report, and the file of raw records.
@@ -144,7 +144,7 @@ pub(super) fn write_uncommitted(
 ) -> io::Result<PathBuf> {
     let path = uncommitted(path);
     let mut text = format.header().as_bytes().to_vec();
-    for (skip, reject) in (first..).zip(rejects) {
+    for (skip, reject) in numbered(rejects, first) {
         let line = Line {
             skip,
             owner,
@@ -196,7 +196,7 @@ impl Report {
             return Ok(());
         }
         let (mut lines, mut raws) = (Vec::new(), Vec::new());
-        for (skip, reject) in (first..).zip(rejects) {
+        for (skip, reject) in numbered(rejects, first) {
             let raw = self.raw.as_ref().filter(|_| !reject.bytes.is_empty());
             let raw_end = raw.map(|raw| {
                 raws.extend_from_slice(&reject.bytes);

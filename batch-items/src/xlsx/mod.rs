@@ -3,5 +3,6 @@
 mod reader;
 mod sheet;
 mod text;
+mod unpack;
 
 pub use self::reader::XlsxItemReader;

@@ -7,9 +7,10 @@ use batch_runtime::BatchArtifact;
 use csv::StringRecord;
 use serde::de::DeserializeOwned;
 
-use super::sheet::{Sheet, letters};
-use crate::error::{ReadError, RecordError};
-use crate::file::{Extra, FileItemReader, Format, Items, OpenFile, Place, Records, Source};
+use super::sheet::{IfNoResult, Sheet, letters};
+use super::unpack::Unpack;
+use crate::error::{Origin, ReadError, RecordError};
+use crate::file::{Extra, FileItemReader, Format, Items, OpenFile, Place, Records, Source, guard};
 use crate::nearest::did_you_mean;
 use crate::rows::{RowError, from_row};
 
@@ -24,8 +25,10 @@ use crate::rows::{RowError, from_row};
 /// | `header` | `true` | whether the first row has the names of the columns; otherwise the fields get the columns in their order, from `A` |
 /// | `skip.rows` | `0` | rows at the beginning of the sheet that are not read |
 /// | `trim` | `false` | `true` removes blanks around texts; those around the names of columns are always removed |
+/// | `if.no.result` | `fail` | `empty`: a formula without a stored result is an empty cell. Programs that write workbooks do not compute formulas |
+/// | `max.unpacked.size` | `536870912` | in bytes; a workbook that unpacks to more is a [`ResourceError`](crate::ResourceError) |
 ///
-/// **The sheet is loaded into memory.** Its rows are those that have values. A row that is not an item is a [`RecordError`], which names
+/// **The sheet is loaded into memory**, which a stop interrupts. Its rows are those that have values. A row that is not an item is a [`RecordError`], which names
 /// the cell. A missing sheet and a missing column are a [`ResourceError`](crate::ResourceError).
 ///
 /// A number is read as it is stored, whatever its format; a formula is its last result. Dates and times are texts of ISO 8601:
@@ -70,17 +73,26 @@ pub struct XlsxFormat {
     skip_rows: u64,
     #[batch_property(name = "trim", value = "false")]
     trim: bool,
+    #[batch_property(name = "if.no.result", value = "fail")]
+    if_no_result: IfNoResult,
+    #[batch_artifact]
+    unpack: Unpack,
 }
 
 impl Format for XlsxFormat {
     type Records = SheetRows;
 
     fn start(&self, file: OpenFile<'_>) -> Result<SheetRows, ReadError> {
-        let source = file.source();
-        let sheet = Sheet::read(source.file()?, &self.sheet).map_err(|cause| source.fail(cause))?;
+        let (source, extras) = (file.source(), file.input.extra_fields());
+        let (file, place) = (source.file()?, file.resume_at);
+        let sheet = match guard(|| Sheet::read(file, &self.sheet, &self.unpack, self.if_no_result)) {
+            Ok(sheet) => sheet,
+            // The step asks for no row any more.
+            Err(_) if self.unpack.is_stopping() => return Ok(SheetRows::stopped(place, source)),
+            Err(cause) => return Err(source.fail(cause).into()),
+        };
         let mut rows = sheet.rows;
         rows = rows.split_off(&self.skip_rows.saturating_add(1));
-        let extras = file.input.extra_fields();
         let columns = if self.header {
             rows.pop_first()
                 .map_or_else(|| Ok(Columns::default()), |(_, header)| named(header, &extras))
@@ -88,15 +100,12 @@ impl Format for XlsxFormat {
             Ok(lettered(&rows))
         };
         let columns = columns.map_err(|cause| source.fail(format!("sheet `{}`: {cause}", sheet.name)))?;
-        if let Some(place) = file.resume_at {
+        if let Some(place) = place {
             rows = rows.split_off(&place.line);
         }
         Ok(SheetRows {
-            next: Place {
-                line: file.resume_at.map_or(1, |place| place.line),
-                record: file.resume_at.map_or(0, |place| place.record),
-                ..Place::default()
-            },
+            next: first(place),
+            stopped: false,
             rows: rows.into_iter(),
             sheet: sheet.name,
             columns,
@@ -109,6 +118,15 @@ impl Format for XlsxFormat {
 
     fn other_lines(&self) -> Option<u64> {
         None
+    }
+}
+
+/// Returns the place of the next row.
+fn first(resume_at: Option<Place>) -> Place {
+    Place {
+        line: resume_at.map_or(1, |place| place.line),
+        record: resume_at.map_or(0, |place| place.record),
+        ..Place::default()
     }
 }
 
@@ -169,10 +187,26 @@ pub struct SheetRows {
     values: StringRecord,
     /// After the current row.
     next: Place,
+    /// True if a stop has interrupted the load.
+    stopped: bool,
     source: Source,
 }
 
 impl SheetRows {
+    fn stopped(resume_at: Option<Place>, source: Source) -> Self {
+        Self {
+            rows: BTreeMap::new().into_iter(),
+            sheet: String::new(),
+            columns: Columns::default(),
+            trim: false,
+            extras: Vec::new(),
+            values: StringRecord::new(),
+            next: first(resume_at),
+            stopped: true,
+            source,
+        }
+    }
+
     /// Returns the values of the current row, with tabs between them.
     fn raw(&self) -> String {
         let values: Vec<&str> = self.values.iter().take(self.columns.indexes.len()).collect();
@@ -208,6 +242,12 @@ impl SheetRows {
 
 impl Records for SheetRows {
     fn advance(&mut self) -> Result<bool, ReadError> {
+        if self.stopped {
+            return Err(self
+                .source
+                .fail("the step was stopped while it was loaded")
+                .into());
+        }
         let Some((row, cells)) = self.rows.next() else {
             return Ok(false);
         };
@@ -231,6 +271,14 @@ impl Records for SheetRows {
 
     fn place(&self) -> Place {
         self.next
+    }
+
+    fn origin(&self) -> Origin<'_> {
+        Origin {
+            raw: self.raw().into_bytes().into(),
+            encoding: encoding_rs::UTF_8,
+            ..self.source.origin(self.next.line - 1, b"")
+        }
     }
 }
 

@@ -1,13 +1,31 @@
 //! A sheet in memory.
 
+use calamine::{DataRef, Reader, Xlsx, XlsxError, open_workbook_from_rs};
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::io::BufReader;
-
-use calamine::{Reader, Xlsx, XlsxError, open_workbook_from_rs};
 
 use super::text::text;
+use super::unpack::Unpack;
+use crate::choices::choices;
 use crate::nearest::did_you_mean;
+
+/// The largest sheet.
+const ROWS: u32 = 1_048_576;
+const COLUMNS: u32 = 16_384;
+
+/// What a formula without a stored result is: the property `if.no.result`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum IfNoResult {
+    /// `fail`: the step fails. The default.
+    #[default]
+    Fail,
+    /// `empty`: an empty cell.
+    Empty,
+}
+
+choices! {
+    IfNoResult { "fail" => Fail, "empty" => Empty }
+}
 
 /// The rows of a sheet that have values, as text.
 pub(super) struct Sheet {
@@ -18,16 +36,37 @@ pub(super) struct Sheet {
 
 impl Sheet {
     /// Reads the sheet with a name or number, by default the first one. Only cells with values take memory.
-    pub(super) fn read(file: File, wanted: &str) -> Result<Self, String> {
+    pub(super) fn read(
+        file: File,
+        wanted: &str,
+        unpack: &Unpack,
+        no_result: IfNoResult,
+    ) -> Result<Self, String> {
         let failed = |error: XlsxError| error.to_string();
-        let mut workbook: Xlsx<_> = open_workbook_from_rs(BufReader::new(file))
+        let mut workbook: Xlsx<_> = open_workbook_from_rs(unpack.open(file)?)
             .map_err(|error: XlsxError| format!("it is not a valid XLSX file: {error}"))?;
         let name = select(&workbook.sheet_names(), wanted)?;
         let mut rows: BTreeMap<u64, BTreeMap<u32, String>> = BTreeMap::new();
         let mut cells = workbook.worksheet_cells_reader(&name).map_err(failed)?;
-        while let Some(cell) = cells.next_cell().map_err(failed)? {
-            let (row, column) = cell.get_position();
-            if let Some(text) = text(cell.get_value().clone()) {
+        while let Some(cell) = cells.next_cell_with_formula_metadata().map_err(failed)? {
+            let (row, column) = cell.pos;
+            if row >= ROWS || column >= COLUMNS {
+                return Err(format!(
+                    "sheet `{name}` has a cell in row {} and column {}, but a sheet has {ROWS} rows and {COLUMNS} columns",
+                    u64::from(row) + 1,
+                    u64::from(column) + 1
+                ));
+            }
+            let has_no_result = cell.formula.is_some() && cell.value == DataRef::Empty;
+            if has_no_result && no_result == IfNoResult::Fail {
+                return Err(format!(
+                    "cell {}{} of sheet `{name}` has a formula without a stored result; open the workbook in a program that computes \
+                     it, and save it, or set `if.no.result` to `empty`",
+                    letters(column),
+                    row + 1
+                ));
+            }
+            if let Some(text) = text(cell.value) {
                 rows.entry(u64::from(row) + 1).or_default().insert(column, text);
             }
         }

@@ -14,10 +14,9 @@ use super::empty::without_empty;
 use super::markup::{Kind, Markup};
 use super::name::ElementName;
 use crate::added::{Added, added, from_record, from_record_with_path};
-use crate::error::{ReadError, RecordError};
+use crate::error::{Origin, ReadError, RecordError};
 use crate::file::{
-    Bytes, Extra, FileItemReader, Format, Items, Lines, OpenFile, Part, Place, Records, Source, decode,
-    encode,
+    Bytes, Extra, FileItemReader, Format, Items, OpenFile, Part, Place, Records, Source, decode, encode,
 };
 
 /// Reads the elements of one name in XML files as items of type `T`. A file is not loaded into memory: an element is read when
@@ -30,8 +29,9 @@ use crate::file::{
 /// | `element` | required | the name of the elements that are items, at any depth; without a prefix, it is compared with the local name |
 ///
 /// The fields of an item are found as [`quick_xml::de`] documents: a field `name` is an element or a list of elements, `@name` an
-/// attribute, `$text` the text. Prefixes of namespaces are ignored. An empty element is an empty `String`; in a field of another type
-/// it is like a missing one, `None`.
+/// attribute, `$text` the text. Prefixes of namespaces are ignored. The elements of a list may have others between them. An element without
+/// content, or with comments only, is an empty `String`; in a field of another type it is like a missing one, `None`, also if it has attributes.
+/// One with `xsi:nil="true"` is `None` in a field of any type.
 ///
 /// An element that is not an item is a [`RecordError`]. A file whose elements do not match, or that ends too early, is a
 /// [`ResourceError`](crate::ResourceError). So is a file with a document type declaration, because it can define entities that
@@ -77,31 +77,19 @@ impl Format for Xml {
 
     fn start(&self, file: OpenFile<'_>) -> Result<Fragments, ReadError> {
         let source = file.source();
-        let place = match file.resume_at {
-            Some(place) => place,
-            None => {
-                let mut lines = Lines::new(source.content(0)?, 1, source.max_record_length());
-                let skipped = lines.skip(file.input.skip_lines);
-                skipped.map_err(|error| source.fail(error))?;
-                Place {
-                    byte: lines.byte,
-                    line: lines.line,
-                    ..Place::default()
-                }
-            }
-        };
+        let (input, record) = file.bytes(&source)?;
         let ElementName(element) = &self.element;
         let mut encoded = Vec::new();
         encode(source.encoding(), element, &mut encoded).map_err(|cause| source.fail(cause))?;
         Ok(Fragments {
-            input: Bytes::new(source.content(place.byte)?.bytes, place),
+            start: input.place(record),
+            input,
             element: encoded,
             extras: file.input.extra_fields(),
-            record: place.record,
-            depth: place.depth,
-            is_empty: place.record == 0,
+            record,
+            depth: file.resume_at.map_or(0, |place| place.depth),
+            is_empty: record == 0,
             has_others: false,
-            start: place,
             raw: Part::new(source.max_record_length()),
             text: String::new(),
             source,
@@ -146,7 +134,12 @@ impl Fragments {
     /// Moves behind the start tag of the next element of the name; `None` at the end of the file.
     fn find_next(&mut self) -> Result<Option<Markup>, ReadError> {
         loop {
-            if !self.skip_text()? {
+            self.raw.clear();
+            let more = self.skip_text()?;
+            if self.depth == 0 && (self.raw.is_too_long() || !self.raw.bytes().trim_ascii().is_empty()) {
+                return Err(self.malformed("the file has text outside of its elements"));
+            }
+            if !more {
                 return self.end().map(|()| None);
             }
             self.raw.clear();
@@ -326,6 +319,10 @@ impl Records for Fragments {
             ..self.input.place(self.record)
         }
     }
+
+    fn origin(&self) -> Origin<'_> {
+        self.source.origin(self.start.line, self.raw.bytes())
+    }
 }
 
 impl<T: DeserializeOwned> Items<T> for Fragments {
@@ -337,10 +334,31 @@ impl<T: DeserializeOwned> Items<T> for Fragments {
             self.record,
             &self.text,
         );
-        match from_record(&mut Deserializer::from_str(&self.text), &added) {
+        let text = with_nil(&self.text);
+        match from_record(&mut Deserializer::from_str(&text), &added) {
             Ok(item) => Ok(item),
-            Err(_) => from_text(&self.text, &added).map_err(|cause| self.bad(cause)),
+            Err(_) => from_text(&text, &added).map_err(|cause| self.bad(cause)),
         }
+    }
+}
+
+/// Declares the prefix of `xsi:nil` in an element, which may be declared around it. Its fields with this attribute are `None`.
+fn with_nil(text: &str) -> Cow<'_, str> {
+    const NIL: &str = ":nil=";
+    let Some(at) = memchr::memmem::find(text.as_bytes(), NIL.as_bytes()) else {
+        return Cow::Borrowed(text);
+    };
+    let is_name = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.');
+    let prefix = text[..at].rsplit(|c| !is_name(c)).next().unwrap_or_default();
+    let name = text.find(|c: char| c.is_whitespace() || matches!(c, '/' | '>'));
+    match name {
+        Some(name) if !prefix.is_empty() && !text.contains(&format!("xmlns:{prefix}=")) => {
+            let (start, rest) = text.split_at(name);
+            Cow::Owned(format!(
+                "{start} xmlns:{prefix}=\"http://www.w3.org/2001/XMLSchema-instance\"{rest}"
+            ))
+        }
+        _ => Cow::Borrowed(text),
     }
 }
 
@@ -354,15 +372,17 @@ fn from_text<T: DeserializeOwned>(text: &str, added: &[Added<'_>]) -> Result<T, 
             Err(error) => error,
         };
         let (path, inner) = (error.path().to_string(), error.inner().to_string());
+        let is_missing = inner.starts_with("missing field");
         let cause = match last_cause.take() {
             // The element was removed, but is required.
-            Some(cause) if inner.starts_with("missing field") => cause,
+            Some(cause) if is_missing => cause,
             _ if path == "." => inner,
             _ => format!("field `{path}`: {inner}"),
         };
         // The field may be optional, and then it has to be missing.
         let shorter = match error.path().iter().next_back() {
-            Some(Segment::Map { key }) => without_empty(&text, key),
+            // A struct that lacks another field than its attributes is not empty.
+            Some(Segment::Map { key }) => without_empty(&text, key, !is_missing),
             _ => None,
         };
         match shorter {

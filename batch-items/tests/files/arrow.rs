@@ -4,10 +4,11 @@ use std::fs::{self, File};
 use std::path::Path;
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, Float64Array, RecordBatch, StringArray, UInt64Array};
+use arrow_array::builder::{ListBuilder, TimestampMillisecondBuilder};
+use arrow_array::{ArrayRef, Float64Array, RecordBatch, StringArray, TimestampMillisecondArray, UInt64Array};
 use arrow_ipc::CompressionType;
 use arrow_ipc::writer::{FileWriter, IpcWriteOptions, StreamWriter};
-use batch_items::ArrowItemReader;
+use batch_items::{ArrowItemReader, ParquetItemReader};
 use batch_runtime::BatchStatus;
 use batch_runtime::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -27,6 +28,30 @@ struct Measured {
 type MeasuredRows = ArrowItemReader<Measured>;
 #[item_writer("MeasuredLines")]
 type MeasuredLines = batch_items::JsonLinesItemWriter<Measured>;
+
+/// An instant with several zones, alone and in a list.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+struct Instants {
+    at0: Option<String>,
+    all0: Vec<Option<String>>,
+    at1: Option<String>,
+    all1: Vec<Option<String>>,
+    at2: Option<String>,
+    all2: Vec<Option<String>>,
+    at3: Option<String>,
+    all3: Vec<Option<String>>,
+    at4: Option<String>,
+    all4: Vec<Option<String>>,
+}
+
+#[item_reader("ArrowInstants")]
+type ArrowInstants = ArrowItemReader<Instants>;
+#[item_reader("ParquetInstants")]
+type ParquetInstants = ParquetItemReader<Instants>;
+#[item_writer("InstantLines")]
+type InstantLines = batch_items::JsonLinesItemWriter<Instants>;
+
+pass!(PassInstants: Instants);
 
 pass!(PassMeasured: Measured);
 
@@ -123,6 +148,99 @@ fn earlier_batches_are_not_read_again() {
     let again = stage.restart(&failed, [("fail.at", "0")]);
     assert_eq!(again.status, BatchStatus::Completed, "{}", again.message);
     assert_eq!((failed.reads, again.reads), (2096, 1904));
+}
+
+/// Whichever byte is damaged, the step fails with the name of the file, or reads all rows; no panic of a decoder leaves it, and no skip
+/// takes the error for the end of the file.
+///
+/// Spec: INPUT-06
+#[test]
+fn a_damaged_file_is_an_error_that_names_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("whole");
+    write(&path, BATCHES, None);
+    let whole = fs::read(path).unwrap();
+    let mut state = 7_usize;
+    for _ in 0..120 {
+        state = state
+            .wrapping_mul(6364136223846793005)
+            .wrapping_add(1442695040888963407);
+        let (at, bit) = ((state >> 20) % whole.len(), (state >> 50) % 8);
+        let mut damaged = whole.clone();
+        damaged[at] ^= 1 << bit;
+        let stage = stage(2, "");
+        fs::write(stage.path().join("in.arrow"), damaged).unwrap();
+        let ended = stage.start(());
+        match ended.status {
+            BatchStatus::Completed => assert_eq!(
+                ended.reads,
+                BATCHES.iter().sum::<u64>() as i64,
+                "byte {at}, bit {bit}"
+            ),
+            _ => assert!(
+                ended.message.contains("in.arrow"),
+                "byte {at}, bit {bit}: {}",
+                ended.message
+            ),
+        }
+    }
+}
+
+/// Returns an instant with each of these zones, alone and in a list.
+fn instants(zones: &[&str]) -> RecordBatch {
+    let mut columns: Vec<(String, ArrayRef, bool)> = Vec::new();
+    for (number, zone) in zones.iter().enumerate() {
+        let instants =
+            TimestampMillisecondArray::from(vec![Some(1_709_206_200_123), None]).with_timezone(*zone);
+        let values = TimestampMillisecondBuilder::new().with_timezone(*zone);
+        let mut lists = ListBuilder::new(values);
+        for instant in instants.iter() {
+            lists.append_value([instant]);
+        }
+        let lists = lists.finish();
+        columns.push((format!("at{number}"), Arc::new(instants), true));
+        columns.push((format!("all{number}"), Arc::new(lists), true));
+    }
+    RecordBatch::try_from_iter_with_nullable(columns).unwrap()
+}
+
+/// Whatever the zone, the value is the instant.
+///
+/// Spec: INPUT-07
+#[test]
+fn timestamps_with_zones_are_instants() {
+    let batch = instants(&["UTC", "Europe/Berlin", "+02:00", "-03:30", "Z"]);
+    let expected = {
+        let at = |value: &str| {
+            (0..5)
+                .map(|n| format!("\"at{n}\":{value},\"all{n}\":[{value}]"))
+                .collect::<Vec<_>>()
+                .join(",")
+        };
+        format!("{{{}}}\n{{{}}}\n", at("\"2024-02-29T11:30:00.123Z\""), at("null"))
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("in");
+    let mut file = FileWriter::try_new(File::create(&path).unwrap(), &batch.schema()).unwrap();
+    file.write(&batch).unwrap();
+    file.finish().unwrap();
+    let arrow = fs::read(&path).unwrap();
+    let mut file =
+        parquet::arrow::ArrowWriter::try_new(File::create(&path).unwrap(), batch.schema(), None).unwrap();
+    file.write(&batch).unwrap();
+    file.close().unwrap();
+    for (reader, content) in [
+        ("ArrowInstants", arrow),
+        ("ParquetInstants", fs::read(&path).unwrap()),
+    ] {
+        let stage = Stage::new(
+            &format!("reader=\"{reader}\" processor=\"PassInstants\" writer=\"InstantLines\""),
+            "resource=${dir}/in\noutput=${dir}/out",
+        );
+        fs::write(stage.path().join("in"), content).unwrap();
+        stage.completes();
+        assert_eq!(stage.read("out"), expected, "{reader}");
+    }
 }
 
 #[test]

@@ -57,8 +57,8 @@ fn a_bad_field_is_named_with_its_place() {
     );
     assert_eq!(
         fails("FlightReader", b"origin,delay,note\nM\xFCC,5,x\n", ""),
-        "in.txt:2: field `origin` (number 1): invalid value \"M\u{FFFD}C\": the text is not valid UTF-8; set the \
-         property `encoding`"
+        "in.txt:2: field `origin` (number 1): invalid value \"M\u{FFFD}C\": the text is not valid UTF-8 (byte 2 of it); \
+         set the property `encoding`"
     );
     assert_eq!(
         fails(

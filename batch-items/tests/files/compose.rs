@@ -54,6 +54,15 @@ impl FileFrame<Row> for Sum {
 type Everything =
     CompositeItemWriter<Row, DelimitedItemWriter<Row, Sum>, TableItemWriter<Row>, JsonLinesItemWriter<Row>>;
 
+#[item_writer("four")]
+type Four = CompositeItemWriter<
+    Row,
+    DelimitedItemWriter<Row>,
+    JsonLinesItemWriter<Row>,
+    TableItemWriter<Row>,
+    DelimitedItemWriter<Row>,
+>;
+
 #[item_writer("byClass")]
 type ByClass =
     ClassifierItemWriter<Row, DelimitedItemWriter<Row>, TableItemWriter<Row>, DelimitedItemWriter<Row>>;
@@ -147,6 +156,33 @@ fn all_writers_write_the_same_items() {
             lines(&ids, |id| format!("{{\"id\":{id}}}\n"))
         );
         assert_eq!(stage.number("SELECT COUNT(*) FROM row"), ids.len() as i64 + 2);
+    }
+}
+
+/// Each of the writers forgets what one of them rejects, and nothing else.
+#[test]
+fn four_writers_forget_together() {
+    for interval in [1, 4, 100] {
+        let stage = Stage::after_step(
+            "createTable",
+            &chunk(
+                "rows",
+                "four",
+                &format!("commit-interval=\"{interval}\" chunk-size=\"2\""),
+            ),
+            "1.output=${dir}/first.csv\n2.output=${dir}/second.jsonl\n3.table=row\n4.output=${dir}/fourth.csv",
+            SKIP,
+        );
+        assert_eq!(stage.completes().skips, 2, "{interval}");
+        let ids = ids(&[5, 12]);
+        let rows = format!("id\n{}", lines(&ids, |id| format!("{id}\n")));
+        assert_eq!(stage.read("first.csv"), rows, "{interval}");
+        assert_eq!(
+            stage.read("second.jsonl"),
+            lines(&ids, |id| format!("{{\"id\":{id}}}\n")),
+            "{interval}"
+        );
+        assert_eq!(stage.read("fourth.csv"), rows, "{interval}");
     }
 }
 

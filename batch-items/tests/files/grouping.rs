@@ -7,13 +7,13 @@ use batch_items::file::ReadPosition;
 use batch_items::registered::{CsvRecordGroupReader, QueryRecordGroupReader};
 use batch_items::{
     DelimitedItemReader, GroupingItemReader, LineItemReader, LineItemWriter, PeekableItemReader, Record,
-    RejectListener,
 };
 use batch_runtime::BatchStatus;
 use batch_runtime::prelude::*;
 use batch_testing::ArtifactTest;
 use serde::Deserialize;
 
+use super::group_rejects::{SKIP, skipping};
 use super::stage::{Stage, check_restarts};
 
 #[item_writer("GroupLines")]
@@ -274,10 +274,6 @@ fn groups_of_a_query_resume() {
     }
 }
 
-#[skip_listener("JoinedRejects")]
-#[checkpoint_listener("JoinedRejects")]
-type JoinedRejects = RejectListener<Vec<Record>, String>;
-
 #[test]
 fn a_group_of_rows_that_is_too_large_names_the_row() {
     let failure = ArtifactTest::new()
@@ -296,98 +292,6 @@ fn a_group_of_rows_that_is_too_large_names_the_row() {
     );
 }
 
-const SKIP: &str = r#"<skippable-exception-classes>
-  <include class="MappingError"/><include class="RecordError"/><include class="GroupError"/>
-</skippable-exception-classes>"#;
-
-/// A job of records that skips; the file `rejects` gets what it skips.
-fn skipping(properties: &str, input: &str, commit_interval: u32) -> Stage {
-    let listener = r#"<listeners><listener ref="JoinedRejects"><properties>
-        <property name="rejects.output" value="${dir}/rejects"/></properties></listener></listeners>"#;
-    let stage = Stage::with_listeners(
-        listener,
-        &format!(
-            "reader=\"csvRecordGroupReader\" processor=\"JoinedRecords\" writer=\"GroupLines\" commit-interval=\"{commit_interval}\""
-        ),
-        &format!("resource=${{dir}}/in\noutput@writer=${{dir}}/out\n{properties}"),
-        SKIP,
-    );
-    stage.write("in", input);
-    stage
-}
-
-/// Checks the groups, and the lines of the rejects, without a restart and with one after a failure at each group.
-fn check_skips(properties: &str, input: &str, groups: &[&str], rejects: &[&str]) {
-    for commit_interval in 1..=3 {
-        for fail_at in 0..=groups.len() {
-            let stage = skipping(properties, input, commit_interval);
-            let first = stage.start([("fail.at", fail_at.to_string())]);
-            let (mut read, mut skips) = (first.writes, first.skips);
-            if fail_at > 0 {
-                assert_eq!(first.status, BatchStatus::Failed);
-                let again = stage.restart(&first, [("fail.at", "0")]);
-                assert_eq!(again.status, BatchStatus::Completed, "{}", again.message);
-                (read, skips) = (read + again.writes, skips + again.skips);
-            } else {
-                assert_eq!(first.status, BatchStatus::Completed, "{}", first.message);
-            }
-            let context = format!("interval {commit_interval}, failed at {fail_at}");
-            let output: String = groups.iter().map(|group| format!("{group}\n")).collect();
-            assert_eq!(stage.read("out"), output, "{context}");
-            assert_eq!(read, groups.len() as i64, "{context}");
-            assert_eq!(skips, rejects.len() as i64, "{context}");
-            let report = stage.read("rejects");
-            assert_eq!(report.lines().count(), rejects.len(), "{context}\n{report}");
-            for (line, reject) in report.lines().zip(rejects) {
-                assert!(line.contains(reject), "{context}: {line}");
-            }
-        }
-    }
-}
-
-/// The bad rows belong to the groups 2, to 4 or 5, and to 7.
-#[test]
-fn a_bad_record_skips_the_groups_that_it_may_belong_to() {
-    let input =
-        "order,article\n1,x\n1,y\n2,x\n2,x,x\n2,y\n2,z\n3,x\n4,x\n4,y,y\n5,y,y\n5,z\n6,x\n6,y\n7,x\n7,y,y\n";
-    check_skips(
-        "group=key order",
-        input,
-        &["1x 1y", "3x", "6x 6y"],
-        &["\"line\":5", "\"line\":10", "\"line\":11", "\"line\":16"],
-    );
-}
-
-/// Everything is skipped from the header of the bad record to the next header: that record may have been a header.
-#[test]
-fn a_bad_record_skips_up_to_the_next_header() {
-    let input = "kind,text\nH,1\nD,x\nH,2\nD,x\nH,3,3\nD,x\nD,y\nH,4\nD,x\n";
-    check_skips(
-        "group=header kind = H",
-        input,
-        &["H1 Dx", "H4 Dx"],
-        &["\"line\":6"],
-    );
-}
-
-#[test]
-fn a_bad_record_ends_a_group_of_a_size_and_is_skipped_alone() {
-    let input = "n\n1\n2\n3\n4,4\n5\n6\n7\n";
-    check_skips("group=size 2", input, &["1 2", "3", "5 6", "7"], &["\"line\":5"]);
-}
-
-/// The rule cannot be applied to a row without the field.
-#[test]
-fn a_record_without_the_field_of_the_rule_is_skipped_like_a_bad_one() {
-    let input = "kind,order\na,1\na,1\na,2\na\na,2\na,3\na,3\n";
-    check_skips(
-        "group=key order\nstrict@reader=false",
-        input,
-        &["a1 a1", "a3 a3"],
-        &["the record has no field `order`, but `kind`"],
-    );
-}
-
 /// Rows with different numbers of fields.
 #[test]
 fn the_header_is_not_in_the_result() {
@@ -401,20 +305,6 @@ fn the_header_is_not_in_the_result() {
     assert_eq!(
         stage.read("out"),
         "kind,text,count,order\nD,pen,3,1001\nD,ink,1,1001\nD,cap,2,1002\n"
-    );
-}
-
-#[test]
-fn details_without_a_header_and_groups_that_are_too_large_are_skipped_once() {
-    let input = "kind,text\nD,x\nD,y\nH,1\nH,2\nD,x\nD,y\nD,z\nD,z\nH,3\nD,x\nD,y\n";
-    check_skips(
-        "group=header kind = H\nmax.group.size=3",
-        input,
-        &["H1", "H3 Dx Dy"],
-        &[
-            "the item comes before the first header",
-            "the group has more than 3 items",
-        ],
     );
 }
 

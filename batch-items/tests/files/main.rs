@@ -8,6 +8,7 @@ mod compose;
 mod delimited;
 mod destinations;
 mod dirty;
+mod group_rejects;
 mod grouping;
 #[cfg(feature = "object-store")]
 mod http_input;
@@ -22,6 +23,7 @@ mod rejects;
 mod restart;
 mod round_trips;
 mod stage;
+mod whole_input;
 #[cfg(feature = "xlsx")]
 mod xlsx;
 mod xml;

@@ -137,11 +137,13 @@ fn records_have_their_places() {
     let rows = stage.read_relative("out");
     assert_eq!(
         rows,
-        "id,file,line,record,raw\n1,in-0,2,1,1\n2,in-0,4,2,2\n3,in-0,5,3,3\n4,in-0,6,4,4\n5,in-2,2,1,5\n6,in-2,3,2,6\n7,in-2,4,3,7\n"
+        "id,file,line,record,raw\n1,in-0,2,1,1\n2,in-0,4,2,2\n3,in-0,5,3,3\n4,in-0,6,4,4\n5,in-2,2,1,5\n6,in-2,3,2,\"\"\"6\"\"\"\n7,in-2,4,3,7\n"
     );
 }
 
-/// The added text of a record can be read again.
+/// The added text of a record is as it is in the file, so it can be read again.
+///
+/// Spec: INPUT-03
 #[test]
 fn records_have_their_text() {
     let texts = |reader: &str, properties: &str, file: &str| {
@@ -187,10 +189,9 @@ fn records_have_their_text() {
         let file = FORMATS.iter().find(|format| format.0 == reader).unwrap().2[0];
         assert_eq!(texts(reader, properties, file), expected, "{reader}");
     }
-    // Quotes are where they are necessary: for the delimiter, a line end, and a comment.
     let rows = "id;x\r\n1;\"a;b\"\r\n2;\"c\nd\"\r\n3;\"e\"\r\n\"4\";\"#f\"\r\n";
     let properties = "delimiter@reader=;\ncomment=#";
-    let expected = ["1;\"a;b\"", "2;\"c\nd\"", "3;e", "4;\"#f\""];
+    let expected = ["1;\"a;b\"", "2;\"c\nd\"", "3;\"e\"", "\"4\";\"#f\""];
     assert_eq!(texts("PlacedDelimited", properties, rows), expected);
 }
 

@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use batch_items::XlsxItemReader;
+use batch_runtime::BatchStatus;
 use batch_runtime::prelude::*;
 use serde::{Deserialize, Serialize};
 
@@ -21,6 +22,10 @@ enum Cell {
     Styled(f64, u8),
     /// The last result of a formula.
     Formula(&'static str, f64),
+    /// A formula without a stored result.
+    NoResult(&'static str),
+    /// A number in the cell of this name.
+    At(&'static str),
 }
 
 use Cell::{Empty, Number, Text};
@@ -55,6 +60,8 @@ fn workbook(sheets: &[(&str, &[Row<'_>])]) -> Vec<u8> {
                     Cell::Bool(value) => write!(data, "<c {r} t=\"b\"><v>{}</v></c>", u8::from(*value)),
                     Cell::Error(error) => write!(data, "<c {r} t=\"e\"><v>{error}</v></c>"),
                     Cell::Styled(number, style) => write!(data, "<c {r} s=\"{style}\"><v>{number}</v></c>"),
+                    Cell::NoResult(formula) => write!(data, "<c {r}><f>{formula}</f><v></v></c>"),
+                    Cell::At(name) => write!(data, "<c r=\"{name}\"><v>1</v></c>"),
                     Cell::Formula(formula, number) => {
                         write!(data, "<c {r}><f>{formula}</f><v>{number}</v></c>")
                     }
@@ -349,6 +356,111 @@ fn a_bad_row_is_named_and_can_be_skipped() {
 }
 
 /// A wrong file is not a wrong row: it is not skipped.
+/// A program that writes workbooks does not compute formulas. Their cells are not taken for empty ones, nor their rows for none.
+///
+/// Spec: INPUT-08
+#[test]
+fn a_formula_without_a_result_fails_the_step() {
+    let file = |cells: &[Cell]| {
+        workbook(&[(
+            "Data",
+            &[HEADER, (2, &[Text("MUC"), Number(5.0), Text("x")]), (3, cells)],
+        )])
+    };
+    for (cells, cell) in [
+        (&[Text("FRA"), Cell::NoResult("A1"), Text("y")][..], "B3"),
+        (
+            &[Cell::NoResult("A1"), Cell::NoResult("A2"), Cell::NoResult("A3")],
+            "A3",
+        ),
+    ] {
+        let message = fails(file(cells), "", SKIP);
+        let expected = format!(
+            "cannot read `in.xlsx`: cell {cell} of sheet `Data` has a formula without a stored result; open the workbook in a program \
+             that computes it, and save it, or set `if.no.result` to `empty`"
+        );
+        assert_eq!(message, expected);
+    }
+    let stage = flights(
+        file(&[Text("FRA"), Cell::NoResult("A1"), Text("y")]),
+        "if.no.result=empty",
+        "",
+    );
+    stage.completes();
+    assert_eq!(stage.read("out"), "origin,delay,note\nMUC,5,x\nFRA,,y\n");
+}
+
+/// Spec: INPUT-06
+#[test]
+fn a_workbook_has_limits() {
+    let file = workbook(&[("Data", &[HEADER, (2, &[Text("MUC"), Number(5.0), Text("x")])])]);
+    let message = fails(&file, "max.unpacked.size=1000", "");
+    assert!(
+        message.starts_with(
+            "cannot read `in.xlsx`: it unpacks to more than 1000 bytes, the `max.unpacked.size`"
+        ),
+        "{message}"
+    );
+    flights(&file, "max.unpacked.size=10000", "").completes();
+    for (name, expected) in [
+        (
+            "A1048577",
+            "has a cell in row 1048577 and column 1, but a sheet has 1048576 rows and 16384 columns",
+        ),
+        ("XFE2", "has a cell in row 2 and column 16385"),
+        ("ZZZZZZZ4294967295", ""),
+    ] {
+        let message = fails(workbook(&[("Data", &[HEADER, (2, &[Cell::At(name)])])]), "", "");
+        assert!(
+            message.starts_with("cannot read `in.xlsx`: ") && message.contains(expected),
+            "{name}: {message}"
+        );
+    }
+}
+
+/// Stops its job before the step reads.
+#[derive(BatchArtifact)]
+struct StopsFirst {
+    #[batch_context]
+    job: JobContext,
+    #[batch_property(name = "stop", value = "true")]
+    stop: bool,
+}
+
+#[step_listener("StopsFirst")]
+impl StopsFirst {
+    #[before_step]
+    fn before(&mut self) -> Result<(), BatchError> {
+        if self.stop {
+            let operator = self.job.job_operator().ok_or("no operator")?;
+            operator.stop(self.job.execution_id())?;
+        }
+        Ok(())
+    }
+}
+
+/// Spec: INPUT-06
+#[test]
+fn a_stop_interrupts_the_load() {
+    let listeners = r#"<listeners><listener ref="StopsFirst"/></listeners>"#;
+    let stage = Stage::with_listeners(
+        listeners,
+        "reader=\"SheetFlightReader\" processor=\"PassFlight\" writer=\"FlightWriter\"",
+        "resource=${dir}/in.xlsx\noutput=${dir}/out\nmax.unpacked.size=1",
+        "",
+    );
+    stage.write(
+        "in.xlsx",
+        workbook(&[("Data", &[HEADER, (2, &[Text("MUC"), Number(5.0), Text("x")])])]),
+    );
+    let ended = stage.start(());
+    // A load that is not interrupted fails at the limit.
+    assert_eq!(ended.status, BatchStatus::Stopped, "{}", ended.message);
+    let again = stage.restart(&ended, [("stop", "false"), ("max.unpacked.size", "100000")]);
+    assert_eq!(again.status, BatchStatus::Completed, "{}", again.message);
+    assert_eq!(stage.read("out"), "origin,delay,note\nMUC,5,x\n");
+}
+
 #[test]
 fn a_wrong_file_fails_the_step() {
     let row: Row<'_> = (2, &[Text("MUC"), Number(5.0), Text("x")]);

@@ -265,6 +265,117 @@ fn an_empty_element_is_a_missing_one() {
     );
 }
 
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(default)]
+struct Trade {
+    price: Option<f64>,
+    name: Option<String>,
+    fee: Option<Fee>,
+    leg: Vec<String>,
+    other: Vec<u8>,
+}
+
+#[derive(Clone, Debug, Deserialize, Serialize)]
+struct Fee {
+    #[serde(rename = "@currency")]
+    currency: String,
+    #[serde(rename = "$text")]
+    amount: f64,
+}
+
+#[item_reader("XmlTrades")]
+type XmlTrades = XmlItemReader<Trade>;
+#[item_writer("TradesJson")]
+type TradesJson = batch_items::JsonLinesItemWriter<Trade>;
+pass!(PassTrade: Trade);
+
+fn trade(elements: &str) -> String {
+    let stage = Stage::new(
+        "reader=\"XmlTrades\" processor=\"PassTrade\" writer=\"TradesJson\"",
+        "resource=${dir}/in.xml\noutput=${dir}/out\nelement=t",
+    );
+    let xsi = "http://www.w3.org/2001/XMLSchema-instance";
+    stage.write(
+        "in.xml",
+        format!("<ts xmlns:xsi=\"{xsi}\" xmlns:i=\"{xsi}\"><t>{elements}</t><t/></ts>"),
+    );
+    let ended = stage.start(());
+    match ended.status {
+        BatchStatus::Completed => stage.read("out").lines().next().unwrap().to_owned(),
+        _ => ended.message.lines().next().unwrap().to_owned(),
+    }
+}
+
+/// An element that says that it has no value has none, with attributes and comments too. The prefix of `nil` is declared in the root.
+///
+/// Spec: INPUT-08
+#[test]
+fn an_element_without_a_value_is_none() {
+    let none = "{\"price\":null,\"name\":null,\"fee\":null,\"leg\":[],\"other\":[]}";
+    for elements in [
+        "",
+        "<price xsi:nil=\"true\"/>",
+        "<price i:nil='1'></price>",
+        "<price currency=\"EUR\"/>",
+        "<price currency=\"EUR\"></price>",
+        "<price><!-- none --></price>",
+        "<price><!-- <price>1</price> --></price><fee/>",
+        "<name xsi:nil=\"true\"/>",
+        "<fee currency=\"EUR\" xsi:nil=\"true\"/>",
+        "<price xmlns:xsi=\"http://www.w3.org/2001/XMLSchema-instance\" xsi:nil=\"true\"/>",
+    ] {
+        assert_eq!(trade(elements), none, "{elements}");
+    }
+    assert_eq!(
+        trade("<price xsi:nil=\"false\">1.5</price>"),
+        none.replace("\"price\":null", "\"price\":1.5")
+    );
+    // An attribute is not dropped with its element.
+    let message = trade("<fee currency=\"EUR\"/>");
+    assert!(message.starts_with("in.xml:1: field `fee"), "{message}");
+}
+
+#[derive(Clone, Debug, Deserialize, Serialize)]
+struct Placed {
+    line: u64,
+    count: u8,
+}
+
+#[item_reader("XmlPlaced")]
+type XmlPlaced = XmlItemReader<Placed>;
+#[item_writer("PlacedJson")]
+type PlacedJson = batch_items::JsonLinesItemWriter<Placed>;
+pass!(PassXmlPlaced: Placed);
+
+/// The error is that of the record, not that it lacks a field that the reader adds.
+#[test]
+fn a_bad_element_with_added_fields_is_named() {
+    let stage = Stage::new(
+        "reader=\"XmlPlaced\" processor=\"PassXmlPlaced\" writer=\"PlacedJson\"",
+        "resource=${dir}/in.xml\noutput=${dir}/out\nelement=t\nline.field@reader=line",
+    );
+    stage.write(
+        "in.xml",
+        "<ts>\n<t><count>1</count></t>\n<t><count>300</count></t></ts>",
+    );
+    let message = stage.fails();
+    assert!(
+        message.starts_with("in.xml:3: field `count`: invalid type: string \"300\", expected u8"),
+        "{message}"
+    );
+}
+
+/// Spec: INPUT-08
+#[test]
+fn the_elements_of_a_list_may_have_others_between_them() {
+    assert_eq!(
+        trade("<leg>x</leg><other>1</other><leg>y</leg><price>2</price><other>2</other><leg>z</leg>"),
+        "{\"price\":2.0,\"name\":null,\"fee\":null,\"leg\":[\"x\",\"y\",\"z\"],\"other\":[1,2]}"
+    );
+    let message = trade("<price>1</price><leg>x</leg><price>2</price>");
+    assert!(message.contains("duplicate field `price`"), "{message}");
+}
+
 /// A nested field is named with its path.
 #[test]
 fn a_bad_field_has_a_path() {
@@ -288,7 +399,11 @@ fn a_bad_field_has_a_path() {
 fn a_malformed_file_fails_the_step() {
     for (content, message) in [
         ("", "line 1: the file has no element"),
-        ("a;b\n1;2\n", "line 3: the file has no element"),
+        ("a;b\n1;2\n", "line 3: the file has text outside of its elements"),
+        (
+            "<orders/>\nmore\n",
+            "line 3: the file has text outside of its elements",
+        ),
         (
             "<fs>",
             "line 1: the file ends within an element that is not closed",

@@ -8,9 +8,9 @@ use batch_runtime::prelude::*;
 use sha2::{Digest, Sha256};
 
 use super::task::{Decision, IfExists, IfMissing, Target, Task};
-use crate::batchlet::pattern::FoundFile;
 use crate::batchlet::publish::{directory_of, publish};
 use crate::error::ResourceError;
+use crate::file::FoundFile;
 
 /// The suffix of a checksum file for one file.
 const SUFFIX: &str = ".sha256";

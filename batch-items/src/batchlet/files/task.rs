@@ -10,9 +10,9 @@ use batch_runtime::observer::DatasetRole;
 use batch_runtime::prelude::*;
 
 use crate::batchlet::cancel::{Cancel, STOPPED};
-use crate::batchlet::pattern::{FilePattern, FoundFile};
 use crate::choices::choices;
 use crate::dataset::{Datasets, of_file};
+use crate::file::{FilePattern, FoundFile};
 
 /// Bytes between two checks for a stop.
 const BUFFER: usize = 256 * 1024;

@@ -9,9 +9,9 @@ use batch_runtime::prelude::*;
 use super::format::Format;
 use super::plan::MovePlan;
 use super::task::{Decision, IfExists, IfMissing, Target, Task};
-use crate::batchlet::pattern::FoundFile;
 use crate::batchlet::publish::{directory_of, publish, sync_directory};
 use crate::error::ResourceError;
+use crate::file::FoundFile;
 
 /// The operation on each file.
 #[derive(Clone, Copy)]

@@ -10,6 +10,7 @@ use object_store::path::Path;
 use object_store::{Error, GetOptions, GetRange, GetResult, ObjectMeta, ObjectStoreExt};
 
 use super::super::fingerprint::{Fingerprint, HEAD};
+use super::super::pattern::matches_key;
 use super::super::url::redact;
 use super::reader::ObjectReader;
 use super::service::{Kind, Service};
@@ -129,11 +130,6 @@ impl Object {
         Ok(Box::new(ObjectReader::new(self.clone(), self.meta()?, start)))
     }
 
-    /// Returns the size at the last fingerprint.
-    pub(crate) fn size(&self) -> io::Result<u64> {
-        Ok(self.meta()?.size)
-    }
-
     fn meta(&self) -> io::Result<ObjectMeta> {
         let meta = self.known().meta.clone();
         meta.map_or_else(|| self.head(), Ok)
@@ -215,11 +211,7 @@ fn list(service: &Arc<Service>, pattern: &str) -> io::Result<Vec<ObjectMeta>> {
         Ok(listed.objects)
     })?;
     let mut found = listed.map_err(|error| error::of_request(service, &error))?;
-    let options = glob::MatchOptions {
-        require_literal_separator: true,
-        ..glob::MatchOptions::new()
-    };
-    found.retain(|meta| glob.matches_with(meta.location.as_ref(), options));
+    found.retain(|meta| matches_key(&glob, meta.location.as_ref()));
     Ok(found)
 }
 

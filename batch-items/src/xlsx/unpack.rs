@@ -1,0 +1,83 @@
+//! The archive of a workbook, before it is loaded.
+
+use std::fs::File;
+use std::io::{self, BufReader, Read, Seek, SeekFrom};
+
+use batch_runtime::BatchStatus;
+use batch_runtime::prelude::*;
+use zip::ZipArchive;
+
+/// The limit of a workbook, and the stop of the step that loads it.
+#[derive(BatchArtifact)]
+pub(super) struct Unpack {
+    #[batch_property(name = "max.unpacked.size", value = "536870912")]
+    limit: u64,
+    #[batch_context]
+    job: JobContext,
+    #[batch_context]
+    step: StepContext,
+}
+
+impl Unpack {
+    /// Returns whether the step is being stopped.
+    pub(super) fn is_stopping(&self) -> bool {
+        let stopping = BatchStatus::Stopping;
+        self.job.batch_status() == stopping || self.step.batch_status() == stopping
+    }
+
+    /// Returns the archive, after everything in it was unpacked: its directory of sizes is not trusted.
+    pub(super) fn open(&self, file: File) -> Result<BufReader<Stoppable<'_>>, String> {
+        let file = || -> io::Result<_> {
+            Ok(BufReader::new(Stoppable {
+                file: file.try_clone()?,
+                unpack: self,
+            }))
+        };
+        let fail = |error: io::Error| error.to_string();
+        // What is not a valid archive is reported when it is loaded.
+        if let Ok(mut archive) = ZipArchive::new(file().map_err(fail)?) {
+            let mut size = 0;
+            for index in 0..archive.len() {
+                let Ok(entry) = archive.by_index(index) else {
+                    continue;
+                };
+                size += io::copy(
+                    &mut entry.take((self.limit - size).saturating_add(1)),
+                    &mut io::sink(),
+                )
+                .unwrap_or(0);
+                if size > self.limit {
+                    return Err(format!(
+                        "it unpacks to more than {} bytes, the `max.unpacked.size`; a workbook is kept in memory: if that is \
+                         intended, set the property to a larger number",
+                        self.limit
+                    ));
+                }
+            }
+        }
+        let mut opened = file().map_err(fail)?;
+        opened.seek(SeekFrom::Start(0)).map_err(fail)?;
+        Ok(opened)
+    }
+}
+
+/// A file that cannot be read any more when the step is being stopped.
+pub(super) struct Stoppable<'u> {
+    file: File,
+    unpack: &'u Unpack,
+}
+
+impl Read for Stoppable<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if self.unpack.is_stopping() {
+            return Err(io::Error::other("the step is being stopped"));
+        }
+        self.file.read(buffer)
+    }
+}
+
+impl Seek for Stoppable<'_> {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        self.file.seek(to)
+    }
+}
