@@ -43,6 +43,11 @@ pub(crate) enum CliError {
     },
     #[error("{place}: {problem}")]
     ParameterFile { place: String, problem: String },
+    #[error(
+        "`-D{0}=..` sets the system property `{0}`, and the job uses a parameter `D{0}`: for the parameter, which does not identify the \
+         instance, write `-- -D{0}=1` after all options; for the property, `-D {0}=1`"
+    )]
+    PropertyOrParameter(String),
     #[error("parameter `{0}` is given twice")]
     ParameterTwice(String),
     #[error("repository `{0}` does not exist; `launch` or `db migrate` creates it")]

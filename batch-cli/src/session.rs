@@ -11,6 +11,7 @@ use batch_runtime::{BatchRuntime, BatchRuntimeBuilder, JobOperator, JobOperatorE
 use crate::dispatch;
 use crate::error::CliError;
 use crate::metrics::Health;
+use crate::parameters::check_properties;
 use crate::print::errln;
 #[cfg(feature = "console")]
 use crate::prometheus::Metrics;
@@ -176,6 +177,15 @@ impl Session {
     /// its exit code.
     pub(crate) fn listen(&self) -> Result<Shutdown, CliError> {
         self.listen_as(&Health::default())
+    }
+
+    /// Fails if an argument `-Dname=value` was meant as a parameter of the job.
+    pub(crate) fn check_properties(&self, job: &str) -> Result<(), CliError> {
+        let known = || {
+            self.definitions()
+                .map(|definitions| definitions.parameter_names(job).unwrap_or_default())
+        };
+        check_properties(std::env::args_os(), || known().unwrap_or_default())
     }
 
     /// Connects to the server that carries partitions, if the settings name one: jobs may name its transport.

@@ -3,7 +3,7 @@
 use batch_xml::JobXmlErrors;
 use thiserror::Error;
 
-use crate::dispatch::choices;
+use crate::dispatch::{choices, shown_name};
 use crate::repository::RepositoryError;
 
 /// An error of [`BatchRuntimeBuilder::build`](crate::BatchRuntimeBuilder::build).
@@ -45,7 +45,7 @@ pub enum BuildError {
     )]
     InMemory(String),
     /// [`dispatch`](crate::BatchRuntimeBuilder::dispatch) names a dispatcher that the runtime does not have.
-    #[error("unknown dispatcher `{}`; {}", .name.escape_debug(), choices(.name, .known))]
+    #[error("unknown dispatcher `{}`; {}", shown_name(.name), choices(.name, .known))]
     UnknownDispatcher {
         /// The name.
         name: String,

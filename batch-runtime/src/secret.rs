@@ -117,7 +117,9 @@ impl SecretReference {
                 let bytes = read_file(path)?;
                 // The error itself contains the value.
                 let text = String::from_utf8(bytes).map_err(|_| "the file is not UTF-8")?;
-                let line = text.strip_suffix('\n').unwrap_or(&text);
+                // The byte-order mark of an editor is no content.
+                let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
+                let line = text.strip_suffix('\n').unwrap_or(text);
                 Ok(line.strip_suffix('\r').unwrap_or(line).to_owned())
             }
         }

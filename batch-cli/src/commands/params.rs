@@ -2,16 +2,18 @@
 
 use std::process::ExitCode;
 
-use batch_runtime::{JobExecutionId, ParameterValue, parameters::JobParameter};
+use batch_runtime::parameters::{JobParameter, NamedParameter};
+use batch_runtime::{JobExecutionId, ParameterValue};
 use clap::Args;
 use serde_json::{Value, json as value};
 
 use super::execution_id;
 use crate::json;
-use crate::print::{out, printable};
+use crate::parameters::to_line;
+use crate::print::{errln, out};
 use crate::session::{Outcome, Session};
 
-/// Prints the parameters of an execution as arguments of `launch`
+/// Prints the parameters of an execution, each as a line of a file for `launch JOB @FILE`
 #[derive(Args, Debug)]
 pub(crate) struct Params {
     /// Id of the execution
@@ -29,10 +31,24 @@ impl Params {
             json::print(&parameters.iter().map(to_json).collect());
             return Ok(ExitCode::SUCCESS);
         }
+        let mut code = ExitCode::SUCCESS;
         for (name, parameter) in parameters.iter() {
-            out(printable(&parameter.to_text(name)).replace('\n', "\\n"));
+            let named = NamedParameter {
+                name: name.to_owned(),
+                parameter: parameter.clone(),
+            };
+            match to_line(&named) {
+                Some(line) => out(line),
+                None => {
+                    errln!(
+                        "error: the name of the parameter `{}` cannot be written in a file",
+                        name.escape_debug()
+                    );
+                    code = ExitCode::FAILURE;
+                }
+            }
         }
-        Ok(ExitCode::SUCCESS)
+        Ok(code)
     }
 }
 

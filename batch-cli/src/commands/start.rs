@@ -20,6 +20,7 @@ pub(crate) struct Start {
 
 impl Start {
     pub(crate) fn run(self, session: &Session) -> Outcome {
+        session.check_properties(&self.job)?;
         let parameters = self.parameters.into_parameters()?;
         let shutdown = session.listen()?;
         let operator = session.create_for(|runtime| match self.xml {

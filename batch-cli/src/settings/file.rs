@@ -12,6 +12,7 @@ use toml::de::{DeString, DeTable, DeValue};
 use super::console::CONSOLE;
 use super::notify::NOTIFY;
 use super::{Origin, Setting, Source};
+use crate::parameters::MARK;
 
 /// The file that is read if it exists and no other is named.
 const FILE: &str = "batch.toml";
@@ -29,7 +30,10 @@ pub(super) fn read(argument: Option<&Path>, problems: &mut Vec<String>) -> Sourc
         (None, None) => (Path::new(FILE), None),
     };
     let problem = match (fs::read_to_string(path), origin) {
-        (Ok(text), _) => return File { path, text: &text }.read(problems),
+        (Ok(text), _) => {
+            let text = text.strip_prefix(MARK).unwrap_or(&text);
+            return File { path, text }.read(problems);
+        }
         (Err(error), None) if error.kind() == ErrorKind::NotFound => return Source::default(),
         (Err(_), Some(origin)) if path.as_os_str().is_empty() => {
             format!("{origin}: invalid value ``: expected the path of a settings file, such as `{FILE}`")

@@ -61,6 +61,18 @@ impl Dispatchers {
     }
 }
 
+/// Returns the name of a dispatcher in a message. An address, which was given by mistake, is without user and options.
+pub(crate) fn shown_name(name: &str) -> String {
+    let shown = match name.split_once("://") {
+        Some((scheme, rest)) => {
+            let place = rest.rsplit_once('@').map_or(rest, |(_, place)| place);
+            format!("{scheme}://{}", place.split('?').next().unwrap_or_default())
+        }
+        None => name.to_owned(),
+    };
+    shown.escape_debug().to_string()
+}
+
 /// Returns what to do about an unknown name: the one that was probably meant, or those that there are.
 pub(crate) fn choices(name: &str, known: &[String]) -> String {
     match nearest(name, known.iter().map(String::as_str)) {

@@ -13,7 +13,7 @@ pub use declined::DeclinedFingerprints;
 pub use dispatcher::{
     CollectedPayload, DispatchError, PartitionChannel, PartitionDispatcher, PartitionEvent,
 };
-pub(crate) use dispatchers::{CUSTOM, DEFAULT_QUEUE, Dispatchers, LOCAL, REPOSITORY, choices};
+pub(crate) use dispatchers::{CUSTOM, DEFAULT_QUEUE, Dispatchers, LOCAL, REPOSITORY, choices, shown_name};
 pub(crate) use repository::RepositoryTransport;
 pub use ticket::PartitionTicket;
 pub use transport::{DeclinedPartition, PartitionDelivery, PartitionSource, PartitionTransport};

@@ -5,7 +5,7 @@ use batch_xml::suggest::nearest;
 use thiserror::Error;
 
 use super::{ArchiveError, RemoteProblem};
-use crate::dispatch::choices;
+use crate::dispatch::{choices, shown_name};
 use crate::ids::{JobExecutionId, JobInstanceId, LaunchId};
 use crate::parameters::ParameterError;
 use crate::repository::RepositoryError;
@@ -196,7 +196,7 @@ pub enum StartError {
     #[error("several files have this name: {}", .0.join(", "))]
     DuplicateFile(Vec<String>),
     /// `batch.dispatch` names a dispatcher that the runtime does not have.
-    #[error("`batch.dispatch` names the dispatcher `{}`; {}", .name.escape_debug(), choices(.name, .known))]
+    #[error("`batch.dispatch` names the dispatcher `{}`; {}", shown_name(.name), choices(.name, .known))]
     UnknownDispatcher {
         /// The name.
         name: String,

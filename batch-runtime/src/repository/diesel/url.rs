@@ -64,6 +64,10 @@ fn problem_with_server(url: &str) -> Option<&'static str> {
     if !is_encoded || is_cut || user.contains('@') {
         return Some(ENCODE);
     }
+    let options = after.split_once('?').map_or("", |(_, options)| options);
+    if !options.split('%').skip(1).all(digits_follow) {
+        return Some("cannot parse the options after `?`; write % as %25, & as %26 and # as %23");
+    }
     (!has_port).then_some("the port after the host is not a number")
 }
 
@@ -194,6 +198,8 @@ mod tests {
             "postgres://me:ge@heim@127.0.0.1/batch",
             "mysql://me:ge?heim@127.0.0.1/batch",
             "postgres://me:geheim@127.0.0.1:x/batch",
+            "postgres://me@127.0.0.1/batch?password=ge%zzheim",
+            "postgres://me@127.0.0.1/batch?sslmode=disable&sslpassword=ge%heim",
         ] {
             let error = database_of(url).unwrap_err().to_string();
             assert!(!error.contains("heim") && !error.contains("ge%"), "{error}");
