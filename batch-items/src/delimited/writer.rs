@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::form::RowForm;
 use super::format::{DelimitedFormat, QuoteMode};
-use crate::file::{Encode, FileItemWriter, TextOutput};
+use crate::file::{Encode, Existing, FileItemWriter, TextOutput};
 use crate::rows::{FieldSink, FieldValue, Names};
 
 /// Writes items as rows of delimited files, such as CSV, exactly once.
@@ -17,7 +17,7 @@ use crate::rows::{FieldSink, FieldValue, Names};
 ///
 /// | property | default | |
 /// |---|---|---|
-/// | `header` | `true` | whether the first line has the names of the fields; a tuple has none |
+/// | `header` | `true` | whether the first line has the names of the fields; a tuple has none. With `if.exists` = `append`, the existing file has to have the same |
 /// | `columns` | all | the fields that are written, by name and in this order, separated by commas; also the header of a file without items. `note?` is a field that items may lack |
 /// | `quotes` | `necessary` | which fields are quoted: `necessary`, `always`, `text` (all but numbers) or `never` |
 ///
@@ -63,9 +63,34 @@ pub struct RowEncoder {
     #[batch_property(name = "quotes", value = "necessary")]
     quotes: QuoteMode,
     names: Names,
+    /// The header of the file to which rows are appended, until it is compared.
+    followed: Option<Vec<u8>>,
 }
 
 impl RowEncoder {
+    /// Compares the header of an existing file with the names of the columns.
+    fn check_header(&mut self) -> Result<(), String> {
+        let is_named = self.names.names().iter().any(|name| !name.is_empty());
+        let Some(found) = self.followed.take().filter(|_| is_named) else {
+            return Ok(());
+        };
+        let mut header = Vec::new();
+        self.write_header(self.names.names(), &mut header);
+        // Another program may quote other names, and begin the file with a byte-order mark.
+        let plain = |line: &[u8]| -> String {
+            let text = String::from_utf8_lossy(line);
+            text.trim_start_matches('\u{feff}').trim_end().replace('"', "")
+        };
+        let (found, expected) = (plain(&found), plain(&header));
+        match found == expected {
+            true => Ok(()),
+            false => Err(format!(
+                "the existing file begins with `{found}`, and the header of the items would be `{expected}`; set `columns` to the order of the \
+                 file, or `header` to `false` if it has none"
+            )),
+        }
+    }
+
     fn write_header(&self, names: &[String], out: &mut Vec<u8>) {
         let form = RowForm::new(&self.format, self.quotes, self.text.line_end);
         for (index, name) in names.iter().enumerate() {
@@ -173,7 +198,15 @@ impl<T: Serialize> Encode<T> for RowEncoder {
 
     fn prepare(&mut self, first: &T) -> Result<(), String> {
         self.names.select(self.columns.iter().map(String::as_str));
-        self.names.learn(first)
+        self.names.learn(first)?;
+        self.check_header()
+    }
+
+    fn follow(&mut self, existing: Existing, out: &mut Vec<u8>) {
+        if !existing.is_ended {
+            out.extend_from_slice(self.text.line_end.as_str().as_bytes());
+        }
+        self.followed = (self.header && !existing.first_line.is_empty()).then_some(existing.first_line);
     }
 
     fn columns(&self) -> Vec<String> {

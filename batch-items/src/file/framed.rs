@@ -6,7 +6,7 @@ use batch_runtime::{BatchArtifact, BatchError, ConfigurationError};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use super::output::{FileOutput, OutputPosition};
+use super::output::{Existing, FileOutput, OutputPosition};
 use crate::error::{EncodeError, ResourceError};
 
 /// The header and footer of a file, with totals that survive a restart: its value is part of the checkpoint.
@@ -97,6 +97,13 @@ pub trait Encode<T>: Send {
     /// Takes the columns of the checkpoint.
     fn resume(&mut self, _columns: Vec<String>) {}
 
+    /// Prepares for the items that follow those of an existing file: appends the end of its last line, if that is missing.
+    fn follow(&mut self, existing: Existing, out: &mut Vec<u8>) {
+        if !existing.is_ended {
+            out.push(b'\n');
+        }
+    }
+
     /// Appends items; `first` if they are the first ones of the file. Fails with the index of the bad item.
     fn items<'a>(
         &mut self,
@@ -131,16 +138,29 @@ impl<F> Framed<F> {
         ResourceError::new(format!("write `{}`", self.output.describe()), cause)
     }
 
-    pub(crate) fn open<T>(&mut self, checkpoint: Option<FramedPosition<F>>) -> Result<(), ResourceError>
+    pub(crate) fn open<T>(
+        &mut self,
+        checkpoint: Option<FramedPosition<F>>,
+        encode: &mut impl Encode<T>,
+    ) -> Result<(), ResourceError>
     where
         F: FileFrame<T>,
     {
+        let is_new = checkpoint.is_none();
         let (output, frame) = match checkpoint {
             Some(position) => (Some(position.output), position.frame),
             None => (None, F::default()),
         };
         self.frame = frame;
-        self.output.open(output)
+        self.output.open(output)?;
+        if is_new && let Some(mut existing) = self.output.existing()? {
+            // The first line of a file with a header of its own is not one of columns.
+            if self.frame.header().is_some() {
+                existing.first_line.clear();
+            }
+            encode.follow(existing, self.output.buffer()?);
+        }
+        Ok(())
     }
 
     /// Writes items. If one of them cannot be encoded, none is written.

@@ -29,6 +29,7 @@ pub use self::compression::Compression;
 pub use self::fingerprint::{Fingerprint, IfChanged};
 pub use self::framed::{FileFrame, FramedPosition};
 pub use self::input::{FileInput, FilePosition, IfMissing, ReadPosition};
+pub(crate) use self::output::Existing;
 pub use self::output::{CompleteFiles, FileOutput, IfEmpty, IfExists, OutputPosition, Sync};
 pub use self::reader::FileItemReader;
 pub use self::resource::{EmptyFiles, FileOrder};

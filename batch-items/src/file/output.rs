@@ -3,9 +3,8 @@
 //! The bytes go to a temporary file beside the final one. Each checkpoint holds its length, to which a restart truncates
 //! it. The file gets its final name when the step completes. Objects are uploaded from the temporary file.
 
-#[cfg(feature = "parquet")]
 use std::fs::File;
-use std::io;
+use std::io::{self, BufRead, BufReader, Read};
 use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
 
@@ -32,7 +31,7 @@ use crate::error::ResourceError;
 /// | `output` | required | the path, whose missing directories are created; or, with the feature `object-store`, an `s3://`, `gs://` or `az://` URL |
 /// | `spool` | none | the local directory for the data of an object until the step completes; required for URLs |
 /// | `store.options` | none | as of [`FileInput`](super::FileInput) |
-/// | `if.exists` | `overwrite` | `fail`; or `append`, which copies the existing file first and is not possible for objects |
+/// | `if.exists` | `overwrite` | `fail`; or `append`, which copies the existing file first, ends its last line, and is not possible for objects |
 /// | `if.empty` | `keep` | `delete`: without items there is no file |
 /// | `sync` | `checkpoint` | when the data is forced to the disk: before each checkpoint, at the `finish` of the step, or `never` |
 /// | `max.items.per.file` | none | starts a new file after so many items: `out-0001.csv`, `out-0002.csv` |
@@ -186,6 +185,36 @@ pub struct CompleteFiles {
     pub content: u32,
 }
 
+/// A file to which items are appended.
+pub struct Existing {
+    /// The first line, without its end.
+    pub(crate) first_line: Vec<u8>,
+    /// True if its last line has an end.
+    pub(crate) is_ended: bool,
+}
+
+impl Existing {
+    fn read(mut content: impl BufRead) -> io::Result<Self> {
+        /// A line that is longer is not a header.
+        const LONGEST: u64 = 1 << 20;
+        let mut first_line = Vec::new();
+        (&mut content).take(LONGEST).read_until(b'\n', &mut first_line)?;
+        let mut last = first_line.last().copied();
+        loop {
+            let more = content.fill_buf()?;
+            let Some(byte) = more.last() else { break };
+            last = Some(*byte);
+            let length = more.len();
+            content.consume(length);
+        }
+        while first_line.pop_if(|byte| matches!(byte, b'\n' | b'\r')).is_some() {}
+        Ok(Self {
+            first_line,
+            is_ended: matches!(last, Some(b'\n' | b'\r')),
+        })
+    }
+}
+
 /// The buffer is written when it is longer, at the latest by the next checkpoint.
 const FULL: usize = 1 << 20;
 
@@ -244,6 +273,19 @@ impl FileOutput {
     /// Returns the number of items in the current file.
     pub(crate) fn items(&self) -> u64 {
         self.open.as_ref().map_or(0, |part| part.items)
+    }
+
+    /// Returns the file that the output has begun with, unless that is empty or does not exist.
+    pub(crate) fn existing(&self) -> Result<Option<Existing>, ResourceError> {
+        let Some(part) = self.open.as_ref().filter(|part| part.length > 0) else {
+            return Ok(None);
+        };
+        let path = self.target.final_path(part.number);
+        let read = || {
+            let content = self.compression().reader(File::open(&path)?)?;
+            Existing::read(BufReader::new(content))
+        };
+        read().map(Some).map_err(|error| self.fail("append to", error))
     }
 
     /// Returns whether the output appends to a file that existed before the step.

@@ -41,7 +41,7 @@ where
         if let Some(position) = &checkpoint {
             self.format.resume(position.columns.clone());
         }
-        self.output.open::<T>(checkpoint)
+        self.output.open(checkpoint, &mut self.format)
     }
 
     /// Writes items.

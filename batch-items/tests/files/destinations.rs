@@ -444,20 +444,81 @@ fn good(bad: &[u64]) -> Vec<u64> {
     (1..=20).filter(|number| !bad.contains(number)).collect()
 }
 
+/// Returns the text of a file, which may be compressed.
+fn text_of(content: &[u8]) -> String {
+    if !content.starts_with(&[0x1f, 0x8b]) {
+        return String::from_utf8(content.to_vec()).unwrap();
+    }
+    let mut text = String::new();
+    let mut decoder = flate2::read::MultiGzDecoder::new(content);
+    std::io::Read::read_to_string(&mut decoder, &mut text).unwrap();
+    text
+}
+
 /// Returns the numbers in all files of the output.
 fn numbers(stage: &Stage) -> Vec<u64> {
     let files = output(stage).into_iter().map(|(_, content)| content);
-    let texts = files.map(|content| match content.starts_with(&[0x1f, 0x8b]) {
-        true => {
-            let mut text = String::new();
-            let mut decoder = flate2::read::MultiGzDecoder::new(&content[..]);
-            std::io::Read::read_to_string(&mut decoder, &mut text).unwrap();
-            text
-        }
-        false => String::from_utf8(content).unwrap(),
-    });
+    let texts = files.map(|content| text_of(&content));
     let lines: Vec<String> = texts
         .flat_map(|text| text.lines().map(str::to_owned).collect::<Vec<_>>())
         .collect();
     lines.iter().filter_map(|line| line.parse().ok()).collect()
+}
+
+#[item_writer("plainCsv")]
+type PlainCsv = DelimitedItemWriter<Entry>;
+
+/// What is appended begins on a line of its own, below the same header.
+///
+/// Spec: LOSS-01
+#[test]
+fn an_appended_file_stays_well_formed() {
+    let gz = |text: &str| {
+        let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        std::io::Write::write_all(&mut encoder, text.as_bytes()).unwrap();
+        encoder.finish().unwrap()
+    };
+    let rows: String = (1..=20).map(|id| format!("{id}\n")).collect();
+    let objects: String = (1..=20).map(|id| format!("{{\"id\":{id}}}\n")).collect();
+    let header = "\u{feff}\"id\"\r\n98\n99";
+    for (writer, name, before, after) in [
+        ("plainCsv", "o.csv", "id\n99", format!("id\n99\n{rows}")),
+        ("plainCsv", "o.csv", "id\n99\n", format!("id\n99\n{rows}")),
+        ("plainCsv", "o.csv", "id", format!("id\n{rows}")),
+        ("plainCsv", "o.csv", "", format!("id\n{rows}")),
+        ("plainCsv", "o.csv.gz", "id\n99", format!("id\n99\n{rows}")),
+        ("plainCsv", "o.csv", header, format!("{header}\n{rows}")),
+        (
+            "jsonEntries",
+            "o.jsonl",
+            "{\"id\":99}",
+            format!("{{\"id\":99}}\n{objects}"),
+        ),
+    ] {
+        let stage = stage(
+            writer,
+            &format!("output@writer=${{dir}}/out/{name}\nif.exists=append"),
+        );
+        let bytes = if name.ends_with("gz") {
+            gz(before)
+        } else {
+            before.as_bytes().to_vec()
+        };
+        stage.write(&format!("out/{name}"), bytes);
+        let failed = stage.start(parameters(&stage, "fail", name));
+        assert_eq!(failed.status, BatchStatus::Failed);
+        let again = stage.restart(&failed, [("at", "0")]);
+        assert_eq!(again.status, BatchStatus::Completed, "{}", again.message);
+        assert_eq!(text_of(&output(&stage)[0].1), after, "{name} {before}");
+    }
+    for before in ["name,id\n", "1\n2\n"] {
+        let stage = stage("plainCsv", "output@writer=${dir}/out/o.csv\nif.exists=append");
+        stage.write("out/o.csv", before);
+        let message = stage.fails();
+        assert!(
+            message.contains("and the header of the items would be `id`"),
+            "{message}"
+        );
+        assert_eq!(stage.read("out/o.csv"), before);
+    }
 }
