@@ -5,13 +5,14 @@ use std::path::PathBuf;
 use std::sync::Barrier;
 use std::thread;
 
+use batch_items::record::Record;
 use batch_runtime::BuildError;
 use batch_runtime::prelude::*;
 use batch_runtime::{
     BatchRuntime, BatchStatus, JobOperatorError, JobParameters, ParameterValue, operator::StartError,
 };
-use batch_tests::sqlite;
 use batch_tests::stage::Stage;
+use batch_tests::{own_process, sqlite};
 use diesel::connection::SimpleConnection;
 
 use super::{JOB, rows};
@@ -266,4 +267,50 @@ fn a_repository_with_two_names_is_rejected() {
         let error = build(&url).map(drop).unwrap_err().to_string();
         assert!(error.contains("the file has 2 names (hard links)"), "{error}");
     }
+}
+
+/// Changes the working directory of the process when the first record has passed.
+#[derive(BatchArtifact)]
+struct Wanders;
+
+#[item_processor]
+impl Wanders {
+    #[process_item]
+    fn process(&self, record: &Record) -> Result<Option<Record>, BatchError> {
+        std::env::set_current_dir("/")?;
+        Ok(Some(record.clone()))
+    }
+}
+
+/// Relative paths of the repository and of outputs belong to the directory in which the step was started.
+///
+/// Spec: LOSS-01
+#[test]
+fn a_change_of_the_working_directory_moves_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let here = folder.path();
+    let xml = r#"<job id="wandering"><step id="one">
+        <chunk reader="csvRecordReader" processor="Wanders" writer="recordCsvWriter" commit-interval="1"><properties>
+          <property name="resource" value="in.csv" target="reader"/><property name="output" value="out/o.csv" target="writer"/>
+        </properties></chunk></step></job>"#;
+    fs::write(here.join("wandering.xml"), xml).unwrap();
+    fs::write(here.join("in.csv"), "id\n1\n2\n3\n").unwrap();
+    own_process::run(
+        "sqlite::files::a_change_of_the_working_directory_moves_nothing",
+        here,
+        || {
+            let start = std::env::current_dir().unwrap();
+            let runtime = BatchRuntime::builder()
+                .job_path(".")
+                .repository("sqlite://batch.db")
+                .build()
+                .unwrap();
+            let operator = runtime.job_operator();
+            let ended = operator.wait(operator.start("wandering", ()).unwrap()).unwrap();
+            assert_eq!(ended.status, BatchStatus::Completed, "{}", ended.exit_message);
+            let output = fs::read_to_string(start.join("out/o.csv")).unwrap();
+            assert_eq!(output, "id\n1\n2\n3\n");
+            assert!(start.join("batch.db").exists());
+        },
+    );
 }
