@@ -14,7 +14,7 @@ use tidy::functions::functions;
 use tidy::imports::Crate;
 
 /// The maximum length of a source file, in lines.
-const MAX_LINES: usize = 620;
+const MAX_LINES: usize = 900;
 
 /// The maximum length of a function of library code, in lines.
 const MAX_FUNCTION_LINES: usize = 60;
@@ -154,7 +154,11 @@ fn each_library_is_named_in_one_place() {
         &["batch-lineage/src/transport.rs", "batch-lineage/src/config.rs"],
         &["ureq"],
     );
-    check_absent(cli, &["batch-cli/src/progress/screen.rs"], &["rustix"]);
+    check_absent(
+        cli,
+        &["batch-cli/src/progress/screen.rs", "batch-cli/src/print.rs"],
+        &["rustix"],
+    );
     check_absent(
         cli,
         &[

@@ -76,6 +76,7 @@ impl RowEncoder {
         };
         let mut header = Vec::new();
         self.write_header(self.names.names(), &mut header);
+        self.text.convert(0, &mut header)?;
         // Another program may quote other names, and begin the file with a byte-order mark.
         let plain = |line: &[u8]| -> String {
             let text = String::from_utf8_lossy(line);

@@ -232,6 +232,10 @@ impl FileOutput {
             &self.options,
         );
         self.target = target.map_err(|error| self.fail("write", error))?;
+        if checkpoint.as_ref().is_some_and(|position| position.file == 0) {
+            let damaged = "its checkpoint is damaged: the number of the file is 0";
+            return Err(self.fail("resume writing", io::Error::other(damaged)));
+        }
         self.complete = match &checkpoint {
             Some(position) => self.target.complete_files(position)?,
             None => Complete::default(),
@@ -555,7 +559,7 @@ impl FileOutput {
         self.remove_parts_after(1)?;
         self.target.start().map_err(|error| self.fail("write", error))?;
         let first = self.target.final_path(1);
-        if self.appends() && first.exists() {
+        if self.appends() && exists(&first)? {
             part.copy(&first).map_err(|error| self.fail("append to", error))?;
         }
         Ok(part)

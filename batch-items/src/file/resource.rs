@@ -136,7 +136,11 @@ impl Resource {
 
     /// Returns whether a line starts at `byte`. Between the bytes of a CRLF counts too: readers of rows stop there.
     pub(crate) fn has_line_at(&self, byte: u64) -> Result<bool, ResourceError> {
-        let (mut file, mut before) = (self.open_at(byte - 1)?, [0]);
+        // The first line starts at 0.
+        let Some(before_line) = byte.checked_sub(1) else {
+            return Ok(true);
+        };
+        let (mut file, mut before) = (self.open_at(before_line)?, [0]);
         match file.read_exact(&mut before) {
             Ok(()) => Ok(matches!(before, [b'\n' | b'\r'])),
             Err(error) => Err(self.fail(error)),

@@ -274,7 +274,12 @@ impl Rows {
                     Kind::Bool => parse_bool(text).map(Cell::Bool),
                     Kind::Int => text.parse().ok().map(Cell::Int),
                     Kind::Decimal | Kind::ShortDecimal | Kind::Temporal(..) => None,
-                    _ => text.parse().ok().map(Cell::Float),
+                    // A number that is too large would become infinite.
+                    _ => text
+                        .parse()
+                        .ok()
+                        .filter(|value: &f64| value.is_finite() || is_infinite(text))
+                        .map(Cell::Float),
                 };
                 parsed.ok_or_else(|| format!("{text:?}"))?
             }
@@ -333,4 +338,9 @@ fn parse_bool(text: &str) -> Option<bool> {
         "false" | "f" | "0" => Some(false),
         _ => None,
     }
+}
+
+/// Returns whether a text names infinity or no number.
+fn is_infinite(text: &str) -> bool {
+    !text.contains(|c: char| c.is_ascii_digit())
 }

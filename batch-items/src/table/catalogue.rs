@@ -33,6 +33,8 @@ pub(crate) struct Table {
     pub(super) deletes: bool,
     /// The columns of each unique index that `upsert` can use: it covers all rows and values.
     pub(super) unique: Vec<Vec<String>>,
+    /// Whether there is a unique index of an expression, or of the beginning of a text, which `unique` cannot name.
+    pub(super) has_unnamed_unique: bool,
     /// Whether a column of floats holds `NaN`.
     pub(super) holds_nan: bool,
 }

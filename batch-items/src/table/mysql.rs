@@ -58,6 +58,7 @@ pub(super) fn describe(connection: &mut MysqlConnection, table: &str) -> QueryRe
     .bind::<Nullable<Text>, _>(schema)
     .bind::<Text, _>(table)
     .load(connection)?;
+    let (unique, has_unnamed_unique) = unique_indexes(connection, schema, table)?;
     let takes_rows = found.iter().all(|column| column.takes_rows);
     let columns = found.into_iter().map(|found| TableColumn {
         name: found.name,
@@ -73,17 +74,18 @@ pub(super) fn describe(connection: &mut MysqlConnection, table: &str) -> QueryRe
         inserts: takes_rows,
         updates: takes_rows,
         deletes: takes_rows,
-        unique: unique_indexes(connection, schema, table)?,
+        unique,
+        has_unnamed_unique,
         holds_nan: false,
     })
 }
 
-/// Returns the columns of each unique index. One of an expression, or of the beginning of a text, has no name for it.
+/// Returns the columns of each unique index, and whether there are others: of an expression, or of the beginning of a text.
 fn unique_indexes(
     connection: &mut MysqlConnection,
     schema: Option<&str>,
     table: &str,
-) -> QueryResult<Vec<Vec<String>>> {
+) -> QueryResult<(Vec<Vec<String>>, bool)> {
     #[derive(QueryableByName)]
     struct Found {
         #[diesel(sql_type = Text)]
@@ -99,7 +101,9 @@ fn unique_indexes(
     .bind::<Nullable<Text>, _>(schema)
     .bind::<Text, _>(table)
     .load(connection)?;
-    Ok(grouped(found.into_iter().map(|found| (found.index, found.name))))
+    let has_unnamed = found.iter().any(|found| found.name.is_none());
+    let named = grouped(found.into_iter().map(|found| (found.index, found.name)));
+    Ok((named, has_unnamed))
 }
 
 /// Returns the type of the values. The server converts texts to dates and decimals. A DELETE would compare a key that is not a number

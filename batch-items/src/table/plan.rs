@@ -111,7 +111,7 @@ impl Plan {
         Ok(Self {
             table: settings.table.to_owned(),
             mode: settings.mode,
-            may_collide: others.any(|index| !index.iter().any(is_distinct)),
+            may_collide: table.has_unnamed_unique || others.any(|index| !index.iter().any(is_distinct)),
             holds_nan: table.holds_nan,
             columns,
         })

@@ -37,6 +37,7 @@ pub(super) fn describe(connection: &mut PgConnection, table: &str) -> QueryResul
         updates: takes(4),
         deletes: takes(16),
         unique: unique.filter(|index| !index.is_empty()).collect(),
+        has_unnamed_unique: false,
         holds_nan: true,
         columns: Vec::new(),
     };

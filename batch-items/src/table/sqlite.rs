@@ -73,6 +73,7 @@ pub(super) fn describe(connection: &mut SqliteConnection, table: &str) -> QueryR
         updates: takes_rows,
         deletes: takes_rows,
         unique,
+        has_unnamed_unique: false,
         holds_nan: false,
     })
 }

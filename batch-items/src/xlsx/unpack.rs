@@ -38,14 +38,9 @@ impl Unpack {
         if let Ok(mut archive) = ZipArchive::new(file().map_err(fail)?) {
             let mut size = 0;
             for index in 0..archive.len() {
-                let Ok(entry) = archive.by_index(index) else {
-                    continue;
-                };
-                size += io::copy(
-                    &mut entry.take((self.limit - size).saturating_add(1)),
-                    &mut io::sink(),
-                )
-                .unwrap_or(0);
+                let entry = archive.by_index(index).map_err(|error| error.to_string())?;
+                let mut entry = entry.take((self.limit - size).saturating_add(1));
+                size += io::copy(&mut entry, &mut io::sink()).map_err(fail)?;
                 if size > self.limit {
                     return Err(format!(
                         "it unpacks to more than {} bytes, the `max.unpacked.size`; a workbook is kept in memory: if that is \

@@ -10,7 +10,8 @@ use super::elements::{BoundSplit, Element, ElementBody};
 use super::outcome::{ElementEnd, Last, Outcome};
 use super::partition::contexts_of_subjob;
 use super::threads::{
-    Analysis, Collecting, CollectorSink, Report, SubjobOutcomes, SubjobThreads, Worker, exit_status_of,
+    Analysis, Collecting, CollectorSink, Report, SubjobEnd, SubjobOutcomes, SubjobThreads, Worker,
+    exit_status_of,
 };
 use super::walk::{Walk, data_of};
 use crate::artifact::ContextScope;
@@ -132,18 +133,30 @@ impl Walk<'_> {
                 Report::Data(_, data) => analysis.data(data),
                 Report::Ended(end) => {
                     running -= 1;
-                    match (end.result, all.get(end.position)) {
-                        (Ok(ended), Some(flow)) => {
-                            analysis.ended(ended.outcome.status(), &exit_status_of(&ended));
-                            let next = self.after_flow((end.position, flow), ended, split, ends);
-                            waiting.extend(next);
-                        }
-                        (Ok(_), None) => {}
-                        (Err(error), _) => {
-                            ends.broken.get_or_insert(error);
-                        }
-                    }
+                    waiting.extend(self.flow_ended(end, split, analysis, ends));
                 }
+            }
+        }
+    }
+
+    /// Notes the end of a flow, and returns the flow that follows it.
+    fn flow_ended(
+        &self,
+        end: SubjobEnd,
+        split: &BoundSplit,
+        analysis: &mut Analysis<'_>,
+        ends: &mut SubjobOutcomes,
+    ) -> Option<usize> {
+        let position = end.position;
+        let flow = split.elements.all.get(position)?;
+        match end.result {
+            Ok(ended) => {
+                analysis.ended(ended.outcome.status(), &exit_status_of(&ended));
+                self.after_flow((position, flow), ended, split, ends)
+            }
+            Err(error) => {
+                ends.broken.get_or_insert(error);
+                None
             }
         }
     }

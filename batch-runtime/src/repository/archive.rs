@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::context_json::ContextError;
+use super::rules::is_number;
 use super::{JobState, StoredContext};
 use crate::clock::Timestamp;
 use crate::execution::{JobInstance, StepCounters};
@@ -171,16 +172,24 @@ impl ArchivedInstance {
 
 impl ArchivedStep {
     fn problem(&self) -> Option<String> {
+        let counted = self.counters.metrics().into_iter().map(|metric| metric.value);
         text_problem("exit status", &self.exit_status, TEXT_LENGTH)
             .or_else(|| text_problem("exit message", &self.exit_message, TEXT_LENGTH))
+            .or_else(|| counted.chain([self.version]).find_map(number_problem))
             .or_else(|| context_problem(self.context.as_ref()?))
     }
+}
+
+/// Returns the problem of a counter or version that no program has counted.
+fn number_problem(number: i64) -> Option<String> {
+    (!is_number(number)).then(|| format!("the number {number}, which no program has counted"))
 }
 
 impl ArchivedExecution {
     fn problem(&self, layout: RepositoryLayout) -> Option<String> {
         text_problem("exit status", &self.exit_status, TEXT_LENGTH)
             .or_else(|| text_problem("exit message", &self.exit_message, TEXT_LENGTH))
+            .or_else(|| number_problem(self.version))
             .or_else(|| text_problem("definition", self.definition.as_ref()?, TEXT_LENGTH))
             .or_else(|| context_problem(self.context.as_ref()?))
             .or_else(|| {

@@ -7,6 +7,14 @@ use crate::ids::{JobExecutionId, StepExecutionId};
 use crate::repository::{AbandonOutcome, ClaimError, ClaimRequest, StepHistory, StepState};
 use crate::status::BatchStatus;
 
+/// The largest number that is read from a row. Sums of a few are far from an overflow.
+pub(crate) const MAX_NUMBER: i64 = i64::MAX / 16;
+
+/// Returns whether a program may have counted a number. Rows and archives are only as right as those who write them. Spec: LOSS-02
+pub(crate) fn is_number(value: i64) -> bool {
+    (0..=MAX_NUMBER).contains(&value)
+}
+
 /// Exit status of an execution whose process died.
 const CRASHED: &str = "CRASHED";
 /// The beginning of the message of an execution that was to stop when its owner died.

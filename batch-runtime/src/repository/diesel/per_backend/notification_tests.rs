@@ -42,7 +42,8 @@ fn take(repository: &Repository) -> Option<i64> {
 /// Spec: NOTIFY-02, NOTIFY-04
 #[test]
 fn a_notification_waits_until_it_is_delivered() {
-    let repository = open(&Place::new(), LONG);
+    let place = Place::new();
+    let repository = open(&place, LONG);
     let detail = NotificationDetail {
         step: Some("löad".into()),
         skipped: Some(7),
@@ -85,7 +86,8 @@ fn a_notification_waits_until_it_is_delivered() {
 /// Spec: NOTIFY-07
 #[test]
 fn a_deadline_is_due_at_its_time() {
-    let repository = open(&Place::new(), LONG);
+    let place = Place::new();
+    let repository = open(&place, LONG);
     let at = |time: i64| NotificationDetail {
         deadline: Some(crate::clock::Timestamp(time)),
         ..NotificationDetail::default()

@@ -9,6 +9,7 @@ use crate::ids::{JobExecutionId, JobInstanceId, StepExecutionId};
 use crate::repository::RepositoryError;
 use crate::repository::diesel::db_timestamp::DbTimestamp;
 use crate::repository::diesel::session::{RunQueryDsl, SessionSettings};
+use crate::repository::rules::{MAX_NUMBER, is_number};
 use crate::status::BatchStatus;
 
 pub(super) fn status_of(
@@ -49,14 +50,11 @@ fn column(value: Option<i64>, name: &str, row: impl FnOnce() -> String) -> Resul
     }
 }
 
-/// The largest number that is read from a row. Sums of a few are far from an overflow.
-const MAX_NUMBER: i64 = i64::MAX / 16;
-
-/// Returns the value of a column that counts something. Rows are only as right as those who write them. Spec: LOSS-02
+/// Returns the value of a column that counts something. Spec: LOSS-02
 pub(super) fn number(value: i64, name: &str, row: impl FnOnce() -> String) -> Result<i64, RepositoryError> {
-    match value {
-        0..=MAX_NUMBER => Ok(value),
-        _ => Err(RepositoryError::Corrupt {
+    match is_number(value) {
+        true => Ok(value),
+        false => Err(RepositoryError::Corrupt {
             row: row(),
             problem: format!("has {name} {value}, which no program has counted").into(),
         }),

@@ -44,7 +44,8 @@ fn an_owner_is_alive_through_a_symbolic_link() {
 /// Spec: OP-35
 #[test]
 fn a_connection_waits_longer_than_a_lease_lasts() {
-    let repository = Place::new().open(Arc::new(SystemClock), LONG);
+    let place = Place::new();
+    let repository = place.open(Arc::new(SystemClock), LONG);
     let lease = Duration::from_secs(30);
     let waits = number(&repository, "SELECT timeout FROM pragma_busy_timeout");
     assert!(u128::try_from(waits).unwrap() > lease.as_millis(), "{waits} ms");
@@ -55,7 +56,8 @@ fn a_connection_waits_longer_than_a_lease_lasts() {
 /// Spec: OP-35
 #[test]
 fn a_renewal_goes_ahead_of_other_writes() {
-    let repository = Place::new().open(Arc::new(SystemClock), LONG);
+    let place = Place::new();
+    let repository = place.open(Arc::new(SystemClock), LONG);
     let pool = &repository.pool;
     let held = pool.write_lock().unwrap();
     let (writes, written) = std::sync::mpsc::channel();
