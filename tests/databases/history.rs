@@ -123,7 +123,7 @@ fn rows(database: Database, parameters_of_executions: bool) -> String {
                  VALUES ({id}, 4, 'one', {id}, {time}, {time}, '{status}', 2, {checkpoint}, 0, {checkpoint}, 0, 0, 0, 1,
                  '{status}', '', {time});
              INSERT INTO BATCH_STEP_EXECUTION_CONTEXT (STEP_EXECUTION_ID, SHORT_CONTEXT) VALUES ({id},
-                 '{{\"@class\":\"java.util.HashMap\",\"batch.reader.checkpoint\":\"{checkpoint}\"}}');"
+                 '{{\"@class\":\"java.util.HashMap\",\"batch.reader.checkpoint\":\"{checkpoint}\",\"batch.writer.checkpoint\":\"null\"}}');"
         ));
     }
     for sequence in [

@@ -69,7 +69,7 @@ fn explain_prints_the_origin_of_every_value() {
         "step first ./tour.xml:3:3",
         "next: choose, start-limit: 0, allow-start-if-complete: false",
         r#"seen = "in/x" ./tour.xml:4:46, written "${dir}/x""#,
-        "batchlet Greeter hello::Greeter at examples/hello/main.rs:18",
+        "batchlet Greeter hello::Greeter at examples/hello/main.rs:19",
         r#"name = "Ada" ./tour.xml:6:36, written "${who}""#,
         "decider Chooser NOT FOUND: unknown decider `Chooser` (./tour.xml:9:34)",
         r#"on "FLOW": next work ./tour.xml:10:5"#,
@@ -153,7 +153,7 @@ fn explain_gives_programs_json() {
     assert_eq!(artifact["types"][0]["type"], "hello::Greeter");
     assert_eq!(
         (&artifact["types"][0]["file"], &artifact["types"][0]["line"]),
-        (&"examples/hello/main.rs".into(), &18.into())
+        (&"examples/hello/main.rs".into(), &19.into())
     );
     let name = &artifact["properties"][0];
     assert_eq!((&name["value"], &name["from"]), (&"Ada".into(), &"xml".into()));
