@@ -1,6 +1,7 @@
 //! The checked model of a job: plain data, every value with its place in the text.
 
 use std::collections::BTreeSet;
+use std::fmt;
 use std::num::NonZeroU32;
 use std::sync::Arc;
 
@@ -438,7 +439,7 @@ impl ArtifactRef {
 /// A property with its effective value.
 ///
 /// Spec: OVR-07
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct Property {
     /// The name, never empty.
     pub name: Spanned<String>,
@@ -449,6 +450,17 @@ pub struct Property {
     pub deferred: bool,
     /// True if the property is meant for one artifact: it has a target, or is in the element of the artifact.
     pub is_addressed: bool,
+}
+
+impl fmt::Debug for Property {
+    /// Shows what the property is, not how the document gives it, as for spans.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Property")
+            .field("name", &self.name)
+            .field("value", &self.value)
+            .field("deferred", &self.deferred)
+            .finish()
+    }
 }
 
 /// A transition element of a step or decision.
