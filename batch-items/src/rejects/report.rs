@@ -171,7 +171,7 @@ pub(super) fn write_uncommitted(
 /// Removes the file of rejects that were rolled back, if this step has written one.
 pub(super) fn remove_uncommitted(path: &Path, format: RejectFormat, owner: &Owner) -> io::Result<()> {
     let path = uncommitted(path);
-    if !path.exists() || is_of_another(&path, format, owner)? {
+    if !path.try_exists()? || is_of_another(&path, format, owner)? {
         return Ok(());
     }
     fs::remove_file(path)
@@ -232,7 +232,7 @@ impl Appended {
         if create && let Some(folder) = path.parent() {
             fs::create_dir_all(folder)?;
         }
-        let is_new = !path.exists();
+        let is_new = !path.try_exists()?;
         let file = match LockedFile::open(path, create) {
             Ok(file) => file,
             Err(LockError::Taken) => {
@@ -302,6 +302,8 @@ impl Appended {
 
     /// Writes after what is committed. This replaces what an interval has written that was rolled back.
     fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
+        // Of a file that was truncated meanwhile, this would fill the hole with zeros.
+        self.prove()?;
         self.file.set_len(self.committed)?;
         self.end = self.committed;
         if bytes.is_empty() {
