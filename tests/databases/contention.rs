@@ -129,36 +129,32 @@ fn a_hundred_flows_share_ten_connections() {
             )
         })
         .collect();
-    for threads in ["8", "100"] {
-        let xml = format!(
-            r#"<job id="job"><properties><property name="batch.split.threads" value="{threads}"/></properties><split id="all">{flows}</split></job>"#
-        );
-        for database in Database::ALL {
-            let folder = tempfile::tempdir().unwrap();
-            std::fs::write(folder.path().join("job.xml"), &xml).unwrap();
-            let place = Place::new(database, folder.path());
-            let url = with_ten_connections(database, &place);
-            let operator = runtime(&url, folder.path()).job_operator();
-            place
-                .connect()
-                .execute("CREATE TABLE IF NOT EXISTS written (n INTEGER)")
-                .unwrap();
-            if database == Database::Postgres {
-                place.connect().execute("GRANT ALL ON written TO ten").unwrap();
-            }
-            let execution = operator.start("job", JobParameters::from([("to", "5")])).unwrap();
-            let ended = operator.wait(execution).unwrap();
-            assert_eq!(
-                ended.status,
-                BatchStatus::Completed,
-                "{database:?} {threads}: {}",
-                ended.exit_message
-            );
-            assert_eq!(
-                place.connect().number("SELECT COUNT(*) FROM written"),
-                500,
-                "{database:?} {threads}"
-            );
+    let xml = format!(r#"<job id="job"><split id="all">{flows}</split></job>"#);
+    for database in Database::ALL {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("job.xml"), &xml).unwrap();
+        let place = Place::new(database, folder.path());
+        let url = with_ten_connections(database, &place);
+        let operator = runtime(&url, folder.path()).job_operator();
+        place
+            .connect()
+            .execute("CREATE TABLE IF NOT EXISTS written (n INTEGER)")
+            .unwrap();
+        if database == Database::Postgres {
+            place.connect().execute("GRANT ALL ON written TO ten").unwrap();
         }
+        let execution = operator.start("job", JobParameters::from([("to", "5")])).unwrap();
+        let ended = operator.wait(execution).unwrap();
+        assert_eq!(
+            ended.status,
+            BatchStatus::Completed,
+            "{database:?}: {}",
+            ended.exit_message
+        );
+        assert_eq!(
+            place.connect().number("SELECT COUNT(*) FROM written"),
+            500,
+            "{database:?}"
+        );
     }
 }

@@ -111,6 +111,8 @@ struct Disk {
     names: Names,
     /// The files of the descriptors, with their positions.
     open: BTreeMap<i64, (usize, usize)>,
+    /// The descriptors that write at the end of their file, wherever they are.
+    appending: BTreeSet<i64>,
 }
 
 impl Trace {
@@ -376,7 +378,11 @@ impl Disk {
 
     /// Writes at the position of a descriptor.
     fn writes(&mut self, fd: i64, data: Vec<u8>) {
-        let (file, at) = self.open[&fd];
+        let (file, position) = self.open[&fd];
+        let at = match self.appending.contains(&fd) {
+            true => self.files[file].cached().len(),
+            false => position,
+        };
         self.open.insert(fd, (file, at + data.len()));
         self.files[file].changes.push(Change::Write { at, data });
     }
@@ -398,7 +404,10 @@ impl Disk {
         if flags.contains("O_TRUNC") {
             self.files[file].changes.push(Change::Truncate { length: 0 });
         }
-        assert!(!flags.contains("O_APPEND"), "{}", path.display());
+        match flags.contains("O_APPEND") {
+            true => self.appending.insert(fd),
+            false => self.appending.remove(&fd),
+        };
         self.open.insert(fd, (file, 0));
     }
 
