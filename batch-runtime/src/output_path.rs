@@ -53,21 +53,21 @@ impl OutputPath {
         if self.is_url() {
             return self.path.clone();
         }
-        let mut clean = PathBuf::new();
+        let mut real = PathBuf::new();
         for component in self.path.components() {
             match component {
                 Component::CurDir => {}
+                // Of a link, it is the parent of the directory that the link leads to.
                 Component::ParentDir => {
-                    clean.pop();
+                    real.pop();
                 }
-                other => clean.push(other),
+                other => real.push(other),
+            }
+            if let Ok(found) = real.canonicalize() {
+                real = found;
             }
         }
-        let folders = clean.ancestors().skip(1);
-        let real = folders
-            .filter_map(|folder| Some((folder, folder.canonicalize().ok()?)))
-            .find_map(|(folder, real)| Some(real.join(clean.strip_prefix(folder).ok()?)));
-        real.unwrap_or(clean)
+        real
     }
 }
 
@@ -120,7 +120,15 @@ mod tests {
         assert_eq!(identity("a/../b.csv"), identity("./b.csv"));
         assert_eq!(identity("new/a/b.csv"), identity("new/./a//b.csv"));
         #[cfg(unix)]
-        assert_eq!(identity("link/b.csv"), identity("real/b.csv"));
+        {
+            std::fs::create_dir_all(root.join("real/in")).unwrap();
+            std::os::unix::fs::symlink(root.join("real/in"), root.join("deep")).unwrap();
+            std::fs::write(root.join("real/c.csv"), "").unwrap();
+            std::os::unix::fs::symlink(root.join("real/c.csv"), root.join("d.csv")).unwrap();
+            assert_eq!(identity("link/b.csv"), identity("real/b.csv"));
+            assert_eq!(identity("deep/../b.csv"), identity("real/b.csv"));
+            assert_eq!(identity("d.csv"), identity("real/c.csv"));
+        }
         assert_ne!(identity("a.csv"), identity("b.csv"));
     }
 }

@@ -123,6 +123,8 @@ const NO_CHECKPOINTS: &str =
 
 const NO_SKIPS: &str = "the listener is not called for skips; register it by `#[skip_listener]` too";
 
+const NOT_ALL_SKIPS: &str = "the listener was not called for each skip of the step, perhaps because another listener failed before it";
+
 const SKIPS: [MetricName; 3] = [
     MetricName::ReadSkipCount,
     MetricName::ProcessSkipCount,
@@ -182,13 +184,13 @@ impl<I: Serialize + Send + 'static, O: Serialize + Send + 'static> RejectListene
 
     #[on_skip_in_process]
     fn in_process(&mut self, error: &BatchError, item: &I) -> Result<(), ResourceError> {
-        let reject = self.fields.reject_of_read(error, item);
-        self.add(reject.map_err(|cause| self.fail(io::Error::other(cause)))?)
+        self.add_items("process", error, std::slice::from_ref(item))
     }
 
+    /// A list that is skipped as a whole is one skip.
     #[on_skip_in_write]
-    fn in_write(&mut self, error: &BatchError, item: &O) -> Result<(), ResourceError> {
-        self.add(self.fields.reject("write", error, item))
+    fn in_write(&mut self, error: &BatchError, items: &[O]) -> Result<(), ResourceError> {
+        self.add_items("write", error, items)
     }
 }
 
@@ -209,7 +211,9 @@ impl<I: Send + 'static, O: Send + 'static> RejectListener<I, O> {
             return Err(self.fail(io::Error::other(NO_SKIPS)));
         }
         // The commit contains the last ones: those before were rolled back, and reported again.
-        let stale = self.pending.rejects.len().saturating_sub(fresh);
+        let Some(stale) = self.pending.rejects.len().checked_sub(fresh) else {
+            return Err(self.fail(io::Error::other(NOT_ALL_SKIPS)));
+        };
         self.pending.rejects.drain(..stale);
         if !std::mem::replace(&mut self.pending.removed_uncommitted, true) {
             report::remove_uncommitted(self.output.path(), self.format(), &self.owner())
@@ -256,6 +260,17 @@ impl<I, O> Drop for RejectListener<I, O> {
 }
 
 impl<I, O> RejectListener<I, O> {
+    /// Adds the items of one skip.
+    fn add_items(
+        &mut self,
+        phase: &'static str,
+        error: &BatchError,
+        items: &[impl Serialize],
+    ) -> Result<(), ResourceError> {
+        let reject = self.fields.reject(phase, error, items);
+        self.add(reject.map_err(|cause| self.fail(io::Error::other(cause)))?)
+    }
+
     fn add(&mut self, reject: Reject) -> Result<(), ResourceError> {
         let skips = self.skips();
         self.pending.was_called = true;

@@ -204,43 +204,41 @@ pub(super) struct PlaceFields {
 }
 
 impl PlaceFields {
-    /// Creates the reject of an item that the reader has read.
+    /// Creates the reject of the items that a skip drops.
     ///
     /// # Errors
-    /// If the item has no field of this name.
-    pub(super) fn reject_of_read(&self, error: &BatchError, item: &impl Serialize) -> Result<Reject, String> {
-        let fields = serde_json::to_value(item).unwrap_or_default();
-        let lacks = |name: &str| {
-            let records = records_of(&fields)
-                .iter()
-                .filter_map(serde_json::Value::as_object);
-            !name.is_empty() && records.into_iter().any(|record| !record.contains_key(name))
-        };
-        let named = [
-            ("file.field", &self.file),
-            ("line.field", &self.line),
-            ("raw.field", &self.raw),
-        ];
-        match named.into_iter().find(|(_, name)| lacks(name)) {
-            None => Ok(self.reject("process", error, item)),
-            Some((property, name)) => Err(format!(
-                "the items have no field `{name}`, which the property `{property}` of the listener names; set it to the same \
-                 field as `{property}` of the reader, or remove it"
-            )),
-        }
+    /// If an item has no field of one of the names.
+    pub(super) fn reject(
+        &self,
+        phase: &'static str,
+        error: &BatchError,
+        items: &[impl Serialize],
+    ) -> Result<Reject, String> {
+        let rejects = items.iter().map(|item| self.reject_of(phase, error, item));
+        let mut rejects = rejects.collect::<Result<Vec<_>, _>>()?.into_iter();
+        let first = rejects.next().unwrap_or_default();
+        Ok(Reject {
+            dropped: [Vec::new(), rejects.collect()],
+            ..first
+        })
     }
 
-    /// Creates the reject of an item.
-    pub(super) fn reject(&self, phase: &'static str, error: &BatchError, item: &impl Serialize) -> Reject {
+    fn reject_of(
+        &self,
+        phase: &'static str,
+        error: &BatchError,
+        item: &impl Serialize,
+    ) -> Result<Reject, String> {
         let fields = serde_json::to_value(item).unwrap_or_default();
         let records = records_of(&fields);
+        self.check(records)?;
         let first = |name: &String| records.first()?.get(name);
         let texts: Vec<&str> = records
             .iter()
             .filter_map(|record| record.get(&self.raw)?.as_str())
             .collect();
         let raw = (!texts.is_empty()).then(|| texts.join("\n"));
-        Reject {
+        Ok(Reject {
             phase,
             error: error.chain(),
             resource: first(&self.file).and_then(|file| Some(file.as_str()?.to_owned())),
@@ -249,6 +247,25 @@ impl PlaceFields {
             raw,
             item: to_raw_value(item).ok(),
             ..Reject::default()
+        })
+    }
+
+    /// Fails if a record has no field of one of the names.
+    fn check(&self, records: &[serde_json::Value]) -> Result<(), String> {
+        let named = [
+            ("file.field", &self.file),
+            ("line.field", &self.line),
+            ("raw.field", &self.raw),
+        ];
+        let objects = || records.iter().filter_map(serde_json::Value::as_object);
+        let lacks =
+            |name: &str| !name.is_empty() && objects().any(|record| !record.contains_key(name));
+        match named.into_iter().find(|(_, name)| lacks(name)) {
+            None => Ok(()),
+            Some((property, name)) => Err(format!(
+                "the items have no field `{name}`, which the property `{property}` of the listener names; set it to the same \
+                 field as `{property}` of the reader and keep the field, or remove it"
+            )),
         }
     }
 }

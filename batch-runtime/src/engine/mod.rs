@@ -13,6 +13,7 @@ mod limits;
 mod listeners;
 mod logical_tx;
 mod outcome;
+mod outputs;
 mod partition;
 mod refused_step;
 mod spans;
@@ -32,7 +33,8 @@ pub(crate) use elements::{
 };
 pub(crate) use job::JobRunner;
 pub(crate) use limits::StepLimits;
-pub(crate) use partition::{Outputs, RemotePartition};
+pub(crate) use outputs::Outputs;
+pub(crate) use partition::RemotePartition;
 pub(crate) use states::States;
 pub(crate) use threads::{CollectorSink, Running};
 pub(crate) use walk::Dispatch;

@@ -93,7 +93,6 @@ impl Walk<'_> {
         ends: &mut SubjobOutcomes,
     ) {
         let all = &split.elements.all;
-        let since = self.state_of(&element.id).since.max(self.since);
         let limit = split.threads.unwrap_or(self.shared.partition_threads);
         let dialect = self.shared.job.dialect;
         // All flows that no element leads to start at once, as far as the limit allows. Spec: SPLIT-06
@@ -111,7 +110,7 @@ impl Walk<'_> {
                 }
                 let name = format!("batch-flow-{}", flow.id);
                 let started = threads.begin(position, name, move |worker, sink| {
-                    self.run_flow(worker, sink, flow, split, since, contexts)
+                    self.run_flow(worker, sink, element, flow, split, contexts)
                 });
                 running += 1;
                 if let Err(error) = started {
@@ -166,9 +165,9 @@ impl Walk<'_> {
         &self,
         worker: &Arc<Worker>,
         sink: &CollectorSink,
+        element: &Element,
         flow: &Element,
         split: &BoundSplit,
-        since: Option<i64>,
         contexts: &ContextScope,
     ) -> Result<ElementEnd, RepositoryError> {
         let contexts = contexts_of_subjob(contexts, worker, false);
@@ -178,8 +177,9 @@ impl Walk<'_> {
             worker: Arc::clone(worker),
             data: data_of(&contexts),
             contexts,
-            since,
+            since: self.state_of(&element.id).since.max(self.since),
             collecting,
+            lanes: self.lanes_with(&element.id, format!("flow `{}`", flow.id)),
             ..self.clone()
         };
         let ended = match &flow.body {

@@ -313,7 +313,11 @@ impl StepRunner<'_> {
             collecting: collecting.map(|collecting| (collecting, contexts)),
             partition: self.partition,
         };
-        let made = StepListeners::make(&self.step.listeners, contexts)
+        let made = shared
+            .running
+            .outputs
+            .claim(self.step, &self.walk.lanes)
+            .and_then(|()| StepListeners::make(&self.step.listeners, contexts))
             .and_then(|listeners| Ok((listeners, self.make_body(contexts, env)?)));
         // One that a dead worker of the enclosing partition has started.
         if execution.status == BatchStatus::Starting {

@@ -9,6 +9,7 @@ use super::call::Failure;
 use super::elements::{BoundFlow, BoundJob, Element, ElementBody, Elements, PartitionKey};
 use super::listeners::JobListeners;
 use super::outcome::{ElementEnd, Last, Outcome};
+use super::outputs::Lane;
 use super::states::States;
 use super::step::StepRunner;
 use super::threads::{Collecting, Running, Worker};
@@ -60,6 +61,8 @@ pub(crate) struct Walk<'a> {
     pub(crate) prefix: String,
     /// The enclosing partitions, outermost first.
     pub(crate) path: Vec<PartitionKey>,
+    /// The enclosing flows of splits and partitions, outermost first.
+    pub(super) lanes: Vec<Lane>,
     /// Step executions of job executions before this one do not count: their work was undone. Spec: D-48
     pub(crate) since: Option<i64>,
     /// The collector of the subjob that runs here.
@@ -91,6 +94,7 @@ impl<'a> Walk<'a> {
             contexts: shared.outside.clone(),
             prefix: String::new(),
             path: Vec::new(),
+            lanes: Vec::new(),
             since: None,
             collecting: None,
             data: data_of(shared.outside),
@@ -99,6 +103,13 @@ impl<'a> Walk<'a> {
 }
 
 impl Walk<'_> {
+    /// Returns the lanes of a flow or partition of the element here.
+    pub(super) fn lanes_with(&self, element: &str, lane: String) -> Vec<Lane> {
+        let mut lanes = self.lanes.clone();
+        lanes.push((format!("{}{element}", self.prefix), lane));
+        lanes
+    }
+
     /// Calls the collector of the subjob, if one runs here. Spec: SUBJOB-03, SUBJOB-04, SUBJOB-19, SUBJOB-20, SUBJOB-23
     pub(super) fn collect(&self, contexts: &ContextScope) -> Result<(), Failure> {
         match &self.collecting {

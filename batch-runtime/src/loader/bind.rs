@@ -11,14 +11,14 @@ use batch_xml::model::{
 use batch_xml::{Diagnostic, JobXmlErrors, Span, Spanned};
 
 use super::artifacts::Found;
-use super::partition::Source;
+use super::partition::{SHARED_OUTPUT, Source};
 use super::runtime_properties::{Defaults, OF_JOB};
 use super::unused::PropertyUses;
 use super::{BindOutcome, NestedJobRef};
 use crate::artifact::Properties;
 use crate::engine::{
     Bound, BoundBody, BoundChunk, BoundFlow, BoundJob, BoundListener, BoundSplit, BoundStep, BoundSubjobs,
-    CheckpointInterval, Element, ElementBody, Elements, FaultRules, PartitionKey,
+    CheckpointInterval, Element, ElementBody, Elements, FaultRules, Outputs, PartitionKey,
 };
 use crate::role::{Factory, Place, Role, WriterInfo};
 use crate::status::BatchStatus;
@@ -223,15 +223,28 @@ impl Binder<'_> {
         };
         let analyzer = subjobs.as_ref().and_then(|subjobs| subjobs.analyzer.as_ref());
         let collector = self.collector(concurrency.collector.as_ref(), analyzer, within);
-        let elements = self.elements(&split.elements, scope);
+        let elements = self.elements(&split.elements, scope)?;
+        self.check_flows(&split.id, &elements);
         Some(BoundSplit {
-            elements: elements?,
+            elements,
             threads: self.defaults.split_threads,
             subjobs: BoundSubjobs {
                 collector: collector?,
                 ..subjobs?
             },
         })
+    }
+
+    /// Reports two flows of a split that write the same output. Spec: LOSS-03
+    fn check_flows(&mut self, split: &Spanned<String>, flows: &Elements) {
+        let mut outputs = Outputs::default();
+        for flow in &flows.all {
+            if let Err(problem) = outputs.add(&format!("flow `{}`", flow.id), &flow.body) {
+                let error = Diagnostic::error(SHARED_OUTPUT, problem, split.span.clone());
+                self.diagnostics.push(error);
+                return;
+            }
+        }
     }
 
     fn step(&mut self, step: &Step, scope: Scope) -> Option<BoundStep> {
@@ -276,7 +289,13 @@ impl Binder<'_> {
             let of_job = self.job_listeners.clone();
             self.check_listener_items(chunk, &of_job);
         }
-        Some(self.bind_step(step, complete.then(|| without_place(listeners))?, body?))
+        let bound = self.bind_step(step, complete.then(|| without_place(listeners))?, body?);
+        if let Err(problem) = Outputs::check_step(&bound) {
+            let error = Diagnostic::error(SHARED_OUTPUT, problem, step.id.span.clone());
+            self.diagnostics.push(error);
+            return None;
+        }
+        Some(bound)
     }
 
     /// Binds the parts of a step other than its chunk or batchlet.

@@ -22,8 +22,8 @@ use crate::engine::{
 use crate::role::Role;
 use crate::transition::Transitions;
 
-/// Two partitions write the same output.
-const SHARED_OUTPUT: &str = "ART0029";
+/// Two properties of a step, flows of a split or partitions name the same output.
+pub(super) const SHARED_OUTPUT: &str = "ART0029";
 
 /// Maximum number of partitions of a job that are checked before it starts.
 const CHECKED_PARTITIONS: u32 = 1_000;
@@ -232,8 +232,9 @@ impl Binder<'_> {
             let (errors, warnings) = (self.diagnostics.len(), self.warnings.len());
             let body = self.body(scope, analyzer);
             self.path.pop();
-            if let Some(Err(problem)) = body.map(|body| outputs.add(number, &body)) {
-                self.warnings.push(shared_output(id, problem));
+            if let Some(Err(problem)) = body.map(|body| outputs.add(&format!("partition {number}"), &body.element.body)) {
+                let warning = Diagnostic::warning(SHARED_OUTPUT, problem, id.span.clone());
+                self.warnings.push(warning.label("fails before its partitions start"));
                 return;
             }
             // A mistake in one partition is usually in all of them.
@@ -311,10 +312,6 @@ impl Binder<'_> {
             analyzer: all(analyzer)?,
         })
     }
-}
-
-fn shared_output(id: &Spanned<String>, problem: String) -> Diagnostic {
-    Diagnostic::warning(SHARED_OUTPUT, problem, id.span.clone()).label("fails before its partitions start")
 }
 
 /// Returns whether an element of a flow, which contains steps and decisions, has a logical transaction.

@@ -9,7 +9,6 @@
 mod local;
 mod monitor;
 mod next;
-mod outputs;
 mod plan;
 mod prepare;
 mod remote;
@@ -21,7 +20,6 @@ use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 use std::sync::Mutex;
 
-pub(crate) use outputs::Outputs;
 pub(crate) use remote::RemotePartition;
 pub(super) use run::contexts_of_subjob;
 
@@ -29,6 +27,7 @@ use self::next::PartitionEnd;
 use super::call::Failure;
 use super::elements::BoundPartition;
 use super::outcome::Outcome;
+use super::outputs::Outputs;
 use super::threads::lock;
 use super::walk::Walk;
 use crate::artifact::ContextScope;
@@ -112,6 +111,29 @@ impl<'p> PartitionedElement<'p> {
     /// Returns the number of partitions.
     fn planned(&self) -> u32 {
         u32::try_from(self.plan.sub_job_count()).unwrap_or(0)
+    }
+
+    /// Returns a failure if two partitions have the same output, also if one of them is complete. Spec: LOSS-03
+    fn shared_output(&self) -> Option<Failure> {
+        let mut outputs = Outputs::default();
+        for number in 1..=self.planned() {
+            // A partition that cannot be bound fails when it starts.
+            let Ok(body) = self.bound.binder.bind(&self.path_to(number)) else {
+                continue;
+            };
+            match outputs.add(&format!("partition {number}"), &body.element.body) {
+                Ok(true) => {}
+                // The other partitions have the same artifacts.
+                Ok(false) => return None,
+                Err(problem) => {
+                    return Some(Failure::new(format!(
+                        "the plan of `{}` is wrong: {problem}",
+                        self.id
+                    )));
+                }
+            }
+        }
+        None
     }
 
     /// Returns the number of a partition, or 0 if it is unknown.

@@ -85,6 +85,7 @@ impl PartitionedElement<'_> {
             contexts,
             prefix,
             path,
+            lanes: self.walk.lanes_with(self.id, format!("partition {number}")),
             since: self.since,
             collecting: collector.map(|bound| Collecting::new(bound, sink)),
         };

@@ -9,6 +9,7 @@ use super::worker::{Exceeded, lock};
 use super::workers::Workers;
 use crate::context_gate;
 use crate::engine::call::Failure;
+use crate::engine::outputs::ClaimedOutputs;
 use crate::observer::{JobEventKind, JobEvents};
 use crate::repository::{JobRepository, Lease, RepositoryError};
 
@@ -32,6 +33,7 @@ pub(crate) struct Running {
     dispatched: AtomicBool,
     renewed: Mutex<Instant>,
     pub(crate) events: JobEvents,
+    pub(in crate::engine) outputs: ClaimedOutputs,
     /// True once the request to stop was emitted.
     stop_announced: Mutex<bool>,
     thread: OnceLock<ThreadId>,
@@ -55,6 +57,7 @@ impl Running {
             dispatched: AtomicBool::new(false),
             renewed: Mutex::new(claimed),
             events,
+            outputs: ClaimedOutputs::default(),
             stop_announced: Mutex::default(),
             thread: OnceLock::new(),
             ended: Mutex::new(None),
