@@ -50,12 +50,10 @@ where
             Parameter::Null(Kind::Bool) => out.push_bind_param::<Nullable<Bool>, Option<bool>>(&None),
             Parameter::Null(Kind::Int) => out.push_bind_param::<Nullable<BigInt>, Option<i64>>(&None),
             Parameter::Null(Kind::Float) => out.push_bind_param::<Nullable<Double>, Option<f64>>(&None),
-            Parameter::Null(Kind::Decimal | Kind::ShortDecimal | Kind::Temporal(..) | Kind::Text) => {
-                out.push_bind_param::<Nullable<Text>, Option<&'static str>>(&None)
-            }
             Parameter::Null(Kind::Bytes) => {
                 out.push_bind_param::<Nullable<Binary>, Option<&'static [u8]>>(&None)
             }
+            Parameter::Null(_) => out.push_bind_param::<Nullable<Text>, Option<&'static str>>(&None),
         }
     }
 }

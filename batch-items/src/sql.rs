@@ -11,6 +11,8 @@ pub(crate) struct Syntax {
     nested_comments: bool,
     /// `$tag$ .. $tag$` is a text, and `E'..'` one with backslashes.
     postgres_texts: bool,
+    /// `?` is the place of a value.
+    pub(crate) has_question_marks: bool,
     /// The pairs of quotes around names, besides `"..".`
     names: &'static [(char, char)],
 }
@@ -21,6 +23,7 @@ pub(crate) const SQLITE: Syntax = Syntax {
     mysql_comments: false,
     nested_comments: false,
     postgres_texts: false,
+    has_question_marks: true,
     names: &[('`', '`'), ('[', ']')],
 };
 
@@ -30,6 +33,7 @@ pub(crate) const POSTGRES: Syntax = Syntax {
     mysql_comments: false,
     nested_comments: true,
     postgres_texts: true,
+    has_question_marks: false,
     names: &[],
 };
 
@@ -39,6 +43,7 @@ pub(crate) const MYSQL: Syntax = Syntax {
     mysql_comments: true,
     nested_comments: false,
     postgres_texts: false,
+    has_question_marks: true,
     names: &[('`', '`')],
 };
 

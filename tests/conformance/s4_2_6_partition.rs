@@ -799,7 +799,7 @@ fn reporting(properties: &str) -> String {
 #[test]
 fn an_output_belongs_to_one_partition() {
     let names = |third| properties(&[("name.1", "a"), ("name.2", "b"), ("name.3", third)]);
-    let shared = "partitions 1 and 3 both write `";
+    let shared = "partition 1 and partition 3 both write `";
     let stage = Stage::new(&reporting(&names("b/../report.a")));
     let folder = stage.path().display().to_string();
     let checks = stage

@@ -45,17 +45,17 @@ impl RowForm {
         }
     }
 
-    /// Appends the field with this index.
+    /// Appends the field with this index. Returns whether a reader finds it there.
     #[inline]
-    pub(super) fn append(&self, index: usize, value: FieldValue<'_>, out: &mut Vec<u8>) {
+    pub(super) fn append(&self, index: usize, value: FieldValue<'_>, out: &mut Vec<u8>) -> bool {
         if index > 0 {
             out.push(self.delimiter);
         }
-        self.append_value(index == 0, value, out);
+        self.append_value(index == 0, value, out)
     }
 
-    /// Appends the text of a field. The first one of a row has quotes if it would begin a comment.
-    pub(super) fn append_value(&self, is_first: bool, value: FieldValue<'_>, out: &mut Vec<u8>) {
+    /// Appends the text of a field. The first one of a row has quotes if it would begin a comment. Returns whether a reader finds it there.
+    pub(super) fn append_value(&self, is_first: bool, value: FieldValue<'_>, out: &mut Vec<u8>) -> bool {
         match value {
             FieldValue::Null => self.append_text("", self.quotes == QuoteMode::Text, out),
             FieldValue::Bool(value) => self.append_text(if value { "true" } else { "false" }, false, out),
@@ -66,13 +66,13 @@ impl RowForm {
                 Some(quote)
                     if is_first && self.quotes != QuoteMode::Never && value.starts_with(OF_COMMENTS) =>
                 {
-                    self.append_quoted(value, quote, out);
+                    self.append_quoted(value, quote, out)
                 }
                 _ => self.append_text(value, false, out),
             },
             FieldValue::Bytes(value) => {
                 let digits: String = value.iter().map(|byte| format!("{byte:02x}")).collect();
-                self.append_text(&format!("\\x{digits}"), false, out);
+                self.append_text(&format!("\\x{digits}"), false, out)
             }
         }
     }
@@ -85,7 +85,7 @@ impl RowForm {
         out.extend_from_slice(field);
     }
 
-    fn append_text(&self, text: &str, is_number: bool, out: &mut Vec<u8>) {
+    fn append_text(&self, text: &str, is_number: bool, out: &mut Vec<u8>) -> bool {
         let may_be_special = self.checks_numbers || !is_number;
         let is_special = || may_be_special && text.bytes().any(|byte| self.special[usize::from(byte)]);
         let needs_quotes = match self.quotes {
@@ -96,11 +96,20 @@ impl RowForm {
         };
         match self.quote {
             Some(quote) if needs_quotes => self.append_quoted(text, quote, out),
-            _ => out.extend_from_slice(text.as_bytes()),
+            _ => {
+                out.extend_from_slice(text.as_bytes());
+                (self.quote.is_some() && self.quotes != QuoteMode::Never) || self.is_plain(text)
+            }
         }
     }
 
-    fn append_quoted(&self, text: &str, quote: u8, out: &mut Vec<u8>) {
+    /// Returns whether a text without quotes is one field of a row.
+    fn is_plain(&self, text: &str) -> bool {
+        let ends = |byte: u8| [self.delimiter, b'\n', b'\r'].contains(&byte);
+        text.bytes().next() != self.quote.or(Some(self.delimiter)) && !text.bytes().any(ends)
+    }
+
+    fn append_quoted(&self, text: &str, quote: u8, out: &mut Vec<u8>) -> bool {
         out.push(quote);
         for byte in text.bytes() {
             // An escape character is escaped by itself.
@@ -110,6 +119,7 @@ impl RowForm {
             out.push(byte);
         }
         out.push(quote);
+        true
     }
 
     /// Ends a row. One of a single empty field is quoted: an empty line is no row.

@@ -116,13 +116,17 @@ struct RowOutput<'o> {
     out: &'o mut Vec<u8>,
     next: usize,
     is_in_order: bool,
+    /// A field that needs quotes, which the format does not have.
+    ambiguous: Option<usize>,
 }
 
 impl FieldSink for RowOutput<'_> {
     #[inline]
     fn field(&mut self, index: usize, value: FieldValue<'_>) {
         if index == self.next {
-            self.form.append(index, value, self.out);
+            if !self.form.append(index, value, self.out) {
+                self.ambiguous = Some(index);
+            }
         } else {
             self.is_in_order = false;
         }
@@ -136,12 +140,15 @@ struct RowTexts<'o> {
     bytes: Vec<u8>,
     /// The bytes of each column; `None` for one that the item lacks.
     columns: Vec<Option<Range<usize>>>,
+    ambiguous: Option<usize>,
 }
 
 impl FieldSink for RowTexts<'_> {
     fn field(&mut self, index: usize, value: FieldValue<'_>) {
         let start = self.bytes.len();
-        self.form.append_value(index == 0, value, &mut self.bytes);
+        if !self.form.append_value(index == 0, value, &mut self.bytes) {
+            self.ambiguous = Some(index);
+        }
         self.columns[index] = Some(start..self.bytes.len());
     }
 }
@@ -154,14 +161,17 @@ fn append_row<T: Serialize>(
     out: &mut Vec<u8>,
 ) -> Result<(), String> {
     let before = out.len();
+    let mut ambiguous;
     let is_complete = {
         let mut row = RowOutput {
             form,
             out: &mut *out,
             next: 0,
             is_in_order: true,
+            ambiguous: None,
         };
         names.fields_of(item, &mut row)?;
+        ambiguous = row.ambiguous;
         row.is_in_order && row.next == names.names().len()
     };
     if !is_complete {
@@ -170,14 +180,24 @@ fn append_row<T: Serialize>(
             form,
             bytes: Vec::new(),
             columns: vec![None; names.names().len()],
+            ambiguous: None,
         };
         names.fields_of(item, &mut row)?;
+        ambiguous = row.ambiguous;
         for (index, column) in row.columns.into_iter().enumerate() {
             match column {
                 Some(range) => form.append_raw(index, &row.bytes[range], out),
-                None => form.append(index, FieldValue::Null, out),
+                None => {
+                    form.append(index, FieldValue::Null, out);
+                }
             }
         }
+    }
+    if let Some(index) = ambiguous {
+        return Err(format!(
+            "field `{}` contains the delimiter, a quote or a line end, and the format has no quotes to write it; set `quotes` to `necessary`",
+            names.names().get(index).map_or("", String::as_str)
+        ));
     }
     form.end(names.names().len(), out);
     Ok(())
@@ -207,7 +227,22 @@ impl<T: Serialize> Encode<T> for RowEncoder {
         if !existing.is_ended {
             out.extend_from_slice(self.text.line_end.as_str().as_bytes());
         }
-        self.followed = (self.header && !existing.first_line.is_empty()).then_some(existing.first_line);
+        self.followed = existing.first_line.filter(|_| self.header);
+    }
+
+    fn form(&self) -> String {
+        let DelimitedFormat {
+            delimiter,
+            quote,
+            escape,
+        } = &self.format;
+        let dialect = (delimiter.0, quote.0, escape.map(|escape| escape.0), self.quotes);
+        format!(
+            "{dialect:?} {} {:?} {}",
+            self.header,
+            self.columns,
+            self.text.form()
+        )
     }
 
     fn columns(&self) -> Vec<String> {

@@ -108,6 +108,12 @@ impl Coding {
         let mut first = Vec::new();
         bytes.by_ref().take(LONGEST_MARK).read_to_end(&mut first)?;
         let Some((mark, name, encodings)) = MARKS.iter().find(|(mark, ..)| first.starts_with(mark)) else {
+            if self.mark_decides && self.is_transcoded() && !first.is_empty() {
+                return Err(io::Error::new(
+                    io::ErrorKind::InvalidData,
+                    "it has no byte-order mark, which says which UTF-16 it is; set `encoding` to `utf-16le` or `utf-16be`",
+                ));
+            }
             return Ok((self.encoding, 0, Box::new(Cursor::new(first).chain(bytes))));
         };
         let decided = encodings

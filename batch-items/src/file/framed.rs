@@ -74,6 +74,9 @@ pub struct FramedPosition<F> {
     /// The columns of the file, if only the first item has shown them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub columns: Vec<String>,
+    /// The CRC-32 of the settings that give the file its form: a restart with others would continue it in another one.
+    #[serde(default)]
+    pub form: u32,
 }
 
 /// Converts items to bytes.
@@ -87,6 +90,11 @@ pub trait Encode<T>: Send {
     /// Compares the settings with the first items of a call: an error is one of the settings, which no item could be written with.
     fn prepare(&mut self, _first: &T) -> Result<(), String> {
         Ok(())
+    }
+
+    /// Returns the settings on which the bytes of an item depend, as text.
+    fn form(&self) -> String {
+        String::new()
     }
 
     /// Returns the columns that the first item has shown, and that a restart has to know: those of records.
@@ -126,6 +134,8 @@ pub struct Framed<F> {
     frame: F,
     /// The frame at the mark.
     marked: F,
+    /// The checksum of the settings of the format.
+    form: u32,
 }
 
 impl<F> Framed<F> {
@@ -147,6 +157,17 @@ impl<F> Framed<F> {
         F: FileFrame<T>,
     {
         let is_new = checkpoint.is_none();
+        let settings = format!("{:?} {}", self.output.compression(), encode.form());
+        self.form = crc32fast::hash(settings.as_bytes());
+        if let Some(position) = &checkpoint
+            && position.form != self.form
+            && (position.output.length > 0 || position.output.file > 1)
+        {
+            return Err(self.fail(
+                "the properties of the format, such as columns, encoding or compression, differ from those with which the file was begun; \
+                 restart with the earlier ones, or run `abandon` for this execution and `start` the job again",
+            ));
+        }
         let (output, frame) = match checkpoint {
             Some(position) => (Some(position.output), position.frame),
             None => (None, F::default()),
@@ -156,7 +177,7 @@ impl<F> Framed<F> {
         if is_new && let Some(mut existing) = self.output.existing()? {
             // The first line of a file with a header of its own is not one of columns.
             if self.frame.header().is_some() {
-                existing.first_line.clear();
+                existing.first_line = None;
             }
             encode.follow(existing, self.output.buffer()?);
         }
@@ -263,6 +284,7 @@ impl<F> Framed<F> {
             output: self.output.checkpoint()?,
             frame: self.frame.clone(),
             columns: Vec::new(),
+            form: self.form,
         })
     }
 

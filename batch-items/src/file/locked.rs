@@ -1,11 +1,11 @@
 //! A file that only one writer can have open.
 
-use std::fs::{File, OpenOptions, TryLockError};
+use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io;
 use std::ops::{Deref, DerefMut};
 use std::path::{Path, PathBuf};
 
-use super::identity::{FileId, prove};
+use super::identity::{FileId, check_regular, prove};
 
 /// A file that is locked until it is dropped, or until the process ends.
 pub(crate) struct LockedFile {
@@ -31,17 +31,20 @@ impl LockedFile {
         // If another program truncates the file, its length shows it: a write at a position would fill the hole with zeros.
         // On Windows, a file that is opened to append cannot be truncated.
         options.append(cfg!(unix));
+        // Opening a pipe could wait forever.
+        check_regular(path).map_err(LockError::Failed)?;
         let file = options.open(path).map_err(LockError::Failed)?;
         match file.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => return Err(LockError::Taken),
             Err(TryLockError::Error(error)) => return Err(LockError::Failed(error)),
         }
-        let metadata = file.metadata().map_err(LockError::Failed)?;
-        let (id, length) = (FileId::of(&metadata), metadata.len());
+        let id = FileId::of(&file.metadata().map_err(LockError::Failed)?);
         // Its former holder may have given it another name before it released the lock.
-        if prove(path, id, length).is_err() {
-            return Err(LockError::Taken);
+        match fs::symlink_metadata(path) {
+            Ok(found) if FileId::of(&found) == id => {}
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(LockError::Failed(error)),
+            _ => return Err(LockError::Taken),
         }
         Ok(Self {
             file,

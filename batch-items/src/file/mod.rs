@@ -43,6 +43,7 @@ pub(crate) use self::content::{decode, encode};
 pub(crate) use self::framed::Encode;
 #[cfg(any(feature = "parquet", feature = "xlsx"))]
 pub(crate) use self::guard::guard;
+pub use self::identity::FileState;
 pub(crate) use self::identity::{FileId, prove};
 pub(crate) use self::input::{Extra, Format, Items, OpenFile, Place, Records, Source};
 pub(crate) use self::locked::{LockError, LockedFile};

@@ -3,7 +3,7 @@
 //! The bytes go to a temporary file beside the final one. Each checkpoint holds its length, to which a restart truncates
 //! it. The file gets its final name when the step completes. Objects are uploaded from the temporary file.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, Read};
 use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
@@ -14,8 +14,9 @@ use crc32fast::Hasher;
 use serde::{Deserialize, Serialize};
 
 use super::compression::Compression;
+use super::identity::{FileId, FileState, lost};
 use super::locked::{LockError, LockedFile};
-use super::part::{Complete, Mark, Part, check};
+use super::part::{Complete, Mark, Part, check_content, check_length};
 use super::target::{Target, exists};
 use super::url;
 use crate::choices::choices;
@@ -31,14 +32,14 @@ use crate::error::ResourceError;
 /// | `output` | required | the path, whose missing directories are created; or, with the feature `object-store`, an `s3://`, `gs://` or `az://` URL |
 /// | `spool` | none | the local directory for the data of an object until the step completes; required for URLs |
 /// | `store.options` | none | as of [`FileInput`](super::FileInput) |
-/// | `if.exists` | `overwrite` | `fail`; or `append`, which copies the existing file first, ends its last line, and is not possible for objects |
+/// | `if.exists` | `overwrite` | `overwrite` also deletes the files with higher numbers of an earlier run; `fail`; or `append`, which copies the existing file first, ends its last line, and is not possible for objects |
 /// | `if.empty` | `keep` | `delete`: without items there is no file |
 /// | `sync` | `checkpoint` | when the data is forced to the disk: before each checkpoint, at the `finish` of the step, or `never` |
 /// | `max.items.per.file` | none | starts a new file after so many items: `out-0001.csv`, `out-0002.csv` |
 /// | `compression` | by extension | `none`, `gzip` or `zstd`; each checkpoint ends a compressed stream of its own |
 ///
 /// Until the step completes, the data is in a file with the suffix `.part`, which is locked. An existing file is replaced at
-/// once, by renaming.
+/// once, by renaming; the new one has its permissions. A link, a pipe or a device is not replaced: the step fails.
 ///
 /// An object appears at once when the step completes. Until then, the data is in the directory `spool`, which a restart needs. It is
 /// uploaded in parts of 16 MiB while the step runs. A step that is abandoned leaves its spool, and an incomplete multipart upload, which
@@ -48,7 +49,8 @@ use crate::error::ResourceError;
 /// the file is too short.
 ///
 /// At each checkpoint, and before the files get their final names, the writer proves that the file with the suffix `.part` is still the one
-/// that it opened, and has the length that it wrote. If it was removed, moved, replaced or changed, the step fails.
+/// that it opened, and has the length that it wrote. If it was removed, moved, replaced or changed, the step fails. A restart compares the
+/// contents. With `append`, and with `fail`, the step also fails if another program writes the file of the final name meanwhile.
 ///
 /// A writer of an own format uses it as a nested artifact:
 ///
@@ -116,6 +118,10 @@ pub struct FileOutput {
     open: Option<Part>,
     complete: Complete,
     mark: Option<Mark>,
+    /// The file that the output appends to, when it was copied.
+    base: Option<FileState>,
+    /// The last position of this run, and the identity of its file: their contents need no check.
+    last: Option<(OutputPosition, FileId)>,
 }
 
 /// What a writer does if its file exists at the start of the step: the property `if.exists`.
@@ -167,13 +173,14 @@ pub struct OutputPosition {
     pub length: u64,
     /// The number of its items.
     pub items: u64,
-    /// The CRC-32 of its last 64 bytes.
-    pub tail: u32,
     /// The CRC-32 of its content.
     pub content: u32,
     /// The files before it, if there are any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub complete: Option<CompleteFiles>,
+    /// The file that the output appends to, as it was when it was copied.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub base: Option<FileState>,
 }
 
 /// The files of an output that were complete at a checkpoint.
@@ -187,8 +194,8 @@ pub struct CompleteFiles {
 
 /// A file to which items are appended.
 pub struct Existing {
-    /// The first line, without its end.
-    pub(crate) first_line: Vec<u8>,
+    /// The first line, without its end; `None` if it is not the one of the columns.
+    pub(crate) first_line: Option<Vec<u8>>,
     /// True if its last line has an end.
     pub(crate) is_ended: bool,
 }
@@ -209,7 +216,7 @@ impl Existing {
         }
         while first_line.pop_if(|byte| matches!(byte, b'\n' | b'\r')).is_some() {}
         Ok(Self {
-            first_line,
+            first_line: last.is_some().then_some(first_line),
             is_ended: matches!(last, Some(b'\n' | b'\r')),
         })
     }
@@ -236,21 +243,38 @@ impl FileOutput {
             let damaged = "its checkpoint is damaged: the number of the file is 0";
             return Err(self.fail("resume writing", io::Error::other(damaged)));
         }
-        self.complete = match &checkpoint {
-            Some(position) => self.target.complete_files(position)?,
-            None => Complete::default(),
-        };
-        let part = match checkpoint {
-            // Nothing is in it: there is nothing to recognise it by.
-            Some(position) if position.length == 0 => self.create_again(position.file),
-            // A step that completed without items may have deleted it.
-            Some(position) if position.items == 0 && self.deletes_empty() => self.create_again(position.file),
-            Some(position) => self.reopen(&position),
-            None => self.check_existing().and_then(|()| self.create_first()),
+        let part = match &checkpoint {
+            None => self.start(),
+            Some(position) => self.resume(position),
         };
         self.open = Some(part?);
         self.report();
         Ok(())
+    }
+
+    fn start(&mut self) -> Result<Part, ResourceError> {
+        self.complete = Complete::default();
+        self.base = None;
+        self.check_settings()?;
+        self.check_untouched(1)?;
+        self.create_first()
+    }
+
+    fn resume(&mut self, position: &OutputPosition) -> Result<Part, ResourceError> {
+        let last = self.last.take().filter(|(last, _)| last == position);
+        if last.is_some() {
+            self.complete.return_to(position);
+            self.complete.prove(|number| self.target.part_path(number))?;
+        } else {
+            self.complete = self.target.complete_files(position)?;
+        }
+        self.base = position.base;
+        // An empty file has no content to recognise it by; a step that completed without items may have deleted it.
+        let is_empty = position.length == 0 || (position.items == 0 && self.deletes_empty());
+        if is_empty {
+            return self.create_again(position.file);
+        }
+        self.reopen(position, last.map(|(_, id)| id))
     }
 
     /// Reports the current file.
@@ -334,11 +358,12 @@ impl FileOutput {
         self.flush()?;
         self.force(Sync::Finish)?;
         self.prove()?;
-        let part = self.part()?;
-        let (id, length, content) = (part.file.id(), part.length, part.content.clone());
-        let number = part.number.checked_add(1);
+        let number = self.part()?.number.checked_add(1);
         let number = number.ok_or_else(|| self.fail("write", io::Error::other("it has too many files")))?;
-        self.complete.add(id, length, content.finalize());
+        if let Some(part) = &self.open {
+            let added = self.complete.add(&part.file, part.content.clone().finalize());
+            added.map_err(|error| self.fail("write", error))?;
+        }
         self.open = Some(self.create(number)?);
         self.report();
         Ok(())
@@ -408,20 +433,22 @@ impl FileOutput {
         self.flush()?;
         self.force(Sync::Checkpoint)?;
         self.prove()?;
-        let complete = self.complete.fingerprint();
+        let (complete, base) = (self.complete.fingerprint(), self.base);
         let part = self.part()?;
         let position = OutputPosition {
             file: part.number,
             length: part.length,
             items: part.items,
-            tail: crc32fast::hash(&part.tail),
             content: part.content.clone().finalize(),
             complete,
+            base,
         };
+        let id = part.file.id();
         // The transaction of the previous checkpoint has committed, or the output would have been opened again.
         let committed = std::mem::replace(&mut part.checkpoint, position.length);
         let prepared = self.target.upload_committed(position.file, committed);
         prepared.map_err(|error| self.fail("write", error))?;
+        self.last = Some((position.clone(), id));
         Ok(position)
     }
 
@@ -441,11 +468,15 @@ impl FileOutput {
         self.prove()?;
         self.complete.prove(|number| self.target.part_path(number))?;
         let part = self.part()?;
-        if part.number == 1 && part.items == 0 && self.deletes_empty() {
+        let number = part.number;
+        if number == 1 && part.items == 0 && self.deletes_empty() {
             self.open = None;
-            return self.target.delete(1);
+            self.target.delete(1)?;
+            return self.target.delete_after(1);
         }
+        self.check_untouched(number)?;
         self.publish()?;
+        self.target.delete_after(number)?;
         if self.sync != Sync::Never {
             let synced = self.target.sync();
             synced.map_err(|error| self.fail("write the directory of", error))?;
@@ -525,42 +556,76 @@ impl FileOutput {
         }
     }
 
-    fn compression(&self) -> Compression {
+    pub(super) fn compression(&self) -> Compression {
         self.compression
             .unwrap_or_else(|| Compression::of(self.path.path()))
     }
 
-    /// Checks the rules for existing files, at the start of the step.
-    fn check_existing(&self) -> Result<(), ResourceError> {
-        let reject = |cause: &str| Err(self.fail("write", io::Error::other(cause)));
-        if self.target.is_directory() {
-            return reject("it is a directory; name a file in it");
-        }
-        match self.if_exists {
-            IfExists::Fail => match self.target.exists(1) {
-                Ok(true) => reject("it exists already; set `if.exists` to `overwrite` to replace it"),
-                Ok(false) => Ok(()),
-                Err(error) => Err(self.fail("write", error)),
-            },
+    /// Checks the settings, at the start of the step.
+    fn check_settings(&self) -> Result<(), ResourceError> {
+        let cause = match self.if_exists {
             IfExists::Append if self.target.is_object() => {
-                reject("an object cannot be appended to; set `if.exists` to `overwrite` or `fail`")
+                "an object cannot be appended to; set `if.exists` to `overwrite` or `fail`"
             }
             IfExists::Append if self.max_items.is_some() => {
-                reject("`if.exists` = `append` cannot be combined with `max.items.per.file`")
+                "`if.exists` = `append` cannot be combined with `max.items.per.file`"
             }
-            _ => Ok(()),
+            _ => return self.target.check_regular(1),
+        };
+        Err(self.fail("write", io::Error::other(cause)))
+    }
+
+    /// Checks the rules for existing files, at the start of the step and before `number` files are published.
+    fn check_untouched(&self, number: u32) -> Result<(), ResourceError> {
+        let checked = match self.if_exists {
+            IfExists::Overwrite => Ok(()),
+            IfExists::Fail => self.check_free(number),
+            IfExists::Append => self.check_base(),
+        };
+        checked.map_err(|error| self.fail("write", error))
+    }
+
+    fn check_free(&self, number: u32) -> io::Result<()> {
+        // An object is not taken back, so at the end it may be the one that a run which died has published.
+        if self.target.is_object() && self.open.is_some() {
+            return Ok(());
+        }
+        for number in (1..=number).chain(self.target.published_after(number)?) {
+            if self.target.exists(number)? {
+                let taken = match self.max_items {
+                    Some(_) => format!("`{}`", self.target.final_path(number).display()),
+                    None => "it".to_owned(),
+                };
+                return Err(io::Error::other(format!(
+                    "{taken} exists already; set `if.exists` to `overwrite` to replace it"
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    /// Fails if another program has changed the file that the output appends to, since it was copied.
+    fn check_base(&self) -> io::Result<()> {
+        let found = match fs::metadata(self.target.final_path(1)) {
+            Ok(found) => Some(FileState::of(&found)?),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            Err(error) => return Err(error),
+        };
+        // Without the file, its content is in the output. A restart takes it back after it was published.
+        match found.is_none() || found == self.base || self.open.is_none() {
+            true => Ok(()),
+            false => Err(lost("another program changed it while the step appended to it")),
         }
     }
 
-    fn create_first(&self) -> Result<Part, ResourceError> {
-        let created = self.target.create_directory();
-        created.map_err(|error| self.fail("create the directory of", error))?;
+    fn create_first(&mut self) -> Result<Part, ResourceError> {
         let mut part = self.create(1)?;
         self.remove_parts_after(1)?;
         self.target.start().map_err(|error| self.fail("write", error))?;
         let first = self.target.final_path(1);
         if self.appends() && exists(&first)? {
-            part.copy(&first).map_err(|error| self.fail("append to", error))?;
+            let copied = part.copy(&first);
+            self.base = Some(copied.map_err(|error| self.fail("append to", error))?);
         }
         Ok(part)
     }
@@ -591,13 +656,22 @@ impl FileOutput {
         let file = self.lock(&path, true)?;
         let emptied = self.target.abort_upload(number).and_then(|()| file.set_len(0));
         emptied.map_err(|error| self.fail("write", error))?;
+        if !self.target.is_object() {
+            let permitted = take_permissions(&self.target.final_path(number), &file);
+            permitted.map_err(|error| self.fail("write", error))?;
+        }
         Ok(Part::new(file, number))
     }
 
-    fn reopen(&self, position: &OutputPosition) -> Result<Part, ResourceError> {
+    /// Opens the file of a checkpoint. `known` is its identity if this run has written its content.
+    fn reopen(&self, position: &OutputPosition, known: Option<FileId>) -> Result<Part, ResourceError> {
         let fail = |error| self.fail("resume writing", error);
         let file = self.lock(&self.target.part_path(position.file), false)?;
-        let tail = check(&file, position).map_err(fail)?;
+        let checked = match known == Some(file.id()) {
+            true => check_length(&file, position),
+            false => check_content(&file, position),
+        };
+        checked.map_err(fail)?;
         file.set_len(position.length).map_err(fail)?;
         self.target
             .upload_committed(position.file, position.length)
@@ -607,7 +681,6 @@ impl FileOutput {
             checkpoint: position.length,
             length: position.length,
             items: position.items,
-            tail,
             content: Hasher::new_with_initial_len(position.content, position.length),
             ..Part::new(file, position.file)
         })
@@ -637,4 +710,22 @@ impl FileOutput {
     fn fail(&self, action: &str, error: io::Error) -> ResourceError {
         ResourceError::new(format!("{action} `{}`", self.describe()), error)
     }
+}
+
+/// Gives a new file the permissions of the one that it replaces, but lets its owner write it.
+fn take_permissions(replaced: &Path, file: &File) -> io::Result<()> {
+    let permissions = match fs::metadata(replaced) {
+        Ok(found) => found.permissions(),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(error),
+    };
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        let mode = permissions.mode() | 0o200;
+        file.set_permissions(fs::Permissions::from_mode(mode))?;
+    }
+    #[cfg(not(unix))]
+    let _ = (permissions, file);
+    Ok(())
 }

@@ -8,13 +8,10 @@ use std::path::{Path, PathBuf};
 use crc32fast::Hasher;
 
 use super::compression::Compression;
-use super::identity::{FileId, prove};
+use super::identity::{FileId, FileState, prove_unchanged};
 use super::locked::LockedFile;
 use super::output::{CompleteFiles, OutputPosition};
 use crate::error::ResourceError;
-
-/// The length of the end of a file by which a restart recognises it.
-const TAIL: usize = 64;
 
 /// A state to which the output can return.
 pub(super) struct Mark {
@@ -35,8 +32,6 @@ pub(super) struct Part {
     /// The bytes and items in the file, without those in the buffer.
     pub(super) length: u64,
     pub(super) items: u64,
-    /// The last bytes in the file.
-    pub(super) tail: Vec<u8>,
     /// The checksum of the bytes in the file.
     pub(super) content: Hasher,
     /// Bytes that are not yet in the file, uncompressed.
@@ -54,7 +49,6 @@ impl Part {
             checkpoint: 0,
             length: 0,
             items: 0,
-            tail: Vec::new(),
             content: Hasher::new(),
             buffer: Vec::new(),
             broken: false,
@@ -78,10 +72,6 @@ impl Part {
         }
         self.length += bytes.len() as u64;
         self.content.update(bytes);
-        let kept = TAIL.saturating_sub(bytes.len()).min(self.tail.len());
-        self.tail.drain(..self.tail.len() - kept);
-        self.tail
-            .extend_from_slice(&bytes[bytes.len().saturating_sub(TAIL)..]);
         self.buffer.clear();
         Ok(())
     }
@@ -96,7 +86,6 @@ impl Part {
             // What was in the buffer is in the file.
             self.length = mark.length + mark.buffered as u64;
             self.file.set_len(self.length)?;
-            self.tail = read_tail(&self.file, self.length)?;
             self.content = mark.content.clone();
             hash(&self.file, mark.length..self.length, &mut self.content)?;
             self.buffer.clear();
@@ -105,11 +94,14 @@ impl Part {
         Ok(())
     }
 
-    /// Begins with the content of an existing file.
-    pub(super) fn copy(&mut self, existing: &Path) -> io::Result<()> {
-        self.length = io::copy(&mut File::open(existing)?, &mut *self.file)?;
-        self.tail = read_tail(&self.file, self.length)?;
-        hash(&self.file, 0..self.length, &mut self.content)
+    /// Begins with the content of an existing file, and returns the state of that file.
+    pub(super) fn copy(&mut self, existing: &Path) -> io::Result<FileState> {
+        let mut existing = File::open(existing)?;
+        // Before it is copied: what is added meanwhile shows.
+        let state = FileState::of(&existing.metadata()?)?;
+        self.length = io::copy(&mut existing, &mut *self.file)?;
+        hash(&self.file, 0..self.length, &mut self.content)?;
+        Ok(state)
     }
 }
 
@@ -119,55 +111,66 @@ const SUM: u64 = 12;
 /// The files that are complete before the one that is being written.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Complete {
-    /// Their identities and lengths.
-    files: Vec<(FileId, u64)>,
+    files: Vec<CompleteFile>,
     /// The checksum of their lengths and of those of their contents.
     sums: Hasher,
 }
 
+#[derive(Clone, Copy, Debug)]
+struct CompleteFile {
+    id: FileId,
+    state: FileState,
+}
+
 impl Complete {
-    pub(super) fn add(&mut self, id: FileId, length: u64, content: u32) {
-        self.files.push((id, length));
-        self.sums.update(&length.to_le_bytes());
+    /// Adds a file with the checksum of its content.
+    pub(super) fn add(&mut self, file: &File, content: u32) -> io::Result<()> {
+        let metadata = file.metadata()?;
+        let state = FileState::of(&metadata)?;
+        self.files.push(CompleteFile {
+            id: FileId::of(&metadata),
+            state,
+        });
+        self.sums.update(&state.length.to_le_bytes());
         self.sums.update(&content.to_le_bytes());
+        Ok(())
+    }
+
+    /// Adds a file, whose content is read.
+    pub(super) fn read(&mut self, file: &File) -> io::Result<()> {
+        let mut content = Hasher::new();
+        hash(file, 0..file.metadata()?.len(), &mut content)?;
+        self.add(file, content.finalize())
     }
 
     /// Returns what a checkpoint holds of them.
     pub(super) fn fingerprint(&self) -> Option<CompleteFiles> {
         (!self.files.is_empty()).then(|| CompleteFiles {
-            length: self.length(),
+            length: self.files.iter().map(|file| file.state.length).sum(),
             content: self.sums.clone().finalize(),
         })
     }
 
-    /// Adds a file whose content the checkpoint vouches for.
-    pub(super) fn add_known(&mut self, id: FileId, length: u64) {
-        self.files.push((id, length));
-    }
-
-    /// Takes over the checksum of a checkpoint.
-    pub(super) fn continue_from(&mut self, sums: u32) {
+    /// Forgets the files that were completed after a checkpoint.
+    pub(super) fn return_to(&mut self, position: &OutputPosition) {
+        self.files.truncate((position.file - 1) as usize);
+        let sums = position.complete.unwrap_or_default().content;
         self.sums = Hasher::new_with_initial_len(sums, SUM * self.files.len() as u64);
     }
 
-    /// Returns the sum of their lengths.
-    pub(super) fn length(&self) -> u64 {
-        self.files.iter().map(|(_, length)| length).sum()
-    }
-
-    /// Fails unless each of them is still at its path.
+    /// Fails unless each of them is still at its path, and unchanged.
     pub(super) fn prove(&self, path: impl Fn(u32) -> PathBuf) -> Result<(), ResourceError> {
-        for (number, (id, length)) in (1..).zip(&self.files) {
+        for (number, file) in (1..).zip(&self.files) {
             let path = path(number);
-            let proven = prove(&path, *id, *length);
+            let proven = prove_unchanged(&path, file.id, file.state);
             proven.map_err(|error| ResourceError::new(format!("publish `{}`", path.display()), error))?;
         }
         Ok(())
     }
 }
 
-/// Checks that the file is the one of a checkpoint, and returns its end there.
-pub(super) fn check(file: &File, position: &OutputPosition) -> io::Result<Vec<u8>> {
+/// Checks that a file is not shorter than at a checkpoint.
+pub(super) fn check_length(file: &File, position: &OutputPosition) -> io::Result<()> {
     let length = file.metadata()?.len();
     if length < position.length {
         return Err(io::Error::other(format!(
@@ -175,16 +178,12 @@ pub(super) fn check(file: &File, position: &OutputPosition) -> io::Result<Vec<u8
             position.length
         )));
     }
-    let tail = read_tail(file, position.length)?;
-    if crc32fast::hash(&tail) != position.tail {
-        return Err(other_content());
-    }
-    Ok(tail)
+    Ok(())
 }
 
-/// Checks that the whole content up to the checkpoint is the one that was written.
+/// Checks that the content up to the checkpoint is the one that was written.
 pub(super) fn check_content(file: &File, position: &OutputPosition) -> io::Result<()> {
-    check(file, position)?;
+    check_length(file, position)?;
     let mut content = Hasher::new();
     hash(file, 0..position.length, &mut content)?;
     if content.finalize() != position.content {
@@ -198,14 +197,6 @@ fn other_content() -> io::Error {
         "its content is not that of the last checkpoint, perhaps because another job instance writes the same `output`; \
          restore it, or run `abandon` for this execution and `start` the job again",
     )
-}
-
-/// Returns the bytes before `end`.
-fn read_tail(mut file: &File, end: u64) -> io::Result<Vec<u8>> {
-    let mut tail = Vec::new();
-    file.seek(SeekFrom::Start(end.saturating_sub(TAIL as u64)))?;
-    file.take(end.min(TAIL as u64)).read_to_end(&mut tail)?;
-    Ok(tail)
 }
 
 /// Adds a range of a file to a checksum.
@@ -223,12 +214,4 @@ fn hash(mut file: &File, range: Range<u64>, content: &mut Hasher) -> io::Result<
     }
     file.seek(SeekFrom::Start(range.start))?;
     io::copy(&mut file.take(range.end - range.start), &mut Sum(content)).map(drop)
-}
-
-/// Returns the length of a file, and the checksum of its content.
-pub(super) fn sum_of(file: &File) -> io::Result<(u64, u32)> {
-    let length = file.metadata()?.len();
-    let mut content = Hasher::new();
-    hash(file, 0..length, &mut content)?;
-    Ok((length, content.finalize()))
 }

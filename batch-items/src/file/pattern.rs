@@ -26,7 +26,8 @@ const PART: &str = ".part";
 /// A path, or a glob pattern with `*`, `**`, `?` or `[..]`. A path that exists is not read as a pattern.
 ///
 /// A pattern matches regular files, and links to them. A wildcard matches no name that begins with a dot. A file that is being
-/// written, `.part`, matches if the pattern ends with that. A link to nothing that matches is an error.
+/// written, `.part`, matches if the pattern ends with that. A link to nothing that matches is an error, and so is a link to a directory
+/// where `**` looks for files.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct FilePattern(String);
 
@@ -40,6 +41,9 @@ impl FromStr for FilePattern {
         let pattern = Self(text.to_owned());
         if !pattern.is_path() {
             Pattern::new(text).map_err(|error| format!("invalid pattern: {error}"))?;
+            if text.contains("[^") {
+                return Err("a set of other characters begins with `!`, such as `[!a]`".into());
+            }
         }
         Ok(pattern)
     }
@@ -145,9 +149,14 @@ fn walk(folder: &Path, components: &[Component<'_>], found: &mut Vec<PathBuf>) -
         if shown.starts_with('.') && !text.starts_with('.') {
             continue;
         }
-        if is_deep && path.is_dir() {
-            walk(&path, components, found)?;
-        } else if !is_deep && pattern.matches(&shown) && (rest.is_empty() || path.is_dir()) {
+        if is_deep {
+            if kind(&path)? == Some(Kind::Directory) {
+                check_no_link(&path)?;
+                walk(&path, components, found)?;
+            }
+            continue;
+        }
+        if pattern.matches(&shown) && (rest.is_empty() || kind(&path)? == Some(Kind::Directory)) {
             if name.to_str().is_none() {
                 let cause = format!(
                     "the name {name:?} in `{}` is not Unicode; rename the file",
@@ -159,6 +168,17 @@ fn walk(folder: &Path, components: &[Component<'_>], found: &mut Vec<PathBuf>) -
         }
     }
     Ok(())
+}
+
+/// Fails for a link to a directory: its files would be found twice, or never, if it leads to a directory that `**` visits.
+fn check_no_link(path: &Path) -> io::Result<()> {
+    match fs::symlink_metadata(path)?.is_symlink() {
+        false => Ok(()),
+        true => Err(io::Error::other(format!(
+            "`**` does not follow `{}`, a link to a directory; name its files by a pattern without `**`, or move it away",
+            path.display()
+        ))),
+    }
 }
 
 /// Returns the names in a folder; none if there is no such folder.
@@ -314,6 +334,28 @@ mod tests {
         check(folder.path(), "*.csv", &["a.csv"]);
     }
 
+    /// Spec: INPUT-05
+    #[test]
+    #[cfg(unix)]
+    fn links_to_directories_are_not_followed_by_two_stars() {
+        use std::os::unix::fs::symlink;
+        let folder = tempfile::tempdir().unwrap();
+        fs::create_dir(folder.path().join("real")).unwrap();
+        fs::write(folder.path().join("real/a.csv"), "").unwrap();
+        symlink("real", folder.path().join("link")).unwrap();
+        check(folder.path(), "link/*.csv", &["a.csv"]);
+        check(folder.path(), "*/*.csv", &["link/a.csv", "real/a.csv"]);
+        symlink("absent", folder.path().join("none")).unwrap();
+        for (name, expected) in [
+            ("**/*.csv", "a link to a directory"),
+            ("*/*.csv", "is a link to a file that does not exist"),
+        ] {
+            let pattern: FilePattern = folder.path().join(name).display().to_string().parse().unwrap();
+            let error = pattern.files().unwrap_err().to_string();
+            assert!(error.contains(expected), "{error}");
+        }
+    }
+
     #[test]
     #[cfg(target_os = "linux")]
     fn a_name_that_is_not_unicode_is_an_error() {
@@ -332,7 +374,7 @@ mod tests {
 
     #[test]
     fn mistakes_are_reported() {
-        for text in ["", " ", "in/[a", "in/***"] {
+        for text in ["", " ", "in/[a", "in/***", "in/[^a].csv"] {
             assert!(text.parse::<FilePattern>().is_err(), "{text}");
         }
     }

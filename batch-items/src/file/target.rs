@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 
 use batch_runtime::OutputPath;
 
-use super::identity::FileId;
+use super::identity::check_regular;
 use super::output::OutputPosition;
-use super::part::{Complete, check_content, sum_of};
+use super::part::{Complete, check_content};
 use super::store::Destination;
 use super::url;
 use crate::dataset::{DatasetName, of_file};
@@ -62,11 +62,6 @@ impl Target {
         self.objects.is_some()
     }
 
-    /// Returns whether it is a directory, in which a file has to be named.
-    pub(super) fn is_directory(&self) -> bool {
-        !self.is_object() && self.path.is_dir()
-    }
-
     /// Creates the directory that the data is written to.
     pub(super) fn create_directory(&self) -> io::Result<()> {
         self.path.parent().map_or(Ok(()), fs::create_dir_all)
@@ -84,12 +79,17 @@ impl Target {
         if !self.is_numbered {
             return self.path.clone();
         }
-        let name = self.path.file_name().unwrap_or_default().to_string_lossy();
-        let (stem, extension) = match name.split_once('.') {
-            Some((stem, extension)) if !stem.is_empty() => (stem, format!(".{extension}")),
-            _ => (&*name, String::new()),
-        };
+        let (stem, extension) = self.split_name();
         self.path.with_file_name(format!("{stem}-{number:04}{extension}"))
+    }
+
+    /// Returns the name before the number, and the extension with its dot.
+    fn split_name(&self) -> (String, String) {
+        let name = self.path.file_name().unwrap_or_default().to_string_lossy();
+        match name.split_once('.') {
+            Some((stem, extension)) if !stem.is_empty() => (stem.to_owned(), format!(".{extension}")),
+            _ => (name.into_owned(), String::new()),
+        }
     }
 
     fn name(&self, number: u32) -> String {
@@ -158,35 +158,17 @@ impl Target {
                 false => self.final_path(number),
             };
             let file = File::open(&path).map_err(|error| lost_file(&path, error))?;
-            let fail = |error| ResourceError::new(format!("read `{}`", path.display()), error);
-            let metadata = file.metadata().map_err(fail)?;
-            match published.is_empty() {
-                true => complete.add_known(FileId::of(&metadata), metadata.len()),
-                false => {
-                    let (length, content) = sum_of(&file).map_err(fail)?;
-                    complete.add(FileId::of(&metadata), length, content);
-                }
-            }
+            let read = complete.read(&file);
+            read.map_err(|error| ResourceError::new(format!("read `{}`", path.display()), error))?;
         }
-        self.check_complete(&mut complete, position, published.is_empty())?;
+        self.check_complete(&complete, position)?;
         self.take_back(&published, position)?;
         Ok(complete)
     }
 
-    /// Checks that the complete files are those of a checkpoint: by their lengths, and after some of them were published by their contents.
-    fn check_complete(
-        &self,
-        complete: &mut Complete,
-        position: &OutputPosition,
-        all_are_parts: bool,
-    ) -> Result<(), ResourceError> {
-        let expected = position.complete.unwrap_or_default();
-        let is_same = match all_are_parts {
-            true => complete.length() == expected.length,
-            false => complete.fingerprint() == position.complete,
-        };
-        if is_same {
-            complete.continue_from(expected.content);
+    /// Checks that the complete files are those of a checkpoint.
+    fn check_complete(&self, complete: &Complete, position: &OutputPosition) -> Result<(), ResourceError> {
+        if complete.fingerprint() == position.complete {
             return Ok(());
         }
         let (first, last) = (self.final_path(1), self.final_path(position.file - 1));
@@ -206,11 +188,13 @@ impl Target {
         let fail = |error| self.fail("resume writing", error);
         for number in published.iter().copied() {
             let (part, path) = (self.part_path(number), self.final_path(number));
-            // Of the last file there may be nothing yet: opening it decides.
-            if self.is_object() || !exists(&path)? || (number == position.file && position.length == 0) {
+            let is_last = number == position.file;
+            let is_unknown = is_last && position.length == 0 && published.len() < number as usize;
+            // The last file may be one of an earlier run, as long as the others are not published.
+            if self.is_object() || !exists(&path)? || is_unknown {
                 continue;
             }
-            if number == position.file {
+            if is_last {
                 let checked = File::open(&path).and_then(|file| check_content(&file, position));
                 checked.map_err(fail)?;
             }
@@ -249,8 +233,61 @@ impl Target {
                 let published = objects.publish(&self.name(number), &part);
                 published.map_err(|error| self.fail("publish", error))
             }
-            None => rename(&part, &self.final_path(number)),
+            None => {
+                self.check_regular(number)?;
+                rename(&part, &self.final_path(number))
+            }
         }
+    }
+
+    /// Fails if the final name is taken by something that a file must not replace.
+    pub(super) fn check_regular(&self, number: u32) -> Result<(), ResourceError> {
+        if self.is_object() {
+            return Ok(());
+        }
+        let path = self.final_path(number);
+        check_regular(&path).map_err(|error| match self.is_numbered {
+            true => ResourceError::new(format!("write `{}`", path.display()), error),
+            false => self.fail("write", error),
+        })
+    }
+
+    /// Deletes the published files with higher numbers, which an earlier run has left.
+    pub(super) fn delete_after(&self, number: u32) -> Result<(), ResourceError> {
+        let left = self
+            .published_after(number)
+            .map_err(|error| self.fail("list", error))?;
+        left.into_iter().try_for_each(|number| self.delete(number))
+    }
+
+    /// Returns the numbers of published files after `number`; of objects, those without a gap.
+    pub(super) fn published_after(&self, number: u32) -> io::Result<Vec<u32>> {
+        if !self.is_numbered {
+            return Ok(Vec::new());
+        }
+        let mut found = Vec::new();
+        if self.is_object() {
+            let mut next = number + 1;
+            while self.exists(next)? {
+                found.push(next);
+                next += 1;
+            }
+            return Ok(found);
+        }
+        let folder = self.path.parent().unwrap_or(Path::new("/"));
+        for entry in fs::read_dir(folder)? {
+            let name = entry?.file_name();
+            let other = self.number_of(&name.to_string_lossy());
+            found.extend(other.filter(|other| *other > number && self.final_path(*other).ends_with(&name)));
+        }
+        Ok(found)
+    }
+
+    /// Returns the number in the name of a published file.
+    fn number_of(&self, name: &str) -> Option<u32> {
+        let (stem, extension) = self.split_name();
+        let number = name.strip_prefix(&stem)?.strip_prefix('-')?;
+        number.strip_suffix(&extension)?.parse().ok()
     }
 
     /// Deletes a file that is not published.

@@ -86,6 +86,11 @@ impl TextOutput {
         self.encoding.0.name()
     }
 
+    /// Returns the settings as text.
+    pub(crate) fn form(&self) -> String {
+        format!("{} {:?}", self.encoding(), self.line_end)
+    }
+
     /// Appends text in the encoding.
     pub(crate) fn append(&self, text: &str, out: &mut Vec<u8>) -> Result<(), String> {
         if self.is_utf8() {

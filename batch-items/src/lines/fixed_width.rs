@@ -305,6 +305,10 @@ impl Column {
 }
 
 impl<T: Serialize> Encode<T> for FixedWidthOutput {
+    fn form(&self) -> String {
+        format!("{:?} {}", self.columns, self.text.form())
+    }
+
     fn begin(&mut self, header: Option<String>, out: &mut Vec<u8>) -> Result<(), String> {
         header.map_or(Ok(()), |header| self.text.append(&header, out))
     }

@@ -18,7 +18,7 @@ use crate::rows::from_row;
 ///
 /// | property | default | |
 /// |---|---|---|
-/// | `pattern` | required | a regular expression of the crate `regex`; its named groups are the fields, or all groups if none has a name |
+/// | `pattern` | required | a regular expression of the crate `regex`; it has to match the whole line. Its named groups are the fields, or all groups if none has a name |
 /// | `if.no.match` | `fail` | `skip`: lines that do not match are not read; otherwise they are a [`RecordError`](crate::RecordError) |
 /// | `comment`, `blank.lines` | none, `skip` | as of [`LineItemReader`](super::LineItemReader) |
 ///
@@ -69,7 +69,10 @@ impl FromStr for RegexText {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let pattern = Regex::new(text).map_err(|error| error.to_string())?;
+        Regex::new(text).map_err(|error| error.to_string())?;
+        // What it did not match would be lost.
+        let comment_end = if text.contains("(?x") { "\n" } else { "" };
+        let pattern = Regex::new(&format!("^(?:{text}{comment_end})$")).map_err(|error| error.to_string())?;
         if pattern.captures_len() == 1 {
             return Err("the pattern has no groups; a field is a group such as `(?<name>..)`".to_owned());
         }

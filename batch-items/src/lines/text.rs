@@ -94,6 +94,10 @@ pub struct LineOutput {
 }
 
 impl<T: Display> Encode<T> for LineOutput {
+    fn form(&self) -> String {
+        self.text.form()
+    }
+
     fn begin(&mut self, header: Option<String>, out: &mut Vec<u8>) -> Result<(), String> {
         header.map_or(Ok(()), |header| self.text.append(&header, out))
     }

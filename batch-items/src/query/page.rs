@@ -122,7 +122,7 @@ impl<DB: Bind> QueryFragment<DB> for Statement {
                 Value::Bool(value) => Parameter::Bool(value),
                 Value::Int(value) => Parameter::Int(value),
                 Value::Float(value) => Parameter::Float(value),
-                Value::Text(value) | Value::Decimal(value) => Parameter::Text(value),
+                Value::Text(value) | Value::Json(value) | Value::Decimal(value) => Parameter::Text(value),
                 Value::Bytes(value) => Parameter::Bytes(value),
             };
             DB::bind(&mut out, parameter)?;

@@ -5,14 +5,11 @@ use std::str::FromStr;
 
 use crate::nearest::did_you_mean;
 use crate::record::{Value, literal};
+use crate::sql::{Syntax, Token};
 
 /// A query with named parameters such as `:region`.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Query {
-    /// The texts around the parameters.
-    texts: Vec<String>,
-    names: Vec<String>,
-}
+pub(crate) struct Query(String);
 
 /// The values of parameters: `region=EU; since='2026-01-01'`.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -21,14 +18,7 @@ pub(crate) struct Parameters(Vec<(String, Value)>);
 /// The query as it is in the Job XML, without the values of its parameters.
 impl fmt::Display for Query {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut names = self.names.iter();
-        for text in &self.texts {
-            f.write_str(text)?;
-            if let Some(name) = names.next() {
-                write!(f, ":{name}")?;
-            }
-        }
-        Ok(())
+        f.write_str(&self.0)
     }
 }
 
@@ -40,33 +30,7 @@ impl FromStr for Query {
         if text.is_empty() {
             return Err("expected a query".to_owned());
         }
-        let (mut texts, mut names) = (vec![String::new()], Vec::new());
-        let mut characters = text.chars().peekable();
-        let mut quote = None;
-        while let Some(character) = characters.next() {
-            let current = texts.last_mut().ok_or("expected a query")?;
-            current.push(character);
-            match (quote, character) {
-                (Some(open), _) if open == character => quote = None,
-                (Some(_), _) => {}
-                (None, '\'' | '"' | '`') => quote = Some(character),
-                // A cast of PostgreSQL.
-                (None, ':') if characters.peek() == Some(&':') => current.extend(characters.next()),
-                (None, ':') => {
-                    let mut name = String::new();
-                    while let Some(next) = characters.next_if(|next| next.is_alphanumeric() || *next == '_') {
-                        name.push(next);
-                    }
-                    if !name.is_empty() {
-                        current.pop();
-                        texts.push(String::new());
-                        names.push(name);
-                    }
-                }
-                _ => {}
-            }
-        }
-        Ok(Self { texts, names })
+        Ok(Self(text.to_owned()))
     }
 }
 
@@ -90,35 +54,82 @@ impl FromStr for Parameters {
 }
 
 impl Query {
+    /// Returns the texts around the parameters, and their names.
+    fn split(&self, syntax: &Syntax) -> Result<(Vec<String>, Vec<&str>), String> {
+        let (mut texts, mut names) = (Vec::new(), Vec::new());
+        let (mut text, mut at) = (String::new(), 0);
+        while at < self.0.len() {
+            let rest = &self.0[at..];
+            // The database reports a text or a comment without an end.
+            let length = Token::at(&self.0, at, syntax).map_or(rest.len(), |token| token.length);
+            let mut part = &rest[..length];
+            match part {
+                ";" => return Err("expected one query, found `;` between two statements".to_owned()),
+                "?" if syntax.has_question_marks => {
+                    let cause = "the query contains `?`, which has no value; write a parameter with a name, such as `:id`";
+                    return Err(cause.to_owned());
+                }
+                // A cast of PostgreSQL.
+                ":" if rest.starts_with("::") => part = &rest[..2],
+                ":" => {
+                    let is_name = |character: char| character.is_alphanumeric() || character == '_';
+                    let end = rest[1..]
+                        .find(|next| !is_name(next))
+                        .map_or(rest.len(), |end| end + 1);
+                    if end > 1 {
+                        names.push(&rest[1..end]);
+                        texts.push(std::mem::take(&mut text));
+                        at += end;
+                        continue;
+                    }
+                }
+                _ => {}
+            }
+            text.push_str(part);
+            at += part.len();
+        }
+        texts.push(text);
+        Ok((texts, names))
+    }
+
     /// Returns the texts of the query, and the values between them.
-    pub(super) fn bind(&self, parameters: &Parameters) -> Result<(Vec<String>, Vec<Value>), String> {
-        let given = |name: &String| parameters.0.iter().find(|(given, _)| given == name);
-        let values = self.names.iter().map(|name| {
+    pub(super) fn bind(
+        &self,
+        parameters: &Parameters,
+        syntax: &Syntax,
+    ) -> Result<(Vec<String>, Vec<Value>), String> {
+        let (texts, names) = self.split(syntax)?;
+        let given = |name: &str| parameters.0.iter().find(|(given, _)| given == name);
+        let values = names.iter().map(|name| {
             given(name).map(|(_, value)| value.clone()).ok_or_else(|| {
                 let hint = did_you_mean(name, parameters.0.iter().map(|(name, _)| name.as_str()));
                 format!("the query has a parameter `:{name}`, which `parameters` does not set{hint}")
             })
         });
         let values = values.collect::<Result<_, String>>()?;
-        let unused = parameters.0.iter().find(|(name, _)| !self.names.contains(name));
+        let unused = parameters
+            .0
+            .iter()
+            .find(|(name, _)| !names.contains(&name.as_str()));
         if let Some((name, _)) = unused {
-            let hint = did_you_mean(name, self.names.iter().map(String::as_str));
+            let hint = did_you_mean(name, names.iter().copied());
             return Err(format!(
                 "`parameters` sets `{name}`, which the query does not have{hint}"
             ));
         }
-        Ok((self.texts.clone(), values))
+        Ok((texts, values))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sql::SQLITE;
 
     fn check(query: &str, parameters: &str, expected: &str) {
         let bound = query
             .parse::<Query>()
-            .and_then(|query| query.bind(&parameters.parse::<Parameters>()?));
+            .and_then(|query| query.bind(&parameters.parse::<Parameters>()?, &SQLITE));
         let shown = match bound {
             Ok((texts, values)) => {
                 let values = values
@@ -170,6 +181,20 @@ mod tests {
             "a=1",
             "`parameters` sets `a`, which the query does not have",
         );
+        check(
+            "SELECT 1 -- don't; :a?\n, :a /* ; ' :b */",
+            "a='x'",
+            "SELECT 1 -- don't; :a?\n, Text(\"x\") /* ; ' :b */",
+        );
+        check("SELECT 'it''s; :a'", "", "SELECT 'it''s; :a'");
+        let two = "expected one query, found `;` between two statements";
+        check("SELECT 1; DELETE FROM t", "", two);
+        check(
+            "SELECT ?",
+            "",
+            "the query contains `?`, which has no value; write a parameter with a name, such as `:id`",
+        );
+        check("SELECT :a", "a=007", "SELECT Text(\"007\")");
         check("", "", "expected a query");
         check("SELECT 1", "a", "expected `name=value`, separated by `;`");
     }

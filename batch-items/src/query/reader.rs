@@ -173,11 +173,10 @@ impl<T: FromRow> QueryItemReader<T> {
     pub fn open(&mut self, checkpoint: Option<QueryPosition>) -> Result<(), QueryError> {
         self.close();
         self.position = checkpoint.unwrap_or_default();
-        let bound = self.query.bind(&self.parameters);
-        let query = Statement::new(bound.map_err(|cause| QueryError::new("read the query", cause))?);
         let connection = connect(&self.job, &self.database);
         let mut connection =
             connection.map_err(|cause| QueryError::new("open the database of the query", cause))?;
+        let query = statement(&mut connection, &self.query, &self.parameters)?;
         self.report_tables(&mut connection)?;
         self.state = Some(if self.key.is_empty() {
             self.check_order(&mut connection);
@@ -303,6 +302,20 @@ impl<T: FromRow> Pages<T> {
     }
 }
 
+/// Returns the query with its values.
+fn statement(
+    connection: &mut RepositoryConnection,
+    query: &Query,
+    parameters: &Parameters,
+) -> Result<Statement, QueryError> {
+    let syntax =
+        syntax(connection).ok_or_else(|| QueryError::new("read the query", "the database is unknown"))?;
+    let bound = query.bind(parameters, syntax);
+    bound
+        .map(Statement::new)
+        .map_err(|cause| QueryError::new("read the query", cause))
+}
+
 /// Returns the rows of a query.
 pub(crate) fn load_records(
     job: &JobContext,
@@ -310,10 +323,9 @@ pub(crate) fn load_records(
     query: &Query,
     parameters: &Parameters,
 ) -> Result<Vec<Record>, QueryError> {
-    let bound = query.bind(parameters);
-    let statement = Statement::new(bound.map_err(|cause| QueryError::new("read the query", cause))?);
     let connection = connect(job, database);
     let mut connection =
         connection.map_err(|cause| QueryError::new("open the database of the query", cause))?;
+    let statement = statement(&mut connection, query, parameters)?;
     load(&mut connection, statement).map_err(|error| QueryError::new("run the query", error))
 }

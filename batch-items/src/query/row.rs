@@ -102,7 +102,7 @@ impl From<Value> for Key {
             Value::Bool(value) => Self::Int(i64::from(value)),
             Value::Int(value) => Self::Int(value),
             Value::Float(value) => Self::Float(value),
-            Value::Text(value) | Value::Decimal(value) => Self::Text(value),
+            Value::Text(value) | Value::Json(value) | Value::Decimal(value) => Self::Text(value),
             bytes @ Value::Bytes(_) => Self::Bytes(bytes.to_string()),
         }
     }

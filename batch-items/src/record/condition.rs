@@ -6,7 +6,7 @@ use std::str::FromStr;
 use regex::Regex;
 
 use super::decimal;
-use super::processor::MappingError;
+use super::processor::{Field, MappingError};
 use super::value::{Record, Value};
 
 /// Conditions that all have to hold: `delay > 15 and origin = 'MUC' and note is not null`.
@@ -15,7 +15,7 @@ pub(crate) struct Condition(Vec<Comparison>);
 
 #[derive(Clone, Debug)]
 struct Comparison {
-    field: String,
+    field: Field,
     test: Test,
 }
 
@@ -44,14 +44,18 @@ impl Condition {
     /// If a field does not exist, or cannot be compared with the value of the condition.
     pub(crate) fn holds(&self, record: &Record) -> Result<bool, MappingError> {
         for Comparison { field, test } in &self.0 {
-            let value = super::field(record, field)?;
+            let value = field.of(record)?;
             let holds = match test {
                 Test::IsNull(expected) => value.is_null() == *expected,
-                Test::Matches(pattern, expected) => pattern.is_match(&value.to_string()) == *expected,
+                Test::Matches(pattern, expected) => match value.as_str() {
+                    Some(text) => pattern.is_match(text) == *expected,
+                    None => pattern.is_match(&value.to_string()) == *expected,
+                },
                 // As in SQL, null compares with nothing.
                 Test::Compares(..) if value.is_null() => false,
                 Test::Compares(allowed, other) => {
-                    let order = compare(value, other).ok_or_else(|| incomparable(record, field, other))?;
+                    let order =
+                        compare(value, other).ok_or_else(|| incomparable(record, &field.name, other))?;
                     allowed.contains(&order)
                 }
             };
@@ -77,6 +81,10 @@ fn compare(value: &Value, other: &Value) -> Option<Ordering> {
     match (value, other) {
         (Value::Int(value), Value::Int(other)) => Some(value.cmp(other)),
         (Value::Float(value), Value::Float(other)) => value.partial_cmp(other),
+        (Value::Text(value), Value::Text(other)) => Some(value.cmp(other)),
+        (Value::Text(value), Value::Int(other)) if let Ok(value) = value.parse::<i64>() => {
+            Some(value.cmp(other))
+        }
         (Value::Bool(_), Value::Int(_) | Value::Float(_) | Value::Decimal(_)) => None,
         (_, Value::Int(_) | Value::Float(_) | Value::Decimal(_)) => {
             decimal::compare(&value.to_string(), &other.to_string())
@@ -136,7 +144,7 @@ fn comparison(text: &str) -> Result<(Comparison, &str), String> {
         .find(|character: char| character.is_whitespace() || "<>=!~'()".contains(character))
         .filter(|end| *end > 0)
         .ok_or_else(wrong)?;
-    let (field, rest) = (text[..end].to_owned(), text[end..].trim_start());
+    let (field, rest) = (Field::named(&text[..end]), text[end..].trim_start());
     if let Some((expected, after)) = null_test(rest) {
         let test = Test::IsNull(expected);
         return Ok((Comparison { field, test }, after));
@@ -205,7 +213,7 @@ fn quoted(text: &str) -> Result<Option<(String, &str)>, String> {
     }
 }
 
-/// Parses a value: a text in quotes, a number, `true`, `false`, or a word.
+/// Parses a value: a text in quotes, a number, `true` or `false`.
 fn operand<'t>(text: &'t str, wrong: &dyn Fn() -> String) -> Result<(Value, &'t str), String> {
     if let Some((value, after)) = quoted(text)? {
         return Ok((Value::Text(value), after));
@@ -221,20 +229,15 @@ fn operand<'t>(text: &'t str, wrong: &dyn Fn() -> String) -> Result<(Value, &'t 
         ));
     }
     match literal(word) {
-        Value::Text(word) => {
-            let is_word = |character: char| character.is_alphanumeric() || "_.:-".contains(character);
-            if word.starts_with(char::is_alphabetic) && word.chars().all(is_word) {
-                return Ok((Value::Text(word), after));
-            }
-            Err(format!(
-                "expected a number, `true`, `false` or a text in single quotes, such as `'A'`, found `{text}`"
-            ))
-        }
+        // It may be meant as the name of a field.
+        Value::Text(_) => Err(format!(
+            "expected a number, `true`, `false` or a text in single quotes, such as `'A'`, found `{text}`"
+        )),
         value => Ok((value, after)),
     }
 }
 
-/// Returns the value of a literal: a number, `true`, `false`, a text in single quotes, or any other text.
+/// Returns the value of a literal: a number as in JSON, `true`, `false`, a text in single quotes, or any other text, such as `007`.
 pub(crate) fn literal(text: &str) -> Value {
     let text = text.trim();
     if let Some(inner) = text.strip_prefix('\'').and_then(|text| text.strip_suffix('\'')) {
@@ -242,6 +245,9 @@ pub(crate) fn literal(text: &str) -> Value {
     }
     match text.parse() {
         Ok(value) => Value::Bool(value),
+        Err(_) if serde_json::from_str::<&serde_json::value::RawValue>(text).is_err() => {
+            Value::Text(text.to_owned())
+        }
         Err(_) => decimal::number(text).unwrap_or_else(|| Value::Text(text.to_owned())),
     }
 }
@@ -271,14 +277,17 @@ mod tests {
         check("delay > 9", Ok(true));
         check("delay > '9'", Ok(false));
         check("delay != 16", Ok(false));
-        check("ratio < 1 AND origin = MUC", Ok(true));
+        check("ratio < 1 AND origin = 'MUC'", Ok(true));
         check("origin = 'a and b'", Ok(false));
         check("origin ~ '^M.C$'", Ok(true));
         check("origin !~ ^M", Ok(false));
         check("paid = true", Ok(true));
         check("note is null and delay is not null", Ok(true));
         check("note = ''", Ok(false));
-        check("note != x", Ok(false));
+        check("note != 'x'", Ok(false));
+        check("none? is null and none? !~ x", Ok(true));
+        check("none? = 1", Ok(false));
+        check("delay? = 16", Ok(true));
     }
 
     #[test]
@@ -326,6 +335,9 @@ mod tests {
             "status = 'A' 'B'",
             "status = \"A\"",
             "status = A B",
+            "status = A",
+            "delay > limit",
+            "code = 007",
             "status = null",
             "status is",
             "status is nothing",

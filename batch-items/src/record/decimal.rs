@@ -84,6 +84,25 @@ pub(crate) fn canonical(text: &str) -> Option<String> {
     Some(format!("{sign}{digits}e{}", number.exponent))
 }
 
+/// Returns the integer that a number is; `None` if it has a fraction or is too large.
+pub(super) fn integer(text: &str) -> Option<i64> {
+    let number = Decimal::parse(text)?;
+    let length = usize::try_from(number.exponent)
+        .ok()
+        .filter(|length| *length <= 19)?;
+    if number.digits.len() > length {
+        return None;
+    }
+    let mut digits = String::from(if number.is_negative { "-" } else { "" });
+    digits.extend(number.digits.iter().map(|digit| char::from(*digit)));
+    digits.extend(std::iter::repeat_n('0', length - number.digits.len()));
+    if number.digits.is_empty() {
+        Some(0)
+    } else {
+        digits.parse().ok()
+    }
+}
+
 /// Returns whether a text is a decimal number. `NaN` and `inf`, which parse as floats, are not.
 pub(crate) fn is_number(text: &str) -> bool {
     Decimal::parse(text).is_some()
@@ -136,6 +155,24 @@ pub(super) fn compact(json: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn integers_may_have_an_exponent() {
+        for (text, expected) in [
+            ("1.0", Some(1)),
+            ("1e2", Some(100)),
+            ("-12.50e1", Some(-125)),
+            ("0.0", Some(0)),
+            ("9223372036854775807", Some(i64::MAX)),
+            ("9223372036854775808", None),
+            ("1.5", None),
+            ("1e-1", None),
+            ("1e400", None),
+            ("NaN", None),
+        ] {
+            assert_eq!(integer(text), expected, "{text}");
+        }
+    }
 
     /// Spec: ITEM-VALUE-02
     #[test]

@@ -2,7 +2,7 @@
 
 use batch_runtime::prelude::*;
 
-use super::processor::{MappingError, RecordProcessor, Renamed, field};
+use super::processor::{MappingError, RecordProcessor, Renamed};
 use super::value::{Record, Value};
 
 /// Maps and filters the records of groups by properties; registered as `recordGroupProcessor`.
@@ -42,12 +42,17 @@ impl RecordGroupProcessor {
             let fields: Vec<(&str, &Value)> = self
                 .header_fields
                 .iter()
-                .map(|Renamed { name, from }| Ok((name.as_str(), field(&header, from)?)))
+                .map(|Renamed { name, from }| Ok((name.as_str(), from.of(&header)?)))
                 .collect::<Result<_, _>>()?;
             for record in &mut group {
-                fields
-                    .iter()
-                    .for_each(|(name, value)| record.set(name, (*value).clone()));
+                for (name, value) in &fields {
+                    if record.get(name).is_some() {
+                        return Err(MappingError::new(format!(
+                            "`header.fields` would replace the field `{name}` of a record; rename it, such as `header_{name}={name}`"
+                        )));
+                    }
+                    record.set(name, (*value).clone());
+                }
             }
         }
         let mut result = Vec::with_capacity(group.len());

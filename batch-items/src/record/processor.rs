@@ -17,6 +17,9 @@ use super::value::{Record, Value};
 /// | `types` | none | types of fields, separated by commas: `delay=int, amount=float, paid=bool, id=text` |
 /// | `trim` | `false` | `true` removes blanks around texts |
 ///
+/// A field that records may lack has a `?` after its name, and is null there: `note? is null`, `id, note?`, `delay?=int`. Without it, such a
+/// record is a [`MappingError`].
+///
 /// `where` compares with `=`, `!=`, `<`, `<=`, `>` and `>=`, matches regular expressions with `~` and `!~`, and tests `is null` and
 /// `is not null`. All conditions have to hold: there is no `or`, and no arithmetic. Texts are in single quotes. A number is compared with
 /// numbers only: another value in its field is a [`MappingError`]. All else is compared as text. The properties are applied in this
@@ -44,10 +47,36 @@ pub struct RecordProcessor {
     trim: bool,
 }
 
+/// The name of a field; with a `?`, of one that records may lack.
+#[derive(Clone, Debug)]
+pub(super) struct Field {
+    pub(super) name: String,
+    may_lack: bool,
+}
+
+impl Field {
+    pub(super) fn named(text: &str) -> Self {
+        let name = text.strip_suffix('?');
+        Self {
+            name: name.unwrap_or(text).to_owned(),
+            may_lack: name.is_some(),
+        }
+    }
+
+    /// Returns the field of a record.
+    pub(super) fn of<'r>(&self, record: &'r Record) -> Result<&'r Value, MappingError> {
+        match record.get(&self.name) {
+            Some(value) => Ok(value),
+            None if self.may_lack => Ok(&Value::Null),
+            None => field(record, &self.name),
+        }
+    }
+}
+
 /// `new=old`, or a name that stays.
 pub(super) struct Renamed {
     pub(super) name: String,
-    pub(super) from: String,
+    pub(super) from: Field,
 }
 
 /// `name=value`
@@ -58,7 +87,7 @@ struct Constant {
 
 /// `name=type`
 struct Typed {
-    name: String,
+    field: Field,
     ty: Type,
 }
 
@@ -78,9 +107,11 @@ impl FromStr for Renamed {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let (name, from) = text.split_once('=').unwrap_or((text, text));
-        let (name, from) = (name.trim().to_owned(), from.trim().to_owned());
-        if name.is_empty() || from.is_empty() {
+        let (name, from) = text
+            .split_once('=')
+            .unwrap_or((text.trim_end().trim_end_matches('?'), text));
+        let (name, from) = (name.trim().to_owned(), Field::named(from.trim()));
+        if name.is_empty() || from.name.is_empty() {
             return Err("expected the name of a field, or `new=old`".to_owned());
         }
         Ok(Self { name, from })
@@ -105,7 +136,7 @@ impl FromStr for Typed {
     fn from_str(text: &str) -> Result<Self, String> {
         let (name, ty) = text.split_once('=').ok_or("expected `name=type`")?;
         Ok(Self {
-            name: name.trim().to_owned(),
+            field: Field::named(name.trim()),
             ty: ty.trim().parse()?,
         })
     }
@@ -137,6 +168,10 @@ impl Type {
 pub struct MappingError(String);
 
 impl MappingError {
+    pub(super) fn new(cause: String) -> Self {
+        Self(cause)
+    }
+
     /// Creates the error of a value that is not what was expected. It names the record by its first field: all of them may be confidential.
     pub(super) fn of_field(record: &Record, name: &str, expected: &str) -> Self {
         let found = record.get(name).map(Value::to_string).unwrap_or_default();
@@ -177,8 +212,8 @@ impl RecordProcessor {
         if !self.condition.holds(&record)? {
             return Ok(None);
         }
-        for Typed { name, ty } in &self.types {
-            let value = field(&record, name)?;
+        for Typed { field, ty } in &self.types {
+            let (name, value) = (&field.name, field.of(&record)?);
             let converted = ty.convert(value);
             let converted = converted.ok_or_else(|| MappingError::of_field(&record, name, ty.name()))?;
             record.set(name, converted);
@@ -186,7 +221,7 @@ impl RecordProcessor {
         if !self.fields.is_empty() {
             let mut fields = Vec::with_capacity(self.fields.len());
             for Renamed { name, from } in &self.fields {
-                fields.push((name.as_str(), field(&record, from)?.clone()));
+                fields.push((name.as_str(), from.of(&record)?.clone()));
             }
             record = fields.into_iter().collect();
             if record.len() != self.fields.len() {

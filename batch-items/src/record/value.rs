@@ -47,6 +47,8 @@ pub enum Value {
     Decimal(String),
     /// A text. All values of a file of text are.
     Text(String),
+    /// A list or object of JSON, as JSON: a text for all but JSON.
+    Json(String),
     /// Bytes.
     Bytes(Vec<u8>),
 }
@@ -119,7 +121,7 @@ impl Value {
     /// Returns a text as it is, or the digits of a decimal, and nothing for other values.
     pub fn as_str(&self) -> Option<&str> {
         match self {
-            Self::Text(text) | Self::Decimal(text) => Some(text),
+            Self::Text(text) | Self::Json(text) | Self::Decimal(text) => Some(text),
             _ => None,
         }
     }
@@ -128,7 +130,10 @@ impl Value {
     pub fn as_i64(&self) -> Option<i64> {
         match self {
             Self::Int(value) => Some(*value),
-            Self::Text(text) | Self::Decimal(text) => text.trim().parse().ok(),
+            Self::Text(text) => text.trim().parse().ok(),
+            Self::Decimal(text) => decimal::integer(text),
+            // One without a fraction, such as `1.0` or `1e2` of JSON.
+            Self::Float(value) => decimal::integer(&value.to_string()),
             _ => None,
         }
     }
@@ -161,7 +166,7 @@ impl fmt::Display for Value {
             Self::Bool(value) => value.fmt(f),
             Self::Int(value) => value.fmt(f),
             Self::Float(value) => value.fmt(f),
-            Self::Text(value) | Self::Decimal(value) => value.fmt(f),
+            Self::Text(value) | Self::Json(value) | Self::Decimal(value) => value.fmt(f),
             Self::Bytes(bytes) => bytes.iter().try_for_each(|byte| write!(f, "{byte:02x}")),
         }
     }
@@ -200,7 +205,15 @@ impl Serialize for Value {
             Self::Null => serializer.serialize_none(),
             Self::Bool(value) => serializer.serialize_bool(*value),
             Self::Int(value) => serializer.serialize_i64(*value),
+            // JSON has no such number: null would be another value.
+            Self::Float(value) if !value.is_finite() && is_json::<S>() => {
+                Err(serde::ser::Error::custom(format!("JSON has no number {value}")))
+            }
             Self::Float(value) => serializer.serialize_f64(*value),
+            Self::Json(json) => match serde_json::from_str::<&RawValue>(json) {
+                Ok(json) if is_json::<S>() => json.serialize(serializer),
+                _ => serializer.serialize_str(json),
+            },
             Self::Decimal(digits) => serialize_decimal(digits, serializer),
             Self::Text(value) => serializer.serialize_str(value),
             // As a text that a column of bytes takes.
@@ -335,7 +348,7 @@ impl<'de> Visitor<'de> for ValueVisitor {
 
     fn visit_seq<A: de::SeqAccess<'de>>(self, elements: A) -> Result<Value, A::Error> {
         let json = serde_json::Value::deserialize(de::value::SeqAccessDeserializer::new(elements))?;
-        Ok(Value::Text(json.to_string()))
+        Ok(Value::Json(json.to_string()))
     }
 
     /// A map is an object, or JSON as it is.
@@ -347,7 +360,7 @@ impl<'de> Visitor<'de> for ValueVisitor {
             };
             object.insert(name, fields.next_value()?);
         }
-        Ok(Value::Text(serde_json::Value::from(object).to_string()))
+        Ok(Value::Json(serde_json::Value::from(object).to_string()))
     }
 }
 
@@ -401,7 +414,7 @@ impl Visitor<'_> for Json {
 fn of_json(json: &str) -> serde_json::Result<Value> {
     Ok(match json.as_bytes().first() {
         Some(b'"') => Value::Text(serde_json::from_str(json)?),
-        Some(b'{' | b'[') => Value::Text(decimal::compact(json)),
+        Some(b'{' | b'[') => Value::Json(decimal::compact(json)),
         Some(b'n') => Value::Null,
         Some(b't' | b'f') => Value::Bool(serde_json::from_str(json)?),
         _ => decimal::number(json).unwrap_or_else(|| Value::Decimal(json.to_owned())),
@@ -556,6 +569,24 @@ mod tests {
             parse(r#"{"a":1,"b":2}"#);
             let error = serde_json::from_str::<Record>(json).unwrap_err().to_string();
             assert!(error.starts_with("two fields have the name `a`"), "{error}");
+        }
+    }
+
+    /// Spec: ITEM-VALUE-02
+    #[test]
+    fn nested_json_stays_json() {
+        let json = r#"{"v":{"b":[1.50,null,"x"]},"w":[]}"#;
+        assert_eq!(serde_json::to_string(&parse(json)).unwrap(), json);
+    }
+
+    /// Spec: ITEM-VALUE-02
+    #[test]
+    fn json_has_no_number_without_an_end() {
+        for value in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
+            let mut record = Record::new();
+            record.set("v", value);
+            let error = serde_json::to_string(&record).unwrap_err().to_string();
+            assert!(error.starts_with("JSON has no number"), "{error}");
         }
     }
 

@@ -242,7 +242,7 @@ impl PlaceFields {
             phase,
             error: error.chain(),
             resource: first(&self.file).and_then(|file| Some(file.as_str()?.to_owned())),
-            line: first(&self.line).and_then(serde_json::Value::as_u64),
+            line: first(&self.line).and_then(|line| line.as_u64().or_else(|| line.as_str()?.parse().ok())),
             bytes: raw.clone().unwrap_or_default().into_bytes(),
             raw,
             item: to_raw_value(item).ok(),
@@ -258,8 +258,7 @@ impl PlaceFields {
             ("raw.field", &self.raw),
         ];
         let objects = || records.iter().filter_map(serde_json::Value::as_object);
-        let lacks =
-            |name: &str| !name.is_empty() && objects().any(|record| !record.contains_key(name));
+        let lacks = |name: &str| !name.is_empty() && objects().any(|record| !record.contains_key(name));
         match named.into_iter().find(|(_, name)| lacks(name)) {
             None => Ok(()),
             Some((property, name)) => Err(format!(

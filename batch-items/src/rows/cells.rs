@@ -84,6 +84,12 @@ pub(crate) enum Kind {
     /// The same, but not with more digits than a float has: SQLite would round them.
     #[cfg_attr(not(feature = "sqlite"), expect(dead_code, reason = "only SQLite has them"))]
     ShortDecimal,
+    /// The values as they are, each of its own type.
+    #[cfg_attr(not(feature = "sqlite"), expect(dead_code, reason = "only SQLite has them"))]
+    Any,
+    /// The same, in a column in which SQLite stores a number for each text that looks like one.
+    #[cfg_attr(not(feature = "sqlite"), expect(dead_code, reason = "only SQLite has them"))]
+    AnyNumeric,
     /// Texts of dates and times.
     Temporal(Temporal, Dialect),
     Text,
@@ -98,6 +104,8 @@ impl Kind {
             Self::Float => "a number",
             Self::Decimal => "a decimal number",
             Self::ShortDecimal => "a decimal number of at most 15 digits, or a column of texts",
+            Self::Any => "a value",
+            Self::AnyNumeric => "a value that SQLite does not change, or a column of the type TEXT",
             Self::Temporal(kind, _) => kind.name(),
             Self::Text => "a text",
             Self::Bytes => "bytes, such as `\\x0AFF`,",
@@ -246,7 +254,10 @@ impl Rows {
             (Kind::Int, Cell::Bool(value)) => Cell::Int(i64::from(*value)),
             (Kind::Float, Cell::Int(value)) if exact(*value) => Cell::Float(*value as f64),
             (Kind::Text, Cell::Bool(value)) => return Ok(Some(Converted::Text(value.to_string()))),
-            (Kind::Temporal(_, Dialect::Sqlite), Cell::Int(_) | Cell::Float(_)) => return Ok(None),
+            (Kind::AnyNumeric, Cell::Text(range)) if is_changed(self.text(range)) => {
+                return Err(format!("{:?}", self.text(range)));
+            }
+            (Kind::Any | Kind::AnyNumeric, _) => return Ok(None),
             (Kind::Temporal(kind, dialect), Cell::Text(range)) if kind.accepts(self.text(range), dialect) => {
                 return Ok(None);
             }
@@ -318,9 +329,16 @@ fn digit(character: u8) -> Option<u8> {
         .and_then(|digit| u8::try_from(digit).ok())
 }
 
+/// Returns whether SQLite stores a number of another form, such as 7 for `007`.
+fn is_changed(text: &str) -> bool {
+    let number = text.trim_ascii();
+    let is_same = |value: i64| value.to_string() == text;
+    is_decimal(number) && !number.parse().is_ok_and(is_same)
+}
+
 /// Returns whether SQLite keeps a number exactly.
 fn is_short(text: &str) -> bool {
-    text.parse::<i64>().is_ok() || (is_decimal(text) && decimal::is_float(text.trim()))
+    text.parse::<i64>().is_ok() || (is_decimal(text) && decimal::is_float(text.trim_ascii()))
 }
 
 /// Returns whether a float holds the integer exactly.
@@ -329,7 +347,7 @@ fn exact(value: i64) -> bool {
 }
 
 fn is_decimal(text: &str) -> bool {
-    decimal::is_number(text.trim())
+    decimal::is_number(text.trim_ascii())
 }
 
 fn parse_bool(text: &str) -> Option<bool> {

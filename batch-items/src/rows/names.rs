@@ -48,6 +48,9 @@ pub(crate) struct Names {
     pub(super) is_complete: bool,
     /// The number of the current item, which marks the fields that it has.
     item: u64,
+    /// The number of required fields, and those that the current item has had.
+    required: usize,
+    found: usize,
 }
 
 pub(super) struct ItemField {
@@ -56,6 +59,8 @@ pub(super) struct ItemField {
     place: Option<(usize, usize)>,
     /// The index in the output; `None` if the field is not selected.
     index: Option<usize>,
+    /// Whether every item has to have it.
+    is_required: bool,
     /// The last item that has the field.
     last: u64,
 }
@@ -79,6 +84,25 @@ impl Names {
             }
         }
         self.item += 1;
+        self.found = 0;
+    }
+
+    /// Fails if the item lacks a field that `columns` requires.
+    #[inline]
+    pub(super) fn end(&self) -> Result<(), String> {
+        match self.found >= self.required || !self.is_complete {
+            true => Ok(()),
+            false => Err(self.lacking()),
+        }
+    }
+
+    #[cold]
+    fn lacking(&self) -> String {
+        let lacking = |field: &&ItemField| field.is_required && field.last != self.item;
+        let name = self.fields.iter().find(lacking).map_or("", |field| &field.name);
+        format!(
+            "the item has no field `{name}`; if items may lack it, write `{name}?` in the property `columns`"
+        )
     }
 
     /// Returns the index of a field in the output, if it is selected, by its position in the item.
@@ -94,6 +118,7 @@ impl Names {
             && ((place.is_some() && field.place == place) || field.name == name)
         {
             let is_first = std::mem::replace(&mut field.last, self.item) != self.item;
+            self.found += usize::from(field.is_required);
             return if is_first {
                 Ok(field.index)
             } else {
@@ -123,6 +148,7 @@ impl Names {
         };
         if let Some(known) = known {
             if std::mem::replace(&mut known.last, self.item) != self.item {
+                self.found += usize::from(known.is_required);
                 return Ok(known.index);
             }
             return Err(named_twice(name));
@@ -141,10 +167,16 @@ impl Names {
                 )));
             }
         };
+        let is_required = !self.is_tuple
+            && index
+                .and_then(|index| self.selected.get(index))
+                .is_some_and(|(_, may_lack)| !may_lack);
+        self.found += usize::from(is_required);
         self.fields.push(ItemField {
             name: name.to_owned(),
             place,
             index,
+            is_required,
             last: self.item,
         });
         Ok(index)
@@ -171,6 +203,7 @@ impl Names {
             name: name.clone(),
             place: None,
             index: Some(index),
+            is_required: false,
             last: 0,
         };
         self.fields = names.iter().enumerate().map(field).collect();
@@ -180,11 +213,18 @@ impl Names {
 
     pub(super) fn check_selected(&mut self) -> Result<(), String> {
         let (fields, columns) = (self.fields.len(), self.selected.len());
-        let missing = |(name, may_lack): &&(String, bool)| {
-            !may_lack && !self.fields.iter().any(|field| field.name == *name)
-        };
+        let has = |name: &str| self.fields.iter().any(|field| field.name == name);
+        let missing = |(name, may_lack): &&(String, bool)| !may_lack && !has(name);
+        let has_mark =
+            |(name, may_lack): &&(String, bool)| *may_lack && !has(name) && has(&format!("{name}?"));
         let failure = match self.is_tuple {
             _ if columns == 0 => None,
+            _ if let Some(name) = self.selected_twice() => {
+                Some(format!("`columns` has the name `{name}` twice"))
+            }
+            false if let Some((name, _)) = self.selected.iter().find(has_mark) => Some(format!(
+                "the items have no field `{name}`, but one named `{name}?`; write `{name}??` for it"
+            )),
             true => (fields != columns)
                 .then(|| format!("the items have {fields} fields, but `columns` names {columns}")),
             false => self.selected.iter().find(missing).map(|(name, _)| {
@@ -193,7 +233,18 @@ impl Names {
             }),
         };
         self.is_complete = failure.is_none();
+        self.required = self.fields.iter().filter(|field| field.is_required).count();
         failure.map_or(Ok(()), Err)
+    }
+
+    fn selected_twice(&self) -> Option<&String> {
+        let names = self
+            .selected
+            .iter()
+            .map(|(name, _)| name)
+            .filter(|name| !name.is_empty());
+        let mut seen = std::collections::HashSet::new();
+        names.into_iter().find(|name| !seen.insert(*name))
     }
 }
 

@@ -64,6 +64,7 @@ impl Names {
                 self.fields.len()
             ));
         }
+        self.end()?;
         Ok(passed)
     }
 

@@ -12,7 +12,6 @@ pub(crate) enum Temporal {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(dead_code, reason = "depends on the features")]
 pub(crate) enum Dialect {
-    /// It stores anything: also numbers, such as milliseconds.
     Sqlite,
     /// It has dates before Christ, infinity, and names of time zones.
     Postgres,

@@ -11,6 +11,8 @@ use super::template::{Limits, StatementSyntax, template, update, write_in_parts}
 use crate::rows::{Dialect, Kind, Rows, Temporal};
 
 const SYNTAX: StatementSyntax = StatementSyntax {
+    insert: "INSERT INTO",
+    update: "UPDATE",
     quote: '`',
     values: "",
     key_cast: |column| key_cast(&column.sql_type),

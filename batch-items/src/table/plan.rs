@@ -131,7 +131,7 @@ impl Plan {
         let convert = |column: &Column| {
             let kind = column.kind.unwrap_or_else(|| rows.kind(column.field));
             rows.convert(column.field, kind)?;
-            if kind == Kind::Float && !self.holds_nan {
+            if matches!(kind, Kind::Float | Kind::Any | Kind::AnyNumeric) && !self.holds_nan {
                 rows.reject_nan(column.field)?;
             }
             Ok(kind)

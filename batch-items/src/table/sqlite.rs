@@ -8,6 +8,9 @@ use super::template::{Limits, StatementSyntax, template, write_in_parts};
 use crate::rows::{Dialect, Kind, Rows, Temporal};
 
 const SYNTAX: StatementSyntax = StatementSyntax {
+    // Whatever the table says of conflicts: `ON CONFLICT REPLACE` would delete other rows.
+    insert: "INSERT OR ABORT INTO",
+    update: "UPDATE OR ABORT",
     quote: '"',
     values: "VALUES ",
     key_cast: |_| None,
@@ -60,7 +63,7 @@ pub(super) fn describe(connection: &mut SqliteConnection, table: &str) -> QueryR
     }
     let columns = found.into_iter().map(|found| TableColumn {
         name: found.name,
-        kind: kind_of(&found.kind),
+        kind: Some(kind_of(&found.kind)),
         sql_type: found.kind,
         needs_value: found.needs_value,
         is_computed: found.is_computed,
@@ -105,30 +108,24 @@ fn unique_indexes(
 }
 
 /// Returns the type of the values: first of the types that SQLite does not have, then by its rules for the affinity of a column.
-fn kind_of(declared: &str) -> Option<Kind> {
+fn kind_of(declared: &str) -> Kind {
     let declared = declared.to_ascii_uppercase();
     let has = |words: &[&str]| words.iter().any(|word| declared.contains(word));
-    let temporal = |kind| Some(Kind::Temporal(kind, Dialect::Sqlite));
-    if has(&["INT"]) {
-        Some(Kind::Int)
-    } else if has(&["DATETIME", "TIMESTAMP"]) {
-        temporal(Temporal::Timestamp)
-    } else if has(&["CHAR", "CLOB", "TEXT"]) {
-        Some(Kind::Text)
-    } else if has(&["BLOB", "BINARY", "BYTEA"]) {
-        Some(Kind::Bytes)
-    } else if has(&["REAL", "FLOA", "DOUB"]) {
-        Some(Kind::Float)
-    } else if has(&["BOOL"]) {
-        Some(Kind::Bool)
-    } else if has(&["DEC", "NUMERIC", "NUMBER"]) {
-        Some(Kind::ShortDecimal)
-    } else {
-        match declared.split(['(', ' ']).next() {
-            Some("DATE") => temporal(Temporal::Date),
-            Some("TIME") => temporal(Temporal::Time),
-            _ => None,
-        }
+    let temporal = |kind| Kind::Temporal(kind, Dialect::Sqlite);
+    match declared.split(['(', ' ']).next().unwrap_or_default() {
+        "" => Kind::Any,
+        "DATE" => temporal(Temporal::Date),
+        "TIME" => temporal(Temporal::Time),
+        // Not an integer, as SQLite has it.
+        "POINT" | "INTERVAL" => Kind::AnyNumeric,
+        _ if has(&["INT"]) => Kind::Int,
+        _ if has(&["DATETIME", "TIMESTAMP"]) => temporal(Temporal::Timestamp),
+        _ if has(&["CHAR", "CLOB", "TEXT"]) => Kind::Text,
+        _ if has(&["BLOB", "BINARY", "BYTEA"]) => Kind::Bytes,
+        _ if has(&["REAL", "FLOA", "DOUB"]) => Kind::Float,
+        _ if has(&["BOOL"]) => Kind::Bool,
+        _ if has(&["DEC", "NUMERIC", "NUMBER"]) => Kind::ShortDecimal,
+        _ => Kind::AnyNumeric,
     }
 }
 

@@ -86,9 +86,17 @@ impl<DB: Bind> QueryFragment<DB> for Statement<'_> {
 /// Returns a value as a parameter of the type of its column.
 fn parameter<'r>(rows: &'r Rows, cell: &'r Cell, kind: Kind) -> Parameter<'r> {
     match (kind, cell) {
+        (Kind::Any | Kind::AnyNumeric, cell) => match cell {
+            Cell::Null => Parameter::Null(Kind::Text),
+            Cell::Bool(value) => Parameter::Bool(value),
+            Cell::Int(value) => Parameter::Int(value),
+            Cell::Float(value) => Parameter::Float(value),
+            Cell::Text(range) => Parameter::Text(rows.text(range)),
+            Cell::Bytes(range) => Parameter::Bytes(rows.slice(range)),
+        },
         (Kind::Bool, Cell::Bool(value)) => Parameter::Bool(value),
-        (Kind::Int | Kind::Temporal(..), Cell::Int(value)) => Parameter::Int(value),
-        (Kind::Float | Kind::Temporal(..), Cell::Float(value)) => Parameter::Float(value),
+        (Kind::Int, Cell::Int(value)) => Parameter::Int(value),
+        (Kind::Float, Cell::Float(value)) => Parameter::Float(value),
         (Kind::Decimal | Kind::ShortDecimal | Kind::Temporal(..) | Kind::Text, Cell::Text(range)) => {
             Parameter::Text(rows.text(range))
         }
@@ -142,6 +150,9 @@ where
 
 /// How a database writes statements.
 pub(super) struct StatementSyntax {
+    /// The words that begin statements, before the name of the table.
+    pub(super) insert: &'static str,
+    pub(super) update: &'static str,
     /// The quote around names.
     pub(super) quote: char,
     /// The words before a list of rows after `IN`.
@@ -167,7 +178,8 @@ pub(super) fn template(
     match plan.mode {
         WriteMode::Insert | WriteMode::Upsert => Template {
             head: format!(
-                "INSERT INTO {table} ({}) VALUES ",
+                "{} {table} ({}) VALUES ",
+                syntax.insert,
                 quoted_list(plan.columns.iter(), quote)
             ),
             row: list(plan.columns.iter(), |_| None),
@@ -232,7 +244,7 @@ pub(super) fn update(
     kind: impl Fn(&Column) -> (usize, Kind),
 ) -> Template {
     let name = |column: &Column| quoted(&column.name, syntax.quote);
-    let (mut row, mut text) = (Vec::new(), format!("UPDATE {table} SET "));
+    let (mut row, mut text) = (Vec::new(), format!("{} {table} SET ", syntax.update));
     for (index, column) in plan.values().enumerate() {
         let before = if index == 0 { "" } else { ", " };
         push_value(&mut row, &mut text, &format!("{before}{} = ", name(column)), None);

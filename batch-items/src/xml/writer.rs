@@ -86,6 +86,10 @@ impl XmlOutput {
 }
 
 impl<T: Serialize> Encode<T> for XmlOutput {
+    fn form(&self) -> String {
+        format!("{} {} {}", self.element.0, self.root.tag, self.text.form())
+    }
+
     const APPENDABLE: bool = false;
 
     fn begin(&mut self, header: Option<String>, out: &mut Vec<u8>) -> Result<(), String> {

@@ -88,6 +88,11 @@ fn disturb(action: &str, file: &Path) -> std::io::Result<()> {
             fs::rename(folder, folder.with_extension("aside"))?;
             fs::create_dir(folder)
         }
+        "same length" => {
+            let mut content = fs::read(file)?;
+            content[0] ^= 1;
+            fs::write(file, content)
+        }
         _ => Err(std::io::Error::other("stopped by the test")),
     }
 }
@@ -520,5 +525,167 @@ fn an_appended_file_stays_well_formed() {
             "{message}"
         );
         assert_eq!(stage.read("out/o.csv"), before);
+    }
+}
+
+/// Another program adds a line to the file that the output appends to, or creates the file that must not exist.
+///
+/// Spec: LOSS-01
+#[test]
+fn a_file_that_appears_or_grows_at_the_final_name_fails_the_step() {
+    for (if_exists, before, after) in [
+        ("append", Some("id\n98\n"), "id\n98\n99\n"),
+        ("append", None, "id\n99\n"),
+        ("fail", None, "id\n99\n"),
+    ] {
+        let properties = format!("output@writer=${{dir}}/out/o.csv\nif.exists={if_exists}");
+        let stage = stage("plainCsv", &properties);
+        let file = stage.path().join("out/o.csv");
+        if let Some(before) = before {
+            fs::write(&file, before).unwrap();
+        }
+        let failed = stage.start(parameters(&stage, "fail", "o.csv"));
+        fs::write(&file, after).unwrap();
+        let again = stage.restart(&failed, [("at", "0")]);
+        assert_eq!(again.status, BatchStatus::Failed, "{if_exists} {before:?}");
+        assert_eq!(stage.read("out/o.csv"), after);
+    }
+    // The same without a restart.
+    let stage = stage("plainCsv", "output@writer=${dir}/out/o.csv\nif.exists=append");
+    stage.write("out/o.csv", "id\n98\n");
+    let ended = stage.start(parameters(&stage, "extend", "o.csv"));
+    assert_eq!(ended.status, BatchStatus::Failed, "{}", ended.message);
+    assert_eq!(stage.read("out/o.csv"), "id\n98\n99\n");
+}
+
+/// Files of an earlier, longer run do not stay beside the new ones.
+///
+/// Spec: LOSS-01
+#[test]
+fn a_shorter_run_replaces_all_files_of_a_longer_one() {
+    let properties = "output@writer=${dir}/out/o.csv\nmax.items.per.file=4";
+    let expected = undisturbed("plainCsv", properties);
+    for kept in ["o-0006.csv", "o-0008.csv", "o-12345.csv"] {
+        let stage = stage("plainCsv", properties);
+        for name in ["o-0001.csv", kept] {
+            stage.write(&format!("out/{name}"), "id\n99\n");
+        }
+        // Not numbers of this output.
+        for name in ["o-6.csv", "o-000006.csv", "o-0006.csv.bak", "p-0006.csv"] {
+            stage.write(&format!("{name}"), "");
+        }
+        stage.completes();
+        assert_eq!(output(&stage), expected, "{kept}");
+        let failing = format!("{properties}\nif.exists=fail");
+        let stage = super::destinations::stage("plainCsv", &failing);
+        stage.write(&format!("out/{kept}"), "id\n99\n");
+        assert!(stage.fails().contains("exists already"), "{kept}");
+    }
+}
+
+/// Content that another program has changed is not continued, even if the length and the end are the same.
+///
+/// Spec: LOSS-01
+#[test]
+fn content_of_the_same_length_is_not_taken_for_the_written_one() {
+    for (writer, properties, name) in WRITERS {
+        let stage = stage(writer, properties);
+        let failed = stage.start(parameters(&stage, "fail", name));
+        let part = stage.path().join("out").join(format!("{name}.part"));
+        let mut content = fs::read(&part).unwrap();
+        content[2] ^= 1;
+        fs::write(&part, &content).unwrap();
+        let again = stage.restart(&failed, [("at", "0")]);
+        assert_eq!(again.status, BatchStatus::Failed, "{writer} {properties}");
+    }
+    // Complete files that are exchanged or changed, before a restart and while the step runs.
+    let properties = "output@writer=${dir}/out/o.csv\nmax.items.per.file=2";
+    let stage = stage("plainCsv", properties);
+    let failed = stage.start(parameters(&stage, "fail", "o.csv"));
+    let [first, second, third] =
+        [1, 2, 3].map(|number| stage.path().join(format!("out/o-000{number}.csv.part")));
+    fs::rename(&first, &third.with_extension("x")).unwrap();
+    fs::rename(&second, &first).unwrap();
+    fs::rename(third.with_extension("x"), &second).unwrap();
+    let again = stage.restart(&failed, [("at", "0")]);
+    assert!(
+        again.message.contains("are not those that were complete"),
+        "{}",
+        again.message
+    );
+    let stage = super::destinations::stage("plainCsv", properties);
+    let ended = stage.start(parameters(&stage, "same length", "o-0001.csv.part"));
+    assert!(
+        ended.message.contains("another program changed it"),
+        "{}",
+        ended.message
+    );
+}
+
+/// A writer replaces regular files only, and keeps their permissions.
+///
+/// Spec: LOSS-01
+#[test]
+#[cfg(unix)]
+fn links_and_pipes_are_not_replaced() {
+    use std::os::unix::fs::{PermissionsExt, symlink};
+    for if_exists in ["overwrite", "append", "fail"] {
+        for name in ["o.csv", "o.csv.part"] {
+            let properties = format!("output@writer=${{dir}}/out/o.csv\nif.exists={if_exists}");
+            let stage = stage("plainCsv", &properties);
+            let (path, other) = (stage.path().join("out").join(name), stage.path().join("other"));
+            fs::write(&other, "id\n99\n").unwrap();
+            symlink(&other, &path).unwrap();
+            assert!(stage.fails().contains("it is a link"), "{if_exists} {name}");
+            assert_eq!(fs::read_to_string(&other).unwrap(), "id\n99\n");
+            fs::remove_file(&path).unwrap();
+            let made = std::process::Command::new("mkfifo").arg(&path).status().unwrap();
+            assert!(made.success());
+            assert!(
+                stage.fails().contains("it is a pipe or device"),
+                "{if_exists} {name}"
+            );
+        }
+        let stage = stage("plainCsv", "output@writer=${dir}/out/o.csv");
+        stage.write("out/o.csv", "id\n99\n");
+        let path = stage.path().join("out/o.csv");
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
+        stage.completes();
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o640);
+    }
+}
+
+/// A file is not continued in another form.
+///
+/// Spec: LOSS-01
+#[test]
+fn a_restart_with_another_format_fails() {
+    for (setting, first, second) in [
+        ("delimiter", ",", ";"),
+        ("columns", "id", "id,id?"),
+        ("quotes", "necessary", "always"),
+        ("line.end", "lf", "crlf"),
+        ("encoding", "utf-8", "windows-1252"),
+        ("compression", "none", "gzip"),
+        ("header", "true", "false"),
+    ] {
+        let properties = format!("output@writer=${{dir}}/out/o.csv\n{setting}=#{{jobParameters['form']}}");
+        let stage = stage("plainCsv", &properties);
+        let [at, action, file] = parameters(&stage, "fail", "o.csv");
+        let failed = stage.start([at, action, file, ("form", first.to_owned())]);
+        assert_eq!(failed.status, BatchStatus::Failed);
+        let again = stage.restart(&failed, [("at", "0"), ("form", second)]);
+        assert!(
+            again.message.contains("the properties of the format"),
+            "{setting}: {}",
+            again.message
+        );
+        let again = stage.restart(&again, [("at", "0"), ("form", first)]);
+        assert_eq!(
+            again.status,
+            BatchStatus::Completed,
+            "{setting}: {}",
+            again.message
+        );
     }
 }

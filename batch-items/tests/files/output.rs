@@ -400,7 +400,11 @@ fn a_directory_in_the_way_loses_nothing() {
             "out.txt",
             "cannot write `out.txt`: it is a directory; name a file in it",
         ),
-        ("", "out.txt.part", "cannot write `out.txt.part`: Is a directory"),
+        (
+            "",
+            "out.txt.part",
+            "cannot write `out.txt.part`: it is a directory",
+        ),
         (
             "max.items.per.file=4",
             "out-0002.txt.part",
@@ -409,12 +413,12 @@ fn a_directory_in_the_way_loses_nothing() {
         (
             "max.items.per.file=4",
             "out-0001.txt",
-            "cannot rename `out-0001.txt.part` to `out-0001.txt`: Is a directory",
+            "cannot write `out-0001.txt`: it is a directory",
         ),
         (
             "max.items.per.file=4",
             "out-0003.txt",
-            "cannot rename `out-0003.txt.part` to `out-0003.txt`: Is a directory",
+            "cannot write `out-0003.txt`: it is a directory",
         ),
     ] {
         let undisturbed = stage("NumberWriter", 10, properties);

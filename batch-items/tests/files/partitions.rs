@@ -89,7 +89,7 @@ fn partitions_with_the_same_output_do_not_start() {
         assert_eq!(ended.status, BatchStatus::Failed, "{step}");
         let message = ended.exit_message;
         let is_named = message.contains(&format!("the property `{property}`"))
-            && message.contains("the plan of `work` is wrong: partitions ");
+            && message.contains("the plan of `work` is wrong: partition ");
         assert!(is_named, "{message}");
         let left = fs::read_dir(folder.path())
             .unwrap()

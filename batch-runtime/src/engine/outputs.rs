@@ -52,7 +52,9 @@ impl Outputs {
             }
         }
         let artifacts = steps.iter().flat_map(|step| artifacts(step));
-        Ok(artifacts.flat_map(|artifact| (artifact.registration.properties)()).any(|info| info.is_output))
+        Ok(artifacts
+            .flat_map(|artifact| (artifact.registration.properties)())
+            .any(|info| info.is_output))
     }
 
     /// Returns the problem, if two properties of a step name the same output.
@@ -111,12 +113,18 @@ fn collect<'b>(body: &'b ElementBody, steps: &mut Vec<&'b BoundStep>) {
         ElementBody::Split(split) => &split.elements,
         ElementBody::Decision(_) => return,
     };
-    elements.all.iter().for_each(|element| collect(&element.body, steps));
+    elements
+        .all
+        .iter()
+        .for_each(|element| collect(&element.body, steps));
 }
 
 fn artifacts(step: &BoundStep) -> Vec<&Bound> {
     // The roles of a listener share its properties.
-    let listeners = step.listeners.iter().filter_map(|listener| listener.roles.first());
+    let listeners = step
+        .listeners
+        .iter()
+        .filter_map(|listener| listener.roles.first());
     let mut artifacts: Vec<_> = listeners.collect();
     match &step.body {
         BoundBody::Chunk(chunk) => {

@@ -46,7 +46,7 @@ impl Source {
             ..Binder::new(self)
         };
         let bound = binder.job(job);
-        let unknown = binder.uses.unknown();
+        let unknown = binder.uses.unknown(job);
         binder.diagnostics.extend(unknown);
         let unused = binder.uses.unused(job);
         binder.warnings.extend(unused);

@@ -232,9 +232,12 @@ impl Binder<'_> {
             let (errors, warnings) = (self.diagnostics.len(), self.warnings.len());
             let body = self.body(scope, analyzer);
             self.path.pop();
-            if let Some(Err(problem)) = body.map(|body| outputs.add(&format!("partition {number}"), &body.element.body)) {
+            if let Some(Err(problem)) =
+                body.map(|body| outputs.add(&format!("partition {number}"), &body.element.body))
+            {
                 let warning = Diagnostic::warning(SHARED_OUTPUT, problem, id.span.clone());
-                self.warnings.push(warning.label("fails before its partitions start"));
+                self.warnings
+                    .push(warning.label("fails before its partitions start"));
                 return;
             }
             // A mistake in one partition is usually in all of them.

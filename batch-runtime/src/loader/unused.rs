@@ -30,8 +30,11 @@ struct PropertyUse {
     is_taken: bool,
     /// The properties that the reached artifacts declare.
     wanted: HashSet<String>,
-    /// The ready-made artifact that the property is addressed to.
+    /// The ready-made artifact that the property is addressed to; without a target, the first one that it reaches.
     addressee: Option<String>,
+    is_addressed: bool,
+    /// True if it has reached an artifact of the program, which may know more properties than it declares.
+    has_other: bool,
 }
 
 /// The identity of a `<property>`: its source, and the offset in it. Heirs share an inherited one.
@@ -60,8 +63,12 @@ impl PropertyUses {
             if names.contains(&property.name.value.as_str()) {
                 entry.is_taken = true;
             } else if !entry.is_taken {
-                if is_ready_made && property.is_addressed {
-                    entry.addressee.get_or_insert_with(|| artifact.to_owned());
+                match is_ready_made {
+                    true => {
+                        entry.addressee.get_or_insert_with(|| artifact.to_owned());
+                        entry.is_addressed |= property.is_addressed;
+                    }
+                    false => entry.has_other = true,
                 }
                 entry.wanted.extend(names.iter().map(|name| (*name).to_owned()));
             }
@@ -83,15 +90,18 @@ impl PropertyUses {
                 is_taken: false,
                 wanted: HashSet::new(),
                 addressee: None,
+                is_addressed: false,
+                has_other: false,
             });
             uses.len() - 1
         });
         &mut self.uses[position]
     }
 
-    /// Returns the errors of properties that are addressed to ready-made artifacts, which do not declare them.
-    pub(super) fn unknown(&self) -> Vec<Diagnostic> {
-        let unknown = self.uses.iter().filter(|one| !one.is_taken);
+    /// Returns the errors of properties that are addressed to ready-made artifacts, or that only these can use, and which they do not declare.
+    pub(super) fn unknown(&self, job: &Job) -> Vec<Diagnostic> {
+        let shown = shown_properties(job);
+        let unknown = self.uses.iter().filter(|one| self.is_unknown(one, job, &shown));
         let error = |one: &PropertyUse| {
             let (name, addressee) = (one.name.value.as_str(), one.addressee.as_ref()?);
             let mut wanted: Vec<&str> = one.wanted.iter().map(String::as_str).collect();
@@ -114,16 +124,21 @@ impl PropertyUses {
     /// Warns about properties that no artifact uses. A property of a job or step may be meant for the contexts, so it
     /// is reported only if its name matches, or nearly matches, a declared property.
     pub(super) fn unused(&self, job: &Job) -> Vec<Diagnostic> {
-        let mut shown = HashMap::new();
-        show(&job.properties, OF_JOB, &mut shown);
-        show_steps(&job.elements, &mut shown);
-        let unused = self
-            .uses
-            .iter()
-            .filter(|one| !one.is_taken && one.addressee.is_none() && !job.symbols.contains(&one.name.value));
+        let shown = shown_properties(job);
+        let unused = self.uses.iter().filter(|one| {
+            !one.is_taken && !self.is_unknown(one, job, &shown) && !job.symbols.contains(&one.name.value)
+        });
         unused
             .filter_map(|one| self.warning(one, shown.get(&place(&one.name.span)).copied()))
             .collect()
+    }
+
+    /// Returns whether no artifact can use the property. One that contexts show, or that is a symbol, may have another use.
+    fn is_unknown(&self, one: &PropertyUse, job: &Job, shown: &ShownProperties) -> bool {
+        let may_be_other = one.has_other
+            || shown.contains_key(&place(&one.name.span))
+            || job.symbols.contains(&one.name.value);
+        !one.is_taken && one.addressee.is_some() && (one.is_addressed || !may_be_other)
     }
 
     /// Creates the warning. `shown` lists the runtime properties of the place, if a context exposes the property.
@@ -167,8 +182,18 @@ impl PropertyUses {
 /// The runtime properties of a place.
 type RuntimeProperties = &'static [&'static str];
 
+/// The properties that contexts expose, by their places.
+type ShownProperties = HashMap<Place, RuntimeProperties>;
+
+fn shown_properties(job: &Job) -> ShownProperties {
+    let mut shown = HashMap::new();
+    show(&job.properties, OF_JOB, &mut shown);
+    show_steps(&job.elements, &mut shown);
+    shown
+}
+
 /// Records the properties that contexts expose, with the runtime properties of the place.
-fn show(properties: &[Property], own: RuntimeProperties, shown: &mut HashMap<Place, RuntimeProperties>) {
+fn show(properties: &[Property], own: RuntimeProperties, shown: &mut ShownProperties) {
     shown.extend(
         properties
             .iter()
@@ -176,7 +201,7 @@ fn show(properties: &[Property], own: RuntimeProperties, shown: &mut HashMap<Pla
     );
 }
 
-fn show_steps(elements: &[ExecutionElement], shown: &mut HashMap<Place, RuntimeProperties>) {
+fn show_steps(elements: &[ExecutionElement], shown: &mut ShownProperties) {
     for element in elements {
         if let ExecutionElement::Step(step) = element {
             show(&step.properties, OF_STEP, shown);
