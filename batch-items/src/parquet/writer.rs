@@ -3,7 +3,7 @@
 use std::marker::PhantomData;
 
 use arrow_array::RecordBatch;
-use batch_runtime::BatchArtifact;
+use batch_runtime::{BatchArtifact, ConfigurationError};
 use batch_runtime::prelude::*;
 use parquet::errors::ParquetError;
 use serde::Serialize;
@@ -24,7 +24,7 @@ use crate::file::{FileOutput, OutputPosition};
 /// |---|---|---|
 /// | `codec` | `snappy` | the compression of the columns: `none`, `snappy`, `gzip`, or `zstd` with the feature `zstd` |
 /// | `row.group.size` | `100000` | the maximum number of rows of a row group, which is encoded in memory |
-/// | `columns` | those of `T` | the columns with their types of Arrow, such as `id Int64, day Date32, price Decimal128(10, 2)` |
+/// | `columns` | those of `T` | the columns with their types of Arrow, such as `id Int64, day Date32, price Decimal128(10, 2)`; items may lack the field of `note? Utf8` |
 ///
 /// **Each checkpoint ends a row group**, so `commit-interval` should be as large as the row groups are to be: 10000 and more.
 /// `chunk-size` keeps the chunks in memory small.
@@ -144,7 +144,14 @@ impl<T: Serialize> ParquetItemWriter<T> {
         }
         let room = usize::try_from(self.output.room()).unwrap_or(usize::MAX);
         let (run, rest) = items.split_at(items.len().min(room));
-        let batch = self.columns()?.batch(run).map_err(|(index, cause)| {
+        if let (Some(columns), Some(first)) = (&mut self.columns, run.first()) {
+            let prepared = columns.prepare(first);
+            prepared.map_err(|cause| ConfigurationError::new(self.fail(cause)))?;
+        }
+        let Some(columns) = &mut self.columns else {
+            return Err(self.fail("it is not open").into());
+        };
+        let batch = columns.batch(run).map_err(|(index, cause)| {
             let number = self.output.items() + index as u64 + 1;
             EncodeError::of_file(self.output.describe(), number, cause)
         })?;

@@ -24,6 +24,8 @@ enum Test {
     IsNull(bool),
     Matches(Regex, bool),
     Compares(&'static [Ordering], Value),
+    /// A comparison with a word without quotes, which may be meant as the name of a field.
+    Is(bool, String),
 }
 
 /// The operators that compare values; longer ones precede their prefixes.
@@ -51,6 +53,12 @@ impl Condition {
                     Some(text) => pattern.is_match(text) == *expected,
                     None => pattern.is_match(&value.to_string()) == *expected,
                 },
+                Test::Is(_, word) if record.get(word).is_some() => return Err(ambiguous(word)),
+                Test::Is(..) if value.is_null() => false,
+                Test::Is(expected, word) => match value.as_str() {
+                    Some(text) => (text == word) == *expected,
+                    None => (value.to_string() == *word) == *expected,
+                },
                 // As in SQL, null compares with nothing.
                 Test::Compares(..) if value.is_null() => false,
                 Test::Compares(allowed, other) => {
@@ -74,6 +82,13 @@ fn incomparable(record: &Record, field: &str, other: &Value) -> MappingError {
         _ => "a number",
     };
     MappingError::of_field(record, field, &format!("{expected} to compare with {other}"))
+}
+
+#[cold]
+fn ambiguous(word: &str) -> MappingError {
+    MappingError::new(format!(
+        "fields cannot be compared with each other, and the record has a field `{word}`; for the text, write `'{word}'`"
+    ))
 }
 
 /// Compares as numbers, exactly, if the value of the condition is one, else as texts; `None` if the value is not of that type.
@@ -171,7 +186,13 @@ fn comparison(text: &str) -> Result<(Comparison, &str), String> {
     }
     let operator = OPERATORS.iter().find(|(operator, _)| rest.starts_with(operator));
     let (operator, allowed) = operator.ok_or_else(wrong)?;
-    let (value, after) = operand(rest[operator.len()..].trim_start(), &wrong)?;
+    let rest = rest[operator.len()..].trim_start();
+    let word = first_word(rest);
+    if matches!(*operator, "=" | "!=" | "<>") && is_word(word) {
+        let test = Test::Is(*operator == "=", word.to_owned());
+        return Ok((Comparison { field, test }, &rest[word.len()..]));
+    }
+    let (value, after) = operand(rest, &wrong)?;
     let test = Test::Compares(allowed, value);
     Ok((Comparison { field, test }, after))
 }
@@ -211,6 +232,14 @@ fn quoted(text: &str) -> Result<Option<(String, &str)>, String> {
             None => return Ok(Some((value, rest))),
         }
     }
+}
+
+/// Returns whether a text is a word, and neither a number nor `true`, `false` or `null`.
+fn is_word(text: &str) -> bool {
+    let is_of_word = |character: char| character.is_alphanumeric() || "_.:-".contains(character);
+    text.starts_with(char::is_alphabetic)
+        && text.chars().all(is_of_word)
+        && !["true", "false", "null"].iter().any(|other| text.eq_ignore_ascii_case(other))
 }
 
 /// Parses a value: a text in quotes, a number, `true` or `false`.
@@ -277,7 +306,11 @@ mod tests {
         check("delay > 9", Ok(true));
         check("delay > '9'", Ok(false));
         check("delay != 16", Ok(false));
-        check("ratio < 1 AND origin = 'MUC'", Ok(true));
+        check("ratio < 1 AND origin = MUC", Ok(true));
+        check("origin <> MUC", Ok(false));
+        check("note = MUC", Ok(false));
+        check("origin != delay", Err("fields cannot be compared with each other, and the record has a field `delay`; for the text, write `'delay'`"));
+        check("origin != 'delay'", Ok(true));
         check("origin = 'a and b'", Ok(false));
         check("origin ~ '^M.C$'", Ok(true));
         check("origin !~ ^M", Ok(false));
@@ -335,8 +368,8 @@ mod tests {
             "status = 'A' 'B'",
             "status = \"A\"",
             "status = A B",
-            "status = A",
             "delay > limit",
+            "delay <= MUC",
             "code = 007",
             "status = null",
             "status is",

@@ -103,6 +103,21 @@ pub(super) fn integer(text: &str) -> Option<i64> {
     }
 }
 
+/// Returns a number times ten to the power of `scale`, if that is an integer of at most `precision` digits.
+#[cfg(feature = "parquet")]
+pub(crate) fn unscaled(text: &str, precision: u8, scale: i8) -> Option<i128> {
+    let number = Decimal::parse(text.trim_ascii())?;
+    let length = usize::try_from(number.exponent + i64::from(scale)).ok();
+    if number.digits.is_empty() {
+        return Some(0);
+    }
+    let length = length.filter(|length| (number.digits.len()..=usize::from(precision)).contains(length))?;
+    let mut digits = String::from(if number.is_negative { "-" } else { "" });
+    digits.extend(number.digits.iter().map(|digit| char::from(*digit)));
+    digits.extend(std::iter::repeat_n('0', length - number.digits.len()));
+    digits.parse().ok()
+}
+
 /// Returns whether a text is a decimal number. `NaN` and `inf`, which parse as floats, are not.
 pub(crate) fn is_number(text: &str) -> bool {
     Decimal::parse(text).is_some()
@@ -171,6 +186,25 @@ mod tests {
             ("NaN", None),
         ] {
             assert_eq!(integer(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    #[cfg(feature = "parquet")]
+    fn decimals_fit_exactly_or_not() {
+        for (text, expected) in [
+            ("12.5", Some(1250)),
+            ("-0.01", Some(-1)),
+            ("1e2", Some(10000)),
+            ("0", Some(0)),
+            ("0.0000", Some(0)),
+            ("99999.99", Some(9_999_999)),
+            ("100000", None),
+            ("1.005", None),
+            ("NaN", None),
+            ("1e400", None),
+        ] {
+            assert_eq!(unscaled(text, 7, 2), expected, "{text}");
         }
     }
 

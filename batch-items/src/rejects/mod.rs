@@ -3,6 +3,7 @@
 mod reject;
 mod report;
 
+use std::any::TypeId;
 use std::io;
 use std::marker::PhantomData;
 
@@ -184,13 +185,18 @@ impl<I: Serialize + Send + 'static, O: Serialize + Send + 'static> RejectListene
 
     #[on_skip_in_process]
     fn in_process(&mut self, error: &BatchError, item: &I) -> Result<(), ResourceError> {
-        self.add_items("process", error, std::slice::from_ref(item))
+        self.check_fields(std::slice::from_ref(item))?;
+        self.add(self.fields.reject("process", error, std::slice::from_ref(item)))
     }
 
     /// A list that is skipped as a whole is one skip.
     #[on_skip_in_write]
     fn in_write(&mut self, error: &BatchError, items: &[O]) -> Result<(), ResourceError> {
-        self.add_items("write", error, items)
+        // A type of the program need not have the fields of the input.
+        if [TypeId::of::<Record>(), TypeId::of::<Vec<Record>>()].contains(&TypeId::of::<O>()) {
+            self.check_fields(items)?;
+        }
+        self.add(self.fields.reject("write", error, items))
     }
 }
 
@@ -260,15 +266,10 @@ impl<I, O> Drop for RejectListener<I, O> {
 }
 
 impl<I, O> RejectListener<I, O> {
-    /// Adds the items of one skip.
-    fn add_items(
-        &mut self,
-        phase: &'static str,
-        error: &BatchError,
-        items: &[impl Serialize],
-    ) -> Result<(), ResourceError> {
-        let reject = self.fields.reject(phase, error, items);
-        self.add(reject.map_err(|cause| self.fail(io::Error::other(cause)))?)
+    /// Fails if the place or the text of an item would be missing.
+    fn check_fields(&self, items: &[impl Serialize]) -> Result<(), ResourceError> {
+        let checked = items.iter().try_for_each(|item| self.fields.check(item));
+        checked.map_err(|cause| self.fail(io::Error::other(cause)))
     }
 
     fn add(&mut self, reject: Reject) -> Result<(), ResourceError> {

@@ -205,40 +205,25 @@ pub(super) struct PlaceFields {
 
 impl PlaceFields {
     /// Creates the reject of the items that a skip drops.
-    ///
-    /// # Errors
-    /// If an item has no field of one of the names.
-    pub(super) fn reject(
-        &self,
-        phase: &'static str,
-        error: &BatchError,
-        items: &[impl Serialize],
-    ) -> Result<Reject, String> {
-        let rejects = items.iter().map(|item| self.reject_of(phase, error, item));
-        let mut rejects = rejects.collect::<Result<Vec<_>, _>>()?.into_iter();
+    pub(super) fn reject(&self, phase: &'static str, error: &BatchError, items: &[impl Serialize]) -> Reject {
+        let mut rejects = items.iter().map(|item| self.reject_of(phase, error, item));
         let first = rejects.next().unwrap_or_default();
-        Ok(Reject {
+        Reject {
             dropped: [Vec::new(), rejects.collect()],
             ..first
-        })
+        }
     }
 
-    fn reject_of(
-        &self,
-        phase: &'static str,
-        error: &BatchError,
-        item: &impl Serialize,
-    ) -> Result<Reject, String> {
+    fn reject_of(&self, phase: &'static str, error: &BatchError, item: &impl Serialize) -> Reject {
         let fields = serde_json::to_value(item).unwrap_or_default();
         let records = records_of(&fields);
-        self.check(records)?;
         let first = |name: &String| records.first()?.get(name);
         let texts: Vec<&str> = records
             .iter()
             .filter_map(|record| record.get(&self.raw)?.as_str())
             .collect();
         let raw = (!texts.is_empty()).then(|| texts.join("\n"));
-        Ok(Reject {
+        Reject {
             phase,
             error: error.chain(),
             resource: first(&self.file).and_then(|file| Some(file.as_str()?.to_owned())),
@@ -247,11 +232,13 @@ impl PlaceFields {
             raw,
             item: to_raw_value(item).ok(),
             ..Reject::default()
-        })
+        }
     }
 
-    /// Fails if a record has no field of one of the names.
-    fn check(&self, records: &[serde_json::Value]) -> Result<(), String> {
+    /// Fails if a record of an item has no field of one of the names.
+    pub(super) fn check(&self, item: &impl Serialize) -> Result<(), String> {
+        let fields = serde_json::to_value(item).unwrap_or_default();
+        let records = records_of(&fields);
         let named = [
             ("file.field", &self.file),
             ("line.field", &self.line),

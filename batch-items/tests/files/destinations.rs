@@ -669,7 +669,7 @@ fn a_restart_with_another_format_fails() {
         ("compression", "none", "gzip"),
         ("header", "true", "false"),
     ] {
-        let properties = format!("output@writer=${{dir}}/out/o.csv\n{setting}=#{{jobParameters['form']}}");
+        let properties = format!("output@writer=${{dir}}/out/o.csv\n{setting}=${{form}}");
         let stage = stage("plainCsv", &properties);
         let [at, action, file] = parameters(&stage, "fail", "o.csv");
         let failed = stage.start([at, action, file, ("form", first.to_owned())]);

@@ -112,6 +112,28 @@ fn partitions_with_the_same_output_do_not_start() {
     }
 }
 
+/// Two artifacts of a step do not write one file.
+///
+/// Spec: LOSS-03
+#[test]
+fn an_output_belongs_to_one_artifact() {
+    let step = |rejects: &str| {
+        format!(
+            "<listeners><listener ref=\"recordRejects\"><properties><property name=\"rejects.output\" value=\"{rejects}\"/>\
+             </properties></listener></listeners><chunk reader=\"csvRecordReader\" writer=\"recordJsonlWriter\"><properties>\
+             <property name=\"resource\" value=\"${{dir}}/in.csv\"/><property name=\"output\" value=\"${{dir}}/out.jsonl\"/>\
+             </properties></chunk>"
+        )
+    };
+    let problem = std::panic::catch_unwind(|| ended(&step("${dir}/./out.jsonl"), &[("in.csv", "id\n1\n")]));
+    let problem = problem.unwrap_err().downcast::<String>().unwrap();
+    assert!(
+        problem.contains("the property `rejects.output` of `recordRejects` and the property `output` of `recordJsonlWriter` both write"),
+        "{problem}"
+    );
+    run(&step("${dir}/other.jsonl"), &[("in.csv", "id\n1\n")]);
+}
+
 #[test]
 fn each_file_is_a_partition() {
     let step = r#"<partition><algorithm ref="filePartitions"><properties>

@@ -211,6 +211,7 @@ impl MovesRepository {
         let aside = self.file.with_extension("aside");
         match self.action.as_str() {
             "remove" => fs::remove_file(&self.file)?,
+            "remove log" => fs::remove_file(self.file.with_extension("db-wal"))?,
             "move" => fs::rename(&self.file, aside)?,
             "replace" => {
                 fs::copy(&self.file, &aside)?;
@@ -227,7 +228,7 @@ impl MovesRepository {
 /// Spec: LOSS-01
 #[test]
 fn a_repository_that_is_moved_fails_its_jobs() {
-    for action in ["remove", "move", "replace", "nothing"] {
+    for action in ["remove", "remove log", "move", "replace", "nothing"] {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("batch.db");
         let xml = format!(

@@ -4,6 +4,7 @@ use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
+use std::time::{Duration, Instant};
 
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 
@@ -70,7 +71,7 @@ impl DatabaseFile {
         match File::open(log) {
             Ok(log) => log.sync_data(),
             // The last connection has moved its content to the database, and has synced that.
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => check_is_closed(log),
             Err(error) => Err(error),
         }
     }
@@ -100,6 +101,24 @@ impl DatabaseFile {
             ))
         }
     }
+}
+
+/// Checks that a log is missing because no connection is open: then its index is removed too, a moment later.
+fn check_is_closed(log: &Path) -> io::Result<()> {
+    const MOMENT: Duration = Duration::from_millis(200);
+    let name = log.file_name().unwrap_or_default().to_string_lossy();
+    let index = log.with_file_name(format!("{}-shm", name.trim_end_matches("-wal")));
+    let begin = Instant::now();
+    while index.try_exists()? && !log.try_exists()? {
+        if begin.elapsed() > MOMENT {
+            return Err(io::Error::other(format!(
+                "its log `{}` was removed while this program uses it; end the program before moving the database",
+                log.display()
+            )));
+        }
+        std::thread::yield_now();
+    }
+    Ok(())
 }
 
 /// SQLite finds the log of a database by its name: through another name of the file, committed transactions would be missing.
