@@ -806,17 +806,33 @@ fn an_output_belongs_to_one_lane() {
     };
     let flows = |first: &str| {
         let flow = |id: &str, report: String| format!("<flow id=\"{id}\">{report}</flow>");
-        let second = report("").replace("id=\"report\"", "id=\"again\"").replace("/report\"", &format!("/{first}\""));
-        job(&format!("<split id=\"both\">{}{}</split>", flow("a", report("")), flow("b", second)))
+        let second = report("")
+            .replace("id=\"report\"", "id=\"again\"")
+            .replace("/report\"", &format!("/{first}\""));
+        job(&format!(
+            "<split id=\"both\">{}{}</split>",
+            flow("a", report("")),
+            flow("b", second)
+        ))
     };
     let stage = Stage::new(&flows("report"));
     let folder = stage.path().display().to_string();
     let parameters = [("folder", folder)];
-    let problem = stage.operator().start("job", parameters.clone()).unwrap_err().to_string();
-    assert!(problem.contains("flow `a` and flow `b` both write `"), "{problem}");
+    let problem = stage
+        .operator()
+        .start("job", parameters.clone())
+        .unwrap_err()
+        .to_string();
+    assert!(
+        problem.contains("flow `a` and flow `b` both write `"),
+        "{problem}"
+    );
     let stage = Stage::new(&flows("other"));
     let execution = stage.start("job", parameters);
-    assert_eq!(stage.operator().job_execution(execution).unwrap().unwrap().status, BatchStatus::Completed);
+    assert_eq!(
+        stage.operator().job_execution(execution).unwrap().unwrap().status,
+        BatchStatus::Completed
+    );
     let nested = report("<partition instances=\"1\"/>");
     let stage = Stage::new(&job(&format!(
         "<flow id=\"outer\">{nested}<partition instances=\"2\"/></flow>"
@@ -824,7 +840,11 @@ fn an_output_belongs_to_one_lane() {
     let execution = stage.start("job", [("folder", stage.path().display().to_string())]);
     let ended = stage.operator().job_execution(execution).unwrap().unwrap();
     assert_eq!(ended.status, BatchStatus::Failed);
-    assert!(ended.exit_message.contains("of `outer` both write `"), "{}", ended.exit_message);
+    assert!(
+        ended.exit_message.contains("of `outer` both write `"),
+        "{}",
+        ended.exit_message
+    );
 }
 
 /// Two partitions with the same output do not start, whatever their names of it; `check` warns.

@@ -353,7 +353,10 @@ mod tests {
         assert!(error.contains("a link to a directory"), "{error}");
         symlink("absent", folder.path().join("none")).unwrap();
         let error = error_of("*/*.csv");
-        assert!(error.contains("is a link to a file that does not exist"), "{error}");
+        assert!(
+            error.contains("is a link to a file that does not exist"),
+            "{error}"
+        );
     }
 
     #[test]

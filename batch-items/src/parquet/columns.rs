@@ -45,7 +45,10 @@ impl FromStr for ColumnList {
             }
             columns.push(Arc::new(Field::new(name, kind, true)));
         }
-        Ok(Self { fields: columns, names })
+        Ok(Self {
+            fields: columns,
+            names,
+        })
     }
 }
 
@@ -106,7 +109,8 @@ impl DecimalColumn {
             FieldValue::Bool(value) => return Err(value.to_string()),
             FieldValue::Bytes(_) => return Err("bytes".to_owned()),
         };
-        let value = decimal::unscaled(&text, self.precision, self.scale).ok_or_else(|| format!("{text:?}"))?;
+        let value =
+            decimal::unscaled(&text, self.precision, self.scale).ok_or_else(|| format!("{text:?}"))?;
         self.values.push(Some(value));
         Ok(())
     }
@@ -136,7 +140,11 @@ impl FieldSink for Decimals<'_> {
 impl Columns {
     /// Returns the given columns, or those that the type of the items has.
     pub(super) fn of<T: DeserializeOwned>(given: Option<&ColumnList>) -> Result<Self, String> {
-        if let Some(ColumnList { fields, names: selected }) = given {
+        if let Some(ColumnList {
+            fields,
+            names: selected,
+        }) = given
+        {
             let known = fields_of::<T>();
             let names = known.unwrap_or_default();
             let unknown = |field: &&FieldRef| !names.is_empty() && !names.contains(&field.name().as_str());
@@ -228,12 +236,17 @@ impl Columns {
                 fields: &self.fields,
                 error: None,
             };
-            names.fields_of(item, &mut decimals).map_err(|cause| (index, cause))?;
+            names
+                .fields_of(item, &mut decimals)
+                .map_err(|cause| (index, cause))?;
             if let Some(error) = decimals.error {
                 return Err((index, error));
             }
             // A field that the item lacks is null.
-            let missing = self.decimals.iter_mut().filter(|column| column.values.len() == index);
+            let missing = self
+                .decimals
+                .iter_mut()
+                .filter(|column| column.values.len() == index);
             missing.for_each(|column| column.values.push(None));
         }
         Ok(())

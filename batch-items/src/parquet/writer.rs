@@ -3,8 +3,8 @@
 use std::marker::PhantomData;
 
 use arrow_array::RecordBatch;
-use batch_runtime::{BatchArtifact, ConfigurationError};
 use batch_runtime::prelude::*;
+use batch_runtime::{BatchArtifact, ConfigurationError};
 use parquet::errors::ParquetError;
 use serde::Serialize;
 use serde::de::DeserializeOwned;

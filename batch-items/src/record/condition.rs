@@ -239,7 +239,9 @@ fn is_word(text: &str) -> bool {
     let is_of_word = |character: char| character.is_alphanumeric() || "_.:-".contains(character);
     text.starts_with(char::is_alphabetic)
         && text.chars().all(is_of_word)
-        && !["true", "false", "null"].iter().any(|other| text.eq_ignore_ascii_case(other))
+        && !["true", "false", "null"]
+            .iter()
+            .any(|other| text.eq_ignore_ascii_case(other))
 }
 
 /// Parses a value: a text in quotes, a number, `true` or `false`.
@@ -309,7 +311,12 @@ mod tests {
         check("ratio < 1 AND origin = MUC", Ok(true));
         check("origin <> MUC", Ok(false));
         check("note = MUC", Ok(false));
-        check("origin != delay", Err("fields cannot be compared with each other, and the record has a field `delay`; for the text, write `'delay'`"));
+        check(
+            "origin != delay",
+            Err(
+                "fields cannot be compared with each other, and the record has a field `delay`; for the text, write `'delay'`",
+            ),
+        );
         check("origin != 'delay'", Ok(true));
         check("origin = 'a and b'", Ok(false));
         check("origin ~ '^M.C$'", Ok(true));

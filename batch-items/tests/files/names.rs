@@ -134,10 +134,7 @@ fn an_encoding_that_cannot_be_written_is_an_error() {
 fn numbers_keep_their_value() {
     let numbers = "{\"v\":18446744073709551615}\n{\"v\":12345678901234567890123}\n{\"v\":1234567890123456.78}\n\
                    {\"v\":-0.000000000000000000001234567890123456789}\n{\"v\":0.1}\n{\"v\":[1.0000000000000000001]}\n";
-    assert_eq!(
-        written(numbers, "recordJsonlWriter", "").unwrap(),
-        numbers
-    );
+    assert_eq!(written(numbers, "recordJsonlWriter", "").unwrap(), numbers);
     let csv = written(
         numbers,
         "recordCsvWriter",
@@ -287,7 +284,8 @@ fn a_required_column_is_required_of_every_item() {
     stage.write("in.txt", RECORDS);
     let message = stage.fails();
     assert!(
-        message.contains("cannot write item 2") && message.contains("the item has no field `id`; if items may lack it, write `id?`"),
+        message.contains("cannot write item 2")
+            && message.contains("the item has no field `id`; if items may lack it, write `id?`"),
         "{message}"
     );
     assert_eq!(
@@ -302,10 +300,16 @@ fn columns_that_are_ambiguous_fail_the_step() {
     for (columns, expected) in [
         ("id,id?", "`columns` has the name `id` twice"),
         ("name,id?,name", "`columns` has the name `name` twice"),
-        ("note?", "the items have no field `note`, but one named `note?`; write `note??`"),
+        (
+            "note?",
+            "the items have no field `note`, but one named `note?`; write `note??`",
+        ),
     ] {
         let record = r#"{"id":1,"name":"Ada","note?":"x"}"#;
-        fails(written(record, "recordCsvWriter", &format!("columns@writer={columns}")), expected);
+        fails(
+            written(record, "recordCsvWriter", &format!("columns@writer={columns}")),
+            expected,
+        );
         let noted = written(record, "recordCsvWriter", "columns@writer=note??");
         assert_eq!(noted.unwrap(), "note?\nx\n");
     }
@@ -326,7 +330,10 @@ fn a_value_that_needs_quotes_is_not_written_without() {
             let is_quote = value.contains('"') && quotes.starts_with("quote@");
             if !is_quote {
                 let message = stage.fails();
-                assert!(message.contains("field `v` contains the delimiter"), "{quotes} {value}: {message}");
+                assert!(
+                    message.contains("field `v` contains the delimiter"),
+                    "{quotes} {value}: {message}"
+                );
             }
         }
         let plain = written(r#"{"v":"a b","w":1}"#, "recordCsvWriter", quotes);

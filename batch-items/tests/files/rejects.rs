@@ -478,28 +478,3 @@ fn a_quote_that_is_not_in_order_rejects_its_line() {
         assert_eq!(stage.read("raw.csv"), "id,amount\n9,\"\n");
     }
 }
-
-/// In the Jakarta dialect a failed write skips its list, as one skip: each of its items is in the rejects.
-///
-/// Spec: INPUT-04, JAK-19
-#[test]
-fn each_item_of_a_skipped_list_is_a_line() {
-    let stage = stage(3, "", "rejects.jsonl");
-    let xml = stage.read("jobs/job.xml");
-    let jakarta = xml
-        .replace("<job id", "<job xmlns=\"https://jakarta.ee/xml/ns/jakartaee\" version=\"2.0\" id")
-        .replace("commit-interval", "item-count")
-        .replace("${dir}", &stage.path().display().to_string());
-    stage.write("jobs/job.xml", jakarta);
-    stage.write("in.csv", "id,amount\n1,1\n2,1\n3,1\n4,1\n5,1\n6,1\n7,1\n");
-    let ended = stage.completes();
-    let rejects = stage.read("rejects.jsonl");
-    let written: Vec<_> = rejects.lines().filter(|line| line.contains("\"write\"")).collect();
-    assert_eq!(ended.skips, 1, "{rejects}");
-    let list = written.iter().map(|line| {
-        let (_, item) = line.split_once("\"item\":").unwrap();
-        item.trim_end_matches('}')
-    });
-    assert_eq!(list.collect::<Vec<_>>(), ["4", "5", "6"], "{rejects}");
-    assert!(written.iter().all(|line| line.starts_with(&written[0][..10])), "one number: {rejects}");
-}

@@ -137,7 +137,10 @@ fn a_byte_order_mark_agrees_with_the_encoding() {
         }
         let plain = utf16(content, u16::to_le_bytes);
         let message = fails(reader, &properties("utf-16"), &plain);
-        assert!(message.contains("set `encoding` to `utf-16le` or `utf-16be`"), "{reader}: {message}");
+        assert!(
+            message.contains("set `encoding` to `utf-16le` or `utf-16be`"),
+            "{reader}: {message}"
+        );
         let plain = stage(reader, &properties("utf-16le"), plain);
         plain.completes();
         assert_eq!(plain.read("out.csv"), EXPECTED, "{reader}: without a mark");
@@ -454,16 +457,15 @@ fn a_skipped_error_of_a_file_is_not_its_end() {
 #[test]
 fn a_pattern_matches_whole_lines() {
     let pattern = "pattern=(?x) (?<origin>[A-Z]+) ; (?<delay>[0-9]+) ; (?<note>[a-z]*) # the note";
-    for (line, is_whole) in [
-        ("FRA;1;ada", true),
-        ("FRA;1;ada;5", false),
-        ("xFRA;1;ada", false),
-    ] {
+    for (line, is_whole) in [("FRA;1;ada", true), ("FRA;1;ada;5", false), ("xFRA;1;ada", false)] {
         let stage = stage("PatternFlightReader", pattern, format!("{line}\n"));
         if is_whole {
             stage.completes();
         } else {
-            assert!(stage.fails().contains("the line does not match the pattern"), "{line}");
+            assert!(
+                stage.fails().contains("the line does not match the pattern"),
+                "{line}"
+            );
         }
     }
 }

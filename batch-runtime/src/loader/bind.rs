@@ -223,10 +223,12 @@ impl Binder<'_> {
         };
         let analyzer = subjobs.as_ref().and_then(|subjobs| subjobs.analyzer.as_ref());
         let collector = self.collector(concurrency.collector.as_ref(), analyzer, within);
-        let elements = self.elements(&split.elements, scope)?;
-        self.check_flows(&split.id, &elements);
+        let elements = self.elements(&split.elements, scope);
+        if let Some(flows) = &elements {
+            self.check_flows(&split.id, flows);
+        }
         Some(BoundSplit {
-            elements,
+            elements: elements?,
             threads: self.defaults.split_threads,
             subjobs: BoundSubjobs {
                 collector: collector?,
