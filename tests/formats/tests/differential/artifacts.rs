@@ -7,12 +7,13 @@ use batch_items::{
     XmlItemWriter,
 };
 use batch_runtime::prelude::*;
+use serde::Deserialize;
 use serde_json::json;
 
-use super::pairs::pair;
+use super::pairs::{MARKUP_NAMES, pair};
 
-#[item_reader("xmlRecordReader")]
-type XmlRecords = XmlItemReader<Record>;
+#[item_reader("elementReader")]
+type ElementReader = XmlItemReader<Element>;
 #[item_writer("recordXmlWriter")]
 type XmlOut = XmlItemWriter<Record>;
 #[item_reader("parquetRecordReader")]
@@ -23,6 +24,59 @@ type ParquetOut = ParquetItemWriter<Record>;
 type ArrowRecords = ArrowItemReader<Record>;
 #[item_reader("xlsxRecordReader")]
 type XlsxRecords = XlsxItemReader<Record>;
+
+/// An element with the names of `pairs::MARKUP_NAMES`.
+#[derive(Clone, Deserialize)]
+struct Element {
+    #[serde(rename = "@id")]
+    id: Option<String>,
+    #[serde(rename = "@größe")]
+    attribute: Option<String>,
+    a: Option<String>,
+    #[serde(rename = "b-c")]
+    dash: Option<String>,
+    #[serde(rename = "d.e")]
+    dot: Option<String>,
+    #[serde(rename = "_f")]
+    underline: Option<String>,
+    #[serde(rename = "größe")]
+    umlaut: Option<String>,
+    row: Option<String>,
+    x1: Option<String>,
+}
+
+#[derive(BatchArtifact)]
+struct ElementFields {
+    #[batch_property(name = "names")]
+    names: Vec<String>,
+}
+
+#[item_processor("elementFields")]
+impl ElementFields {
+    /// Returns the fields that the document has as a record.
+    #[process_item]
+    fn process(&mut self, element: Element) -> Option<Record> {
+        let Element {
+            id,
+            attribute,
+            a,
+            dash,
+            dot,
+            underline,
+            umlaut,
+            row,
+            x1,
+        } = element;
+        let values = [id, attribute, a, dash, dot, underline, umlaut, row, x1];
+        let mut record = Record::new();
+        for (name, value) in MARKUP_NAMES.iter().zip(values) {
+            if value.is_some() || self.names.iter().any(|wanted| wanted == name) {
+                record.set(name, value);
+            }
+        }
+        Some(record)
+    }
+}
 
 /// Returns the records of the document of a pair and a seed.
 #[derive(BatchArtifact)]

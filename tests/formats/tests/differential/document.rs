@@ -71,14 +71,127 @@ impl Document {
 
 /// Parts of texts. What a format cannot contain, it leaves out.
 const PARTS: &[&str] = &[
-    "a", "x y", " ", "  ", "\t", ",", ";", "|", ":", "\"", "\"\"", "'", "''", "`", "\\", "\\\\", "\\\"", "\\'", "\\n", "\\t",
-    "\\N", "\\.", "\\x41", "\n", "\r", "\r\n", "\n\n", "\n\r", "#", "%", "--", "/*", "\0", "\u{1}", "\u{8}", "\u{b}", "\u{c}",
-    "\u{1a}", "\u{1b}[0m", "\u{1f}", "\u{7f}", "\u{85}", "\u{a0}", "\u{ad}", "\u{200b}", "\u{200e}", "\u{2028}", "\u{2029}",
-    "\u{202e}", "\u{feff}", "\u{fffd}", "\u{fffe}", "\u{ffff}", "\u{e000}", "\u{10ffff}", "\u{fdd0}", "ä", "ß", "é", "e\u{301}",
-    "€", "Ž", "İ", "ﬁ", "ソ", "表", "ポ", "ク", "乗", "寍", "丂", "а", "Ж", "😀", "👩\u{200d}👩\u{200d}👧", "🇩🇪", "𝄞", "ก็", "مرحبا",
-    "<", ">", "&", "]]>", "<![CDATA[", "&amp;", "&lt;", "&#13;", "&#x0;", "&unknown;", "<!--", "-->", "</row>", "<?xml?>", "%20",
-    "null", "NULL", "None", "true", "NaN", "inf", "-0", "007", "1e5", "0x10", "1.50", "=1+1", "@SUM(A1)", "+1", "-1",
-    "2024-02-29", "{\"a\":[1,null]}", "[", "]", "{", "}", "$1", "${a}", "#{b}", "%s", "\u{fb03}", "x\u{308}\u{323}",
+    "a",
+    "x y",
+    " ",
+    "  ",
+    "\t",
+    ",",
+    ";",
+    "|",
+    ":",
+    "\"",
+    "\"\"",
+    "'",
+    "''",
+    "`",
+    "\\",
+    "\\\\",
+    "\\\"",
+    "\\'",
+    "\\n",
+    "\\t",
+    "\\N",
+    "\\.",
+    "\\x41",
+    "\n",
+    "\r",
+    "\r\n",
+    "\n\n",
+    "\n\r",
+    "#",
+    "%",
+    "--",
+    "/*",
+    "\0",
+    "\u{1}",
+    "\u{8}",
+    "\u{b}",
+    "\u{c}",
+    "\u{1a}",
+    "\u{1b}[0m",
+    "\u{1f}",
+    "\u{7f}",
+    "\u{85}",
+    "\u{a0}",
+    "\u{ad}",
+    "\u{200b}",
+    "\u{200e}",
+    "\u{2028}",
+    "\u{2029}",
+    "\u{202e}",
+    "\u{feff}",
+    "\u{fffd}",
+    "\u{fffe}",
+    "\u{ffff}",
+    "\u{e000}",
+    "\u{10ffff}",
+    "\u{fdd0}",
+    "ä",
+    "ß",
+    "é",
+    "e\u{301}",
+    "€",
+    "Ž",
+    "İ",
+    "ﬁ",
+    "ソ",
+    "表",
+    "ポ",
+    "ク",
+    "乗",
+    "寍",
+    "丂",
+    "а",
+    "Ж",
+    "😀",
+    "👩\u{200d}👩\u{200d}👧",
+    "🇩🇪",
+    "𝄞",
+    "ก็",
+    "مرحبا",
+    "<",
+    ">",
+    "&",
+    "]]>",
+    "<![CDATA[",
+    "&amp;",
+    "&lt;",
+    "&#13;",
+    "&#x0;",
+    "&unknown;",
+    "<!--",
+    "-->",
+    "</row>",
+    "<?xml?>",
+    "%20",
+    "null",
+    "NULL",
+    "None",
+    "true",
+    "NaN",
+    "inf",
+    "-0",
+    "007",
+    "1e5",
+    "0x10",
+    "1.50",
+    "=1+1",
+    "@SUM(A1)",
+    "+1",
+    "-1",
+    "2024-02-29",
+    "{\"a\":[1,null]}",
+    "[",
+    "]",
+    "{",
+    "}",
+    "$1",
+    "${a}",
+    "#{b}",
+    "%s",
+    "\u{fb03}",
+    "x\u{308}\u{323}",
 ];
 
 const INTS: &[i64] = &[
@@ -124,7 +237,7 @@ const DECIMALS: &[&str] = &[
     "0.1",
     "-0.1",
     "1.50",
-    "0.30000000000000004",
+    "0.3000000001",
     "18446744073709551615",
     "-9223372036854775809",
     "9007199254740993.0000000001",
@@ -166,6 +279,8 @@ pub(crate) struct Generator<'r> {
     pub(crate) random: &'r mut Random,
     /// Whether the format can contain a part of a text.
     pub(crate) allows: fn(&str) -> bool,
+    /// The first year that the format has.
+    pub(crate) first_year: usize,
 }
 
 impl Generator<'_> {
@@ -194,8 +309,13 @@ impl Generator<'_> {
         let mut names: Vec<String> = Vec::new();
         for number in 0..count {
             let odd = self.short_text();
-            let is_new = !odd.is_empty() && !names.iter().any(|name| name.to_lowercase() == odd.to_lowercase());
-            names.push(if is_new && self.one_in(2) { odd } else { format!("column{number}") });
+            let is_new =
+                !odd.is_empty() && !names.iter().any(|name| name.to_lowercase() == odd.to_lowercase());
+            names.push(if is_new && self.one_in(2) {
+                odd
+            } else {
+                format!("column{number}")
+            });
         }
         names
     }
@@ -264,7 +384,9 @@ impl Generator<'_> {
     fn decimal(&mut self) -> String {
         let mut digits = |most| {
             let count = 1 + self.index(most);
-            (0..count).map(|_| char::from(b'0' + self.index(10) as u8)).collect::<String>()
+            (0..count)
+                .map(|_| char::from(b'0' + self.index(10) as u8))
+                .collect::<String>()
         };
         let (whole, fraction) = (digits(28), digits(10));
         let whole = whole.trim_start_matches('0');
@@ -274,10 +396,12 @@ impl Generator<'_> {
     }
 
     fn date(&mut self) -> String {
-        if self.one_in(2) {
-            return self.pick(DATES).to_owned();
+        let date = self.pick(DATES);
+        if self.one_in(2) && *date >= *format!("{:04}", self.first_year) {
+            return date.to_owned();
         }
-        let (year, month, day) = (1 + self.index(9999), 1 + self.index(12), 1 + self.index(28));
+        let year = self.first_year + self.index(10_000 - self.first_year);
+        let (month, day) = (1 + self.index(12), 1 + self.index(28));
         format!("{year:04}-{month:02}-{day:02}")
     }
 
@@ -286,7 +410,12 @@ impl Generator<'_> {
             0 => "00:00:00".to_owned(),
             1 => "23:59:59.999999".to_owned(),
             2 => format!("12:30:00.{:06}", self.index(1_000_000)),
-            _ => format!("{:02}:{:02}:{:02}", self.index(24), self.index(60), self.index(60)),
+            _ => format!(
+                "{:02}:{:02}:{:02}",
+                self.index(24),
+                self.index(60),
+                self.index(60)
+            ),
         };
         format!("{}T{clock}", self.date())
     }

@@ -56,7 +56,10 @@ impl Run {
         let folder = batch_tests::folder::new().keep();
         let url = match pair.name {
             "postgres" => shared(Kind::Postgres).new_database(),
-            "sqlite" => format!("sqlite://{}?synchronous=normal", folder.join("batch.db").display()),
+            "sqlite" => format!(
+                "sqlite://{}?synchronous=normal",
+                folder.join("batch.db").display()
+            ),
             _ => "sqlite://:memory:".to_owned(),
         };
         let run = Self {
@@ -68,7 +71,10 @@ impl Run {
         for name in ["jobs", "ours", "theirs", "found"] {
             fs::create_dir(run.folder.join(name)).unwrap();
         }
-        let lines = run.documents.iter().map(|document| format!("{}\n", document.to_json()));
+        let lines = run
+            .documents
+            .iter()
+            .map(|document| format!("{}\n", document.to_json()));
         fs::write(run.folder.join("documents"), lines.collect::<String>()).unwrap();
         run
     }
@@ -87,13 +93,21 @@ impl Run {
         let text = String::from_utf8_lossy(&output.stdout);
         if let Some(missing) = text.strip_prefix("MISSING ") {
             // Past the test harness, which would keep it.
-            let line = format!("NOT CHECKED: {}, because {}\n", self.pair.name, missing.trim_end());
+            let line = format!(
+                "NOT CHECKED: {}, because {}\n",
+                self.pair.name,
+                missing.trim_end()
+            );
             std::io::stderr().write_all(line.as_bytes()).unwrap();
             fs::remove_dir_all(&self.folder).unwrap();
             return false;
         }
         let error = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "{verb}: {}\n{error}", self.folder.display());
+        assert!(
+            output.status.success(),
+            "{verb}: {}\n{error}",
+            self.folder.display()
+        );
         let differences: Vec<_> = text.lines().collect();
         self.report(&differences);
         true
@@ -119,7 +133,11 @@ impl Run {
     }
 
     fn path(&self, folder: &str, document: &Document) -> String {
-        self.folder.join(folder).join(&document.name).display().to_string()
+        self.folder
+            .join(folder)
+            .join(&document.name)
+            .display()
+            .to_string()
     }
 
     fn add_writing(&self, document: &Document, writer: &str, output: &str) -> String {
@@ -132,11 +150,18 @@ impl Run {
             false => properties.push(("writer", "output", output.to_owned())),
         }
         properties.extend(addressed("writer", &document.writing));
-        self.add(&format!("write-{}", document.seed), "givenRecords", writer, &properties)
+        self.add(
+            &format!("write-{}", document.seed),
+            ["givenRecords", "recordProcessor", writer],
+            &properties,
+        )
     }
 
     fn add_reading(&self, document: &Document, resource: &str, found: &Path) -> String {
         let mut properties = vec![("writer", "found", found.display().to_string())];
+        if self.pair.name == "xml" {
+            properties.push(("processor", "names", document.names.join(",")));
+        }
         match self.pair.is_table() {
             true => {
                 let query = format!("SELECT * FROM theirs_{} ORDER BY n", document.name);
@@ -145,18 +170,27 @@ impl Run {
             false => properties.push(("reader", "resource", resource.to_owned())),
         }
         properties.extend(addressed("reader", &document.reading));
-        self.add(&format!("read-{}", document.seed), self.pair.reader, "foundRecords", &properties)
+        self.add(
+            &format!("read-{}", document.seed),
+            [self.pair.reader, self.pair.processor, "foundRecords"],
+            &properties,
+        )
     }
 
     /// Adds a job with one chunk, and returns its name. It has checkpoints amid the document.
-    fn add(&self, job: &str, reader: &str, writer: &str, properties: &[(&str, &str, String)]) -> String {
+    fn add(&self, job: &str, chunk: [&str; 3], properties: &[(&str, &str, String)]) -> String {
+        let [reader, processor, writer] = chunk;
         let mut xml = format!(
-            "<job id=\"{job}\"><step id=\"copy\"><chunk reader=\"{reader}\" processor=\"recordProcessor\" writer=\"{writer}\" \
+            "<job id=\"{job}\"><step id=\"copy\"><chunk reader=\"{reader}\" processor=\"{processor}\" writer=\"{writer}\" \
              commit-interval=\"4\"><properties>"
         );
         for (target, name, value) in properties {
             let value = escaped(value);
-            write!(xml, "<property target=\"{target}\" name=\"{name}\" value=\"{value}\"/>").unwrap();
+            write!(
+                xml,
+                "<property target=\"{target}\" name=\"{name}\" value=\"{value}\"/>"
+            )
+            .unwrap();
         }
         xml.push_str("</properties></chunk></step></job>");
         fs::write(self.folder.join(format!("jobs/{job}.xml")), xml).unwrap();
@@ -202,7 +236,9 @@ fn addressed<'o>(
     target: &'static str,
     options: &'o Options,
 ) -> impl Iterator<Item = (&'static str, &'static str, String)> + 'o {
-    options.iter().map(move |(name, value)| (target, *name, value.clone()))
+    options
+        .iter()
+        .map(move |(name, value)| (target, *name, value.clone()))
 }
 
 /// Returns a text as the value of an attribute.

@@ -13,6 +13,8 @@ pub(crate) struct Pair {
     /// There is none for some formats.
     pub(crate) writer: Option<&'static str>,
     pub(crate) reader: &'static str,
+    /// Makes records of what is read.
+    pub(crate) processor: &'static str,
     form: fn(&mut Generator<'_>) -> Form,
 }
 
@@ -33,6 +35,7 @@ const PAIRS: &[Pair] = &[
         extension: "csv",
         writer: Some("recordCsvWriter"),
         reader: "csvRecordReader",
+        processor: "recordProcessor",
         form: csv,
     },
     Pair {
@@ -40,6 +43,7 @@ const PAIRS: &[Pair] = &[
         extension: "jsonl",
         writer: Some("recordJsonlWriter"),
         reader: "jsonlRecordReader",
+        processor: "recordProcessor",
         form: json,
     },
     Pair {
@@ -47,6 +51,7 @@ const PAIRS: &[Pair] = &[
         extension: "json",
         writer: Some("recordJsonArrayWriter"),
         reader: "jsonArrayRecordReader",
+        processor: "recordProcessor",
         form: json,
     },
     Pair {
@@ -54,6 +59,7 @@ const PAIRS: &[Pair] = &[
         extension: "jsonl.gz",
         writer: Some("recordJsonlWriter"),
         reader: "jsonlRecordReader",
+        processor: "recordProcessor",
         form: json,
     },
     Pair {
@@ -61,13 +67,15 @@ const PAIRS: &[Pair] = &[
         extension: "jsonl.zst",
         writer: Some("recordJsonlWriter"),
         reader: "jsonlRecordReader",
+        processor: "recordProcessor",
         form: json,
     },
     Pair {
         name: "xml",
         extension: "xml",
         writer: Some("recordXmlWriter"),
-        reader: "xmlRecordReader",
+        reader: "elementReader",
+        processor: "elementFields",
         form: xml,
     },
     Pair {
@@ -75,6 +83,7 @@ const PAIRS: &[Pair] = &[
         extension: "parquet",
         writer: Some("recordParquetWriter"),
         reader: "parquetRecordReader",
+        processor: "recordProcessor",
         form: parquet,
     },
     Pair {
@@ -82,6 +91,7 @@ const PAIRS: &[Pair] = &[
         extension: "arrow",
         writer: None,
         reader: "arrowRecordReader",
+        processor: "recordProcessor",
         form: arrow,
     },
     Pair {
@@ -89,6 +99,7 @@ const PAIRS: &[Pair] = &[
         extension: "xlsx",
         writer: None,
         reader: "xlsxRecordReader",
+        processor: "recordProcessor",
         form: xlsx,
     },
     Pair {
@@ -96,6 +107,7 @@ const PAIRS: &[Pair] = &[
         extension: "",
         writer: Some("recordTableWriter"),
         reader: "queryRecordReader",
+        processor: "recordProcessor",
         form: sqlite,
     },
     Pair {
@@ -103,13 +115,17 @@ const PAIRS: &[Pair] = &[
         extension: "",
         writer: Some("recordTableWriter"),
         reader: "queryRecordReader",
+        processor: "recordProcessor",
         form: table,
     },
 ];
 
 /// Returns the pair of a name.
 pub(crate) fn pair(name: &str) -> &'static Pair {
-    PAIRS.iter().find(|pair| pair.name == name).expect("a name of a pair")
+    PAIRS
+        .iter()
+        .find(|pair| pair.name == name)
+        .expect("a name of a pair")
 }
 
 impl Pair {
@@ -124,6 +140,7 @@ impl Pair {
         let mut generator = Generator {
             random: &mut random,
             allows: |_| true,
+            first_year: 1,
         };
         let Form {
             names,
@@ -133,7 +150,7 @@ impl Pair {
         } = (self.form)(&mut generator);
         let mut rows = generator.rows(&kinds);
         if self.is_table() {
-            // The key, by which the rows are read in their order.
+            // The first column is the key, by which the rows are read in their order.
             let keys = rows.iter_mut().zip(1_i64..);
             keys.for_each(|(row, number)| row[0] = Value::Int(number));
         }
@@ -192,7 +209,8 @@ fn csv(g: &mut Generator<'_>) -> Form {
     if g.one_in(3) {
         both(&mut form, "escape", "\\");
     }
-    form.writing.push(option("quotes", g.pick(&["necessary", "always", "text"])));
+    form.writing
+        .push(option("quotes", g.pick(&["necessary", "always", "text"])));
     form.writing.push(option("line.end", g.pick(&["lf", "crlf"])));
     if g.one_in(4) {
         form.reading.push(option("comment", g.pick(&["#", "%"])));
@@ -203,12 +221,17 @@ fn csv(g: &mut Generator<'_>) -> Form {
     form.names = g.names(5);
     if g.one_in(3) {
         // A list cannot contain odd names.
-        form.names = (0..form.names.len()).map(|number| format!("column{number}")).collect();
+        form.names = (0..form.names.len())
+            .map(|number| format!("column{number}"))
+            .collect();
         both(&mut form, "header", "false");
         let columns = form.names.join(",");
         both(&mut form, "columns", &columns);
     }
-    form.kinds = g.kinds(form.names.len(), &[Text, Text, Text, Int, Float, Decimal, Bool, Bytes]);
+    form.kinds = g.kinds(
+        form.names.len(),
+        &[Text, Text, Text, Int, Float, Decimal, Bool, Bytes],
+    );
     form
 }
 
@@ -222,7 +245,7 @@ fn json(g: &mut Generator<'_>) -> Form {
 }
 
 /// The names of elements and, with `@`, of attributes.
-const MARKUP_NAMES: &[&str] = &["@id", "@größe", "a", "b-c", "d.e", "_f", "größe", "row", "x1"];
+pub(crate) const MARKUP_NAMES: &[&str] = &["@id", "@größe", "a", "b-c", "d.e", "_f", "größe", "row", "x1"];
 
 fn xml(g: &mut Generator<'_>) -> Form {
     // Both directions have the same encoding, which has all characters of names. A reference stands for others.
@@ -231,8 +254,16 @@ fn xml(g: &mut Generator<'_>) -> Form {
         "utf-8" => is_markup_text,
         _ => |part| is_markup_text(part) && has_only(part, "äßéŽ€\u{a0}"),
     };
-    let names: Vec<String> = MARKUP_NAMES.iter().filter(|_| g.one_in(2)).map(|name| (*name).to_owned()).collect();
-    let names = if names.is_empty() { vec!["a".to_owned()] } else { names };
+    let names: Vec<String> = MARKUP_NAMES
+        .iter()
+        .filter(|_| g.one_in(2))
+        .map(|name| (*name).to_owned())
+        .collect();
+    let names = if names.is_empty() {
+        vec!["a".to_owned()]
+    } else {
+        names
+    };
     let options = vec![option("element", "row"), option("encoding", encoding)];
     Form {
         kinds: g.kinds(names.len(), &[Text, Text, Text, Int, Float, Decimal, Bool]),
@@ -244,11 +275,15 @@ fn xml(g: &mut Generator<'_>) -> Form {
 
 /// Returns whether XML 1.0 can contain a text.
 fn is_markup_text(part: &str) -> bool {
-    part.chars().all(|c| matches!(c, '\t' | '\n' | '\r') || (c >= ' ' && !matches!(c, '\u{fffe}' | '\u{ffff}')))
+    part.chars()
+        .all(|c| matches!(c, '\t' | '\n' | '\r') || (c >= ' ' && !matches!(c, '\u{fffe}' | '\u{ffff}')))
 }
 
 fn parquet(g: &mut Generator<'_>) -> Form {
+    // Job XML has no other characters, and takes `${a}` for a symbol.
+    g.allows = |part| is_markup_text(part) && !part.contains(['$', '#']);
     let mut form = arrow(g);
+    g.allows = |_| true;
     for (number, name) in form.names.iter_mut().enumerate() {
         // The property `columns` separates them by commas and blanks.
         if name.contains(|c: char| c.is_whitespace() || ",()".contains(c)) {
@@ -280,7 +315,10 @@ fn parquet(g: &mut Generator<'_>) -> Form {
 fn arrow(g: &mut Generator<'_>) -> Form {
     let names = g.names(6);
     Form {
-        kinds: g.kinds(names.len(), &[Text, Text, Int, Float, Decimal, Bool, Bytes, Date, Timestamp]),
+        kinds: g.kinds(
+            names.len(),
+            &[Text, Text, Int, Float, Decimal, Bool, Bytes, Date, Timestamp],
+        ),
         names,
         ..Form::default()
     }
@@ -289,6 +327,7 @@ fn arrow(g: &mut Generator<'_>) -> Form {
 fn xlsx(g: &mut Generator<'_>) -> Form {
     // openpyxl writes neither other controls nor the escape of a character, `_x0041_`.
     g.allows = |part| is_markup_text(part) && !part.contains('\r');
+    g.first_year = 1900;
     // Blanks around the names of columns are removed.
     let mut names = g.names(5);
     for (number, name) in names.iter_mut().enumerate() {
@@ -310,12 +349,19 @@ fn sqlite(g: &mut Generator<'_>) -> Form {
 }
 
 fn table(g: &mut Generator<'_>) -> Form {
-    // No name of a column and no text of PostgreSQL has U+0000.
-    g.allows = |part| !part.contains('\0');
+    // SQLite's shell has no CR in statements.
+    g.allows = |part| !part.contains(['\0', '\r']);
     let mut names = g.names(6);
     names[0] = "n".to_owned();
+    // PostgreSQL has no U+0000.
+    g.allows = |part| !part.contains('\0');
+    let mut kinds = g.kinds(
+        names.len(),
+        &[Text, Text, Int, Float, Decimal, Bool, Bytes, Date, Timestamp],
+    );
+    kinds[0] = Int;
     Form {
-        kinds: g.kinds(names.len(), &[Text, Text, Int, Float, Decimal, Bool, Bytes, Date, Timestamp]),
+        kinds,
         names,
         ..Form::default()
     }
