@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::{Arc, LazyLock};
 
 use serde::de::{self, Deserialize, DeserializeSeed, Deserializer, MapAccess, Visitor};
-use serde::ser::{Serialize, SerializeMap, Serializer};
+use serde::ser::{self, Serialize, SerializeMap, Serializer};
 use serde_json::value::RawValue;
 
 use super::decimal;
@@ -200,6 +200,10 @@ impl Serialize for Value {
             Self::Null => serializer.serialize_none(),
             Self::Bool(value) => serializer.serialize_bool(*value),
             Self::Int(value) => serializer.serialize_i64(*value),
+            // It would be null.
+            Self::Float(value) if !value.is_finite() && is_json::<S>() => {
+                Err(ser::Error::custom(format_args!("JSON has no number for {value}")))
+            }
             Self::Float(value) => serializer.serialize_f64(*value),
             Self::Decimal(digits) => serialize_decimal(digits, serializer),
             Self::Text(value) => serializer.serialize_str(value),

@@ -281,6 +281,8 @@ pub(crate) struct Generator<'r> {
     pub(crate) allows: fn(&str) -> bool,
     /// The first year that the format has.
     pub(crate) first_year: usize,
+    /// Further dates and timestamps of the format.
+    pub(crate) eternal: &'static [(Kind, &'static str)],
 }
 
 impl Generator<'_> {
@@ -340,6 +342,11 @@ impl Generator<'_> {
             Kind::Bytes => {
                 let length = self.index(20);
                 Value::Bytes((0..length).map(|_| self.bits() as u8).collect())
+            }
+            Kind::Date | Kind::Timestamp if !self.eternal.is_empty() && self.one_in(6) => {
+                let fitting = self.eternal.iter().filter(|(of, _)| *of == kind);
+                let texts: Vec<_> = fitting.map(|(_, text)| *text).collect();
+                Value::Text(self.pick(&texts).to_owned())
             }
             Kind::Date => Value::Text(self.date()),
             Kind::Timestamp => Value::Text(self.timestamp()),

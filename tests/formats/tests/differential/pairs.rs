@@ -116,7 +116,7 @@ const PAIRS: &[Pair] = &[
         writer: Some("recordTableWriter"),
         reader: "queryRecordReader",
         processor: "recordProcessor",
-        form: table,
+        form: postgres,
     },
 ];
 
@@ -141,6 +141,7 @@ impl Pair {
             random: &mut random,
             allows: |_| true,
             first_year: 1,
+            eternal: &[],
         };
         let Form {
             names,
@@ -346,6 +347,19 @@ fn sqlite(g: &mut Generator<'_>) -> Form {
     let form = table(g);
     g.allows = |_| true;
     form
+}
+
+fn postgres(g: &mut Generator<'_>) -> Form {
+    g.eternal = &[
+        (Date, "infinity"),
+        (Date, "-infinity"),
+        (Date, "4713-01-01 BC"),
+        (Date, "294276-12-31"),
+        (Timestamp, "infinity"),
+        (Timestamp, "-infinity"),
+        (Timestamp, "0044-03-15 12:30:00.5 BC"),
+    ];
+    table(g)
 }
 
 fn table(g: &mut Generator<'_>) -> Form {
