@@ -21,7 +21,7 @@ from pathlib import Path
 
 # Equal values ---------------------------------------------------------------------------------------------------------
 
-# These have texts only: the type of a value is in the reader's mind.
+# These have texts only: whoever reads them knows the types.
 UNTYPED = {"csv", "xml", "xlsx"}
 # And these cannot tell null from an empty text.
 WITHOUT_NULL = {"csv", "xml", "xlsx"}
@@ -212,7 +212,7 @@ class Json:
     def read(path, document):
         text = open_decompressed(path).read().decode()
         if path.suffix == ".json":
-            # Their texts as they are, to see each as a line.
+            # In pairs, which show the order of the names and one that is there twice.
             loaded = json.loads(text, parse_float=Decimal, object_pairs_hook=list)
             rows = [([name for name, _ in row], [value(found) for _, found in row]) for row in loaded]
         else:
