@@ -18,6 +18,12 @@ impl Random {
         Self(seed | 1)
     }
 
+    /// Creates a generator of a seed that the caller prints.
+    pub fn seeded(seed: u64) -> Self {
+        // Seeds that differ by one begin with different numbers.
+        Self(seed.wrapping_add(1).wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1)
+    }
+
     /// Returns a number below `limit`.
     pub fn below(&mut self, limit: u64) -> u64 {
         self.0 ^= self.0 >> 12;

@@ -21,8 +21,8 @@ pub(super) struct RowForm {
 /// The bytes of numbers.
 const OF_NUMBERS: &[u8] = b"0123456789+-.eEinfNa";
 
-/// The characters that usually begin a comment.
-const OF_COMMENTS: [char; 6] = ['#', '%', ';', '!', '/', '*'];
+/// The characters that usually begin a comment, and the one that would be the byte-order mark of the file.
+const OF_COMMENTS: [char; 7] = ['#', '%', ';', '!', '/', '*', '\u{feff}'];
 
 impl RowForm {
     pub(super) fn new(format: &DelimitedFormat, quotes: QuoteMode, line_end: LineEnd) -> Self {

@@ -1,9 +1,12 @@
-//! The bytes of a file from a position on, decompressed and, for UTF-16, as UTF-8.
+//! The bytes of a file from a position on, decompressed and, for UTF-16 and others, as UTF-8.
 
 use std::io::{self, BufRead, BufReader, Cursor, Read};
 use std::str::FromStr;
 
-use encoding_rs::{Decoder, DecoderResult, EncoderResult, Encoding, GB18030, GBK, UTF_8, UTF_16BE, UTF_16LE};
+use encoding_rs::{
+    BIG5, Decoder, DecoderResult, EUC_KR, EncoderResult, Encoding, GB18030, GBK, SHIFT_JIS, UTF_8, UTF_16BE,
+    UTF_16LE,
+};
 
 use super::compression::Compression;
 use super::resource::Resource;
@@ -57,9 +60,11 @@ impl Coding {
         self.compression == Compression::None && !self.is_transcoded()
     }
 
-    /// UTF-16 is converted before it is split into lines: its line ends are two bytes.
+    /// Such encodings are converted before a file is split into records: a byte of ASCII, such as a delimiter or an escape character, may be
+    /// a part of another character.
     fn is_transcoded(&self) -> bool {
-        self.encoding == UTF_16LE || self.encoding == UTF_16BE
+        let ends_with_ascii = [BIG5, EUC_KR, GB18030, GBK, SHIFT_JIS];
+        !self.encoding.is_ascii_compatible() || ends_with_ascii.contains(&self.encoding)
     }
 
     /// Returns the encoding of the content.
@@ -116,9 +121,7 @@ impl Coding {
             }
             return Ok((self.encoding, 0, Box::new(Cursor::new(first).chain(bytes))));
         };
-        let decided = encodings
-            .first()
-            .filter(|_| self.mark_decides && self.is_transcoded());
+        let decided = encodings.first().filter(|_| self.mark_decides);
         let encoding = match encodings.contains(&self.encoding) {
             true => Some(self.encoding),
             false => decided

@@ -6,6 +6,7 @@ mod footer;
 mod group;
 mod reader;
 mod rows;
+mod texts;
 mod writer;
 mod zones;
 

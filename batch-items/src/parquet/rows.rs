@@ -1,5 +1,6 @@
 //! Rows of Arrow record batches as items.
 
+use std::any::type_name;
 use std::vec;
 
 use arrow_array::RecordBatch;
@@ -7,11 +8,13 @@ use serde::de::DeserializeOwned;
 use serde_arrow::Deserializer;
 
 use super::columns::{cause, cause_in};
+use super::texts::with_texts;
 use super::zones::in_utc;
 use crate::added::{added, from_record, from_record_with_path};
 use crate::error::{Origin, ReadError, RecordError};
 use crate::file::{Extra, Items, Place, Records, Source, guard};
 use crate::nearest::did_you_mean;
+use crate::record::Record;
 use crate::rows::fields_of;
 
 /// Returns the columns that the fields of `T` name; `None` if `T` takes all columns.
@@ -25,6 +28,11 @@ pub(super) fn named_columns<T: DeserializeOwned>(names: &[String]) -> Result<Opt
         ([], Some(field)) => Err(missing(field, names)),
         _ => Ok(Some(named)),
     }
+}
+
+/// Returns whether items are records, whose values have no Rust types.
+fn is_record<T>() -> bool {
+    type_name::<T>() == type_name::<Record>()
 }
 
 fn missing(field: &str, columns: &[String]) -> String {
@@ -130,7 +138,16 @@ impl<T: DeserializeOwned + Send> Records for Rows<T> {
                 return Ok(true);
             }
             let batch = guard(|| match self.batches.next().transpose()? {
-                Some(batch) => in_utc(batch).map(Some).map_err(|error| error.to_string()),
+                Some(batch) => in_utc(batch)
+                    .and_then(|batch| {
+                        if is_record::<T>() {
+                            with_texts(batch)
+                        } else {
+                            Ok(batch)
+                        }
+                    })
+                    .map(Some)
+                    .map_err(|error| error.to_string()),
                 None => Ok(None),
             });
             let Some(mut batch) = batch.map_err(|cause| self.source.fail(cause))? else {

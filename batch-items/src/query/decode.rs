@@ -150,7 +150,11 @@ mod postgres {
                 3802 => Value::Text(text(value.as_bytes().get(1..).unwrap_or_default())?),
                 1082 => {
                     let PgDate(days) = FromSql::<Date, Self>::from_sql(value)?;
-                    Value::Text(date(i64::from(days)))
+                    Value::Text(match days {
+                        i32::MAX => "infinity".to_owned(),
+                        i32::MIN => "-infinity".to_owned(),
+                        _ => date(i64::from(days)),
+                    })
                 }
                 1083 => {
                     let PgTime(micros) = FromSql::<Time, Self>::from_sql(value)?;
@@ -159,11 +163,7 @@ mod postgres {
                 zoned @ (1114 | 1184) => {
                     let PgTimestamp(micros) = FromSql::<Timestamp, Self>::from_sql(value)?;
                     let zone = if zoned == 1184 { "+00" } else { "" };
-                    Value::Text(format!(
-                        "{} {}{zone}",
-                        date(micros.div_euclid(DAY)),
-                        clock(micros.rem_euclid(DAY))
-                    ))
+                    Value::Text(timestamp(micros, zone))
                 }
                 1700 => match FromSql::<Numeric, Self>::from_sql(value)? {
                     PgNumeric::NaN => Value::Text("NaN".to_owned()),
@@ -202,6 +202,19 @@ mod postgres {
         } else {
             format!("{:04}-{month:02}-{day:02} BC", 1 - year)
         }
+    }
+
+    /// Returns the timestamp so many microseconds after 2000-01-01.
+    fn timestamp(micros: i64, zone: &str) -> String {
+        if [i64::MAX, i64::MIN].contains(&micros) {
+            return if micros > 0 { "infinity" } else { "-infinity" }.to_owned();
+        }
+        let date = date(micros.div_euclid(DAY));
+        let (date, era) = match date.strip_suffix(" BC") {
+            Some(date) => (date, " BC"),
+            None => (date.as_str(), ""),
+        };
+        format!("{date} {}{zone}{era}", clock(micros.rem_euclid(DAY)))
     }
 
     fn clock(micros: i64) -> String {

@@ -123,7 +123,8 @@ pub(crate) fn is_number(text: &str) -> bool {
     Decimal::parse(text).is_some()
 }
 
-/// Returns whether the shortest text of the nearest float is the number itself.
+/// Returns whether the shortest text of the nearest float is the number itself. Two texts may be equally short: `81510663046254.12` and
+/// `81510663046254.13` are the same float.
 pub(crate) fn is_float(text: &str) -> bool {
     /// A float has any number of so many digits exactly.
     const DIGITS: usize = 15;
@@ -135,7 +136,10 @@ pub(crate) fn is_float(text: &str) -> bool {
     if float.is_normal() && digits <= DIGITS {
         return true;
     }
-    float.is_finite() && Decimal::parse(zmij::Buffer::new().format(float)) == Decimal::parse(text)
+    let number = Decimal::parse(text);
+    float.is_finite()
+        && Decimal::parse(zmij::Buffer::new().format(float)) == number
+        && Decimal::parse(&float.to_string()) == number
 }
 
 /// Returns a number as a value that holds it exactly; `None` if the text is not a number.
@@ -249,6 +253,8 @@ mod tests {
             ("1.50", true),
             ("0.30000000000000004", true),
             ("1234567890123456.78", false),
+            ("81510663046254.12", false),
+            ("81510663046254.13", false),
             ("1e400", false),
             ("1e-400", false),
             ("0.000", true),

@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::{Arc, LazyLock};
 
 use serde::de::{self, Deserialize, DeserializeSeed, Deserializer, MapAccess, Visitor};
-use serde::ser::{Serialize, SerializeMap, Serializer};
+use serde::ser::{self, Serialize, SerializeMap, Serializer};
 use serde_json::value::RawValue;
 
 use super::decimal;
@@ -205,9 +205,9 @@ impl Serialize for Value {
             Self::Null => serializer.serialize_none(),
             Self::Bool(value) => serializer.serialize_bool(*value),
             Self::Int(value) => serializer.serialize_i64(*value),
-            // JSON has no such number: null would be another value.
+            // It would be null.
             Self::Float(value) if !value.is_finite() && is_json::<S>() => {
-                Err(serde::ser::Error::custom(format!("JSON has no number {value}")))
+                Err(ser::Error::custom(format_args!("JSON has no number for {value}")))
             }
             Self::Float(value) => serializer.serialize_f64(*value),
             Self::Json(json) => match serde_json::from_str::<&RawValue>(json) {

@@ -27,6 +27,10 @@ fn iso_8601(time: &ExcelDateTime) -> String {
         let sign = if days < 0.0 { "-" } else { "" };
         return format!("{sign}PT{hours}H{minutes}M{}{}S", seconds % 60, fraction(rest));
     }
+    // Excel has no dates before 1900, nor after 9999.
+    if !(0.0..2_958_466.0).contains(&days) {
+        return days.to_string();
+    }
     let (year, month, day, hour, minute, second, rest) = time.to_ymd_hms_milli();
     let date = format!("{year:04}-{month:02}-{day:02}");
     let clock = format!("{hour:02}:{minute:02}:{second:02}{}", fraction(rest.into()));
@@ -74,6 +78,8 @@ mod tests {
         assert_eq!(date(45351.520833333336), "2024-02-29T12:30:00");
         assert_eq!(date(45943.541), "2025-10-13T12:59:02.400");
         assert_eq!(date(0.75), "18:00:00");
+        assert_eq!(date(2_958_465.0), "9999-12-31");
+        assert_eq!([date(-0.5), date(2_958_466.0)], ["-0.5", "2958466"]);
         assert_eq!(shown(43889.0, ExcelDateTimeType::DateTime, true), "2024-02-29");
         let duration = |days| shown(days, ExcelDateTimeType::TimeDelta, false);
         assert_eq!(duration(1.5), "PT36H0M0S");

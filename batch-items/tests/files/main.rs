@@ -4,6 +4,7 @@
 #[cfg(feature = "parquet")]
 mod arrow;
 mod bad_input;
+mod characters;
 mod compose;
 mod delimited;
 mod destinations;

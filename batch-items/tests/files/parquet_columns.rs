@@ -85,6 +85,8 @@ type DatedJson = batch_items::JsonLinesItemWriter<Dated>;
 pass!(PassDated: Dated);
 
 /// Dates and decimals are texts in serde; a record has no type at all.
+///
+/// Spec: ITEM-VALUE-02
 #[test]
 fn columns_have_the_types_of_the_property() {
     let out = Stage::new(
@@ -108,6 +110,13 @@ fn columns_have_the_types_of_the_property() {
     let back = reading("Dated", fs::read(out.path().join("out.parquet")).unwrap(), "");
     back.completes();
     assert_eq!(back.read("out"), content);
+    let records = Stage::new(
+        "reader=\"RecordsIn\" processor=\"PassRecord\" writer=\"recordJsonlWriter\"",
+        "resource=${dir}/in\noutput=${dir}/out",
+    );
+    records.write("in", fs::read(out.path().join("out.parquet")).unwrap());
+    records.completes();
+    assert_eq!(records.read("out"), content);
     let unknown = Stage::new(
         "reader=\"jsonlRecordReader\" processor=\"PassRecord\" writer=\"RecordRows\"",
         "resource=${dir}/in\noutput=${dir}/out.parquet",
@@ -123,4 +132,6 @@ fn columns_have_the_types_of_the_property() {
 
 #[item_writer("RecordRows")]
 type RecordRows = ParquetItemWriter<batch_items::Record>;
+#[item_reader("RecordsIn")]
+type RecordsIn = ParquetItemReader<batch_items::Record>;
 pass!(PassRecord: batch_items::Record);
