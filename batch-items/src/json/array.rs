@@ -5,7 +5,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::lines::without_place;
-use super::parse;
+use super::{append_json, parse};
 use crate::added::added;
 use crate::error::{Origin, ReadError, RecordError};
 use crate::file::{
@@ -285,7 +285,7 @@ impl<T: Serialize> Encode<T> for JsonArrayOutput {
     {
         for (index, item) in items.enumerate() {
             out.extend_from_slice(if first && index == 0 { b"\n" } else { b",\n" });
-            serde_json::to_writer(&mut *out, item).map_err(|error| (index, error.to_string()))?;
+            append_json(item, out).map_err(|error| (index, error.to_string()))?;
         }
         Ok(())
     }

@@ -4,7 +4,7 @@ use batch_runtime::BatchArtifact;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::parse;
+use super::{append_json, parse};
 use crate::added::{Added, AddedValue};
 use crate::error::{Origin, ReadError};
 use crate::file::{Encode, FileItemReader, FileItemWriter, Format, Items, OpenFile, Place, Records};
@@ -128,7 +128,7 @@ impl<T: Serialize> Encode<T> for JsonLinesOutput {
         T: 'a,
     {
         for (index, item) in items.enumerate() {
-            serde_json::to_writer(&mut *out, item).map_err(|error| (index, error.to_string()))?;
+            append_json(item, out).map_err(|error| (index, error.to_string()))?;
             out.push(b'\n');
         }
         Ok(())

@@ -1,11 +1,13 @@
 //! Files of JSON values.
 
 mod array;
+mod finite;
 mod lines;
 
 use serde::de::DeserializeOwned;
 
 pub use self::array::{JsonArrayItemReader, JsonArrayItemWriter};
+pub(crate) use self::finite::append_json;
 pub use self::lines::{JsonLinesItemReader, JsonLinesItemWriter};
 use crate::added::{Added, from_record};
 

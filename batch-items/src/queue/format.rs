@@ -9,6 +9,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::added::{Added, AddedValue, from_record};
+use crate::json::append_json;
 use crate::record::Value;
 
 /// A format of messages that a reader decodes: [`JsonMessages`], [`TextMessages`], [`BinaryMessages`], or one of a program.
@@ -63,7 +64,7 @@ impl<T: DeserializeOwned> DecodeMessage<T> for JsonMessages {
 
 impl<T: Serialize> EncodeMessage<T> for JsonMessages {
     fn encode(&mut self, item: &T, payload: &mut Vec<u8>) -> Result<(), Box<dyn Error + Send + Sync>> {
-        Ok(serde_json::to_writer(payload, item)?)
+        Ok(append_json(item, payload)?)
     }
 }
 

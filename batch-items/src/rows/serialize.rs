@@ -5,6 +5,7 @@ use std::fmt::Display;
 use serde::ser::{self, Impossible, Serialize, Serializer};
 
 use super::names::{Names, Unsupported};
+use crate::json::append_json;
 use crate::record::NUMBER;
 
 /// A value of a field, before it is stored.
@@ -122,8 +123,10 @@ impl<S: FieldSink> Row<'_, S> {
         match passed {
             Ok(()) => Ok(()),
             Err(Unsupported::Nested) => {
-                let json = serde_json::to_string(value).map_err(|cause| in_field(name, &cause))?;
-                self.sink.field(index, FieldValue::Text(&json));
+                let mut json = Vec::new();
+                append_json(value, &mut json).map_err(|cause| in_field(name, &cause))?;
+                self.sink
+                    .field(index, FieldValue::Text(&String::from_utf8_lossy(&json)));
                 Ok(())
             }
             Err(cause) => Err(in_field(name, &cause)),
