@@ -10,6 +10,7 @@ mod destinations;
 mod dirty;
 mod group_rejects;
 mod grouping;
+mod happenings;
 #[cfg(feature = "object-store")]
 mod http_input;
 mod names;
