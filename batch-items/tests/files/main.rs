@@ -8,6 +8,7 @@ mod compose;
 mod delimited;
 mod destinations;
 mod dirty;
+mod disturbance;
 mod group_rejects;
 mod grouping;
 mod happenings;
