@@ -11,6 +11,7 @@ use super::compression::Compression;
 use super::identity::{FileId, prove};
 use super::locked::LockedFile;
 use super::output::{CompleteFiles, OutputPosition};
+use super::resource::Whole;
 use crate::error::ResourceError;
 
 /// The length of the end of a file by which a restart recognises it.
@@ -107,7 +108,7 @@ impl Part {
 
     /// Begins with the content of an existing file.
     pub(super) fn copy(&mut self, existing: &Path) -> io::Result<()> {
-        self.length = io::copy(&mut File::open(existing)?, &mut *self.file)?;
+        self.length = io::copy(&mut Whole::new(File::open(existing)?, 0)?, &mut *self.file)?;
         self.tail = read_tail(&self.file, self.length)?;
         hash(&self.file, 0..self.length, &mut self.content)
     }
