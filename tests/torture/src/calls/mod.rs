@@ -144,14 +144,13 @@ fn injections(kind: &'static Kind) -> Vec<Injection> {
     let mut all = Vec::new();
     for ((path, call), calls) in count_calls(&stage, &ended.trace) {
         let is_repository = path.starts_with("batch.db");
-        if is_repository && !kind.sweeps_repository() {
+        // SQLite takes a lock that fails for one of another program, and waits for it for a minute. A failed unlock, which strace does not
+        // execute, keeps the lock.
+        let waits = path == "batch.db-shm" && call == "fcntl";
+        if waits || is_repository && !kind.sweeps_repository() {
             continue;
         }
-        // SQLite takes a lock that fails for one of another program, and waits for a minute if it fails from then on.
-        let waits = path == "batch.db-shm" && call == "fcntl";
-        let modes = if waits { &[false][..] } else { &[false, true] };
-        for (number, persists) in (1..=calls).flat_map(|number| modes.iter().map(move |mode| (number, *mode)))
-        {
+        for (number, persists) in (1..=calls).flat_map(|number| [(number, false), (number, true)]) {
             all.extend(errors_of(&call, is_repository).iter().map(|error| Injection {
                 kind,
                 path: path.clone(),
