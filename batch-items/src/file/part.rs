@@ -11,6 +11,7 @@ use super::compression::Compression;
 use super::identity::{FileId, FileState, prove_unchanged};
 use super::locked::LockedFile;
 use super::output::{CompleteFiles, OutputPosition};
+use super::resource::Whole;
 use crate::error::ResourceError;
 
 /// A state to which the output can return.
@@ -96,10 +97,10 @@ impl Part {
 
     /// Begins with the content of an existing file, and returns the state of that file.
     pub(super) fn copy(&mut self, existing: &Path) -> io::Result<FileState> {
-        let mut existing = File::open(existing)?;
+        let existing = File::open(existing)?;
         // Before it is copied: what is added meanwhile shows.
         let state = FileState::of(&existing.metadata()?)?;
-        self.length = io::copy(&mut existing, &mut *self.file)?;
+        self.length = io::copy(&mut Whole::new(existing, 0)?, &mut *self.file)?;
         hash(&self.file, 0..self.length, &mut self.content)?;
         Ok(state)
     }

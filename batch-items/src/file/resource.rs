@@ -204,14 +204,14 @@ fn open(path: &Path) -> io::Result<File> {
 }
 
 /// A file that is read to the length that it had when it was opened, at least.
-struct Whole {
+pub(crate) struct Whole {
     file: File,
     read: u64,
     length: u64,
 }
 
 impl Whole {
-    fn new(mut file: File, start: u64) -> io::Result<Self> {
+    pub(crate) fn new(mut file: File, start: u64) -> io::Result<Self> {
         file.seek(SeekFrom::Start(start))?;
         let length = file.metadata()?.len();
         Ok(Self {
@@ -220,6 +220,13 @@ impl Whole {
             length,
         })
     }
+}
+
+/// Reads a file of text that is small, to its end.
+pub(crate) fn read_text(path: &Path) -> io::Result<String> {
+    let mut text = String::new();
+    Whole::new(File::open(path)?, 0)?.read_to_string(&mut text)?;
+    Ok(text)
 }
 
 impl Read for Whole {

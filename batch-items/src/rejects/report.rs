@@ -61,7 +61,10 @@ impl Opening<'_> {
         let skips = numbers.chunk_by(|one, next| one.skip == next.skip);
         self.check_found(skips.count() as u64)?;
         let mut raw = match &self.raw {
-            Some((path, header)) => Appended::open(path, header, true)?,
+            Some((path, header)) => Appended::open(path, header, true).map_err(|error| {
+                // The caller names the other file.
+                io::Error::new(error.kind(), format!("`{}`: {error}", path.display()))
+            })?,
             None => None,
         };
         if let Some(raw) = &mut raw {

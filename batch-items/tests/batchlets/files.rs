@@ -193,6 +193,60 @@ fn a_restart_recognises_that_everything_is_done() {
     }
 }
 
+/// Something happens to a target between two launches: the second one fails and names it, and the next one completes when the target is back;
+/// or it completes. Targets that are moved on are not missed.
+///
+/// Spec: LOSS-01
+#[test]
+fn a_target_that_changes_between_two_launches_is_not_taken_for_done() {
+    let listeners = "<listeners><listener ref=\"FailAtTheEnd\"/></listeners><batchlet";
+    for (batchlet, to, target) in [
+        ("copyFiles", "out/", "out/a"),
+        ("compressFiles", "out/", "out/a.gz"),
+        ("checksumFiles", "sums", "sums"),
+        ("moveFiles", "out/", "out/a"),
+    ] {
+        for action in [
+            "remove",
+            "replace",
+            "truncate",
+            "extend",
+            "replace by a directory",
+        ] {
+            let to = format!("${{folder}}/{to}");
+            let properties = [("resource", "${folder}/in/*"), ("target", to.as_str())];
+            let stage = Stage::of(&step("step", batchlet, &properties).replace("<batchlet", listeners));
+            stage.write("in/a", "content of a");
+            stage.write("in/b", "content of b");
+            let failed = stage.run();
+            assert!(failed.failed().contains("not yet"), "{}", failed.message);
+            let target = stage.path(target);
+            let expected = fs::read(&target).unwrap();
+            fs::remove_file(&target).unwrap();
+            match action {
+                "remove" => {}
+                "replace" => fs::write(&target, "other").unwrap(),
+                "truncate" => fs::write(&target, &expected[..4]).unwrap(),
+                "extend" => fs::write(&target, [expected.as_slice(), b"more"].concat()).unwrap(),
+                _ => fs::create_dir(&target).unwrap(),
+            }
+            let mut ended = stage.restart(failed.id, [("fail", "false")]);
+            let case = format!("{batchlet} {action}: {}", ended.message);
+            if ended.status == BatchStatus::Failed {
+                assert!(ended.message.contains(&target.display().to_string()), "{case}");
+                let _ = fs::remove_dir(&target);
+                fs::write(&target, &expected).unwrap();
+                ended = stage.restart(ended.id, [("fail", "false")]);
+            }
+            assert_eq!(ended.status, BatchStatus::Completed, "{case}: {}", ended.message);
+            match batchlet {
+                "moveFiles" => assert_eq!(stage.read("out/b"), "content of b"),
+                _ => assert!(fs::read(&target).unwrap() == expected, "{case}"),
+            }
+        }
+    }
+}
+
 /// Another instance does not take the files that an earlier one has moved for its own.
 #[test]
 fn a_missing_file_is_an_error_in_each_instance() {

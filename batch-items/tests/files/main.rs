@@ -9,8 +9,10 @@ mod compose;
 mod delimited;
 mod destinations;
 mod dirty;
+mod disturbance;
 mod group_rejects;
 mod grouping;
+mod happenings;
 #[cfg(feature = "object-store")]
 mod http_input;
 mod names;

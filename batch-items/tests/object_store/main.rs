@@ -1,8 +1,11 @@
 //! Input and output in a real object store, Ceph.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 
+#[path = "../files/disturbance.rs"]
+mod disturbance;
 mod environment;
 mod errors;
+mod happenings;
 #[cfg(feature = "parquet")]
 mod parquet;
 mod partitions;
@@ -13,6 +16,8 @@ mod server;
 #[expect(dead_code, reason = "the tests of files use the rest of it")]
 mod stage;
 mod write;
+
+use std::path::PathBuf;
 
 use batch_items::{
     DelimitedItemReader, DelimitedItemWriter, JsonLinesItemReader, LineItemReader, LineItemWriter,
@@ -44,13 +49,17 @@ type TextWriter = LineItemWriter<String>;
 
 pass!(PassRow: Row);
 
-/// Makes each text longer, and fails at the item of this number.
+/// Makes each text longer. At the item of this number it fails, or something happens to the file in the spool.
 #[derive(BatchArtifact)]
 struct Repeat {
     #[batch_property(name = "fail.at", value = "0")]
     fail_at: u64,
     #[batch_property(name = "repeat", value = "1")]
     times: usize,
+    #[batch_property(name = "do", value = "fail")]
+    action: String,
+    #[batch_property(name = "spool", value = "")]
+    spool: PathBuf,
     items: u64,
 }
 
@@ -60,7 +69,7 @@ impl Repeat {
     fn process(&mut self, text: String) -> Result<Option<String>, BatchError> {
         self.items += 1;
         if self.items == self.fail_at {
-            return Err(BatchError::msg("stopped by the test"));
+            happenings::happen(&self.action, &self.spool)?;
         }
         Ok(Some(text.repeat(self.times)))
     }

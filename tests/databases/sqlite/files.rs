@@ -217,34 +217,54 @@ impl MovesRepository {
                 fs::copy(&self.file, &aside)?;
                 fs::rename(aside, &self.file)?;
             }
+            "empty" => fs::File::options().write(true).open(&self.file)?.set_len(0)?,
+            "new directory" => {
+                let directory = self.file.parent().ok_or("no directory")?;
+                fs::rename(directory, directory.with_extension("aside"))?;
+                fs::create_dir(directory)?;
+            }
             _ => {}
         }
         Ok(())
     }
 }
 
-/// A job whose repository is not at its path any more does not complete in a file that nobody sees again.
+/// A job whose repository is not at its path any more does not complete in a file that nobody sees again. When the file is back, the same
+/// launch completes.
 ///
 /// Spec: LOSS-01
 #[test]
 fn a_repository_that_is_moved_fails_its_jobs() {
-    for action in ["remove", "remove log", "move", "replace", "nothing"] {
+    for action in [
+        "remove",
+        "remove log",
+        "move",
+        "replace",
+        "empty",
+        "new directory",
+        "nothing",
+    ] {
         let folder = tempfile::tempdir().unwrap();
-        let file = folder.path().join("batch.db");
+        let directory = folder.path().join("repository");
+        fs::create_dir(&directory).unwrap();
+        let file = directory.join("batch.db");
         let xml = format!(
             r#"<job id="moved"><step id="move"><batchlet ref="MovesRepository"><properties>
-                 <property name="do" value="{action}"/><property name="file" value="{}"/></properties></batchlet></step></job>"#,
+                 <property name="file" value="{}"/></properties></batchlet></step></job>"#,
             file.display()
         );
         fs::write(folder.path().join("moved.xml"), xml).unwrap();
-        let runtime = BatchRuntime::builder()
-            .job_path(folder.path().display().to_string())
-            .repository(format!("sqlite://{}", file.display()))
-            .build()
-            .unwrap();
-        let operator = runtime.job_operator();
-        let id = operator.start("moved", ()).unwrap();
-        match (action, operator.wait(id)) {
+        let launch = |parameter: &str| {
+            let runtime = BatchRuntime::builder()
+                .job_path(folder.path().display().to_string())
+                .repository(format!("sqlite://{}", file.display()))
+                .build()
+                .unwrap();
+            let operator = runtime.job_operator();
+            let parameters = JobParameters::new().with_non_identifying("do", parameter);
+            operator.wait(operator.launch("moved", parameters).unwrap())
+        };
+        match (action, launch(action)) {
             ("nothing", Ok(ended)) => assert_eq!(ended.status, BatchStatus::Completed),
             (_, Ok(ended)) => panic!("{action}: {}", ended.status),
             (_, Err(error)) => {
@@ -252,6 +272,19 @@ fn a_repository_that_is_moved_fails_its_jobs() {
                 assert!(shown.contains("while this program uses it"), "{action}: {shown}");
             }
         }
+        match action {
+            "move" => fs::rename(file.with_extension("aside"), &file).unwrap(),
+            "new directory" => {
+                fs::remove_dir_all(&directory).unwrap();
+                fs::rename(directory.with_extension("aside"), &directory).unwrap();
+            }
+            _ => continue,
+        }
+        assert_eq!(
+            launch("nothing").unwrap().status,
+            BatchStatus::Completed,
+            "{action}"
+        );
     }
 }
 

@@ -13,6 +13,7 @@
 )]
 
 mod artifacts;
+mod calls;
 mod case;
 mod faults;
 mod generate;
@@ -56,6 +57,9 @@ struct Arguments {
     /// Runs the case in a file that an earlier run has written.
     #[arg(long)]
     replay: Option<PathBuf>,
+    /// Lets system calls fail instead, all or as many as `--cases`; or the one that an earlier run has printed.
+    #[arg(long, value_name = "INJECTION", num_args = 0..=1, default_missing_value = "")]
+    calls: Option<String>,
     /// Shows that each checker notices a planted fault.
     #[arg(long)]
     self_test: bool,
@@ -72,26 +76,44 @@ enum DatabaseName {
 }
 
 fn main() -> ExitCode {
-    if std::env::var_os(CHILD).is_some() {
-        return batch_cli::main();
+    if let Some(child) = std::env::var_os(CHILD) {
+        let code = batch_cli::main();
+        return if child == calls::EXITS {
+            ExitCode::SUCCESS
+        } else {
+            code
+        };
     }
     let arguments = Arguments::parse();
-    let databases = Databases::start(match arguments.database {
-        DatabaseName::Sqlite => Database::Sqlite,
-        DatabaseName::Postgres => Database::Postgres,
-        DatabaseName::Mysql => Database::Mariadb,
-    });
-    let problems = if arguments.self_test {
-        self_test::run(&databases)
-    } else if let Some(file) = &arguments.replay {
-        replay(&databases, file)
-    } else {
-        torture(&databases, &arguments)
+    let problems = match &arguments.calls {
+        Some(injection) => calls::run(
+            injection,
+            arguments.self_test,
+            arguments.cases,
+            arguments.seed.unwrap_or(1),
+        ),
+        None => cases(&arguments),
     };
     problems.iter().for_each(|problem| eprintln!("{problem}"));
     match problems.is_empty() {
         true => ExitCode::SUCCESS,
         false => ExitCode::FAILURE,
+    }
+}
+
+/// Runs random cases, one case, or planted faults. Returns the problems.
+fn cases(arguments: &Arguments) -> Vec<String> {
+    let databases = Databases::start(match arguments.database {
+        DatabaseName::Sqlite => Database::Sqlite,
+        DatabaseName::Postgres => Database::Postgres,
+        DatabaseName::Mysql => Database::Mariadb,
+    });
+    if arguments.self_test {
+        self_test::run(&databases)
+    } else if let Some(file) = &arguments.replay {
+        replay(&databases, file)
+    } else {
+        torture(&databases, arguments)
     }
 }
 

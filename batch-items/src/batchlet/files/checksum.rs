@@ -10,7 +10,7 @@ use sha2::{Digest, Sha256};
 use super::task::{Decision, IfExists, IfMissing, Target, Task};
 use crate::batchlet::publish::{directory_of, publish};
 use crate::error::ResourceError;
-use crate::file::FoundFile;
+use crate::file::{FoundFile, Whole, read_text};
 
 /// The suffix of a checksum file for one file.
 const SUFFIX: &str = ".sha256";
@@ -74,7 +74,7 @@ pub(super) fn verify(task: &Task) -> Result<usize, BatchError> {
     let mut verified = 0;
     for list in task.files(IfMissing::Fail)? {
         let list = list.path;
-        let text = fs::read_to_string(&list)
+        let text = read_text(&list)
             .map_err(|error| ResourceError::new(format!("read the checksums {}", list.display()), error))?;
         let (mut wrong, mut files) = (Vec::new(), vec![list.clone()]);
         for (index, line) in text
@@ -122,7 +122,7 @@ fn not_verified(list: &Path, wrong: &[String]) -> String {
 /// Returns the checksum in hexadecimal digits.
 fn checksum(task: &Task, path: &Path) -> io::Result<String> {
     let mut hasher = Hasher(Sha256::new());
-    task.copy(&mut File::open(path)?, &mut hasher)?;
+    task.copy(&mut Whole::new(File::open(path)?, 0)?, &mut hasher)?;
     let digest = hasher.0.finalize();
     Ok(digest.iter().map(|byte| format!("{byte:02x}")).collect())
 }

@@ -12,7 +12,7 @@ use batch_runtime::prelude::*;
 use crate::batchlet::cancel::{Cancel, STOPPED};
 use crate::choices::choices;
 use crate::dataset::{Datasets, of_file};
-use crate::file::{FilePattern, FoundFile};
+use crate::file::{FilePattern, FoundFile, Whole};
 
 /// Bytes between two checks for a stop.
 const BUFFER: usize = 256 * 1024;
@@ -135,7 +135,7 @@ impl Task {
     }
 
     /// Copies all bytes, until a stop.
-    pub(super) fn copy(&self, from: &mut impl Read, to: &mut impl Write) -> io::Result<()> {
+    pub(super) fn copy(&self, from: &mut Whole, to: &mut impl Write) -> io::Result<()> {
         let mut buffer = vec![0; BUFFER];
         loop {
             self.proceed()?;

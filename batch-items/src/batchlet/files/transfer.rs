@@ -11,7 +11,7 @@ use super::plan::MovePlan;
 use super::task::{Decision, IfExists, IfMissing, Target, Task};
 use crate::batchlet::publish::{directory_of, publish, sync_directory};
 use crate::error::ResourceError;
-use crate::file::FoundFile;
+use crate::file::{FoundFile, Whole};
 
 /// The operation on each file.
 #[derive(Clone, Copy)]
@@ -181,10 +181,11 @@ impl Transfer<'_> {
         &self,
         source: &Path,
         target: &Path,
-        write: impl FnOnce(&mut File, &mut File) -> io::Result<()>,
+        write: impl FnOnce(&mut Whole, &mut File) -> io::Result<()>,
     ) -> io::Result<()> {
-        let mut from = File::open(source)?;
+        let from = File::open(source)?;
         let metadata = from.metadata()?;
+        let mut from = Whole::new(from, 0)?;
         publish(target, self.task.instance(), |to| {
             // Before the content, which would be readable for everyone otherwise.
             to.set_permissions(metadata.permissions())?;

@@ -3,7 +3,6 @@
 mod database;
 mod split;
 
-use std::fs;
 use std::path::PathBuf;
 use std::str::FromStr;
 
@@ -14,6 +13,7 @@ use self::split::Statement;
 use super::cancel::{Cancel, STOPPED};
 use crate::choices::choices;
 use crate::error::ResourceError;
+use crate::file::read_text;
 use crate::sql::beginning;
 
 /// Executes the statements of a SQL script on the database of the job repository. In Job XML: `sqlScript`.
@@ -113,7 +113,7 @@ impl SqlScript {
         match (&self.resource, &self.sql) {
             (Some(path), None) => {
                 let name = path.display().to_string();
-                let text = fs::read_to_string(path)
+                let text = read_text(path)
                     .map_err(|error| ResourceError::new(format!("read the script {name}"), error))?;
                 Ok(Script { name, text })
             }

@@ -4,6 +4,7 @@ use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
@@ -20,6 +21,8 @@ pub(super) struct DatabaseFile {
     mode: u32,
     /// The device and the inode of the file that was opened first.
     identity: OnceLock<(u64, u64)>,
+    /// Whether it had content at an earlier check: a new database is empty.
+    had_content: AtomicBool,
     /// The write-ahead log, which is beside the file itself even if the path is a symbolic link.
     log: OnceLock<PathBuf>,
 }
@@ -30,6 +33,7 @@ impl DatabaseFile {
             path,
             mode,
             identity: OnceLock::new(),
+            had_content: AtomicBool::new(false),
             log: OnceLock::new(),
         }
     }
@@ -91,6 +95,14 @@ impl DatabaseFile {
         };
         if self.identity.get().is_none() {
             check_has_one_name(&found)?;
+        }
+        if found.len() > 0 {
+            self.had_content.store(true, Ordering::Relaxed);
+        } else if self.had_content.load(Ordering::Relaxed) {
+            // SQLite would not notice while its log and its cache have the pages that it needs.
+            return Err(io::Error::other(
+                "the file was emptied while this program uses it; restore a backup before starting the program again",
+            ));
         }
         let found = identity(&found);
         if *self.identity.get_or_init(|| found) == found {
