@@ -4,7 +4,6 @@ use std::fs;
 use std::sync::{Arc, Barrier};
 use std::time::{Duration, Instant};
 
-use batch_items::RejectListener;
 use batch_runtime::execution::StepExecution;
 use batch_runtime::prelude::*;
 use batch_runtime::{BatchRuntime, BatchStatus, Dialect, JobParameters};
@@ -251,42 +250,6 @@ fn a_skipped_write_skips_its_list() {
         .assert_filters(0)
         .assert_rollbacks(0);
     assert_eq!((written.items(), skipped.items()), (vec![1, 2, 3], vec![4, 5, 6]));
-}
-
-#[skip_listener("ListRejects")]
-#[checkpoint_listener("ListRejects")]
-type ListRejects = RejectListener<u64>;
-
-/// Each item of a skipped list is in the rejects, under the number of the skip.
-///
-/// Spec: JAK-19, INPUT-04
-#[test]
-fn each_item_of_a_skipped_list_is_a_reject() {
-    let folder = tempfile::tempdir().unwrap();
-    let rejects = folder.path().join("rejects.csv");
-    let (_folder, job) = job(&format!(
-        "<step id='s'><listeners><listener ref='ListRejects'><properties><property name='rejects.output' value='{}'/></properties>
-           </listener></listeners><chunk item-count='3'><reader ref='Numbers'/><writer ref='Table'/>
-           <skippable-exception-classes><include class='SimulatedFailure'/></skippable-exception-classes></chunk></step>",
-        rejects.display()
-    ));
-    let written = WrittenItems::<u64>::new();
-    job.reader("Numbers", 1..=9_u64)
-        .failing_writer("Table", &written, &always_fails_at(5))
-        .launch()
-        .assert_completed();
-    let rejects = fs::read_to_string(rejects).unwrap();
-    let items = rejects.lines().skip(1).map(|line| {
-        let (skip, _) = line.split_once(',').unwrap();
-        let (_, item) = line.rsplit_once(',').unwrap();
-        (skip, item)
-    });
-    assert_eq!(
-        items.collect::<Vec<_>>(),
-        [("1", "4"), ("1", "5"), ("1", "6")],
-        "{rejects}"
-    );
-    assert_eq!(written.items(), [1, 2, 3, 7, 8, 9]);
 }
 
 /// A failed read is retried after a rollback, without a further setting.

@@ -296,9 +296,9 @@ fn a_property_that_a_ready_made_artifact_does_not_know_is_an_error() {
         "{near}"
     );
     let shared = chunk(r#"<property name="database" value="sqlite://other.db"/>"#);
-    let warnings = shared.operator().check("job", ()).unwrap();
-    assert_eq!(warnings.len(), 1);
-    assert_eq!(warnings[0].code, "ART0010");
+    let shared = error(shared);
+    let nowhere = "neither `csvRecordReader` nor another artifact here has a property `database`";
+    assert!(shared.contains("ART0028") && shared.contains(nowhere), "{shared}");
 }
 
 /// Bytes go to a file and back to a table.

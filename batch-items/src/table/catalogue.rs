@@ -103,9 +103,6 @@ impl Table {
         if *mode != WriteMode::Insert && key.is_empty() {
             return Err(format!("set the property `key` to {} rows", mode.verb()));
         }
-        if *mode == WriteMode::Insert && !key.is_empty() {
-            return Err("the property `key` has no effect with `mode` = `insert`; set the mode to `upsert`, or remove the key".to_owned());
-        }
         for (index, name) in key.iter().enumerate() {
             self.column(name)?;
             if key[..index].iter().any(|other| other.eq_ignore_ascii_case(name)) {

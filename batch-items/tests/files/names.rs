@@ -347,6 +347,7 @@ fn a_property_that_no_ready_made_artifact_has_is_an_error() {
     let misspelt = std::panic::catch_unwind(|| written(RECORDS, "recordCsvWriter", "colums=id"));
     assert!(misspelt.is_err_and(|panic| {
         let text = panic.downcast_ref::<String>().cloned().unwrap_or_default();
-        text.contains("has no property `colums`") && text.contains("did you mean `columns`?")
+        text.contains("nor another artifact here has a property `colums`")
+            && text.contains("did you mean `columns`?")
     }));
 }

@@ -5,6 +5,7 @@ use std::{fmt, fs};
 use batch_items::{DelimitedItemReader, RejectListener};
 use batch_runtime::prelude::*;
 use batch_runtime::{BatchException, BatchStatus};
+use batch_testing::{JobTest, WrittenItems, always_fails_at};
 use serde::{Deserialize, Serialize};
 
 use super::stage::Stage;
@@ -477,4 +478,49 @@ fn a_quote_that_is_not_in_order_rejects_its_line() {
         assert_eq!((ended.reads, ended.skips), (20, 1));
         assert_eq!(stage.read("raw.csv"), "id,amount\n9,\"\n");
     }
+}
+
+/// Returns a job in the dialect of Jakarta Batch.
+fn jakarta(folder: &std::path::Path, step: &str) -> JobTest {
+    let file = folder.join("job.xml");
+    let job = format!("<job id='j' version='2.0' xmlns='https://jakarta.ee/xml/ns/jakartaee'>{step}</job>");
+    fs::write(&file, job).unwrap();
+    JobTest::new(file)
+}
+
+#[skip_listener("ListRejects")]
+#[checkpoint_listener("ListRejects")]
+type ListRejects = RejectListener<u64>;
+
+/// Each item of a skipped list is in the rejects, under the number of the skip.
+///
+/// Spec: JAK-19, INPUT-04
+#[test]
+fn each_item_of_a_skipped_list_is_a_reject() {
+    let folder = tempfile::tempdir().unwrap();
+    let rejects = folder.path().join("rejects.csv");
+    let step = format!(
+        "<step id='s'><listeners><listener ref='ListRejects'><properties><property name='rejects.output' value='{}'/></properties>
+           </listener></listeners><chunk item-count='3'><reader ref='Numbers'/><writer ref='Table'/>
+           <skippable-exception-classes><include class='SimulatedFailure'/></skippable-exception-classes></chunk></step>",
+        rejects.display()
+    );
+    let written = WrittenItems::<u64>::new();
+    jakarta(folder.path(), &step)
+        .reader("Numbers", 1..=9_u64)
+        .failing_writer("Table", &written, &always_fails_at(5))
+        .launch()
+        .assert_completed();
+    let rejects = fs::read_to_string(rejects).unwrap();
+    let items = rejects.lines().skip(1).map(|line| {
+        let (skip, _) = line.split_once(',').unwrap();
+        let (_, item) = line.rsplit_once(',').unwrap();
+        (skip, item)
+    });
+    assert_eq!(
+        items.collect::<Vec<_>>(),
+        [("1", "4"), ("1", "5"), ("1", "6")],
+        "{rejects}"
+    );
+    assert_eq!(written.items(), [1, 2, 3, 7, 8, 9]);
 }

@@ -114,7 +114,10 @@ impl PropertyUses {
                 (_, Some(near)) => format!("did you mean `{near}`?"),
                 (_, None) => "remove it, or give it to the artifact that declares it".to_owned(),
             };
-            let message = format!("`{addressee}` has no property `{name}`");
+            let message = match one.is_addressed {
+                true => format!("`{addressee}` has no property `{name}`"),
+                false => format!("neither `{addressee}` nor another artifact here has a property `{name}`"),
+            };
             let error = Diagnostic::error(PROPERTY_UNKNOWN, message, one.name.span.clone());
             Some(error.label("unknown").help(help))
         };
