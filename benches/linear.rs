@@ -379,7 +379,7 @@ fn query(folder: &Path, rows: u64, key: &str) -> Duration {
     let connection = rusqlite::Connection::open(folder.join("batch.db")).unwrap();
     let sql = "WITH RECURSIVE n (id) AS (SELECT 1 UNION ALL SELECT id + 1 FROM n WHERE id < ?) \
                INSERT INTO entry SELECT id, 'a memo of some length', 1.5 FROM n";
-    connection.execute(sql, [rows]).unwrap();
+    connection.execute(sql, [i64::try_from(rows).unwrap()]).unwrap();
     let (writer, of_writer) = sink(folder);
     let order = if key.is_empty() { " ORDER BY id" } else { "" };
     let mut of_reader = vec![("query", format!("SELECT id, memo, amount FROM entry{order}"))];

@@ -3,7 +3,7 @@
 use std::str::FromStr;
 use std::sync::Arc;
 
-use arrow_array::{Decimal128Array, RecordBatch};
+use arrow_array::{ArrayRef, Decimal128Array, RecordBatch};
 use arrow_schema::{ArrowError, DataType, Field, FieldRef, Schema, SchemaRef};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -202,19 +202,8 @@ impl Columns {
     /// Returns the items as columns. Fails with the index of the bad item.
     pub(super) fn batch<T: Serialize>(&mut self, items: &[T]) -> Result<RecordBatch, (usize, String)> {
         self.take_decimals(items)?;
-        let fields = &self.fields;
-        let fail = |index: usize| move |error: serde_arrow::Error| (index, cause_of(fields, &error));
-        let mut builder = ArrayBuilder::from_arrow(&self.plain).map_err(fail(0))?;
-        builder.reserve(items.len());
-        for (index, item) in items.iter().enumerate() {
-            builder.push(item).map_err(fail(index))?;
-        }
-        let plain = builder.into_record_batch().map_err(fail(0))?;
         let schema = self.schema();
-        if self.decimals.is_empty() {
-            return Ok(plain);
-        }
-        let mut arrays = plain.columns().to_vec();
+        let mut arrays = self.plain_arrays(items)?;
         let refused = |error: ArrowError| (0, error.to_string());
         for column in &mut self.decimals {
             let values = Decimal128Array::from(std::mem::take(&mut column.values));
@@ -222,6 +211,20 @@ impl Columns {
             arrays.insert(column.index, Arc::new(values.map_err(refused)?));
         }
         RecordBatch::try_new(schema, arrays).map_err(refused)
+    }
+
+    /// Returns the columns that are none of decimals.
+    fn plain_arrays<T: Serialize>(&self, items: &[T]) -> Result<Vec<ArrayRef>, (usize, String)> {
+        if self.plain.is_empty() {
+            return Ok(Vec::new());
+        }
+        let fail = |index: usize| move |error: serde_arrow::Error| (index, cause_of(&self.fields, &error));
+        let mut builder = ArrayBuilder::from_arrow(&self.plain).map_err(fail(0))?;
+        builder.reserve(items.len());
+        for (index, item) in items.iter().enumerate() {
+            builder.push(item).map_err(fail(index))?;
+        }
+        builder.into_arrow().map_err(fail(0))
     }
 
     /// Converts the decimals of the items, and checks that the items have all fields.

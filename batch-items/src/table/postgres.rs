@@ -81,6 +81,7 @@ impl QueryFragment<Pg> for Description {
         out.push_sql(
             "SELECT attname::text, format_type(atttypid, -1), (SELECT nspname::text FROM pg_class JOIN pg_namespace \
              ON pg_namespace.oid = relnamespace WHERE pg_class.oid = attrelid), attnum::int, attnotnull AND NOT atthasdef AND attidentity = '' \
+             AND NOT EXISTS (SELECT FROM pg_type WHERE pg_type.oid = atttypid AND typdefault IS NOT NULL) \
              AND NOT EXISTS (SELECT FROM pg_trigger WHERE tgrelid = attrelid AND tgtype & 2 = 2 AND NOT tgisinternal), \
              attgenerated <> '' OR attidentity = 'a' OR NOT pg_column_is_updatable(attrelid, attnum, true), \
              pg_relation_is_updatable(attrelid, true) & (CASE WHEN has_any_column_privilege(attrelid, 'INSERT') THEN 8 ELSE 0 END \
@@ -280,10 +281,8 @@ fn array<'r>(rows: &'r Rows, field: usize, kind: Kind, selected: Option<&[usize]
         Kind::Bool => values!(Bool, value => *value),
         Kind::Int => values!(Int, value => *value),
         Kind::Float => values!(Float, value => *value),
-        Kind::Decimal | Kind::ShortDecimal | Kind::Temporal(..) | Kind::Text => {
-            values!(Text, range => rows.text(range))
-        }
         Kind::Bytes => values!(Bytes, range => rows.slice(range)),
+        _ => values!(Text, range => rows.text(range)),
     }
 }
 

@@ -437,9 +437,12 @@ fn a_shorter_run_replaces_all_files_of_a_longer_one() {
         }
         // Not numbers of this output.
         for name in ["o-6.csv", "o-000006.csv", "o-0006.csv.bak", "p-0006.csv"] {
-            stage.write(&format!("{name}"), "");
+            stage.write(&format!("out/{name}"), "");
         }
         stage.completes();
+        for name in ["o-6.csv", "o-000006.csv", "o-0006.csv.bak", "p-0006.csv"] {
+            fs::remove_file(stage.path().join("out").join(name)).unwrap();
+        }
         assert_eq!(output(&stage), expected, "{kept}");
         let failing = format!("{properties}\nif.exists=fail");
         let stage = super::destinations::stage("plainCsv", &failing);
@@ -469,7 +472,7 @@ fn content_of_the_same_length_is_not_taken_for_the_written_one() {
     let failed = stage.start(FAILS);
     let [first, second, third] =
         [1, 2, 3].map(|number| stage.path().join(format!("out/o-000{number}.csv.part")));
-    fs::rename(&first, &third.with_extension("x")).unwrap();
+    fs::rename(&first, third.with_extension("x")).unwrap();
     fs::rename(&second, &first).unwrap();
     fs::rename(third.with_extension("x"), &second).unwrap();
     let again = stage.restart(&failed, [("at", "0")]);

@@ -143,6 +143,7 @@ fn typed(value: &Value) -> serde_json::Value {
         Value::Float(_) => "Float",
         Value::Decimal(_) => "Decimal",
         Value::Text(_) => "Text",
+        Value::Json(_) => "Json",
         Value::Bytes(_) => "Bytes",
     };
     json!([kind, value.to_string()])

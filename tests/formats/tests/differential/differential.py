@@ -36,7 +36,7 @@ TYPES = {
     "Bytes": ["Bytes"],
     "Date": ["Text"],
     "Timestamp": ["Text"],
-    "Json": ["Text"],
+    "Json": ["Json", "Text"],
 }
 # A row without values is none.
 WITHOUT_EMPTY_ROWS = {"xlsx"}
