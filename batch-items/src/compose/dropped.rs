@@ -33,7 +33,7 @@ impl Origins {
         self.records.len()
     }
 
-    /// Adds a record. `place` is that of a record without an origin.
+    /// Adds a record. `place` is the place of a record without an origin.
     pub(super) fn push(&mut self, origin: Option<Origin<'_>>, place: impl FnOnce() -> Option<String>) {
         let (line, encoding) = match &origin {
             Some(origin) => (Some(origin.line), origin.encoding),

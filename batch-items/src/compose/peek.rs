@@ -132,7 +132,7 @@ impl<R: ReadItems> PeekableItemReader<R> {
         self.reader.place()
     }
 
-    /// Returns the origin of the next item if it was looked at, else that of the last one, if the inner reader knows it.
+    /// Returns the origin of the next item if it was looked at, else the origin of the last item, if the inner reader knows it.
     pub fn origin(&self) -> Option<Origin<'_>> {
         self.reader.origin()
     }

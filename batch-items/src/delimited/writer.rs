@@ -21,7 +21,7 @@ use crate::rows::{FieldSink, FieldValue, Names};
 /// | `columns` | all | the fields that are written, by name and in this order, separated by commas; also the header of a file without items. `note?` is a field that items may lack |
 /// | `quotes` | `necessary` | which fields are quoted: `necessary`, `always`, `text` (all but numbers) or `never` |
 ///
-/// Without `columns`, the fields are those of the first item. Later items may have them in another order or lack some, which are empty;
+/// Without `columns`, the first item sets the fields. Later items may have them in another order or lack some, which are empty;
 /// a further field is an [`EncodeError`](crate::EncodeError). Tuples have their fields in the order of `columns`.
 ///
 /// A [`FileFrame`](crate::file::FileFrame) adds a header and a footer of one's own.

@@ -88,7 +88,7 @@ impl Coding {
         if self.is_transcoded() {
             bytes = Box::new(Transcoded::new(bytes, encoding));
         }
-        // Positions count the mark of UTF-8, but are not those of the file if it is converted.
+        // Positions count the mark of UTF-8; in a file that is converted they are not positions of the file.
         let mark = if self.is_transcoded() { 0 } else { mark };
         let Some(skip) = start.checked_sub(mark).filter(|_| start > 0) else {
             return Ok(Content::new(bytes, mark, resource));

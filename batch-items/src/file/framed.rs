@@ -97,7 +97,7 @@ pub trait Encode<T>: Send {
         String::new()
     }
 
-    /// Returns the columns that the first item has shown, and that a restart has to know: those of records.
+    /// Returns the columns that the first record has shown, which a restart has to know. Other items have none.
     fn columns(&self) -> Vec<String> {
         Vec::new()
     }
@@ -105,7 +105,7 @@ pub trait Encode<T>: Send {
     /// Takes the columns of the checkpoint.
     fn resume(&mut self, _columns: Vec<String>) {}
 
-    /// Prepares for the items that follow those of an existing file: appends the end of its last line, if that is missing.
+    /// Prepares for items that follow the items of an existing file: appends the end of its last line, if that is missing.
     fn follow(&mut self, existing: Existing, out: &mut Vec<u8>) {
         if !existing.is_ended {
             out.push(b'\n');

@@ -113,7 +113,7 @@ const SUM: u64 = 12;
 #[derive(Clone, Debug, Default)]
 pub(super) struct Complete {
     files: Vec<CompleteFile>,
-    /// The checksum of their lengths and of those of their contents.
+    /// The checksum of their lengths and of the checksums of their contents.
     sums: Hasher,
 }
 
@@ -195,7 +195,7 @@ pub(super) fn check_content(file: &File, position: &OutputPosition) -> io::Resul
 
 fn other_content() -> io::Error {
     io::Error::other(
-        "its content is not that of the last checkpoint, perhaps because another job instance writes the same `output`; \
+        "its content differs from the content at the last checkpoint, perhaps because another job instance writes the same `output`; \
          restore it, or run `abandon` for this execution and `start` the job again",
     )
 }

@@ -64,7 +64,7 @@ pub(crate) fn matches_key(pattern: &Pattern, key: &str) -> bool {
     pattern.matches_with(key, OPTIONS) && !is_unfinished(pattern.as_str(), key)
 }
 
-/// Returns whether a name is that of a file that is being written, which the pattern does not ask for.
+/// Returns whether a name belongs to a file that is being written, which the pattern does not ask for.
 fn is_unfinished(pattern: &str, name: &str) -> bool {
     name.ends_with(PART) && !pattern.ends_with(PART)
 }

@@ -139,7 +139,7 @@ impl Target {
         }
     }
 
-    /// Returns the files that are complete before that of a checkpoint. All files of the output have their temporary names afterwards: if
+    /// Returns the files that are complete before the file of a checkpoint. All files of the output have their temporary names afterwards: if
     /// the process died while it published them, those that the checkpoint recognises get these names back.
     pub(super) fn complete_files(&self, position: &OutputPosition) -> Result<Complete, ResourceError> {
         let mut published = Vec::new();
@@ -166,7 +166,7 @@ impl Target {
         Ok(complete)
     }
 
-    /// Checks that the complete files are those of a checkpoint.
+    /// Checks that the complete files have the contents that a checkpoint records.
     fn check_complete(&self, complete: &Complete, position: &OutputPosition) -> Result<(), ResourceError> {
         if complete.fingerprint() == position.complete {
             return Ok(());

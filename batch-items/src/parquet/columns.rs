@@ -68,7 +68,7 @@ fn split(text: &str) -> impl Iterator<Item = &str> {
 /// Converts items to batches of columns.
 pub(super) struct Columns {
     fields: Vec<FieldRef>,
-    /// The columns without those of decimals.
+    /// The columns other than decimals.
     plain: Vec<FieldRef>,
     decimals: Vec<DecimalColumn>,
     /// The fields of items for the columns, if the type of the items does not show them or there are decimals.
@@ -213,7 +213,7 @@ impl Columns {
         RecordBatch::try_new(schema, arrays).map_err(refused)
     }
 
-    /// Returns the columns that are none of decimals.
+    /// Returns the columns other than decimals.
     fn plain_arrays<T: Serialize>(&self, items: &[T]) -> Result<Vec<ArrayRef>, (usize, String)> {
         if self.plain.is_empty() {
             return Ok(Vec::new());

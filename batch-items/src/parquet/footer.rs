@@ -137,7 +137,7 @@ impl Segments<'_> {
 }
 
 fn broken() -> ParquetError {
-    ParquetError::General("its content is not that of the last checkpoint".to_owned())
+    ParquetError::General("its content differs from the content at the last checkpoint".to_owned())
 }
 
 /// Returns the metadata of a Parquet file in memory.

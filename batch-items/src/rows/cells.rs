@@ -309,7 +309,7 @@ enum Converted {
     Bytes(Vec<u8>),
 }
 
-/// Returns the bytes of a text: those of `\x` and hexadecimal digits, else those of its characters in UTF-8. `None` if digits are wrong.
+/// Returns the bytes of a text: `\x` and hexadecimal digits are bytes; any other text is encoded in UTF-8. `None` if digits are wrong.
 fn bytes_of(text: &str) -> Option<Vec<u8>> {
     let Some(digits) = text.strip_prefix("\\x") else {
         return Some(text.as_bytes().to_vec());

@@ -33,8 +33,8 @@ impl ser::Error for Unsupported {
     }
 }
 
-/// The fields of the output: those that a property selects, or those of the first item. Fields of later items are found by name, in any
-/// order; those of tuples, which have no names, by their order.
+/// The fields of the output: the fields that a property selects, or the fields of the first item. Fields of later items are found by name,
+/// in any order; fields of tuples, which have no names, by their order.
 #[derive(Default)]
 pub(crate) struct Names {
     /// The names of the output, in its order.
@@ -55,7 +55,7 @@ pub(crate) struct Names {
 
 pub(super) struct ItemField {
     name: String,
-    /// Where the name is in memory, if it is that of a struct: the name of the next item is usually the same.
+    /// Where the name is in memory, if a struct declares it: the name of the next item is usually the same.
     place: Option<(usize, usize)>,
     /// The index in the output; `None` if the field is not selected.
     index: Option<usize>,
@@ -66,7 +66,7 @@ pub(super) struct ItemField {
 }
 
 impl Names {
-    /// Selects fields by name; a name with `?` at its end is that of a field that items may lack.
+    /// Selects fields by name; items may lack a field whose name ends with `?`.
     pub(crate) fn select<'n>(&mut self, names: impl Iterator<Item = &'n str>) {
         if !self.is_complete {
             self.selected = names.map(selected).collect();

@@ -308,7 +308,7 @@ impl FieldSink for KeyText {
 /// Passes a value to a sink.
 struct Value<'s, S> {
     index: usize,
-    /// Whether a text is that of a number.
+    /// Whether a text is a number.
     is_number: bool,
     sink: &'s mut S,
 }

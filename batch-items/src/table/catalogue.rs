@@ -123,7 +123,7 @@ impl Table {
             .collect();
         let there = match indexes.len() {
             0 => "it has none".to_owned(),
-            _ => format!("those of the table have {}", indexes.join(", ")),
+            _ => format!("the indexes of the table have {}", indexes.join(", ")),
         };
         format!(
             "`upsert` needs a unique index of exactly the columns of `key`, `{}`, but {there}",

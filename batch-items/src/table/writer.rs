@@ -23,7 +23,7 @@ use crate::rows::{Kind, Rows};
 /// timestamps in the form of ISO 8601 such as `2026-11-26 10:00:00`, and `\xDEAD` for bytes. A text that is not one is an error of its
 /// item, also on SQLite, and so is a decimal that SQLite would round: it holds 15 digits in a column of numbers.
 ///
-/// Without `columns`, the fields are those of the first item; later items may have them in another order, or lack some, which are null.
+/// Without `columns`, the first item sets the fields; later items may have them in another order, or lack some, which are null.
 ///
 /// | property | default | |
 /// |---|---|---|

@@ -21,7 +21,7 @@ fn copied(encoding: &str, json: &str) -> String {
     back.read("out")
 }
 
-/// The second byte of `ソ` in Shift_JIS is a backslash, that of `ポ` is `|`.
+/// The second byte of `ソ` in Shift_JIS is a backslash, and the second byte of `ポ` is `|`.
 ///
 /// Spec: ITEM-VALUE-02, INPUT-01
 #[test]

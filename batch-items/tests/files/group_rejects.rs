@@ -32,7 +32,7 @@ pub(crate) fn skipping(properties: &str, input: &str, commit_interval: u32) -> S
 }
 
 /// Checks the groups, and the lines of the rejects with their skips, without a restart and with one after a failure at each group. The
-/// text of the rejects is that of the input.
+/// text of the rejects is the text of the input.
 fn check_skips(properties: &str, input: &str, groups: &[&str], rejects: &[(i64, &str)]) {
     for commit_interval in 1..=3 {
         for fail_at in 0..=groups.len() {

@@ -205,7 +205,7 @@ fn a_property_that_an_artifact_does_not_know_is_an_error() {
     }
 }
 
-/// The columns are those of the header after a restart, too, although the next record has its fields in another order.
+/// A restart keeps the columns of the header, although the next record has its fields in another order.
 ///
 /// Spec: ITEM-VALUE-01
 #[test]

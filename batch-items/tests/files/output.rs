@@ -282,7 +282,7 @@ fn a_wrong_part_is_an_error() {
     stage.write("out.txt.part", "number\n1\n2\n3\n4\n5\n7\n8\n");
     assert_eq!(
         message(&stage, &failed),
-        "cannot resume writing `out.txt`: its content is not that of the last checkpoint, perhaps because another job \
+        "cannot resume writing `out.txt`: its content differs from the content at the last checkpoint, perhaps because another job \
          instance writes the same `output`; restore it, or run `abandon` for this execution and `start` the job again"
     );
     let (stage, failed) = failed_stage();
@@ -290,7 +290,7 @@ fn a_wrong_part_is_an_error() {
     assert!(message(&stage, &failed).contains("the file of the last checkpoint does not exist any more"));
     // The one of an earlier run.
     stage.write("out.txt", "number\n100\n200\n300\n400\n");
-    assert!(message(&stage, &failed).contains("its content is not that of the last checkpoint"));
+    assert!(message(&stage, &failed).contains("its content differs from the content at the last checkpoint"));
     assert_eq!(stage.read("out.txt"), "number\n100\n200\n300\n400\n");
 }
 

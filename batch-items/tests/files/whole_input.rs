@@ -147,7 +147,7 @@ fn a_byte_order_mark_agrees_with_the_encoding() {
     }
 }
 
-/// A CR alone ends a line, in files of any encoding: the records, the lines that are skipped, and their numbers are those of a file with LF.
+/// A CR alone ends a line, in files of any encoding: the records, the lines that are skipped, and their numbers are the same as with LF.
 ///
 /// Spec: INPUT-02
 #[test]

@@ -347,7 +347,7 @@ type XmlPlaced = XmlItemReader<Placed>;
 type PlacedJson = batch_items::JsonLinesItemWriter<Placed>;
 pass!(PassXmlPlaced: Placed);
 
-/// The error is that of the record, not that it lacks a field that the reader adds.
+/// The error is the error of the record, not that it lacks a field that the reader adds.
 #[test]
 fn a_bad_element_with_added_fields_is_named() {
     let stage = Stage::new(

@@ -164,7 +164,7 @@ fn injections(kind: &'static Kind) -> Vec<Injection> {
     all
 }
 
-/// Counts the calls on each file; of several threads, as strace does, those of the one that has most.
+/// Counts the calls on each file; of several threads, as strace does, the calls of the thread that has most.
 fn count_calls(stage: &Stage, trace: &str) -> BTreeMap<(String, String), u32> {
     let folder = format!("{}/", stage.path().canonicalize().unwrap().display());
     let mut of_threads: BTreeMap<_, u32> = BTreeMap::new();

@@ -173,7 +173,7 @@ impl Stage {
         result
     }
 
-    /// Adds all files but those of the repository.
+    /// Adds all files except the files of the repository.
     fn add_files(&self, folder: &Path, result: &mut Result) {
         for entry in fs::read_dir(folder).unwrap() {
             let path: PathBuf = entry.unwrap().path();
