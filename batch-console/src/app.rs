@@ -58,28 +58,41 @@ impl App {
     }
 }
 
-/// The place of the console in the URLs that browsers see: the empty text, or `/batch`.
+/// The place of the console in the URLs that browsers see.
 #[derive(Clone, Debug)]
-pub(crate) struct Root(pub(crate) String);
+pub(crate) struct Root {
+    /// The empty text, or `/batch`.
+    pub(crate) path: String,
+    /// The URL of the requested page, with its query and without a fragment.
+    pub(crate) page: String,
+}
 
 impl Root {
     /// Returns the URL of the overview.
     pub(crate) fn home(&self) -> String {
-        match self.0.as_str() {
+        match self.path.as_str() {
             "" => "/".into(),
             root => root.into(),
         }
     }
 
     pub(crate) fn of(app: &App, request: &Request) -> Self {
-        if let Some(path) = &app.base_path {
-            return Self(path.clone());
-        }
+        let path = match &app.base_path {
+            Some(path) => path.clone(),
+            None => Self::path_of(request),
+        };
+        let inside = request.uri().path_and_query().map_or("", |page| page.as_str());
+        let is_home = !path.is_empty() && request.uri().path() == "/";
+        let page = format!("{path}{}", if is_home { &inside[1..] } else { inside });
+        Self { path, page }
+    }
+
+    fn path_of(request: &Request) -> String {
         let whole = request.extensions().get::<OriginalUri>();
         let whole = whole.map_or_else(|| request.uri().path(), |whole| whole.0.path());
         let prefix = whole.strip_suffix(request.uri().path());
         // The page of the console itself may be requested without the slash at its end.
-        Self(prefix.unwrap_or(whole).trim_end_matches('/').to_owned())
+        prefix.unwrap_or(whole).trim_end_matches('/').to_owned()
     }
 }
 

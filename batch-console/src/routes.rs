@@ -57,7 +57,7 @@ async fn authenticate(State(app): State<Arc<App>>, request: Request, next: Next)
     let root = parts
         .extensions
         .get::<Root>()
-        .map(|root| root.0.clone())
+        .map(|root| root.path.clone())
         .unwrap_or_default();
     let identity = match app.access.identify(&parts, &app.sessions, !is_api) {
         Ok(identity) => identity,

@@ -97,7 +97,7 @@ pub(super) async fn confirm(
         rows(operator, &[found], now())
     };
     let rows = context.app.operator.run(read).await?;
-    let page = format!("{}/executions/{id}", context.root.0);
+    let page = format!("{}/executions/{id}", context.root.path);
     Ok(html(&ConfirmPage {
         layout: Layout::new(
             &context,
@@ -124,7 +124,7 @@ pub(super) async fn act(
     let (id, action) = path.parse()?;
     check_form(&context, &token.form)?;
     let next = context.perform(action, id, JobParameters::new()).await?;
-    let page = format!("{}/executions/{next}", context.root.0);
+    let page = format!("{}/executions/{next}", context.root.path);
     Ok((StatusCode::SEE_OTHER, [(LOCATION, page)]).into_response())
 }
 
@@ -133,7 +133,7 @@ pub(super) async fn confirm_recovery(context: RequestContext) -> Result<Response
     context.require_operator()?;
     let read = |operator: &JobOperator| rows(operator, &operator.dead_executions()?, now());
     let rows = context.app.operator.run(read).await?;
-    let root = &context.root.0;
+    let root = &context.root.path;
     Ok(html(&ConfirmPage {
         layout: Layout::new(&context, "overview", "Recover"),
         question: "Recover these executions?".into(),

@@ -125,7 +125,7 @@ pub(super) async fn show(
     Path(path): Path<ExecutionPath>,
 ) -> Result<Response, Problem> {
     let id = path.id()?;
-    let root = context.root.0.clone();
+    let root = context.root.path.clone();
     let mut data = context
         .app
         .operator

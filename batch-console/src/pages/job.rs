@@ -80,7 +80,7 @@ pub(super) async fn page(
     form: Form,
     result: Option<Result<String, Problem>>,
 ) -> Result<Response, Problem> {
-    let root = context.root.0.clone();
+    let root = context.root.path.clone();
     let title = job.clone();
     let read = move |operator: &JobOperator| read(operator, job, &form, &root);
     let mut data = context.app.operator.run(read).await?;

@@ -405,7 +405,7 @@ fn shown_default(name: &str, value: &str) -> String {
 
 /// Leads to the form: a browser may load the address again to which the form was sent.
 pub(super) async fn form(context: RequestContext, Path(JobPath { job }): Path<JobPath>) -> Response {
-    let page = format!("{}#launch", job_link(&context.root.0, &job));
+    let page = format!("{}#launch", job_link(&context.root.path, &job));
     (StatusCode::SEE_OTHER, [(LOCATION, page)]).into_response()
 }
 
@@ -442,7 +442,7 @@ async fn act(
     form: &Form,
     parameters: JobParameters,
 ) -> Result<Done, Problem> {
-    let (name, root, operator) = (job.to_owned(), &context.root.0, &context.app.operator);
+    let (name, root, operator) = (job.to_owned(), &context.root.path, &context.app.operator);
     if form.action == "check" {
         let warnings = operator
             .run(move |operator| operator.check(&name, parameters))

@@ -82,7 +82,7 @@ pub(crate) async fn log_in(
         && !login.next.starts_with("//")
         && !login.next.contains(|c: char| c.is_control() || c == '\\');
     let next = match login.next.as_str() {
-        next if is_page && next != "/" => format!("{}{next}", root.0),
+        next if is_page && next != "/" => format!("{}{next}", root.path),
         _ => root.home(),
     };
     let headers = [
@@ -104,7 +104,7 @@ pub(super) async fn log_out(
         context.record("log out", "done");
     }
     let headers = [
-        (LOCATION, format!("{}/login", context.root.0)),
+        (LOCATION, format!("{}/login", context.root.path)),
         (
             SET_COOKIE,
             cookie(&context.app, &context.root, &headers, "", "; Max-Age=0"),
@@ -122,6 +122,6 @@ fn cookie(app: &App, root: &Root, headers: &HeaderMap, session: &str, age: &str)
     format!(
         "{}={session}; Path={}/; HttpOnly; SameSite=Strict{secure}{age}",
         app.sessions.cookie(),
-        root.0
+        root.path
     )
 }

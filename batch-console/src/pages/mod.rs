@@ -63,6 +63,8 @@ pub(crate) fn routes() -> Router<Arc<App>> {
 pub(crate) struct Layout {
     /// The place of the console in URLs.
     pub(crate) root: String,
+    /// The URL of this page. A browser whose URL has a fragment, such as `#launch` after a launch, loads the page again only by a URL without.
+    pub(crate) page: String,
     /// The overview. A nested router has no page at its path with a slash at the end.
     pub(crate) home: String,
     pub(crate) title: String,
@@ -100,7 +102,8 @@ impl Layout {
     /// Of a page without a user.
     pub(crate) fn anonymous(app: &App, root: &Root, title: impl Into<String>) -> Self {
         Self {
-            root: root.0.clone(),
+            root: root.path.clone(),
+            page: root.page.clone(),
             home: root.home(),
             title: title.into(),
             entry: "",

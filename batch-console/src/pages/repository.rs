@@ -196,6 +196,6 @@ pub(super) async fn purge(
 ) -> Result<Response, Problem> {
     check_form(&context, &selection.form)?;
     context.purge(selection.purge()?).await?;
-    let page = format!("{}/repository", context.root.0);
+    let page = format!("{}/repository", context.root.path);
     Ok((StatusCode::SEE_OTHER, [(LOCATION, page)]).into_response())
 }

@@ -78,7 +78,7 @@ pub(super) async fn show(
     let is_open = data.ended.is_none();
     Ok(html(&Page {
         job: data.found.job_name.clone(),
-        job_link: job_link(&context.root.0, &data.found.job_name),
+        job_link: job_link(&context.root.path, &data.found.job_name),
         layout: Layout::new(&context, "executions", title).refreshing(is_open),
         execution,
         has_logs: collected.is_some(),

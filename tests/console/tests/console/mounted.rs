@@ -174,6 +174,7 @@ fn a_console_is_mounted_anywhere() {
         "href=\"/ops/batch\"",
         "href=\"/ops/batch/jobs\"",
         "href=\"/ops/batch/assets/",
+        "content=\"10; url=/ops/batch\"",
     ] {
         assert!(text.contains(link), "{link}: {text}");
     }
@@ -184,7 +185,10 @@ fn a_console_is_mounted_anywhere() {
         "{text}"
     );
     let proxied = serve(Console::new(&runtime).base_path("/shop/batch/").router());
-    assert!(get(&proxied).1.contains("href=\"/shop/batch/jobs\""));
+    let (_, text) = get(&proxied);
+    for link in ["href=\"/shop/batch/jobs\"", "content=\"10; url=/shop/batch\""] {
+        assert!(text.contains(link), "{link}: {text}");
+    }
 }
 
 /// Spec: CON-04, CON-05

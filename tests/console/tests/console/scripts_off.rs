@@ -33,9 +33,16 @@ fn everything_works_without_javascript() {
             served.get("/executions/1").1.contains(">STOPPED<").then_some(())
         });
         browser.open("/executions/1").await;
+        std::fs::remove_file(&gate).unwrap();
         browser.click("Restart…").await;
         browser.click("Restart").await;
         assert_eq!(browser.path().await, "/executions/2");
+        browser.until("#head", "STARTED").await;
+        // As after a launch, whose form has a fragment.
+        browser.open("/").await;
+        browser.open("/executions/2#launch").await;
+        std::fs::write(&gate, "").unwrap();
+        browser.until("#head", "COMPLETED").await;
         for page in [
             "/",
             "/jobs",
