@@ -366,6 +366,8 @@ struct StepState {
     persistent: Option<CheckpointInfo>,
     exception: Option<Arc<BatchError>>,
     counters: StepCounters,
+    /// The lines of the exit description, by topic.
+    description: BTreeMap<String, String>,
 }
 
 impl StepContext {
@@ -515,6 +517,27 @@ impl StepContext {
             lock(&self.0.state).persistent = Some(stored);
         }
         Ok(())
+    }
+
+    /// Sets a line of the exit description, which tables and reports show under the counters of the step; the description of a step
+    /// that fails is its error instead. A later line with the same topic, such as the name of an artifact, replaces this one.
+    ///
+    /// Of a chunk step, set it in `#[before_checkpoint]` or `#[get_checkpoint_info]`, from what that checkpoint commits: so it is true of
+    /// the last one, and of a step that is restarted.
+    ///
+    /// Spec: LOSS-07
+    pub fn set_exit_description(&self, topic: &str, line: impl Into<String>) {
+        let line = line.into();
+        if context_gate::wait() {
+            lock(&self.0.state).description.insert(topic.to_owned(), line);
+        }
+    }
+
+    /// Returns the exit description, in the order of the topics.
+    pub(crate) fn exit_description(&self) -> String {
+        let state = lock(&self.0.state);
+        let lines: Vec<_> = state.description.values().map(String::as_str).collect();
+        lines.join("\n")
     }
 
     /// Returns the last exception that a step-level artifact threw. Spec: CTX-29

@@ -33,6 +33,7 @@ impl LastRows {
     #[write_items]
     fn write(&mut self, _numbers: &[u32], _tx: &mut ChunkTransaction) {
         self.step.set_exit_status(Some(&"X".repeat(self.exit)));
+        self.step.set_exit_description("rows", "three rows");
     }
 }
 
@@ -65,13 +66,13 @@ impl ThrowsWhenCollecting {
 /// The end of a partition is recorded with its last chunk if no artifact has to be called after it. If a later artifact fails, the partition is
 /// FAILED, and its chunk stays committed.
 ///
-/// Spec: PART-32, CHUNK-LOOP-12, D-107
+/// Spec: PART-32, CHUNK-LOOP-12, D-107, LOSS-07
 #[test]
 fn a_partition_ends_when_nothing_is_left_that_may_fail() {
     let listener = r#"<listeners><listener ref="ThrowsAfterCommit"/></listeners>"#;
     let collector = r#"<collector ref="ThrowsWhenCollecting"/>"#;
     for (exit, listeners, collector, message) in [
-        ("2", "", "", ""),
+        ("2", "", "", "three rows"),
         ("2501", "", "", "set an exit status of 2501 characters"),
         ("2", listener, "", "thrown after the commit"),
         ("2", "", collector, "thrown after the commit"),
@@ -88,7 +89,7 @@ fn a_partition_ends_when_nothing_is_left_that_may_fail() {
         let steps = stage.operator().step_executions(execution).unwrap();
         let parts: Vec<_> = steps.iter().filter(|step| step.step_name != "load").collect();
         let first = parts[0];
-        let failed = !message.is_empty();
+        let failed = message != "three rows";
         let status = match failed {
             true => BatchStatus::Failed,
             false => BatchStatus::Completed,
@@ -100,6 +101,7 @@ fn a_partition_ends_when_nothing_is_left_that_may_fail() {
             "{steps:?}"
         );
         assert!(first.exit_message.contains(message), "{}", first.exit_message);
+        assert_eq!(first.exit_message.contains("three rows"), !failed);
         assert_eq!(
             (first.counters.commits, first.counters.writes),
             (1, 3),

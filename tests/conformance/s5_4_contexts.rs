@@ -563,3 +563,41 @@ fn an_artifact_does_not_wait_for_its_own_job() {
         );
     }
 }
+
+/// Describes its end, and may fail.
+#[derive(BatchArtifact)]
+struct Described {
+    #[batch_property(name = "fails")]
+    fails: bool,
+    #[batch_context]
+    step: StepContext,
+}
+
+#[batchlet]
+impl Described {
+    #[process]
+    fn process(&self) -> Result<(), BatchError> {
+        for (topic, line) in [("z", "last"), ("a", "not yet"), ("a", "first")] {
+            self.step.set_exit_description(topic, line);
+        }
+        match self.fails {
+            true => Err(BatchError::msg("out of paper")),
+            false => Ok(()),
+        }
+    }
+}
+
+/// The exit description has the lines of each topic, or the error of a step that fails.
+///
+/// Spec: LOSS-07
+#[test]
+fn a_step_describes_its_end() {
+    for (fails, message) in [(false, "first\nlast"), (true, "out of paper")] {
+        let stage = Stage::new(&job(&format!(
+            r#"<step id="one"><batchlet ref="Described"><properties><property name="fails" value="{fails}"/></properties></batchlet></step>"#
+        )));
+        let execution = stage.start("job", JobParameters::new());
+        let steps = stage.operator().step_executions(execution).unwrap();
+        assert_eq!(steps[0].exit_message.split("\nthrown by").next(), Some(message));
+    }
+}

@@ -73,6 +73,10 @@ where
     passing: bool,
     /// The origins of the items of the group.
     origins: Origins,
+    counts: GroupCounts,
+    /// `None` outside of a step.
+    #[batch_context]
+    step: Option<StepContext>,
 }
 
 /// The checkpoint of a [`GroupingItemReader`].
@@ -83,6 +87,18 @@ pub struct GroupPosition<P> {
     /// Whether the rest of a group that could not be read comes first.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub passing: bool,
+    /// What has been read so far.
+    #[serde(default)]
+    pub counts: GroupCounts,
+}
+
+/// The items that a [`GroupingItemReader`] has read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GroupCounts {
+    /// All of them, with those that could not be read.
+    pub read: u64,
+    /// Those in the groups that it has returned.
+    pub grouped: u64,
 }
 
 /// The rule by which a [`GroupingItemReader`] makes groups.
@@ -213,7 +229,9 @@ where
     /// Opens the inner reader, at the checkpoint.
     #[open]
     pub fn open(&mut self, checkpoint: Option<GroupPosition<R::Position>>) -> Result<(), BatchError> {
-        self.passing = checkpoint.as_ref().is_some_and(|position| position.passing);
+        let start = checkpoint.as_ref();
+        self.passing = start.is_some_and(|position| position.passing);
+        self.counts = start.map(|position| position.counts).unwrap_or_default();
         self.items.open(checkpoint.map(|position| position.next))
     }
 
@@ -241,15 +259,18 @@ where
                 }
             }
         };
+        self.counts.grouped += group.len() as u64;
         Ok(Some(group).filter(|group| !group.is_empty()))
     }
 
     /// Returns the position of the next group.
     #[get_checkpoint_info]
     pub fn checkpoint(&mut self) -> Result<GroupPosition<R::Position>, BatchError> {
+        self.describe();
         Ok(GroupPosition {
             next: self.items.position()?,
             passing: self.passing,
+            counts: self.counts,
         })
     }
 
@@ -265,11 +286,28 @@ where
     R: ReadItems,
     G: GroupRule<R::Item>,
 {
+    /// Shows what was read if not all of it is in groups.
+    fn describe(&self) {
+        let GroupCounts { read, grouped } = self.counts;
+        let skipped = read.saturating_sub(grouped);
+        if let Some(step) = self.step.as_ref().filter(|_| skipped > 0) {
+            let line = format!("{read} records read: {grouped} in groups, {skipped} skipped");
+            step.set_exit_description("records", line);
+        }
+    }
+
+    /// Reads and counts the next item.
+    fn next(&mut self) -> Result<Option<R::Item>, BatchError> {
+        let item = self.items.read();
+        self.counts.read += u64::from(!matches!(item, Ok(None)));
+        item
+    }
+
     /// Returns so many items, fewer before the end and before one that cannot be read.
     fn next_items(&mut self, size: usize) -> Result<Vec<R::Item>, BatchError> {
         let mut group = Vec::new();
         while group.len() < size && (group.is_empty() || self.items.peek().is_ok()) {
-            match self.items.read()? {
+            match self.next()? {
                 Some(item) => group.push(item),
                 None => break,
             }
@@ -284,7 +322,7 @@ where
             let part = match self.items.peek() {
                 Ok(Some(item)) => self.rule.part(group.last(), item),
                 // `read` returns the error, or the end.
-                Ok(None) | Err(_) => return self.items.read().map(|_| group),
+                Ok(None) | Err(_) => return self.next().map(|_| group),
             };
             match part {
                 Err(error) => {
@@ -303,7 +341,7 @@ where
 
     /// Reads the next item, and notes its origin.
     fn take(&mut self) -> Result<Option<R::Item>, BatchError> {
-        let item = self.items.read()?;
+        let item = self.next()?;
         self.origins.push(self.items.origin(), || self.items.place());
         Ok(item)
     }
@@ -417,6 +455,8 @@ mod tests {
             max_group_size: NonZeroUsize::new(3).unwrap(),
             passing: false,
             origins: Origins::default(),
+            counts: GroupCounts::default(),
+            step: None,
         };
         let checkpoint = checkpoint.map(|json| serde_json::from_str(json).unwrap());
         reader.open(checkpoint).unwrap();
@@ -468,9 +508,16 @@ mod tests {
     fn check<G: GroupRule<char>>(rule: fn() -> G, alphabet: &str, expected: fn(&str) -> Vec<String>) {
         let mut inputs = VecDeque::from([String::new()]);
         while let Some(input) = inputs.pop_front() {
-            let all = read(&mut reader(rule(), &input, None));
+            let mut whole = reader(rule(), &input, None);
+            let all = read(&mut whole);
             let outcomes: Vec<_> = all.iter().map(|(outcome, _)| outcome.clone()).collect();
             assert_eq!(outcomes, expected(&input), "{input}");
+            let groups = outcomes.iter().filter(|outcome| !outcome.contains('['));
+            let counts = GroupCounts {
+                read: input.len() as u64,
+                grouped: groups.map(|group| group.len() as u64).sum(),
+            };
+            assert_eq!(whole.counts, counts, "{input}");
             for (index, (_, checkpoint)) in all.iter().enumerate() {
                 let rest = read(&mut reader(rule(), &input, Some(checkpoint)));
                 assert_eq!(rest, all[index + 1..], "{input} from {checkpoint}");

@@ -9,7 +9,9 @@ mod record_groups;
 mod traits;
 mod writers;
 
-pub use self::grouping::{BySize, GroupError, GroupPart, GroupPosition, GroupRule, GroupingItemReader};
+pub use self::grouping::{
+    BySize, GroupCounts, GroupError, GroupPart, GroupPosition, GroupRule, GroupingItemReader,
+};
 pub use self::peek::PeekableItemReader;
 pub use self::processors::{ProcessorChain, Validate, ValidatingProcessor, ValidationError};
 pub use self::record_groups::RecordGroups;

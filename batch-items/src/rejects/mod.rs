@@ -234,6 +234,10 @@ impl<I: Send + 'static, O: Send + 'static> RejectListener<I, O> {
                 .iter()
                 .for_each(|raw| self.datasets.report_beside(raw.path()));
         }
+        if next > 0 {
+            let line = format!("{next} skipped: see `{}`", self.output.path().display());
+            self.step.set_exit_description("rejects", line);
+        }
         if let Some(report) = &mut self.report {
             let appended = report.append(&self.pending.rejects, committed + 1);
             appended.map_err(|error| self.fail(error))?;

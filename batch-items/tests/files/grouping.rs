@@ -423,6 +423,8 @@ fn an_input_that_has_grown_since_its_last_group_is_read_to_its_end() {
 }
 
 /// A job of Job XML alone: each line gets the number of its order. Lines without a count are filtered.
+///
+/// Spec: LOSS-07
 #[test]
 fn records_get_the_fields_of_their_header() {
     for (writer, output) in [
@@ -459,6 +461,8 @@ fn records_get_the_fields_of_their_header() {
         stage.write("in", input);
         let ended = stage.completes();
         assert_eq!((ended.reads, ended.writes, ended.skips), (5, 2, 2));
+        let described = "14 records read: 11 in groups, 3 skipped\n2 skipped: see `rejects`";
+        assert_eq!(ended.description, described);
         assert_eq!(stage.read("out"), output);
         let rejects = stage.read("rejects");
         assert!(rejects.contains("\"line\":11,\"raw\":\"LINE\""), "{rejects}");

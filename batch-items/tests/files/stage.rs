@@ -19,6 +19,8 @@ pub(crate) struct Ended {
     pub(crate) id: JobExecutionId,
     pub(crate) status: BatchStatus,
     pub(crate) message: String,
+    /// The exit description of its last step.
+    pub(crate) description: String,
     pub(crate) reads: i64,
     pub(crate) writes: i64,
     pub(crate) skips: i64,
@@ -160,11 +162,14 @@ impl Stage {
         let operator = self.runtime.job_operator();
         let execution = operator.wait(id).unwrap();
         let steps = operator.step_executions(id).unwrap();
-        let counters = steps.last().map(|step| step.counters).unwrap_or_default();
+        let last = steps.last();
+        let counters = last.map(|step| step.counters).unwrap_or_default();
+        let description = last.map_or("", |step| &step.exit_message);
         Ended {
             id,
             status: execution.status,
             message: self.without_folder(&execution.exit_message),
+            description: self.without_folder(description),
             reads: counters.reads,
             writes: counters.writes,
             skips: counters.skips(),

@@ -475,7 +475,8 @@ impl StepRunner<'_> {
     fn settle(&self, result: StepResult<'_>, context: &StepContext) -> (Ending, Follow, Option<Failure>) {
         let chosen = context.exit_status().or(result.exit_status);
         let element = format!("step `{}`", self.id);
-        let (mut ending, failure) = ending::settle(&element, chosen, result.status, result.failure);
+        let (ending, failure) = ending::settle(&element, chosen, result.status, result.failure);
+        let mut ending = ending.described(context.exit_description());
         let dialect = self.walk.shared.job.dialect;
         let follow = match self.partition {
             Some(_) => Follow::Nothing,

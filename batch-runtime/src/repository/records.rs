@@ -290,6 +290,14 @@ impl Ending {
         }
     }
 
+    /// Returns the end with a description, unless it has the message of a failure.
+    pub(crate) fn described(mut self, description: String) -> Self {
+        if self.message.is_empty() {
+            self.message = description;
+        }
+        self
+    }
+
     /// Creates an end whose exit status is the batch status.
     pub(crate) fn of(status: BatchStatus, message: String) -> Self {
         Self::new(status, status.to_string(), message)

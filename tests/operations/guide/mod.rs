@@ -105,7 +105,7 @@ fn commands(block: &str) -> Vec<(String, Vec<&str>)> {
     commands
 }
 
-/// Runs the blocks of a page one after the other, in a folder for that page. Progress lines on a standard error that is
+/// Runs the blocks of a page one after the other, in a folder for that page, which is `/data` on the page. Progress lines on a standard error that is
 /// not a terminal are ignored; the page omits them as a terminal would.
 fn run(name: &str, page: &str) -> usize {
     let folder = tempfile::tempdir().unwrap();
@@ -128,7 +128,9 @@ fn run(name: &str, page: &str) -> usize {
                 .env(OF_CARGO.0, OF_CARGO.1)
                 .output()
                 .unwrap();
-            let (out, err) = (text(&output.stdout), text(&output.stderr));
+            let here = folder.path().display().to_string();
+            let shown_here = |bytes: &[u8]| text(bytes).replace(&here, "/data");
+            let (out, err) = (shown_here(&output.stdout), shown_here(&output.stderr));
             let said = err.lines().filter(|line| !line.starts_with("step "));
             let printed: Vec<&str> = out.lines().chain(said).collect();
             if let Err(difference) = compare(&shown, &printed) {

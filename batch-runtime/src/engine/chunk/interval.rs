@@ -407,7 +407,8 @@ impl ChunkRunner<'_> {
         }
         // An exit status that cannot be stored fails the step, after this commit.
         let (ending, failure) = settle("", env.context.exit_status(), BatchStatus::Completed, None);
-        failure.is_none().then_some(ending)
+        let description = env.context.exit_description();
+        failure.is_none().then(|| ending.described(description))
     }
 
     /// Calls the checkpoint algorithm, if there is one. Spec: CKALG-05 to CKALG-08
