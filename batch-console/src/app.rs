@@ -83,7 +83,8 @@ impl Root {
         };
         let inside = request.uri().path_and_query().map_or("", |page| page.as_str());
         let is_home = !path.is_empty() && request.uri().path() == "/";
-        let page = format!("{path}{}", if is_home { &inside[1..] } else { inside });
+        let inside = inside.strip_prefix('/').filter(|_| is_home).unwrap_or(inside);
+        let page = format!("{path}{inside}");
         Self { path, page }
     }
 

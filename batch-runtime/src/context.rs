@@ -21,6 +21,7 @@ use crate::job_data::JobData;
 pub use crate::job_data::PersistentData;
 use crate::observer::{Dataset, DatasetReporter};
 use crate::repository::{Connector, RepositoryConnection, RepositoryError};
+use crate::secret::Secrets;
 use crate::status::BatchStatus;
 
 /// No user code runs under these locks, so a panicking artifact cannot leave the state inconsistent.
@@ -533,11 +534,11 @@ impl StepContext {
         }
     }
 
-    /// Returns the exit description, in the order of the topics.
-    pub(crate) fn exit_description(&self) -> String {
+    /// Returns the exit description in the order of the topics, with secrets hidden.
+    pub(crate) fn exit_description(&self, secrets: &Secrets) -> String {
         let state = lock(&self.0.state);
         let lines: Vec<_> = state.description.values().map(String::as_str).collect();
-        lines.join("\n")
+        secrets.hidden(lines.join("\n"))
     }
 
     /// Returns the last exception that a step-level artifact threw. Spec: CTX-29

@@ -80,6 +80,11 @@ impl ShowRecord {
 type LineWriter = batch_items::LineItemWriter<String>;
 
 fn stage(database: Database, reader: &str, properties: &str) -> Stage {
+    stage_with(database, reader, properties, "")
+}
+
+/// The same with further children of the chunk.
+fn stage_with(database: Database, reader: &str, properties: &str, children: &str) -> Stage {
     let processor = if reader == "AccountReader" {
         "ShowAccount"
     } else {
@@ -100,7 +105,7 @@ fn stage(database: Database, reader: &str, properties: &str) -> Stage {
                 commit-interval="4">
                 <properties>
                   <property name="output" value="${{folder}}/out.txt" target="writer"/>{properties}
-                </properties>
+                </properties>{children}
               </chunk></step></job>"#
         ),
     );
@@ -405,6 +410,30 @@ fn a_query_without_an_order_is_reported() {
         assert!(logged.iter().all(|line| line.contains(expected)), "{logged:?}");
         assert_eq!(warnings("sorted", " ORDER BY id"), [""; 0]);
         assert_eq!(warnings("keyed", "\nkey=id"), [""; 0]);
+    }
+}
+
+/// A query cannot continue after an error. A skip of the error does not make it the end of the rows.
+///
+/// Spec: INPUT-01
+#[test]
+fn a_skipped_error_of_a_query_is_not_its_end() {
+    let skip = r#"<skippable-exception-classes><include class="Exception"/></skippable-exception-classes>"#;
+    let query = "query=SELECT id, CASE WHEN id = 10 THEN NULL ELSE owner END AS owner FROM account AS a";
+    for database in Database::ALL {
+        for end in [" ORDER BY id", "\nkey=id"] {
+            let tree = run(&stage_with(
+                database,
+                "AccountReader",
+                &format!("{query}{end}"),
+                skip,
+            ));
+            let expected = "has to advance past input that it cannot read";
+            assert!(
+                tree.contains("job job FAILED") && tree.contains(expected),
+                "{database:?}{end}\n{tree}"
+            );
+        }
     }
 }
 

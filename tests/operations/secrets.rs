@@ -58,7 +58,7 @@ const REFERENCES: [&str; 2] = ["password(secret)=env:DB_PASSWORD", "-pin(secret)
 
 /// A job fails, is restarted by other processes, and is inspected with every command: only the job sees the secret.
 ///
-/// Spec: D-91
+/// Spec: D-91, LOSS-07
 #[test]
 fn a_secret_reaches_the_job_and_nothing_else() {
     let folder = folder();
@@ -93,6 +93,7 @@ fn a_secret_reaches_the_job_and_nothing_else() {
     );
     let shown = operated(0, folder, None, &["show", "2"]);
     assert!(shown.contains("PASSWORD AND PIN"), "{shown}");
+    assert!(shown.contains("compared {secret:env:DB_PASSWORD}"), "{shown}");
     printed += &shown;
     let params = operated(0, folder, None, &["params", "2"]);
     for written in ["password(secret)=env:DB_PASSWORD\n", "-pin(secret)=file:pin\n"] {

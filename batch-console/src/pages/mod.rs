@@ -63,7 +63,7 @@ pub(crate) fn routes() -> Router<Arc<App>> {
 pub(crate) struct Layout {
     /// The place of the console in URLs.
     pub(crate) root: String,
-    /// The URL of this page. A browser whose URL has a fragment, such as `#launch` after a launch, loads the page again only by a URL without.
+    /// The URL of this page without a fragment: after a launch, the browser's URL has `#launch`, and no browser loads a page with a fragment again.
     pub(crate) page: String,
     /// The overview. A nested router has no page at its path with a slash at the end.
     pub(crate) home: String,

@@ -202,9 +202,9 @@ where
 }
 
 impl<T: Serialize + Send + 'static> WriteItems<T> for TableItemWriter<T> {
-    type Position = ();
+    type Position = Option<Vec<String>>;
 
-    fn open(&mut self, checkpoint: Option<()>) -> Result<(), BatchError> {
+    fn open(&mut self, checkpoint: Option<Self::Position>) -> Result<(), BatchError> {
         self.open(checkpoint)
     }
 
@@ -212,8 +212,8 @@ impl<T: Serialize + Send + 'static> WriteItems<T> for TableItemWriter<T> {
         self.write_each(items.iter().copied(), tx)
     }
 
-    fn position(&mut self) -> Result<(), BatchError> {
-        Ok(())
+    fn position(&mut self) -> Result<Self::Position, BatchError> {
+        Ok(self.checkpoint())
     }
 }
 

@@ -87,21 +87,19 @@ impl Format for Delimited {
 
     fn start(&self, file: OpenFile<'_>) -> Result<Rows, ReadError> {
         let (source, extras) = (file.source(), file.input.extra_fields());
-        // The place of a checkpoint is after the header, which is read again.
-        let mut input = match (file.resume_at, self.has_header()) {
-            (Some(place), false) => source.open_at(&place)?,
-            _ => source.open_after(file.input.skip_lines)?,
+        // The header, or the first row, is read again after a restart.
+        let resume_at = file.resume_at.filter(|_| !self.rows.columns.is_empty());
+        let mut input = match &resume_at {
+            Some(place) => source.open_at(place)?,
+            None => source.open_after(file.input.skip_lines)?,
         };
         let mut names = self.names(&source, &mut input)?;
-        if let (Some(place), true) = (file.resume_at, self.has_header()) {
-            input = source.open_at(&place)?;
-        }
         let width = names.as_ref().map(StringRecord::len);
         if let Some(names) = &mut names {
             Self::add_names(names, &source, &extras)?;
         }
-        let record = file.resume_at.map_or(0, |place| place.record);
-        Ok(Rows {
+        let record = resume_at.map_or(0, |place| place.record);
+        let mut rows = Rows {
             start: input.place(record),
             input,
             characters: self.format.characters(&self.rows),
@@ -114,7 +112,11 @@ impl Format for Delimited {
             raw: 0..0,
             row: StringRecord::new(),
             source,
-        })
+        };
+        if let (Some(place), None) = (&file.resume_at, resume_at) {
+            rows.resume(place)?;
+        }
+        Ok(rows)
     }
 
     fn other_lines(&self) -> Option<u64> {
@@ -185,6 +187,20 @@ fn next_row(
 }
 
 impl Rows {
+    /// Continues at the place of a checkpoint. If the rows have no names, the first good one of the file decides how many fields they have.
+    fn resume(&mut self, place: &Place) -> Result<(), ReadError> {
+        while self.width.is_none() && self.input.place(0).byte < place.byte {
+            match self.advance() {
+                Ok(_) | Err(ReadError::Record(_)) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        self.input = self.source.open_at(place)?;
+        self.record = place.record;
+        self.start = self.input.place(self.record);
+        Ok(())
+    }
+
     /// Returns the error for the current row, which is not an item.
     fn bad_item(&self, error: RowError) -> ReadError {
         if let (Some(missing), true) = (error.missing, self.strict && self.names.is_some()) {

@@ -438,6 +438,8 @@ impl<R: Records> Files<R> {
         if let Some(byte) = byte
             && format.starts_lines()
             && expected.record > 0
+            // The last line may have no end.
+            && byte < found.size
             && !resource.has_line_at(byte)?
         {
             let cause = format!("byte {byte}, where reading has to resume, is not the beginning of a line");

@@ -77,11 +77,9 @@ impl<T: FromRow> Cursor<T> {
             match blocks.recv() {
                 Ok(Block::Rows(rows)) => self.rows = rows.into_iter(),
                 Ok(Block::End) => self.blocks = None,
-                Ok(Block::Failed(error)) => {
-                    self.blocks = None;
-                    return Err(error);
-                }
-                Err(_) => return fail("its thread has panicked"),
+                Ok(Block::Failed(error)) => return Err(error),
+                // An error that is skipped is not the end of the rows.
+                Err(_) => return fail("an earlier error or a panic has ended it"),
             }
         }
     }

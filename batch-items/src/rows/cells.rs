@@ -136,6 +136,16 @@ impl Rows {
         self.names.select(names);
     }
 
+    /// Returns the fields for the checkpoint, as [`Names::shown_by_record`].
+    pub(crate) fn shown_by_record(&self) -> &[String] {
+        self.names.shown_by_record()
+    }
+
+    /// Takes the fields of a checkpoint, as [`Names::resume`].
+    pub(crate) fn resume(&mut self, fields: Vec<String>) {
+        self.names.resume(fields);
+    }
+
     /// Takes the fields of the first item, as [`Names::learn`].
     pub(crate) fn learn<T: Serialize>(&mut self, item: &T) -> Result<(), String> {
         self.names.learn(item)

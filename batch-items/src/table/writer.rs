@@ -23,7 +23,8 @@ use crate::rows::{Kind, Rows};
 /// timestamps in the form of ISO 8601 such as `2026-11-26 10:00:00`, and `\xDEAD` for bytes. A text that is not one is an error of its
 /// item, also on SQLite, and so is a decimal that SQLite would round: it holds 15 digits in a column of numbers.
 ///
-/// Without `columns`, the first item sets the fields; later items may have them in another order, or lack some, which are null.
+/// Without `columns`, the first item of the step sets the fields, also for its restarts; later items may have them in another order, or lack
+/// some, which are null.
 ///
 /// | property | default | |
 /// |---|---|---|
@@ -83,6 +84,9 @@ pub struct TableItemWriter<T> {
     item: PhantomData<fn(T)>,
 }
 
+/// The checkpoint of a writer of tables: the fields of the first record, which a later one may lack; `None` for other items.
+pub(crate) type TablePosition = Option<Vec<String>>;
+
 /// A table's name.
 struct TableName(String);
 
@@ -104,10 +108,13 @@ impl<T: Serialize + Send + 'static> TableItemWriter<T> {
     /// # Errors
     /// If the table does not take what the properties describe.
     #[open]
-    pub fn open(&mut self, _checkpoint: Option<()>) -> Result<(), BatchError> {
+    pub fn open(&mut self, checkpoint: Option<TablePosition>) -> Result<(), BatchError> {
         self.plan = None;
         self.rows = Rows::default();
         self.rows.select(self.columns.iter().map(String::as_str));
+        if let Some(fields) = checkpoint.flatten() {
+            self.rows.resume(fields);
+        }
         let table = self.catalogue.open(&self.table.0)?;
         match table.map_or(Ok(()), |table| self.check(&table)) {
             Ok(()) => Ok(()),
@@ -201,9 +208,12 @@ impl<T: Serialize + Send + 'static> TableItemWriter<T> {
         TableError::of_statement(self.action(), error)
     }
 
-    /// Returns nothing: the rows are committed together with the checkpoint.
+    /// Returns the fields that only the first record has shown. The rows are committed together with the checkpoint.
     #[get_checkpoint_info]
-    pub fn checkpoint(&mut self) {}
+    pub fn checkpoint(&mut self) -> TablePosition {
+        let fields = self.rows.shown_by_record();
+        (!fields.is_empty()).then(|| fields.to_vec())
+    }
 
     fn check_rows(&self, changed: usize) -> Result<(), BatchError> {
         let expected = self.rows.len();

@@ -422,6 +422,37 @@ fn an_input_that_has_grown_since_its_last_group_is_read_to_its_end() {
     }
 }
 
+/// The records of groups are counted over the job instance, and only if some were skipped.
+///
+/// Spec: LOSS-07
+#[test]
+fn skipped_records_of_groups_are_counted_also_after_a_restart() {
+    for (bad, description) in [
+        ("1,x\n", ""),
+        (
+            "bad\n",
+            "7 records read: 4 in groups, 3 skipped\n1 skipped: see `rejects`",
+        ),
+    ] {
+        let stage = Stage::with_listeners(
+            r#"<listeners><listener ref="FailAfter"/><listener ref="recordGroupRejects"><properties>
+                <property name="rejects.output" value="${dir}/rejects"/></properties></listener></listeners>"#,
+            "reader=\"csvRecordGroupReader\" writer=\"recordGroupCsvWriter\" commit-interval=\"1\"",
+            "resource=${dir}/in\noutput@writer=${dir}/out\ngroup=key order",
+            SKIP,
+        );
+        stage.write(
+            "in",
+            format!("order,article\n1,x\n{bad}1,y\n2,x\n3,x\n4,x\n5,x\n"),
+        );
+        let failed = stage.start([("fails", "true")]);
+        assert_eq!(failed.status, BatchStatus::Failed);
+        let again = stage.restart(&failed, [("fails", "false")]);
+        assert_eq!(again.status, BatchStatus::Completed, "{}", again.message);
+        assert_eq!(again.description, description);
+    }
+}
+
 /// A job of Job XML alone: each line gets the number of its order. Lines without a count are filtered.
 ///
 /// Spec: LOSS-07

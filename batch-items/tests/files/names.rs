@@ -1,8 +1,12 @@
 //! Fields are found by name, and settings that no item can be written with fail the step.
 
+use batch_items::Record;
+use batch_runtime::prelude::*;
 use batch_runtime::{BatchStatus, JobParameters};
 
-use super::stage::Stage;
+use super::stage::{Stage, pass};
+
+pass!(PassFields: Record);
 
 const RECORDS: &str = r#"{"name":"Ada","id":1,"cents":500}
 {"cents":700,"name":"Bob"}
@@ -99,6 +103,44 @@ fn a_further_field_is_an_error_of_its_item() {
         "columns@writer=a,b?",
     );
     assert_eq!(known.unwrap(), "a,b\n1,\n2,3\n");
+}
+
+/// After a restart, the fields of a table are still those of the first record: what a later one lacks is null, not the default of
+/// its column.
+///
+/// Spec: ITEM-VALUE-01
+#[test]
+fn a_restart_writes_the_fields_of_the_first_record() {
+    for fail_at in 1..=4 {
+        let stage = Stage::after_step(
+            "createTable",
+            "reader=\"jsonlRecordReader\" processor=\"PassFields\" writer=\"recordTableWriter\" commit-interval=\"1\"",
+            "resource@reader=${dir}/in.txt\ntable@writer=noted",
+            "",
+        );
+        stage.execute("CREATE TABLE noted (id INTEGER, note TEXT DEFAULT 'none')");
+        stage.write(
+            "in.txt",
+            "{\"id\":1,\"note\":\"a\"}\n{\"id\":2}\n{\"note\":\"c\",\"id\":3}\n{\"id\":4}\n",
+        );
+        let failed = stage.start([("fail.at", fail_at.to_string())]);
+        assert_eq!(failed.status, BatchStatus::Failed, "{}", failed.message);
+        let again = stage.restart(&failed, [("fail.at", "0")]);
+        assert_eq!(
+            again.status,
+            BatchStatus::Completed,
+            "{fail_at}: {}",
+            again.message
+        );
+        let notes = [
+            ("id IN (1, 3) AND note IN ('a', 'c')", 2),
+            ("id IN (2, 4) AND note IS NULL", 2),
+        ];
+        for (rows, expected) in notes {
+            let found = stage.number(&format!("SELECT COUNT(*) FROM noted WHERE {rows}"));
+            assert_eq!(found, expected, "failed at {fail_at}: {rows}");
+        }
+    }
 }
 
 /// Spec: ITEM-SETTING-01

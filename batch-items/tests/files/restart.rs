@@ -195,6 +195,47 @@ fn records_have_their_text() {
     assert_eq!(texts("PlacedDelimited", properties, rows), expected);
 }
 
+/// A position may be at the end of a file, whose last line needs no end.
+///
+/// Spec: INPUT-01
+#[test]
+fn reading_resumes_after_the_last_record_of_a_file() {
+    for (reader, properties, files) in FORMATS {
+        let stage = stage(reader, &format!("{properties}\nempty.files=fail"), 3);
+        stage.write("in-0", files[2]);
+        stage.write("in-1", "");
+        let failed = stage.start([("fail.at", "0")]);
+        assert_eq!(
+            (failed.status, failed.writes),
+            (BatchStatus::Failed, 3),
+            "{reader}"
+        );
+        stage.write("in-1", files[2]);
+        let again = stage.restart(&failed, [("fail.at", "0")]);
+        assert_eq!(
+            again.status,
+            BatchStatus::Completed,
+            "{reader}: {}",
+            again.message
+        );
+        assert_eq!(again.writes, 3, "{reader}");
+    }
+}
+
+/// In a file without names, the first good row decides how many fields a row has, also after a restart.
+///
+/// Spec: INPUT-04
+#[test]
+fn a_row_of_another_length_is_bad_after_a_restart_too() {
+    let stage = stage("PlacedDelimited", "header@reader=false", 1);
+    stage.write("in-0", "1\n2,x\n3\n");
+    let failed = stage.start([("fail.at", "0")]);
+    let expected = "in-0:2: the row has 2 fields, but 1 are expected";
+    assert!(failed.message.contains(expected), "{}", failed.message);
+    let again = stage.restart(&failed, [("fail.at", "0")]);
+    assert!(again.message.contains(expected), "{}", again.message);
+}
+
 /// A compressed file and UTF-16 are decoded again up to the position.
 #[test]
 fn decoded_content_resumes_too() {

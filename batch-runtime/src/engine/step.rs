@@ -476,7 +476,7 @@ impl StepRunner<'_> {
         let chosen = context.exit_status().or(result.exit_status);
         let element = format!("step `{}`", self.id);
         let (ending, failure) = ending::settle(&element, chosen, result.status, result.failure);
-        let mut ending = ending.described(context.exit_description());
+        let mut ending = ending.described(context.exit_description(&self.secrets()));
         let dialect = self.walk.shared.job.dialect;
         let follow = match self.partition {
             Some(_) => Follow::Nothing,

@@ -290,6 +290,8 @@ struct Keeper {
     fail: bool,
     #[batch_context]
     job: JobContext,
+    #[batch_context]
+    step: StepContext,
 }
 
 #[batchlet]
@@ -297,6 +299,8 @@ impl Keeper {
     #[process]
     fn compare(&self) -> std::result::Result<String, BatchError> {
         let Self { password, url, .. } = self;
+        self.step
+            .set_exit_description("login", format!("compared {password}"));
         if self.fail {
             return Err(BatchError::msg(format!("cannot log in by {url} with {password}")));
         }

@@ -407,7 +407,9 @@ impl ChunkRunner<'_> {
         }
         // An exit status that cannot be stored fails the step, after this commit.
         let (ending, failure) = settle("", env.context.exit_status(), BatchStatus::Completed, None);
-        let description = env.context.exit_description();
+        let description = env
+            .context
+            .exit_description(&self.chunk.reader.properties.secrets);
         failure.is_none().then(|| ending.described(description))
     }
 

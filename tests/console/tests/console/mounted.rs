@@ -178,6 +178,8 @@ fn a_console_is_mounted_anywhere() {
     ] {
         assert!(text.contains(link), "{link}: {text}");
     }
+    let (_, text) = get(&format!("{url}/ops/batch?a=1"));
+    assert!(text.contains("content=\"10; url=/ops/batch?a=1\""), "{text}");
     let (status, text) = get(&format!("{url}/ops/batch/jobs/own"));
     assert_eq!(status, 200);
     assert!(
