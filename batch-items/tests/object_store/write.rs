@@ -214,7 +214,7 @@ fn a_restart_without_the_spool_is_an_error() {
     let found = message(&stage);
     assert!(
         found.starts_with(&format!(
-            "cannot resume writing `s3://{bucket}/out`: its content is not"
+            "cannot resume writing `s3://{bucket}/out`: its content differs from"
         )),
         "{found}"
     );
