@@ -21,6 +21,7 @@ const JOB: &str = r#"<job id="job">
       <property name="query" value="SELECT id FROM payment ORDER BY id"/>
       <property name="tables" value="payment, missing"/>
       <property name="output" value="${folder}/out.jsonl"/>
+      <property name="max.items.per.file" value="1"/>
     </properties></chunk>
   </step>
 </job>"#;
@@ -41,7 +42,7 @@ fn expected(stage: &Stage, table: &str) -> (String, String) {
     }
 }
 
-/// A table has the name of its server, database and schema, and its columns; a password is in no name.
+/// A table has the name of its server, database and schema, and its columns; a password is in no name. Each file is a dataset.
 ///
 /// Spec: LIN-02
 #[test]
@@ -70,6 +71,12 @@ fn tables_are_datasets_of_their_server() {
             .filter(|dataset| dataset.namespace != "file")
             .collect();
         assert_eq!(tables.len(), 2, "{received:?}");
+        let file = |name: &str| {
+            let path = stage.path().join(name).display().to_string();
+            received.iter().filter(|dataset| dataset.name == path).count()
+        };
+        let files = ["in.csv", "out-0001.jsonl", "out-0002.jsonl"];
+        assert_eq!(files.map(file), [1, 1, 1], "{received:?}");
         for table in tables {
             let name = (table.namespace.clone(), table.name.clone());
             assert_eq!(name, expected(&stage, "payment"), "{database:?}");

@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::Path;
 
+use batch_tests::operated;
 use batch_tests::power::Trace;
 use batch_tests::process;
 use batch_tests::random::Random;
@@ -109,6 +110,42 @@ fn a_job_that_was_reported_as_complete_stays_complete() {
     let reason = process::text(&again.stderr);
     assert!(reason.contains("ended COMPLETED"), "{reason}");
     assert_eq!(writing.written(1).difference(&writing.written(0)), None);
+}
+
+const COPY_AND_REJECT: &str = r#"<job id="job">
+  <step id="copy" next="load"><batchlet ref="copyFiles"><properties>
+    <property name="resource" value="in.csv"/><property name="target" value="copied.csv"/>
+  </properties></batchlet></step>
+  <step id="load">
+    <listeners><listener ref="recordRejects"><properties>
+      <property name="rejects.output" value="rejects.jsonl"/><property name="rejects.raw" value="rejected.csv"/>
+    </properties></listener></listeners>
+    <chunk reader="csvRecordReader" writer="recordCsvWriter"><properties>
+      <property name="resource" value="in.csv"/><property name="output" value="out.csv"/>
+    </properties><skippable-exception-classes><include class="RecordError"/></skippable-exception-classes></chunk>
+  </step>
+</job>"#;
+
+/// The same for the files of batchlets and of rejects.
+///
+/// Spec: D-103
+#[test]
+fn copies_and_rejects_of_a_complete_job_are_on_the_disk() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("job.xml"), COPY_AND_REJECT).unwrap();
+    fs::write(folder.path().join("in.csv"), "id,amount\n1,1\n2\n").unwrap();
+    let before = tempfile::tempdir().unwrap();
+    copy(folder.path(), &before.path().join("before"));
+    let launch = operated::command(env!("CARGO_BIN_EXE_operated"), folder.path(), &["launch", "job"]);
+    let trace = Trace::of(&launch, folder.path());
+    let files = ["copied.csv", "out.csv", "rejects.jsonl", "rejected.csv"];
+    let content = || files.map(|file| fs::read_to_string(folder.path().join(file)).unwrap_or_default());
+    let written = content();
+    assert!(written[0].ends_with("2\n") && written[3] == "2\n", "{written:?}");
+    fs::remove_dir_all(folder.path()).unwrap();
+    copy(&before.path().join("before"), folder.path());
+    trace.lose_all(folder.path());
+    assert_eq!(content(), written);
 }
 
 /// The commits of a step with a rewindable reader and writer wait for the disk once, however many there are; with a table each of them

@@ -452,6 +452,35 @@ fn a_stop_ends_the_work_on_a_large_file() {
     assert_eq!(stage.list("out"), [""; 0]);
 }
 
+/// The same while a target that may be done already is compared, or the checksum is computed.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_stop_ends_the_reading_of_a_large_file() {
+    for (batchlet, target) in [
+        ("copyFiles", "out/"),
+        ("moveFiles", "out/"),
+        ("checksumFiles", "sums"),
+    ] {
+        let stage = stage(batchlet, "in/*", target, &[]);
+        for name in ["in/large", "out/large"] {
+            stage.write(name, "");
+            let large = File::options().write(true).open(stage.path(name)).unwrap();
+            large.set_len(1 << 36).unwrap();
+        }
+        let source = stage.path("in/large");
+        let is_open = || {
+            let mut open = fs::read_dir("/proc/self/fd").unwrap();
+            open.any(|file| fs::read_link(file.unwrap().path()).is_ok_and(|path| path == source))
+        };
+        let ended = stage.start_and_stop(is_open);
+        assert_eq!(
+            (ended.status, ended.exit_status.as_str()),
+            (BatchStatus::Stopped, "STOPPED"),
+            "{batchlet}"
+        );
+    }
+}
+
 #[test]
 fn wrong_properties_are_reported_before_the_start() {
     for (batchlet, property, problem) in [

@@ -31,6 +31,7 @@ impl Classified for Row {
     fn class(&self) -> usize {
         match self.id {
             19 => 3,
+            20 => 4,
             id => 1 + usize::from(id.is_multiple_of(2)),
         }
     }
@@ -64,8 +65,13 @@ type Four = CompositeItemWriter<
 >;
 
 #[item_writer("byClass")]
-type ByClass =
-    ClassifierItemWriter<Row, DelimitedItemWriter<Row>, TableItemWriter<Row>, DelimitedItemWriter<Row>>;
+type ByClass = ClassifierItemWriter<
+    Row,
+    DelimitedItemWriter<Row>,
+    TableItemWriter<Row>,
+    DelimitedItemWriter<Row>,
+    JsonLinesItemWriter<Row>,
+>;
 
 #[item_writer("twoClasses")]
 type TwoClasses = ClassifierItemWriter<Row, DelimitedItemWriter<Row>, TableItemWriter<Row>>;
@@ -186,6 +192,25 @@ fn four_writers_forget_together() {
     }
 }
 
+/// Items that a file has to forget take no room in it.
+///
+/// Spec: LOSS-12
+#[test]
+fn forgotten_items_take_no_room_in_a_file() {
+    let stage = Stage::after_step(
+        "createTable",
+        &chunk("rows", "four", "commit-interval=\"1\""),
+        "1.output=${dir}/first.csv\n1.max.items.per.file=6\n2.output=${dir}/second.jsonl\n3.table=row\n4.output=${dir}/fourth.csv",
+        SKIP,
+    );
+    assert_eq!(stage.completes().skips, 2);
+    let rows: Vec<_> = ids(&[5, 12]).iter().map(|id| format!("{id}\n")).collect();
+    for (index, rows) in rows.chunks(6).enumerate() {
+        let name = format!("first-{:04}.csv", index + 1);
+        assert_eq!(stage.read(&name), format!("id\n{}", rows.concat()), "{name}");
+    }
+}
+
 /// Without a rule to skip it, a rejected item leaves the committed ones.
 #[test]
 fn a_composite_restarts_at_its_checkpoint() {
@@ -218,7 +243,8 @@ fn a_composite_restarts_at_its_checkpoint() {
 
 #[test]
 fn each_item_goes_to_the_writer_of_its_class() {
-    let properties = "1.output=${dir}/odd.csv\n2.table=row\n3.output=${dir}/nineteen.csv";
+    let properties =
+        "1.output=${dir}/odd.csv\n2.table=row\n3.output=${dir}/nineteen.csv\n4.output=${dir}/twenty.jsonl";
     let stage = Stage::after_step(
         "createTable",
         &chunk("rows", "byClass", r#"commit-interval="4""#),
@@ -235,9 +261,10 @@ fn each_item_goes_to_the_writer_of_its_class() {
         format!("id\n{}", lines(&odd, |id| format!("{id}\n")))
     );
     assert_eq!(stage.read("nineteen.csv"), "id\n19\n");
+    assert_eq!(stage.read("twenty.jsonl"), "{\"id\":20}\n");
     assert_eq!(
         stage.number("SELECT COUNT(*) FROM row WHERE id NOT IN (5, 12)"),
-        9
+        8
     );
 
     let stage = Stage::after_step(

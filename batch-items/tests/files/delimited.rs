@@ -90,7 +90,10 @@ fn the_form_is_a_property() {
         "origin,delay,note\nMUC,5,\"a\\\"b,\"\n"
     );
     assert_eq!(
-        copy("report of today\n\norigin,delay,note\nMUC,5,x\n", "skip.lines=2"),
+        copy(
+            "report of today\nin minutes\norigin,delay,note\nMUC,5,x\n",
+            "skip.lines=2"
+        ),
         "origin,delay,note\nMUC,5,x\n"
     );
     assert_eq!(

@@ -3,8 +3,8 @@
 use std::fs;
 use std::io::Read;
 
-use batch_items::file::FileFrame;
-use batch_items::{DelimitedItemWriter, JsonArrayItemWriter, LineItemReader, XmlItemWriter};
+use batch_items::file::{FileFrame, FileOutput, OutputPosition};
+use batch_items::{DelimitedItemWriter, JsonArrayItemWriter, LineItemReader, ResourceError, XmlItemWriter};
 use batch_runtime::BatchStatus;
 use batch_runtime::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -444,3 +444,45 @@ fn a_directory_in_the_way_loses_nothing() {
 
 #[item_writer("PlainWriter")]
 type PlainWriter = batch_items::LineItemWriter<u64>;
+
+/// Writes once more after the end.
+#[derive(BatchArtifact)]
+struct LateWriter {
+    #[batch_artifact]
+    output: FileOutput,
+}
+
+#[item_writer("LateWriter")]
+impl LateWriter {
+    #[open]
+    fn open(&mut self, checkpoint: Option<OutputPosition>) -> Result<(), ResourceError> {
+        self.output.open(checkpoint)
+    }
+
+    #[write_items]
+    fn write(&mut self, numbers: &[Number]) -> Result<(), ResourceError> {
+        self.output.write(b"in time\n", numbers.len())
+    }
+
+    #[get_checkpoint_info]
+    fn checkpoint(&mut self) -> Result<OutputPosition, ResourceError> {
+        self.output.checkpoint()
+    }
+
+    #[finish]
+    fn finish(&mut self) -> Result<(), ResourceError> {
+        self.output.finish()?;
+        self.output.write(b"late\n", 1)
+    }
+}
+
+/// What is written to a complete file would be lost.
+///
+/// Spec: LOSS-01
+#[test]
+fn a_complete_file_cannot_be_written() {
+    let stage = stage("LateWriter", 1, "");
+    let message = stage.fails();
+    assert!(message.contains("it is not open"), "{message}");
+    assert_eq!(stage.read("out.txt"), "in time\n");
+}

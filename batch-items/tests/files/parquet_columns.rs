@@ -135,3 +135,29 @@ type RecordRows = ParquetItemWriter<batch_items::Record>;
 #[item_reader("RecordsIn")]
 type RecordsIn = ParquetItemReader<batch_items::Record>;
 pass!(PassRecord: batch_items::Record);
+
+/// A decimal that the column does not hold is an error of its item.
+///
+/// Spec: ITEM-VALUE-02
+#[test]
+fn a_decimal_that_does_not_fit_is_rejected() {
+    for (value, shown) in [
+        ("\"1.234\"", "\"1.234\""),
+        ("100", "\"100\""),
+        ("0.5e-2", "\"0.005\""),
+        ("\"x\"", "\"x\""),
+        ("true", "true"),
+    ] {
+        let stage = Stage::new(
+            "reader=\"jsonlRecordReader\" processor=\"PassRecord\" writer=\"RecordRows\"",
+            "resource=${dir}/in\noutput=${dir}/out.parquet\ncolumns=price Decimal128(4, 2)",
+        );
+        stage.write("in", format!("{{\"price\":99.99}}\n{{\"price\":{value}}}\n"));
+        let message = stage.fails();
+        let expected = format!("column `price` of type Decimal128(4, 2): it cannot hold {shown} exactly");
+        assert!(
+            message.contains("item 2") && message.contains(&expected),
+            "{message}"
+        );
+    }
+}

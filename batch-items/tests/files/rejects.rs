@@ -2,10 +2,10 @@
 
 use std::{fmt, fs};
 
-use batch_items::{DelimitedItemReader, RejectListener};
+use batch_items::{DelimitedItemReader, Record, RejectListener};
 use batch_runtime::prelude::*;
 use batch_runtime::{BatchException, BatchStatus};
-use batch_testing::{JobTest, WrittenItems, always_fails_at};
+use batch_testing::{JobRun, JobTest, WrittenItems, always_fails_at};
 use serde::{Deserialize, Serialize};
 
 use super::stage::Stage;
@@ -523,4 +523,48 @@ fn each_item_of_a_skipped_list_is_a_reject() {
         "{rejects}"
     );
     assert_eq!(written.items(), [1, 2, 3, 7, 8, 9]);
+}
+
+/// An item without the fields of the input.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+struct Booked {
+    id: u64,
+}
+
+#[skip_listener("BookedRejects")]
+#[checkpoint_listener("BookedRejects")]
+type BookedRejects = RejectListener<Booked>;
+
+/// Runs a step that skips its second item in the writer. The listener has a field `raw`.
+fn skips_in_write<T>(listener: &str, items: [T; 2]) -> JobRun
+where
+    T: Clone + PartialEq + fmt::Debug + Send + Sync + 'static,
+{
+    let folder = tempfile::tempdir().unwrap();
+    let step = format!(
+        "<step id='s'><listeners><listener ref='{listener}'><properties>
+           <property name='rejects.output' value='{}'/><property name='raw.field' value='raw'/></properties></listener></listeners>
+           <chunk item-count='1'><reader ref='Items'/><writer ref='Table'/>
+           <skippable-exception-classes><include class='SimulatedFailure'/></skippable-exception-classes></chunk></step>",
+        folder.path().join("rejects.jsonl").display()
+    );
+    jakarta(folder.path(), &step)
+        .failing_writer("Table", &WrittenItems::new(), &always_fails_at(items[1].clone()))
+        .reader("Items", items)
+        .launch()
+}
+
+/// Records that are written have the fields of the records that were read; items of a type of the program need not.
+///
+/// Spec: INPUT-04
+#[test]
+fn records_that_are_skipped_in_the_writer_have_the_fields_of_the_input() {
+    skips_in_write("BookedRejects", [1, 2].map(|id| Booked { id })).assert_completed();
+    let record = |id: i64| {
+        let mut record = Record::new();
+        record.set("id", id);
+        record
+    };
+    skips_in_write("recordRejects", [1, 2].map(record))
+        .assert_failed("the items have no field `raw`, which the property `raw.field` of the listener names");
 }

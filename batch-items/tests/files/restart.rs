@@ -141,6 +141,18 @@ fn records_have_their_places() {
     );
 }
 
+/// A row that is shorter or longer than the header moves no added field.
+#[test]
+fn added_fields_follow_the_columns_of_the_header() {
+    let stage = stage("PlacedDelimited", "strict=false", 10);
+    stage.write("in-0", "id,note\n1,a,b\n2\n");
+    stage.completes();
+    assert_eq!(
+        stage.read_relative("out"),
+        "id,file,line,record,raw\n1,in-0,2,1,\"1,a,b\"\n2,in-0,3,2,2\n"
+    );
+}
+
 /// The added text of a record is as it is in the file, so it can be read again.
 ///
 /// Spec: INPUT-03

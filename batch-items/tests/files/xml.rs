@@ -1,5 +1,7 @@
 //! Files of XML elements.
 
+use std::fs::{self, File};
+
 use batch_items::file::FileFrame;
 use batch_items::{XmlItemReader, XmlItemWriter};
 use batch_runtime::BatchStatus;
@@ -221,6 +223,31 @@ struct Numbers {
 #[derive(Clone, Copy, Debug, Deserialize, Serialize)]
 enum Day {
     Monday,
+}
+
+/// A file without the element may have it under another name than the property.
+#[test]
+fn a_file_with_other_elements_only_is_reported() {
+    let folder = tempfile::tempdir().unwrap();
+    let log = folder.path().join("log");
+    tracing_subscriber::fmt()
+        .with_ansi(false)
+        .with_max_level(tracing_subscriber::filter::LevelFilter::WARN)
+        .with_writer(File::create(&log).unwrap())
+        .init();
+    let warnings = |content: String| {
+        let stage = flights(content, "", "");
+        stage.completes();
+        let file = stage.path().join("in.xml").display().to_string();
+        let text = fs::read_to_string(&log).unwrap();
+        let warning = "the file has elements, but none with the name `f`";
+        text.lines()
+            .filter(|line| line.contains(&file) && line.contains(warning))
+            .count()
+    };
+    assert_eq!(warnings("<fs><g/></fs>".to_owned()), 1);
+    assert_eq!(warnings(format!("<fs><g/>{A}</fs>")), 0);
+    assert_eq!(warnings("<fs/>".to_owned()), 0);
 }
 
 #[item_reader("XmlNumbers")]

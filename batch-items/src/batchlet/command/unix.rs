@@ -215,3 +215,29 @@ fn wait(sources: &[(Event, BorrowedFd<'_>)], deadline: Option<Instant>) -> io::R
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::cell::RefCell;
+    use std::process::Stdio;
+
+    use super::*;
+
+    /// A command may end between two reads.
+    #[test]
+    fn the_output_of_a_command_that_has_exited_is_read() {
+        let mut command = Command::new("sh");
+        command.args(["-c", "echo last; echo error >&2"]).process_group(0);
+        let child = command
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut group = ProcessGroup::new(child);
+        waitid(WaitId::Pid(group.id), UNREAPED).unwrap();
+        let lines = RefCell::new(Vec::new());
+        let on_line = |_, line: &str| lines.borrow_mut().push(line.to_owned());
+        group.read_rest(&mut Output::new(&on_line)).unwrap();
+        assert_eq!(lines.into_inner(), ["last", "error"]);
+    }
+}
