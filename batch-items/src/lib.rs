@@ -82,6 +82,8 @@ mod delimited;
 mod duration;
 mod error;
 pub mod file;
+#[cfg(any(test, fuzzing))]
+pub mod fuzzing;
 mod json;
 mod lines;
 mod nearest;

@@ -1,17 +1,22 @@
 //! The corpus of a fuzz target as an ordinary test: each input, then mutations of them, always the same ones. The tests of the
 //! crates that have the bodies of targets include this file.
+//!
+//! With `BATCH_TEST_SLOW=1`, the mutations are other ones in each run and continue for ten minutes, or for `BATCH_FUZZ_SECONDS`; without, that
+//! variable does the same. `BATCH_SEED` repeats the mutations of a run.
 #![forbid(unsafe_code)]
 #![allow(
     unreachable_pub,
+    clippy::expect_used,
     clippy::unwrap_used,
     reason = "a module of several crates, for tests alone"
 )]
 
-use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::Path;
+use std::time::{Duration, Instant, SystemTime};
+use std::{env, fs};
 
-/// The maximum length of a mutated input.
+/// The maximum length of a mutated input, unless it was longer before.
 const MAX_BYTES: usize = 4_000;
 
 /// Bytes that many of the languages here give a meaning to, and characters at the borders of UTF-8 and UTF-16.
@@ -45,7 +50,7 @@ const TOKENS: [&str; 24] = [
 /// Passes every file of a corpus, and `mutations` mutated ones, to the body of its target.
 ///
 /// # Panics
-/// If the body panics; prints the input.
+/// If the body panics; prints the seed and the input.
 pub fn replay(corpus: &str, mutations: usize, body: fn(&[u8])) {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("../fuzz/corpus")
@@ -57,14 +62,45 @@ pub fn replay(corpus: &str, mutations: usize, body: fn(&[u8])) {
     files.sort();
     assert!(files.len() >= 10, "{files:?}");
     let inputs: Vec<Vec<u8>> = files.iter().map(|file| fs::read(file).unwrap()).collect();
-    let mut random = Random(1);
-    let mutated = (0..mutations).map(|_| random.mutated(&inputs));
+    let limit = time_limit();
+    let given = env::var("BATCH_SEED").ok();
+    let seed = match (given, limit) {
+        (Some(seed), _) => seed.parse().expect("BATCH_SEED is a number"),
+        (None, Some(_)) => fresh_seed(),
+        (None, None) => 1,
+    };
+    let mut random = Random(seed);
+    let start = Instant::now();
+    let goes_on = |count: &usize| match limit {
+        Some(limit) => start.elapsed() < limit,
+        None => *count < mutations,
+    };
+    let mutated = (0..).take_while(goes_on).map(|_| random.mutated(&inputs));
+    let mut runs = 0;
     for input in inputs.iter().cloned().chain(mutated) {
         if let Err(panic) = catch_unwind(AssertUnwindSafe(|| body(&input))) {
-            println!("{corpus}: {:?}", String::from_utf8_lossy(&input));
+            println!("{corpus}, BATCH_SEED={seed}: {}", input.escape_ascii());
             resume_unwind(panic);
         }
+        runs += 1;
     }
+    println!("{corpus}, BATCH_SEED={seed}: {runs} inputs");
+}
+
+/// Returns the time for mutations in the slow tier; `None` in the usual one, which has a number of them.
+fn time_limit() -> Option<Duration> {
+    let is_slow = env::var("BATCH_TEST_SLOW").is_ok_and(|value| value == "1");
+    let seconds = match env::var("BATCH_FUZZ_SECONDS") {
+        Ok(seconds) => Some(seconds.parse().expect("BATCH_FUZZ_SECONDS is a number")),
+        Err(_) => is_slow.then_some(600),
+    };
+    seconds.map(Duration::from_secs)
+}
+
+/// Returns a number that is not zero, which xorshift cannot leave.
+fn fresh_seed() -> u64 {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap();
+    u64::try_from(since.as_micros() % 1_000_000_000_000).unwrap() | 1
 }
 
 /// xorshift64.
@@ -80,6 +116,7 @@ impl Random {
 
     fn mutated(&mut self, inputs: &[Vec<u8>]) -> Vec<u8> {
         let mut input = inputs[self.below(inputs.len())].clone();
+        let length = input.len();
         for _ in 0..=self.below(4) {
             let (from, to) = self.range(input.len());
             let new = match self.below(5) {
@@ -94,7 +131,7 @@ impl Random {
                 _ => input[from..to].repeat(2 + self.below(20)),
             };
             input.splice(from..to, new);
-            input.truncate(MAX_BYTES);
+            input.truncate(MAX_BYTES.max(length));
         }
         input
     }

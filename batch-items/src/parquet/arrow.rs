@@ -1,10 +1,11 @@
 //! The rows of Arrow IPC files.
 
 use std::fs::File;
-use std::io::BufReader;
+use std::io::{BufReader, Read, Seek, SeekFrom};
 use std::marker::PhantomData;
 
-use arrow_ipc::reader::FileReader;
+use arrow_ipc::reader::{FileReader, read_footer_length};
+use arrow_ipc::{Block, root_as_footer, root_as_message};
 use arrow_schema::ArrowError;
 use batch_runtime::BatchArtifact;
 use serde::de::DeserializeOwned;
@@ -78,9 +79,63 @@ impl<T: DeserializeOwned + Send + 'static> Format for Arrow<T> {
 }
 
 fn open(source: &Source, columns: Option<Vec<usize>>) -> Result<FileReader<BufReader<File>>, ResourceError> {
-    let file = BufReader::new(source.file()?);
+    let mut file = BufReader::new(source.file()?);
+    // The decoder allocates what a buffer declares before it decompresses it: more than there is would end the process.
+    let size = largest_buffer(&mut file).unwrap_or_default();
+    if Vec::<u8>::new().try_reserve_exact(size).is_err() {
+        let cause =
+            format!("it is damaged, or too large: a buffer has {size} bytes, for which there is no memory");
+        return Err(source.fail(cause));
+    }
     let reader = guard(|| FileReader::try_new(file, columns).map_err(|error| message(&error)));
     reader.map_err(|cause| source.fail(cause))
+}
+
+/// Returns the size of the largest compressed buffer of a file, or of a footer that is larger than the file, as declared. What cannot be
+/// read, the decoder reports.
+fn largest_buffer(file: &mut BufReader<File>) -> Option<usize> {
+    let end = file.seek(SeekFrom::End(-10)).ok()?;
+    let tail = read(file, end, 10)?.try_into().ok()?;
+    let length = read_footer_length(tail).ok()?;
+    let Some(start) = end.checked_sub(length as u64) else {
+        return Some(length);
+    };
+    let footer = read(file, start, length)?;
+    let footer = root_as_footer(&footer).ok()?;
+    let blocks = [footer.dictionaries(), footer.recordBatches()];
+    let blocks = blocks.iter().flatten().flatten();
+    blocks.filter_map(|block| largest_buffer_of(file, block)).max()
+}
+
+fn largest_buffer_of(file: &mut BufReader<File>, block: &Block) -> Option<usize> {
+    let start = u64::try_from(block.offset()).ok()?;
+    let length = u32::try_from(block.metaDataLength()).ok()?;
+    let message = read(file, start, length as usize)?;
+    // The message follows its length, which may follow a marker.
+    let prefix = if message.starts_with(&[0xff; 4]) { 8 } else { 4 };
+    let message = root_as_message(message.get(prefix..)?).ok()?;
+    let of_dictionary = message.header_as_dictionary_batch();
+    let batch = of_dictionary
+        .and_then(|dictionary| dictionary.data())
+        .or(message.header_as_record_batch())?;
+    batch.compression()?;
+    let body = start.checked_add(length.into())?;
+    // An empty buffer has no size.
+    let buffers = batch.buffers()?.iter().filter(|buffer| buffer.length() >= 8);
+    let sizes = buffers.filter_map(|buffer| {
+        let offset = u64::try_from(buffer.offset()).ok()?;
+        let size = read(file, body.checked_add(offset)?, 8)?.try_into().ok()?;
+        // -1 is a buffer that is not compressed.
+        usize::try_from(i64::from_le_bytes(size)).ok()
+    });
+    sizes.max()
+}
+
+fn read(file: &mut BufReader<File>, start: u64, length: usize) -> Option<Vec<u8>> {
+    let mut bytes = Vec::new();
+    file.seek(SeekFrom::Start(start)).ok()?;
+    file.take(length as u64).read_to_end(&mut bytes).ok()?;
+    Some(bytes)
 }
 
 /// Returns the message without the prefix that names the kind of the error.

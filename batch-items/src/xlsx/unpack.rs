@@ -7,22 +7,23 @@ use batch_runtime::BatchStatus;
 use batch_runtime::prelude::*;
 use zip::ZipArchive;
 
-/// The limit of a workbook, and the stop of the step that loads it.
+/// The limit of a workbook, and the stop of the step that loads it, if one does.
 #[derive(BatchArtifact)]
 pub(super) struct Unpack {
     #[batch_property(name = "max.unpacked.size", value = "536870912")]
     limit: u64,
     #[batch_context]
-    job: JobContext,
+    job: Option<JobContext>,
     #[batch_context]
-    step: StepContext,
+    step: Option<StepContext>,
 }
 
 impl Unpack {
     /// Returns whether the step is being stopped.
     pub(super) fn is_stopping(&self) -> bool {
-        let stopping = BatchStatus::Stopping;
-        self.job.batch_status() == stopping || self.step.batch_status() == stopping
+        let job = self.job.as_ref().map(JobContext::batch_status);
+        let step = self.step.as_ref().map(StepContext::batch_status);
+        [job, step].contains(&Some(BatchStatus::Stopping))
     }
 
     /// Returns the archive, after everything in it was unpacked: its directory of sizes is not trusted.

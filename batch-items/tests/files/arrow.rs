@@ -109,6 +109,27 @@ fn expected() -> String {
     (1..=8).map(line).collect()
 }
 
+/// The size of a buffer, which is allocated before the buffer is read, does not end the process.
+///
+/// Spec: INPUT-06
+#[test]
+fn a_buffer_that_declares_more_than_memory_is_an_error() {
+    let stage = stage(5, "");
+    let path = stage.path().join("in.arrow");
+    write(&path, &[1000], Some(CompressionType::LZ4_FRAME));
+    let mut file = fs::read(&path).unwrap();
+    // The size is before the frame of LZ4.
+    let frame = file
+        .windows(4)
+        .position(|bytes| bytes == [4, 0x22, 0x4d, 0x18])
+        .unwrap();
+    file[frame - 8..frame].copy_from_slice(&(1_u64 << 60).to_le_bytes());
+    fs::write(&path, file).unwrap();
+    let message = stage.fails();
+    let expected = "a buffer has 1152921504606846976 bytes, for which there is no memory";
+    assert!(message.contains(expected), "{message}");
+}
+
 /// Whichever row a job fails at, the restart continues with the next uncommitted one.
 #[test]
 fn a_restart_seeks_to_the_batch() {

@@ -320,7 +320,8 @@ pub struct InjectionScope<'a> {
 }
 
 impl<'a> InjectionScope<'a> {
-    pub(crate) fn new(properties: &'a Properties, contexts: &'a ContextScope) -> Self {
+    /// Returns the scope of an artifact that is not nested.
+    pub fn new(properties: &'a Properties, contexts: &'a ContextScope) -> Self {
         Self {
             properties,
             contexts,
