@@ -69,6 +69,8 @@ pub fn replay(corpus: &str, mutations: usize, body: fn(&[u8])) {
         (None, Some(_)) => fresh_seed(),
         (None, None) => 1,
     };
+    // Before the first input, because one that aborts the process prints nothing: `--nocapture` shows it.
+    println!("{corpus}: BATCH_SEED={seed}");
     let mut random = Random(seed);
     let start = Instant::now();
     let goes_on = |count: &usize| match limit {
@@ -79,12 +81,12 @@ pub fn replay(corpus: &str, mutations: usize, body: fn(&[u8])) {
     let mut runs = 0;
     for input in inputs.iter().cloned().chain(mutated) {
         if let Err(panic) = catch_unwind(AssertUnwindSafe(|| body(&input))) {
-            println!("{corpus}, BATCH_SEED={seed}: {}", input.escape_ascii());
+            println!("{corpus}: {}", input.escape_ascii());
             resume_unwind(panic);
         }
         runs += 1;
     }
-    println!("{corpus}, BATCH_SEED={seed}: {runs} inputs");
+    println!("{corpus}: {runs} inputs");
 }
 
 /// Returns the time for mutations in the slow tier; `None` in the usual one, which has a number of them.

@@ -32,7 +32,7 @@ use crate::error::ResourceError;
 /// | `output` | required | the path, whose missing directories are created; or, with the feature `object-store`, an `s3://`, `gs://` or `az://` URL |
 /// | `spool` | none | the local directory for the data of an object until the step completes; required for URLs |
 /// | `store.options` | none | as of [`FileInput`](super::FileInput) |
-/// | `if.exists` | `overwrite` | `overwrite` also deletes the files with higher numbers of an earlier run; `fail`; or `append`, which copies the existing file first, ends its last line, and is not possible for objects |
+/// | `if.exists` | `overwrite` | `overwrite` also deletes the files with higher numbers of an earlier run (objects up to the first missing number); `fail` looks at the start and at the end (for objects at the start only); `append` copies the existing file first, ends its last line, and is not possible for objects |
 /// | `if.empty` | `keep` | `delete`: without items there is no file |
 /// | `sync` | `checkpoint` | when the data is forced to the disk: before each checkpoint, at the `finish` of the step, or `never` |
 /// | `max.items.per.file` | none | starts a new file after so many items: `out-0001.csv`, `out-0002.csv` |

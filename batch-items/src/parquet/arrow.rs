@@ -80,34 +80,43 @@ impl<T: DeserializeOwned + Send + 'static> Format for Arrow<T> {
 
 fn open(source: &Source, columns: Option<Vec<usize>>) -> Result<FileReader<BufReader<File>>, ResourceError> {
     let mut file = BufReader::new(source.file()?);
-    // The decoder allocates what a buffer declares before it decompresses it: more than there is would end the process.
-    let size = largest_buffer(&mut file).unwrap_or_default();
-    if Vec::<u8>::new().try_reserve_exact(size).is_err() {
-        let cause =
-            format!("it is damaged, or too large: a buffer has {size} bytes, for which there is no memory");
-        return Err(source.fail(cause));
-    }
+    check_sizes(&mut file).map_err(|cause| source.fail(format!("it is damaged, or too large: {cause}")))?;
     let reader = guard(|| FileReader::try_new(file, columns).map_err(|error| message(&error)));
     reader.map_err(|cause| source.fail(cause))
 }
 
-/// Returns the size of the largest compressed buffer of a file, or of a footer that is larger than the file, as declared. What cannot be
-/// read, the decoder reports.
-fn largest_buffer(file: &mut BufReader<File>) -> Option<usize> {
-    let end = file.seek(SeekFrom::End(-10)).ok()?;
-    let tail = read(file, end, 10)?.try_into().ok()?;
-    let length = read_footer_length(tail).ok()?;
-    let Some(start) = end.checked_sub(length as u64) else {
-        return Some(length);
+/// Checks that there is memory for each buffer of a file. The decoder allocates the size that a compressed one declares before it
+/// decompresses it: more than there is would end the process. What is wrong with the footer, the decoder reports.
+fn check_sizes(file: &mut BufReader<File>) -> Result<(), String> {
+    let Some((end, length)) = footer_length(file) else {
+        return Ok(());
     };
-    let footer = read(file, start, length)?;
-    let footer = root_as_footer(&footer).ok()?;
+    let start = end.checked_sub(length as u64);
+    let start = start.ok_or_else(|| format!("its footer has {length} bytes"))?;
+    let footer = read(file, start, length);
+    let Some(footer) = footer.as_deref().and_then(|footer| root_as_footer(footer).ok()) else {
+        return Ok(());
+    };
     let blocks = [footer.dictionaries(), footer.recordBatches()];
-    let blocks = blocks.iter().flatten().flatten();
-    blocks.filter_map(|block| largest_buffer_of(file, block)).max()
+    for block in blocks.iter().flatten().flatten() {
+        let size = largest_buffer(file, block);
+        let size = size.ok_or_else(|| format!("the batch at byte {} cannot be read", block.offset()))?;
+        if Vec::<u8>::new().try_reserve_exact(size).is_err() {
+            return Err(format!("a buffer has {size} bytes, for which there is no memory"));
+        }
+    }
+    Ok(())
 }
 
-fn largest_buffer_of(file: &mut BufReader<File>, block: &Block) -> Option<usize> {
+/// Returns where the footer of a file ends, and its length.
+fn footer_length(file: &mut BufReader<File>) -> Option<(u64, usize)> {
+    let end = file.seek(SeekFrom::End(-10)).ok()?;
+    let tail = read(file, end, 10)?.try_into().ok()?;
+    Some((end, read_footer_length(tail).ok()?))
+}
+
+/// Returns the size of the largest compressed buffer of a batch, as declared; `None` if the batch is damaged.
+fn largest_buffer(file: &mut BufReader<File>, block: &Block) -> Option<usize> {
     let start = u64::try_from(block.offset()).ok()?;
     let length = u32::try_from(block.metaDataLength()).ok()?;
     let message = read(file, start, length as usize)?;
@@ -118,17 +127,20 @@ fn largest_buffer_of(file: &mut BufReader<File>, block: &Block) -> Option<usize>
     let batch = of_dictionary
         .and_then(|dictionary| dictionary.data())
         .or(message.header_as_record_batch())?;
-    batch.compression()?;
+    if batch.compression().is_none() {
+        return Some(0);
+    }
     let body = start.checked_add(length.into())?;
+    let mut largest = 0;
     // An empty buffer has no size.
-    let buffers = batch.buffers()?.iter().filter(|buffer| buffer.length() >= 8);
-    let sizes = buffers.filter_map(|buffer| {
+    let buffers = batch.buffers().into_iter().flatten();
+    for buffer in buffers.filter(|buffer| buffer.length() > 0) {
         let offset = u64::try_from(buffer.offset()).ok()?;
         let size = read(file, body.checked_add(offset)?, 8)?.try_into().ok()?;
         // -1 is a buffer that is not compressed.
-        usize::try_from(i64::from_le_bytes(size)).ok()
-    });
-    sizes.max()
+        largest = largest.max(usize::try_from(i64::from_le_bytes(size)).unwrap_or_default());
+    }
+    Some(largest)
 }
 
 fn read(file: &mut BufReader<File>, start: u64, length: usize) -> Option<Vec<u8>> {

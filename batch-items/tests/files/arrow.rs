@@ -6,8 +6,9 @@ use std::sync::Arc;
 
 use arrow_array::builder::{ListBuilder, TimestampMillisecondBuilder};
 use arrow_array::{ArrayRef, Float64Array, RecordBatch, StringArray, TimestampMillisecondArray, UInt64Array};
-use arrow_ipc::CompressionType;
+use arrow_ipc::reader::read_footer_length;
 use arrow_ipc::writer::{FileWriter, IpcWriteOptions, StreamWriter};
+use arrow_ipc::{CompressionType, root_as_footer};
 use batch_items::{ArrowItemReader, ParquetItemReader};
 use batch_runtime::BatchStatus;
 use batch_runtime::prelude::*;
@@ -128,6 +129,29 @@ fn a_buffer_that_declares_more_than_memory_is_an_error() {
     let message = stage.fails();
     let expected = "a buffer has 1152921504606846976 bytes, for which there is no memory";
     assert!(message.contains(expected), "{message}");
+}
+
+/// A description of a batch that reaches into its data is read by the decoder, with any sizes.
+///
+/// Spec: INPUT-06
+#[test]
+fn a_batch_that_is_longer_than_declared_is_an_error() {
+    let stage = stage(5, "");
+    let path = stage.path().join("in.arrow");
+    write(&path, &[1000], Some(CompressionType::LZ4_FRAME));
+    let mut file = fs::read(&path).unwrap();
+    let end = file.len() - 10;
+    let length = read_footer_length(file[end..].try_into().unwrap()).unwrap();
+    let footer = root_as_footer(&file[end - length..end]).unwrap();
+    let block = *footer.recordBatches().unwrap().get(0);
+    // The block has its place and the length of its description.
+    let place = block.offset().to_le_bytes();
+    let found = file.windows(8).rposition(|bytes| bytes == place).unwrap();
+    file[found + 8..found + 12].copy_from_slice(&16_i32.to_le_bytes());
+    fs::write(&path, file).unwrap();
+    let message = stage.fails();
+    let expected = format!("the batch at byte {} cannot be read", block.offset());
+    assert!(message.contains(&expected), "{message}");
 }
 
 /// Whichever row a job fails at, the restart continues with the next uncommitted one.
