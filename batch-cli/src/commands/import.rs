@@ -8,6 +8,7 @@ use batch_runtime::operator::Imported;
 use clap::Args;
 
 use crate::error::CliError;
+use crate::parameters::MARK;
 use crate::print::{errln, outln};
 use crate::session::{Outcome, Session, exit_code};
 
@@ -31,18 +32,20 @@ impl Import {
             true => session.in_memory()?,
             false => session.create()?,
         };
-        let mut succeeded = true;
+        let (mut succeeded, mut instances) = (true, 0);
         for number in 1.. {
             let line = next_line(&mut lines).map_err(CliError::file("read", &self.file))?;
             let Some(line) = line else { break };
-            if line.trim().is_empty() {
+            let line = line.trim_start_matches(MARK).trim();
+            if line.is_empty() {
                 continue;
             }
-            let mut imported = operator.import(&line);
+            instances += 1;
+            let mut imported = operator.import(line);
             if is_trial && imported.is_ok() {
                 is_trial = false;
                 operator = session.create()?;
-                imported = operator.import(&line);
+                imported = operator.import(line);
             }
             match imported {
                 Ok(Imported::New(id)) => outln!("imported as instance {id}"),
@@ -53,7 +56,10 @@ impl Import {
                 }
             }
         }
-        Ok(exit_code(succeeded))
+        if instances == 0 {
+            errln!("error: {} has no instance", self.file.display());
+        }
+        Ok(exit_code(succeeded && instances > 0))
     }
 }
 
