@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use batch_runtime::prelude::*;
 
 use crate::error::ResourceError;
-use crate::file::{Compression, FileOrder, find_files, redact};
+use crate::file::{Compression, FileOrder, find_files, literal, redact};
 use crate::query::{Parameters, Query, QueryError, load_records};
 
 /// Plans a partition for each file of a pattern; registered as `filePartitions`.
@@ -17,8 +17,8 @@ use crate::query::{Parameters, Query, QueryError, load_records};
 /// | `order` | `name` | as of [`FileInput`](crate::file::FileInput) |
 /// | `store.options` | none | as of [`FileInput`](crate::file::FileInput); the readers of the partitions need them too |
 ///
-/// Each partition has the properties `resource`, the path or URL of its file, which is the property of a file reader, and `file.name`, the name
-/// of the file without its directory and extension, for the output: `fx.2024-01-10` of `in/fx.2024-01-10.csv.gz`. If two partitions
+/// Each partition has the properties `resource`, the path or URL of its file, which is the property of a file reader (`[[]` for a `[` in the name,
+/// so that it is no pattern), and `file.name`, the name of the file without its directory and extension, for the output: `fx.2024-01-10` of `in/fx.2024-01-10.csv.gz`. If two partitions
 /// have the same output, none of them runs. A restart runs the partitions of the stored plan, regardless of the files that there are then.
 ///
 /// ```xml
@@ -57,7 +57,7 @@ impl FilePartitions {
         }
         Ok(PartitionPlan::with_properties(files.into_iter().map(|path| {
             let name = file_name(Path::new(&path));
-            [("resource", path), ("file.name", name)]
+            [("resource", literal(&path)), ("file.name", name)]
         })))
     }
 }

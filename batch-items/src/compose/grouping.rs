@@ -351,7 +351,7 @@ where
     ///
     /// Without a previous item, the first one by a key may belong to that group, so its whole group is passed over.
     fn pass(&mut self) {
-        let (mut previous, most) = (None, self.origins.len() + self.max_group_size.get());
+        let (mut previous, most) = (None, self.origins.len().saturating_add(self.max_group_size.get()));
         while let Ok(Some(item)) = self.items.peek() {
             match self.rule.part(previous.as_ref(), item) {
                 Ok(GroupPart::First) if previous.is_none() => {}

@@ -122,13 +122,14 @@ impl RowForm {
         true
     }
 
-    /// Ends a row. One of a single empty field is quoted: an empty line is no row.
-    pub(super) fn end(&self, fields: usize, out: &mut Vec<u8>) {
+    /// Ends a row. One of a single empty field is quoted: an empty line is no row. Returns whether it is a row.
+    pub(super) fn end(&self, fields: usize, out: &mut Vec<u8>) -> bool {
         let is_blank = fields == 1 && out.last().is_none_or(|byte| *byte == b'\n');
         if let (true, Some(quote)) = (is_blank, self.quote) {
             out.extend([quote, quote]);
         }
         out.extend_from_slice(self.line_end.as_bytes());
+        !is_blank || self.quote.is_some()
     }
 }
 

@@ -21,8 +21,8 @@ use crate::choices::choices;
 ///
 /// | property | default | |
 /// |---|---|---|
-/// | `columns` | none | the names of the fields, separated by commas, of a file without a header line |
-/// | `header` | `true` | `false`: the first line is data; the fields are found by `columns`, or by their order |
+/// | `columns` | none | the names of the fields, separated by commas, of a file without a header line; a first row with one of these names is an error |
+/// | `header` | `true` without `columns` | `false`: the first line is data, whatever it contains; the fields are found by `columns`, or by their order |
 /// | `comment` | none | lines that begin with this character are not read |
 /// | `trim` | `false` | `true` removes blanks around fields |
 /// | `strict` | `true` | `false` accepts rows with missing or additional fields, and text after a closing quote |
@@ -37,12 +37,12 @@ pub struct DelimitedFormat {
 }
 
 /// The properties of the reader only.
-#[derive(BatchArtifact)]
+#[derive(BatchArtifact, Default)]
 pub(super) struct RowFormat {
     #[batch_property(name = "columns")]
     pub(super) columns: Vec<String>,
-    #[batch_property(name = "header", value = "true")]
-    pub(super) header: bool,
+    #[batch_property(name = "header")]
+    pub(super) header: Option<bool>,
     #[batch_property(name = "comment")]
     pub(super) comment: Option<Character>,
     #[batch_property(name = "trim", value = "false")]
@@ -104,6 +104,23 @@ impl FromStr for OrNone {
 }
 
 impl DelimitedFormat {
+    /// Fails if a character has two meanings.
+    pub(super) fn check(&self, comment: Option<Character>) -> Result<(), String> {
+        let meanings = [
+            ("delimiter", Some(self.delimiter)),
+            ("quote", self.quote.0.map(Character)),
+            ("escape", self.escape),
+            ("comment", comment),
+        ];
+        for (index, (name, character)) in meanings.iter().enumerate() {
+            let earlier = meanings[..index].iter().find(|(_, earlier)| earlier == character);
+            if let (Some((other, _)), true) = (earlier, character.is_some()) {
+                return Err(format!("`{other}` and `{name}` are the same character"));
+            }
+        }
+        Ok(())
+    }
+
     pub(super) fn characters(&self, rows: &RowFormat) -> Characters {
         Characters {
             delimiter: self.delimiter.0,

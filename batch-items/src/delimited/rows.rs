@@ -25,7 +25,48 @@ pub struct Delimited {
 
 impl Delimited {
     fn has_header(&self) -> bool {
-        self.rows.header && self.rows.columns.is_empty()
+        self.rows.header != Some(false) && self.rows.columns.is_empty()
+    }
+
+    /// Fails if a file with a header would be read as one without, because the columns have names: they may be meant for the writer.
+    fn check_columns(&self, source: &Source, bytes: &mut Bytes) -> Result<(), ReadError> {
+        let columns = &self.rows.columns;
+        let name = match self.rows.header {
+            _ if columns.is_empty() => None,
+            Some(false) => None,
+            Some(true) => Some("`header` is `true`".to_owned()),
+            None => {
+                let row = self.first_row(source, bytes)?;
+                let name = row
+                    .iter()
+                    .find(|field| columns.iter().any(|column| column == field.trim()));
+                name.map(|name| format!("its first row has the name `{}`", name.trim()))
+            }
+        };
+        match name {
+            Some(found) => Err(source.fail(format!("{found}, but `columns` names the fields of a file without a header: remove `columns`, or set its `target` to the writer; without a header, set `header` to `false`")).into()),
+            None => Ok(()),
+        }
+    }
+
+    /// Returns the first row, which stays unread; no fields if it is not one.
+    fn first_row(&self, source: &Source, bytes: &mut Bytes) -> Result<StringRecord, ResourceError> {
+        let (characters, mut fields) = (self.format.characters(&self.rows), Fields::default());
+        let found = next_row(bytes, &characters, &mut fields, source.max_record_length());
+        let mut row = StringRecord::new();
+        if let NextRow::Row { length, .. } = found.map_err(|error| source.fail(error))?
+            && fields
+                .read(
+                    &bytes.unread()[..length],
+                    &characters,
+                    source.encoding(),
+                    &mut row,
+                )
+                .is_err()
+        {
+            row.clear();
+        }
+        Ok(row)
     }
 
     /// Returns the names of the fields. `bytes` are those after the lines that are skipped.
@@ -87,6 +128,8 @@ impl Format for Delimited {
 
     fn start(&self, file: OpenFile<'_>) -> Result<Rows, ReadError> {
         let (source, extras) = (file.source(), file.input.extra_fields());
+        let checked = self.format.check(self.rows.comment);
+        checked.map_err(|cause| source.fail(cause))?;
         // The header, or the first row, is read again after a restart.
         let resume_at = file.resume_at.filter(|_| !self.rows.columns.is_empty());
         let mut input = match &resume_at {
@@ -94,6 +137,9 @@ impl Format for Delimited {
             None => source.open_after(file.input.skip_lines)?,
         };
         let mut names = self.names(&source, &mut input)?;
+        if resume_at.is_none() {
+            self.check_columns(&source, &mut input)?;
+        }
         let width = names.as_ref().map(StringRecord::len);
         if let Some(names) = &mut names {
             Self::add_names(names, &source, &extras)?;

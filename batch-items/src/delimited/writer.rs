@@ -3,10 +3,12 @@
 use std::ops::Range;
 
 use batch_runtime::prelude::*;
+use csv::StringRecord;
 use serde::Serialize;
 
 use super::form::RowForm;
-use super::format::{DelimitedFormat, QuoteMode};
+use super::format::{DelimitedFormat, QuoteMode, RowFormat};
+use super::split::{Fields, RowEnd};
 use crate::file::{Encode, Existing, FileItemWriter, TextOutput};
 use crate::rows::{FieldSink, FieldValue, Names};
 
@@ -63,7 +65,7 @@ pub struct RowEncoder {
     #[batch_property(name = "quotes", value = "necessary")]
     quotes: QuoteMode,
     names: Names,
-    /// The header of the file to which rows are appended, until it is compared.
+    /// The beginning of the file to which rows are appended, until its header is compared.
     followed: Option<Vec<u8>>,
 }
 
@@ -71,25 +73,36 @@ impl RowEncoder {
     /// Compares the header of an existing file with the names of the columns.
     fn check_header(&mut self) -> Result<(), String> {
         let is_named = self.names.names().iter().any(|name| !name.is_empty());
-        let Some(found) = self.followed.take().filter(|_| is_named) else {
+        let Some(existing) = self.followed.take().filter(|_| is_named) else {
             return Ok(());
         };
+        if self
+            .first_row(&existing)
+            .is_some_and(|row| row.iter().eq(self.names.names()))
+        {
+            return Ok(());
+        }
         let mut header = Vec::new();
         self.write_header(self.names.names(), &mut header);
-        self.text.convert(0, &mut header)?;
-        // Another program may quote other names, and begin the file with a byte-order mark.
-        let plain = |line: &[u8]| -> String {
-            let text = String::from_utf8_lossy(line);
-            text.trim_start_matches('\u{feff}').trim_end().replace('"', "")
+        let line = existing.split(|byte| matches!(byte, b'\n' | b'\r')).next();
+        Err(format!(
+            "the existing file begins with `{}`, and the header of the items would be `{}`; set `columns` to the order of the file, or `header` \
+             to `false` if it has none",
+            String::from_utf8_lossy(line.unwrap_or_default()),
+            String::from_utf8_lossy(&header).trim_end()
+        ))
+    }
+
+    /// Returns the first row of a file, in which another program may have quoted other names.
+    fn first_row(&self, content: &[u8]) -> Option<StringRecord> {
+        let content = content.strip_prefix("\u{feff}".as_bytes()).unwrap_or(content);
+        let characters = self.format.characters(&RowFormat::default());
+        let (mut fields, mut row) = (Fields::default(), StringRecord::new());
+        let RowEnd::At(end, _) = characters.split(content, true, &mut fields) else {
+            return None;
         };
-        let (found, expected) = (plain(&found), plain(&header));
-        match found == expected {
-            true => Ok(()),
-            false => Err(format!(
-                "the existing file begins with `{found}`, and the header of the items would be `{expected}`; set `columns` to the order of the \
-                 file, or `header` to `false` if it has none"
-            )),
-        }
+        let read = fields.read(&content[..end], &characters, self.text.encoding(), &mut row);
+        read.ok().map(|()| row)
     }
 
     fn write_header(&self, names: &[String], out: &mut Vec<u8>) {
@@ -199,8 +212,12 @@ fn append_row<T: Serialize>(
             names.names().get(index).map_or("", String::as_str)
         ));
     }
-    form.end(names.names().len(), out);
-    Ok(())
+    match form.end(names.names().len(), out) {
+        true => Ok(()),
+        false => {
+            Err("its only field is empty, and an empty line is no row without quotes; set `quote`".to_owned())
+        }
+    }
 }
 
 impl<T: Serialize> Encode<T> for RowEncoder {
@@ -220,6 +237,7 @@ impl<T: Serialize> Encode<T> for RowEncoder {
     fn prepare(&mut self, first: &T) -> Result<(), String> {
         self.names.select(self.columns.iter().map(String::as_str));
         self.names.learn(first)?;
+        self.format.check(None)?;
         self.check_header()
     }
 
@@ -227,7 +245,7 @@ impl<T: Serialize> Encode<T> for RowEncoder {
         if !existing.is_ended {
             out.extend_from_slice(self.text.line_end.as_str().as_bytes());
         }
-        self.followed = existing.first_line.filter(|_| self.header);
+        self.followed = existing.beginning.filter(|_| self.header);
     }
 
     fn form(&self) -> String {

@@ -255,7 +255,7 @@ pub(crate) fn decode(encoding: &'static Encoding, bytes: &[u8], text: &mut Strin
     }
 }
 
-/// Returns `text` in the encoding. Fails if a character does not exist there.
+/// Appends `text` in the encoding to `bytes`. Fails if a character does not exist there.
 pub(crate) fn encode(encoding: &'static Encoding, text: &str, bytes: &mut Vec<u8>) -> Result<(), String> {
     if encoding.output_encoding() != encoding {
         return Err(format!(
@@ -268,13 +268,28 @@ pub(crate) fn encode(encoding: &'static Encoding, text: &str, bytes: &mut Vec<u8
         .max_buffer_length_from_utf8_without_replacement(text.len())
         .unwrap_or(text.len() * 4);
     bytes.reserve(most);
+    let start = bytes.len();
     let (result, used) = encoder.encode_from_utf8_to_vec_without_replacement(text, bytes, true);
     match result {
-        EncoderResult::InputEmpty => Ok(()),
+        EncoderResult::InputEmpty => check_encoded(encoding, text, &bytes[start..]),
         EncoderResult::Unmappable(character) => {
             Err(format!("{character:?} does not exist in {}", encoding.name()))
         }
         EncoderResult::OutputFull => Err(format!("cannot encode the text after byte {used}")),
+    }
+}
+
+/// Fails if the bytes are those of another text: encodings of Japanese write `¥` as the byte that they read as `\`.
+fn check_encoded(encoding: &'static Encoding, text: &str, bytes: &[u8]) -> Result<(), String> {
+    if text.is_ascii() || encoding == UTF_8 || encoding.is_single_byte() {
+        return Ok(());
+    }
+    let mut read = String::new();
+    decode(encoding, bytes, &mut read)?;
+    let mut others = text.chars().zip(read.chars());
+    match others.find(|(given, read)| given != read) {
+        Some((given, _)) => Err(format!("{given:?} does not exist in {}", encoding.name())),
+        None => Ok(()),
     }
 }
 

@@ -174,11 +174,15 @@ impl<F> Framed<F> {
         };
         self.frame = frame;
         self.output.open(output)?;
-        if is_new && let Some(mut existing) = self.output.existing()? {
-            // The first line of a file with a header of its own is not one of columns.
+        // After a restart too, because the chunks before it may have had no items.
+        if self.output.appends()
+            && let Some(mut existing) = self.output.existing()?
+        {
+            // A file with another header has none of columns.
             if self.frame.header().is_some() {
-                existing.first_line = None;
+                existing.beginning = None;
             }
+            existing.is_ended |= !is_new;
             encode.follow(existing, self.output.buffer()?);
         }
         Ok(())

@@ -32,7 +32,7 @@ use crate::error::ResourceError;
 /// | `output` | required | the path, whose missing directories are created; or, with the feature `object-store`, an `s3://`, `gs://` or `az://` URL |
 /// | `spool` | none | the local directory for the data of an object until the step completes; required for URLs |
 /// | `store.options` | none | as of [`FileInput`](super::FileInput) |
-/// | `if.exists` | `overwrite` | `overwrite` also deletes the files with higher numbers of an earlier run (objects up to the first missing number); `fail` looks at the start and at the end (for objects at the start only); `append` copies the existing file first, ends its last line, and is not possible for objects |
+/// | `if.exists` | `overwrite` | `overwrite` also deletes the files of an earlier, longer run: those with the next numbers, up to the first missing one; `fail` looks at the start and at the end (for objects at the start only); `append` copies the existing file first, ends its last line, and is not possible for objects |
 /// | `if.empty` | `keep` | `delete`: without items there is no file |
 /// | `sync` | `checkpoint` | when the data is forced to the disk: before each checkpoint, at the `finish` of the step, or `never` |
 /// | `max.items.per.file` | none | starts a new file after so many items: `out-0001.csv`, `out-0002.csv` |
@@ -194,19 +194,19 @@ pub struct CompleteFiles {
 
 /// A file to which items are appended.
 pub struct Existing {
-    /// The first line, without its end; `None` if it is not the one of the columns.
-    pub(crate) first_line: Option<Vec<u8>>,
+    /// As much of its content as a header may have; `None` if it has a header that is not one of columns.
+    pub(crate) beginning: Option<Vec<u8>>,
     /// True if its last line has an end.
     pub(crate) is_ended: bool,
 }
 
 impl Existing {
     fn read(mut content: impl BufRead) -> io::Result<Self> {
-        /// A line that is longer is not a header.
+        /// A row that is longer is not a header.
         const LONGEST: u64 = 1 << 20;
-        let mut first_line = Vec::new();
-        (&mut content).take(LONGEST).read_until(b'\n', &mut first_line)?;
-        let mut last = first_line.last().copied();
+        let mut beginning = Vec::new();
+        (&mut content).take(LONGEST).read_to_end(&mut beginning)?;
+        let mut last = beginning.last().copied();
         loop {
             let more = content.fill_buf()?;
             let Some(byte) = more.last() else { break };
@@ -214,9 +214,8 @@ impl Existing {
             let length = more.len();
             content.consume(length);
         }
-        while first_line.pop_if(|byte| matches!(byte, b'\n' | b'\r')).is_some() {}
         Ok(Self {
-            first_line: last.is_some().then_some(first_line),
+            beginning: last.is_some().then_some(beginning),
             is_ended: matches!(last, Some(b'\n' | b'\r')),
         })
     }
@@ -303,12 +302,12 @@ impl FileOutput {
         self.open.as_ref().map_or(0, |part| part.items)
     }
 
-    /// Returns the file that the output has begun with, unless that is empty or does not exist.
+    /// Returns the file that the output appends to, with what was appended, unless it is empty.
     pub(crate) fn existing(&self) -> Result<Option<Existing>, ResourceError> {
         let Some(part) = self.open.as_ref().filter(|part| part.length > 0) else {
             return Ok(None);
         };
-        let path = self.target.final_path(part.number);
+        let path = self.target.part_path(part.number);
         let read = || {
             let content = self.compression().reader(File::open(&path)?)?;
             Existing::read(BufReader::new(content))

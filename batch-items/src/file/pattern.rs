@@ -10,6 +10,7 @@ use std::str::FromStr;
 use glob::MatchOptions;
 use glob::Pattern;
 
+use super::url;
 use crate::error::ResourceError;
 
 /// As shells do: `*` matches no name that begins with a dot.
@@ -44,6 +45,11 @@ impl FromStr for FilePattern {
             if text.contains("[^") {
                 return Err("a set of other characters begins with `!`, such as `[!a]`".into());
             }
+            if Path::new(text).ends_with("**") {
+                return Err(
+                    "`**` stands for directories; end the pattern with `**/*` for all files below".into(),
+                );
+            }
         }
         Ok(pattern)
     }
@@ -62,6 +68,14 @@ pub(crate) struct FoundFile {
 #[cfg(feature = "object-store")]
 pub(crate) fn matches_key(pattern: &Pattern, key: &str) -> bool {
     pattern.matches_with(key, OPTIONS) && !is_unfinished(pattern.as_str(), key)
+}
+
+/// Returns the pattern that matches a path alone. A URL stays as it is.
+pub(crate) fn literal(path: &str) -> String {
+    match url::split(path) {
+        None => Pattern::escape(path),
+        Some(_) => path.to_owned(),
+    }
 }
 
 /// Returns whether a name belongs to a file that is being written, which the pattern does not ask for.
@@ -319,6 +333,18 @@ mod tests {
 
     /// Spec: INPUT-05
     #[test]
+    fn the_pattern_of_a_path_matches_it_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name).display().to_string();
+        fs::write(path("x1"), "").unwrap();
+        let pattern: FilePattern = literal(&path("x[1]")).parse().unwrap();
+        assert_eq!(pattern.files().unwrap(), []);
+        fs::write(path("x[1]"), "").unwrap();
+        assert_eq!(pattern.files().unwrap()[0].path, folder.path().join("x[1]"));
+    }
+
+    /// Spec: INPUT-05
+    #[test]
     #[cfg(unix)]
     fn a_link_to_nothing_is_an_error() {
         let folder = tempfile::tempdir().unwrap();
@@ -377,7 +403,7 @@ mod tests {
 
     #[test]
     fn mistakes_are_reported() {
-        for text in ["", " ", "in/[a", "in/***", "in/[^a].csv"] {
+        for text in ["", " ", "in/[a", "in/***", "in/[^a].csv", "in/**"] {
             assert!(text.parse::<FilePattern>().is_err(), "{text}");
         }
     }

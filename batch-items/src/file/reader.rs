@@ -79,7 +79,9 @@ where
     pub fn item_count(&mut self) -> Option<u64> {
         if self.items.is_none() {
             self.items = match self.format.other_lines() {
-                Some(other) => self.files.count_lines(&self.input, other + self.input.skip_lines),
+                Some(other) => self
+                    .files
+                    .count_lines(&self.input, other.saturating_add(self.input.skip_lines)),
                 None => self.files.count_records(&self.input, &self.format),
             };
         }

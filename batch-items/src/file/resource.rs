@@ -222,10 +222,13 @@ impl Whole {
     }
 }
 
-/// Reads a file of text that is small, to its end.
+/// Reads a file of text that is small, to its end. A byte-order mark is no content.
 pub(crate) fn read_text(path: &Path) -> io::Result<String> {
     let mut text = String::new();
     Whole::new(File::open(path)?, 0)?.read_to_string(&mut text)?;
+    if text.starts_with('\u{feff}') {
+        text.remove(0);
+    }
     Ok(text)
 }
 

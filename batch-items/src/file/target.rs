@@ -252,42 +252,24 @@ impl Target {
         })
     }
 
-    /// Deletes the published files with higher numbers, which an earlier run has left.
+    /// Deletes the published files with higher numbers, which an earlier run has left; the last one first, so that a process that dies
+    /// leaves no gap between them.
     pub(super) fn delete_after(&self, number: u32) -> Result<(), ResourceError> {
         let left = self
             .published_after(number)
             .map_err(|error| self.fail("list", error))?;
-        left.into_iter().try_for_each(|number| self.delete(number))
+        left.into_iter().rev().try_for_each(|number| self.delete(number))
     }
 
-    /// Returns the numbers of published files after `number`; of objects, those without a gap.
+    /// Returns the numbers of published files after `number`, without a gap: `sales-2025.csv` is another file than those of `sales.csv`.
     pub(super) fn published_after(&self, number: u32) -> io::Result<Vec<u32>> {
-        if !self.is_numbered {
-            return Ok(Vec::new());
-        }
         let mut found = Vec::new();
-        if self.is_object() {
-            let mut next = number + 1;
-            while self.exists(next)? {
-                found.push(next);
-                next += 1;
-            }
-            return Ok(found);
-        }
-        let folder = self.path.parent().unwrap_or(Path::new("/"));
-        for entry in fs::read_dir(folder)? {
-            let name = entry?.file_name();
-            let other = self.number_of(&name.to_string_lossy());
-            found.extend(other.filter(|other| *other > number && self.final_path(*other).ends_with(&name)));
+        let mut next = number + 1;
+        while self.is_numbered && self.exists(next)? {
+            found.push(next);
+            next += 1;
         }
         Ok(found)
-    }
-
-    /// Returns the number in the name of a published file.
-    fn number_of(&self, name: &str) -> Option<u32> {
-        let (stem, extension) = self.split_name();
-        let number = name.strip_prefix(&stem)?.strip_prefix('-')?;
-        number.strip_suffix(&extension)?.parse().ok()
     }
 
     /// Deletes a file that is not published.

@@ -81,14 +81,13 @@ impl TextOutput {
         self.encoding.0 == UTF_8
     }
 
-    /// Returns the name of the encoding.
-    pub(crate) fn encoding(&self) -> &'static str {
-        self.encoding.0.name()
+    pub(crate) fn encoding(&self) -> &'static Encoding {
+        self.encoding.0
     }
 
     /// Returns the settings as text.
     pub(crate) fn form(&self) -> String {
-        format!("{} {:?}", self.encoding(), self.line_end)
+        format!("{} {:?}", self.encoding().name(), self.line_end)
     }
 
     /// Appends text in the encoding.

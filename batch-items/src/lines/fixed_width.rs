@@ -107,6 +107,9 @@ impl FromStr for Columns {
     }
 }
 
+/// The longest line with columns, in characters: the default of `max.record.length` is as long.
+const LONGEST: usize = 1 << 20;
+
 /// Parses `amount 11-18 right`.
 fn column(text: &str) -> Result<Column, String> {
     let wrong = || {
@@ -127,6 +130,9 @@ fn column(text: &str) -> Result<Column, String> {
     };
     if from == 0 || to.is_some_and(|to| to < from) {
         return Err(wrong());
+    }
+    if to.unwrap_or(from) > LONGEST {
+        return Err(format!("column `{name}` ends after character {LONGEST}"));
     }
     let align = match (words.next(), words.next()) {
         (None | Some("left"), None) => Align::Left,
@@ -261,6 +267,9 @@ impl FixedWidthOutput {
             }
             self.line.extend(std::iter::repeat_n(' ', column.start - length));
             length = column.start + column.append(value, &mut self.line)?;
+        }
+        if self.line.is_empty() {
+            return Err("all fields are empty, and an empty line is no record".to_owned());
         }
         self.line.push_str(self.text.line_end.as_str());
         Ok(())

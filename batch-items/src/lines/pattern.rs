@@ -70,9 +70,10 @@ impl FromStr for RegexText {
 
     fn from_str(text: &str) -> Result<Self, String> {
         Regex::new(text).map_err(|error| error.to_string())?;
-        // What it did not match would be lost.
-        let comment_end = if text.contains("(?x") { "\n" } else { "" };
-        let pattern = Regex::new(&format!("^(?:{text}{comment_end})$")).map_err(|error| error.to_string())?;
+        // What it did not match would be lost. A pattern that ends with a comment needs a line end.
+        let whole = |end: &str| Regex::new(&format!("^(?:{text}{end})$"));
+        let pattern = whole("").or_else(|_| whole("\n"));
+        let pattern = pattern.map_err(|error| error.to_string())?;
         if pattern.captures_len() == 1 {
             return Err("the pattern has no groups; a field is a group such as `(?<name>..)`".to_owned());
         }

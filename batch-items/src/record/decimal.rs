@@ -150,8 +150,10 @@ pub(crate) fn number(text: &str) -> Option<Value> {
     if !is_number(text) {
         return None;
     }
+    // A large integer keeps its digits: as a float it would be shown as `1e20`.
+    let is_integer = !text.contains(['.', 'e', 'E']);
     Some(match text.parse() {
-        Ok(value) if is_float(text) => Value::Float(value),
+        Ok(value) if !is_integer && is_float(text) => Value::Float(value),
         _ => Value::Decimal(text.to_owned()),
     })
 }

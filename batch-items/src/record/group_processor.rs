@@ -10,8 +10,10 @@ use super::value::{Record, Value};
 /// | property | default | |
 /// |---|---|---|
 /// | `header.fields` | none | fields of the first record, which the others get, separated by commas; `number=order` renames |
+/// | `raw.field` | none | the field with the text of a record, as of the reader |
 ///
-/// With `header.fields`, the first record itself is not in the result.
+/// With `header.fields`, the first record itself is not in the result. With `raw.field` too, its text precedes the text of the next record,
+/// so that a group that the writer rejects is whole among the rejects.
 /// The other properties are those of a [`RecordProcessor`], which is applied to each record of the result. A group without records in its
 /// result is filtered.
 ///
@@ -28,6 +30,8 @@ use super::value::{Record, Value};
 pub struct RecordGroupProcessor {
     #[batch_property(name = "header.fields")]
     header_fields: Vec<Renamed>,
+    #[batch_property(name = "raw.field")]
+    raw_field: String,
     #[batch_artifact]
     each: RecordProcessor,
 }
@@ -39,6 +43,12 @@ impl RecordGroupProcessor {
     pub fn process(&mut self, mut group: Vec<Record>) -> Result<Option<Vec<Record>>, MappingError> {
         if !self.header_fields.is_empty() && !group.is_empty() {
             let header = group.remove(0);
+            if let (Some(raw), Some(next)) = (header.get(&self.raw_field), group.first_mut())
+                && let Some(text) = next.get(&self.raw_field)
+            {
+                let texts = format!("{raw}\n{text}");
+                next.set(&self.raw_field, texts);
+            }
             let fields: Vec<(&str, &Value)> = self
                 .header_fields
                 .iter()

@@ -201,11 +201,9 @@ impl RecordProcessor {
         if self.trim {
             record = record
                 .iter()
-                .map(|(name, value)| {
-                    (
-                        name,
-                        value.as_str().map_or(value.clone(), |text| text.trim().into()),
-                    )
+                .map(|(name, value)| match value {
+                    Value::Text(text) => (name, text.trim().into()),
+                    _ => (name, value.clone()),
                 })
                 .collect();
         }

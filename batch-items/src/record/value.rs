@@ -167,7 +167,11 @@ impl fmt::Display for Value {
             Self::Int(value) => value.fmt(f),
             Self::Float(value) => value.fmt(f),
             Self::Text(value) | Self::Json(value) | Self::Decimal(value) => value.fmt(f),
-            Self::Bytes(bytes) => bytes.iter().try_for_each(|byte| write!(f, "{byte:02x}")),
+            // As a text that a column of bytes takes.
+            Self::Bytes(bytes) => {
+                f.write_str("\\x")?;
+                bytes.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+            }
         }
     }
 }
@@ -212,8 +216,7 @@ impl Serialize for Value {
             },
             Self::Decimal(digits) => serialize_decimal(digits, serializer),
             Self::Text(value) => serializer.serialize_str(value),
-            // As a text that a column of bytes takes.
-            bytes @ Self::Bytes(_) if is_json::<S>() => serializer.collect_str(&format_args!("\\x{bytes}")),
+            Self::Bytes(_) if is_json::<S>() => serializer.collect_str(self),
             Self::Bytes(value) => serializer.serialize_bytes(value),
         }
     }

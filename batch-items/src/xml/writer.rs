@@ -93,7 +93,11 @@ impl<T: Serialize> Encode<T> for XmlOutput {
     const APPENDABLE: bool = false;
 
     fn begin(&mut self, header: Option<String>, out: &mut Vec<u8>) -> Result<(), String> {
-        let (encoding, root, end) = (self.text.encoding(), &self.root.tag, self.text.line_end.as_str());
+        let (encoding, root, end) = (
+            self.text.encoding().name(),
+            &self.root.tag,
+            self.text.line_end.as_str(),
+        );
         let begin = format!("<?xml version=\"1.0\" encoding=\"{encoding}\"?>{end}<{root}>{end}");
         self.text.append(&begin, out)?;
         self.text.append(&header.unwrap_or_default(), out)

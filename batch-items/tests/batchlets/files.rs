@@ -163,6 +163,23 @@ impl FailAtTheEnd {
     }
 }
 
+/// A file in the form of a result is a source like the others, unless the results are beside it.
+///
+/// Spec: INPUT-05
+#[test]
+fn compressed_files_are_compressed_into_another_folder() {
+    for (target, expected) in [
+        ("", ["a", "a.gz", "b.gz"].as_slice()),
+        ("out/", &["a.gz", "b.gz.gz"]),
+    ] {
+        let stage = stage("compressFiles", "in/*", target, &[]);
+        stage.write("in/a", "a");
+        stage.write("in/b.gz", "b");
+        stage.run().completed();
+        assert_eq!(stage.list(if target.is_empty() { "in" } else { "out" }), expected);
+    }
+}
+
 /// All files are done, but the end of the step is not recorded, as after a kill at the last moment.
 #[test]
 fn a_restart_recognises_that_everything_is_done() {
@@ -416,6 +433,15 @@ fn wrong_and_missing_files_are_named() {
     let sum = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
     stage.write("in/SHA256SUMS", format!("{sum}  a\n{sum} *b\n"));
     assert_eq!(stage.run().completed(), "2 FILES");
+    stage.write("in/SHA256SUMS", format!("\u{feff}{sum}  a\n"));
+    assert_eq!(stage.run().completed(), "1 FILES");
+    stage.write("in/SHA256SUMS", "\n");
+    let ended = stage.run();
+    assert!(
+        ended.failed().contains("SHA256SUMS has no checksums"),
+        "{}",
+        ended.message
+    );
     stage.write("in/a", "abd");
     stage.write("in/SHA256SUMS", format!("{sum}  a\n{sum}  b\n\n{sum}  c\n"));
     let ended = stage.run();

@@ -39,6 +39,28 @@ fn a_byte_of_a_character_is_no_delimiter() {
     }
 }
 
+/// The encodings write these characters as the bytes of other ones.
+///
+/// Spec: ITEM-VALUE-02
+#[test]
+fn a_character_is_not_written_as_another_one() {
+    for (encoding, character) in [
+        ("shift_jis", "¥"),
+        ("shift_jis", "‾"),
+        ("euc-jp", "¥"),
+        ("iso-2022-jp", "\u{2212}"),
+        ("iso-2022-jp", "ｱ"),
+    ] {
+        let out = Stage::new(
+            "reader=\"jsonlRecordReader\" writer=\"recordCsvWriter\"",
+            &format!("resource=${{dir}}/in\noutput=${{dir}}/out\nencoding@writer={encoding}"),
+        );
+        out.write("in", format!("{{\"a\":\"x{character}\"}}\n"));
+        let message = out.fails();
+        assert!(message.contains("does not exist in "), "{encoding}: {message}");
+    }
+}
+
 /// Spec: ITEM-VALUE-02
 #[test]
 fn a_first_character_is_no_byte_order_mark() {

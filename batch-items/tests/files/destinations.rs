@@ -8,6 +8,7 @@ use batch_items::{
     CompositeItemWriter, DelimitedItemWriter, JsonArrayItemWriter, JsonLinesItemWriter, RejectListener,
     XmlItemWriter,
 };
+use batch_runtime::JobParameters;
 use batch_runtime::prelude::*;
 use batch_runtime::{BatchException, BatchStatus};
 use serde::{Deserialize, Serialize};
@@ -358,6 +359,7 @@ fn an_appended_file_stays_well_formed() {
         ("plainCsv", "o.csv", "", format!("id\n{rows}")),
         ("plainCsv", "o.csv.gz", "id\n99", format!("id\n99\n{rows}")),
         ("plainCsv", "o.csv", header, format!("{header}\n{rows}")),
+        ("plainCsv", "o.csv", "id\r99\r", format!("id\r99\r{rows}")),
         (
             "jsonEntries",
             "o.jsonl",
@@ -381,7 +383,7 @@ fn an_appended_file_stays_well_formed() {
         assert_eq!(again.status, BatchStatus::Completed, "{}", again.message);
         assert_eq!(text_of(&output(&stage)[0].1), after, "{name} {before}");
     }
-    for before in ["name,id\n", "1\n2\n"] {
+    for before in ["name,id\n", "1\n2\n", "\"i\"\"d\"\n", "\"id"] {
         let stage = stage("plainCsv", "output@writer=${dir}/out/o.csv\nif.exists=append");
         stage.write("out/o.csv", before);
         let message = stage.fails();
@@ -391,6 +393,26 @@ fn an_appended_file_stays_well_formed() {
         );
         assert_eq!(stage.read("out/o.csv"), before);
     }
+}
+
+/// A header that differs is noticed when the first item is written, also if chunks without items were committed before, and in each restart.
+///
+/// Spec: LOSS-01
+#[test]
+fn an_appended_file_has_the_same_header_after_a_restart() {
+    let chunk = "reader=\"csvRecordReader\" processor=\"recordProcessor\" writer=\"recordCsvWriter\" commit-interval=\"1\"";
+    let properties = "resource@reader=${dir}/in\noutput=${dir}/o.csv\nif.exists=append\nwhere=id > 2";
+    let stage = Stage::new(chunk, properties);
+    stage.write("in", "id,a\n1,x\n2,x\n3,x\n");
+    stage.write("o.csv", "a,id\nx,0\n");
+    let mut ended = stage.start(JobParameters::new());
+    for _ in 0..2 {
+        assert_eq!(ended.status, BatchStatus::Failed);
+        let expected = "the existing file begins with `a,id`, and the header of the items would be `id,a`";
+        assert!(ended.message.contains(expected), "{}", ended.message);
+        ended = stage.restart(&ended, JobParameters::new());
+    }
+    assert_eq!(stage.read("o.csv"), "a,id\nx,0\n");
 }
 
 /// Another program adds a line to the file that the output appends to, or creates the file that must not exist.
@@ -423,32 +445,42 @@ fn a_file_that_appears_or_grows_at_the_final_name_fails_the_step() {
     assert_eq!(stage.read("out/o.csv"), "id\n98\n99\n");
 }
 
-/// Files of an earlier, longer run do not stay beside the new ones.
+/// Files of an earlier, longer run do not stay beside the new ones. Other files keep their place, whatever number their name has.
 ///
 /// Spec: LOSS-01
 #[test]
 fn a_shorter_run_replaces_all_files_of_a_longer_one() {
     let properties = "output@writer=${dir}/out/o.csv\nmax.items.per.file=4";
     let expected = undisturbed("plainCsv", properties);
-    for kept in ["o-0006.csv", "o-0008.csv", "o-12345.csv"] {
-        let stage = stage("plainCsv", properties);
-        for name in ["o-0001.csv", kept] {
-            stage.write(&format!("out/{name}"), "id\n99\n");
-        }
-        // Not numbers of this output.
-        for name in ["o-6.csv", "o-000006.csv", "o-0006.csv.bak", "p-0006.csv"] {
-            stage.write(&format!("out/{name}"), "");
-        }
-        stage.completes();
-        for name in ["o-6.csv", "o-000006.csv", "o-0006.csv.bak", "p-0006.csv"] {
-            fs::remove_file(stage.path().join("out").join(name)).unwrap();
-        }
-        assert_eq!(output(&stage), expected, "{kept}");
-        let failing = format!("{properties}\nif.exists=fail");
-        let stage = super::destinations::stage("plainCsv", &failing);
-        stage.write(&format!("out/{kept}"), "id\n99\n");
-        assert!(stage.fails().contains("exists already"), "{kept}");
+    let next = |distance| format!("out/o-{:04}.csv", expected.len() + distance);
+    let others = [
+        "out/o-6.csv",
+        "out/o-2025.csv",
+        "out/o-12345.csv",
+        "out/o-000006.csv",
+        "out/o-0006.csv.bak",
+        "out/p-0006.csv",
+        &next(4),
+    ];
+    let stage = stage("plainCsv", properties);
+    let longer = ["out/o-0001.csv".to_owned(), next(1), next(2)];
+    for name in longer.iter().map(String::as_str).chain(others) {
+        stage.write(name, "id\n99\n");
     }
+    stage.completes();
+    for name in others {
+        assert_eq!(stage.read(name), "id\n99\n", "{name}");
+        fs::remove_file(stage.path().join(name)).unwrap();
+    }
+    assert_eq!(output(&stage), expected);
+
+    let failing = format!("{properties}\nif.exists=fail");
+    let stage = super::destinations::stage("plainCsv", &failing);
+    stage.write(&next(1), "id\n99\n");
+    assert!(stage.fails().contains("exists already"));
+    let stage = super::destinations::stage("plainCsv", &failing);
+    stage.write("out/o-2025.csv", "id\n99\n");
+    stage.completes();
 }
 
 /// Content that another program has changed is not continued, even if the length and the end are the same.

@@ -165,6 +165,28 @@ fn a_record_without_the_field_of_the_rule_is_skipped_like_a_bad_one() {
     );
 }
 
+/// A group that the writer rejects is whole among the rejects, with the record whose fields the others got.
+///
+/// Spec: INPUT-04, LOSS-07
+#[test]
+fn the_header_of_a_group_is_a_reject_with_its_records() {
+    let stage = Stage::with_listeners(
+        r#"<listeners><listener ref="recordGroupRejects"><properties>
+            <property name="rejects.output" value="${dir}/rejects"/><property name="rejects.raw" value="${dir}/raw"/>
+            <property name="raw.field" value="raw"/></properties></listener></listeners>"#,
+        "reader=\"patternRecordGroupReader\" processor=\"recordGroupProcessor\" writer=\"recordGroupCsvWriter\"",
+        "resource=${dir}/in\noutput@writer=${dir}/out\npattern=ORDER;(?<order>.*)|LINE;(?<article>.*)\n\
+         group=header order is not null\nheader.fields=number=order\nraw.field=raw\n\
+         columns@writer=number,article\nquotes@writer=never",
+        "<skippable-exception-classes><include class=\"EncodeError\"/></skippable-exception-classes>",
+    );
+    stage.write("in", "ORDER;1\nLINE;pen, red\nLINE;ink\nORDER;2\nLINE;pad\n");
+    let ended = stage.completes();
+    assert_eq!((ended.writes, ended.skips), (1, 1));
+    assert_eq!(stage.read("out"), "number,article\n2,pad\n");
+    assert_eq!(stage.read("raw"), "ORDER;1\nLINE;pen, red\nLINE;ink\n");
+}
+
 #[test]
 fn details_without_a_header_and_groups_that_are_too_large_are_skipped_once() {
     let input = "kind,text\nD,x\nD,y\nH,1\nH,2\nD,x\nD,y\nD,z\nD,z\nH,3\nD,x\nD,y\n";

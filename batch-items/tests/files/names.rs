@@ -69,6 +69,96 @@ fn columns_select_fields_by_name() {
     );
 }
 
+/// `columns` of a chunk reach its reader too, which would take the fields of a file with a header by their order.
+///
+/// Spec: ITEM-VALUE-01
+#[test]
+fn columns_for_the_writer_do_not_name_the_fields_of_the_reader() {
+    let chunk = "reader=\"csvRecordReader\" writer=\"recordCsvWriter\"";
+    let copy = |properties: &str| copied(chunk, "first,last\nAda,Lovelace\n", properties);
+    for (properties, found) in [
+        ("columns=last,first", "its first row has the name `first`"),
+        ("columns=last", "its first row has the name `last`"),
+        ("columns@reader=a,last", "its first row has the name `last`"),
+        ("columns@reader=a,b\nheader@reader=true", "`header` is `true`"),
+    ] {
+        fails(
+            copy(properties),
+            &format!("{found}, but `columns` names the fields"),
+        );
+    }
+    assert_eq!(
+        copy("columns@writer=last,first").unwrap(),
+        "last,first\nLovelace,Ada\n"
+    );
+    let row = copy("columns@reader=first,last\nheader@reader=false");
+    assert_eq!(row.unwrap(), "first,last\nfirst,last\nAda,Lovelace\n");
+}
+
+/// Spec: ITEM-SETTING-01
+#[test]
+fn a_character_has_one_meaning() {
+    let chunk = "reader=\"csvRecordReader\" writer=\"recordCsvWriter\"";
+    for (properties, expected) in [
+        (
+            "comment@reader=,",
+            "`delimiter` and `comment` are the same character",
+        ),
+        (
+            "comment@reader=\"",
+            "`quote` and `comment` are the same character",
+        ),
+        ("escape@reader=\"", "`quote` and `escape` are the same character"),
+        ("quote@writer=,", "`delimiter` and `quote` are the same character"),
+    ] {
+        fails(copied(chunk, "a,b\n1,2\n", properties), expected);
+    }
+}
+
+/// The readers pass over an empty line.
+///
+/// Spec: ITEM-VALUE-02
+#[test]
+fn an_item_is_not_written_as_an_empty_line() {
+    let item = "{\"a\":null}\n";
+    let without = "header@writer=false\nquote@writer=none";
+    assert_eq!(written(item, "recordCsvWriter", "").unwrap(), "a\n\"\"\n");
+    for (writer, properties) in [
+        ("recordCsvWriter", without),
+        ("recordFixedWidthWriter", "columns@writer=a 1-"),
+    ] {
+        let chunk = format!("reader=\"jsonlRecordReader\" writer=\"{writer}\"");
+        let stage = Stage::new(
+            &chunk,
+            &format!("resource=${{dir}}/in\noutput=${{dir}}/out\n{properties}"),
+        );
+        stage.write("in", item);
+        let message = stage.fails();
+        assert!(message.contains("an empty line is no r"), "{message}");
+    }
+}
+
+/// Spec: ITEM-SETTING-01
+#[test]
+fn limits_that_no_memory_can_hold_are_rejected() {
+    for columns in [
+        "a 1-99999999999",
+        "a 18446744073709551615",
+        "a 1-18446744073709551615",
+    ] {
+        let properties = format!("resource@reader=in\noutput@writer=out\ncolumns@writer={columns}");
+        let chunk = "reader=\"jsonlRecordReader\" writer=\"recordFixedWidthWriter\"";
+        let rejected = Stage::new(chunk, &properties).rejected();
+        assert!(
+            rejected.contains("column `a` ends after character 1048576"),
+            "{rejected}"
+        );
+    }
+    let chunk = "reader=\"csvRecordReader\" writer=\"recordCsvWriter\"";
+    let all = copied(chunk, "a\n1\n", "skip.lines@reader=18446744073709551615");
+    assert_eq!(all.unwrap(), "");
+}
+
 /// Spec: ITEM-VALUE-01, ITEM-SETTING-01
 #[test]
 fn a_column_that_the_items_do_not_have_fails_the_step() {
@@ -175,6 +265,7 @@ fn an_encoding_that_cannot_be_written_is_an_error() {
 #[test]
 fn numbers_keep_their_value() {
     let numbers = "{\"v\":18446744073709551615}\n{\"v\":12345678901234567890123}\n{\"v\":1234567890123456.78}\n\
+                   {\"v\":100000000000000000000}\n\
                    {\"v\":-0.000000000000000000001234567890123456789}\n{\"v\":0.1}\n{\"v\":[1.0000000000000000001]}\n";
     assert_eq!(written(numbers, "recordJsonlWriter", "").unwrap(), numbers);
     let csv = written(
@@ -184,8 +275,21 @@ fn numbers_keep_their_value() {
     )
     .unwrap();
     assert!(
-        csv.starts_with("18446744073709551615\n12345678901234567890123\n1234567890123456.78\n"),
+        csv.starts_with(
+            "18446744073709551615\n12345678901234567890123\n1234567890123456.78\n100000000000000000000\n"
+        ),
         "{csv}"
+    );
+}
+
+/// Spec: ITEM-VALUE-02
+#[test]
+fn only_texts_are_trimmed() {
+    let chunk = "reader=\"jsonlRecordReader\" processor=\"recordProcessor\" writer=\"recordJsonlWriter\"";
+    let copy = |input: &str| copied(chunk, input, "trim@processor=true").unwrap();
+    assert_eq!(
+        copy("{\"big\":12345678901234567890,\"n\":{\"a\":1},\"t\":\" x \"}\n"),
+        "{\"big\":12345678901234567890,\"n\":{\"a\":1},\"t\":\"x\"}\n"
     );
 }
 

@@ -140,10 +140,17 @@ fn each_file_is_a_partition() {
           <property name="resource" value="${dir}/in-*.csv"/></properties></algorithm></partition>
         <chunk reader="csvRecordReader" processor="recordProcessor" writer="recordJsonlWriter">
           <properties><property name="output" value="${dir}/out-${file.name}.jsonl"/></properties></chunk>"#;
-    let folder = run(step, &[("in-a.csv", "id\n1\n2\n"), ("in-b.csv", "id\n3\n")]);
+    // The last name would be a pattern for the first one.
+    let files = [
+        ("in-a.csv", "id\n1\n2\n"),
+        ("in-b.csv", "id\n3\n"),
+        ("in-[a].csv", "id\n4\n"),
+    ];
+    let folder = run(step, &files);
     let read = |name: &str| fs::read_to_string(folder.path().join(name)).unwrap();
     assert_eq!(read("out-in-a.jsonl"), "{\"id\":\"1\"}\n{\"id\":\"2\"}\n");
     assert_eq!(read("out-in-b.jsonl"), "{\"id\":\"3\"}\n");
+    assert_eq!(read("out-in-[a].jsonl"), "{\"id\":\"4\"}\n");
 }
 
 #[test]

@@ -456,7 +456,7 @@ fn a_skipped_error_of_a_file_is_not_its_end() {
 /// Spec: INPUT-01
 #[test]
 fn a_pattern_matches_whole_lines() {
-    let pattern = "pattern=(?x) (?<origin>[A-Z]+) ; (?<delay>[0-9]+) ; (?<note>[a-z]*) # the note";
+    let pattern = "pattern=(?sx) (?<origin>[A-Z]+) ; (?<delay>[0-9]+) ; (?<note>[a-z]*) # the note";
     for (line, is_whole) in [("FRA;1;ada", true), ("FRA;1;ada;5", false), ("xFRA;1;ada", false)] {
         let stage = stage("PatternFlightReader", pattern, format!("{line}\n"));
         if is_whole {

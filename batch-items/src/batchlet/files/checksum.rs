@@ -106,6 +106,9 @@ pub(super) fn verify(task: &Task) -> Result<usize, BatchError> {
         if !wrong.is_empty() {
             return Err(BatchError::msg(not_verified(&list, &wrong)));
         }
+        if files.len() == 1 {
+            return Err(BatchError::msg(format!("{} has no checksums", list.display())));
+        }
     }
     Ok(verified)
 }

@@ -138,7 +138,7 @@ impl MoveFiles {
 /// | `target` | beside each file | a directory or file, as for [`CopyFiles`] |
 /// | `format` | `gzip` | `gzip` (`.gz`), or `zstd` (`.zst`) with the feature `zstd` of this crate |
 ///
-/// A pattern skips files that end with the suffix of the format. A step with [`DeleteFiles`] deletes the originals.
+/// If the targets are beside the files, a pattern skips those that end with the suffix of the format. A step with [`DeleteFiles`] deletes the originals.
 #[derive(BatchArtifact)]
 pub struct CompressFiles {
     #[batch_artifact]

@@ -77,10 +77,11 @@ impl Transfer<'_> {
             Action::Copy | Action::Move => "",
         };
         let is_directory = self.target.map(|target| target.is_directory(&self.task.resource));
-        // A pattern may match what it has compressed before.
-        let is_result = |file: &FoundFile| {
-            let name = file.path.to_string_lossy();
-            !suffix.is_empty() && !self.task.resource.is_path() && name.ends_with(suffix)
+        // A pattern may match what it has compressed before, beside the sources.
+        let folder = |path: &Path| Some(std::path::absolute(path).ok()?.parent()?.to_owned());
+        let is_result = |(source, target): &Pair| {
+            let is_compressed = !suffix.is_empty() && source.to_string_lossy().ends_with(suffix);
+            is_compressed && !self.task.resource.is_path() && folder(source) == folder(target)
         };
         let pair = |file: FoundFile| {
             let with_suffix = |path: PathBuf| {
@@ -95,11 +96,9 @@ impl Transfer<'_> {
             };
             (file.path, target)
         };
-        files
-            .into_iter()
-            .filter(|file| !is_result(file))
-            .map(pair)
-            .collect()
+        let mut pairs: Vec<Pair> = files.into_iter().map(pair).collect();
+        pairs.retain(|pair| !is_result(pair));
+        pairs
     }
 
     /// Returns the number of files that have reached their targets.

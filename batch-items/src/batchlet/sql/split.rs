@@ -25,7 +25,6 @@ pub(super) fn statements<'s>(
     syntax: &Syntax,
     separator: &str,
 ) -> Result<Vec<Statement<'s>>, Unclosed> {
-    let script = script.strip_prefix('\u{feff}').unwrap_or(script);
     let (mut found, mut line, mut at) = (Vec::new(), 1, 0);
     // The position and line of the statement's first word.
     let mut start: Option<(usize, usize)> = None;
@@ -85,7 +84,7 @@ mod tests {
             check(
                 syntax,
                 ";",
-                "\u{feff}A;\n\n-- a; comment\n/* ;\n */ B\n C ; D -- end",
+                "A;\n\n-- a; comment\n/* ;\n */ B\n C ; D -- end",
                 &[(1, "A"), (5, "B\n C"), (6, "D -- end")],
             );
             check(syntax, ";", "A;é\r\n;B", &[(1, "A"), (1, "é"), (2, "B")]);
