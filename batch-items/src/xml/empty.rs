@@ -75,6 +75,7 @@ mod tests {
         check("<r>x<a/>y</r>", Some("<r>xy</r>"));
         check("<r><a></a><a ></a ><b/><p:a\n/></r>", Some("<r><b/></r>"));
         check("<r><b><a/></b></r>", Some("<r><b></b></r>"));
+        check("x<a/>y", Some("xy"));
         check("<r><a b='1'/>x<a b='1'></a></r>", Some("<r>x</r>"));
         check("<r><a><!----><!-- </a> --><?x?></a></r>", Some("<r></r>"));
         let struct_like = "<r><a b='1' />x<a/></r>";

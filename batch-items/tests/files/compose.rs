@@ -1,6 +1,6 @@
 //! Artifacts made of others, and artifacts of one expression.
 
-use batch_items::compose::{Classified, LookUp, ProcessItem, Validate};
+use batch_items::compose::{Classified, LookUp, ProcessItem, Validate, WriteItems};
 use batch_items::file::FileFrame;
 use batch_items::{
     ClassifierItemWriter, CompositeItemWriter, DelimitedItemWriter, EnrichingItemWriter,
@@ -18,6 +18,9 @@ batch_items::iterator_reader!(Numbers("numbers"): u64 = 1..=20);
 batch_items::function_processor!(Rows("rows"): |number: &u64| -> Option<Row> {
     (*number != 13).then_some(Row { id: *number })
 });
+batch_items::function_processor!(Wides("wides"): |number: &u64| -> Option<Wide> {
+    (*number != 13).then(|| Wide { id: *number, text: "x".repeat(100_000) })
+});
 batch_items::function_processor!(Copies("copies"): |number: &u64| -> Option<Vec<Row>> {
     Some((0..*number % 3).map(|_| Row { id: *number }).collect())
 });
@@ -25,6 +28,13 @@ batch_items::function_processor!(Copies("copies"): |number: &u64| -> Option<Vec<
 #[derive(Clone, Debug, Serialize)]
 struct Row {
     id: u64,
+}
+
+/// A row of which eleven are more than a file keeps in memory.
+#[derive(Clone, Debug, Serialize)]
+struct Wide {
+    id: u64,
+    text: String,
 }
 
 impl Classified for Row {
@@ -64,6 +74,9 @@ type Four = CompositeItemWriter<
     DelimitedItemWriter<Row>,
 >;
 
+#[item_writer("wide")]
+type WideRows = CompositeItemWriter<Wide, DelimitedItemWriter<Wide>, TableItemWriter<Wide>>;
+
 #[item_writer("byClass")]
 type ByClass = ClassifierItemWriter<
     Row,
@@ -96,6 +109,39 @@ impl LookUp<Row> for Neighbours {
 
 #[item_writer("enriched")]
 type Enriched = EnrichingItemWriter<Row, Neighbours, LineItemWriter<String>>;
+
+/// Creates a file when it is closed.
+#[derive(BatchArtifact)]
+struct ClosedWriter {
+    #[batch_property(name = "closed")]
+    closed: String,
+}
+
+impl WriteItems<Row> for ClosedWriter {
+    type Position = ();
+
+    fn open(&mut self, _checkpoint: Option<()>) -> Result<(), BatchError> {
+        Ok(())
+    }
+
+    fn write(&mut self, _rows: &[&Row], _tx: &mut ChunkTransaction) -> Result<(), BatchError> {
+        Ok(())
+    }
+
+    fn position(&mut self) -> Result<(), BatchError> {
+        Ok(())
+    }
+
+    fn close(&mut self) {
+        std::fs::write(&self.closed, "").unwrap();
+    }
+}
+
+#[item_writer("fourClosed")]
+type FourClosed = CompositeItemWriter<Row, ClosedWriter, ClosedWriter, ClosedWriter, ClosedWriter>;
+
+#[item_writer("flattenedClosed")]
+type FlattenedClosed = FlatteningItemWriter<Row, ClosedWriter>;
 
 /// Creates the table `row`, with two rows that are in the way of items.
 #[derive(BatchArtifact)]
@@ -209,6 +255,88 @@ fn forgotten_items_take_no_room_in_a_file() {
         let name = format!("first-{:04}.csv", index + 1);
         assert_eq!(stage.read(&name), format!("id\n{}", rows.concat()), "{name}");
     }
+}
+
+/// Items that are in the file already are taken out of it, and not those of earlier calls.
+///
+/// Spec: LOSS-12
+#[test]
+fn a_file_forgets_items_that_are_no_longer_in_memory() {
+    for chunk_size in [1, 20] {
+        let stage = Stage::after_step(
+            "createTable",
+            &chunk(
+                "wides",
+                "wide",
+                &format!("commit-interval=\"20\" chunk-size=\"{chunk_size}\""),
+            ),
+            "1.output=${dir}/out.csv\n2.table=row\n2.columns=id",
+            SKIP,
+        );
+        assert_eq!(stage.completes().skips, 2, "{chunk_size}");
+        let text = "x".repeat(100_000);
+        let rows = lines(&ids(&[5, 12]), |id| format!("{id},{text}\n"));
+        assert!(
+            stage.read("out.csv") == format!("id,text\n{rows}"),
+            "{chunk_size}"
+        );
+    }
+}
+
+/// A writer of a program may hold more than its memory.
+#[test]
+fn each_writer_is_closed() {
+    let four = "1.closed=${dir}/1\n2.closed=${dir}/2\n3.closed=${dir}/3\n4.closed=${dir}/4";
+    for (processor, writer, properties, count) in [
+        ("rows", "fourClosed", four, 4),
+        ("copies", "flattenedClosed", "closed=${dir}/1", 1),
+    ] {
+        let stage = Stage::new(&chunk(processor, writer, ""), properties);
+        stage.completes();
+        for number in 1..=count {
+            let closed = stage.path().join(number.to_string());
+            assert!(closed.exists(), "{writer} {number}");
+        }
+    }
+}
+
+/// Writes items again that were rejected.
+#[derive(BatchArtifact)]
+struct StubbornWriter {
+    #[batch_artifact]
+    writer: CompositeItemWriter<Row, DelimitedItemWriter<Row>, TableItemWriter<Row>>,
+}
+
+#[item_writer("stubborn")]
+impl StubbornWriter {
+    #[open]
+    fn open(&mut self) -> Result<(), BatchError> {
+        self.writer.open(None)
+    }
+
+    #[write_items]
+    fn write(&mut self, rows: &[Row], tx: &mut ChunkTransaction) -> Result<(), BatchError> {
+        let written = self.writer.write(rows, tx);
+        written.or_else(|_| self.writer.write(rows, tx))
+    }
+}
+
+/// A file that could not forget items takes no more of them.
+///
+/// Spec: LOSS-12
+#[test]
+fn a_file_with_rejected_items_is_not_written() {
+    let stage = Stage::after_step(
+        "createTable",
+        &chunk("rows", "stubborn", r#"commit-interval="20""#),
+        "1.output=${dir}/out.csv\n1.max.items.per.file=2\n2.table=row",
+        "",
+    );
+    let message = stage.fails();
+    assert!(
+        message.contains("an earlier error has left items in it that are not committed"),
+        "{message}"
+    );
 }
 
 /// Without a rule to skip it, a rejected item leaves the committed ones.

@@ -486,3 +486,67 @@ fn a_complete_file_cannot_be_written() {
     assert!(message.contains("it is not open"), "{message}");
     assert_eq!(stage.read("out.txt"), "in time\n");
 }
+
+/// Closes its file, and opens it twice. A file that it appends to is away meanwhile.
+#[derive(BatchArtifact)]
+struct ReopeningWriter {
+    #[batch_artifact]
+    output: FileOutput,
+    #[batch_property(name = "path")]
+    path: String,
+}
+
+#[item_writer("ReopeningWriter")]
+impl ReopeningWriter {
+    #[open]
+    fn open(&mut self, checkpoint: Option<OutputPosition>) -> Result<(), BatchError> {
+        self.output.open(checkpoint.clone())?;
+        self.output.close();
+        fs::File::open(format!("{}.part", self.path))?.try_lock()?;
+        self.output.open(checkpoint.clone())?;
+        let elsewhere = format!("{}.elsewhere", self.path);
+        let moved = fs::rename(&self.path, &elsewhere).is_ok();
+        self.output.open(checkpoint)?;
+        match moved {
+            true => Ok(fs::rename(&elsewhere, &self.path)?),
+            false => Ok(()),
+        }
+    }
+
+    #[write_items]
+    fn write(&mut self, numbers: &[Number]) -> Result<(), ResourceError> {
+        self.output.write(b"number\n", numbers.len())
+    }
+
+    #[get_checkpoint_info]
+    fn checkpoint(&mut self) -> Result<OutputPosition, ResourceError> {
+        self.output.checkpoint()
+    }
+
+    #[finish]
+    fn finish(&mut self) -> Result<(), ResourceError> {
+        self.output.finish()
+    }
+}
+
+#[test]
+fn a_closed_or_reopened_output_leaves_the_file_free() {
+    let stage = stage("ReopeningWriter", 1, "path=${dir}/out.txt");
+    stage.completes();
+    assert_eq!(stage.read("out.txt"), "number\n");
+}
+
+/// The output lacks the content of a file that was away when it was opened again.
+///
+/// Spec: LOSS-01
+#[test]
+fn a_file_to_append_to_is_not_replaced_if_it_was_away() {
+    let stage = stage("ReopeningWriter", 1, "path=${dir}/out.txt\nif.exists=append");
+    stage.write("out.txt", "earlier\n");
+    let message = stage.fails();
+    assert!(
+        message.contains("another program changed it while the step appended to it"),
+        "{message}"
+    );
+    assert_eq!(stage.read("out.txt"), "earlier\n");
+}

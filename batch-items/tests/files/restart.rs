@@ -139,6 +139,18 @@ fn records_have_their_places() {
         rows,
         "id,file,line,record,raw\n1,in-0,2,1,1\n2,in-0,4,2,2\n3,in-0,5,3,3\n4,in-0,6,4,4\n5,in-2,2,1,5\n6,in-2,3,2,\"\"\"6\"\"\"\n7,in-2,4,3,7\n"
     );
+    for (reader, properties, files) in FORMATS {
+        let stage = with_files(self::stage(reader, properties, 10), files);
+        stage.completes();
+        let out = stage.read_relative("out");
+        let mut rows = csv::Reader::from_reader(out.as_bytes());
+        let rows = rows.records().map(Result::unwrap);
+        let records: Vec<_> = rows.map(|row| format!("{} {}", &row[1], &row[3])).collect();
+        let expected = [
+            "in-0 1", "in-0 2", "in-0 3", "in-0 4", "in-2 1", "in-2 2", "in-2 3",
+        ];
+        assert_eq!(records, expected, "{reader}");
+    }
 }
 
 /// A row that is shorter or longer than the header moves no added field.

@@ -449,6 +449,10 @@ fn a_skipped_error_of_a_file_is_not_its_end() {
         message.contains("has to advance past input that it cannot read"),
         "{message}"
     );
+
+    // After the error, the reader is where it is at the end of a good file.
+    let message = fails("ArrayFlightReader", "", "[]]");
+    assert!(message.contains("expected nothing after the array"), "{message}");
 }
 
 /// Text beside the match of a pattern would be lost.
@@ -468,4 +472,46 @@ fn a_pattern_matches_whole_lines() {
             );
         }
     }
+}
+
+/// Reads one item and closes the file. The note of the item is the number of descriptors of the file that are left.
+#[cfg(target_os = "linux")]
+#[derive(BatchArtifact)]
+struct ClosingReader {
+    #[batch_artifact]
+    rows: DelimitedItemReader<Flight>,
+    #[batch_property(name = "resource")]
+    path: PathBuf,
+    closed: bool,
+}
+
+#[cfg(target_os = "linux")]
+#[item_reader("ClosingReader")]
+impl ClosingReader {
+    #[open]
+    fn open(&mut self) -> Result<(), BatchError> {
+        self.rows.open(None)
+    }
+
+    #[read_item]
+    fn read(&mut self) -> Result<Option<Flight>, BatchError> {
+        if std::mem::replace(&mut self.closed, true) {
+            return Ok(None);
+        }
+        let mut flight = self.rows.read()?.ok_or("no flight")?;
+        self.rows.close();
+        let open = fs::read_dir("/proc/self/fd")?.flatten();
+        let open = open.filter(|file| fs::read_link(file.path()).is_ok_and(|path| path == self.path));
+        flight.note = open.count().to_string();
+        Ok(Some(flight))
+    }
+}
+
+/// A reader of a program that keeps its parts does not keep their files.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_closed_reader_has_no_file_open() {
+    let stage = stage("ClosingReader", "", "origin,delay,note\nMUC,5,x\nFRA,1,y\n");
+    stage.completes();
+    assert_eq!(stage.read("out.csv"), "origin,delay,note\nMUC,5,0\n");
 }

@@ -102,6 +102,7 @@ fn copy(content: impl AsRef<[u8]>, properties: &str) -> (i64, String) {
 fn elements_are_found_at_any_depth() {
     let good = (0, ROWS.to_owned());
     assert_eq!(copy(format!("<fs>{A}{B}</fs>"), ""), good);
+    assert_eq!(copy(format!("{A}{B}"), ""), good);
     assert_eq!(
         copy(
             format!(

@@ -292,3 +292,46 @@ impl ChecksumFiles {
         self.task.cancel.request();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use batch_testing::JobTest;
+
+    use super::*;
+    use crate::batchlet::cancel::STOPPED;
+
+    /// Is stopped before its first file: a test would be too late for the time between two files.
+    #[derive(BatchArtifact)]
+    struct StoppedDeletion {
+        #[batch_artifact]
+        files: DeleteFiles,
+    }
+
+    #[batchlet("StoppedDeletion")]
+    impl StoppedDeletion {
+        #[process]
+        fn process(&self) -> Result<String, BatchError> {
+            self.files.cancel();
+            self.files.process()
+        }
+
+        #[cancel]
+        fn cancel(&self) {}
+    }
+
+    #[test]
+    fn a_stop_ends_a_deletion() {
+        let folder = tempfile::tempdir().unwrap();
+        let (job, file) = (folder.path().join("job.xml"), folder.path().join("file"));
+        let xml = format!(
+            r#"<job id="job"><step id="delete"><batchlet ref="StoppedDeletion"><properties>
+            <property name="resource" value="{}"/></properties></batchlet></step></job>"#,
+            file.display()
+        );
+        fs::write(&job, xml).unwrap();
+        fs::write(&file, "").unwrap();
+        let run = JobTest::new(job).in_memory().launch();
+        run.assert_completed().step("delete").assert_exit_status(STOPPED);
+        assert!(file.exists());
+    }
+}
