@@ -136,7 +136,11 @@ fn copies_and_rejects_of_a_complete_job_are_on_the_disk() {
     fs::write(folder.path().join("in.csv"), "id,amount\n1,1\n2\n").unwrap();
     let before = tempfile::tempdir().unwrap();
     copy(folder.path(), &before.path().join("before"));
-    let launch = operated::command(env!("CARGO_BIN_EXE_operated"), folder.path(), &["launch", "job"]);
+    let mut launch = operated::command(env!("CARGO_BIN_EXE_operated"), folder.path(), &["launch", "job"]);
+    // In the same file system, its commits would make the names durable.
+    let repository = tempfile::tempdir().unwrap();
+    let url = format!("sqlite://{}", repository.path().join("batch.db").display());
+    launch.env("BATCH_REPOSITORY", url);
     let trace = Trace::of(&launch, folder.path());
     let files = ["copied.csv", "out.csv", "rejects.jsonl", "rejected.csv"];
     let content = || files.map(|file| fs::read_to_string(folder.path().join(file)).unwrap_or_default());
