@@ -623,7 +623,12 @@ fn old_instances_are_purged() {
         let expected = format!("cannot read `{endless}`: it is neither a regular file nor a pipe");
         assert!(err.contains(&expected), "{err}");
     }
-    // What is there already is not an error: a killed purge may have archived an instance twice.
+    fs::write(folder.path().join("empty.jsonl"), "\u{feff}\n").unwrap();
+    let (_, err) = ends(1, folder.path(), &["import", "empty.jsonl"]);
+    assert_eq!(err, "error: empty.jsonl has no instance\n");
+    // What is there already is not an error: a killed purge may have archived an instance twice. A byte-order mark is no content.
+    let old = fs::read_to_string(folder.path().join("old.jsonl")).unwrap();
+    fs::write(folder.path().join("old.jsonl"), format!("\u{feff}{old}")).unwrap();
     let (out, _) = ends(0, folder.path(), &["import", "old.jsonl"]);
     assert_eq!(
         out,
