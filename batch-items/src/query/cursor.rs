@@ -1,17 +1,18 @@
 //! The rows of one query, as they arrive.
 
 use std::num::NonZeroU32;
-use std::sync::mpsc::{Receiver, sync_channel};
+use std::sync::mpsc::{Receiver, channel, sync_channel};
 use std::thread;
 
 use batch_runtime::repository::RepositoryConnection;
 
-use super::database::stream;
+use super::database::{blocks_commits, stream};
 use super::page::Statement;
 use super::reader::{QueryError, failed_query};
 use super::row::FromRow;
 
-/// A query that runs on a thread of its own, because its rows borrow the connection. It is at most two blocks of rows ahead.
+/// A query that runs on a thread of its own, because its rows borrow the connection. It is at most two blocks of rows ahead, unless commits would
+/// wait for its end.
 pub(super) struct Cursor<T> {
     /// Closed after the last row. The thread notices that at its next block.
     blocks: Option<Receiver<Block<T>>>,
@@ -31,8 +32,10 @@ impl<T: FromRow> Cursor<T> {
         query: Statement,
         size: NonZeroU32,
         mut skip: u64,
-    ) -> Self {
-        let (sender, blocks) = sync_channel(1);
+    ) -> Result<Self, QueryError> {
+        let blocks_commits = blocks_commits(&mut connection);
+        let blocks_commits = blocks_commits.map_err(|error| failed_query(&mut connection, error))?;
+        let (send, blocks) = channel_of_blocks(blocks_commits);
         let size = size.get() as usize;
         thread::spawn(move || {
             let (mut block, mut failed) = (Vec::with_capacity(size), None);
@@ -49,19 +52,19 @@ impl<T: FromRow> Cursor<T> {
                     return true;
                 }
                 let full = std::mem::replace(&mut block, Vec::with_capacity(size));
-                sender.send(Block::Rows(full)).is_ok()
+                send(Block::Rows(full))
             });
             let end = match streamed.err().or(failed) {
                 Some(error) => Block::Failed(failed_query(&mut connection, error)),
                 None => Block::End,
             };
             // A reader that was closed receives nothing.
-            let _ = sender.send(Block::Rows(block)).and_then(|()| sender.send(end));
+            let _ = send(Block::Rows(block)) && send(end);
         });
-        Self {
+        Ok(Self {
             blocks: Some(blocks),
             rows: Vec::new().into_iter(),
-        }
+        })
     }
 
     /// Returns the next row.
@@ -82,5 +85,19 @@ impl<T: FromRow> Cursor<T> {
                 Err(_) => return fail("an earlier error or a panic has ended it"),
             }
         }
+    }
+}
+
+/// Sends a block, and returns whether the reader is still open.
+type SendBlock<T> = Box<dyn Fn(Block<T>) -> bool + Send>;
+
+/// Returns a channel that takes one block before the last one is received, or any number.
+fn channel_of_blocks<T: Send + 'static>(any_number: bool) -> (SendBlock<T>, Receiver<Block<T>>) {
+    if any_number {
+        let (sender, blocks) = channel();
+        (Box::new(move |block| sender.send(block).is_ok()), blocks)
+    } else {
+        let (sender, blocks) = sync_channel(1);
+        (Box::new(move |block| sender.send(block).is_ok()), blocks)
     }
 }

@@ -93,6 +93,25 @@ pub(super) fn count(connection: &mut RepositoryConnection, statement: &Statement
     on_any!(connection, diesel => statement.clone().get_result::<Count>(diesel)).map(|count| count.count)
 }
 
+#[cfg(feature = "sqlite")]
+#[derive(QueryableByName)]
+struct JournalMode {
+    #[diesel(sql_type = diesel::sql_types::Text)]
+    journal_mode: String,
+}
+
+/// Returns whether a commit waits for the end of a query: in a database in memory, which has no log.
+pub(super) fn blocks_commits(connection: &mut RepositoryConnection) -> QueryResult<bool> {
+    match connection.any() {
+        #[cfg(feature = "sqlite")]
+        DatabaseConnection::Sqlite(diesel) => {
+            let mode = diesel::sql_query("PRAGMA journal_mode").get_result::<JournalMode>(diesel)?;
+            Ok(mode.journal_mode == "memory")
+        }
+        _ => Ok(false),
+    }
+}
+
 /// Returns the rows of a statement.
 pub(super) fn load<T: FromRow>(
     connection: &mut RepositoryConnection,

@@ -180,7 +180,12 @@ impl<T: FromRow> QueryItemReader<T> {
         self.report_tables(&mut connection)?;
         self.state = Some(if self.key.is_empty() {
             self.check_order(&mut connection);
-            State::Cursor(Cursor::new(connection, query, self.page_size, self.position.rows))
+            State::Cursor(Cursor::new(
+                connection,
+                query,
+                self.page_size,
+                self.position.rows,
+            )?)
         } else {
             State::Pages(Box::new(self.first_page(connection, query)?))
         });

@@ -265,7 +265,7 @@ fn groups_of_a_query_resume() {
             })
             .property("query", "SELECT customer, id FROM item ORDER BY customer, id")
             .property("key", key)
-            .property("page.size", 2)
+            .property("page.size", 1)
             .property("group", "key customer")
             .assert_restartable(
                 LoadedArtifact::of::<QueryRecordGroupReader>,
