@@ -263,6 +263,62 @@ fn a_key_must_be_unique_and_not_null() {
     }
 }
 
+/// Rows with one key on both sides of the end of a page, or of the position of a restart, fail the step: a later page would not have the second
+/// one. What is equal is up to the database.
+///
+/// Spec: INPUT-09
+#[test]
+fn equal_keys_are_found_where_a_page_begins() {
+    for database in Database::ALL {
+        let (before, text) = match database {
+            Database::Sqlite => ("", "VARCHAR(9) COLLATE NOCASE"),
+            Database::Postgres => (
+                "CREATE COLLATION any_case (provider = icu, locale = 'und-u-ks-level2', deterministic = false);",
+                "VARCHAR(9) COLLATE any_case",
+            ),
+            Database::Mariadb => ("", "VARCHAR(9)"),
+        };
+        for (kind, key, equal) in [("BIGINT", "40", "40"), (text, "'d'", "'D'")] {
+            let table = format!(
+                "{before} CREATE TABLE doubled (k {kind}, id BIGINT, owner VARCHAR(9));
+                 INSERT INTO doubled VALUES ({}, 1, ''), ({}, 2, ''), ({}, 3, ''), ({key}, 4, ''), ({}, 6, '')",
+                key.replace(['4', 'd'], "1"),
+                key.replace(['4', 'd'], "2"),
+                key.replace(['4', 'd'], "3"),
+                key.replace('4', "5").replace('d', "e"),
+            );
+            let double = format!("INSERT INTO doubled VALUES ({equal}, 5, '')");
+            let with = |size: u32| {
+                let query = format!("query=SELECT k, id, owner FROM doubled\nkey=k\npage.size={size}");
+                let stage = stage(database, "AccountReader", &query);
+                stage.outside().execute(&table).unwrap();
+                stage
+            };
+            let context = format!("{database:?} {kind}");
+            let expected = "cannot read the query: the key `k` is not unique: two rows have";
+            let paged = with(4);
+            paged.outside().execute(&double).unwrap();
+            let tree = run(&paged);
+            assert!(tree.contains(expected), "{context}\n{tree}");
+
+            for (change, completes) in [
+                (double.as_str(), false),
+                ("DELETE FROM doubled WHERE id = 4", true),
+                ("UPDATE doubled SET owner = 'new'", true),
+            ] {
+                let stage = with(1000);
+                let failed = stage.start("job", [("fail.at", "6")]);
+                stage.outside().execute(change).unwrap();
+                let again = stage.operator().restart(failed, [("fail.at", "0")]).unwrap();
+                stage.operator().wait(again).unwrap();
+                let tree = stage.tree(again);
+                let found = if completes { "job job COMPLETED" } else { expected };
+                assert!(tree.contains(found), "{context} {change}\n{tree}");
+            }
+        }
+    }
+}
+
 /// Records take the columns as they are, whatever their types.
 #[test]
 fn records_have_the_columns_of_the_query() {

@@ -51,30 +51,37 @@ impl Statement {
 
     /// Returns a query for the rows after a key, with the key of each.
     pub(super) fn page(&self, key: &[String], after: Option<&[Key]>, size: u32, syntax: &KeySyntax) -> Self {
-        let columns = quoted(key, syntax.quote);
-        let keys = columns
-            .iter()
-            .enumerate()
-            .map(|(index, column)| format!(", {column} AS {KEY}{index}"));
-        let keys: String = keys.collect();
-        let mut page = self.select(&format!("batch_page.*{keys}"), "");
-        let list = columns.join(", ");
+        let mut page = self.select(&format!("batch_page.*{}", selected(key, syntax)), "");
         if let Some(after) = after {
-            page.push(&format!(" WHERE ({list}) > ("));
-            for (index, value) in after.iter().enumerate() {
-                page.push(if index > 0 { ", " } else { "" });
-                let cast = match value {
-                    Key::Decimal(_) => Some("DECIMAL(65, 30)"),
-                    _ => syntax.casts.get(index).and_then(Option::as_deref),
-                };
-                page.push(if cast.is_some() { "CAST(" } else { "" });
-                page.push_value(value.to_value());
-                page.push(&cast.map(|cast| format!(" AS {cast})")).unwrap_or_default());
-            }
-            page.push(")");
+            page.push_comparison(key, ">", after, syntax);
         }
+        let list = quoted(key, syntax.quote).join(", ");
         page.push(&format!(" ORDER BY {list} LIMIT {size}"));
         page
+    }
+
+    /// Returns a query for the keys that the database takes for equal to one: two at most.
+    pub(super) fn equal(&self, key: &[String], to: &[Key], syntax: &KeySyntax) -> Self {
+        let mut equal = self.select(selected(key, syntax).trim_start_matches(", "), "");
+        equal.push_comparison(key, "=", to, syntax);
+        equal.push(" LIMIT 2");
+        equal
+    }
+
+    fn push_comparison(&mut self, key: &[String], operator: &str, values: &[Key], syntax: &KeySyntax) {
+        let list = quoted(key, syntax.quote).join(", ");
+        self.push(&format!(" WHERE ({list}) {operator} ("));
+        for (index, value) in values.iter().enumerate() {
+            self.push(if index > 0 { ", " } else { "" });
+            let cast = match value {
+                Key::Decimal(_) => Some("DECIMAL(65, 30)"),
+                _ => syntax.casts.get(index).and_then(Option::as_deref),
+            };
+            self.push(if cast.is_some() { "CAST(" } else { "" });
+            self.push_value(value.to_value());
+            self.push(&cast.map(|cast| format!(" AS {cast})")).unwrap_or_default());
+        }
+        self.push(")");
     }
 
     /// Returns a query for the number of rows without a key.
@@ -92,6 +99,14 @@ impl Statement {
 
 /// The beginning of the names of the key's columns in a page.
 pub(super) const KEY: &str = "batch_key_";
+
+/// Returns the columns of the key with their names in a page, each after a comma.
+fn selected(key: &[String], syntax: &KeySyntax) -> String {
+    let columns = quoted(key, syntax.quote).into_iter().enumerate();
+    columns
+        .map(|(index, column)| format!(", {column} AS {KEY}{index}"))
+        .collect()
+}
 
 pub(super) fn quoted(names: &[String], quote: char) -> Vec<String> {
     let escaped = |name: &String| name.replace(quote, &format!("{quote}{quote}"));

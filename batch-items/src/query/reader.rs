@@ -35,7 +35,8 @@ use crate::table::describe;
 ///
 /// **With a `key`** the rows are read in pages, in the order of the key: each page is a query for the rows after the last key. The
 /// checkpoint is the key, so a restart reads no row twice, and rows that other programs insert meanwhile are read if their key
-/// comes later. The key must be unique and not null; both are checked. An index on it keeps each page fast.
+/// comes later. The key must be unique in its order, in which texts that differ in case may be equal, and not null; both are checked. An
+/// index on it keeps each page fast.
 ///
 /// **Without a `key`** the rows are read by one query, as they arrive. The checkpoint is their number; a restart runs the query
 /// again and passes over as many rows. So the query needs an ORDER BY that ends with a unique column, and its rows must not change
@@ -282,29 +283,50 @@ impl<T: FromRow> QueryItemReader<T> {
 impl<T: FromRow> Pages<T> {
     /// Reads the next page.
     fn load(&mut self, key: &[String], size: u32) -> Result<(), QueryError> {
+        self.check_last(key)?;
         let statement = self.query.page(key, self.last.as_deref(), size, &self.syntax);
         let rows: Vec<Keyed<T>> = load(&mut self.connection, statement)
             .map_err(|error| failed_query(&mut self.connection, error))?;
         self.ended = rows.len() < size as usize;
-        let mut before = self.last.as_ref();
-        for row in &rows {
-            if before == Some(&row.key) {
-                let cause = format!(
-                    "the key `{}` is not unique: two rows have {:?}; add a column to it",
-                    key.join(", "),
-                    row.key
-                        .iter()
-                        .map(|value| value.to_value().to_string())
-                        .collect::<Vec<_>>()
-                );
-                return Err(QueryError::new("read the query", cause));
-            }
-            before = Some(&row.key);
+        let same = rows.windows(2).find(|rows| rows[0].key == rows[1].key);
+        if let Some([row, _]) = same {
+            return Err(not_unique(key, &[&row.key]));
         }
         self.last = rows.last().map(|row| row.key.clone()).or(self.last.take());
         self.rows = rows.into();
         Ok(())
     }
+
+    /// Checks that no other row has the last key: the next page, whose keys are greater, would not have it. Only the database knows which keys are
+    /// equal, such as texts that differ in case.
+    fn check_last(&mut self, key: &[String]) -> Result<(), QueryError> {
+        let Some(last) = &self.last else { return Ok(()) };
+        let equal = self.query.equal(key, last, &self.syntax);
+        let equal: Vec<Keyed<Record>> =
+            load(&mut self.connection, equal).map_err(|error| failed_query(&mut self.connection, error))?;
+        match equal.as_slice() {
+            [one, other] => Err(not_unique(key, &[&one.key, &other.key])),
+            [other] if other.key != *last => Err(not_unique(key, &[last, &other.key])),
+            // Nothing, if the row was deleted meanwhile.
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Returns the error of rows with keys that are equal in the database.
+fn not_unique(key: &[String], equal: &[&Vec<Key>]) -> QueryError {
+    let shown = |key: &&Vec<Key>| {
+        let values: Vec<_> = key.iter().map(|value| value.to_value().to_string()).collect();
+        format!("{values:?}")
+    };
+    let mut shown: Vec<_> = equal.iter().map(shown).collect();
+    shown.dedup();
+    let cause = format!(
+        "the key `{}` is not unique: two rows have {}; add a column to it",
+        key.join(", "),
+        shown.join(" and ")
+    );
+    QueryError::new("read the query", cause)
 }
 
 /// Returns the query with its values.
