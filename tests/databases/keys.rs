@@ -269,3 +269,82 @@ fn the_last_item_with_a_key_counts() {
         }
     }
 }
+
+/// Of several rows with one key, the rows of one item do not stand for those of another.
+///
+/// Spec: ITEM-TABLE-03
+#[test]
+fn each_item_changes_one_row() {
+    let table = "CREATE TABLE t (id BIGINT PRIMARY KEY, region VARCHAR(9), part VARCHAR(9), v BIGINT);
+        INSERT INTO t VALUES (1, 'EU', 'a', 0), (2, 'EU', 'b', 1), (3, 'US', 'a', 0)";
+    let item =
+        |region: &str, part: &str| format!("{{\"region\":\"{region}\",\"part\":\"{part}\",\"v\":7}}\n");
+    let items = [item("EU", "x"), item("ASIA", "x"), item("US", "x")].concat();
+    for database in Database::ALL {
+        for (mode, left) in [
+            ("update", ["EU 0", "EU 1", "US 7"].as_slice()),
+            ("delete", &["EU 0", "EU 1"]),
+        ] {
+            for chunk in [1, 10] {
+                let properties = format!("table=t\nmode={mode}\nkey=region");
+                let stage = skipping("TableError", database, chunk, table, &items, &properties);
+                let tree = run(&stage);
+                assert!(
+                    tree.contains("write 1") && tree.contains("write skip 2"),
+                    "{database:?} {mode} {chunk}\n{tree}"
+                );
+                assert_eq!(
+                    rows(&stage, &["region", "v"]),
+                    left,
+                    "{database:?} {mode} {chunk}"
+                );
+            }
+        }
+        let properties = "table=t\nmode=update\nkey=region";
+        let tree = run(&stage(database, 10, table, &items, properties));
+        let expected = "cannot update 3 rows in table `t`: 2 rows were updated for 1 items";
+        assert!(tree.contains(expected), "{database:?}\n{tree}");
+        let ignored = format!("{properties}\nrows.affected=ignore\ncolumns=region,part");
+        let ignored = stage(database, 10, table, &items, &ignored);
+        let tree = run(&ignored);
+        assert!(tree.contains("job job COMPLETED"), "{database:?}\n{tree}");
+        assert_eq!(
+            rows(&ignored, &["region", "part"]),
+            ["EU x", "EU x", "US x"],
+            "{database:?}"
+        );
+    }
+}
+
+/// A row that a trigger leaves out is not written. MySQL has no such triggers.
+///
+/// Spec: ITEM-TABLE-03
+#[test]
+fn a_row_that_a_trigger_leaves_out_is_an_error() {
+    let items = "{\"id\":1,\"v\":1}\n{\"id\":13,\"v\":1}\n{\"id\":3,\"v\":1}\n{\"id\":4,\"v\":1}\n{\"id\":4,\"v\":1}\n";
+    for database in Database::ALL {
+        let trigger = match database {
+            Database::Sqlite => {
+                "CREATE TRIGGER leave BEFORE INSERT ON t WHEN new.id = 13 BEGIN SELECT RAISE(IGNORE); END"
+            }
+            Database::Postgres => {
+                "CREATE FUNCTION leave() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN IF new.id = 13 THEN RETURN NULL; END IF; \
+                 RETURN new; END $$; CREATE TRIGGER leave BEFORE INSERT ON t FOR EACH ROW EXECUTE FUNCTION leave()"
+            }
+            Database::Mariadb => continue,
+        };
+        let table = format!(
+            "CREATE TABLE t (id BIGINT PRIMARY KEY, v BIGINT); INSERT INTO t VALUES (3, 0); {trigger}"
+        );
+        for columns in ["id", "id,v"] {
+            let properties = format!("table=t\nmode=upsert\nkey=id\ncolumns={columns}");
+            let stage = skipping("TableError", database, 10, &table, items, &properties);
+            let tree = run(&stage);
+            assert!(
+                tree.contains("write 4") && tree.contains("write skip 1"),
+                "{database:?} {columns}\n{tree}"
+            );
+            assert_eq!(rows(&stage, &["id"]), ["1", "3", "4"], "{database:?} {columns}");
+        }
+    }
+}

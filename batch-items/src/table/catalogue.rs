@@ -15,7 +15,7 @@ use batch_runtime::repository::DatabaseConnection;
 use batch_runtime::repository::RepositoryConnection;
 use diesel::QueryResult;
 
-use super::plan::WriteMode;
+use super::plan::{RowsAffected, WriteMode};
 use crate::dataset::Datasets;
 use crate::nearest::did_you_mean;
 use crate::rows::Kind;
@@ -31,7 +31,7 @@ pub(crate) struct Table {
     pub(super) inserts: bool,
     pub(super) updates: bool,
     pub(super) deletes: bool,
-    /// The columns of each unique index that `upsert` can use: it covers all rows and values.
+    /// The columns of each unique index of all rows and values: `upsert` can use it, and at most one row has a key.
     pub(super) unique: Vec<Vec<String>>,
     /// Whether there is a unique index of an expression, or of the beginning of a text, which `unique` cannot name.
     pub(super) has_unnamed_unique: bool,
@@ -61,6 +61,7 @@ pub(super) struct Settings<'a> {
     pub(super) table: &'a str,
     pub(super) key: &'a [String],
     pub(super) mode: WriteMode,
+    pub(super) rows_affected: RowsAffected,
 }
 
 impl Table {

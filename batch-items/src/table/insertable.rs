@@ -11,7 +11,7 @@ use diesel::result::{DatabaseErrorKind, Error, QueryResult};
 
 use super::catalogue::{self, Catalogue, Settings};
 use super::error::TableError;
-use super::plan::WriteMode;
+use super::plan::{RowsAffected, WriteMode};
 use super::writer::{action, may_be_of_table};
 
 /// Declares a writer that inserts items with diesel's `Insertable`, in the transaction of the chunk: exactly once.
@@ -447,6 +447,7 @@ fn check(table: &catalogue::Table, declared: &Declared) -> Result<(), String> {
         table: &declared.table,
         key: &[],
         mode: WriteMode::Insert,
+        rows_affected: RowsAffected::Check,
     })?;
     for column in &declared.columns {
         table.column(column)?;

@@ -6,8 +6,8 @@ use diesel::result::{DatabaseErrorKind, Error};
 use diesel::sql_types::{Bool, Nullable, Text};
 
 use super::catalogue::{Table, TableColumn, grouped};
-use super::plan::{Plan, WriteMode, quoted};
-use super::template::{Limits, StatementSyntax, template, update, write_in_parts};
+use super::plan::{Changed, Plan, WriteMode, quoted};
+use super::template::{Limits, StatementSyntax, Template, template, update, write_in_parts};
 use crate::rows::{Dialect, Kind, Rows, Temporal};
 
 const SYNTAX: StatementSyntax = StatementSyntax {
@@ -155,7 +155,7 @@ pub(super) fn execute(
     plan: &Plan,
     kinds: &[Kind],
     rows: &Rows,
-) -> QueryResult<usize> {
+) -> QueryResult<Changed> {
     let guard = (plan.mode == WriteMode::Upsert && plan.may_collide).then(|| guard(plan));
     let upserting = template(plan, kinds, &SYNTAX, |keys, values| {
         let first = keys.split(", ").next().unwrap_or_default();
@@ -166,11 +166,30 @@ pub(super) fn execute(
             some => format!(" ON DUPLICATE KEY UPDATE {}", some.join(", ")),
         }
     });
-    if guard.is_none() {
-        return write_in_parts(connection, &upserting, plan.mode, rows, &LIMITS);
-    }
+    let changed = match guard {
+        None => write_in_parts(connection, &upserting, plan, rows, &LIMITS)?,
+        Some(_) => write_guarded(connection, &upserting, plan, kinds, rows)?,
+    };
+    Ok(match plan.mode {
+        // An updated row of an upsert counts twice, or not at all. Triggers cannot leave out a row.
+        WriteMode::Upsert => Changed {
+            rows: rows.len(),
+            items: rows.len(),
+        },
+        _ => changed,
+    })
+}
+
+/// Runs an upsert with a guard. If the guard fails for a row, all are written one by one.
+fn write_guarded(
+    connection: &mut MysqlConnection,
+    upserting: &Template,
+    plan: &Plan,
+    kinds: &[Kind],
+    rows: &Rows,
+) -> QueryResult<Changed> {
     connection.batch_execute("SAVEPOINT batch_upsert")?;
-    match write_in_parts(connection, &upserting, plan.mode, rows, &LIMITS) {
+    match write_in_parts(connection, upserting, plan, rows, &LIMITS) {
         // Without the savepoint the transaction has ended: by a deadlock, for example.
         Err(Error::DatabaseError(DatabaseErrorKind::Unknown, _))
             if connection
@@ -178,7 +197,11 @@ pub(super) fn execute(
                 .is_ok() =>
         {
             let rows_of_each = (0..rows.len()).map(|row| upsert_row(connection, plan, kinds, rows, row));
-            rows_of_each.sum()
+            let changed = rows_of_each.sum::<QueryResult<usize>>()?;
+            Ok(Changed {
+                rows: changed,
+                items: rows.len(),
+            })
         }
         done => done,
     }

@@ -1,5 +1,7 @@
 //! What is written to which columns: the rules that all databases share.
 
+use diesel::QueryResult;
+
 use super::catalogue::{Settings, Table, is_same};
 use crate::choices::choices;
 use crate::rows::{Cell, Kind, Rows};
@@ -31,6 +33,29 @@ pub enum RowsAffected {
 choices! {
     WriteMode { "insert" => Insert, "upsert" => Upsert, "update" => Update, "delete" => Delete }
     RowsAffected { "check" => Check, "ignore" => Ignore }
+}
+
+/// How many rows were changed for how many items.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Changed {
+    pub(super) rows: usize,
+    pub(super) items: usize,
+}
+
+impl Changed {
+    /// Writes rows one by one. The first one that is not exactly one row of the table is the result.
+    pub(super) fn one_by_one(
+        items: usize,
+        mut write: impl FnMut(usize) -> QueryResult<usize>,
+    ) -> QueryResult<Self> {
+        for row in 0..items {
+            let rows = write(row)?;
+            if rows != 1 {
+                return Ok(Self { rows, items: 1 });
+            }
+        }
+        Ok(Self { rows: items, items })
+    }
 }
 
 impl WriteMode {
@@ -65,6 +90,9 @@ pub(super) struct Plan {
     pub(super) table: String,
     pub(super) mode: WriteMode,
     pub(super) columns: Vec<Column>,
+    /// Whether each row is written by a statement of its own, whose count is checked: several rows of the table may have its key, so
+    /// a sum of counts does not say that each item has a row.
+    pub(super) is_counted_alone: bool,
     /// Whether a row may collide with another one by a unique index that is not the key.
     #[cfg_attr(
         not(feature = "mysql"),
@@ -107,10 +135,15 @@ impl Plan {
             let is_written = columns.iter().any(|column| column.name == *name);
             !is_written && table.column(name).is_ok_and(|column| column.is_distinct)
         };
+        let in_key = |name: &String| settings.key.iter().any(|key| key.eq_ignore_ascii_case(name));
+        let is_unique = table.unique.iter().any(|index| index.iter().all(in_key));
         let mut others = table.unique.iter().filter(|index| !is_same(index, settings.key));
         Ok(Self {
             table: settings.table.to_owned(),
             mode: settings.mode,
+            is_counted_alone: !is_unique
+                && settings.rows_affected == RowsAffected::Check
+                && matches!(settings.mode, WriteMode::Update | WriteMode::Delete),
             may_collide: table.has_unnamed_unique || others.any(|index| !index.iter().any(is_distinct)),
             holds_nan: table.holds_nan,
             columns,

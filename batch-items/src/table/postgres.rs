@@ -9,7 +9,7 @@ use diesel::sql_types::{Array, BigInt, Binary, Bool, Double, Integer, Nullable, 
 
 use super::catalogue::{Table, TableColumn};
 use super::copy;
-use super::plan::{Column, Plan, WriteMode, quoted, quoted_list, quoted_table};
+use super::plan::{Changed, Column, Plan, WriteMode, quoted, quoted_list, quoted_table};
 use crate::record::decimal;
 use crate::rows::{Cell, Dialect, Kind, Rows, Temporal};
 
@@ -118,23 +118,29 @@ pub(super) fn execute(
     plan: &Plan,
     kinds: &[Kind],
     rows: &Rows,
-) -> QueryResult<usize> {
-    if plan.mode == WriteMode::Insert
-        && rows.len() >= copy::ROWS
-        && copy::is_possible(connection, &plan.table)?
-    {
-        return copy::insert(connection, plan, rows);
+) -> QueryResult<Changed> {
+    let items = rows.len();
+    if plan.mode == WriteMode::Insert && items >= copy::ROWS && copy::is_possible(connection, &plan.table)? {
+        let rows = copy::insert(connection, plan, rows)?;
+        return Ok(Changed { rows, items });
     }
     let mut run = |selected: Option<&[usize]>| statement(plan, kinds, rows, selected).execute(connection);
-    // A statement must not change a row twice: the last item with a key counts.
-    match plan.mode {
-        WriteMode::Insert => run(None),
-        _ if !plan.keys().all(has_one_text) => (0..rows.len()).map(|row| run(Some(&[row]))).sum(),
-        _ => match last_of_each_key(plan, rows) {
-            None => run(None),
-            Some(selected) => Ok(run(Some(&selected))? + rows.len() - selected.len()),
-        },
+    if plan.is_counted_alone {
+        return Changed::one_by_one(items, |row| run(Some(&[row])));
     }
+    // A statement must not change a row twice: the last item with a key counts.
+    let rows = match plan.mode {
+        WriteMode::Insert => run(None)?,
+        _ if !plan.keys().all(has_one_text) => {
+            let each = (0..items).map(|row| run(Some(&[row])));
+            each.sum::<QueryResult<usize>>()?
+        }
+        _ => match last_of_each_key(plan, rows) {
+            None => run(None)?,
+            Some(selected) => run(Some(&selected))? + items - selected.len(),
+        },
+    };
+    Ok(Changed { rows, items })
 }
 
 /// Returns whether two values of a column are equal only if [`key_text`] shows them alike. Rows with other keys are written one by one.
@@ -229,9 +235,13 @@ fn parts(plan: &Plan) -> (String, String) {
                 select(false)
             );
             let keys = quoted_list(plan.keys(), '"');
+            let first = plan.keys().next().map(name).unwrap_or_default();
             let tail = match plan.mode {
                 WriteMode::Insert => String::new(),
-                _ if plan.values().next().is_none() => format!(" ON CONFLICT ({keys}) DO NOTHING"),
+                // An update, so that it counts.
+                _ if plan.values().next().is_none() => {
+                    format!(" ON CONFLICT ({keys}) DO UPDATE SET {first} = {table}.{first}")
+                }
                 _ => format!(" ON CONFLICT ({keys}) DO UPDATE SET {}", set("excluded")),
             };
             (head, format!("{end}{tail}"))

@@ -3,7 +3,7 @@
 use diesel::prelude::*;
 
 use super::catalogue::{Table, TableColumn};
-use super::plan::Plan;
+use super::plan::{Changed, Plan};
 use super::template::{Limits, StatementSyntax, template, write_in_parts};
 use crate::rows::{Dialect, Kind, Rows, Temporal};
 
@@ -135,10 +135,12 @@ pub(super) fn execute(
     plan: &Plan,
     kinds: &[Kind],
     rows: &Rows,
-) -> QueryResult<usize> {
+) -> QueryResult<Changed> {
     let template = template(plan, kinds, &SYNTAX, |keys, values| {
         if values.is_empty() {
-            return format!(" ON CONFLICT ({keys}) DO NOTHING");
+            // An update, so that it counts.
+            let first = keys.split(", ").next().unwrap_or_default();
+            return format!(" ON CONFLICT ({keys}) DO UPDATE SET {first} = {first}");
         }
         let set: Vec<_> = values
             .iter()
@@ -146,5 +148,5 @@ pub(super) fn execute(
             .collect();
         format!(" ON CONFLICT ({keys}) DO UPDATE SET {}", set.join(", "))
     });
-    write_in_parts(connection, &template, plan.mode, rows, &LIMITS)
+    write_in_parts(connection, &template, plan, rows, &LIMITS)
 }

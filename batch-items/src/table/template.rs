@@ -5,7 +5,7 @@ use diesel::prelude::*;
 use diesel::query_builder::{AstPass, QueryFragment, QueryId};
 use diesel::result::QueryResult;
 
-use super::plan::{Column, Plan, WriteMode, quoted, quoted_list, quoted_table};
+use super::plan::{Changed, Column, Plan, WriteMode, quoted, quoted_list, quoted_table};
 use super::prepared::{TextNumber, execute};
 use crate::bind::{Bind, Parameter};
 use crate::rows::{Cell, Kind, Rows};
@@ -117,19 +117,25 @@ pub(super) struct Limits {
 const FEW: usize = 10;
 
 /// Runs the statement for as many rows as the limits allow, for `FEW` of the remaining ones, and for the last ones one by one, so that three
-/// texts are prepared.
+/// texts are prepared; or for each row alone, if the plan says so.
 pub(super) fn write_in_parts<C>(
     connection: &mut C,
     template: &Template,
-    mode: WriteMode,
+    plan: &Plan,
     rows: &Rows,
     limits: &Limits,
-) -> QueryResult<usize>
+) -> QueryResult<Changed>
 where
     C: Connection<Backend: Bind>,
 {
+    if plan.is_counted_alone {
+        let number = template.text_number(1);
+        return Changed::one_by_one(rows.len(), |row| {
+            execute(connection, template.with(rows, row, row + 1), number)
+        });
+    }
     // An update has one row.
-    let most = match mode {
+    let most = match plan.mode {
         WriteMode::Update => 1,
         _ => (limits.values / template.fields.len()).clamp(1, limits.rows),
     };
@@ -145,7 +151,10 @@ where
             from += count;
         }
     }
-    Ok(changed)
+    Ok(Changed {
+        rows: changed,
+        items: rows.len(),
+    })
 }
 
 /// How a database writes statements.

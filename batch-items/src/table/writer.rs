@@ -12,7 +12,7 @@ use serde::Serialize;
 
 use super::catalogue::{Catalogue, Settings, Table};
 use super::error::TableError;
-use super::plan::{Plan, RowsAffected, WriteMode};
+use super::plan::{Changed, Plan, RowsAffected, WriteMode};
 use crate::error::EncodeError;
 use crate::rows::{Kind, Rows};
 
@@ -32,10 +32,11 @@ use crate::rows::{Kind, Rows};
 /// | `columns` | all | the fields that are written, by name, separated by commas; `note?` is a field that items may lack |
 /// | `mode` | `insert` | `insert`, `upsert`, `update` or `delete` |
 /// | `key` | none | the columns of the key, separated by commas, for all modes but `insert`; `upsert` needs a unique index of exactly these columns |
-/// | `rows.affected` | `check` | whether the number of inserted, updated or deleted rows must be that of the items; `ignore` accepts any |
+/// | `rows.affected` | `check` | whether each item must insert, update or delete exactly one row; `ignore` accepts any number |
 ///
 /// Each chunk is written with as few statements as possible, which are prepared once: one with an array for each column on
-/// PostgreSQL, or `COPY` for 3,000 rows and more in a call, and some with many rows on SQLite and MySQL. If items have the same key, the
+/// PostgreSQL, or `COPY` for 3,000 rows and more in a call, and some with many rows on SQLite and MySQL. Updates and deletes by a key that
+/// contains no unique index are one statement for each row, whose count is checked. If items have the same key, the
 /// last one counts, wherever a chunk ends. A row that collides with another unique index than that of the key, and null in a column of the
 /// key, are a [`ConstraintViolation`](crate::ConstraintViolation), on every database.
 ///
@@ -188,6 +189,7 @@ impl<T: Serialize + Send + 'static> TableItemWriter<T> {
             table: &self.table.0,
             key: &self.key,
             mode: self.mode,
+            rows_affected: self.rows_affected,
         }
     }
 
@@ -215,21 +217,19 @@ impl<T: Serialize + Send + 'static> TableItemWriter<T> {
         (!fields.is_empty()).then(|| fields.to_vec())
     }
 
-    fn check_rows(&self, changed: usize) -> Result<(), BatchError> {
-        let expected = self.rows.len();
-        // MySQL counts an updated row of an upsert twice.
-        let checked = self.rows_affected == RowsAffected::Check && self.mode != WriteMode::Upsert;
-        if !checked || changed == expected {
+    fn check_rows(&self, Changed { rows, items }: Changed) -> Result<(), BatchError> {
+        if self.rows_affected == RowsAffected::Ignore || rows == items {
             return Ok(());
         }
         let past = match self.mode {
-            WriteMode::Insert | WriteMode::Upsert => "inserted",
+            WriteMode::Insert => "inserted",
+            WriteMode::Upsert => "inserted or updated",
             WriteMode::Update => "updated",
             WriteMode::Delete => "deleted",
         };
         Err(self
             .fail(format!(
-                "{changed} rows were {past} for {expected} items; set `rows.affected` to `ignore` if that is not an error"
+                "{rows} rows were {past} for {items} items; set `rows.affected` to `ignore` if that is not an error"
             ))
             .into())
     }
@@ -274,7 +274,7 @@ pub(super) fn may_be_of_table(error: &DieselError) -> bool {
 }
 
 /// Runs the statement for the rows, and returns how many were changed.
-fn execute(tx: &mut ChunkTransaction, plan: &Plan, kinds: &[Kind], rows: &Rows) -> QueryResult<usize> {
+fn execute(tx: &mut ChunkTransaction, plan: &Plan, kinds: &[Kind], rows: &Rows) -> QueryResult<Changed> {
     match tx.any()? {
         #[cfg(feature = "sqlite")]
         DatabaseConnection::Sqlite(connection) => super::sqlite::execute(connection, plan, kinds, rows),
