@@ -91,6 +91,170 @@ fn a_text_that_is_not_of_the_type_is_rejected() {
     }
 }
 
+/// Writes each value of JSON to a column of this type, and returns how many were written.
+fn written(database: Database, kind: &str, values: &[&str]) -> i64 {
+    let before = match kind {
+        "cents" => "CREATE DOMAIN cents AS NUMERIC(9, 2);",
+        "short" => "CREATE DOMAIN any_short AS VARCHAR(3); CREATE DOMAIN short AS any_short;",
+        _ => "",
+    };
+    let input: String = values
+        .iter()
+        .map(|value| format!("{{\"v\":{value}}}\n"))
+        .collect();
+    let table = format!("{before} CREATE TABLE t (v {kind})");
+    let stage = stage(database, &table, "jsonlRecordReader", &input);
+    let tree = run(&stage);
+    assert!(
+        tree.contains("job job COMPLETED"),
+        "{database:?} {kind} {values:?}\n{tree}"
+    );
+    stage.outside().number("SELECT COUNT(*) FROM t")
+}
+
+/// A number is not rounded to the digits of its column.
+///
+/// Spec: ITEM-VALUE-05
+#[test]
+fn a_number_with_more_digits_than_its_column_is_rejected() {
+    let good = ["1.25", "\"1.2500\"", "-7", "\"1.5e1\"", "0.5"];
+    let bad = ["1.255", "\"1.255\"", "0.001", "\"1e-3\"", "1234567.125"];
+    for database in Database::ALL {
+        let kinds: &[&str] = match database {
+            Database::Sqlite => &[],
+            Database::Postgres => &["NUMERIC(9, 2)", "MONEY", "cents"],
+            Database::Mariadb => &["DECIMAL(9, 2)", "DOUBLE(9, 2)", "FLOAT(9, 2)"],
+        };
+        for kind in kinds {
+            assert_eq!(written(database, kind, &good), 5, "{database:?} {kind}");
+            assert_eq!(written(database, kind, &bad), 0, "{database:?} {kind}");
+        }
+    }
+    if Database::ALL.contains(&Database::Mariadb) {
+        let unsigned = written(
+            Database::Mariadb,
+            "BIGINT UNSIGNED",
+            &["1.0", "\"2\"", "1.5", "\"2.5\""],
+        );
+        assert_eq!(unsigned, 2);
+    }
+    if Database::ALL.contains(&Database::Postgres) {
+        assert_eq!(written(Database::Postgres, "NUMERIC", &bad), 5);
+        assert_eq!(
+            written(Database::Postgres, "NUMERIC(9, -2)", &["1200", "1250"]),
+            1
+        );
+        assert_eq!(
+            written(Database::Postgres, "MONEY", &["\"$1.00\"", "\"1,000\""]),
+            0
+        );
+    }
+}
+
+/// A time keeps its offset and its digits.
+///
+/// Spec: ITEM-VALUE-05
+#[test]
+fn a_time_with_more_than_its_column_is_rejected() {
+    let day = "2026-11-26";
+    let texts = |texts: &[&str]| -> Vec<String> {
+        texts
+            .iter()
+            .map(|text| format!("\"{}\"", text.replace("DAY", day)))
+            .collect()
+    };
+    let (good, bad) = (
+        ["DAY 10:00:00", "DAY 10:00:00.000"],
+        ["DAY 10:00:00.5", "DAY 10:00:00+01:00"],
+    );
+    for database in Database::ALL {
+        let kinds: &[(&str, &[&str], &[&str])] = match database {
+            Database::Sqlite => &[(
+                "TIMESTAMP",
+                &["DAY 10:00:00.123456789", "DAY 10:00:00+01:00"],
+                &[],
+            )],
+            Database::Postgres => &[
+                ("TIMESTAMP(0)", &good, &bad),
+                (
+                    "TIMESTAMP",
+                    &["DAY 10:00:00.5", "DAY 10:00:00.1234560", "DAY 10:00Z"],
+                    &["DAY 10:00:00.1234567", "DAY 10:00-0130"],
+                ),
+                (
+                    "TIMESTAMP(1) WITH TIME ZONE",
+                    &["DAY 10:00:00.5+01:00"],
+                    &["DAY 10:00:00.55Z"],
+                ),
+                (
+                    "TIME",
+                    &["10:00:00.5", "10:00"],
+                    &["10:00+02", "10:00:00.1234567"],
+                ),
+                ("TIME WITH TIME ZONE", &["10:00+02"], &[]),
+            ],
+            Database::Mariadb => &[
+                ("DATETIME", &good, &bad),
+                ("TIMESTAMP NULL", &good, &bad),
+                (
+                    "DATETIME(3)",
+                    &["DAY 10:00:00.1230"],
+                    &["DAY 10:00:00.1234", "DAY 10:00:00 +01:00"],
+                ),
+                ("TIME", &["10:00:00", "-10:00:00.0"], &["10:00:00.5", "10:00+02"]),
+            ],
+        };
+        for (kind, good, bad) in kinds {
+            for (values, count) in [(texts(good), good.len()), (texts(bad), 0)] {
+                let values: Vec<&str> = values.iter().map(String::as_str).collect();
+                let written = written(database, kind, &values);
+                assert_eq!(written, count as i64, "{database:?} {kind} {values:?}");
+            }
+        }
+    }
+}
+
+/// An integer is exact in a column of floats, and a text is not cut.
+///
+/// Spec: ITEM-VALUE-05
+#[test]
+fn a_value_that_its_column_does_not_hold_is_rejected() {
+    let double = ["9007199254740992", "\"9007199254740992\"", "0.1", "\"1e23\""];
+    let no_double = [
+        "9007199254740993",
+        "\"9007199254740993\"",
+        "\"9007199254740993.0\"",
+        "\"1e400\"",
+        "\"1e-400\"",
+    ];
+    let single = ["16777216", "\"16777216\"", "0.1", "1e20"];
+    let no_single = ["16777217", "\"16777217\"", "16777217.0", "9007199254740993"];
+    let short = ["\"abc\""];
+    let long = "\"".to_owned() + &"x".repeat(64) + "\"";
+    let name = long.replacen('x', "", 1);
+    for database in Database::ALL {
+        let kinds: &[(&str, &[&str], &[&str])] = match database {
+            Database::Sqlite => &[("REAL", &double, &no_double), ("FLOAT", &double, &no_double)],
+            Database::Postgres => &[
+                ("DOUBLE PRECISION", &double, &no_double),
+                ("REAL", &single, &no_single),
+                ("NAME", &[&name], &[&long]),
+                ("\"char\"", &["\"a\""], &["\"ab\""]),
+                ("short", &short, &["\"abcd\""]),
+            ],
+            Database::Mariadb => &[("DOUBLE", &double, &no_double), ("FLOAT", &single, &no_single)],
+        };
+        for (kind, good, bad) in kinds {
+            assert_eq!(
+                written(database, kind, good),
+                good.len() as i64,
+                "{database:?} {kind}"
+            );
+            assert_eq!(written(database, kind, bad), 0, "{database:?} {kind}");
+        }
+    }
+}
+
 /// Spec: ITEM-VALUE-04
 #[test]
 fn hexadecimal_digits_are_bytes() {

@@ -142,6 +142,39 @@ pub(crate) fn is_float(text: &str) -> bool {
         && Decimal::parse(&float.to_string()) == number
 }
 
+/// Returns the float of a text. A number that is too large, which would become infinite, is not one, nor is one that would become zero.
+pub(crate) fn float(text: &str) -> Option<f64> {
+    let names_infinity = || !text.contains(|c: char| c.is_ascii_digit());
+    let is_zero = || Decimal::parse(text).is_some_and(|number| number.digits.is_empty());
+    let value: f64 = text.parse().ok()?;
+    let is_kept = (value.is_finite() || names_infinity()) && (value != 0.0 || is_zero());
+    is_kept.then_some(value)
+}
+
+/// Returns whether a float is exactly the number of a text, if that is an integer without an exponent. Other numbers are rounded.
+pub(crate) fn is_exact(text: &str, float: f64) -> bool {
+    /// A float has any integer of so many digits exactly.
+    const DIGITS: usize = 15;
+    if text.len() <= DIGITS || text.contains(['e', 'E']) {
+        return true;
+    }
+    match Decimal::parse(text) {
+        Some(number) if number.exponent >= number.digits.len() as i64 => {
+            Decimal::parse(&format!("{float:.0}")) == Some(number)
+        }
+        _ => true,
+    }
+}
+
+/// Returns the number of digits after the point, negative for zeros at the end of an integer; `None` if the text is not a number.
+pub(crate) fn fraction(text: &str) -> Option<i64> {
+    let number = Decimal::parse(text.trim_ascii())?;
+    Some(match number.digits.len() as i64 {
+        0 => i64::MIN,
+        digits => digits - number.exponent,
+    })
+}
+
 /// Returns a number as a value that holds it exactly; `None` if the text is not a number.
 pub(crate) fn number(text: &str) -> Option<Value> {
     if let Ok(value) = text.parse() {
@@ -246,6 +279,32 @@ mod tests {
         for text in ["", "-", "NaN", "inf", "1.234,50", "0x10", "1e", ".", "1 2"] {
             assert_eq!(compare(text, "1"), None, "{text}");
         }
+    }
+
+    /// Spec: ITEM-VALUE-05
+    #[test]
+    fn integers_are_floats_only_if_they_are_exact() {
+        for (text, expected) in [
+            ("9007199254740992", true),
+            ("9007199254740993", false),
+            ("-9007199254740993.00", false),
+            ("9007199254740993.5", true),
+            ("9007199254740994", true),
+            ("10000000000000000000000", true),
+            ("100000000000000000000000", false),
+            ("1e23", true),
+            ("0.1", true),
+        ] {
+            let float = float(text).unwrap();
+            assert_eq!(is_exact(text, float), expected, "{text}");
+        }
+        for text in ["1e400", "-1e400", "1e-400", "x", ""] {
+            assert_eq!(float(text), None, "{text}");
+        }
+        // As `types` converts it.
+        assert_eq!(Value::from("1e400").as_f64(), None);
+        assert_eq!(float("inf"), Some(f64::INFINITY));
+        assert_eq!(float("-0.0e-400"), Some(-0.0));
     }
 
     /// Spec: ITEM-VALUE-02

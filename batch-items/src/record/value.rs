@@ -138,13 +138,13 @@ impl Value {
         }
     }
 
-    /// Returns a number, or a text that is one.
+    /// Returns a number, or a text that is one. A number that would become infinite or zero is none.
     pub fn as_f64(&self) -> Option<f64> {
         match self {
             Self::Float(value) => Some(*value),
             // The nearest float of a large integer.
             Self::Int(value) => Some(*value as f64),
-            Self::Text(text) | Self::Decimal(text) => text.trim().parse().ok(),
+            Self::Text(text) | Self::Decimal(text) => decimal::float(text.trim()),
             _ => None,
         }
     }

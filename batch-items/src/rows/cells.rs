@@ -5,6 +5,7 @@ use std::ops::Range;
 
 use serde::Serialize;
 
+use super::limit::Limit;
 use super::names::Names;
 use super::serialize::{FieldSink, FieldValue};
 use super::temporal::{Dialect, Temporal};
@@ -79,7 +80,10 @@ pub(crate) enum Kind {
     Int,
     Float,
     /// Texts of numbers, with more digits than a float has.
-    #[cfg_attr(not(feature = "mysql"), expect(dead_code, reason = "only MySQL needs them"))]
+    #[cfg_attr(
+        not(any(feature = "mysql", feature = "postgres")),
+        expect(dead_code, reason = "only servers have them")
+    )]
     Decimal,
     /// The same, but not with more digits than a float has: SQLite would round them.
     #[cfg_attr(not(feature = "sqlite"), expect(dead_code, reason = "only SQLite has them"))]
@@ -97,11 +101,11 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
-    fn name(self) -> &'static str {
+    pub(super) fn name(self) -> &'static str {
         match self {
             Self::Bool => "a boolean",
             Self::Int => "an integer",
-            Self::Float => "a number",
+            Self::Float => "a number that a float holds, if it is an integer exactly",
             Self::Decimal => "a decimal number",
             Self::ShortDecimal => "a decimal number of at most 15 digits, or a column of texts",
             Self::Any => "a value",
@@ -209,8 +213,8 @@ impl Rows {
         kind.unwrap_or(Kind::Text)
     }
 
-    /// Converts all values of a field. Fails with the row and the cause.
-    pub(crate) fn convert(&mut self, field: usize, kind: Kind) -> Result<(), (usize, String)> {
+    /// Converts all values of a field, whose column has a limit. Fails with the row and the cause.
+    pub(crate) fn convert(&mut self, field: usize, kind: Kind, limit: Limit) -> Result<(), (usize, String)> {
         for row in 0..self.count {
             let index = row * self.names().len() + field;
             let converted = self.converted(&self.stored.cells[index], kind);
@@ -224,29 +228,32 @@ impl Rows {
                     bytes.extend_from_slice(&converted);
                     cells[index] = Cell::Bytes(start..bytes.len());
                 }
-                Err(found) => {
-                    return Err((
-                        row,
-                        format!(
-                            "field `{}`: expected {}, found {found}",
-                            self.names()[field],
-                            kind.name()
-                        ),
-                    ));
-                }
+                Err(found) => return Err((row, self.unexpected(field, kind.name(), &found))),
             }
+            let beyond = match &self.stored.cells[index] {
+                Cell::Text(range) if !limit.holds_text(self.text(range)) => {
+                    format!("{:?}", self.text(range))
+                }
+                Cell::Float(value) if !limit.holds_float(*value) => value.to_string(),
+                _ => continue,
+            };
+            return Err((row, self.unexpected(field, &limit.expected(kind), &beyond)));
         }
         Ok(())
+    }
+
+    fn unexpected(&self, field: usize, expected: &str, found: &str) -> String {
+        format!(
+            "field `{}`: expected {expected}, found {found}",
+            self.names()[field]
+        )
     }
 
     /// Fails with the row if a float of the field is not a number, which SQLite would store as null.
     pub(crate) fn reject_nan(&self, field: usize) -> Result<(), (usize, String)> {
         let is_nan = |row: &usize| matches!(self.cell(*row, field), Cell::Float(value) if value.is_nan());
         match (0..self.count).find(is_nan) {
-            Some(row) => Err((
-                row,
-                format!("field `{}`: expected a number, found NaN", self.names()[field]),
-            )),
+            Some(row) => Err((row, self.unexpected(field, "a number", "NaN"))),
             None => Ok(()),
         }
     }
@@ -295,11 +302,8 @@ impl Rows {
                     Kind::Bool => parse_bool(text).map(Cell::Bool),
                     Kind::Int => text.parse().ok().map(Cell::Int),
                     Kind::Decimal | Kind::ShortDecimal | Kind::Temporal(..) => None,
-                    // A number that is too large would become infinite.
-                    _ => text
-                        .parse()
-                        .ok()
-                        .filter(|value: &f64| value.is_finite() || is_infinite(text))
+                    _ => decimal::float(text)
+                        .filter(|value| decimal::is_exact(text, *value))
                         .map(Cell::Float),
                 };
                 parsed.ok_or_else(|| format!("{text:?}"))?
@@ -351,9 +355,12 @@ fn is_short(text: &str) -> bool {
     text.parse::<i64>().is_ok() || (is_decimal(text) && decimal::is_float(text.trim_ascii()))
 }
 
+/// Floats hold each integer up to this one.
+pub(super) const MOST_EXACT: u64 = 1 << 53;
+
 /// Returns whether a float holds the integer exactly.
 fn exact(value: i64) -> bool {
-    value.unsigned_abs() <= 1 << 53
+    value.unsigned_abs() <= MOST_EXACT
 }
 
 fn is_decimal(text: &str) -> bool {
@@ -366,9 +373,4 @@ fn parse_bool(text: &str) -> Option<bool> {
         "false" | "f" | "0" => Some(false),
         _ => None,
     }
-}
-
-/// Returns whether a text names infinity or no number.
-fn is_infinite(text: &str) -> bool {
-    !text.contains(|c: char| c.is_ascii_digit())
 }

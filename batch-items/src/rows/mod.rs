@@ -2,6 +2,7 @@
 
 mod cells;
 mod fields;
+mod limit;
 mod names;
 mod serialize;
 mod temporal;
@@ -9,6 +10,7 @@ mod text;
 
 pub(crate) use self::cells::{Cell, Kind, Rows};
 pub(crate) use self::fields::fields_of;
+pub(crate) use self::limit::Limit;
 pub(crate) use self::names::Names;
 pub(crate) use self::serialize::{FieldSink, FieldValue};
 pub(crate) use self::temporal::{Dialect, Temporal};

@@ -44,6 +44,28 @@ impl Temporal {
             },
         }
     }
+
+    /// Returns the digits after the second, and the zone, of a text that is accepted.
+    pub(super) fn parts(self, text: &str) -> (&str, &str) {
+        let text = text.strip_suffix(" BC").unwrap_or(text);
+        let time = match self {
+            Self::Date => "",
+            Self::Time => text.strip_prefix('-').unwrap_or(text),
+            // Infinity has none.
+            Self::Timestamp if text.contains("infinity") => "",
+            Self::Timestamp => text.split_once(['T', 't', ' ']).map_or("", |(_, time)| time),
+        };
+        let (clock, zone) = split_zone(time);
+        (clock.split_once('.').map_or("", |(_, digits)| digits), zone)
+    }
+}
+
+/// Returns the time of day, and the zone after it.
+fn split_zone(time: &str) -> (&str, &str) {
+    let end =
+        time.find(|character: char| !character.is_ascii_digit() && character != ':' && character != '.');
+    let (clock, zone) = time.split_at(end.unwrap_or(time.len()));
+    (clock, zone.trim_start())
 }
 
 /// Returns whether a text is `2026-11-26`.
@@ -74,9 +96,7 @@ fn is_date(text: &str) -> bool {
 fn is_time(text: &str, dialect: Dialect) -> bool {
     let is_mysql = dialect == Dialect::Mysql;
     let text = text.strip_prefix('-').filter(|_| is_mysql).unwrap_or(text);
-    let end =
-        text.find(|character: char| !character.is_ascii_digit() && character != ':' && character != '.');
-    let (clock, zone) = text.split_at(end.unwrap_or(text.len()));
+    let (clock, zone) = split_zone(text);
     let mut parts = clock.split(':');
     let (Some(hours), Some(minutes)) = (parts.next(), parts.next()) else {
         return false;
@@ -95,7 +115,7 @@ fn is_time(text: &str, dialect: Dialect) -> bool {
         && number(minutes, 2).is_some_and(|minutes| minutes < 60)
         && number(seconds, 2).is_some_and(|seconds| seconds <= 60)
         && fraction.is_none_or(|part| !part.is_empty() && part.bytes().all(|digit| digit.is_ascii_digit()))
-        && is_zone(zone.trim_start(), dialect)
+        && is_zone(zone, dialect)
 }
 
 /// Returns whether a text is a time zone, or none.

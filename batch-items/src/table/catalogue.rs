@@ -18,7 +18,7 @@ use diesel::QueryResult;
 use super::plan::{RowsAffected, WriteMode};
 use crate::dataset::Datasets;
 use crate::nearest::did_you_mean;
-use crate::rows::Kind;
+use crate::rows::{Kind, Limit};
 
 /// A table, as its database describes it.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -47,6 +47,8 @@ pub(crate) struct TableColumn {
     pub(super) sql_type: String,
     /// The type of its values; `None` for any.
     pub(super) kind: Option<Kind>,
+    /// What it holds of these values.
+    pub(super) limit: Limit,
     /// True if a row must have a value for it: it is not null, without a default, and nothing computes it.
     pub(super) needs_value: bool,
     /// True if the database computes it, so that nothing can be written.

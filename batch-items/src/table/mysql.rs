@@ -8,7 +8,7 @@ use diesel::sql_types::{Bool, Nullable, Text};
 use super::catalogue::{Table, TableColumn, grouped};
 use super::plan::{Changed, Plan, WriteMode, quoted};
 use super::template::{Limits, StatementSyntax, Template, template, update, write_in_parts};
-use crate::rows::{Dialect, Kind, Rows, Temporal};
+use crate::rows::{Dialect, Kind, Limit, Rows, Temporal};
 
 const SYNTAX: StatementSyntax = StatementSyntax {
     insert: "INSERT INTO",
@@ -65,6 +65,7 @@ pub(super) fn describe(connection: &mut MysqlConnection, table: &str) -> QueryRe
     let columns = found.into_iter().map(|found| TableColumn {
         name: found.name,
         kind: Some(kind_of(&found.kind)),
+        limit: limit_of(&found.kind),
         sql_type: found.kind,
         needs_value: found.needs_value,
         is_computed: found.is_computed,
@@ -118,12 +119,39 @@ fn kind_of(declared: &str) -> Kind {
         // It may be over the largest `i64`.
         "bigint" if declared.contains("unsigned") => Kind::Decimal,
         "tinyint" | "smallint" | "mediumint" | "int" | "bigint" | "year" | "bit" => Kind::Int,
+        // It rounds to the digits of its type.
+        "float" | "double" if declared.contains(',') => Kind::Decimal,
         "float" | "double" => Kind::Float,
         "date" => Kind::Temporal(Temporal::Date, Dialect::Mysql),
         "datetime" | "timestamp" => Kind::Temporal(Temporal::Timestamp, Dialect::Mysql),
         "time" => Kind::Temporal(Temporal::Time, Dialect::Mysql),
         "binary" | "varbinary" | "tinyblob" | "blob" | "mediumblob" | "longblob" => Kind::Bytes,
         _ => Kind::Text,
+    }
+}
+
+/// Returns what a column holds of its values. The offset of a time is dropped.
+fn limit_of(declared: &str) -> Limit {
+    let declared = declared.to_ascii_lowercase();
+    let name = declared.split(['(', ' ']).next().unwrap_or_default();
+    // The last number of the type.
+    let digits = declared
+        .split_once(')')
+        .and_then(|(before, _)| before.rsplit(['(', ',']).next())
+        .and_then(|digits| digits.parse().ok());
+    let clock = |kind| Limit::Clock {
+        kind,
+        fraction: digits.map_or(0, |digits: u8| usize::from(digits)),
+        has_zone: false,
+    };
+    match name {
+        "decimal" => Limit::Fraction(digits.map_or(0, i64::from)),
+        "float" | "double" if declared.contains(',') => Limit::Fraction(digits.map_or(0, i64::from)),
+        "bigint" if declared.contains("unsigned") => Limit::Fraction(0),
+        "float" => Limit::Single,
+        "datetime" | "timestamp" => clock(Temporal::Timestamp),
+        "time" => clock(Temporal::Time),
+        _ => Limit::None,
     }
 }
 
@@ -250,6 +278,31 @@ fn upsert_row(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Spec: ITEM-VALUE-05
+    #[test]
+    fn limits_are_those_of_the_declared_types() {
+        let clock = |kind, fraction| Limit::Clock {
+            kind,
+            fraction,
+            has_zone: false,
+        };
+        for (declared, expected) in [
+            ("decimal(10,2)", Limit::Fraction(2)),
+            ("DECIMAL(65,30) unsigned zerofill", Limit::Fraction(30)),
+            ("double(8,3)", Limit::Fraction(3)),
+            ("bigint(20) unsigned", Limit::Fraction(0)),
+            ("bigint(20)", Limit::None),
+            ("float", Limit::Single),
+            ("double", Limit::None),
+            ("datetime", clock(Temporal::Timestamp, 0)),
+            ("timestamp(6)", clock(Temporal::Timestamp, 6)),
+            ("time(3)", clock(Temporal::Time, 3)),
+            ("varchar(20)", Limit::None),
+        ] {
+            assert_eq!(limit_of(declared), expected, "{declared}");
+        }
+    }
 
     #[test]
     fn keys_are_cast_to_decimals_with_more_digits_than_their_columns() {

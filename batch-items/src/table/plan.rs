@@ -4,7 +4,7 @@ use diesel::QueryResult;
 
 use super::catalogue::{Settings, Table, is_same};
 use crate::choices::choices;
-use crate::rows::{Cell, Kind, Rows};
+use crate::rows::{Cell, Kind, Limit, Rows};
 
 /// What a writer does with its items: the property `mode`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -80,6 +80,7 @@ pub(super) struct Column {
     )]
     pub(super) sql_type: String,
     pub(super) kind: Option<Kind>,
+    limit: Limit,
     /// The field of the item.
     pub(super) field: usize,
     pub(super) is_key: bool,
@@ -122,6 +123,7 @@ impl Plan {
                 name: column.name.clone(),
                 sql_type: column.sql_type.clone(),
                 kind: column.kind,
+                limit: column.limit,
                 field,
                 is_key: settings.key.iter().any(|key| key.eq_ignore_ascii_case(name)),
             })
@@ -163,7 +165,7 @@ impl Plan {
     pub(super) fn convert(&self, rows: &mut Rows) -> Result<Vec<Kind>, (usize, String)> {
         let convert = |column: &Column| {
             let kind = column.kind.unwrap_or_else(|| rows.kind(column.field));
-            rows.convert(column.field, kind)?;
+            rows.convert(column.field, kind, column.limit)?;
             if matches!(kind, Kind::Float | Kind::Any | Kind::AnyNumeric) && !self.holds_nan {
                 rows.reject_nan(column.field)?;
             }

@@ -11,7 +11,7 @@ use super::catalogue::{Table, TableColumn};
 use super::copy;
 use super::plan::{Changed, Column, Plan, WriteMode, quoted, quoted_list, quoted_table};
 use crate::record::decimal;
-use crate::rows::{Cell, Dialect, Kind, Rows, Temporal};
+use crate::rows::{Cell, Dialect, Kind, Limit, Rows, Temporal};
 
 /// Returns a table as the server describes it; without columns, if it does not exist.
 pub(super) fn describe(connection: &mut PgConnection, table: &str) -> QueryResult<Table> {
@@ -20,9 +20,9 @@ pub(super) fn describe(connection: &mut PgConnection, table: &str) -> QueryResul
     };
     let found: Vec<Described> = description.load(connection)?;
     let first = found.first();
-    let takes = |bit: i32| first.is_some_and(|(.., takes, _)| takes & bit != 0);
+    let takes = |bit: i32| first.is_some_and(|(.., takes, _, _)| takes & bit != 0);
     // Indexes are separated by `;`, and the numbers of their columns by blanks.
-    let indexes = first.map_or("", |(.., indexes)| indexes.as_str()).split(';');
+    let indexes = first.map_or("", |(.., indexes, _)| indexes.as_str()).split(';');
     let name_of = |number: &str| {
         let column = found
             .iter()
@@ -41,16 +41,18 @@ pub(super) fn describe(connection: &mut PgConnection, table: &str) -> QueryResul
         holds_nan: true,
         columns: Vec::new(),
     };
-    let columns = found
-        .into_iter()
-        .map(|(name, kind, _, _, needs_value, is_computed, ..)| TableColumn {
-            name,
-            kind: Some(kind_of(&kind)),
-            sql_type: kind,
-            needs_value,
-            is_computed,
-            is_distinct: false,
-        });
+    let columns =
+        found.into_iter().map(
+            |(name, kind, _, _, needs_value, is_computed, _, _, modifier)| TableColumn {
+                name,
+                kind: Some(kind_of(&kind)),
+                limit: limit_of(&kind, modifier),
+                sql_type: kind,
+                needs_value,
+                is_computed,
+                is_distinct: false,
+            },
+        );
     Ok(Table {
         columns: columns.collect(),
         ..table
@@ -58,8 +60,8 @@ pub(super) fn describe(connection: &mut PgConnection, table: &str) -> QueryResul
 }
 
 /// The name and type of a column, the schema of the table, the number of the column, whether it needs a value and whether it is computed; then the statements
-/// that the table takes, and its unique indexes.
-type Described = (String, String, String, i32, bool, bool, i32, String);
+/// that the table takes, and its unique indexes; then the modifier of the type, of `money` the digits after the point.
+type Described = (String, String, String, i32, bool, bool, i32, String, i32);
 
 /// Selects the columns with what a writer needs to know of the table: a trigger before the insert may supply a value. Each partition has a writer
 /// of its own, so the connection keeps the statement.
@@ -69,17 +71,17 @@ struct Description {
 }
 
 impl Query for Description {
-    type SqlType = (Text, Text, Text, Integer, Bool, Bool, Integer, Text);
+    type SqlType = (Text, Text, Text, Integer, Bool, Bool, Integer, Text, Integer);
 }
 
 impl RunQueryDsl<PgConnection> for Description {}
 
 impl QueryFragment<Pg> for Description {
-    // A cast to `varchar(5)` would cut a text; to the type without its length, it leaves the check to the column. The server estimates
+    // A cast to `varchar(5)`, or a domain of it, would cut a text; to the type without its length, it leaves the check to the column. The server estimates
     // the same costs whatever the result of the subquery is, so it plans the statement once for a connection.
     fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Pg>) -> QueryResult<()> {
         out.push_sql(
-            "SELECT attname::text, format_type(atttypid, -1), (SELECT nspname::text FROM pg_class JOIN pg_namespace \
+            "SELECT attname::text, format_type(base.oid, -1), (SELECT nspname::text FROM pg_class JOIN pg_namespace \
              ON pg_namespace.oid = relnamespace WHERE pg_class.oid = attrelid), attnum::int, attnotnull AND NOT atthasdef AND attidentity = '' \
              AND NOT EXISTS (SELECT FROM pg_type WHERE pg_type.oid = atttypid AND typdefault IS NOT NULL) \
              AND NOT EXISTS (SELECT FROM pg_trigger WHERE tgrelid = attrelid AND tgtype & 2 = 2 AND NOT tgisinternal), \
@@ -87,8 +89,11 @@ impl QueryFragment<Pg> for Description {
              pg_relation_is_updatable(attrelid, true) & (CASE WHEN has_any_column_privilege(attrelid, 'INSERT') THEN 8 ELSE 0 END \
              | CASE WHEN has_any_column_privilege(attrelid, 'UPDATE') THEN 4 ELSE 0 END | CASE WHEN has_table_privilege(attrelid, 'DELETE') THEN 16 ELSE 0 END), \
              COALESCE((SELECT string_agg(array_to_string((indkey::int2[])[0:indnkeyatts - 1], ' '), ';') FROM pg_index WHERE indrelid = attrelid \
-             AND indisunique AND indisvalid AND indimmediate AND indpred IS NULL AND indexprs IS NULL), '') \
-             FROM pg_attribute WHERE attrelid = (SELECT to_regclass(",
+             AND indisunique AND indisvalid AND indimmediate AND indpred IS NULL AND indexprs IS NULL), ''), \
+             CASE base.oid WHEN 'money'::regtype THEN scale(0::money::numeric) ELSE base.modifier END FROM pg_attribute \
+             CROSS JOIN LATERAL (WITH RECURSIVE types (oid, modifier, depth) AS (SELECT atttypid, atttypmod, 0 UNION ALL \
+             SELECT typbasetype, typtypmod, depth + 1 FROM types JOIN pg_type ON pg_type.oid = types.oid WHERE typtype = 'd') \
+             SELECT oid, modifier FROM types ORDER BY depth DESC LIMIT 1) AS base WHERE attrelid = (SELECT to_regclass(",
         );
         out.push_bind_param::<Text, _>(&self.table)?;
         out.push_sql(")) AND attnum > 0 AND NOT attisdropped ORDER BY attnum");
@@ -103,12 +108,37 @@ fn kind_of(declared: &str) -> Kind {
         "smallint" | "integer" | "bigint" => Kind::Int,
         "real" | "double precision" => Kind::Float,
         "bytea" => Kind::Bytes,
+        // The server would read a text of money by its locale, in which the point may separate thousands.
+        "money" => Kind::Decimal,
         "date" => Kind::Temporal(Temporal::Date, Dialect::Postgres),
         "time without time zone" | "time with time zone" => Kind::Temporal(Temporal::Time, Dialect::Postgres),
         "timestamp without time zone" | "timestamp with time zone" => {
             Kind::Temporal(Temporal::Timestamp, Dialect::Postgres)
         }
         _ => Kind::Text,
+    }
+}
+
+/// Returns what a column holds of its values, from its type and the modifier: a cast of a text rounds, cuts and drops the rest.
+fn limit_of(base: &str, modifier: i32) -> Limit {
+    /// Numbers and times without a modifier.
+    const NONE: i32 = -1;
+    let clock = |kind| Limit::Clock {
+        kind,
+        fraction: usize::try_from(modifier).unwrap_or(6),
+        has_zone: base.ends_with("with time zone"),
+    };
+    match base {
+        "numeric" if modifier == NONE => Limit::None,
+        // The header of 4 bytes, and the scale in 11 bits with its sign.
+        "numeric" => Limit::Fraction(i64::from((((modifier - 4) & 0x7ff) ^ 0x400) - 0x400)),
+        "money" => Limit::Fraction(i64::from(modifier)),
+        "real" => Limit::Single,
+        "time without time zone" | "time with time zone" => clock(Temporal::Time),
+        "timestamp without time zone" | "timestamp with time zone" => clock(Temporal::Timestamp),
+        "name" => Limit::Bytes(63),
+        "\"char\"" => Limit::Bytes(1),
+        _ => Limit::None,
     }
 }
 
@@ -120,7 +150,15 @@ pub(super) fn execute(
     rows: &Rows,
 ) -> QueryResult<Changed> {
     let items = rows.len();
-    if plan.mode == WriteMode::Insert && items >= copy::ROWS && copy::is_possible(connection, &plan.table)? {
+    let has_money = plan
+        .columns
+        .iter()
+        .any(|column| column.kind == Some(Kind::Decimal));
+    if plan.mode == WriteMode::Insert
+        && items >= copy::ROWS
+        && !has_money
+        && copy::is_possible(connection, &plan.table)?
+    {
         let rows = copy::insert(connection, plan, rows)?;
         return Ok(Changed { rows, items });
     }
@@ -150,7 +188,7 @@ fn has_one_text(column: &Column) -> bool {
         "text" | "character varying" | "numeric" | "uuid"
     );
     match column.kind {
-        Some(Kind::Text) => !other,
+        Some(Kind::Text | Kind::Decimal) => !other,
         Some(Kind::Temporal(kind, _)) => kind == Temporal::Date,
         _ => true,
     }
@@ -200,6 +238,7 @@ fn parts(plan: &Plan) -> (String, String) {
     let table = quoted_table(&plan.table, '"');
     let name = |column: &Column| quoted(&column.name, '"');
     let value = |(index, column): (usize, &Column)| match column.sql_type.as_str() {
+        money if column.kind == Some(Kind::Decimal) => format!("CAST(CAST(c{index} AS numeric) AS {money})"),
         "text" | "boolean" | "bigint" | "double precision" | "bytea" => format!("c{index}"),
         other => format!("CAST(c{index} AS {other})"),
     };

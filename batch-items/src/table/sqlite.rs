@@ -5,7 +5,7 @@ use diesel::prelude::*;
 use super::catalogue::{Table, TableColumn};
 use super::plan::{Changed, Plan};
 use super::template::{Limits, StatementSyntax, template, write_in_parts};
-use crate::rows::{Dialect, Kind, Rows, Temporal};
+use crate::rows::{Dialect, Kind, Limit, Rows, Temporal};
 
 const SYNTAX: StatementSyntax = StatementSyntax {
     // Whatever the table says of conflicts: `ON CONFLICT REPLACE` would delete other rows.
@@ -65,6 +65,8 @@ pub(super) fn describe(connection: &mut SqliteConnection, table: &str) -> QueryR
         name: found.name,
         kind: Some(kind_of(&found.kind)),
         sql_type: found.kind,
+        // It stores each value as it is.
+        limit: Limit::None,
         needs_value: found.needs_value,
         is_computed: found.is_computed,
         is_distinct: false,

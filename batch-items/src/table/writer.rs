@@ -21,7 +21,8 @@ use crate::rows::{Kind, Rows};
 /// An item is a struct with serde, or a [`Record`](crate::Record): each field goes to the column of its name. Lists and structs in
 /// a field are written as JSON, enums as text. Texts are converted to the type of the column: numbers, `true` and `false`, dates and
 /// timestamps in the form of ISO 8601 such as `2026-11-26 10:00:00`, and `\xDEAD` for bytes. A text that is not one is an error of its
-/// item, also on SQLite, and so is a decimal that SQLite would round: it holds 15 digits in a column of numbers.
+/// item, also on SQLite, and so is a value that the database would round or cut: SQLite holds 15 digits in a column of decimals, and a column
+/// such as `NUMERIC(9, 2)`, `TIMESTAMP(0)` or `REAL` holds no more than it declares.
 ///
 /// Without `columns`, the first item of the step sets the fields, also for its restarts; later items may have them in another order, or lack
 /// some, which are null.
