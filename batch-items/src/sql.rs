@@ -13,6 +13,8 @@ pub(crate) struct Syntax {
     postgres_texts: bool,
     /// `?` is the place of a value.
     pub(crate) has_question_marks: bool,
+    /// The characters before the names of variables that are null if a statement is executed without values for them.
+    variables: &'static [char],
     /// The pairs of quotes around names, besides `"..".`
     names: &'static [(char, char)],
 }
@@ -24,6 +26,7 @@ pub(crate) const SQLITE: Syntax = Syntax {
     nested_comments: false,
     postgres_texts: false,
     has_question_marks: true,
+    variables: &['?', ':', '@', '$'],
     names: &[('`', '`'), ('[', ']')],
 };
 
@@ -34,6 +37,7 @@ pub(crate) const POSTGRES: Syntax = Syntax {
     nested_comments: true,
     postgres_texts: true,
     has_question_marks: false,
+    variables: &[],
     names: &[],
 };
 
@@ -44,6 +48,8 @@ pub(crate) const MYSQL: Syntax = Syntax {
     nested_comments: false,
     postgres_texts: false,
     has_question_marks: true,
+    // `@x` has the value that the session has set.
+    variables: &[],
     names: &[('`', '`')],
 };
 
@@ -81,6 +87,35 @@ impl Token {
             is_comment: false,
         })
     }
+}
+
+/// Returns the variable at a position that is not within a text, a name in quotes or a comment, such as `@id` or `?1`.
+pub(crate) fn variable_at<'s>(statement: &'s str, at: usize, syntax: &Syntax) -> Option<&'s str> {
+    let rest = &statement[at..];
+    let first = rest
+        .chars()
+        .next()
+        .filter(|first| syntax.variables.contains(first))?;
+    let end = rest[1..]
+        .find(|c| !is_of_word(c))
+        .map_or(rest.len(), |end| end + 1);
+    let is_within_word = first == '$' && statement[..at].ends_with(is_of_word);
+    (!is_within_word && (end > 1 || first == '?')).then(|| &rest[..end])
+}
+
+/// Returns the first variable of a statement.
+pub(crate) fn variable<'s>(statement: &'s str, syntax: &Syntax) -> Option<&'s str> {
+    let mut at = 0;
+    while at < statement.len() {
+        // The database reports a text or a comment without an end.
+        let token = Token::at(statement, at, syntax).ok()?;
+        let found = variable_at(statement, at, syntax);
+        if found.is_some() {
+            return found;
+        }
+        at += token.length;
+    }
+    None
 }
 
 /// Returns the length of the comment at the beginning of a text, without the line break after it.
@@ -154,6 +189,26 @@ pub(crate) fn beginning(statement: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Spec: INPUT-01
+    #[test]
+    fn variables_are_found_outside_of_texts_names_and_comments() {
+        for (statement, expected) in [
+            ("SELECT @id", Some("@id")),
+            ("SELECT 1 OR@id", Some("@id")),
+            ("SELECT $id + 1", Some("$id")),
+            ("SELECT $1", Some("$1")),
+            ("SELECT ?1, 2", Some("?1")),
+            ("INSERT INTO t VALUES (?)", Some("?")),
+            ("UPDATE t SET a = :a", Some(":a")),
+            ("SELECT a$b, '@x', \"$x\", `?`, [:y] -- @z\n/* ?1 */", None),
+            ("SELECT @ FROM t", None),
+        ] {
+            assert_eq!(variable(statement, &SQLITE), expected, "{statement}");
+            assert_eq!(variable(statement, &MYSQL), None, "{statement}");
+            assert_eq!(variable(statement, &POSTGRES), None, "{statement}");
+        }
+    }
 
     #[test]
     fn the_beginning_is_one_line() {

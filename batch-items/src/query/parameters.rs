@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use crate::nearest::did_you_mean;
 use crate::record::{Value, literal};
-use crate::sql::{Syntax, Token};
+use crate::sql::{Syntax, Token, variable_at};
 
 /// A query with named parameters such as `:region`.
 #[derive(Clone, Debug, PartialEq)]
@@ -83,7 +83,14 @@ impl Query {
                         continue;
                     }
                 }
-                _ => {}
+                _ => {
+                    if let Some(variable) = variable_at(&self.0, at, syntax) {
+                        return Err(format!(
+                            "the query contains `{variable}`, which has no value and would be null; write a parameter with a name, \
+                             such as `:id`"
+                        ));
+                    }
+                }
             }
             text.push_str(part);
             at += part.len();
@@ -194,6 +201,13 @@ mod tests {
             "",
             "the query contains `?`, which has no value; write a parameter with a name, such as `:id`",
         );
+        for variable in ["@id", "$id", "$1"] {
+            let cause = format!(
+                "the query contains `{variable}`, which has no value and would be null; write a parameter with a name, such as `:id`"
+            );
+            check(&format!("SELECT * FROM t WHERE id = {variable}"), "", &cause);
+        }
+        check("SELECT a$b, '@id' FROM t", "", "SELECT a$b, '@id' FROM t");
         check("SELECT :a", "a=007", "SELECT Text(\"007\")");
         check("", "", "expected a query");
         check("SELECT 1", "a", "expected `name=value`, separated by `;`");

@@ -83,6 +83,25 @@ fn an_error_names_the_statement_and_rolls_back() {
     assert_eq!(query(&stage, tables), ["orders"]);
 }
 
+/// A variable without a value would be null.
+///
+/// Spec: INPUT-01
+#[test]
+fn variables_are_rejected() {
+    for variable in ["@day", "$day", "$1", "?", "?1", ":day"] {
+        let text = format!("{SETUP}DELETE FROM orders\n  WHERE text = {variable};");
+        let stage = script(&text, &[("transaction", "each")]);
+        let ended = stage.run();
+        let expected = format!(
+            "`{variable}` in the statement `DELETE FROM orders WHERE text = {variable}` at {}:7 has no value and would be null",
+            stage.name("setup.sql")
+        );
+        assert!(ended.failed().contains(&expected), "{}", ended.message);
+        let tables = "SELECT name AS text FROM sqlite_master WHERE name = 'orders'";
+        assert_eq!(query(&stage, tables), [""; 0], "nothing was executed");
+    }
+}
+
 #[test]
 fn each_statement_may_commit_by_itself() {
     let text = format!("{SETUP}\nINSERT INTO missing VALUES (1);\nINSERT INTO orders VALUES ('three')");

@@ -14,7 +14,7 @@ use super::cancel::{Cancel, STOPPED};
 use crate::choices::choices;
 use crate::error::ResourceError;
 use crate::file::read_text;
-use crate::sql::beginning;
+use crate::sql::{Syntax, beginning, variable};
 
 /// Executes the statements of a SQL script on the database of the job repository. In Job XML: `sqlScript`.
 ///
@@ -37,7 +37,8 @@ use crate::sql::beginning;
 /// # Statements
 ///
 /// A `;` in a text, a name in quotes or a comment does not end a statement; nor does one in PostgreSQL's `$$ .. $$`. For the bodies
-/// of procedures and triggers set another `separator`, such as `/` or `@@`, which counts at the end of a line.
+/// of procedures and triggers set another `separator`, such as `/` or `@@`, which counts at the end of a line. On SQLite, variables such as `@id`
+/// and `?1` are rejected: they have no values, so they would be null.
 ///
 /// Results of queries are discarded. The exit status is the number of statements, such as `12 STATEMENTS`, or
 /// `10 STATEMENTS, 2 FAILED`. An error shows the file, the line and the beginning of the statement; the log of `continue` shows the
@@ -87,6 +88,7 @@ impl SqlScript {
         let mut database = Database::of(&mut connection)?;
         let statements = split::statements(&script.text, database.syntax, &self.separator.0)
             .map_err(|error| ResourceError::new(format!("split {}", script.name), error))?;
+        reject_variables(&script, &statements, database.syntax)?;
         if self.transaction == Transaction::All {
             reject_transaction_control(&script, &statements)?;
         }
@@ -177,6 +179,26 @@ impl SqlScript {
 struct Script {
     name: String,
     text: String,
+}
+
+/// Returns an error if a statement has a variable, for which a script has no value.
+fn reject_variables(
+    script: &Script,
+    statements: &[Statement<'_>],
+    syntax: &Syntax,
+) -> Result<(), BatchError> {
+    let mut found = statements
+        .iter()
+        .filter_map(|statement| Some((variable(statement.text, syntax)?, statement)));
+    match found.next() {
+        Some((variable, statement)) => Err(BatchError::msg(format!(
+            "`{variable}` in the statement `{}` at {}:{} has no value and would be null; write the value into the script",
+            beginning(statement.text),
+            script.name,
+            statement.line
+        ))),
+        None => Ok(()),
+    }
 }
 
 /// Returns an error if a statement would end the transaction of the script.
