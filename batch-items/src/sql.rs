@@ -118,6 +118,27 @@ pub(crate) fn variable<'s>(statement: &'s str, syntax: &Syntax) -> Option<&'s st
     None
 }
 
+/// Returns the words, single characters, texts and names in quotes of a statement, without blanks and comments.
+pub(crate) fn tokens<'s>(statement: &'s str, syntax: &Syntax) -> Vec<&'s str> {
+    let (mut tokens, mut at) = (Vec::new(), 0);
+    while at < statement.len() {
+        let rest = &statement[at..];
+        let word = rest.find(|c| !is_of_word(c)).unwrap_or(rest.len());
+        // The database reports a text or a comment without an end.
+        let token = Token::at(statement, at, syntax).unwrap_or(Token {
+            length: rest.len(),
+            is_comment: true,
+        });
+        let length = if rest.starts_with('$') { 0 } else { word }.max(token.length);
+        let text = &rest[..length];
+        if !token.is_comment && !text.trim().is_empty() {
+            tokens.push(text);
+        }
+        at += length;
+    }
+    tokens
+}
+
 /// Returns the length of the comment at the beginning of a text, without the line break after it.
 fn comment(text: &str, syntax: &Syntax) -> Result<Option<usize>, &'static str> {
     let is_line_comment = match text.strip_prefix("--") {

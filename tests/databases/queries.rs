@@ -493,6 +493,27 @@ fn a_skipped_error_of_a_query_is_not_its_end() {
     }
 }
 
+/// A query that changes rows fails before it runs.
+///
+/// Spec: INPUT-10
+#[test]
+fn a_query_that_changes_rows_is_rejected() {
+    for database in Database::ALL {
+        let deletes = match database {
+            Database::Postgres => "WITH a AS (DELETE FROM account RETURNING id, owner) SELECT id, owner FROM a",
+            _ => "DELETE FROM account RETURNING id, owner",
+        };
+        let stage = stage(database, "AccountReader", &format!("query={deletes}"));
+        let tree = run(&stage);
+        assert!(
+            tree.contains("job job FAILED") && tree.contains("cannot read the query: expected a query that"),
+            "{database:?}\n{tree}"
+        );
+        let left = stage.outside().number("SELECT COUNT(*) FROM account");
+        assert_eq!(left, 23, "{database:?}");
+    }
+}
+
 /// Errors name what is wrong, and no password.
 #[test]
 fn errors_name_the_cause() {

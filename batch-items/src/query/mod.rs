@@ -8,6 +8,7 @@ mod page;
 mod parameters;
 mod reader;
 mod row;
+mod selects;
 
 pub use self::reader::{QueryError, QueryItemReader, QueryPosition};
 pub use self::row::{FromRow, Key};

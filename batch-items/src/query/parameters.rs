@@ -106,6 +106,7 @@ impl Query {
         syntax: &Syntax,
     ) -> Result<(Vec<String>, Vec<Value>), String> {
         let (texts, names) = self.split(syntax)?;
+        super::selects::check(&self.0, syntax)?;
         let given = |name: &str| parameters.0.iter().find(|(given, _)| given == name);
         let values = names.iter().map(|name| {
             given(name).map(|(_, value)| value.clone()).ok_or_else(|| {
