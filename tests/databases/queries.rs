@@ -493,6 +493,53 @@ fn a_skipped_error_of_a_query_is_not_its_end() {
     }
 }
 
+/// The position of a checkpoint is one in the rows of its query, in the order of its key.
+///
+/// Spec: INPUT-11
+#[test]
+fn a_restart_with_another_query_or_key_fails() {
+    for database in Database::ALL {
+        for (first, then, expected) in [
+            (
+                "id@id",
+                "owner, id@id",
+                "it had the `key` `id`, and has the `key` `owner, id`",
+            ),
+            ("id@id", "@id", "it had the `key` `id`, and has no `key`"),
+            ("@id", "id@id", "it had no `key`, and has the `key` `id`"),
+            ("id@id", "id@id + 0", "its text is another"),
+            ("@id", "@id + 0", "its text is another"),
+            ("id@id", "id@id", ""),
+        ] {
+            let properties = "query=SELECT id, owner FROM account WHERE id > :least ORDER BY ${by}\n\
+                              parameters=least=${least}\nkey=${key}";
+            let stage = stage(database, "AccountReader", properties);
+            let with = |settings: &str, fail_at: &str, least: &str| {
+                let (key, by) = settings.split_once('@').unwrap();
+                [("key", key), ("by", by), ("fail.at", fail_at), ("least", least)]
+                    .map(|(name, value)| (name, value.to_owned()))
+            };
+            let failed = stage.start("job", with(first, "7", "0"));
+            assert!(
+                stage.tree(failed).contains("stopped by the test"),
+                "{}",
+                stage.tree(failed)
+            );
+            // The parameters may have other values.
+            let again = stage.operator().restart(failed, with(then, "0", "-1")).unwrap();
+            stage.operator().wait(again).unwrap();
+            let tree = stage.tree(again);
+            let found = if expected.is_empty() {
+                tree.contains("job job COMPLETED")
+            } else {
+                tree.contains("cannot resume the query: the query has changed since the checkpoint")
+                    && tree.contains(expected)
+            };
+            assert!(found, "{database:?} {first} {then}\n{tree}");
+        }
+    }
+}
+
 /// A query that changes rows fails before it runs.
 ///
 /// Spec: INPUT-10
@@ -500,7 +547,9 @@ fn a_skipped_error_of_a_query_is_not_its_end() {
 fn a_query_that_changes_rows_is_rejected() {
     for database in Database::ALL {
         let deletes = match database {
-            Database::Postgres => "WITH a AS (DELETE FROM account RETURNING id, owner) SELECT id, owner FROM a",
+            Database::Postgres => {
+                "WITH a AS (DELETE FROM account RETURNING id, owner) SELECT id, owner FROM a"
+            }
             _ => "DELETE FROM account RETURNING id, owner",
         };
         let stage = stage(database, "AccountReader", &format!("query={deletes}"));

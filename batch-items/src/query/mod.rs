@@ -10,7 +10,7 @@ mod reader;
 mod row;
 mod selects;
 
-pub use self::reader::{QueryError, QueryItemReader, QueryPosition};
+pub use self::reader::{QueryError, QueryItemReader, QueryOrder, QueryPosition};
 pub use self::row::{FromRow, Key};
 
 pub(crate) use self::parameters::{Parameters, Query};

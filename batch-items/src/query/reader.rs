@@ -42,6 +42,9 @@ use crate::table::describe;
 /// again and passes over as many rows. So the query needs an ORDER BY that ends with a unique column, and its rows must not change
 /// in between. A query without an ORDER BY is logged as a warning when the step starts.
 ///
+/// A restart with another `key`, or another text of the query, fails: the checkpoint is a position in other rows. Parameters may have other
+/// values.
+///
 /// The reader has a connection of its own: it does not see what the chunk has not committed.
 ///
 /// ```
@@ -103,6 +106,19 @@ pub struct QueryPosition {
     /// The key of the last one, if the reader has a key.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub key: Option<Vec<Key>>,
+    /// What this is a position in; `None` in checkpoints of earlier versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub of: Option<QueryOrder>,
+}
+
+/// The rows of a query in their order, by which a restart recognises them.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct QueryOrder {
+    /// The columns of the key; none without a key.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub key: Vec<String>,
+    /// The CRC-32 of the query, without the values of its parameters.
+    pub query: u32,
 }
 
 enum State<T> {
@@ -174,6 +190,7 @@ impl<T: FromRow> QueryItemReader<T> {
     pub fn open(&mut self, checkpoint: Option<QueryPosition>) -> Result<(), QueryError> {
         self.close();
         self.position = checkpoint.unwrap_or_default();
+        self.check_position()?;
         let connection = connect(&self.job, &self.database);
         let mut connection =
             connection.map_err(|cause| QueryError::new("open the database of the query", cause))?;
@@ -217,6 +234,34 @@ impl<T: FromRow> QueryItemReader<T> {
     #[get_checkpoint_info]
     pub fn checkpoint(&self) -> QueryPosition {
         self.position.clone()
+    }
+
+    /// Checks that the position is one in the rows of this query, in the order of this key.
+    fn check_position(&mut self) -> Result<(), QueryError> {
+        let order = QueryOrder {
+            key: self.key.clone(),
+            query: crc32fast::hash(self.query.to_string().as_bytes()),
+        };
+        let has_key = self.position.key.is_some();
+        let change = match self.position.of.replace(order.clone()) {
+            _ if self.position.rows == 0 => None,
+            Some(before) if before.key != order.key => {
+                let shown = |key: &[String]| match key {
+                    [] => "no `key`".to_owned(),
+                    columns => format!("the `key` `{}`", columns.join(", ")),
+                };
+                Some(format!("it had {}, and has {}", shown(&before.key), shown(&order.key)))
+            }
+            None if has_key == order.key.is_empty() => Some("its `key` was added or removed".to_owned()),
+            Some(before) if before.query != order.query => Some("its text is another".to_owned()),
+            _ => None,
+        };
+        let Some(change) = change else { return Ok(()) };
+        let cause = format!(
+            "the query has changed since the checkpoint, whose position is one in other rows: {change}; restore it to resume, or start a \
+             new job instance"
+        );
+        Err(QueryError::new("resume the query", cause))
     }
 
     /// Reports the tables that the property names.
