@@ -39,17 +39,18 @@ impl FromStr for Parameters {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let parts = text.split(';').filter(|part| !part.trim().is_empty());
-        let parameters = parts.map(|part| {
+        let mut parameters: Vec<(String, Value)> = Vec::new();
+        for part in parts {
             let (name, value) = part
                 .split_once('=')
                 .ok_or("expected `name=value`, separated by `;`")?;
             let name = name.trim().trim_start_matches(':');
-            Ok((name.to_owned(), literal(value)))
-        });
-        parameters
-            .collect::<Result<_, &str>>()
-            .map(Self)
-            .map_err(str::to_owned)
+            if parameters.iter().any(|(other, _)| other == name) {
+                return Err(format!("`{name}` has two values; remove one"));
+            }
+            parameters.push((name.to_owned(), literal(value)));
+        }
+        Ok(Self(parameters))
     }
 }
 
@@ -212,5 +213,6 @@ mod tests {
         check("SELECT :a", "a=007", "SELECT Text(\"007\")");
         check("", "", "expected a query");
         check("SELECT 1", "a", "expected `name=value`, separated by `;`");
+        check("SELECT :a", "a=1; :a=2", "`a` has two values; remove one");
     }
 }

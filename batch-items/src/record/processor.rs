@@ -37,12 +37,12 @@ use super::value::{Record, Value};
 pub struct RecordProcessor {
     #[batch_property(name = "where", value = "")]
     condition: Condition,
-    #[batch_property(name = "fields")]
-    fields: Vec<Renamed>,
-    #[batch_property(name = "set")]
-    set: Vec<Constant>,
-    #[batch_property(name = "types")]
-    types: Vec<Typed>,
+    #[batch_property(name = "fields", value = "")]
+    fields: Distinct<Renamed>,
+    #[batch_property(name = "set", value = "")]
+    set: Distinct<Constant>,
+    #[batch_property(name = "types", value = "")]
+    types: Distinct<Typed>,
     #[batch_property(name = "trim", value = "false")]
     trim: bool,
 }
@@ -89,6 +89,48 @@ struct Constant {
 struct Typed {
     field: Field,
     ty: Type,
+}
+
+/// A list in which no name is twice: one value would replace the other.
+struct Distinct<T>(Vec<T>);
+
+impl<T: FromStr<Err = String> + Named> FromStr for Distinct<T> {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let mut values: Vec<T> = Vec::new();
+        for part in text.split(',').filter(|_| !text.trim().is_empty()) {
+            let value: T = part.trim().parse()?;
+            if values.iter().any(|other| other.name() == value.name()) {
+                return Err(format!("the name `{}` is there twice; remove one", value.name()));
+            }
+            values.push(value);
+        }
+        Ok(Self(values))
+    }
+}
+
+/// A value of a list that names a field.
+trait Named {
+    fn name(&self) -> &str;
+}
+
+impl Named for Renamed {
+    fn name(&self) -> &str {
+        &self.name
+    }
+}
+
+impl Named for Constant {
+    fn name(&self) -> &str {
+        &self.name
+    }
+}
+
+impl Named for Typed {
+    fn name(&self) -> &str {
+        &self.field.name
+    }
 }
 
 #[derive(Clone, Copy)]
@@ -210,24 +252,20 @@ impl RecordProcessor {
         if !self.condition.holds(&record)? {
             return Ok(None);
         }
-        for Typed { field, ty } in &self.types {
+        for Typed { field, ty } in &self.types.0 {
             let (name, value) = (&field.name, field.of(&record)?);
             let converted = ty.convert(value);
             let converted = converted.ok_or_else(|| MappingError::of_field(&record, name, ty.name()))?;
             record.set(name, converted);
         }
-        if !self.fields.is_empty() {
-            let mut fields = Vec::with_capacity(self.fields.len());
-            for Renamed { name, from } in &self.fields {
+        if !self.fields.0.is_empty() {
+            let mut fields = Vec::with_capacity(self.fields.0.len());
+            for Renamed { name, from } in &self.fields.0 {
                 fields.push((name.as_str(), from.of(&record)?.clone()));
             }
             record = fields.into_iter().collect();
-            if record.len() != self.fields.len() {
-                let cause = "the property `fields` has a name twice; one value would replace the other";
-                return Err(MappingError(cause.to_owned()));
-            }
         }
-        for Constant { name, value } in &self.set {
+        for Constant { name, value } in &self.set.0 {
             record.set(name, value.clone());
         }
         Ok(Some(record))

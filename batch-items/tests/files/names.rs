@@ -403,19 +403,27 @@ fn a_field_that_begins_like_a_comment_has_quotes() {
     );
 }
 
-/// Spec: ITEM-VALUE-01
+/// One of two values of a name would replace the other.
+///
+/// Spec: ITEM-SETTING-03
 #[test]
-fn two_fields_of_a_result_are_not_one() {
+fn a_name_has_one_value() {
     let chunk = "reader=\"jsonlRecordReader\" processor=\"recordProcessor\" writer=\"recordJsonlWriter\"";
-    let properties =
-        "resource@reader=${dir}/in.txt\noutput@writer=${dir}/out.txt\nfields@processor=a, b, a=c";
-    let stage = Stage::new(chunk, properties);
-    stage.write("in.txt", "{\"a\":1,\"b\":2,\"c\":3}\n");
-    let message = stage.fails();
-    assert!(
-        message.contains("the property `fields` has a name twice"),
-        "{message}"
-    );
+    for (list, name) in [
+        ("fields@processor=a, b, a=c", "a"),
+        ("set@processor=c=1, d=2, c=3", "c"),
+        ("types@processor=a=int, a?=text", "a"),
+    ] {
+        let properties = format!("resource@reader=${{dir}}/in.txt\noutput@writer=${{dir}}/out.txt\n{list}");
+        let message = Stage::new(chunk, &properties).rejected();
+        assert!(
+            message.contains(&format!("the name `{name}` is there twice; remove one")),
+            "{list}\n{message}"
+        );
+    }
+    let query = "query@reader=SELECT :c\nparameters@reader=c=7; c=8\noutput@writer=${dir}/out.txt";
+    let message = Stage::new("reader=\"queryRecordReader\" writer=\"recordJsonlWriter\"", query).rejected();
+    assert!(message.contains("`c` has two values; remove one"), "{message}");
 }
 
 /// Without a `?`, a column is in every item, not only in the first.
