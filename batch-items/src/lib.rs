@@ -73,6 +73,7 @@
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod added;
+mod at_most;
 pub mod batchlet;
 mod bind;
 mod choices;

@@ -1,13 +1,14 @@
 //! Partition algorithms: a partition for each file, or for each part of a range of keys.
 
-use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 
 use batch_runtime::prelude::*;
 
+use crate::at_most::AtMost;
 use crate::error::ResourceError;
 use crate::file::{Compression, FileOrder, find_files, literal, redact};
 use crate::query::{Parameters, Query, QueryError, load_records};
+use crate::record::Value;
 
 /// Plans a partition for each file of a pattern; registered as `filePartitions`.
 ///
@@ -79,9 +80,9 @@ fn file_name(path: &Path) -> String {
 ///
 /// | property | default | |
 /// |---|---|---|
-/// | `query` | required | selects the smallest and the largest key: `SELECT MIN(id), MAX(id) FROM account` |
+/// | `query` | required | selects the smallest and the largest key, which are of an integer type: `SELECT MIN(id), MAX(id) FROM account` |
 /// | `parameters`, `database` | | as of [`QueryItemReader`](crate::QueryItemReader) |
-/// | `partitions` | `8` | the number of partitions; fewer, if there are fewer keys |
+/// | `partitions` | `8` | the number of partitions, at most 10,000; fewer, if there are fewer keys |
 ///
 /// Each partition has the properties `low` and `high`, its first and last key:
 ///
@@ -110,7 +111,7 @@ pub struct KeyRangePartitions {
     #[batch_property(name = "database")]
     database: String,
     #[batch_property(name = "partitions", value = "8")]
-    partitions: NonZeroU32,
+    partitions: AtMost<10_000>,
     #[batch_context]
     job: JobContext,
 }
@@ -126,10 +127,13 @@ impl KeyRangePartitions {
         let keys: Vec<_> = row.iter().map(|(_, value)| value).collect();
         let ranges = match keys.as_slice() {
             [low, high] if low.is_null() && high.is_null() => vec![(0, -1)],
-            [low, high] => match (low.as_i64(), high.as_i64()) {
-                (Some(low), Some(high)) => ranges(low, high, self.partitions.get()),
-                _ => return Err(fail("the keys are not integers")),
-            },
+            [Value::Int(low), Value::Int(high)] => ranges(*low, *high, self.partitions.get().get()),
+            [low, high] => {
+                return Err(fail(&format!(
+                    "the keys {low:?} and {high:?} are not of an integer type, and one between two ranges would be in none; if all keys are \
+                     integers, convert these in the query, such as by CAST(MIN(id) AS BIGINT)"
+                )));
+            }
             _ => {
                 return Err(fail(
                     "the query has to return two columns, the smallest and the largest key",

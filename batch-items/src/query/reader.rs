@@ -3,7 +3,6 @@
 use std::collections::VecDeque;
 use std::error::Error;
 use std::fmt;
-use std::num::NonZeroU32;
 
 use batch_runtime::ConnectionLost;
 use batch_runtime::observer::DatasetRole;
@@ -17,6 +16,7 @@ use super::order::has_order;
 use super::page::{KeySyntax, Statement};
 use super::parameters::{Parameters, Query};
 use super::row::{FromRow, Key, Keyed};
+use crate::at_most::AtMost;
 use crate::dataset::Datasets;
 use crate::record::Record;
 use crate::sql::beginning;
@@ -29,7 +29,7 @@ use crate::table::describe;
 /// | `query` | required | a SELECT that changes nothing; `:name` is a parameter. On SQLite, other variables such as `@id` are rejected: they would be null |
 /// | `parameters` | none | the values of the parameters, separated by `;`: `region=EU; since='2026-01-01'`. Without quotes, a number or `true` is one |
 /// | `key` | none | the columns of a unique key, separated by commas |
-/// | `page.size` | `1000` | the number of rows that are fetched at once |
+/// | `page.size` | `1000` | the number of rows that are fetched at once, at most 1,000,000 |
 /// | `database` | that of the repository | the URL of another database |
 /// | `tables` | none | the tables that the query reads, separated by commas, for [observers](batch_runtime::observer) such as batch-lineage; the query is not parsed for them |
 ///
@@ -83,7 +83,7 @@ pub struct QueryItemReader<T> {
     #[batch_property(name = "key")]
     key: Vec<String>,
     #[batch_property(name = "page.size", value = "1000")]
-    page_size: NonZeroU32,
+    page_size: AtMost<1_000_000>,
     #[batch_property(name = "database")]
     database: String,
     #[batch_property(name = "tables")]
@@ -201,7 +201,7 @@ impl<T: FromRow> QueryItemReader<T> {
             State::Cursor(Cursor::new(
                 connection,
                 query,
-                self.page_size,
+                self.page_size.get(),
                 self.position.rows,
             )?)
         } else {
@@ -218,7 +218,7 @@ impl<T: FromRow> QueryItemReader<T> {
             Some(State::Cursor(cursor)) => cursor.next()?,
             Some(State::Pages(pages)) => {
                 if pages.rows.is_empty() && !pages.ended {
-                    pages.load(&self.key, self.page_size.get())?;
+                    pages.load(&self.key, self.page_size.get().get())?;
                 }
                 pages.rows.pop_front().map(|row| {
                     self.position.key = Some(row.key);
@@ -250,7 +250,11 @@ impl<T: FromRow> QueryItemReader<T> {
                     [] => "no `key`".to_owned(),
                     columns => format!("the `key` `{}`", columns.join(", ")),
                 };
-                Some(format!("it had {}, and has {}", shown(&before.key), shown(&order.key)))
+                Some(format!(
+                    "it had {}, and has {}",
+                    shown(&before.key),
+                    shown(&order.key)
+                ))
             }
             None if has_key == order.key.is_empty() => Some("its `key` was added or removed".to_owned()),
             Some(before) if before.query != order.query => Some("its text is another".to_owned()),

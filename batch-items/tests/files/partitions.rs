@@ -134,6 +134,46 @@ fn an_output_belongs_to_one_artifact() {
     run(&step("${dir}/other.jsonl"), &[("in.csv", "id\n1\n")]);
 }
 
+/// A key between two ranges would be in none, and each partition is in memory.
+///
+/// Spec: ITEM-SETTING-04
+#[test]
+fn ranges_are_of_integers_and_not_too_many() {
+    let step = |query: &str, partitions: &str, page: &str| {
+        format!(
+            "<partition><algorithm ref=\"keyRangePartitions\"><properties><property name=\"query\" value=\"{query}\"/>\
+             <property name=\"partitions\" value=\"{partitions}\"/></properties></algorithm></partition>\
+             <chunk reader=\"queryRecordReader\" writer=\"recordCsvWriter\"><properties>\
+             <property name=\"query\" value=\"SELECT id FROM account\" target=\"reader\"/><property name=\"key\" value=\"id\" target=\"reader\"/>\
+             <property name=\"page.size\" value=\"{page}\" target=\"reader\"/>\
+             <property name=\"output\" value=\"${{dir}}/out-${{low}}.csv\"/></properties></chunk>"
+        )
+    };
+    for keys in ["1.0, 20", "1, 1.5", "'1', '20'", "NULL, 20", "1, x'20'"] {
+        let (_, ended) = ended(&step(&format!("SELECT {keys}"), "4", "10"), &[]);
+        assert_eq!(ended.status, BatchStatus::Failed, "{keys}");
+        let message = ended.exit_message;
+        assert!(
+            message.contains("are not of an integer type"),
+            "{keys}: {message}"
+        );
+    }
+    for (partitions, page, most) in [
+        ("10001", "1", 10_000),
+        ("4000000000", "1", 10_000),
+        ("1", "4294967295", 1_000_000),
+    ] {
+        let step = step("SELECT 1, 23", partitions, page);
+        let problem = std::panic::catch_unwind(|| ended(&step, &[]).1.exit_message);
+        let problem = problem.map_or_else(
+            |panic| *panic.downcast::<String>().unwrap(),
+            |message| message.to_string(),
+        );
+        let expected = format!("expected a number from 1 to {most}");
+        assert!(problem.contains(&expected), "{problem}");
+    }
+}
+
 #[test]
 fn each_file_is_a_partition() {
     let step = r#"<partition><algorithm ref="filePartitions"><properties>
