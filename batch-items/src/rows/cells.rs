@@ -105,7 +105,7 @@ impl Kind {
         match self {
             Self::Bool => "a boolean",
             Self::Int => "an integer",
-            Self::Float => "a number that a float holds, if it is an integer exactly",
+            Self::Float => "a number",
             Self::Decimal => "a decimal number",
             Self::ShortDecimal => "a decimal number of at most 15 digits, or a column of texts",
             Self::Any => "a value",
@@ -270,6 +270,7 @@ impl Rows {
             (Kind::Bool, Cell::Int(value @ (0 | 1))) => Cell::Bool(*value == 1),
             (Kind::Int, Cell::Bool(value)) => Cell::Int(i64::from(*value)),
             (Kind::Float, Cell::Int(value)) if exact(*value) => Cell::Float(*value as f64),
+            (Kind::Float, Cell::Int(value)) => return Err(format!("{value}{INEXACT}")),
             (Kind::Text, Cell::Bool(value)) => return Ok(Some(Converted::Text(value.to_string()))),
             (Kind::AnyNumeric, Cell::Text(range)) if is_changed(self.text(range)) => {
                 return Err(format!("{:?}", self.text(range)));
@@ -302,9 +303,12 @@ impl Rows {
                     Kind::Bool => parse_bool(text).map(Cell::Bool),
                     Kind::Int => text.parse().ok().map(Cell::Int),
                     Kind::Decimal | Kind::ShortDecimal | Kind::Temporal(..) => None,
-                    _ => decimal::float(text)
-                        .filter(|value| decimal::is_exact(text, *value))
-                        .map(Cell::Float),
+                    _ => match decimal::float(text) {
+                        Some(value) if !decimal::is_exact(text, value) => {
+                            return Err(format!("{text:?}{INEXACT}"));
+                        }
+                        float => float.map(Cell::Float),
+                    },
                 };
                 parsed.ok_or_else(|| format!("{text:?}"))?
             }
@@ -354,6 +358,9 @@ fn is_changed(text: &str) -> bool {
 fn is_short(text: &str) -> bool {
     text.parse::<i64>().is_ok() || (is_decimal(text) && decimal::is_float(text.trim_ascii()))
 }
+
+/// What is wrong with an integer in a column of floats, after its text.
+const INEXACT: &str = ", which a float does not hold exactly";
 
 /// Floats hold each integer up to this one.
 pub(super) const MOST_EXACT: u64 = 1 << 53;
