@@ -76,7 +76,7 @@ const FAILING: &[(&str, i32, &str)] = &[
     ("export 1", 2, "does not exist"),
     ("import no-such-file", 2, "no-such-file"),
     ("import lines.jsonl", 1, "lines.jsonl:1"),
-    ("import empty.jsonl", 0, ""),
+    ("import empty.jsonl", 1, "empty.jsonl has no instance"),
     ("worker --queue=", 2, "1 to 100 characters"),
     ("worker --slots=0", 2, "without slots"),
     ("worker --dispatch=nats://localhost:1", 2, ""),
