@@ -360,7 +360,7 @@ fn types_of_servers_are_shown_as_text() {
         shown(Database::Postgres, postgres),
         [
             "id=1 a=12345678.9012 b=-0.05 c=100000 d=0.00 e=2026-11-22 01:02:03.500000 f=2026-11-22 01:02:03+00 g=23:59:59 \
-          h=a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11 i={\"x\": 1} j=true k=1.5 l=1999-02-28 m=0005-02-29 BC n=x o=00ff"
+          h=a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11 i={\"x\": 1} j=true k=1.5 l=1999-02-28 m=0005-02-29 BC n=x o=\\x00ff"
         ]
     );
     let mariadb = "SELECT 1 AS id, CAST(12345678.9012 AS DECIMAL(20,4)) AS a, CAST('2026-11-22 01:02:03.5' AS DATETIME(6)) AS b, \
@@ -369,7 +369,7 @@ fn types_of_servers_are_shown_as_text() {
     assert_eq!(
         shown(Database::Mariadb, mariadb),
         [
-            "id=1 a=12345678.9012 b=2026-11-22 01:02:03.500000 c=2026-11-22 d=23:59:59 e=18446744073709551615 f=1.5 g=x h=6162"
+            "id=1 a=12345678.9012 b=2026-11-22 01:02:03.500000 c=2026-11-22 d=23:59:59 e=18446744073709551615 f=1.5 g=x h=\\x6162"
         ]
     );
 }
