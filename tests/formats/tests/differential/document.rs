@@ -51,7 +51,12 @@ impl Document {
 
     /// Returns the document as JSON: every value is a text or null.
     pub(crate) fn to_json(&self) -> serde_json::Value {
-        let text = |value: &Value| (!value.is_null()).then(|| value.to_string());
+        let text = |value: &Value| match value {
+            Value::Null => None,
+            // The digits, without the `\x` before them.
+            Value::Bytes(_) => Some(value.to_string().split_off(2)),
+            _ => Some(value.to_string()),
+        };
         let row = |row: &Vec<Value>| row.iter().map(text).collect::<Vec<_>>();
         let options = |options: &Options| {
             let pairs = options.iter().map(|(name, value)| (*name, json!(value)));
