@@ -1,7 +1,9 @@
 //! Writing to tables of MySQL and MariaDB.
 
 use diesel::connection::SimpleConnection;
+use diesel::mysql::Mysql;
 use diesel::prelude::*;
+use diesel::query_builder::{BoxedSqlQuery, SqlQuery};
 use diesel::result::{DatabaseErrorKind, Error};
 use diesel::sql_types::{Bool, Nullable, Text};
 
@@ -22,6 +24,29 @@ const LIMITS: Limits = Limits {
     rows: 500,
     values: 65_535,
 };
+
+/// Asks for the columns of a table, whose schema and name are bound for each part: where they are joined instead, MariaDB opens all
+/// tables of the server, and shows the session in the databases of their triggers meanwhile. A trigger before the insert may supply a
+/// value. MariaDB shows a default of null as the text `NULL`.
+const DESCRIPTION: &str = "SELECT CAST(column_name AS CHAR) AS name, CAST(column_type AS CHAR) AS kind, \
+     is_nullable = 'NO' AND column_default IS NULL AND extra NOT LIKE '%auto_increment%' AND extra NOT LIKE '%GENERATED%' \
+         AND is_table AND NOT has_trigger AS needs_value, \
+     extra LIKE '%VIRTUAL GENERATED%' OR extra LIKE '%STORED GENERATED%' AS is_computed, \
+     extra LIKE '%auto_increment%' OR is_nullable = 'YES' AND COALESCE(column_default, 'NULL') = 'NULL' AS is_distinct, \
+     is_table OR is_updatable AS takes_rows \
+     FROM (SELECT EXISTS (SELECT 1 FROM information_schema.tables \
+                 WHERE table_schema = COALESCE(?, DATABASE()) AND table_name = ? AND table_type NOT LIKE '%VIEW%') AS is_table, \
+             EXISTS (SELECT 1 FROM information_schema.views \
+                 WHERE table_schema = COALESCE(?, DATABASE()) AND table_name = ? AND is_updatable = 'YES') AS is_updatable, \
+             EXISTS (SELECT 1 FROM information_schema.triggers \
+                 WHERE event_object_schema = COALESCE(?, DATABASE()) AND event_object_table = ? \
+                 AND event_manipulation = 'INSERT' AND action_timing = 'BEFORE') AS has_trigger) AS around, \
+         information_schema.columns \
+     WHERE table_schema = COALESCE(?, DATABASE()) AND table_name = ? ORDER BY ordinal_position";
+
+const UNIQUE_INDEXES: &str = "SELECT CAST(index_name AS CHAR) AS `index`, CASE WHEN sub_part IS NULL THEN CAST(column_name AS CHAR) END AS name \
+     FROM information_schema.statistics WHERE table_schema = COALESCE(?, DATABASE()) AND table_name = ? AND non_unique = 0 \
+     ORDER BY index_name, seq_in_index";
 
 /// Returns a table as the server describes it; without columns, if it does not exist.
 pub(super) fn describe(connection: &mut MysqlConnection, table: &str) -> QueryResult<Table> {
@@ -44,22 +69,7 @@ pub(super) fn describe(connection: &mut MysqlConnection, table: &str) -> QueryRe
         Some((schema, table)) => (Some(schema), table),
         None => (None, table),
     };
-    // A trigger before the insert may supply a value. MariaDB shows a default of null as the text `NULL`.
-    let found: Vec<Found> = diesel::sql_query(
-        "SELECT CAST(c.column_name AS CHAR) AS name, CAST(c.column_type AS CHAR) AS kind, \
-         c.is_nullable = 'NO' AND c.column_default IS NULL AND c.extra NOT LIKE '%auto_increment%' AND c.extra NOT LIKE '%GENERATED%' \
-         AND t.table_type NOT LIKE '%VIEW%' AND NOT EXISTS (SELECT 1 FROM information_schema.triggers AS r WHERE r.event_object_schema = c.table_schema \
-         AND r.event_object_table = c.table_name AND r.event_manipulation = 'INSERT' AND r.action_timing = 'BEFORE') AS needs_value, \
-         c.extra LIKE '%VIRTUAL GENERATED%' OR c.extra LIKE '%STORED GENERATED%' AS is_computed, \
-         c.extra LIKE '%auto_increment%' OR c.is_nullable = 'YES' AND COALESCE(c.column_default, 'NULL') = 'NULL' AS is_distinct, \
-         t.table_type NOT LIKE '%VIEW%' OR EXISTS (SELECT 1 FROM information_schema.views AS v WHERE v.table_schema = c.table_schema \
-         AND v.table_name = c.table_name AND v.is_updatable = 'YES') AS takes_rows \
-         FROM information_schema.columns AS c JOIN information_schema.tables AS t ON t.table_schema = c.table_schema AND t.table_name = c.table_name \
-         WHERE c.table_schema = COALESCE(?, DATABASE()) AND c.table_name = ? ORDER BY c.ordinal_position",
-    )
-    .bind::<Nullable<Text>, _>(schema)
-    .bind::<Text, _>(table)
-    .load(connection)?;
+    let found: Vec<Found> = asked(DESCRIPTION, schema, table).load(connection)?;
     let (unique, has_unnamed_unique) = unique_indexes(connection, schema, table)?;
     let takes_rows = found.iter().all(|column| column.takes_rows);
     let columns = found.into_iter().map(|found| TableColumn {
@@ -83,6 +93,19 @@ pub(super) fn describe(connection: &mut MysqlConnection, table: &str) -> QueryRe
     })
 }
 
+/// Returns a statement that asks for a table: it has the schema and the name as its variables, any number of times.
+fn asked<'a>(
+    statement: &'a str,
+    schema: Option<&'a str>,
+    table: &'a str,
+) -> BoxedSqlQuery<'a, Mysql, SqlQuery> {
+    let mut query = diesel::sql_query(statement).into_boxed();
+    for _ in 0..statement.matches('?').count() / 2 {
+        query = query.bind::<Nullable<Text>, _>(schema).bind::<Text, _>(table);
+    }
+    query
+}
+
 /// Returns the columns of each unique index, and whether there are others: of an expression, or of the beginning of a text.
 fn unique_indexes(
     connection: &mut MysqlConnection,
@@ -96,14 +119,7 @@ fn unique_indexes(
         #[diesel(sql_type = Nullable<Text>)]
         name: Option<String>,
     }
-    let found: Vec<Found> = diesel::sql_query(
-        "SELECT CAST(index_name AS CHAR) AS `index`, CASE WHEN sub_part IS NULL THEN CAST(column_name AS CHAR) END AS name \
-         FROM information_schema.statistics WHERE table_schema = COALESCE(?, DATABASE()) AND table_name = ? AND non_unique = 0 \
-         ORDER BY index_name, seq_in_index",
-    )
-    .bind::<Nullable<Text>, _>(schema)
-    .bind::<Text, _>(table)
-    .load(connection)?;
+    let found: Vec<Found> = asked(UNIQUE_INDEXES, schema, table).load(connection)?;
     let has_unnamed = found.iter().any(|found| found.name.is_none());
     let named = grouped(found.into_iter().map(|found| (found.index, found.name)));
     Ok((named, has_unnamed))
@@ -277,7 +293,33 @@ fn upsert_row(
 
 #[cfg(test)]
 mod tests {
+    use batch_test_servers::{Kind as Server, shared};
+
     use super::*;
+
+    /// Spec: ITEM-TABLE-01
+    #[test]
+    fn no_table_of_another_database_is_opened() {
+        #[derive(QueryableByName)]
+        struct Part {
+            #[diesel(sql_type = Text, column_name = Extra)]
+            extra: String,
+        }
+        let url = shared(Server::Mariadb).new_database();
+        let mut connection = MysqlConnection::establish(&url).unwrap();
+        for (statement, parts) in [(DESCRIPTION, 4), (UNIQUE_INDEXES, 1)] {
+            for schema in [None, Some("other")] {
+                let explained = format!("EXPLAIN {statement}");
+                let found: Vec<Part> = asked(&explained, schema, "t").load(&mut connection).unwrap();
+                let all = found.iter().filter(|part| part.extra.contains("Scanned")).count();
+                let none = found
+                    .iter()
+                    .filter(|part| part.extra.contains("Scanned 0 databases"))
+                    .count();
+                assert_eq!((all, none), (parts, parts), "{statement}");
+            }
+        }
+    }
 
     /// Spec: ITEM-VALUE-05
     #[test]
