@@ -63,7 +63,8 @@ pub trait ReadItems: BatchArtifact + Send {
     fn close(&mut self) {}
 }
 
-/// A writer of items of type `T` inside another artifact. All writers of this crate are.
+/// A writer of items of type `T` inside another artifact. The writers of files, tables and queues of this crate are, and not those that
+/// are made of others.
 pub trait WriteItems<T>: BatchArtifact + Send {
     /// The checkpoint.
     type Position: Serialize + DeserializeOwned + Send + 'static;

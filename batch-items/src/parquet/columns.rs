@@ -3,16 +3,16 @@
 use std::str::FromStr;
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, Decimal128Array, RecordBatch};
-use arrow_schema::{ArrowError, DataType, Field, FieldRef, Schema, SchemaRef};
+use arrow_array::RecordBatch;
+use arrow_schema::{DataType, Field, FieldRef, Schema, SchemaRef};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_arrow::schema::{SchemaLike, TracingOptions};
 use serde_arrow::{ArrayBuilder, ErrorKind};
 
+use super::fit::Row;
 use crate::nearest::did_you_mean;
-use crate::record::decimal;
-use crate::rows::{FieldSink, FieldValue, Names, fields_of};
+use crate::rows::{Names, fields_of};
 
 /// Columns with types, such as `id Int64, price Decimal128(10, 2)`: the property `columns`.
 #[derive(Clone, Debug, PartialEq)]
@@ -68,73 +68,8 @@ fn split(text: &str) -> impl Iterator<Item = &str> {
 /// Converts items to batches of columns.
 pub(super) struct Columns {
     fields: Vec<FieldRef>,
-    /// The columns other than decimals.
-    plain: Vec<FieldRef>,
-    decimals: Vec<DecimalColumn>,
-    /// The fields of items for the columns, if the type of the items does not show them or there are decimals.
+    /// The fields of items for the columns that the property gives. Other columns have the types of the items.
     names: Option<Names>,
-}
-
-/// A column of decimals. Their digits are converted here: `serde_arrow` cuts floats off, and takes no integers.
-struct DecimalColumn {
-    index: usize,
-    precision: u8,
-    scale: i8,
-    values: Vec<Option<i128>>,
-}
-
-impl DecimalColumn {
-    fn of((index, field): (usize, &FieldRef)) -> Option<Self> {
-        let DataType::Decimal128(precision, scale) = *field.data_type() else {
-            return None;
-        };
-        Some(Self {
-            index,
-            precision,
-            scale,
-            values: Vec::new(),
-        })
-    }
-
-    /// Adds a value, and returns it as text if the type does not hold it.
-    fn push(&mut self, value: FieldValue<'_>) -> Result<(), String> {
-        let text = match value {
-            FieldValue::Null => {
-                self.values.push(None);
-                return Ok(());
-            }
-            FieldValue::Int(value) => value.to_string(),
-            FieldValue::Float(value) => zmij::Buffer::new().format(value).to_owned(),
-            FieldValue::Number(text) | FieldValue::Text(text) => text.to_owned(),
-            FieldValue::Bool(value) => return Err(value.to_string()),
-            FieldValue::Bytes(_) => return Err("bytes".to_owned()),
-        };
-        let value =
-            decimal::unscaled(&text, self.precision, self.scale).ok_or_else(|| format!("{text:?}"))?;
-        self.values.push(Some(value));
-        Ok(())
-    }
-}
-
-/// Takes the decimals of an item.
-struct Decimals<'c> {
-    columns: &'c mut [DecimalColumn],
-    fields: &'c [FieldRef],
-    error: Option<String>,
-}
-
-impl FieldSink for Decimals<'_> {
-    fn field(&mut self, index: usize, value: FieldValue<'_>) {
-        let Some(column) = self.columns.iter_mut().find(|column| column.index == index) else {
-            return;
-        };
-        if let Err(value) = column.push(value) {
-            let field = &self.fields[index];
-            let (name, kind) = (field.name(), field.data_type());
-            let error = format!("column `{name}` of type {kind}: it cannot hold {value} exactly");
-            self.error.get_or_insert(error);
-        }
-    }
 }
 
 impl Columns {
@@ -155,13 +90,19 @@ impl Columns {
                     field.name()
                 ));
             }
-            let mut columns = Self::new(fields.clone());
-            if known.is_none() || !columns.decimals.is_empty() {
-                let mut names = Names::default();
-                names.select(selected.iter().map(String::as_str));
-                columns.names = Some(names);
+            let mut names = Names::default();
+            names.select(selected.iter().map(String::as_str));
+            // A type of Arrow that is not supported is not an error of an item.
+            let is_unknown =
+                |field: &&FieldRef| ArrayBuilder::from_arrow(std::slice::from_ref(*field)).is_err();
+            if let Some(field) = fields.iter().find(is_unknown) {
+                let (name, kind) = (field.name(), field.data_type());
+                return Err(format!("column `{name}`: a file cannot have the type `{kind}`"));
             }
-            return Ok(columns);
+            return Ok(Self {
+                fields: fields.clone(),
+                names: Some(names),
+            });
         }
         let options = TracingOptions::default()
             .map_as_struct(false)
@@ -173,18 +114,7 @@ impl Columns {
             let cause = error.message().trim_end().trim_end_matches('.');
             format!("the type of the items does not show its columns ({cause}); set the property `columns`")
         })?;
-        Ok(Self::new(fields))
-    }
-
-    fn new(fields: Vec<FieldRef>) -> Self {
-        let decimals: Vec<_> = fields.iter().enumerate().filter_map(DecimalColumn::of).collect();
-        let is_plain = |field: &&FieldRef| !matches!(field.data_type(), DataType::Decimal128(..));
-        Self {
-            plain: fields.iter().filter(is_plain).cloned().collect(),
-            decimals,
-            names: None,
-            fields,
-        }
+        Ok(Self { fields, names: None })
     }
 
     /// Compares the columns with the first item.
@@ -201,58 +131,24 @@ impl Columns {
 
     /// Returns the items as columns. Fails with the index of the bad item.
     pub(super) fn batch<T: Serialize>(&mut self, items: &[T]) -> Result<RecordBatch, (usize, String)> {
-        self.take_decimals(items)?;
-        let schema = self.schema();
-        let mut arrays = self.plain_arrays(items)?;
-        let refused = |error: ArrowError| (0, error.to_string());
-        for column in &mut self.decimals {
-            let values = Decimal128Array::from(std::mem::take(&mut column.values));
-            let values = values.with_precision_and_scale(column.precision, column.scale);
-            arrays.insert(column.index, Arc::new(values.map_err(refused)?));
-        }
-        RecordBatch::try_new(schema, arrays).map_err(refused)
-    }
-
-    /// Returns the columns other than decimals.
-    fn plain_arrays<T: Serialize>(&self, items: &[T]) -> Result<Vec<ArrayRef>, (usize, String)> {
-        if self.plain.is_empty() {
-            return Ok(Vec::new());
-        }
-        let fail = |index: usize| move |error: serde_arrow::Error| (index, cause_of(&self.fields, &error));
-        let mut builder = ArrayBuilder::from_arrow(&self.plain).map_err(fail(0))?;
+        let fields = &self.fields;
+        let fail = |index: usize| move |error: serde_arrow::Error| (index, cause_of(fields, &error));
+        let mut builder = ArrayBuilder::from_arrow(fields).map_err(fail(0))?;
         builder.reserve(items.len());
         for (index, item) in items.iter().enumerate() {
-            builder.push(item).map_err(fail(index))?;
-        }
-        builder.into_arrow().map_err(fail(0))
-    }
-
-    /// Converts the decimals of the items, and checks that the items have all fields.
-    fn take_decimals<T: Serialize>(&mut self, items: &[T]) -> Result<(), (usize, String)> {
-        let Some(names) = &mut self.names else {
-            return Ok(());
-        };
-        self.decimals.iter_mut().for_each(|column| column.values.clear());
-        for (index, item) in items.iter().enumerate() {
-            let mut decimals = Decimals {
-                columns: &mut self.decimals,
-                fields: &self.fields,
-                error: None,
+            let Some(names) = &mut self.names else {
+                builder.push(item).map_err(fail(index))?;
+                continue;
             };
-            names
-                .fields_of(item, &mut decimals)
+            let mut row = Row::new(fields);
+            let passed = names.fields_of(item, &mut row);
+            let row = passed
+                .and_then(|_| row.values())
                 .map_err(|cause| (index, cause))?;
-            if let Some(error) = decimals.error {
-                return Err((index, error));
-            }
-            // A field that the item lacks is null.
-            let missing = self
-                .decimals
-                .iter_mut()
-                .filter(|column| column.values.len() == index);
-            missing.for_each(|column| column.values.push(None));
+            builder.push(row).map_err(fail(index))?;
         }
-        Ok(())
+        let arrays = builder.into_arrow().map_err(fail(0))?;
+        RecordBatch::try_new(self.schema(), arrays).map_err(|error| (0, error.to_string()))
     }
 }
 

@@ -2,8 +2,10 @@
 
 mod arrow;
 mod columns;
+mod fit;
 mod footer;
 mod group;
+mod moments;
 mod reader;
 mod rows;
 mod texts;

@@ -13,6 +13,7 @@ use super::columns::Columns;
 use super::footer::{MAGIC, append_segment, check_columns, footer};
 use super::group::{Group, GroupFormat};
 use super::message;
+use crate::compose::WriteItems;
 use crate::error::{EncodeError, ResourceError};
 use crate::file::{FileOutput, OutputPosition};
 
@@ -32,6 +33,11 @@ use crate::file::{FileOutput, OutputPosition};
 /// By default, the columns are the fields of `T`, which `Deserialize` shows: numbers, texts, `Option`, lists, structs, and enums without
 /// data, which become texts. A map, whose fields depend on the value, and dates and decimals, which are texts in serde, need the
 /// property `columns`.
+///
+/// A column of `columns` holds the value of an item exactly, or the item is an [`EncodeError`]: an integer that a float would round, a
+/// number that is out of range, digits of a second after those of the unit, and a boolean other than 0 and 1 are rejected. Only a number
+/// with a fraction is rounded, in `Float16` and `Float32`. Dates, times and durations are texts of ISO 8601; a number has no unit for
+/// them. A timestamp has a time zone, `2024-02-29T12:30:00+01:00`, if its column has one. Lists and structs are checked value by value.
 ///
 /// # Exactly once
 ///
@@ -71,6 +77,8 @@ pub struct ParquetItemWriter<T> {
     format: GroupFormat,
     columns: Option<Columns>,
     group: Option<Group>,
+    /// True if items were written since the mark, as a part of a composite writer.
+    has_unmarked: bool,
     item: PhantomData<fn(T)>,
 }
 
@@ -100,16 +108,7 @@ impl<T: Serialize + DeserializeOwned + Send + 'static> ParquetItemWriter<T> {
     /// Writes items.
     #[write_items]
     pub fn write(&mut self, items: &[T]) -> Result<(), BatchError> {
-        let (mut rest, mut rolled) = (items, false);
-        while !rest.is_empty() {
-            match self.write_run(rest, &mut rolled) {
-                Ok(left) => rest = left,
-                // What precedes the item is in files that are complete.
-                Err(error) if rolled => return Err(self.output.broken_by(error)),
-                Err(error) => return Err(error),
-            }
-        }
-        Ok(())
+        self.write_all(items)
     }
 
     /// Returns the position after the last item.
@@ -135,8 +134,25 @@ impl<T: Serialize + DeserializeOwned + Send + 'static> ParquetItemWriter<T> {
 }
 
 impl<T: Serialize> ParquetItemWriter<T> {
+    fn write_all(&mut self, items: &[impl Serialize]) -> Result<(), BatchError> {
+        let (mut rest, mut rolled) = (items, false);
+        while !rest.is_empty() {
+            match self.write_run(rest, &mut rolled) {
+                Ok(left) => rest = left,
+                // What precedes the item is in files that are complete.
+                Err(error) if rolled => return Err(self.output.broken_by(error)),
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
     /// Writes as many of the items as fit in the current file, and returns the others. Sets `rolled` if it has started a new file.
-    fn write_run<'i>(&mut self, items: &'i [T], rolled: &mut bool) -> Result<&'i [T], BatchError> {
+    fn write_run<'i, I: Serialize>(
+        &mut self,
+        items: &'i [I],
+        rolled: &mut bool,
+    ) -> Result<&'i [I], BatchError> {
         if self.output.room() == 0 {
             *rolled = true;
             self.end_file()?;
@@ -155,6 +171,7 @@ impl<T: Serialize> ParquetItemWriter<T> {
             let number = self.output.items() + index as u64 + 1;
             EncodeError::of_file(self.output.describe(), number, cause)
         })?;
+        self.has_unmarked = true;
         // An error from here on leaves rows behind.
         if let Err(error) = self.add(batch) {
             return Err(self.output.broken_by(error));
@@ -232,6 +249,39 @@ impl<T: Serialize> ParquetItemWriter<T> {
 
     fn columns(&self) -> Result<&Columns, ResourceError> {
         self.columns.as_ref().ok_or_else(|| self.fail("it is not open"))
+    }
+}
+
+impl<T: Serialize + DeserializeOwned + Send + 'static> WriteItems<T> for ParquetItemWriter<T> {
+    type Position = OutputPosition;
+
+    fn open(&mut self, checkpoint: Option<OutputPosition>) -> Result<(), BatchError> {
+        Ok(self.open(checkpoint)?)
+    }
+
+    fn write(&mut self, items: &[&T], _: &mut ChunkTransaction) -> Result<(), BatchError> {
+        self.write_all(items)
+    }
+
+    fn mark(&mut self) {
+        self.has_unmarked = false;
+    }
+
+    /// Rows cannot be removed from a row group.
+    fn undo(&mut self) -> bool {
+        !self.has_unmarked
+    }
+
+    fn position(&mut self) -> Result<OutputPosition, BatchError> {
+        Ok(self.checkpoint()?)
+    }
+
+    fn finish(&mut self) -> Result<(), BatchError> {
+        Ok(self.finish()?)
+    }
+
+    fn close(&mut self) {
+        self.close();
     }
 }
 

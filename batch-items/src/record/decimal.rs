@@ -144,15 +144,19 @@ pub(crate) fn is_float(text: &str) -> bool {
 
 /// Returns the float of a text. A number that is too large, which would become infinite, is not one, nor is one that would become zero.
 pub(crate) fn float(text: &str) -> Option<f64> {
-    let names_infinity = || !text.contains(|c: char| c.is_ascii_digit());
     let is_zero = || Decimal::parse(text).is_some_and(|number| number.digits.is_empty());
     let value: f64 = text.parse().ok()?;
-    let is_kept = (value.is_finite() || names_infinity()) && (value != 0.0 || is_zero());
+    let is_kept = (value.is_finite() || names_infinity(text)) && (value != 0.0 || is_zero());
     is_kept.then_some(value)
 }
 
+/// Returns whether a text that is a float names infinity, or no number.
+pub(crate) fn names_infinity(text: &str) -> bool {
+    !text.contains(|c: char| c.is_ascii_digit())
+}
+
 /// Returns whether a float is exactly the number of a text, if that is an integer without an exponent. Other numbers are rounded.
-pub(crate) fn is_exact(text: &str, float: f64) -> bool {
+pub(crate) fn holds_integer(text: &str, float: f64) -> bool {
     /// A float has any integer of so many digits exactly.
     const DIGITS: usize = 15;
     if text.len() <= DIGITS || text.contains(['e', 'E']) {
@@ -173,6 +177,21 @@ pub(crate) fn fraction(text: &str) -> Option<i64> {
         0 => i64::MIN,
         digits => digits - number.exponent,
     })
+}
+
+/// Returns whether a float is the number of a text: an integer exactly, another number in as many digits as its text has.
+#[cfg(any(feature = "parquet", feature = "xlsx"))]
+pub(crate) fn is_exactly(text: &str, float: f64) -> bool {
+    let Some(number) = Decimal::parse(text) else {
+        return false;
+    };
+    let shown = match number.digits.len() {
+        _ if !text.contains(['.', 'e', 'E']) => format!("{float:.0}"),
+        // So many digits name one float, also if fewer would.
+        digits @ 17..=1000 => format!("{float:.*e}", digits - 1),
+        _ => return is_float(text),
+    };
+    Decimal::parse(&shown) == Some(number)
 }
 
 /// Returns a number as a value that holds it exactly; `None` if the text is not a number.
@@ -296,7 +315,7 @@ mod tests {
             ("0.1", true),
         ] {
             let float = float(text).unwrap();
-            assert_eq!(is_exact(text, float), expected, "{text}");
+            assert_eq!(holds_integer(text, float), expected, "{text}");
         }
         for text in ["1e400", "-1e400", "1e-400", "x", ""] {
             assert_eq!(float(text), None, "{text}");

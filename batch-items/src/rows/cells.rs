@@ -304,7 +304,7 @@ impl Rows {
                     Kind::Int => text.parse().ok().map(Cell::Int),
                     Kind::Decimal | Kind::ShortDecimal | Kind::Temporal(..) => None,
                     _ => match decimal::float(text) {
-                        Some(value) if !decimal::is_exact(text, value) => {
+                        Some(value) if !decimal::holds_integer(text, value) => {
                             return Err(format!("{text:?}{INEXACT}"));
                         }
                         float => float.map(Cell::Float),
@@ -328,7 +328,7 @@ enum Converted {
 }
 
 /// Returns the bytes of a text: `\x` and hexadecimal digits are bytes; any other text is encoded in UTF-8. `None` if digits are wrong.
-fn bytes_of(text: &str) -> Option<Vec<u8>> {
+pub(crate) fn bytes_of(text: &str) -> Option<Vec<u8>> {
     let Some(digits) = text.strip_prefix("\\x") else {
         return Some(text.as_bytes().to_vec());
     };
@@ -374,7 +374,7 @@ fn is_decimal(text: &str) -> bool {
     decimal::is_number(text.trim_ascii())
 }
 
-fn parse_bool(text: &str) -> Option<bool> {
+pub(crate) fn parse_bool(text: &str) -> Option<bool> {
     match text {
         "true" | "t" | "1" => Some(true),
         "false" | "f" | "0" => Some(false),

@@ -9,6 +9,8 @@ mod temporal;
 mod text;
 
 pub(crate) use self::cells::{Cell, Kind, Rows};
+#[cfg(feature = "parquet")]
+pub(crate) use self::cells::{bytes_of, parse_bool};
 pub(crate) use self::fields::fields_of;
 pub(crate) use self::limit::Limit;
 pub(crate) use self::names::Names;

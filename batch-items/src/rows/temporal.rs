@@ -29,7 +29,7 @@ impl Temporal {
     }
 
     /// Returns whether a text is a value of the type.
-    pub(super) fn accepts(self, text: &str, dialect: Dialect) -> bool {
+    pub(crate) fn accepts(self, text: &str, dialect: Dialect) -> bool {
         let is_postgres = dialect == Dialect::Postgres;
         if is_postgres && self != Self::Time && matches!(text, "infinity" | "-infinity") {
             return true;

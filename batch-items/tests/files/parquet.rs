@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs::{self, File};
 
 use batch_items::file::ReadPosition;
-use batch_items::{LineItemReader, ParquetItemReader, ParquetItemWriter};
+use batch_items::{CompositeItemWriter, LineItemReader, ParquetItemReader, ParquetItemWriter};
 use batch_runtime::BatchStatus;
 use batch_runtime::prelude::*;
 use parquet::file::reader::{FileReader, SerializedFileReader};
@@ -223,11 +223,15 @@ fn what_cannot_be_written_is_an_error() {
     );
     assert_eq!(
         fails("columns=id UInt8, unused Int32"),
-        "cannot write item 1 of the file to `out.parquet`: column `unused` of type Int32: it cannot have values of type str"
+        "cannot write item 1 of the file to `out.parquet`: column `unused` of type Int32: it cannot hold \"xxxxx\" exactly"
     );
     assert_eq!(
         fails("columns=id Int64, halve Float64"),
         "cannot write `out.parquet`: the items have no field for the column `halve`; did you mean `half`?"
+    );
+    assert_eq!(
+        fails("columns=id Interval(YearMonth)"),
+        "cannot write `out.parquet`: column `id`: a file cannot have the type `Interval(YearMonth)`"
     );
     if !cfg!(feature = "zstd") {
         assert_eq!(
@@ -268,6 +272,27 @@ fn an_item_that_cannot_be_written_is_skipped() {
         let ids = row_groups(&stage, "out.parquet").concat();
         assert_eq!(ids, (1..=10).collect::<Vec<_>>(), "{chunk}");
     }
+}
+
+#[item_writer("HalfTwice")]
+type HalfTwice = CompositeItemWriter<Half, batch_items::JsonLinesItemWriter<Half>, ParquetItemWriter<Half>>;
+
+/// The rows of a row group cannot be removed: the interval is rolled back, and both files are truncated.
+///
+/// Spec: LOSS-12
+#[test]
+fn an_item_that_a_part_cannot_write_is_in_no_file() {
+    let stage = Stage::with_children(
+        "reader=\"NumberLines\" processor=\"ToRow\" writer=\"HalfTwice\" commit-interval=\"9\" chunk-size=\"2\"",
+        "resource=${dir}/in\n1.output=${dir}/out.jsonl\n2.output=${dir}/out.parquet\n2.columns=id UInt8, half Float64",
+        r#"<skippable-exception-classes><include class="EncodeError"/></skippable-exception-classes>"#,
+    );
+    stage.write("in", "1\n2\n3\n500\n4\n600\n5\n6\n7\n8\n9\n10\n");
+    let ended = stage.completes();
+    assert_eq!((ended.writes, ended.skips), (10, 2));
+    let ids = row_groups(&stage, "out.parquet").concat();
+    assert_eq!(ids, (1..=10).collect::<Vec<_>>());
+    assert_eq!(stage.read("out.jsonl").lines().count(), 10);
 }
 
 /// The columns of a file are those of its first row group.

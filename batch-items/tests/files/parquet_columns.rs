@@ -3,6 +3,7 @@
 use std::fs::{self, File};
 
 use batch_items::{ParquetItemReader, ParquetItemWriter};
+use batch_runtime::BatchStatus;
 use batch_runtime::prelude::*;
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use serde::{Deserialize, Serialize};
@@ -143,8 +144,8 @@ pass!(PassRecord: batch_items::Record);
 fn a_decimal_that_does_not_fit_is_rejected() {
     for (value, shown) in [
         ("\"1.234\"", "\"1.234\""),
-        ("100", "\"100\""),
-        ("0.5e-2", "\"0.005\""),
+        ("100", "100"),
+        ("0.5e-2", "0.005"),
         ("\"x\"", "\"x\""),
         ("true", "true"),
     ] {
@@ -159,5 +160,58 @@ fn a_decimal_that_does_not_fit_is_rejected() {
             message.contains("item 2") && message.contains(&expected),
             "{message}"
         );
+    }
+}
+
+/// Writes records to columns; the file is read again.
+fn through_columns(columns: &str, format: &str, content: &str) -> Result<String, String> {
+    let out = Stage::new(
+        &format!("reader=\"{format}\" processor=\"PassRecord\" writer=\"RecordRows\""),
+        &format!("resource=${{dir}}/in\noutput=${{dir}}/out.parquet\ncolumns@writer={columns}"),
+    );
+    out.write("in", content);
+    let ended = out.start(());
+    if ended.status != BatchStatus::Completed {
+        return Err(ended.message);
+    }
+    let back = Stage::new(
+        "reader=\"RecordsIn\" processor=\"PassRecord\" writer=\"recordJsonlWriter\"",
+        "resource=${dir}/in\noutput=${dir}/out",
+    );
+    back.write("in", fs::read(out.path().join("out.parquet")).unwrap());
+    back.completes();
+    Ok(back.read("out"))
+}
+
+/// A value that its column does not hold exactly is an error of its item, instead of being rounded or cut.
+///
+/// Spec: ITEM-VALUE-10
+#[test]
+fn a_column_holds_a_value_exactly_or_the_item_is_rejected() {
+    let held = r#"{"id":18446744073709551615,"float":1e+300,"short":16777216,"ok":true,"day":"2026-11-26","time":"10:00:00.000001","at":"2026-11-26T10:00:00.900Z","bytes":"\\xdead","list":[1,null]}"#;
+    let columns = "id UInt64, float Float64, short Float32, ok Boolean, day Date32, time Time64(us), at Timestamp(ms, \"UTC\"), \
+                   bytes Binary, list List(Int64)";
+    let content = format!("{held}\n").replace("16777216", "16777216.0");
+    let found = through_columns(columns, "jsonlRecordReader", &format!("{held}\n"));
+    assert_eq!(found, Ok(content));
+    for (column, value) in [
+        ("Float64", "9007199254740993"),
+        ("Float64", "12345678901234567890123"),
+        ("Float64", "\"1e400\""),
+        ("Float32", "1e300"),
+        ("Float32", "16777217"),
+        ("Timestamp(s)", "\"2026-11-26T10:00:00.9\""),
+        ("Timestamp(ms)", "\"2026-11-26T10:00:00.0001\""),
+        ("Time64(us)", "\"10:00:00.0000001\""),
+        ("Duration(s)", "\"PT5.5S\""),
+        ("Binary", "\"\\\\xdea\""),
+        ("Boolean", "2"),
+        ("Date32", "5"),
+        ("List(Float32)", "[16777217]"),
+    ] {
+        let content = format!("{{\"a\":null}}\n{{\"a\":{value}}}\n");
+        let message = through_columns(&format!("a {column}"), "jsonlRecordReader", &content).unwrap_err();
+        assert!(message.contains("item 2"), "{column} {value}: {message}");
+        assert!(message.contains("it cannot hold"), "{column} {value}: {message}");
     }
 }
