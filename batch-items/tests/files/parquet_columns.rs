@@ -215,3 +215,35 @@ fn a_column_holds_a_value_exactly_or_the_item_is_rejected() {
         assert!(message.contains("it cannot hold"), "{column} {value}: {message}");
     }
 }
+
+/// All values of a file of text are texts; an empty field is null.
+///
+/// Spec: ITEM-VALUE-10
+#[test]
+fn texts_are_converted_to_the_types_of_the_columns() {
+    let columns = "id Int64, amount Float64, price Decimal128(6, 2), ok Boolean, day Date32, name Utf8";
+    let content = "id,amount,price,ok,day,name\n7,-1.5,2.50,true,2026-11-26,007\n8,,,,,\n";
+    let lines = "{\"id\":7,\"amount\":-1.5,\"price\":\"2.50\",\"ok\":true,\"day\":\"2026-11-26\",\"name\":\"007\"}\n\
+                 {\"id\":8,\"amount\":null,\"price\":null,\"ok\":null,\"day\":null,\"name\":null}\n";
+    assert_eq!(
+        through_columns(columns, "csvRecordReader", content),
+        Ok(lines.to_owned())
+    );
+    for (column, text) in [
+        ("Int64", "1.0"),
+        ("Float64", "1;5"),
+        ("Boolean", "yes"),
+        ("Date32", "26.11.2026"),
+    ] {
+        let message = through_columns(
+            &format!("a {column}"),
+            "csvRecordReader",
+            &format!("a\n\n{text}\n"),
+        );
+        let expected = format!("column `a` of type {column}: it cannot hold {text:?} exactly");
+        assert!(
+            message.as_ref().is_err_and(|message| message.contains(&expected)),
+            "{message:?}"
+        );
+    }
+}
