@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::IntoIter;
+use std::error::Error;
 
 use batch_runtime::BatchArtifact;
 use csv::StringRecord;
@@ -25,13 +26,16 @@ use crate::rows::{RowError, from_row};
 /// | `header` | `true` | whether the first row has the names of the columns; otherwise the fields get the columns in their order, from `A` |
 /// | `skip.rows` | `0` | rows at the beginning of the sheet that are not read |
 /// | `trim` | `false` | `true` removes blanks around texts; those around the names of columns are always removed |
+/// | `strict` | `true` | `false` accepts rows with values in columns that have no name in the header, which are not read |
 /// | `if.no.result` | `fail` | `empty`: a formula without a stored result is an empty cell. Programs that write workbooks do not compute formulas |
 /// | `max.unpacked.size` | `536870912` | in bytes; a workbook that unpacks to more is a [`ResourceError`](crate::ResourceError) |
 ///
 /// **The sheet is loaded into memory**, which a stop interrupts. Its rows are those that have values. A row that is not an item is a [`RecordError`], which names
 /// the cell. A missing sheet and a missing column are a [`ResourceError`](crate::ResourceError).
 ///
-/// A number is read as it is stored, whatever its format; a formula is its last result. Dates and times are texts of ISO 8601:
+/// A number is read as it is stored, whatever its format. One of more than 2⁵³ whose digits a float does not hold, and one that is too large
+/// for a float, is a [`RecordError`]: workbooks have such numbers as text. So is a value in a column without a name, unless `strict` is
+/// `false`; blanks are not a value. Two cells of one name are an error of the file. A formula is its last result. Dates and times are texts of ISO 8601:
 /// `2024-02-29`, `2024-02-29T12:30:00`, `12:30:00`, and `PT36H0M0S` for a cell with the format `[h]:mm:ss`. An error is its text, such
 /// as `#N/A`. An empty cell is `None` or an empty `String`; so are all cells of merged ones but the first.
 ///
@@ -73,6 +77,8 @@ pub struct XlsxFormat {
     skip_rows: u64,
     #[batch_property(name = "trim", value = "false")]
     trim: bool,
+    #[batch_property(name = "strict", value = "true")]
+    strict: bool,
     #[batch_property(name = "if.no.result", value = "fail")]
     if_no_result: IfNoResult,
     #[batch_artifact]
@@ -109,9 +115,12 @@ impl Format for XlsxFormat {
             rows: rows.into_iter(),
             sheet: sheet.name,
             columns,
+            inexact: sheet.inexact,
             trim: self.trim,
+            strict: self.strict,
             extras,
             values: StringRecord::new(),
+            others: Vec::new(),
             source,
         })
     }
@@ -181,10 +190,15 @@ pub struct SheetRows {
     rows: IntoIter<u64, BTreeMap<u32, String>>,
     sheet: String,
     columns: Columns,
+    /// The first cell of a row whose number a float does not hold.
+    inexact: BTreeMap<u64, u32>,
     trim: bool,
+    strict: bool,
     extras: Vec<(String, Extra)>,
     /// The current row.
     values: StringRecord,
+    /// The values of the current row in other columns.
+    others: Vec<(u32, String)>,
     /// After the current row.
     next: Place,
     /// True if a stop has interrupted the load.
@@ -198,9 +212,12 @@ impl SheetRows {
             rows: BTreeMap::new().into_iter(),
             sheet: String::new(),
             columns: Columns::default(),
+            inexact: BTreeMap::new(),
             trim: false,
+            strict: true,
             extras: Vec::new(),
             values: StringRecord::new(),
+            others: Vec::new(),
             next: first(resume_at),
             stopped: true,
             source,
@@ -209,7 +226,11 @@ impl SheetRows {
 
     /// Returns the values of the current row, with tabs between them.
     fn raw(&self) -> String {
-        let values: Vec<&str> = self.values.iter().take(self.columns.indexes.len()).collect();
+        let columns = self.columns.indexes.iter().copied().zip(&self.values);
+        let others = self.others.iter().map(|(index, value)| (*index, &**value));
+        let mut values: Vec<(u32, &str)> = columns.chain(others).collect();
+        values.sort_by_key(|(index, _)| *index);
+        let values: Vec<&str> = values.iter().map(|(_, value)| *value).collect();
         values.join("\t")
     }
 
@@ -226,17 +247,24 @@ impl SheetRows {
         let mut field = error.field(names, &self.values);
         let index = field
             .as_ref()
-            .and_then(|field| self.columns.indexes.get(field.number - 1));
-        let row = self.next.line - 1;
-        let cell = index.map(|index| format!("{}{row} of sheet `{}`", letters(*index), self.sheet));
+            .and_then(|field| self.columns.indexes.get(field.number - 1).copied());
         if let (Some(field), Some(index)) = (&mut field, index) {
-            field.number = *index as usize + 1;
+            field.number = index as usize + 1;
         }
-        RecordError::new(self.source.name(), row, error)
+        self.record_error(index, error).with_field(field).into()
+    }
+
+    /// Returns an error of the current row, at the cell in a column.
+    fn record_error(
+        &self,
+        column: Option<u32>,
+        cause: impl Into<Box<dyn Error + Send + Sync>>,
+    ) -> RecordError {
+        let row = self.next.line - 1;
+        let cell = column.map(|column| format!("{}{row} of sheet `{}`", letters(column), self.sheet));
+        RecordError::new(self.source.name(), row, cause)
             .with_cell(cell)
-            .with_field(field)
             .with_raw(self.raw(), encoding_rs::UTF_8)
-            .into()
     }
 }
 
@@ -248,16 +276,21 @@ impl Records for SheetRows {
                 .fail("the step was stopped while it was loaded")
                 .into());
         }
-        let Some((row, cells)) = self.rows.next() else {
+        let Some((row, mut cells)) = self.rows.next() else {
             return Ok(false);
         };
         self.next.line = row + 1;
         self.next.record += 1;
         self.values.clear();
         for index in &self.columns.indexes {
-            let text = cells.get(index).map_or("", String::as_str);
-            self.values.push_field(if self.trim { text.trim() } else { text });
+            let text = cells.remove(index).unwrap_or_default();
+            self.values
+                .push_field(if self.trim { text.trim() } else { &text });
         }
+        self.others = cells
+            .into_iter()
+            .filter(|(_, text)| !text.trim().is_empty())
+            .collect();
         for (_, extra) in &self.extras {
             match extra {
                 Extra::File => self.values.push_field(self.source.name()),
@@ -284,6 +317,19 @@ impl Records for SheetRows {
 
 impl<T: DeserializeOwned> Items<T> for SheetRows {
     fn item(&mut self) -> Result<T, ReadError> {
-        from_row(self.columns.names.as_ref(), &self.values).map_err(|error| self.bad(error))
+        if let Some(column) = self.inexact.get(&(self.next.line - 1)) {
+            let cause = "a number of a workbook is a float, which does not hold its digits; store it as text";
+            return Err(self.record_error(Some(*column), cause).into());
+        }
+        let item = from_row(self.columns.names.as_ref(), &self.values).map_err(|error| self.bad(error))?;
+        match self.others.first() {
+            Some((column, value)) if self.strict => {
+                let cause = format!(
+                    "the column has no name in the header, but the value {value:?}; name it, or set `strict` to `false`"
+                );
+                Err(self.record_error(Some(*column), cause).into())
+            }
+            _ => Ok(item),
+        }
     }
 }

@@ -32,6 +32,8 @@ pub(super) struct Sheet {
     pub(super) name: String,
     /// The cells by the number of their row, from 1, and the index of their column.
     pub(super) rows: BTreeMap<u64, BTreeMap<u32, String>>,
+    /// The first cell of a row whose number a float does not hold.
+    pub(super) inexact: BTreeMap<u64, u32>,
 }
 
 impl Sheet {
@@ -43,10 +45,12 @@ impl Sheet {
         no_result: IfNoResult,
     ) -> Result<Self, String> {
         let failed = |error: XlsxError| error.to_string();
-        let mut workbook: Xlsx<_> = open_workbook_from_rs(unpack.open(file)?)
+        let (file, numbers) = unpack.open(file)?;
+        let mut workbook: Xlsx<_> = open_workbook_from_rs(file)
             .map_err(|error: XlsxError| format!("it is not a valid XLSX file: {error}"))?;
         let name = select(&workbook.sheet_names(), wanted)?;
         let mut rows: BTreeMap<u64, BTreeMap<u32, String>> = BTreeMap::new();
+        let mut inexact = BTreeMap::new();
         let mut cells = workbook.worksheet_cells_reader(&name).map_err(failed)?;
         while let Some(cell) = cells.next_cell_with_formula_metadata().map_err(failed)? {
             let (row, column) = cell.pos;
@@ -66,11 +70,23 @@ impl Sheet {
                     row + 1
                 ));
             }
-            if let Some(text) = text(cell.value) {
-                rows.entry(u64::from(row) + 1).or_default().insert(column, text);
+            let number = u64::from(row) + 1;
+            let digits = match cell.value {
+                DataRef::Float(float) => numbers.text_if_inexact(float),
+                _ => None,
+            };
+            if digits.is_some() {
+                inexact.entry(number).or_insert(column);
+            }
+            if let Some(text) = digits.or_else(|| text(cell.value)) {
+                let other = rows.entry(number).or_default().insert(column, text);
+                if other.is_some() {
+                    let cell = letters(column);
+                    return Err(format!("sheet `{name}` has two cells {cell}{number}"));
+                }
             }
         }
-        Ok(Self { name, rows })
+        Ok(Self { name, rows, inexact })
     }
 }
 

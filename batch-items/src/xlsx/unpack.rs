@@ -1,11 +1,14 @@
 //! The archive of a workbook, before it is loaded.
 
+use std::collections::HashMap;
 use std::fs::File;
-use std::io::{self, BufReader, Read, Seek, SeekFrom};
+use std::io::{self, BufReader, Read, Seek, SeekFrom, Write};
 
 use batch_runtime::BatchStatus;
 use batch_runtime::prelude::*;
 use zip::ZipArchive;
+
+use crate::record::decimal;
 
 /// The limit of a workbook, and the stop of the step that loads it, if one does.
 #[derive(BatchArtifact)]
@@ -26,8 +29,8 @@ impl Unpack {
         [job, step].contains(&Some(BatchStatus::Stopping))
     }
 
-    /// Returns the archive, after everything in it was unpacked: its directory of sizes is not trusted.
-    pub(super) fn open(&self, file: File) -> Result<BufReader<Stoppable<'_>>, String> {
+    /// Returns the archive and its inexact numbers, after everything in it was unpacked: its directory of sizes is not trusted.
+    pub(super) fn open(&self, file: File) -> Result<(BufReader<Stoppable<'_>>, Numbers), String> {
         let file = || -> io::Result<_> {
             Ok(BufReader::new(Stoppable {
                 file: file.try_clone()?,
@@ -35,13 +38,19 @@ impl Unpack {
             }))
         };
         let fail = |error: io::Error| error.to_string();
+        let mut numbers = Numbers::default();
         // What is not a valid archive is reported when it is loaded.
         if let Ok(mut archive) = ZipArchive::new(file().map_err(fail)?) {
             let mut size = 0;
             for index in 0..archive.len() {
                 let entry = archive.by_index(index).map_err(|error| error.to_string())?;
+                let has_texts = entry.name().is_ok_and(|name| name.ends_with("sharedStrings.xml"));
                 let mut entry = entry.take((self.limit - size).saturating_add(1));
-                size += io::copy(&mut entry, &mut io::sink()).map_err(fail)?;
+                let unpacked = match has_texts {
+                    true => io::copy(&mut entry, &mut io::sink()),
+                    false => io::copy(&mut entry, &mut numbers),
+                };
+                size += unpacked.map_err(fail)?;
                 if size > self.limit {
                     return Err(format!(
                         "it unpacks to more than {} bytes, the `max.unpacked.size`; a workbook is kept in memory: if that is \
@@ -53,7 +62,71 @@ impl Unpack {
         }
         let mut opened = file().map_err(fail)?;
         opened.seek(SeekFrom::Start(0)).map_err(fail)?;
-        Ok(opened)
+        Ok((opened, numbers))
+    }
+}
+
+/// The numbers of a workbook that a float does not hold. The library that reads the cells gives floats, without the digits.
+#[derive(Default)]
+pub(super) struct Numbers {
+    /// The texts, by the bits of their floats.
+    inexact: HashMap<u64, String>,
+    /// The text after a tag, while it may be a number.
+    text: Option<String>,
+}
+
+impl Numbers {
+    /// Returns the text of a number, if the float is another number.
+    pub(super) fn text_if_inexact(&self, float: f64) -> Option<String> {
+        let is_infinite = || (!float.is_finite()).then(|| float.to_string());
+        self.inexact.get(&float.to_bits()).cloned().or_else(is_infinite)
+    }
+
+    fn check(&mut self, text: &str) {
+        /// From here on, a float does not hold every integer.
+        const INTEGERS: f64 = 9_007_199_254_740_992.0;
+        let is_integer = !text.contains(['.', 'e', 'E']);
+        let is_same = |float: f64| match is_integer {
+            true => float.to_string() == text,
+            false => decimal::is_exactly(text, float),
+        };
+        if let Ok(float) = text.parse::<f64>()
+            && float.abs() >= INTEGERS
+            && !is_same(float)
+        {
+            self.inexact
+                .entry(float.to_bits())
+                .or_insert_with(|| text.to_owned());
+        }
+    }
+}
+
+impl Write for Numbers {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        /// A float has no more digits before its point.
+        const LONGEST: usize = 400;
+        for byte in bytes {
+            match byte {
+                b'>' => self.text = Some(String::new()),
+                b'<' => {
+                    if let Some(text) = self.text.take() {
+                        self.check(&text);
+                    }
+                }
+                b'0'..=b'9' | b'+' | b'-' | b'.' | b'e' | b'E' => {
+                    if let Some(text) = self.text.as_mut() {
+                        text.push(char::from(*byte));
+                    }
+                    self.text.take_if(|text| text.len() > LONGEST);
+                }
+                _ => self.text = None,
+            }
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
     }
 }
 

@@ -16,6 +16,8 @@ enum Cell {
     Empty,
     Text(&'static str),
     Number(f64),
+    /// A number with these digits.
+    Digits(&'static str),
     Bool(bool),
     Error(&'static str),
     /// A number with one of the formats of [`STYLES`].
@@ -57,6 +59,7 @@ fn workbook(sheets: &[(&str, &[Row<'_>])]) -> Vec<u8> {
                         write!(data, "<c {r} t=\"s\"><v>{}</v></c>", texts - 1)
                     }
                     Number(number) => write!(data, "<c {r}><v>{number}</v></c>"),
+                    Cell::Digits(digits) => write!(data, "<c {r}><v>{digits}</v></c>"),
                     Cell::Bool(value) => write!(data, "<c {r} t=\"b\"><v>{}</v></c>", u8::from(*value)),
                     Cell::Error(error) => write!(data, "<c {r} t=\"e\"><v>{error}</v></c>"),
                     Cell::Styled(number, style) => write!(data, "<c {r} s=\"{style}\"><v>{number}</v></c>"),
@@ -217,8 +220,17 @@ fn rows_are_read_by_the_names_of_the_header() {
         (20, &[Empty, Empty, Text("FRA")]),
     ];
     let content = workbook(&[("Other", &[]), ("My Flights", rows), ("3", &[HEADER])]);
-    assert_eq!(copy(content.clone(), "sheet=My Flights\nskip.rows=2"), expected);
-    assert_eq!(copy(content.clone(), "sheet=2\nskip.rows=4"), expected);
+    assert_eq!(
+        copy(
+            content.clone(),
+            "sheet=My Flights\nskip.rows=2\nstrict@reader=false"
+        ),
+        expected
+    );
+    assert_eq!(
+        copy(content.clone(), "sheet=2\nskip.rows=4\nstrict@reader=false"),
+        expected
+    );
     assert_eq!(copy(content.clone(), "sheet=3"), "");
     assert_eq!(copy(content, ""), "");
     let rows: &[Row<'_>] = &[
@@ -353,6 +365,90 @@ fn a_bad_row_is_named_and_can_be_skipped() {
         fails(&content, "header@reader=false", ""),
         "in.xlsx:1: cell B1 of sheet `S`: field 2: invalid value \"0.5\": expected i32"
     );
+}
+
+#[item_reader("SheetRecords")]
+type SheetRecords = XlsxItemReader<batch_items::Record>;
+pass!(PassSheetRecord: batch_items::Record);
+
+/// Returns the rows of a workbook as JSON Lines, or the message of the job.
+fn records(rows: &[Row<'_>], properties: &str) -> Result<String, String> {
+    let stage = Stage::new(
+        "reader=\"SheetRecords\" processor=\"PassSheetRecord\" writer=\"recordJsonlWriter\"",
+        &format!("resource=${{dir}}/in.xlsx\noutput=${{dir}}/out\n{properties}"),
+    );
+    stage.write("in.xlsx", workbook(&[("S", rows)]));
+    let ended = stage.start(());
+    match ended.status {
+        BatchStatus::Completed => Ok(stage.read("out")),
+        _ => Err(ended.message.lines().next().unwrap().to_owned()),
+    }
+}
+
+/// The library that reads cells gives floats, whose digits may be others than those in the workbook.
+///
+/// Spec: INPUT-20
+#[test]
+fn a_number_that_a_float_does_not_hold_is_rejected() {
+    for digits in [
+        "9007199254740993",
+        "-9007199254740993",
+        "10000000000000001",
+        "12345678901234567890",
+        "1152921504606846976",
+        "9.007199254740993E15",
+        "1e400",
+    ] {
+        let rows: &[Row<'_>] = &[(1, &[Text("id")]), (2, &[Cell::Digits(digits)])];
+        let expected = "in.xlsx:2: cell A2 of sheet `S`: a number of a workbook is a float, which does not hold its digits; store it as \
+                        text";
+        assert_eq!(records(rows, ""), Err(expected.to_owned()), "{digits}");
+    }
+    for (digits, expected) in [
+        ("9007199254740991", "9007199254740991"),
+        ("9007199254740992", "9007199254740992"),
+        ("12345678901234567000", "12345678901234567000"),
+        ("6.0221407599999999E+23", "602214076000000000000000"),
+        ("0.10000000000000001", "0.1"),
+    ] {
+        // A text may have the digits that a number may not.
+        let rows: &[Row<'_>] = &[
+            (1, &[Text("id"), Text("text")]),
+            (2, &[Cell::Digits(digits), Text("9007199254740993")]),
+        ];
+        let expected = format!("{{\"id\":\"{expected}\",\"text\":\"9007199254740993\"}}\n");
+        assert_eq!(records(rows, ""), Ok(expected));
+    }
+}
+
+/// Spec: INPUT-20
+#[test]
+fn a_value_without_a_column_is_rejected() {
+    let rows: &[Row<'_>] = &[
+        (1, &[Text("id"), Empty, Text("note")]),
+        (2, &[Number(1.0), Text(" "), Text("x")]),
+        (
+            3,
+            &[Number(2.0), Text("between"), Text("y"), Empty, Text("after")],
+        ),
+    ];
+    let message = "in.xlsx:3: cell B3 of sheet `S`: the column has no name in the header, but the value \"between\"; name it, or set \
+                   `strict` to `false`";
+    assert_eq!(records(rows, ""), Err(message.to_owned()));
+    let lines = "{\"id\":\"1\",\"note\":\"x\",\"raw\":\"1\\tx\"}\n\
+                 {\"id\":\"2\",\"note\":\"y\",\"raw\":\"2\\tbetween\\ty\\tafter\"}\n";
+    assert_eq!(
+        records(rows, "strict@reader=false\nraw.field=raw"),
+        Ok(lines.to_owned())
+    );
+}
+
+/// Spec: INPUT-20
+#[test]
+fn two_cells_of_one_name_fail_the_step() {
+    let rows: &[Row<'_>] = &[(1, &[Text("id")]), (2, &[Text("x"), Cell::At("A2")])];
+    let message = "cannot read `in.xlsx`: sheet `S` has two cells A2";
+    assert_eq!(records(rows, ""), Err(message.to_owned()));
 }
 
 /// A wrong file is not a wrong row: it is not skipped.
