@@ -5,7 +5,7 @@ use std::error::Error;
 
 use batch_runtime::BatchArtifact;
 use batch_runtime::observer::DatasetRole;
-use encoding_rs::{Encoding, UTF_8};
+use encoding_rs::Encoding;
 use serde::{Deserialize, Serialize};
 
 use super::bytes::Bytes;
@@ -239,9 +239,9 @@ impl Source {
         self.coding.of_content()
     }
 
-    /// Returns whether the property `encoding` is UTF-8.
-    pub(crate) fn is_utf8(&self) -> bool {
-        self.coding.encoding == UTF_8
+    /// Returns the encoding that the property gives.
+    pub(crate) fn given_encoding(&self) -> &'static Encoding {
+        self.coding.encoding
     }
 
     /// Returns the maximum length of a record, in bytes.

@@ -5,7 +5,7 @@ use std::error::Error;
 use std::io;
 
 use batch_runtime::BatchArtifact;
-use encoding_rs::{Encoding, UTF_8};
+use encoding_rs::{Encoding, UTF_16BE, UTF_16LE};
 use quick_xml::de::Deserializer;
 use serde::de::DeserializeOwned;
 use serde_path_to_error::Segment;
@@ -18,6 +18,7 @@ use crate::error::{Origin, ReadError, RecordError};
 use crate::file::{
     Bytes, Extra, FileItemReader, Format, Items, OpenFile, Part, Place, Records, Source, decode, encode,
 };
+use crate::rows::fields_of;
 
 /// Reads the elements of one name in XML files as items of type `T`. A file is not loaded into memory: an element is read when
 /// it is needed.
@@ -33,9 +34,13 @@ use crate::file::{
 /// content, or with comments only, is an empty `String`; in a field of another type it is like a missing one, `None`, also if it has attributes.
 /// One with `xsi:nil="true"` is `None` in a field of any type.
 ///
-/// An element that is not an item is a [`RecordError`]. A file whose elements do not match, or that ends too early, is a
+/// An element that is not an item is a [`RecordError`]. A file with more or fewer end tags than start tags, or that ends too early, is a
 /// [`ResourceError`](crate::ResourceError). So is a file with a document type declaration, because it can define entities that
-/// expand without limit. The property `encoding` decides; an XML declaration that says otherwise is an error.
+/// expand without limit. The property `encoding` decides; an XML declaration that says otherwise is an error. Outside of
+/// items, end tags are counted, and their names are not compared.
+///
+/// An element of the name inside of another one is part of that item, and not an item. If the items have no field for it, the outer
+/// element is a [`RecordError`].
 ///
 /// ```
 /// use batch_items::XmlItemReader;
@@ -88,6 +93,7 @@ impl Format for Xml {
             extras: file.input.extra_fields(),
             record,
             depth: file.resume_at.map_or(0, |place| place.depth),
+            inner: Vec::new(),
             is_empty: record == 0,
             has_others: false,
             raw: Part::new(source.max_record_length()),
@@ -110,6 +116,8 @@ pub struct Fragments {
     record: u64,
     /// The number of open elements around the next byte.
     depth: u32,
+    /// The names of the children of the current element in which there are other elements of the name, or which are such elements.
+    inner: Vec<String>,
     /// True until an element is found.
     is_empty: bool,
     /// True if the file has elements of other names, besides its root.
@@ -119,6 +127,39 @@ pub struct Fragments {
     raw: Part,
     text: String,
     source: Source,
+}
+
+/// The children of an element that is being read.
+#[derive(Default)]
+struct Children {
+    /// The number of open elements in the element.
+    depth: usize,
+    /// The name of the current child.
+    name: Vec<u8>,
+}
+
+impl Children {
+    fn pass(&mut self, markup: &Markup) {
+        let kind = markup.kind();
+        if self.depth == 0 && matches!(kind, Kind::Start | Kind::Empty) {
+            self.name.clear();
+            self.name.extend_from_slice(markup.name());
+        }
+        match kind {
+            Kind::Start => self.depth += 1,
+            Kind::End => self.depth = self.depth.saturating_sub(1),
+            _ => {}
+        }
+    }
+
+    /// Adds the local name of the current child, unless it is there already.
+    fn name_current(&self, encoding: &'static Encoding, names: &mut Vec<String>) {
+        let local = self.name.rsplit(|byte| *byte == b':').next().unwrap_or_default();
+        let (local, _) = encoding.decode_without_bom_handling(local);
+        if !names.iter().any(|name| *name == local) {
+            names.push(local.into_owned());
+        }
+    }
 }
 
 /// The end of an element.
@@ -198,12 +239,14 @@ impl Fragments {
     /// Reads the rest of an element. It ends at the end tag that belongs to its start tag by the number of elements of this
     /// name, so that another tag that is missing in it makes one bad record, and not many.
     fn read_rest(&mut self, start: &Markup) -> Result<Fragment, ReadError> {
+        self.inner.clear();
         let mut fragment = match start.kind() {
             Kind::Empty => return Ok(Fragment::Complete),
             Kind::Broken => Fragment::Broken,
             _ => Fragment::Complete,
         };
         let mut open = 1_usize;
+        let mut children = Children::default();
         while open > 0 {
             let markup = match self.skip_text()? {
                 true => self.read_markup()?,
@@ -218,6 +261,10 @@ impl Fragments {
                 return Err(self.malformed(&cause));
             };
             let same_name = markup.name() == start.name();
+            children.pass(&markup);
+            if !markup.is_end_tag() && self.is_wanted(markup.name()) {
+                children.name_current(self.source.encoding(), &mut self.inner);
+            }
             match markup.kind() {
                 Kind::Declaration => return Err(self.declaration()),
                 Kind::Empty => continue,
@@ -257,14 +304,26 @@ impl Fragments {
         let Some(label) = declared_encoding(self.raw.bytes()) else {
             return Ok(());
         };
-        let is_utf8 = Encoding::for_label(label).is_none_or(|declared| declared == UTF_8);
-        if is_utf8 || label.eq_ignore_ascii_case(b"us-ascii") || !self.source.is_utf8() {
+        let encoding = self.source.given_encoding();
+        let declared = Encoding::for_label(label);
+        // Which of the two, a byte-order mark or the property says.
+        let are_utf16 = |declared: &Encoding| {
+            [declared, encoding]
+                .iter()
+                .all(|one| [UTF_16BE, UTF_16LE].contains(one))
+        };
+        if declared.is_some_and(|declared| declared == encoding || are_utf16(declared)) {
             return Ok(());
         }
-        let label = String::from_utf8_lossy(label);
-        let cause = format!(
-            "it declares the encoding `{label}`, but is read as UTF-8; set the property `encoding` to `{label}`"
-        );
+        if label.eq_ignore_ascii_case(b"us-ascii") {
+            return Ok(());
+        }
+        let (label, encoding) = (String::from_utf8_lossy(label), encoding.name());
+        let remedy = match declared {
+            Some(_) => format!("set the property `encoding` to `{label}`"),
+            None => "this encoding is not known: convert the file".to_owned(),
+        };
+        let cause = format!("it declares the encoding `{label}`, but is read as {encoding}; {remedy}");
         Err(self.source.fail(cause).into())
     }
 
@@ -282,6 +341,23 @@ impl Fragments {
             "`<!DOCTYPE` and other declarations are rejected, because they can define entities that expand without \
              limit; remove them from the file",
         )
+    }
+
+    /// Checks that the items have fields for the elements of the name in the current one, which are not items.
+    fn check_inner<T: DeserializeOwned>(&self) -> Result<(), ReadError> {
+        let Some(fields) = fields_of::<T>().filter(|fields| !fields.contains(&"$value")) else {
+            return Ok(());
+        };
+        match self.inner.iter().find(|name| !fields.contains(&name.as_str())) {
+            Some(name) => {
+                let element = String::from_utf8_lossy(&self.element);
+                Err(self.bad(format!(
+                    "it contains another element `{element}`, in the field `{name}`, which the items do not have; an element in one that is \
+                     an item is not an item"
+                )))
+            }
+            None => Ok(()),
+        }
     }
 
     fn bad(&self, cause: impl Into<Box<dyn Error + Send + Sync>>) -> ReadError {
@@ -334,6 +410,7 @@ impl<T: DeserializeOwned> Items<T> for Fragments {
             self.record,
             &self.text,
         );
+        self.check_inner::<T>()?;
         let text = with_nil(&self.text);
         match from_record(&mut Deserializer::from_str(&text), &added) {
             Ok(item) => Ok(item),

@@ -129,10 +129,15 @@ fn elements_are_found_at_any_depth() {
     assert_eq!(copy("<fs><g/></fs>", ""), (0, String::new()));
     let attributes = "<fs><f origin='&lt;&#65;&gt;' delay=\"1\" note='/>'/></fs>";
     let nested = "<fs><f><origin>A</origin><note>x</note><f><f/></f></f></fs>";
-    assert_eq!(copy(nested, ""), (0, "origin,delay,note\nA,,x\n".to_owned()));
+    assert_eq!(
+        copy(nested, ""),
+        (1, String::new()),
+        "the inner ones would vanish"
+    );
     assert_eq!(copy(attributes, "").0, 1, "attributes are `@origin`");
 }
 
+/// Spec: INPUT-21
 #[test]
 fn text_is_decoded() {
     let document = |label: &str| {
@@ -147,6 +152,24 @@ fn text_is_decoded() {
         "cannot read `in.xml`: it declares the encoding `ISO-8859-1`, but is read as UTF-8; set the property `encoding` \
          to `ISO-8859-1`"
     );
+    let contradicts = |label: &str, encoding: &str| {
+        fails(
+            document(label).replace('\u{fc}', "u"),
+            &format!("encoding@reader={encoding}"),
+            SKIP,
+        )
+    };
+    assert_eq!(
+        contradicts("UTF-8", "windows-1252"),
+        "cannot read `in.xml`: it declares the encoding `UTF-8`, but is read as windows-1252; set the property `encoding` to `UTF-8`"
+    );
+    assert!(contradicts("windows-1251", "windows-1252").contains("declares the encoding `windows-1251`"));
+    assert_eq!(
+        contradicts("cp850", "utf-8"),
+        "cannot read `in.xml`: it declares the encoding `cp850`, but is read as UTF-8; this encoding is not known: convert the file"
+    );
+    let ascii = document("US-ASCII").replace('\u{fc}', "u");
+    assert_eq!(copy(ascii, "encoding@reader=iso-8859-2").0, 0);
     let utf16: Vec<u8> = format!("\u{FEFF}{}", document("UTF-16"))
         .encode_utf16()
         .flat_map(u16::to_le_bytes)
@@ -489,6 +512,60 @@ fn a_truncated_file_fails_after_a_restart_too() {
     let corrected = stage.restart(&once_more, [("fail.at", "0"), ("if.changed", "resume")]);
     assert_eq!(corrected.status, BatchStatus::Completed, "{}", corrected.message);
     assert_eq!(stage.read("out").lines().count(), 5);
+}
+
+/// An item that may be in another one.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+struct Node {
+    #[serde(rename = "@id")]
+    id: u32,
+    #[serde(default)]
+    node: Vec<Node>,
+}
+
+#[item_reader("NodeReader")]
+type NodeReader = XmlItemReader<Node>;
+#[item_writer("NodeLines")]
+type NodeLines = batch_items::JsonLinesItemWriter<Node>;
+pass!(PassNode: Node);
+#[item_reader("XmlRecords")]
+type XmlRecords = XmlItemReader<batch_items::Record>;
+pass!(PassXmlRecord: batch_items::Record);
+
+/// An element that is not an item, because it is in another one, is part of that one, or an error.
+///
+/// Spec: INPUT-21
+#[test]
+fn an_element_in_another_one_does_not_vanish() {
+    let content = format!("<fs>{A}<f><origin>C</origin><note/>{A}</f>{B}</fs>");
+    assert_eq!(
+        fails(&content, "", ""),
+        "in.xml:1: it contains another element `f`, in the field `f`, which the items do not have; an element in one that is an item is \
+         not an item"
+    );
+    let deeper = content.replace(
+        &format!("<note/>{A}"),
+        &format!("<note/><x:more><y:f/>{A}</x:more>"),
+    );
+    assert!(fails(&deeper, "", "").contains("in the field `more`"));
+    assert_eq!(copy(&content, ""), (1, ROWS.to_owned()));
+    let nodes = |reader: &str, processor: &str, writer: &str| {
+        let stage = Stage::new(
+            &format!("reader=\"{reader}\" processor=\"{processor}\" writer=\"{writer}\""),
+            "resource=${dir}/in.xml\noutput=${dir}/out\nelement=node",
+        );
+        stage.write("in.xml", "<ns><node id='1'><node id='2'/></node></ns>");
+        stage.completes();
+        stage.read("out")
+    };
+    assert_eq!(
+        nodes("NodeReader", "PassNode", "NodeLines"),
+        "{\"@id\":1,\"node\":[{\"@id\":2,\"node\":[]}]}\n"
+    );
+    assert_eq!(
+        nodes("XmlRecords", "PassXmlRecord", "recordJsonlWriter"),
+        "{\"@id\":\"1\",\"node\":{\"@id\":\"2\"}}\n"
+    );
 }
 
 /// Elements in each other are limited by the deserializer, and skipped ones take no stack.
