@@ -25,7 +25,8 @@ use crate::file::{Extra, FileItemReader, Format, OpenFile, Source, guard};
 /// the number of the row in the file.
 ///
 /// A timestamp with a time zone is an instant, whatever the zone or offset: as text it is in UTC, such as `2024-02-29T11:30:00Z`. In a
-/// [`Record`](crate::Record), dates, times, timestamps and decimals are texts.
+/// [`Record`](crate::Record), dates, times, timestamps, durations and decimals are texts, also in lists and structs; a duration is one
+/// of ISO 8601 in seconds, such as `PT5400.5S`.
 ///
 /// The checkpoint is a number of rows. A restart seeks to the row group of the next row, and skips rows only within it. Rows are
 /// decoded in batches of 1024.

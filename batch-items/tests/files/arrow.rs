@@ -4,8 +4,11 @@ use std::fs::{self, File};
 use std::path::Path;
 use std::sync::Arc;
 
-use arrow_array::builder::{ListBuilder, TimestampMillisecondBuilder};
-use arrow_array::{ArrayRef, Float64Array, RecordBatch, StringArray, TimestampMillisecondArray, UInt64Array};
+use arrow_array::builder::{Date32Builder, ListBuilder, TimestampMillisecondBuilder};
+use arrow_array::{
+    ArrayRef, DurationMillisecondArray, Float64Array, RecordBatch, StringArray, TimestampMillisecondArray,
+    UInt64Array,
+};
 use arrow_ipc::reader::read_footer_length;
 use arrow_ipc::writer::{FileWriter, IpcWriteOptions, StreamWriter};
 use arrow_ipc::{CompressionType, root_as_footer};
@@ -327,4 +330,34 @@ fn bad_files_are_errors() {
             .fails()
             .contains("an Arrow file has no text for `raw.field`; remove the property")
     );
+}
+
+#[item_reader("ArrowRecords")]
+type ArrowRecords = ArrowItemReader<batch_items::Record>;
+pass!(PassArrowRecord: batch_items::Record);
+
+/// A record has no type that says the unit of a number.
+///
+/// Spec: ITEM-VALUE-11
+#[test]
+fn durations_and_dates_in_lists_are_texts_in_records() {
+    let stage = Stage::new(
+        "reader=\"ArrowRecords\" processor=\"PassArrowRecord\" writer=\"recordJsonlWriter\"",
+        "resource=${dir}/in.arrow\noutput=${dir}/out",
+    );
+    let lasting: ArrayRef = Arc::new(DurationMillisecondArray::from(vec![Some(5500), None]));
+    let mut days = ListBuilder::new(Date32Builder::new());
+    days.append_value([Some(1), None]);
+    days.append_null();
+    let days: ArrayRef = Arc::new(days.finish());
+    let batch =
+        RecordBatch::try_from_iter_with_nullable([("lasting", lasting, true), ("days", days, true)]).unwrap();
+    let file = File::create(stage.path().join("in.arrow")).unwrap();
+    let mut file = FileWriter::try_new(file, &batch.schema()).unwrap();
+    file.write(&batch).unwrap();
+    file.finish().unwrap();
+    stage.completes();
+    let expected =
+        "{\"lasting\":\"PT5.5S\",\"days\":[\"1970-01-02\",null]}\n{\"lasting\":null,\"days\":null}\n";
+    assert_eq!(stage.read("out"), expected);
 }
