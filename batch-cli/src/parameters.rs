@@ -140,7 +140,7 @@ fn of_line(line: &str) -> Result<NamedParameter, String> {
     format!("{name}={value}").parse()
 }
 
-/// Returns a parameter as a line of a file, from which the same parameter is read again; `None` if its name prevents that.
+/// Returns a parameter as a line of a file that is read again as the same parameter; `None` if its name prevents that.
 pub(crate) fn to_line(parameter: &NamedParameter) -> Option<String> {
     let text = parameter.to_string();
     let is_same = |line: &String| {

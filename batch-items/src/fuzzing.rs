@@ -17,7 +17,7 @@ use crate::record::Record;
 /// The most events of a file that are compared. A compressed or columnar file may have any number of records.
 const MAX_EVENTS: usize = 500;
 
-/// The most checkpoints of a file from which it is read again.
+/// The most checkpoints of a file that a run resumes from.
 const MAX_CHECKPOINTS: usize = 10;
 
 /// Declares a fuzz target: its function, its reader, and the properties that the first byte chooses from.
@@ -191,7 +191,7 @@ fn properties(file: &str, lines: &str) -> Properties {
 }
 
 /// Returns the events of a file from a checkpoint to its end, and the position before each: items, the messages of rejected records, and
-/// last the end or the error of the file. As texts, in which NaN equals itself and the zeros differ.
+/// last the end or the error of the file. As texts: there NaN equals itself and the zeros differ.
 fn read<F>(
     reader: &mut FileItemReader<F, Record>,
     checkpoint: Option<ReadPosition>,

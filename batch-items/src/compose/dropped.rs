@@ -7,7 +7,7 @@ use crate::error::{DroppedRecord, DroppedRecords, Origin};
 pub(super) struct Origins {
     records: Vec<Kept>,
     texts: Vec<u8>,
-    /// The files from which the records come, or the place of one whose file is not known.
+    /// The files of the records, or the place of a record whose file is not known.
     resources: Vec<String>,
     /// The number of records before the one that is an error by itself.
     before: usize,

@@ -373,7 +373,7 @@ where
         }
     }
 
-    /// Adds the dropped items to the error because of which they are dropped.
+    /// Adds the dropped items to the error that drops them.
     fn dropped(&self, error: BatchError) -> BatchError {
         match self.origins.len() {
             0 => error,

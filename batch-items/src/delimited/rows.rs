@@ -292,7 +292,7 @@ impl Rows {
             .into()
     }
 
-    /// Rejects the line in which the current row begins, and continues at the next one: a row without the end that it should have may
+    /// Rejects the first line of the current row, and continues at the next one: a row without the end that it should have may
     /// contain others.
     fn bad_line(&mut self, cause: &str) -> ReadError {
         let line = self.input.next_line(self.source.max_record_length());

@@ -65,7 +65,7 @@ pub struct RowEncoder {
     #[batch_property(name = "quotes", value = "necessary")]
     quotes: QuoteMode,
     names: Names,
-    /// The beginning of the file to which rows are appended, until its header is compared.
+    /// The beginning of the file that rows are appended to, until its header is compared.
     followed: Option<Vec<u8>>,
 }
 
@@ -93,7 +93,7 @@ impl RowEncoder {
         ))
     }
 
-    /// Returns the first row of a file, in which another program may have quoted other names.
+    /// Returns the first row of a file; another program may have quoted other names.
     fn first_row(&self, content: &[u8]) -> Option<StringRecord> {
         let content = content.strip_prefix("\u{feff}".as_bytes()).unwrap_or(content);
         let characters = self.format.characters(&RowFormat::default());

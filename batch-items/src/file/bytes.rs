@@ -146,7 +146,7 @@ impl Bytes {
                 });
             }
             if self.ended {
-                // A line of which the last bytes were skipped.
+                // The last bytes of this line were skipped.
                 return Ok(if too_long {
                     NextLine::TooLong
                 } else {

@@ -279,7 +279,7 @@ pub(crate) fn encode(encoding: &'static Encoding, text: &str, bytes: &mut Vec<u8
     }
 }
 
-/// Fails if the bytes are those of another text: encodings of Japanese write `¥` as the byte that they read as `\`.
+/// Fails if the bytes stand for another text: encodings of Japanese write `¥` as the byte that they read as `\`.
 fn check_encoded(encoding: &'static Encoding, text: &str, bytes: &[u8]) -> Result<(), String> {
     if text.is_ascii() || encoding == UTF_8 || encoding.is_single_byte() {
         return Ok(());

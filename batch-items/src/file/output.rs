@@ -192,7 +192,7 @@ pub struct CompleteFiles {
     pub content: u32,
 }
 
-/// A file to which items are appended.
+/// A file that items are appended to.
 pub struct Existing {
     /// As much of its content as a header may have; `None` if it has a header that is not one of columns.
     pub(crate) beginning: Option<Vec<u8>>,

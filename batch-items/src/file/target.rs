@@ -261,7 +261,7 @@ impl Target {
         left.into_iter().rev().try_for_each(|number| self.delete(number))
     }
 
-    /// Returns the numbers of published files after `number`, without a gap: `sales-2025.csv` is another file than those of `sales.csv`.
+    /// Returns the numbers of published files after `number`, without a gap: `sales-2025.csv` is no file of `sales.csv`.
     pub(super) fn published_after(&self, number: u32) -> io::Result<Vec<u32>> {
         let mut found = Vec::new();
         let mut next = number + 1;

@@ -11,7 +11,7 @@ use super::page::Statement;
 use super::reader::{QueryError, failed_query};
 use super::row::FromRow;
 
-/// A query that runs on a thread of its own, because its rows borrow the connection. It is at most two blocks of rows ahead, unless commits would
+/// A query on another thread, because its rows borrow the connection. It is at most two blocks of rows ahead, unless commits would
 /// wait for its end.
 pub(super) struct Cursor<T> {
     /// Closed after the last row. The thread notices that at its next block.

@@ -35,7 +35,7 @@ use crate::table::describe;
 ///
 /// **With a `key`** the rows are read in pages, in the order of the key: each page is a query for the rows after the last key. The
 /// checkpoint is the key, so a restart reads no row twice, and rows that other programs insert meanwhile are read if their key
-/// comes later. The key must be unique in its order, in which texts that differ in case may be equal, and not null; both are checked. An
+/// comes later. The key must be unique in its order, where texts that differ in case may be equal, and not null; both are checked. An
 /// index on it keeps each page fast.
 ///
 /// **Without a `key`** the rows are read by one query, as they arrive. The checkpoint is their number; a restart runs the query
@@ -111,7 +111,7 @@ pub struct QueryPosition {
     pub of: Option<QueryOrder>,
 }
 
-/// The rows of a query in their order, by which a restart recognises them.
+/// The rows of a query in their order; a restart recognises them by it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct QueryOrder {
     /// The columns of the key; none without a key.

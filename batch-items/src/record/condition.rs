@@ -212,7 +212,7 @@ fn null_test(text: &str) -> Option<(bool, &str)> {
     word("null").then_some((!is_negated, rest))
 }
 
-/// Parses a text in single quotes, in which a quote is doubled, and returns the text after it; `None` if there is none.
+/// Parses a text in single quotes, where a quote is doubled, and returns the text after it; `None` if there is none.
 fn quoted(text: &str) -> Result<Option<(String, &str)>, String> {
     let Some(mut rest) = text.strip_prefix('\'') else {
         return Ok(None);

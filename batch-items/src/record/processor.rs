@@ -91,7 +91,7 @@ struct Typed {
     ty: Type,
 }
 
-/// A list in which no name is twice: one value would replace the other.
+/// A list without a name that is twice: one value would replace the other.
 struct Distinct<T>(Vec<T>);
 
 impl<T: FromStr<Err = String> + Named> FromStr for Distinct<T> {

@@ -247,8 +247,8 @@ fn serialize_decimal<S: Serializer>(digits: &str, serializer: S) -> Result<S::Ok
     }
 }
 
-/// The name by which a value asks a deserializer for the text as it is: a row of text, where `007` is not the number 7, and JSON, whose
-/// numbers may have more digits than a float. It is the one by which [`RawValue`] asks.
+/// The name that a value gives to ask a deserializer for the text as it is: a row of text, where `007` is not the number 7, and JSON, whose
+/// numbers may have more digits than a float. [`RawValue`] gives the same name.
 static AS_IT_IS: LazyLock<&'static str> = LazyLock::new(|| {
     let mut name = "batch_items::Value";
     // The probe always fails, after it has recorded the name.

@@ -88,10 +88,10 @@ pub(crate) enum Kind {
     /// The same, but not with more digits than a float has: SQLite would round them.
     #[cfg_attr(not(feature = "sqlite"), expect(dead_code, reason = "only SQLite has them"))]
     ShortDecimal,
-    /// The values as they are, each of its own type.
+    /// The values as they are, with their types.
     #[cfg_attr(not(feature = "sqlite"), expect(dead_code, reason = "only SQLite has them"))]
     Any,
-    /// The same, in a column in which SQLite stores a number for each text that looks like one.
+    /// The same, in a column where SQLite stores a number for each text that looks like one.
     #[cfg_attr(not(feature = "sqlite"), expect(dead_code, reason = "only SQLite has them"))]
     AnyNumeric,
     /// Texts of dates and times.

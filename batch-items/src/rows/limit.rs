@@ -30,7 +30,9 @@ impl Limit {
         match self {
             Self::None | Self::Single => true,
             // The database rejects a text that is not a number.
-            Self::Fraction(most) => decimal::fraction(text).is_none_or(|digits| digits <= most),
+            Self::Fraction(most) => {
+                has_digits(text, most) || decimal::fraction(text).is_none_or(|digits| digits <= most)
+            }
             Self::Clock {
                 kind,
                 fraction,
@@ -74,6 +76,12 @@ impl Limit {
             Self::Single => "a number that a float of 32 bits holds, if it is an integer exactly".to_owned(),
         }
     }
+}
+
+/// Returns whether a number without an exponent has at most so many digits after the point, as most numbers do.
+fn has_digits(text: &str, most: i64) -> bool {
+    let digits = text.split_once('.').map_or(0, |(_, digits)| digits.len());
+    i64::try_from(digits).is_ok_and(|digits| digits <= most) && !text.contains(['e', 'E'])
 }
 
 /// Returns whether a zone is UTC, or none.

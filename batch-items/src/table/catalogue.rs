@@ -1,4 +1,4 @@
-//! Tables as the catalogues of their databases describe them, and the rules by which a table takes the items of a writer.
+//! Tables as the catalogues of their databases describe them, and the rules for the items that a table takes.
 //!
 //! A writer asks once, when it opens: what it cannot write is an error of its settings. Afterwards only items can be at fault, unless the
 //! table has changed since: after an error whose cause may be that, the catalogue is asked again.
@@ -23,7 +23,7 @@ use crate::rows::{Kind, Limit};
 /// A table, as its database describes it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Table {
-    /// The schema in which an unqualified name is found, on PostgreSQL.
+    /// The schema of an unqualified name, on PostgreSQL.
     pub(crate) schema: Option<String>,
     /// None, if the table does not exist.
     pub(crate) columns: Vec<TableColumn>,

@@ -357,7 +357,7 @@ impl<T> Items<'_, T> {
     }
 }
 
-/// Runs statements of many rows; if they fail, those of one row, which may update what an earlier one has inserted.
+/// Runs statements of many rows; if they fail, statements of one row, which may update what an earlier one has inserted.
 ///
 /// # Errors
 /// Those of the statements.

@@ -251,7 +251,7 @@ fn write_guarded(
     }
 }
 
-/// Returns the first assignment of an upsert into a table with other unique indexes than that of the key. `ON DUPLICATE KEY` means any of them:
+/// Returns the first assignment of an upsert into a table with other unique indexes than the one of the key. `ON DUPLICATE KEY` means any of them:
 /// it fails if the row that exists has another key, so that no other row is changed.
 fn guard(plan: &Plan) -> String {
     let names: Vec<_> = plan.keys().map(|column| quoted(&column.name, '`')).collect();

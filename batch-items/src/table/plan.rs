@@ -91,7 +91,7 @@ pub(super) struct Plan {
     pub(super) table: String,
     pub(super) mode: WriteMode,
     pub(super) columns: Vec<Column>,
-    /// Whether each row is written by a statement of its own, whose count is checked: several rows of the table may have its key, so
+    /// Whether each row is written by one statement, whose count is checked: several rows of the table may have its key, so
     /// a sum of counts does not say that each item has a row.
     pub(super) is_counted_alone: bool,
     /// Whether a row may collide with another one by a unique index that is not the key.

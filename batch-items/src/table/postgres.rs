@@ -20,19 +20,17 @@ pub(super) fn describe(connection: &mut PgConnection, table: &str) -> QueryResul
     };
     let found: Vec<Described> = description.load(connection)?;
     let first = found.first();
-    let takes = |bit: i32| first.is_some_and(|(.., takes, _, _)| takes & bit != 0);
+    let takes = |bit: i32| first.is_some_and(|column| column.taken & bit != 0);
     // Indexes are separated by `;`, and the numbers of their columns by blanks.
-    let indexes = first.map_or("", |(.., indexes, _)| indexes.as_str()).split(';');
+    let indexes = first.map_or("", |column| &column.indexes).split(';');
     let name_of = |number: &str| {
-        let column = found
-            .iter()
-            .find(|(_, _, _, other, ..)| other.to_string() == number);
-        column.map(|(name, ..)| name.clone())
+        let column = found.iter().find(|column| column.number.to_string() == number);
+        column.map(|column| column.name.clone())
     };
     let unique =
         indexes.filter_map(|index| index.split_whitespace().map(name_of).collect::<Option<Vec<_>>>());
     let table = Table {
-        schema: first.map(|(_, _, schema, ..)| schema.clone()),
+        schema: first.map(|column| column.schema.clone()),
         inserts: takes(8),
         updates: takes(4),
         deletes: takes(16),
@@ -41,27 +39,36 @@ pub(super) fn describe(connection: &mut PgConnection, table: &str) -> QueryResul
         holds_nan: true,
         columns: Vec::new(),
     };
-    let columns =
-        found.into_iter().map(
-            |(name, kind, _, _, needs_value, is_computed, _, _, modifier)| TableColumn {
-                name,
-                kind: Some(kind_of(&kind)),
-                limit: limit_of(&kind, modifier),
-                sql_type: kind,
-                needs_value,
-                is_computed,
-                is_distinct: false,
-            },
-        );
+    let columns = found.into_iter().map(|column| TableColumn {
+        name: column.name,
+        kind: Some(kind_of(&column.kind)),
+        limit: limit_of(&column.kind, column.modifier),
+        sql_type: column.kind,
+        needs_value: column.needs_value,
+        is_computed: column.is_computed,
+        is_distinct: false,
+    });
     Ok(Table {
         columns: columns.collect(),
         ..table
     })
 }
 
-/// The name and type of a column, the schema of the table, the number of the column, whether it needs a value and whether it is computed; then the statements
-/// that the table takes, and its unique indexes; then the modifier of the type, of `money` the digits after the point.
-type Described = (String, String, String, i32, bool, bool, i32, String, i32);
+/// A column, with its table.
+#[derive(Queryable)]
+struct Described {
+    name: String,
+    kind: String,
+    schema: String,
+    number: i32,
+    needs_value: bool,
+    is_computed: bool,
+    /// The statements that the table takes.
+    taken: i32,
+    indexes: String,
+    /// The modifier of the type; of `money` the digits after the point.
+    modifier: i32,
+}
 
 /// Selects the columns with what a writer needs to know of the table: a trigger before the insert may supply a value. Each partition has a writer
 /// of its own, so the connection keeps the statement.
@@ -108,7 +115,7 @@ fn kind_of(declared: &str) -> Kind {
         "smallint" | "integer" | "bigint" => Kind::Int,
         "real" | "double precision" => Kind::Float,
         "bytea" => Kind::Bytes,
-        // The server would read a text of money by its locale, in which the point may separate thousands.
+        // The server would read a text of money by its locale, where the point may separate thousands.
         "money" => Kind::Decimal,
         "date" => Kind::Temporal(Temporal::Date, Dialect::Postgres),
         "time without time zone" | "time with time zone" => Kind::Temporal(Temporal::Time, Dialect::Postgres),

@@ -318,7 +318,7 @@ impl Records for SheetRows {
 impl<T: DeserializeOwned> Items<T> for SheetRows {
     fn item(&mut self) -> Result<T, ReadError> {
         if let Some(column) = self.inexact.get(&(self.next.line - 1)) {
-            let cause = "a number of a workbook is a float, which does not hold its digits; store it as text";
+            let cause = "a number of a workbook is a float, which does not hold this one; store it as text";
             return Err(self.record_error(Some(*column), cause).into());
         }
         let item = from_row(self.columns.names.as_ref(), &self.values).map_err(|error| self.bad(error))?;

@@ -116,7 +116,7 @@ pub struct Fragments {
     record: u64,
     /// The number of open elements around the next byte.
     depth: u32,
-    /// The names of the children of the current element in which there are other elements of the name, or which are such elements.
+    /// The names of the children of the current element that contain other elements of the name, or are such elements.
     inner: Vec<String>,
     /// True until an element is found.
     is_empty: bool,

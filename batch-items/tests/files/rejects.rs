@@ -308,7 +308,7 @@ fn bad_files_are_errors() {
     let locked = fs::File::create(stage.path().join("rejects.jsonl")).unwrap();
     locked.lock().unwrap();
     assert!(stage.fails().contains(
-        "cannot write rejects to `rejects.jsonl`: another step or partition writes its rejects to it; give each a file of its own"
+        "cannot write rejects to `rejects.jsonl`: another step or partition writes its rejects to it; give each another file"
     ));
     drop(locked);
     let stage = self::stage(1, "", "x://user:secret@host/rejects.jsonl");

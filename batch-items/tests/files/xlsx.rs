@@ -400,7 +400,7 @@ fn a_number_that_a_float_does_not_hold_is_rejected() {
         "1e400",
     ] {
         let rows: &[Row<'_>] = &[(1, &[Text("id")]), (2, &[Cell::Digits(digits)])];
-        let expected = "in.xlsx:2: cell A2 of sheet `S`: a number of a workbook is a float, which does not hold its digits; store it as \
+        let expected = "in.xlsx:2: cell A2 of sheet `S`: a number of a workbook is a float, which does not hold this one; store it as \
                         text";
         assert_eq!(records(rows, ""), Err(expected.to_owned()), "{digits}");
     }

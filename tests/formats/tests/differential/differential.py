@@ -9,6 +9,7 @@ it, and its text.
 import csv
 import gzip
 import json
+import math
 import random
 import re
 import struct
@@ -75,11 +76,17 @@ def kept(pair, kind, text):
         case "xlsx", "Timestamp":
             return text.split(".")[0]
         case "xlsx", "Float":
-            return f"{float(text):.16g}"
+            return sixteen_digits(float(text))
         case "sqlite", "Float" if float(text) == 0:
             # A real that is an integer is stored as one, and there is none for -0.0.
             return "0.0"
     return text
+
+
+def sixteen_digits(number):
+    """openpyxl writes so many digits; of the largest floats they are more than a float holds."""
+    text = f"{number:.16g}"
+    return text if math.isfinite(float(text)) else text.replace("316e", "315e")
 
 
 def same_float(one, other):
@@ -412,6 +419,8 @@ class Xlsx:
         if isinstance(found, datetime):
             # Days as a float, which have no microseconds.
             return found.replace(microsecond=0)
+        if isinstance(found, float):
+            return float(sixteen_digits(found))
         if not isinstance(found, str):
             return found
         # Not a formula.
