@@ -3,6 +3,7 @@
 mod condition;
 pub(crate) mod decimal;
 mod group_processor;
+mod nested;
 mod processor;
 mod value;
 
@@ -12,4 +13,4 @@ pub use self::value::{Record, Value};
 
 pub(crate) use self::condition::{Condition, literal};
 pub(crate) use self::processor::field;
-pub(crate) use self::value::{NUMBER, asks_for_text};
+pub(crate) use self::value::{NUMBER, SCHEMA_INSTANCE, asks_for_text};

@@ -5,10 +5,11 @@ use std::fmt;
 use std::sync::{Arc, LazyLock};
 
 use serde::de::{self, Deserialize, DeserializeSeed, Deserializer, MapAccess, Visitor};
-use serde::ser::{Serialize, SerializeMap, Serializer};
+use serde::ser::{self, Serialize, SerializeMap, Serializer};
 use serde_json::value::RawValue;
 
 use super::decimal;
+use super::nested::{Name, Nested, Object};
 
 /// An item without a Rust type: values by name, in the order of the input.
 ///
@@ -216,7 +217,7 @@ impl Serialize for Value {
             },
             Self::Decimal(digits) => serialize_decimal(digits, serializer),
             Self::Text(value) => serializer.serialize_str(value),
-            Self::Bytes(_) if is_json::<S>() => serializer.collect_str(self),
+            Self::Bytes(_) if is_json::<S>() || is_xml::<S>() => serializer.collect_str(self),
             Self::Bytes(value) => serializer.serialize_bytes(value),
         }
     }
@@ -224,6 +225,10 @@ impl Serialize for Value {
 
 impl Serialize for Record {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let unnamed = self.names.iter().filter(|name| name.is_empty());
+        if unnamed.count() > 1 && is_json::<S>() {
+            return Err(ser::Error::custom("two fields have no name"));
+        }
         let mut map = serializer.serialize_map(Some(self.len()))?;
         self.iter()
             .try_for_each(|(name, value)| map.serialize_entry(name, value))?;
@@ -346,50 +351,42 @@ impl<'de> Visitor<'de> for ValueVisitor {
     }
 
     fn visit_seq<A: de::SeqAccess<'de>>(self, elements: A) -> Result<Value, A::Error> {
-        let json = serde_json::Value::deserialize(de::value::SeqAccessDeserializer::new(elements))?;
-        Ok(Value::Json(json.to_string()))
+        let mut json = String::new();
+        Nested::new(&mut json).visit_seq(elements)?;
+        Ok(Value::Json(json))
     }
 
     /// A map is an object, or JSON as it is.
     fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<Value, A::Error> {
-        let mut object = serde_json::Map::new();
-        while let Some(name) = fields.next_key_seed(FieldName)? {
-            let Some(name) = name else {
+        let mut json = String::new();
+        let mut object = Object::new(Nested::new(&mut json));
+        while let Some(name) = fields.next_key::<Name>()? {
+            if name.asks_for_text() {
                 return fields.next_value_seed(Json);
-            };
-            object.insert(name, fields.next_value()?);
+            }
+            object.field(&name.0, &mut fields)?;
         }
-        // The text of an XML element, or an element without content.
-        match (object.len(), object.get("$text")) {
-            (0, _) => return Ok(Value::Null),
-            (1, Some(serde_json::Value::String(text))) => return Ok(Value::Text(text.clone())),
-            _ => {}
+        let (is_empty, only) = (object.is_empty(), object.only().map(str::to_owned));
+        object.end();
+        if !is_xml::<A>() {
+            return Ok(Value::Json(json));
         }
-        Ok(Value::Json(serde_json::Value::from(object).to_string()))
+        // The text of an XML element, or an element without a value.
+        Ok(match only.as_deref() {
+            None if is_empty => Value::Null,
+            Some("@nil") if [r#"{"@nil":"true"}"#, r#"{"@nil":"1"}"#].contains(&json.as_str()) => Value::Null,
+            Some("$text") => {
+                let text = &json[r#"{"$text":"#.len()..json.len() - 1];
+                Value::Text(serde_json::from_str(text).map_err(de::Error::custom)?)
+            }
+            _ => Value::Json(json),
+        })
     }
 }
 
-/// Reads the name of a field; `None` if its value is JSON as it is.
-struct FieldName;
-
-impl<'de> DeserializeSeed<'de> for FieldName {
-    type Value = Option<String>;
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Option<String>, D::Error> {
-        deserializer.deserialize_identifier(self)
-    }
-}
-
-impl Visitor<'_> for FieldName {
-    type Value = Option<String>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a name")
-    }
-
-    fn visit_str<E>(self, name: &str) -> Result<Option<String>, E> {
-        Ok((!asks_for_text(name)).then(|| name.to_owned()))
-    }
+/// Returns whether a value comes from XML, or goes there.
+fn is_xml<A>() -> bool {
+    std::any::type_name::<A>().contains("quick_xml")
 }
 
 /// Reads a value from its JSON.
@@ -450,7 +447,13 @@ impl<'de> Visitor<'de> for RecordVisitor {
         };
         let mut values = Vec::with_capacity(names.names.len());
         while fields.next_key_seed(&mut names)?.is_some() {
-            values.push(fields.next_value()?);
+            let value: Value = fields.next_value()?;
+            // The reader of XML may have added this declaration.
+            if value.as_str() == Some(SCHEMA_INSTANCE) && names.last().starts_with("@xmlns") {
+                names.next -= 1;
+            } else {
+                values.push(value);
+            }
         }
         let Names {
             mut names,
@@ -468,6 +471,9 @@ impl<'de> Visitor<'de> for RecordVisitor {
     }
 }
 
+/// The namespace of `xsi:nil`.
+pub(crate) const SCHEMA_INSTANCE: &str = "http://www.w3.org/2001/XMLSchema-instance";
+
 thread_local! {
     /// The names of the last record of this thread. The next one usually has the same and shares them.
     static LAST_NAMES: std::cell::Cell<Arc<Vec<String>>> = std::cell::Cell::default();
@@ -479,6 +485,13 @@ struct Names {
     next: usize,
     /// Whether one differs.
     are_new: bool,
+}
+
+impl Names {
+    /// Returns the current name.
+    fn last(&self) -> &str {
+        &self.names[self.next - 1]
+    }
 }
 
 /// Returns a name that occurs twice. Columns without a name are told apart by their order.
@@ -575,6 +588,16 @@ mod tests {
             let error = serde_json::from_str::<Record>(json).unwrap_err().to_string();
             assert!(error.starts_with("two fields have the name `a`"), "{error}");
         }
+    }
+
+    /// Columns without a name are told apart by their order, which JSON does not have.
+    ///
+    /// Spec: ITEM-VALUE-01
+    #[test]
+    fn json_has_one_field_without_a_name() {
+        assert_eq!(serde_json::to_string(&parse(r#"{"":1}"#)).unwrap(), r#"{"":1}"#);
+        let error = serde_json::to_string(&parse(r#"{"":1,"a":2,"":3}"#)).unwrap_err();
+        assert_eq!(error.to_string(), "two fields have no name");
     }
 
     /// Spec: ITEM-VALUE-02

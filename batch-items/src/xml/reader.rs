@@ -6,6 +6,7 @@ use std::io;
 
 use batch_runtime::BatchArtifact;
 use encoding_rs::{Encoding, UTF_16BE, UTF_16LE};
+use quick_xml::DeError;
 use quick_xml::de::Deserializer;
 use serde::de::DeserializeOwned;
 use serde_path_to_error::Segment;
@@ -18,6 +19,7 @@ use crate::error::{Origin, ReadError, RecordError};
 use crate::file::{
     Bytes, Extra, FileItemReader, Format, Items, OpenFile, Part, Place, Records, Source, decode, encode,
 };
+use crate::record::SCHEMA_INSTANCE;
 use crate::rows::fields_of;
 
 /// Reads the elements of one name in XML files as items of type `T`. A file is not loaded into memory: an element is read when
@@ -33,6 +35,9 @@ use crate::rows::fields_of;
 /// attribute, `$text` the text. Prefixes of namespaces are ignored. The elements of a list may have others between them. An element without
 /// content, or with comments only, is an empty `String`; in a field of another type it is like a missing one, `None`, also if it has attributes.
 /// One with `xsi:nil="true"` is `None` in a field of any type.
+///
+/// In a [`Record`](crate::Record), elements in elements are an object of JSON. Two elements of one name at the same place, and text with
+/// elements in it, are a [`RecordError`], and blanks alone are no text.
 ///
 /// An element that is not an item is a [`RecordError`]. A file with more or fewer end tags than start tags, or that ends too early, is a
 /// [`ResourceError`](crate::ResourceError). So is a file with a document type declaration, because it can define entities that
@@ -315,7 +320,11 @@ impl Fragments {
         if declared.is_some_and(|declared| declared == encoding || are_utf16(declared)) {
             return Ok(());
         }
-        if label.eq_ignore_ascii_case(b"us-ascii") {
+        // A part of every encoding that a property can give.
+        if ["us-ascii", "ascii", "ansi_x3.4-1968"]
+            .iter()
+            .any(|ascii| label.eq_ignore_ascii_case(ascii.as_bytes()))
+        {
             return Ok(());
         }
         let (label, encoding) = (String::from_utf8_lossy(label), encoding.name());
@@ -431,9 +440,7 @@ fn with_nil(text: &str) -> Cow<'_, str> {
     match name {
         Some(name) if !prefix.is_empty() && !text.contains(&format!("xmlns:{prefix}=")) => {
             let (start, rest) = text.split_at(name);
-            Cow::Owned(format!(
-                "{start} xmlns:{prefix}=\"http://www.w3.org/2001/XMLSchema-instance\"{rest}"
-            ))
+            Cow::Owned(format!("{start} xmlns:{prefix}=\"{SCHEMA_INSTANCE}\"{rest}"))
         }
         _ => Cow::Borrowed(text),
     }
@@ -448,6 +455,9 @@ fn from_text<T: DeserializeOwned>(text: &str, added: &[Added<'_>]) -> Result<T, 
             Ok(item) => return Ok(item),
             Err(error) => error,
         };
+        if let DeError::TooDeeplyNested(most) = error.inner() {
+            return Err(format!("it has more than {most} elements in one another"));
+        }
         let (path, inner) = (error.path().to_string(), error.inner().to_string());
         let is_missing = inner.starts_with("missing field");
         let cause = match last_cause.take() {

@@ -75,6 +75,10 @@ impl XmlOutput {
                 "it is not one element `{name}`: an item must be a struct or a single value"
             ));
         }
+        // A `<` in a text is escaped.
+        if text.contains("<>") || text.contains("</>") {
+            return Err("a field has no name".to_owned());
+        }
         match text.chars().find(|c| !is_allowed(*c)) {
             Some(forbidden) => Err(format!(
                 "the character U+{:04X} is not allowed in XML",

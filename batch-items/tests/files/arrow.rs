@@ -4,14 +4,18 @@ use std::fs::{self, File};
 use std::path::Path;
 use std::sync::Arc;
 
-use arrow_array::builder::{Date32Builder, ListBuilder, TimestampMillisecondBuilder};
+use arrow_array::builder::{
+    BinaryBuilder, Date32Builder, Float64Builder, ListBuilder, MapBuilder, StringBuilder,
+    TimestampMillisecondBuilder, UInt64Builder,
+};
 use arrow_array::{
-    ArrayRef, DurationMillisecondArray, Float64Array, RecordBatch, StringArray, TimestampMillisecondArray,
-    UInt64Array,
+    ArrayRef, DurationMillisecondArray, Float64Array, RecordBatch, StringArray, StructArray,
+    TimestampMillisecondArray, UInt64Array,
 };
 use arrow_ipc::reader::read_footer_length;
 use arrow_ipc::writer::{FileWriter, IpcWriteOptions, StreamWriter};
 use arrow_ipc::{CompressionType, root_as_footer};
+use arrow_schema::{DataType, Field};
 use batch_items::{ArrowItemReader, ParquetItemReader};
 use batch_runtime::BatchStatus;
 use batch_runtime::prelude::*;
@@ -336,26 +340,70 @@ fn bad_files_are_errors() {
 type ArrowRecords = ArrowItemReader<batch_items::Record>;
 pass!(PassArrowRecord: batch_items::Record);
 
+/// Returns the copy of a file with these columns to JSON.
+fn arrow_records<const N: usize>(columns: [(&str, ArrayRef); N]) -> Stage {
+    let stage = Stage::new(
+        "reader=\"ArrowRecords\" processor=\"PassArrowRecord\" writer=\"recordJsonlWriter\"",
+        "resource=${dir}/in.arrow\noutput=${dir}/out",
+    );
+    let columns = columns.map(|(name, column)| (name, column, true));
+    let batch = RecordBatch::try_from_iter_with_nullable(columns).unwrap();
+    let file = File::create(stage.path().join("in.arrow")).unwrap();
+    let mut file = FileWriter::try_new(file, &batch.schema()).unwrap();
+    file.write(&batch).unwrap();
+    file.finish().unwrap();
+    stage
+}
+
+/// Spec: ITEM-VALUE-01, ITEM-VALUE-02
+#[test]
+fn lists_and_objects_of_records_are_exact() {
+    let mut bytes = ListBuilder::new(BinaryBuilder::new());
+    bytes.append_value([Some(b"\xde\xad"), None]);
+    let bytes: ArrayRef = Arc::new(bytes.finish());
+    let mut counts = MapBuilder::new(None, StringBuilder::new(), UInt64Builder::new());
+    counts.keys().append_value("a");
+    counts.values().append_value(u64::MAX);
+    counts.append(true).unwrap();
+    let counts: ArrayRef = Arc::new(counts.finish());
+    let stage = arrow_records([("bytes", bytes), ("counts", counts)]);
+    stage.completes();
+    assert_eq!(
+        stage.read("out"),
+        "{\"bytes\":[\"\\\\xdead\",null],\"counts\":{\"a\":18446744073709551615}}\n"
+    );
+    let mut floats = ListBuilder::new(Float64Builder::new());
+    floats.append_value([Some(1.5), Some(f64::NAN)]);
+    let floats: ArrayRef = Arc::new(floats.finish());
+    let one: ArrayRef = Arc::new(Float64Array::from(vec![1.0]));
+    let field = || Arc::new(Field::new("x", DataType::Float64, true));
+    let twice: ArrayRef = Arc::new(StructArray::from(vec![
+        (field(), Arc::clone(&one)),
+        (field(), one),
+    ]));
+    for (column, expected) in [
+        (
+            floats,
+            "a list or an object in a record is JSON, which does not have NaN",
+        ),
+        (twice, "two fields have the name `x`"),
+    ] {
+        let message = arrow_records([("c", column)]).fails();
+        assert!(message.contains(expected), "{message}");
+    }
+}
+
 /// A record has no type that says the unit of a number.
 ///
 /// Spec: ITEM-VALUE-11
 #[test]
 fn durations_and_dates_in_lists_are_texts_in_records() {
-    let stage = Stage::new(
-        "reader=\"ArrowRecords\" processor=\"PassArrowRecord\" writer=\"recordJsonlWriter\"",
-        "resource=${dir}/in.arrow\noutput=${dir}/out",
-    );
     let lasting: ArrayRef = Arc::new(DurationMillisecondArray::from(vec![Some(5500), None]));
     let mut days = ListBuilder::new(Date32Builder::new());
     days.append_value([Some(1), None]);
     days.append_null();
     let days: ArrayRef = Arc::new(days.finish());
-    let batch =
-        RecordBatch::try_from_iter_with_nullable([("lasting", lasting, true), ("days", days, true)]).unwrap();
-    let file = File::create(stage.path().join("in.arrow")).unwrap();
-    let mut file = FileWriter::try_new(file, &batch.schema()).unwrap();
-    file.write(&batch).unwrap();
-    file.finish().unwrap();
+    let stage = arrow_records([("lasting", lasting), ("days", days)]);
     stage.completes();
     let expected =
         "{\"lasting\":\"PT5.5S\",\"days\":[\"1970-01-02\",null]}\n{\"lasting\":null,\"days\":null}\n";

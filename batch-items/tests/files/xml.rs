@@ -168,8 +168,11 @@ fn text_is_decoded() {
         contradicts("cp850", "utf-8"),
         "cannot read `in.xml`: it declares the encoding `cp850`, but is read as UTF-8; this encoding is not known: convert the file"
     );
-    let ascii = document("US-ASCII").replace('\u{fc}', "u");
-    assert_eq!(copy(ascii, "encoding@reader=iso-8859-2").0, 0);
+    for label in ["US-ASCII", "ascii", "ANSI_X3.4-1968"] {
+        let ascii = document(label).replace('\u{fc}', "u");
+        assert_eq!(copy(&ascii, "encoding@reader=iso-8859-2").0, 0, "{label}");
+        assert_eq!(copy(&ascii, "").0, 0, "{label}");
+    }
     let utf16: Vec<u8> = format!("\u{FEFF}{}", document("UTF-16"))
         .encode_utf16()
         .flat_map(u16::to_le_bytes)
@@ -566,6 +569,69 @@ fn an_element_in_another_one_does_not_vanish() {
         nodes("XmlRecords", "PassXmlRecord", "recordJsonlWriter"),
         "{\"@id\":\"1\",\"node\":{\"@id\":\"2\"}}\n"
     );
+}
+
+#[item_writer("RecordsXml")]
+type RecordsXml = XmlItemWriter<batch_items::Record>;
+
+fn node_records(node: &str) -> Stage {
+    let stage = Stage::new(
+        "reader=\"XmlRecords\" processor=\"PassXmlRecord\" writer=\"recordJsonlWriter\"",
+        "resource=${dir}/in.xml\noutput=${dir}/out\nelement=node",
+    );
+    let namespace = "http://www.w3.org/2001/XMLSchema-instance";
+    stage.write("in.xml", format!("<ns xmlns:xsi=\"{namespace}\">{node}</ns>"));
+    stage
+}
+
+/// Spec: ITEM-VALUE-01, ITEM-VALUE-02
+#[test]
+fn a_record_has_all_of_its_element_or_is_an_error() {
+    for (node, expected) in [
+        (
+            "<node><id>7</id><v xsi:nil='true'/></node><node><id>8</id><v>a</v></node>",
+            "{\"id\":\"7\",\"v\":null}\n{\"id\":\"8\",\"v\":\"a\"}\n",
+        ),
+        (
+            "<node><v unit='kg' xsi:nil='1'/><w/></node>",
+            "{\"v\":{\"@unit\":\"kg\",\"@nil\":\"1\"},\"w\":null}\n",
+        ),
+        (
+            "<node><v> <x>1</x> <y b='2'>3</y></v></node>",
+            "{\"v\":{\"x\":{\"$text\":\"1\"},\"y\":{\"@b\":\"2\",\"$text\":\"3\"}}}\n",
+        ),
+    ] {
+        let stage = node_records(node);
+        stage.completes();
+        assert_eq!(stage.read("out"), expected, "{node}");
+    }
+    let deep = format!("<node>{}{}</node>", "<a>".repeat(2000), "</a>".repeat(2000));
+    for (node, expected) in [
+        (
+            "<node><ls><l>pen</l><l>ink</l></ls></node>",
+            "two fields have the name `l`",
+        ),
+        ("<node><p><l>a</l><l/></p></node>", "two fields have the name `l`"),
+        (
+            "<node><a>hello <b>x</b> world</a></node>",
+            "there is an element in its text",
+        ),
+        (&deep, "it has more than 128 elements in one another"),
+    ] {
+        let message = node_records(node).fails();
+        assert!(message.contains(expected), "{node}: {message}");
+    }
+}
+
+/// Spec: ITEM-VALUE-01
+#[test]
+fn a_field_without_a_name_is_no_element() {
+    let stage = Stage::new(
+        "reader=\"jsonlRecordReader\" processor=\"PassXmlRecord\" writer=\"RecordsXml\"",
+        "resource=${dir}/in\noutput=${dir}/out\nelement=node",
+    );
+    stage.write("in", "{\"a\":\"<>\",\"b\":1}\n{\"a\":2,\"\":3}\n");
+    assert!(stage.fails().contains("a field has no name"));
 }
 
 /// Elements in each other are limited by the deserializer, and skipped ones take no stack.

@@ -1,0 +1,228 @@
+//! Lists and objects, as the JSON that records have for them.
+
+use std::collections::HashSet;
+use std::fmt;
+
+use serde::de::{self, Deserialize, DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
+
+use super::value::{Value, asks_for_text};
+
+/// The most lists and objects in one another, as of JSON.
+const DEEPEST: usize = 127;
+
+/// Appends the JSON of a value to a text. What JSON does not hold exactly is an error.
+pub(super) struct Nested<'j> {
+    json: &'j mut String,
+    depth: usize,
+}
+
+impl<'j> Nested<'j> {
+    pub(super) fn new(json: &'j mut String) -> Self {
+        Self { json, depth: 0 }
+    }
+
+    fn inner<E: de::Error>(&mut self) -> Result<Nested<'_>, E> {
+        let depth = self.depth + 1;
+        match depth > DEEPEST {
+            true => Err(E::custom(format!("it has more than {DEEPEST} levels"))),
+            false => Ok(Nested {
+                json: self.json,
+                depth,
+            }),
+        }
+    }
+
+    fn push(&mut self, value: impl fmt::Display) {
+        self.json.push_str(&value.to_string());
+    }
+
+    fn push_text(&mut self, text: &str) {
+        self.push(serde_json::Value::from(text));
+    }
+}
+
+impl<'de> DeserializeSeed<'de> for Nested<'_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Nested<'_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a value")
+    }
+
+    fn visit_newtype_struct<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_any(self)
+    }
+
+    fn visit_unit<E>(mut self) -> Result<(), E> {
+        self.push("null");
+        Ok(())
+    }
+
+    fn visit_none<E: de::Error>(self) -> Result<(), E> {
+        self.visit_unit()
+    }
+
+    fn visit_some<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_any(self)
+    }
+
+    fn visit_bool<E>(mut self, value: bool) -> Result<(), E> {
+        self.push(value);
+        Ok(())
+    }
+
+    fn visit_i64<E>(mut self, value: i64) -> Result<(), E> {
+        self.push(value);
+        Ok(())
+    }
+
+    fn visit_u64<E>(mut self, value: u64) -> Result<(), E> {
+        self.push(value);
+        Ok(())
+    }
+
+    fn visit_f64<E: de::Error>(mut self, value: f64) -> Result<(), E> {
+        if !value.is_finite() {
+            return Err(E::custom(format!(
+                "a list or an object in a record is JSON, which does not have {value}"
+            )));
+        }
+        self.push(serde_json::Value::from(value));
+        Ok(())
+    }
+
+    fn visit_str<E>(mut self, value: &str) -> Result<(), E> {
+        self.push_text(value);
+        Ok(())
+    }
+
+    fn visit_bytes<E>(mut self, value: &[u8]) -> Result<(), E> {
+        self.push_text(&Value::Bytes(value.to_vec()).to_string());
+        Ok(())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(mut self, mut elements: A) -> Result<(), A::Error> {
+        self.json.push('[');
+        let mut end = self.json.len();
+        while elements.next_element_seed(self.inner()?)?.is_some() {
+            end = self.json.len();
+            self.json.push(',');
+        }
+        self.json.truncate(end);
+        self.json.push(']');
+        Ok(())
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<(), A::Error> {
+        let mut object = Object::new(self);
+        while let Some(name) = fields.next_key::<Name>()? {
+            object.field(&name.0, &mut fields)?;
+        }
+        object.end();
+        Ok(())
+    }
+}
+
+/// Appends an object.
+pub(super) struct Object<'j> {
+    nested: Nested<'j>,
+    names: HashSet<String>,
+}
+
+impl<'j> Object<'j> {
+    pub(super) fn new(nested: Nested<'j>) -> Self {
+        nested.json.push('{');
+        Self {
+            nested,
+            names: HashSet::new(),
+        }
+    }
+
+    /// Appends a field. Another one of this name is an error: an object keeps one value of a name.
+    pub(super) fn field<'de, A: MapAccess<'de>>(
+        &mut self,
+        name: &str,
+        fields: &mut A,
+    ) -> Result<(), A::Error> {
+        if !self.names.insert(name.to_owned()) {
+            let cause = match name {
+                "$text" => "there is an element in its text".to_owned(),
+                _ => format!("two fields have the name `{name}`"),
+            };
+            return Err(de::Error::custom(cause));
+        }
+        if self.names.len() > 1 {
+            self.nested.json.push(',');
+        }
+        self.nested.push_text(name);
+        self.nested.json.push(':');
+        let value = self.nested.inner()?;
+        fields.next_value_seed(value)
+    }
+
+    /// Returns the only name.
+    pub(super) fn only(&self) -> Option<&str> {
+        self.names
+            .iter()
+            .next()
+            .map(String::as_str)
+            .filter(|_| self.names.len() == 1)
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.names.is_empty()
+    }
+
+    pub(super) fn end(self) {
+        self.nested.json.push('}');
+    }
+}
+
+/// The name of a field, or the key of a map.
+pub(super) struct Name(pub(super) String);
+
+impl Name {
+    /// Returns whether the value is JSON as it is.
+    pub(super) fn asks_for_text(&self) -> bool {
+        asks_for_text(&self.0)
+    }
+}
+
+impl<'de> Deserialize<'de> for Name {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(NameVisitor)
+    }
+}
+
+struct NameVisitor;
+
+impl Visitor<'_> for NameVisitor {
+    type Value = Name;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a name")
+    }
+
+    fn visit_bool<E>(self, name: bool) -> Result<Name, E> {
+        Ok(Name(name.to_string()))
+    }
+
+    fn visit_i64<E>(self, name: i64) -> Result<Name, E> {
+        Ok(Name(name.to_string()))
+    }
+
+    fn visit_u64<E>(self, name: u64) -> Result<Name, E> {
+        Ok(Name(name.to_string()))
+    }
+
+    fn visit_str<E>(self, name: &str) -> Result<Name, E> {
+        Ok(Name(name.to_owned()))
+    }
+}
