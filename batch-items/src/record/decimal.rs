@@ -187,8 +187,8 @@ pub(crate) fn is_exactly(text: &str, float: f64) -> bool {
     };
     let shown = match number.digits.len() {
         _ if !text.contains(['.', 'e', 'E']) => format!("{float:.0}"),
-        // So many digits name one float, also if fewer would.
-        digits @ 17..=1000 => format!("{float:.*e}", digits - 1),
+        // So many digits may name a float that fewer would name, too.
+        digits @ 16..=1000 => format!("{float:.*e}", digits - 1),
         _ => return is_float(text),
     };
     Decimal::parse(&shown) == Some(number)

@@ -1,7 +1,7 @@
 //! The rows of Excel sheets.
 
-use std::collections::BTreeMap;
 use std::collections::btree_map::IntoIter;
+use std::collections::{BTreeMap, BTreeSet};
 use std::error::Error;
 
 use batch_runtime::BatchArtifact;
@@ -190,8 +190,8 @@ pub struct SheetRows {
     rows: IntoIter<u64, BTreeMap<u32, String>>,
     sheet: String,
     columns: Columns,
-    /// The first cell of a row whose number a float does not hold.
-    inexact: BTreeMap<u64, u32>,
+    /// The cells whose numbers a float does not hold.
+    inexact: BTreeSet<(u64, u32)>,
     trim: bool,
     strict: bool,
     extras: Vec<(String, Extra)>,
@@ -212,7 +212,7 @@ impl SheetRows {
             rows: BTreeMap::new().into_iter(),
             sheet: String::new(),
             columns: Columns::default(),
-            inexact: BTreeMap::new(),
+            inexact: BTreeSet::new(),
             trim: false,
             strict: true,
             extras: Vec::new(),
@@ -317,7 +317,9 @@ impl Records for SheetRows {
 
 impl<T: DeserializeOwned> Items<T> for SheetRows {
     fn item(&mut self) -> Result<T, ReadError> {
-        if let Some(column) = self.inexact.get(&(self.next.line - 1)) {
+        let row = self.next.line - 1;
+        let is_inexact = |column: &&u32| self.inexact.contains(&(row, **column));
+        if let Some(column) = self.columns.indexes.iter().find(is_inexact) {
             let cause = "a number of a workbook is a float, which does not hold this one; store it as text";
             return Err(self.record_error(Some(*column), cause).into());
         }

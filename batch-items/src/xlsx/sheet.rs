@@ -1,7 +1,7 @@
 //! A sheet in memory.
 
 use calamine::{DataRef, Reader, Xlsx, XlsxError, open_workbook_from_rs};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 
 use super::text::text;
@@ -32,8 +32,8 @@ pub(super) struct Sheet {
     pub(super) name: String,
     /// The cells by the number of their row, from 1, and the index of their column.
     pub(super) rows: BTreeMap<u64, BTreeMap<u32, String>>,
-    /// The first cell of a row whose number a float does not hold.
-    pub(super) inexact: BTreeMap<u64, u32>,
+    /// The cells whose numbers a float does not hold.
+    pub(super) inexact: BTreeSet<(u64, u32)>,
 }
 
 impl Sheet {
@@ -50,7 +50,7 @@ impl Sheet {
             .map_err(|error: XlsxError| format!("it is not a valid XLSX file: {error}"))?;
         let name = select(&workbook.sheet_names(), wanted)?;
         let mut rows: BTreeMap<u64, BTreeMap<u32, String>> = BTreeMap::new();
-        let mut inexact = BTreeMap::new();
+        let mut inexact = BTreeSet::new();
         let mut cells = workbook.worksheet_cells_reader(&name).map_err(failed)?;
         while let Some(cell) = cells.next_cell_with_formula_metadata().map_err(failed)? {
             let (row, column) = cell.pos;
@@ -72,11 +72,13 @@ impl Sheet {
             }
             let number = u64::from(row) + 1;
             let digits = match cell.value {
-                DataRef::Float(float) => numbers.text_if_inexact(float),
+                DataRef::Float(float) => {
+                    numbers.text_if_inexact(format!("{}{number}", letters(column)), float)
+                }
                 _ => None,
             };
             if digits.is_some() {
-                inexact.entry(number).or_insert(column);
+                inexact.insert((number, column));
             }
             if let Some(text) = digits.or_else(|| text(cell.value)) {
                 let other = rows.entry(number).or_default().insert(column, text);

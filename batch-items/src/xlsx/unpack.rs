@@ -60,66 +60,117 @@ impl Unpack {
                 }
             }
         }
+        if let Some(cell) = numbers.unreadable {
+            return Err(format!(
+                "the value of a cell {cell} is not plain text; open the workbook in a program for sheets, and save it"
+            ));
+        }
         let mut opened = file().map_err(fail)?;
         opened.seek(SeekFrom::Start(0)).map_err(fail)?;
         Ok((opened, numbers))
     }
 }
 
-/// The numbers of a workbook that a float does not hold. The library that reads the cells gives floats, without the digits.
+/// The numbers of a workbook that a float does not hold, as the parts of its archive are written to it. The library that reads the cells
+/// gives floats, without the digits, and leaves out what is not plain text in a value.
 #[derive(Default)]
 pub(super) struct Numbers {
-    /// The texts, by the bits of their floats.
-    inexact: HashMap<u64, String>,
-    /// The text after a tag, while it may be a number.
-    text: Option<String>,
+    /// The texts, by the name of the cell and the bits of the float. The sheet is not known.
+    inexact: HashMap<(String, u64), String>,
+    /// The first cell whose value is not plain text.
+    unreadable: Option<String>,
+    /// The beginning of the current markup, after its `<`.
+    markup: Option<Vec<u8>>,
+    /// The name of the current cell.
+    cell: String,
+    /// Whether the current cell has a number.
+    is_number: bool,
+    /// The value of the current cell, until its end.
+    value: Option<String>,
 }
 
 impl Numbers {
     /// Returns the text of a number, if the float is another number.
-    pub(super) fn text_if_inexact(&self, float: f64) -> Option<String> {
-        let is_infinite = || (!float.is_finite()).then(|| float.to_string());
-        self.inexact.get(&float.to_bits()).cloned().or_else(is_infinite)
+    pub(super) fn text_if_inexact(&self, cell: String, float: f64) -> Option<String> {
+        let of = |cell| self.inexact.get(&(cell, float.to_bits())).cloned();
+        // A cell may have no name.
+        of(cell).or_else(|| of(String::new()))
     }
 
     fn check(&mut self, text: &str) {
-        /// From here on, a float does not hold every integer.
+        /// From here on, a float does not hold every integer, and is not shown with all of its digits.
         const INTEGERS: f64 = 9_007_199_254_740_992.0;
-        let is_integer = !text.contains(['.', 'e', 'E']);
-        let is_same = |float: f64| match is_integer {
+        let Ok(float) = text.parse::<f64>() else { return };
+        let is_large = float.abs() >= INTEGERS && !text.contains(['.', 'e', 'E']);
+        let is_same = match is_large {
             true => float.to_string() == text,
             false => decimal::is_exactly(text, float),
         };
-        if let Ok(float) = text.parse::<f64>()
-            && float.abs() >= INTEGERS
-            && !is_same(float)
-        {
-            self.inexact
-                .entry(float.to_bits())
-                .or_insert_with(|| text.to_owned());
+        if !is_same {
+            let key = (self.cell.clone(), float.to_bits());
+            self.inexact.insert(key, text.to_owned());
         }
     }
+
+    fn end_markup(&mut self, markup: &[u8]) {
+        let name = markup
+            .split(|byte| matches!(byte, b' ' | b'\t' | b'\r' | b'\n'))
+            .next()
+            .unwrap_or_default();
+        let (end, name) = match name.strip_prefix(b"/") {
+            Some(name) => (true, name),
+            None => (false, name),
+        };
+        match name.rsplit(|byte| *byte == b':').next() {
+            Some(b"c") if !end => {
+                self.cell = attribute(markup, b"r").unwrap_or_default();
+                self.is_number = attribute(markup, b"t").is_none_or(|kind| kind == "n");
+            }
+            Some(b"v") if !end => self.value = Some(String::new()),
+            Some(b"v") => {
+                let value = self.value.take().unwrap_or_default();
+                if self.is_number {
+                    self.check(value.trim_ascii());
+                }
+            }
+            _ if self.value.is_some() => self.reject(),
+            _ => {}
+        }
+    }
+
+    fn reject(&mut self) {
+        self.unreadable.get_or_insert_with(|| self.cell.clone());
+    }
+}
+
+/// Returns an attribute of a start tag.
+fn attribute(markup: &[u8], name: &[u8]) -> Option<String> {
+    let text = std::str::from_utf8(markup).ok()?;
+    let start = format!(" {}=", std::str::from_utf8(name).ok()?);
+    let (_, value) = text.split_once(&start)?;
+    let quote = value.chars().next()?;
+    value[1..].split(quote).next().map(str::to_owned)
 }
 
 impl Write for Numbers {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        /// A float has no more digits before its point.
+        /// More than a number, and than the name and the attributes of a cell have.
         const LONGEST: usize = 400;
         for byte in bytes {
-            match byte {
-                b'>' => self.text = Some(String::new()),
-                b'<' => {
-                    if let Some(text) = self.text.take() {
-                        self.check(&text);
+            match (byte, &mut self.markup, &mut self.value) {
+                (b'<', markup @ None, _) => *markup = Some(Vec::new()),
+                (b'>', Some(_), _) => {
+                    let markup = self.markup.take().unwrap_or_default();
+                    self.end_markup(&markup);
+                }
+                (byte, Some(markup), _) if markup.len() < LONGEST => markup.push(*byte),
+                (byte, None, Some(value)) if self.is_number => {
+                    value.push(char::from(*byte));
+                    if *byte == b'&' || value.len() > LONGEST {
+                        self.reject();
                     }
                 }
-                b'0'..=b'9' | b'+' | b'-' | b'.' | b'e' | b'E' => {
-                    if let Some(text) = self.text.as_mut() {
-                        text.push(char::from(*byte));
-                    }
-                    self.text.take_if(|text| text.len() > LONGEST);
-                }
-                _ => self.text = None,
+                _ => {}
             }
         }
         Ok(bytes.len())

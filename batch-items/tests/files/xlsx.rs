@@ -371,12 +371,16 @@ fn a_bad_row_is_named_and_can_be_skipped() {
 type SheetRecords = XlsxItemReader<batch_items::Record>;
 pass!(PassSheetRecord: batch_items::Record);
 
-/// Returns the rows of a workbook as JSON Lines, or the message of the job.
-fn records(rows: &[Row<'_>], properties: &str) -> Result<String, String> {
-    let stage = Stage::new(
+fn record_stage(properties: &str) -> Stage {
+    Stage::new(
         "reader=\"SheetRecords\" processor=\"PassSheetRecord\" writer=\"recordJsonlWriter\"",
         &format!("resource=${{dir}}/in.xlsx\noutput=${{dir}}/out\n{properties}"),
-    );
+    )
+}
+
+/// Returns the rows of a workbook as JSON Lines, or the message of the job.
+fn records(rows: &[Row<'_>], properties: &str) -> Result<String, String> {
+    let stage = record_stage(properties);
     stage.write("in.xlsx", workbook(&[("S", rows)]));
     let ended = stage.start(());
     match ended.status {
@@ -398,6 +402,10 @@ fn a_number_that_a_float_does_not_hold_is_rejected() {
         "1152921504606846976",
         "9.007199254740993E15",
         "1e400",
+        "1e-400",
+        "99999999999999.99",
+        "999999999999999.97",
+        "-562949953421312.06",
     ] {
         let rows: &[Row<'_>] = &[(1, &[Text("id")]), (2, &[Cell::Digits(digits)])];
         let expected = "in.xlsx:2: cell A2 of sheet `S`: a number of a workbook is a float, which does not hold this one; store it as \
@@ -410,6 +418,10 @@ fn a_number_that_a_float_does_not_hold_is_rejected() {
         ("12345678901234567000", "12345678901234567000"),
         ("6.0221407599999999E+23", "602214076000000000000000"),
         ("0.10000000000000001", "0.1"),
+        ("0.30000000000000004", "0.30000000000000004"),
+        ("9.999999999999999E+22", "100000000000000000000000"),
+        ("99999999999999.984", "99999999999999.98"),
+        ("007", "7"),
     ] {
         // A text may have the digits that a number may not.
         let rows: &[Row<'_>] = &[
@@ -418,6 +430,37 @@ fn a_number_that_a_float_does_not_hold_is_rejected() {
         ];
         let expected = format!("{{\"id\":\"{expected}\",\"text\":\"9007199254740993\"}}\n");
         assert_eq!(records(rows, ""), Ok(expected));
+    }
+    // The same float in another cell, and in a column that is not read.
+    let exact: &[Row<'_>] = &[
+        (1, &[Text("id")]),
+        (
+            2,
+            &[
+                Cell::Digits("10000000000000000"),
+                Cell::Digits("9007199254740993"),
+            ],
+        ),
+        (3, &[Cell::Digits("1e16")]),
+    ];
+    let other: &[Row<'_>] = &[(1, &[Empty]), (2, &[Empty, Cell::Digits("10000000000000001")])];
+    let stage = record_stage("strict@reader=false");
+    stage.write("in.xlsx", workbook(&[("S", exact), ("T", other)]));
+    stage.completes();
+    assert_eq!(
+        stage.read("out"),
+        "{\"id\":\"10000000000000000\"}\n{\"id\":\"10000000000000000\"}\n"
+    );
+}
+
+/// Spec: INPUT-20
+#[test]
+fn a_value_that_is_not_plain_text_fails_the_step() {
+    for value in ["<![CDATA[12]]>", "1<!-- 2 -->3", "12&#57;3", "1<?x?>"] {
+        let rows: &[Row<'_>] = &[(1, &[Text("id")]), (2, &[Cell::Digits(value)])];
+        let message = "cannot read `in.xlsx`: the value of a cell A2 is not plain text; open the workbook in a program for sheets, and \
+                       save it";
+        assert_eq!(records(rows, ""), Err(message.to_owned()), "{value}");
     }
 }
 
