@@ -71,6 +71,9 @@ impl OutputPath {
     }
 }
 
+/// The end of the name of a file that is being written.
+const PART: &str = ".part";
+
 fn is_url(text: &str) -> bool {
     let scheme = text.split_once("://").map(|(scheme, _)| scheme);
     scheme.is_some_and(|scheme| scheme != "file" && scheme.len() > 1)
@@ -82,6 +85,11 @@ impl FromStr for OutputPath {
     fn from_str(text: &str) -> Result<Self, String> {
         if text.is_empty() {
             return Err("expected a path".to_owned());
+        }
+        if text.ends_with(PART) {
+            return Err(format!(
+                "expected a path that does not end with `{PART}`: a file has such a name while it is written"
+            ));
         }
         let path = match is_url(text) {
             true => PathBuf::from(text),
@@ -130,5 +138,13 @@ mod tests {
             assert_eq!(identity("d.csv"), identity("real/c.csv"));
         }
         assert_ne!(identity("a.csv"), identity("b.csv"));
+    }
+
+    /// Spec: LOSS-03
+    #[test]
+    fn an_output_is_no_file_that_another_one_writes() {
+        let rejected = "out/a.part".parse::<OutputPath>().unwrap_err();
+        assert!(rejected.contains("does not end with `.part`"), "{rejected}");
+        assert!("out/a.part.csv".parse::<OutputPath>().is_ok());
     }
 }
