@@ -91,6 +91,15 @@ fn a_text_that_is_not_of_the_type_is_rejected() {
     }
 }
 
+/// Spec: ITEM-VALUE-04
+#[test]
+fn a_float_without_a_fraction_is_an_integer() {
+    for database in Database::ALL {
+        let values = ["1.0", "-1e2", "9007199254740992.0", "1.5", "1e16", "1e300"];
+        assert_eq!(written(database, "BIGINT", &values), 3, "{database:?}");
+    }
+}
+
 /// Writes each value of JSON to a column of this type, and returns how many were written.
 fn written(database: Database, kind: &str, values: &[&str]) -> i64 {
     let before = match kind {

@@ -269,6 +269,10 @@ impl Rows {
             | (Kind::Bytes, Cell::Bytes(_)) => return Ok(None),
             (Kind::Bool, Cell::Int(value @ (0 | 1))) => Cell::Bool(*value == 1),
             (Kind::Int, Cell::Bool(value)) => Cell::Int(i64::from(*value)),
+            // Such as `1.0` and `1e2` of JSON.
+            (Kind::Int, Cell::Float(value)) if value.fract() == 0.0 && value.abs() <= MOST_EXACT as f64 => {
+                Cell::Int(*value as i64)
+            }
             (Kind::Float, Cell::Int(value)) if exact(*value) => Cell::Float(*value as f64),
             (Kind::Float, Cell::Int(value)) => return Err(format!("{value}{INEXACT}")),
             (Kind::Text, Cell::Bool(value)) => return Ok(Some(Converted::Text(value.to_string()))),
