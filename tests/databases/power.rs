@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use batch_tests::operated;
-use batch_tests::power::Trace;
+use batch_tests::power::{Trace, set_modified};
 use batch_tests::process;
 use batch_tests::random::Random;
 use batch_tests::slow;
@@ -32,7 +32,10 @@ fn copy(from: &Path, to: &Path) {
         let copied = to.join(path.file_name().unwrap());
         match path.is_dir() {
             true => copy(&path, &copied),
-            false => drop(fs::copy(&path, &copied).unwrap()),
+            false => {
+                fs::copy(&path, &copied).unwrap();
+                set_modified(&copied, fs::metadata(&path).unwrap().modified().unwrap());
+            }
         }
     }
 }

@@ -5,9 +5,10 @@
 //! name durable with all changes before it.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
+use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::SystemTime;
 
 use crate::random::Random;
 
@@ -76,6 +77,8 @@ enum Change {
 struct Content {
     durable: Vec<u8>,
     changes: Vec<Change>,
+    /// The content at the start of the trace, and its time.
+    first: Option<(Vec<u8>, SystemTime)>,
 }
 
 /// A change of names that is not on the disk yet.
@@ -324,8 +327,10 @@ impl Disk {
                 self.read(&path);
             } else {
                 let durable = fs::read(&path).unwrap();
+                let modified = fs::metadata(&path).unwrap().modified().unwrap();
                 self.durable.files.insert(path, self.files.len());
                 self.files.push(Content {
+                    first: Some((durable.clone(), modified)),
                     durable,
                     changes: Vec::new(),
                 });
@@ -461,8 +466,24 @@ impl Disk {
                 }
             }
             fs::write(path, &content.durable).unwrap();
+            if let Some((_, modified)) = content
+                .first
+                .as_ref()
+                .filter(|(first, _)| *first == content.durable)
+            {
+                set_modified(path, *modified);
+            }
         }
     }
+}
+
+/// Sets the time of a file's last change.
+///
+/// # Panics
+/// If that is not possible.
+pub fn set_modified(path: &Path, time: SystemTime) {
+    let file = File::options().write(true).open(path).unwrap();
+    file.set_modified(time).unwrap();
 }
 
 impl Content {
