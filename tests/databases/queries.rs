@@ -349,7 +349,8 @@ fn types_of_servers_are_shown_as_text() {
     let postgres = "SELECT 1 AS id, 12345678.9012::numeric AS a, (-0.05)::numeric AS b, 100000::numeric AS c, 0::numeric(9,2) AS d, \
         '2026-11-22 01:02:03.5'::timestamp AS e, '2026-11-22 01:02:03+00'::timestamptz AS f, '23:59:59'::time AS g, \
         'a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11'::uuid AS h, '{\"x\":1}'::jsonb AS i, true AS j, 1.5::real AS k, \
-        '1999-02-28'::date AS l, '0005-02-29 BC'::date AS m, 'x'::varchar AS n, '\\x00ff'::bytea AS o";
+        '1999-02-28'::date AS l, '0005-02-29 BC'::date AS m, 'x'::varchar AS n, '\\x00ff'::bytea AS o, \
+        'infinity'::timestamp AS p, '-infinity'::timestamptz AS q, 'infinity'::date AS r";
     let shown = |database, query: &str| {
         let stage = stage(database, "RecordReader", &format!("query={query}"));
         let tree = run(&stage);
@@ -360,7 +361,8 @@ fn types_of_servers_are_shown_as_text() {
         shown(Database::Postgres, postgres),
         [
             "id=1 a=12345678.9012 b=-0.05 c=100000 d=0.00 e=2026-11-22 01:02:03.500000 f=2026-11-22 01:02:03+00 g=23:59:59 \
-          h=a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11 i={\"x\": 1} j=true k=1.5 l=1999-02-28 m=0005-02-29 BC n=x o=\\x00ff"
+          h=a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11 i={\"x\": 1} j=true k=1.5 l=1999-02-28 m=0005-02-29 BC n=x o=\\x00ff \
+          p=infinity q=-infinity r=infinity"
         ]
     );
     let mariadb = "SELECT 1 AS id, CAST(12345678.9012 AS DECIMAL(20,4)) AS a, CAST('2026-11-22 01:02:03.5' AS DATETIME(6)) AS b, \

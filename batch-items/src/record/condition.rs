@@ -291,6 +291,7 @@ mod tests {
         let mut record = Record::new();
         record.set("delay", "16");
         record.set("origin", "MUC");
+        record.set("hub", "O'Hare");
         record.set("ratio", 0.5);
         record.set("note", Value::Null);
         record.set("paid", true);
@@ -304,6 +305,7 @@ mod tests {
     fn conditions_compare_numbers_and_texts() {
         check("", Ok(true));
         check("delay > 15", Ok(true));
+        check("hub = 'O''Hare'", Ok(true));
         check("delay>=16 and delay<=16", Ok(true));
         check("delay > 9", Ok(true));
         check("delay > '9'", Ok(false));
@@ -334,7 +336,7 @@ mod tests {
     fn a_wrong_condition_is_an_error() {
         check(
             "dely > 15",
-            Err("the record has no field `dely`, but `delay`, `origin`, `ratio`, `note`, `paid`"),
+            Err("the record has no field `dely`, but `delay`, `origin`, `hub`, `ratio`, `note`, `paid`"),
         );
         let wrong = "expected a condition such as `delay > 15`, `name ~ '^A'` or `note is not null`, found";
         check("delay", Err(&format!("{wrong} `delay`")));

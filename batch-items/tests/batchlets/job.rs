@@ -1,6 +1,6 @@
 //! `runJob`: a job within a job.
 
-use batch_runtime::{BatchStatus, JobParameters, ParameterValue};
+use batch_runtime::{BatchStatus, JobExecutionId, JobParameters, ParameterValue};
 
 use crate::stage::{Stage, step, until};
 
@@ -272,6 +272,15 @@ fn two_steps_run_two_instances() {
     assert_eq!(stage.operator().job_instance_count("child").unwrap(), 2);
 }
 
+/// Launches the instance of `child` that the first step of the outer job will run.
+fn launch_nested(stage: &Stage) -> JobExecutionId {
+    // The outer job will have the second instance.
+    let parameters = JobParameters::new()
+        .with_parameter("parent.instance", ParameterValue::Long(2), true)
+        .with("parent.step", "step");
+    stage.operator().launch("child", parameters).unwrap()
+}
+
 /// An instance that already runs is waited for; a stop ends the wait, and leaves that instance running.
 ///
 /// Spec: NEST-02
@@ -285,11 +294,7 @@ fn an_instance_that_runs_is_waited_for() {
         );
         let stage = stage("", &child);
         let operator = stage.operator();
-        // The outer job will have the second instance.
-        let parameters = JobParameters::new()
-            .with_parameter("parent.instance", ParameterValue::Long(2), true)
-            .with("parent.step", "step");
-        let running = operator.launch("child", parameters).unwrap();
+        let running = launch_nested(&stage);
         let outer = stage.start(());
         until(|| {
             let steps = operator.step_executions(outer).unwrap();
@@ -307,4 +312,22 @@ fn an_instance_that_runs_is_waited_for() {
         }
         assert_eq!(operator.job_instance_count("child").unwrap(), 1);
     }
+}
+
+/// Each line of a command is a heartbeat, and so is each attempt to launch an instance that runs: neither step is silent.
+#[cfg(unix)]
+#[test]
+fn output_and_attempts_are_heartbeats() {
+    let heartbeat = r#"<properties><property name="batch.step.heartbeat" value="2"/></properties>"#;
+    let busy = "end=$(($(date +%s) + 4)); while [ $(date +%s) -lt $end ]; do echo working; done";
+    let command = [("command", busy), ("shell", "true"), ("log.output", "false")];
+    let child = step("print", "systemCommand", &command);
+    let outer = step("step", "runJob", &[("job", "child")]);
+    let stage = Stage::of(&format!("{heartbeat}{outer}"));
+    stage.write("child.xml", format!("<job id=\"child\">{heartbeat}{child}</job>"));
+    let running = launch_nested(&stage);
+    let outer = stage.start(());
+    assert_eq!(stage.wait(running).completed(), "COMPLETED");
+    assert_eq!(stage.wait(outer).completed(), "COMPLETED");
+    assert_eq!(stage.operator().job_instance_count("child").unwrap(), 1);
 }

@@ -4,8 +4,8 @@ use batch_items::compose::{Classified, LookUp, ProcessItem, Validate, WriteItems
 use batch_items::file::FileFrame;
 use batch_items::{
     ClassifierItemWriter, CompositeItemWriter, DelimitedItemWriter, EnrichingItemWriter,
-    FlatteningItemWriter, JsonLinesItemWriter, LineItemWriter, ProcessorChain, TableItemWriter,
-    ValidatingProcessor,
+    FlatteningItemWriter, JsonLinesItemWriter, LineItemWriter, ProcessorChain, ResourceError,
+    TableItemWriter, ValidatingProcessor,
 };
 use batch_runtime::BatchStatus;
 use batch_runtime::prelude::*;
@@ -337,6 +337,63 @@ fn a_file_with_rejected_items_is_not_written() {
         message.contains("an earlier error has left items in it that are not committed"),
         "{message}"
     );
+}
+
+batch_items::function_processor!(Texts("texts"): |number: &u64| -> Option<String> {
+    (*number != 13).then(|| match number {
+        5 | 12 => "two\nlines".to_owned(),
+        _ => number.to_string(),
+    })
+});
+
+#[item_writer("lines")]
+type Lines = LineItemWriter<String>;
+
+/// Writes lines again that were rejected.
+#[derive(BatchArtifact)]
+struct StubbornLines {
+    #[batch_artifact]
+    writer: Lines,
+}
+
+#[item_writer("stubbornLines")]
+impl StubbornLines {
+    #[open]
+    fn open(&mut self) -> Result<(), ResourceError> {
+        self.writer.open(None)
+    }
+
+    #[write_items]
+    fn write(&mut self, lines: &[String]) -> Result<(), BatchError> {
+        let written = self.writer.write(lines);
+        written.or_else(|_| self.writer.write(&lines[..1]))
+    }
+}
+
+/// What precedes an item that cannot be written is in files that are complete: the interval is rolled back, and until then the file takes no
+/// more items.
+///
+/// Spec: LOSS-12
+#[test]
+fn an_item_that_fails_after_a_file_is_complete_is_in_no_file() {
+    let stage = |writer: &str, children: &str| {
+        Stage::with_children(
+            &chunk("texts", writer, r#"commit-interval="20""#),
+            "output=${dir}/out.txt\nmax.items.per.file=2",
+            children,
+        )
+    };
+    let skip = r#"<skippable-exception-classes><include class="EncodeError"/></skippable-exception-classes>"#;
+    let skipping = stage("lines", skip);
+    let ended = skipping.completes();
+    assert_eq!((ended.writes, ended.skips), (17, 2));
+    for (index, ids) in ids(&[5, 12]).chunks(2).enumerate() {
+        let name = format!("out-{:04}.txt", index + 1);
+        assert_eq!(skipping.read(&name), lines(ids, |id| format!("{id}\n")), "{name}");
+    }
+    let message = stage("stubbornLines", "").fails();
+    let expected = "an earlier error has left items in it that are not committed";
+    assert!(message.contains(expected), "{message}");
 }
 
 /// Without a rule to skip it, a rejected item leaves the committed ones.

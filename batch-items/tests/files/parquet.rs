@@ -257,20 +257,27 @@ fn what_cannot_be_written_is_an_error() {
     }
 }
 
-/// After a rollback, the rows since the last checkpoint are written again, without the bad one.
+/// After a rollback, the rows since the last checkpoint are written again, without the bad one, also if files were complete.
 #[test]
 fn an_item_that_cannot_be_written_is_skipped() {
-    for chunk in ["commit-interval=\"9\" chunk-size=\"2\"", "commit-interval=\"3\""] {
+    let several: &[_] = &["out-0001.parquet", "out-0002.parquet", "out-0003.parquet"];
+    for (chunk, more, files) in [
+        ("commit-interval=\"9\" chunk-size=\"2\"", "", &["out.parquet"][..]),
+        ("commit-interval=\"3\"", "", &["out.parquet"]),
+        ("commit-interval=\"20\"", "max.items.per.file=4", several),
+    ] {
         let stage = Stage::with_children(
             &format!("reader=\"NumberLines\" processor=\"ToRow\" writer=\"HalfOut\" {chunk}"),
-            "resource=${dir}/in\noutput=${dir}/out.parquet\ncolumns=id UInt8, half Float64",
+            &format!(
+                "resource=${{dir}}/in\noutput=${{dir}}/out.parquet\ncolumns=id UInt8, half Float64\n{more}"
+            ),
             r#"<skippable-exception-classes><include class="EncodeError"/></skippable-exception-classes>"#,
         );
         stage.write("in", "1\n2\n3\n4\n500\n5\n600\n6\n7\n8\n9\n10\n");
         let ended = stage.completes();
         assert_eq!((ended.writes, ended.skips), (10, 2));
-        let ids = row_groups(&stage, "out.parquet").concat();
-        assert_eq!(ids, (1..=10).collect::<Vec<_>>(), "{chunk}");
+        let ids = files.iter().flat_map(|name| row_groups(&stage, name).concat());
+        assert_eq!(ids.collect::<Vec<_>>(), (1..=10).collect::<Vec<_>>(), "{chunk}");
     }
 }
 
