@@ -4,7 +4,10 @@ use std::fs;
 use std::io::Read;
 
 use batch_items::file::{FileFrame, FileOutput, OutputPosition};
-use batch_items::{DelimitedItemWriter, JsonArrayItemWriter, LineItemReader, ResourceError, XmlItemWriter};
+use batch_items::{
+    DelimitedItemWriter, JsonArrayItemWriter, JsonLinesItemWriter, LineItemReader, ResourceError,
+    XmlItemWriter,
+};
 use batch_runtime::BatchStatus;
 use batch_runtime::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -67,6 +70,10 @@ type NumberWriter = DelimitedItemWriter<Number>;
 type TotalsWriter = DelimitedItemWriter<Number, Totals>;
 #[item_writer("ArrayWriter")]
 type ArrayWriter = JsonArrayItemWriter<Number>;
+#[item_writer("TotalsArrayWriter")]
+type TotalsArrayWriter = JsonArrayItemWriter<Number, Totals>;
+#[item_writer("TotalsLinesWriter")]
+type TotalsLinesWriter = JsonLinesItemWriter<Number, Totals>;
 #[item_writer("ElementWriter")]
 type ElementWriter = XmlItemWriter<Number>;
 
@@ -153,6 +160,14 @@ fn files_have_the_form_of_their_properties() {
         [file("out.txt", "[\n{\"number\":1},\n{\"number\":2}\n]\n")]
     );
     assert_eq!(output("ArrayWriter", 0, ""), [file("out.txt", "[\n]\n")]);
+    assert_eq!(
+        output("TotalsArrayWriter", 1, ""),
+        [file("out.txt", "numbers\n[\n{\"number\":1}\n]\n1 1\n")]
+    );
+    assert_eq!(
+        output("TotalsLinesWriter", 1, ""),
+        [file("out.txt", "numbers\n{\"number\":1}\n1 1\n")]
+    );
     let declaration = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n";
     assert_eq!(
         output("ElementWriter", 2, "element=n\nroot=all of=\"2\""),
@@ -215,7 +230,9 @@ fn an_existing_file_is_replaced_kept_or_continued() {
     continued.completes();
     assert_eq!(continued.read("out.txt"), "number\n0\n1\n2\n");
     let kept = stage_with("if.exists=fail");
-    let message = kept.fails();
+    let failed = kept.start(());
+    assert_eq!((failed.status, failed.writes), (BatchStatus::Failed, 0));
+    let message = failed.message;
     assert!(
         message.starts_with("cannot write `out.txt`: it exists already; set `if.exists` to `overwrite`"),
         "{message}"
