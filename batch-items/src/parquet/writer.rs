@@ -128,7 +128,6 @@ impl<T: Serialize + DeserializeOwned + Send + 'static> ParquetItemWriter<T> {
     /// Closes the file.
     #[close]
     pub fn close(&mut self) {
-        self.group = None;
         self.output.close();
     }
 }

@@ -233,7 +233,7 @@ pub(crate) fn describe(database: DatabaseConnection<'_>, table: &str) -> QueryRe
 #[derive(BatchArtifact)]
 pub(super) struct Catalogue {
     #[batch_context]
-    job: Option<JobContext>,
+    job: JobContext,
     #[batch_artifact]
     datasets: Datasets,
     /// The description of the writer's table.
@@ -263,17 +263,13 @@ impl Catalogue {
         &self.datasets
     }
 
-    /// Asks for a table when the writer opens; `None` outside of a job, where only the transaction has a connection.
-    pub(super) fn open(&mut self, name: &str) -> Result<Option<Arc<Table>>, BatchError> {
-        self.known = None;
-        let Some(job) = &self.job else {
-            return Ok(None);
-        };
+    /// Asks for a table when the writer opens.
+    pub(super) fn open(&mut self, name: &str) -> Result<Arc<Table>, BatchError> {
         let place = self.place(name);
         let found = match place.as_ref().and_then(kept) {
             Some(found) => found,
             None => {
-                let found = Arc::new(describe(job.connect()?.any(), name)?);
+                let found = Arc::new(describe(self.job.connect()?.any(), name)?);
                 if let Some(place) = place {
                     keep(place, &found);
                 }
@@ -281,17 +277,12 @@ impl Catalogue {
             }
         };
         self.known = Some(Arc::clone(&found));
-        Ok(Some(found))
+        Ok(found)
     }
 
-    /// Returns the table, for which the transaction asks if the writer could not when it was opened.
-    pub(super) fn table(&mut self, name: &str, tx: &mut ChunkTransaction) -> QueryResult<Arc<Table>> {
-        let found = match &self.known {
-            Some(known) => Arc::clone(known),
-            None => Arc::new(describe(tx.any()?, name)?),
-        };
-        self.known = Some(Arc::clone(&found));
-        Ok(found)
+    /// Returns the table; `None` before the writer is open.
+    pub(super) fn table(&self) -> Option<Arc<Table>> {
+        self.known.clone()
     }
 
     /// Asks again after an error, whose cause may be that the table has changed. Returns the table if it has.
@@ -302,7 +293,7 @@ impl Catalogue {
             #[cfg(feature = "postgres")]
             DatabaseConnection::Postgres(_) => {
                 if self.connection.is_none() {
-                    self.connection = self.job.as_ref()?.connect().ok();
+                    self.connection = self.job.connect().ok();
                 }
                 let described = describe(self.connection.as_mut()?.any(), name);
                 if described.is_err() {

@@ -402,8 +402,7 @@ impl InsertableTable {
     pub fn open<W: Inserts<T>, T>(&mut self) -> Result<(), BatchError> {
         let declared = W::declared()?;
         let found = self.catalogue.open(&declared.table)?;
-        let checked = found.map_or(Ok(()), |table| check(&table, &declared));
-        checked.map_err(|cause| wrong(&declared.table, cause).into())
+        check(&found, &declared).map_err(|cause| wrong(&declared.table, cause).into())
     }
 
     /// Inserts items. Fewer rows than items are an error.

@@ -104,7 +104,7 @@ pub(super) struct Plan {
 }
 
 impl Plan {
-    /// Compares the fields of the items with the columns of the table.
+    /// Compares the fields of the items with the columns of the table, which takes what the settings describe.
     pub(super) fn new(settings: &Settings<'_>, fields: &[String], table: &Table) -> Result<Self, String> {
         let unnamed = fields.iter().filter(|field| field.is_empty()).count();
         if unnamed > 0 {
@@ -115,7 +115,6 @@ impl Plan {
             ));
         }
         let names: Vec<&str> = fields.iter().map(String::as_str).collect();
-        table.check(settings)?;
         table.check_written(settings, &names)?;
         let column = |(field, name): (usize, &&str)| {
             let column = table.column(name)?;

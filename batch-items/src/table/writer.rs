@@ -118,10 +118,7 @@ impl<T: Serialize + Send + 'static> TableItemWriter<T> {
             self.rows.resume(fields);
         }
         let table = self.catalogue.open(&self.table.0)?;
-        match table.map_or(Ok(()), |table| self.check(&table)) {
-            Ok(()) => Ok(()),
-            Err(cause) => Err(self.wrong(cause).into()),
-        }
+        self.check(&table).map_err(|cause| self.wrong(cause).into())
     }
 
     /// Writes items.
@@ -140,7 +137,7 @@ impl<T: Serialize + Send + 'static> TableItemWriter<T> {
             return Ok(());
         };
         if self.plan.is_none() {
-            self.plan = Some(self.plan_for(*first, tx)?);
+            self.plan = Some(self.plan_for(*first)?);
         }
         self.rows.clear();
         for (index, item) in items {
@@ -160,9 +157,9 @@ impl<T: Serialize + Send + 'static> TableItemWriter<T> {
     }
 
     /// Compares the table with the first item.
-    fn plan_for(&mut self, first: &T, tx: &mut ChunkTransaction) -> Result<Plan, BatchError> {
-        let table = self.catalogue.table(&self.table.0, tx);
-        let table = table.map_err(|error| self.fail(error))?;
+    fn plan_for(&mut self, first: &T) -> Result<Plan, BatchError> {
+        let table = self.catalogue.table();
+        let table = table.ok_or_else(|| self.fail("it is not open"))?;
         let learned = self.rows.learn(first);
         let plan = learned.and_then(|()| Plan::new(&self.settings(), self.rows.names(), &table));
         let plan = plan.map_err(|cause| self.wrong(cause))?;
