@@ -515,3 +515,22 @@ fn a_closed_reader_has_no_file_open() {
     stage.completes();
     assert_eq!(stage.read("out.csv"), "origin,delay,note\nMUC,5,0\n");
 }
+
+/// The files of a pattern are read in the order of the property, by default that of their names.
+#[test]
+fn files_are_read_in_the_order_of_names_or_changes() {
+    for (order, expected) in [("name", "number\n1\n2\n"), ("modified", "number\n2\n1\n")] {
+        let stage = Stage::new(
+            "reader=\"NumberReader\" processor=\"ToNumber\" writer=\"NumberWriter\"",
+            &format!("resource=${{dir}}/in-*\noutput@writer=${{dir}}/out.txt\norder={order}"),
+        );
+        stage.write("in-1", "1\n");
+        stage.write("in-2", "2\n");
+        let older = std::fs::File::options()
+            .write(true)
+            .open(stage.path().join("in-2"));
+        older.unwrap().set_modified(std::time::UNIX_EPOCH).unwrap();
+        stage.completes();
+        assert_eq!(stage.read("out.txt"), expected, "{order}");
+    }
+}
