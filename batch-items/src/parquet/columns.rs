@@ -4,7 +4,7 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
-use arrow_schema::{DataType, Field, FieldRef, Schema, SchemaRef};
+use arrow_schema::{DataType, Field, FieldRef, Schema, SchemaRef, TimeUnit};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_arrow::schema::{SchemaLike, TracingOptions};
@@ -92,12 +92,18 @@ impl Columns {
             }
             let mut names = Names::default();
             names.select(selected.iter().map(String::as_str));
-            // A type of Arrow that is not supported is not an error of an item.
-            let is_unknown =
-                |field: &&FieldRef| ArrayBuilder::from_arrow(std::slice::from_ref(*field)).is_err();
-            if let Some(field) = fields.iter().find(is_unknown) {
-                let (name, kind) = (field.name(), field.data_type());
-                return Err(format!("column `{name}`: a file cannot have the type `{kind}`"));
+            // A type that a file cannot have is not an error of an item.
+            for field in fields {
+                if let Some((kind, remedy)) = unwritable(field.data_type()) {
+                    let name = field.name();
+                    return Err(format!(
+                        "column `{name}`: a file cannot have the type `{kind}`; {remedy}"
+                    ));
+                }
+                if ArrayBuilder::from_arrow(std::slice::from_ref(field)).is_err() {
+                    let (name, kind) = (field.name(), field.data_type());
+                    return Err(format!("column `{name}`: a file cannot have the type `{kind}`"));
+                }
             }
             return Ok(Self {
                 fields: fields.clone(),
@@ -150,6 +156,36 @@ impl Columns {
         let arrays = builder.into_arrow().map_err(fail(0))?;
         RecordBatch::try_new(self.schema(), arrays).map_err(|error| (0, error.to_string()))
     }
+}
+
+/// Returns the type of a column, or a type in it, that Parquet stores as bare numbers or that no item fits, and what to do.
+fn unwritable(kind: &DataType) -> Option<(&DataType, &'static str)> {
+    let remedy = match kind {
+        DataType::Date64 => "use `Date32` or `Timestamp(ms)`",
+        DataType::Timestamp(TimeUnit::Second, None) => "use `Timestamp(ms)`",
+        DataType::Timestamp(TimeUnit::Second, Some(_)) => "use `Timestamp(ms, \"UTC\")`",
+        DataType::Time32(TimeUnit::Second) => "use `Time32(ms)`",
+        DataType::Duration(_) => "use `Utf8`",
+        DataType::Null | DataType::FixedSizeBinary(..=0) | DataType::FixedSizeList(_, ..=0) => {
+            "it has no values"
+        }
+        DataType::Dictionary(key, value) => match (&**key, &**value) {
+            (
+                DataType::Int32 | DataType::Int64 | DataType::UInt32 | DataType::UInt64,
+                DataType::Utf8 | DataType::LargeUtf8,
+            ) => return None,
+            // A dictionary with fewer keys is full in the middle of a chunk.
+            (_, DataType::Utf8 | DataType::LargeUtf8) => "use `Dictionary(Int32, Utf8)`",
+            _ => "use the type of its values",
+        },
+        DataType::List(field)
+        | DataType::LargeList(field)
+        | DataType::FixedSizeList(field, _)
+        | DataType::Map(field, _) => return unwritable(field.data_type()),
+        DataType::Struct(fields) => return fields.iter().find_map(|field| unwritable(field.data_type())),
+        _ => return None,
+    };
+    Some((kind, remedy))
 }
 
 /// Returns the cause of an error with the column, if the error names it.

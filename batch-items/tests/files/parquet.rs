@@ -210,6 +210,48 @@ fn first_line(ended: &Ended) -> &str {
     ended.message.lines().next().unwrap()
 }
 
+/// Types that Parquet has as bare numbers, or that no item fits, with the remedy.
+const UNWRITABLE: [(&str, &str, &str); 13] = [
+    ("Date64", "Date64", "use `Date32` or `Timestamp(ms)`"),
+    ("Timestamp(s)", "Timestamp(s)", "use `Timestamp(ms)`"),
+    (
+        "Struct(\"at\": Timestamp(s, \"UTC\"))",
+        "Timestamp(s, \"UTC\")",
+        "use `Timestamp(ms, \"UTC\")`",
+    ),
+    ("List(Time32(s))", "Time32(s)", "use `Time32(ms)`"),
+    ("Duration(ms)", "Duration(ms)", "use `Utf8`"),
+    ("Null", "Null", "it has no values"),
+    ("LargeList(Null)", "Null", "it has no values"),
+    ("FixedSizeBinary(0)", "FixedSizeBinary(0)", "it has no values"),
+    (
+        "FixedSizeList(0 x Int64)",
+        "FixedSizeList(0 x Int64)",
+        "it has no values",
+    ),
+    (
+        "Dictionary(Int32, Int64)",
+        "Dictionary(Int32, Int64)",
+        "use the type of its values",
+    ),
+    (
+        "Dictionary(Int32, Duration(s))",
+        "Dictionary(Int32, Duration(s))",
+        "use the type of its values",
+    ),
+    (
+        "Dictionary(Utf8, Utf8)",
+        "Dictionary(Utf8, Utf8)",
+        "use `Dictionary(Int32, Utf8)`",
+    ),
+    (
+        "List(Dictionary(UInt8, LargeUtf8))",
+        "Dictionary(UInt8, LargeUtf8)",
+        "use `Dictionary(Int32, Utf8)`",
+    ),
+];
+
+/// Spec: ITEM-VALUE-10
 #[test]
 fn what_cannot_be_written_is_an_error() {
     let fails = |properties: &str| first_line(&writing(7, properties).start(())).to_owned();
@@ -233,6 +275,14 @@ fn what_cannot_be_written_is_an_error() {
         fails("columns=id Interval(YearMonth)"),
         "cannot write `out.parquet`: column `id`: a file cannot have the type `Interval(YearMonth)`"
     );
+    for (column, kind, remedy) in UNWRITABLE {
+        assert_eq!(
+            fails(&format!("columns=id {column}")),
+            format!(
+                "cannot write `out.parquet`: column `id`: a file cannot have the type `{kind}`; {remedy}"
+            )
+        );
+    }
     if !cfg!(feature = "zstd") {
         assert_eq!(
             fails("codec=zstd"),
