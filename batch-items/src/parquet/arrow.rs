@@ -54,8 +54,7 @@ impl<T: DeserializeOwned + Send + 'static> Format for Arrow<T> {
         }
         let place = file.resume_at.unwrap_or_default();
         let schema = open(&source, None)?.schema();
-        let names: Vec<String> = schema.fields().iter().map(|field| field.name().clone()).collect();
-        let columns = named_columns::<T>(&names).map_err(|cause| source.fail(cause))?;
+        let (names, columns) = named_columns::<T>(schema.fields()).map_err(|cause| source.fail(cause))?;
         let mut batches = open(&source, columns)?;
         let batch = usize::try_from(place.byte).unwrap_or(usize::MAX);
         if batch < batches.num_batches() {
@@ -151,7 +150,7 @@ fn read(file: &mut BufReader<File>, start: u64, length: usize) -> Option<Vec<u8>
 }
 
 /// Returns the message without the prefix that names the kind of the error.
-fn message(error: &ArrowError) -> String {
+pub(super) fn message(error: &ArrowError) -> String {
     let text = error.to_string();
     text.split_once(": ")
         .map_or_else(|| text.clone(), |(_, message)| message.to_owned())

@@ -1,16 +1,17 @@
 //! Parquet and Arrow files.
 
 mod arrow;
+mod children;
 mod columns;
 mod fit;
 mod footer;
 mod group;
+mod int96;
 mod moments;
 mod reader;
 mod rows;
-mod texts;
+mod values;
 mod writer;
-mod zones;
 
 pub use self::arrow::ArrowItemReader;
 pub use self::group::Codec;

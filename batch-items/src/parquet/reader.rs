@@ -8,10 +8,12 @@ use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{
     ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder,
 };
+use parquet::basic::Compression;
 use serde::de::DeserializeOwned;
 
+use super::int96::{exact, units};
 use super::message;
-use super::rows::{Rows, named_columns};
+use super::rows::{Batches, Rows, named_columns};
 use crate::error::{ReadError, ResourceError};
 use crate::file::{Extra, FileItemReader, Format, OpenFile, Source, guard};
 
@@ -26,7 +28,11 @@ use crate::file::{Extra, FileItemReader, Format, OpenFile, Source, guard};
 ///
 /// A timestamp with a time zone is an instant, whatever the zone or offset: as text it is in UTC, such as `2024-02-29T11:30:00Z`. In a
 /// [`Record`](crate::Record), dates, times, timestamps, durations and decimals are texts, also in lists and structs; a duration is one
-/// of ISO 8601 in seconds, such as `PT5400.5S`.
+/// of ISO 8601 in seconds, such as `PT5400.5S`. A timestamp of 96 bits, as Spark, Hive and Impala write it, is an exact text in any item.
+/// A `date64` with a time is a [`RecordError`].
+///
+/// A column with a type that has no values in serde fails the step, unless `T` has no field for it: `Decimal256`, intervals, unions, list
+/// views and run-end encoding. So does a column that is compressed by lz4 or brotli.
 ///
 /// The checkpoint is a number of rows. A restart seeks to the row group of the next row, and skips rows only within it. Rows are
 /// decoded in batches of 1024.
@@ -76,25 +82,8 @@ impl<T: DeserializeOwned + Send + 'static> Format for Parquet<T> {
         }
         let (input, metadata) = open(&source)?;
         let record = file.resume_at.map_or(0, |place| place.record);
-        let (row_groups, offset) = after(record, &metadata).map_err(|cause| source.fail(cause))?;
-        let columns = metadata.schema().fields().iter();
-        let names: Vec<String> = columns.map(|column| column.name().clone()).collect();
-        let columns = match named_columns::<T>(&names).map_err(|cause| source.fail(cause))? {
-            Some(named) => ProjectionMask::roots(metadata.parquet_schema(), named),
-            None => ProjectionMask::all(),
-        };
-        let batches = guard(|| {
-            ParquetRecordBatchReaderBuilder::new_with_metadata(input, metadata)
-                .with_projection(columns)
-                .with_row_groups(row_groups)
-                .with_offset(offset)
-                .with_batch_size(BATCH)
-                .build()
-                .map_err(|error| message(&error))
-        });
-        let batches = batches.map_err(|cause| source.fail(cause))?;
-        let batches = batches.map(|batch| batch.map_err(|error| error.to_string()));
-        Ok(Rows::new(Box::new(batches), names, extras, record, source))
+        let (names, batches) = read::<T>(&input, metadata, record).map_err(|cause| source.fail(cause))?;
+        Ok(Rows::new(batches, names, extras, record, source))
     }
 
     fn other_lines(&self) -> Option<u64> {
@@ -115,6 +104,64 @@ fn open(source: &Source) -> Result<(File, ArrowReaderMetadata), ResourceError> {
     });
     let metadata = metadata.map_err(|cause| source.fail(cause))?;
     Ok((file, metadata))
+}
+
+/// Returns the names of all columns, and the rows from `record` on with the columns that `T` takes.
+fn read<T: DeserializeOwned>(
+    file: &File,
+    metadata: ArrowReaderMetadata,
+    record: u64,
+) -> Result<(Vec<String>, Batches), String> {
+    let (row_groups, offset) = after(record, &metadata)?;
+    let (names, named) = named_columns::<T>(metadata.schema().fields())?;
+    let roots = named.unwrap_or_else(|| (0..names.len()).collect());
+    check_compression(&metadata, &roots)?;
+    let read = |metadata: ArrowReaderMetadata, roots: Vec<usize>| {
+        guard(|| {
+            let columns = ProjectionMask::roots(metadata.parquet_schema(), roots);
+            let file = file.try_clone().map_err(|error| error.to_string())?;
+            let batches = ParquetRecordBatchReaderBuilder::new_with_metadata(file, metadata)
+                .with_projection(columns)
+                .with_row_groups(row_groups.clone())
+                .with_offset(offset)
+                .with_batch_size(BATCH)
+                .build()
+                .map_err(|error| message(&error))?;
+            Ok(batches.map(|batch| batch.map_err(|error| error.to_string())))
+        })
+    };
+    let units = units(&metadata).map_err(|error| message(&error))?;
+    let Some([nanos, seconds]) = units else {
+        return Ok((names, Box::new(read(metadata, roots)?)));
+    };
+    let differs = |root: &usize| nanos.schema().field(*root) != seconds.schema().field(*root);
+    let differing = roots.iter().copied().filter(differs).collect();
+    let batches = read(nanos.clone(), roots)?.zip(read(seconds.clone(), differing)?);
+    let batches =
+        batches.map(|(nanos, seconds)| exact(&nanos?, &seconds?).map_err(|error| error.to_string()));
+    Ok((names, Box::new(batches)))
+}
+
+/// Checks that this crate decompresses the columns.
+fn check_compression(metadata: &ArrowReaderMetadata, roots: &[usize]) -> Result<(), String> {
+    let root_of = |leaf| metadata.parquet_schema().get_column_root_idx(leaf);
+    for row_group in metadata.metadata().row_groups() {
+        for (leaf, column) in row_group.columns().iter().enumerate() {
+            let codec = match column.compression() {
+                Compression::LZ4 | Compression::LZ4_RAW => "lz4",
+                Compression::BROTLI(_) => "brotli",
+                Compression::LZO => "lzo",
+                _ => continue,
+            };
+            if roots.contains(&root_of(leaf)) {
+                let name = column.column_path().string();
+                return Err(format!(
+                    "column `{name}` is compressed by {codec}, which cannot be read; write the file with zstd or snappy"
+                ));
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Returns the row groups from a row on, and the number of rows before it in the first of them.

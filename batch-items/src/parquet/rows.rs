@@ -3,13 +3,15 @@
 use std::any::type_name;
 use std::vec;
 
-use arrow_array::RecordBatch;
+use arrow_array::{RecordBatch, UInt64Array};
+use arrow_schema::{DataType, Fields};
+use arrow_select::take::take_record_batch;
 use serde::de::DeserializeOwned;
 use serde_arrow::Deserializer;
 
+use super::arrow::message;
 use super::columns::{cause, cause_in};
-use super::texts::with_texts;
-use super::zones::in_utc;
+use super::values::plain;
 use crate::added::{added, from_record, from_record_with_path};
 use crate::error::{Origin, ReadError, RecordError};
 use crate::file::{Extra, Items, Place, Records, Source, guard};
@@ -17,16 +19,54 @@ use crate::nearest::did_you_mean;
 use crate::record::Record;
 use crate::rows::fields_of;
 
-/// Returns the columns that the fields of `T` name; `None` if `T` takes all columns.
-pub(super) fn named_columns<T: DeserializeOwned>(names: &[String]) -> Result<Option<Vec<usize>>, String> {
-    let Some(fields) = fields_of::<T>() else {
-        return Ok(None);
-    };
-    let is_named = |index: &usize| fields.contains(&names[*index].as_str());
-    let named: Vec<usize> = (0..names.len()).filter(is_named).collect();
-    match (&*named, fields.first()) {
-        ([], Some(field)) => Err(missing(field, names)),
-        _ => Ok(Some(named)),
+/// Returns the names of all columns, and the columns that the fields of `T` name; `None` if `T` takes all columns.
+pub(super) fn named_columns<T: DeserializeOwned>(
+    columns: &Fields,
+) -> Result<(Vec<String>, Option<Vec<usize>>), String> {
+    let names: Vec<String> = columns.iter().map(|column| column.name().clone()).collect();
+    let named = fields_of::<T>().map(|fields| {
+        let is_named = |index: &usize| fields.contains(&names[*index].as_str());
+        let named: Vec<usize> = (0..names.len()).filter(is_named).collect();
+        match (&*named, fields.first()) {
+            ([], Some(field)) => Err(missing(field, &names)),
+            _ => Ok(named),
+        }
+    });
+    let named = named.transpose()?;
+    for (index, column) in columns.iter().enumerate() {
+        let is_read = named.as_ref().is_none_or(|named| named.contains(&index));
+        if let Some(kind) = unreadable(column.data_type()).filter(|_| is_read) {
+            let name = column.name();
+            return Err(format!(
+                "column `{name}` has the type {kind}, which cannot be read; {REMEDY}"
+            ));
+        }
+    }
+    Ok((names, named))
+}
+
+/// What to do about a column that cannot be read.
+const REMEDY: &str = "convert it, or read items of a type without a field for it";
+
+/// Returns the type of a column, or a type in it, that `serde_arrow` does not read.
+fn unreadable(kind: &DataType) -> Option<&DataType> {
+    match kind {
+        DataType::Decimal32(..)
+        | DataType::Decimal64(..)
+        | DataType::Decimal256(..)
+        | DataType::Interval(_)
+        | DataType::RunEndEncoded(..)
+        | DataType::ListView(_)
+        | DataType::LargeListView(_)
+        | DataType::Union(..)
+        | DataType::FixedSizeBinary(..=0) => Some(kind),
+        DataType::Dictionary(_, value) => unreadable(value),
+        DataType::List(field)
+        | DataType::LargeList(field)
+        | DataType::FixedSizeList(field, _)
+        | DataType::Map(field, _) => unreadable(field.data_type()),
+        DataType::Struct(fields) => fields.iter().find_map(|field| unreadable(field.data_type())),
+        _ => None,
     }
 }
 
@@ -88,11 +128,20 @@ impl<T: DeserializeOwned> Rows<T> {
         self
     }
 
-    fn items(&self, batch: &RecordBatch) -> Result<Vec<Result<T, ReadError>>, ReadError> {
+    /// Returns the items of rows, the first of which has this number.
+    fn items(&self, batch: &RecordBatch, first: u64) -> Result<Vec<Result<T, ReadError>>, ReadError> {
         let fail = |error: serde_arrow::Error| self.source.fail(cause(&error));
+        let batch = &match plain(batch, is_record::<T>()) {
+            Ok(batch) => batch,
+            Err(error) if batch.num_rows() == 1 => {
+                let error = RecordError::new(self.source.name(), first, message(&error));
+                return Ok(vec![Err(error.into())]);
+            }
+            Err(_) => return self.items_of_rows(batch, first),
+        };
         let rows = Deserializer::from_record_batch(batch).map_err(fail)?;
         let mut items = Vec::with_capacity(rows.len());
-        for (number, index) in (self.record + 1..).zip(0..rows.len()) {
+        for (number, index) in (first..).zip(0..rows.len()) {
             let added = added(&self.extras, self.source.name(), number, number, "");
             let row = || rows.get(index);
             let item = match row().map(|row| from_record(row, &added)) {
@@ -108,6 +157,17 @@ impl<T: DeserializeOwned> Rows<T> {
                 None => break,
             };
             items.push(item);
+        }
+        Ok(items)
+    }
+
+    /// Returns the items of rows one by one, so that a bad value is an error of its row.
+    fn items_of_rows(&self, batch: &RecordBatch, first: u64) -> Result<Vec<Result<T, ReadError>>, ReadError> {
+        let mut items = Vec::with_capacity(batch.num_rows());
+        for (number, index) in (first..).zip(0_u64..batch.num_rows() as u64) {
+            let row = take_record_batch(batch, &UInt64Array::from(vec![index]));
+            let row = row.map_err(|error| self.source.fail(message(&error)))?;
+            items.append(&mut self.items(&row, number)?);
         }
         Ok(items)
     }
@@ -137,19 +197,7 @@ impl<T: DeserializeOwned + Send> Records for Rows<T> {
                 }
                 return Ok(true);
             }
-            let batch = guard(|| match self.batches.next().transpose()? {
-                Some(batch) => in_utc(batch)
-                    .and_then(|batch| {
-                        if is_record::<T>() {
-                            with_texts(batch)
-                        } else {
-                            Ok(batch)
-                        }
-                    })
-                    .map(Some)
-                    .map_err(|error| error.to_string()),
-                None => Ok(None),
-            });
+            let batch = guard(|| self.batches.next().transpose());
             let Some(mut batch) = batch.map_err(|cause| self.source.fail(cause))? else {
                 return Ok(false);
             };
@@ -163,7 +211,8 @@ impl<T: DeserializeOwned + Send> Records for Rows<T> {
                 None => {}
             }
             self.has_begun = true;
-            let items = guard(|| Ok(self.items(&batch))).map_err(|cause| self.source.fail(cause))?;
+            let items =
+                guard(|| Ok(self.items(&batch, self.record + 1))).map_err(|cause| self.source.fail(cause))?;
             self.items = items?.into_iter();
         }
     }

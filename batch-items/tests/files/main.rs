@@ -5,6 +5,8 @@
 mod arrow;
 mod bad_input;
 mod characters;
+#[cfg(feature = "parquet")]
+mod column_values;
 mod compose;
 mod delimited;
 mod destinations;
