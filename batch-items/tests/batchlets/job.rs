@@ -318,8 +318,8 @@ fn an_instance_that_runs_is_waited_for() {
 #[cfg(unix)]
 #[test]
 fn output_and_attempts_are_heartbeats() {
-    let heartbeat = r#"<properties><property name="batch.step.heartbeat" value="2"/></properties>"#;
-    let busy = "end=$(($(date +%s) + 4)); while [ $(date +%s) -lt $end ]; do echo working; done";
+    let heartbeat = r#"<properties><property name="batch.step.heartbeat" value="4"/></properties>"#;
+    let busy = "end=$(($(date +%s) + 9)); while [ $(date +%s) -lt $end ]; do echo working; done";
     let command = [("command", busy), ("shell", "true"), ("log.output", "false")];
     let child = step("print", "systemCommand", &command);
     let outer = step("step", "runJob", &[("job", "child")]);
