@@ -62,7 +62,7 @@ impl RowForm {
             FieldValue::Int(value) => self.append_text(itoa::Buffer::new().format(value), true, out),
             FieldValue::Float(value) => self.append_text(zmij::Buffer::new().format(value), true, out),
             FieldValue::Number(value) => self.append_text(value, true, out),
-            FieldValue::Text(value) => match self.quote {
+            FieldValue::Text(value) | FieldValue::Json(value) => match self.quote {
                 Some(quote)
                     if is_first && self.quotes != QuoteMode::Never && value.starts_with(OF_COMMENTS) =>
                 {

@@ -1,5 +1,5 @@
-//! Values of items as the values of columns: what a column does not hold exactly is rejected. Without this check, `serde_arrow` rounds and
-//! cuts.
+//! Converts the values of items to the types of columns. A value that a column cannot hold exactly is rejected; `serde_arrow` would round
+//! or cut it.
 
 use arrow_schema::{DataType, FieldRef, Fields};
 use serde::ser::{Serialize, Serializer};
@@ -89,7 +89,7 @@ fn shown(value: FieldValue<'_>) -> String {
         FieldValue::Int(value) => value.to_string(),
         FieldValue::Float(value) => zmij::Buffer::new().format(value).to_owned(),
         FieldValue::Number(text) => text.to_owned(),
-        FieldValue::Text(text) => format!("{text:?}"),
+        FieldValue::Text(text) | FieldValue::Json(text) => format!("{text:?}"),
         FieldValue::Bytes(_) => "bytes".to_owned(),
     }
 }
@@ -122,7 +122,7 @@ fn fitted(value: FieldValue<'_>, kind: &DataType) -> Option<Fitted> {
         DataType::UInt16 => integer(value, u16::MIN, u16::MAX),
         DataType::UInt32 => integer(value, u32::MIN, u32::MAX),
         DataType::UInt64 => integer(value, u64::MIN, u64::MAX),
-        // Half of the last digit more than the largest number, and half of the smallest number.
+        // The limits lie halfway: above the largest number, and between zero and the smallest.
         DataType::Float16 => float(value, 11, 65_520.0, 2_f64.powi(-25)),
         DataType::Float32 => {
             let too_large = 2_f64.powi(128) - 2_f64.powi(103);
@@ -143,7 +143,7 @@ fn fitted(value: FieldValue<'_>, kind: &DataType) -> Option<Fitted> {
             .filter(|bytes| i32::try_from(bytes.len()) == Ok(*length))
             .map(Fitted::Bytes),
         _ => match value {
-            FieldValue::Text(json) => nested(json, kind),
+            FieldValue::Text(json) | FieldValue::Json(json) => nested(json, kind),
             _ => None,
         },
     }
@@ -176,23 +176,29 @@ fn integer<I: Into<i128>>(value: FieldValue<'_>, least: I, largest: I) -> Option
         .ok()
 }
 
-/// Returns a float of so many binary digits. A number from `too_large` on would become infinite, one of at most `too_small` zero. A number
+/// Returns a float of `digits` binary digits. `too_large` and above would become infinite, `too_small` and below zero. A number
 /// with a fraction is rounded to fewer digits than `f64` has, as every float is; an integer is exact.
 fn float(value: FieldValue<'_>, digits: u32, too_large: f64, too_small: f64) -> Option<Fitted> {
     let has_digits = |float: f64| float.to_bits().trailing_zeros() >= f64::MANTISSA_DIGITS - digits;
+    let is_integer = |float: f64| float.fract() == 0.0 && float.abs() <= 2_f64.powi(53);
     let fits = |float: f64| float == 0.0 || (float.abs() > too_small && float.abs() < too_large);
     let (float, is_held) = match value {
         FieldValue::Int(value) => {
             let float = value as f64;
-            (float, float as i128 == value.into() && has_digits(float))
+            (
+                float,
+                float as i128 == value.into() && has_digits(float) && fits(float),
+            )
         }
         // Infinity stays infinity.
-        FieldValue::Float(value) => (value, !value.is_finite() || fits(value)),
+        FieldValue::Float(value) => (
+            value,
+            !value.is_finite() || (fits(value) && (!is_integer(value) || has_digits(value))),
+        ),
         FieldValue::Number(text) | FieldValue::Text(text) => {
             let float: f64 = text.parse().ok()?;
-            let is_integer = !text.contains(['.', 'e', 'E']);
-            let is_rounded = digits < f64::MANTISSA_DIGITS && !is_integer && float != 0.0;
-            let is_exact = || decimal::is_exactly(text, float) && (!is_integer || has_digits(float));
+            let is_rounded = digits < f64::MANTISSA_DIGITS && !is_integer(float);
+            let is_exact = || decimal::is_exactly(text, float) && (!is_integer(float) || has_digits(float));
             (
                 float,
                 decimal::names_infinity(text) || (fits(float) && (is_rounded || is_exact())),
@@ -226,7 +232,9 @@ fn decimal(value: FieldValue<'_>, precision: u8, scale: i8) -> Option<Fitted> {
 
 fn text(value: FieldValue<'_>) -> Option<Fitted> {
     match value {
-        FieldValue::Number(text) | FieldValue::Text(text) => Some(Fitted::Text(text.to_owned())),
+        FieldValue::Number(text) | FieldValue::Text(text) | FieldValue::Json(text) => {
+            Some(Fitted::Text(text.to_owned()))
+        }
         FieldValue::Bytes(_) => None,
         value => Some(Fitted::Text(shown(value))),
     }
@@ -236,6 +244,8 @@ fn bytes(value: FieldValue<'_>) -> Option<Vec<u8>> {
     match value {
         FieldValue::Bytes(bytes) => Some(bytes.to_vec()),
         FieldValue::Text(text) => bytes_of(text),
+        // A `Vec<u8>` is a list of numbers.
+        FieldValue::Json(json) => serde_json::from_str(json).ok(),
         _ => None,
     }
 }
@@ -287,7 +297,8 @@ fn field_value(value: &Value) -> FieldValue<'_> {
         Value::Int(value) => FieldValue::Int(*value),
         Value::Float(value) => FieldValue::Float(*value),
         Value::Decimal(digits) => FieldValue::Number(digits),
-        Value::Text(text) | Value::Json(text) => FieldValue::Text(text),
+        Value::Text(text) => FieldValue::Text(text),
+        Value::Json(json) => FieldValue::Json(json),
         Value::Bytes(bytes) => FieldValue::Bytes(bytes),
     }
 }
@@ -375,7 +386,9 @@ mod tests {
             ],
             &[
                 "16777217",
+                "16777217.0",
                 "\"16777217\"",
+                "\"16777217.0\"",
                 "1e300",
                 "\"1e39\"",
                 "1e-50",
@@ -386,7 +399,7 @@ mod tests {
         check(
             "Float16",
             &[("2048", "Float(2048.0)"), ("65504", "Float(65504.0)")],
-            &["2049", "65520", "1e-9"],
+            &["2049", "65520", "65536", "\"65536\"", "1e-9"],
         );
         check(
             "Decimal128(4, 2)",
@@ -428,8 +441,12 @@ mod tests {
         );
         check(
             "Binary",
-            &[(r#""\\xdead""#, "Bytes([222, 173])"), ("\"A\"", "Bytes([65])")],
-            &[r#""\\xdea""#, "5"],
+            &[
+                (r#""\\xdead""#, "Bytes([222, 173])"),
+                ("\"A\"", "Bytes([65])"),
+                ("[222, 173]", "Bytes([222, 173])"),
+            ],
+            &[r#""\\xdea""#, "5", "[256]", "{}"],
         );
         check("FixedSizeBinary(2)", &[("\"AB\"", "Bytes([65, 66])")], &["\"A\""]);
         check("Dictionary(Int32, Utf8)", &[("\"x\"", "Text(\"x\")")], &[]);
@@ -445,6 +462,11 @@ mod tests {
             "List(Float64)",
             &[("[1, null, \"2.5\"]", "List([Float(1.0), Null, Float(2.5)])")],
             &["[9007199254740993]", "5", "\"[\"", "{}"],
+        );
+        check(
+            "List(Binary)",
+            &[("[[1], \"A\"]", "List([Bytes([1]), Bytes([65])])")],
+            &["[[1, -1]]"],
         );
         check(
             "Struct(\"a\": Int8, \"b\": List(Date32))",

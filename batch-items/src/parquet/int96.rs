@@ -8,11 +8,12 @@ use arrow_array::cast::AsArray;
 use arrow_array::temporal_conversions::timestamp_s_to_datetime;
 use arrow_array::types::{TimestampNanosecondType, TimestampSecondType};
 use arrow_array::{ArrayRef, RecordBatch, StringArray};
-use arrow_schema::{ArrowError, DataType, Field, FieldRef, Schema, TimeUnit};
+use arrow_schema::{ArrowError, DataType, FieldRef, Schema, TimeUnit};
 use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions};
 use parquet::basic::Type as PhysicalType;
 use parquet::errors::ParquetError;
 
+use super::arrow::message;
 use super::children::{children, retyped, with_children};
 
 const NANOS_OF_SECOND: i64 = 1_000_000_000;
@@ -64,7 +65,7 @@ fn field_with_unit(
             _ => kind.clone(),
         },
     };
-    Arc::new(Field::clone(field).with_data_type(kind))
+    retyped(field, &kind)
 }
 
 /// Returns a batch of nanoseconds, which wrap, with exact texts. `seconds` has the columns with such timestamps.
@@ -73,7 +74,10 @@ pub(super) fn exact(nanos: &RecordBatch, seconds: &RecordBatch) -> Result<Record
     let mut columns = Vec::with_capacity(nanos.num_columns());
     for (field, column) in nanos.schema().fields().iter().zip(nanos.columns()) {
         let column = match seconds.column_by_name(field.name()) {
-            Some(seconds) => exact_column(column, seconds)?,
+            Some(seconds) => exact_column(column, seconds).map_err(|error| {
+                let (name, cause) = (field.name(), message(&error));
+                ArrowError::CastError(format!("column `{name}`: {cause}"))
+            })?,
             None => Arc::clone(column),
         };
         fields.push(retyped(field, column.data_type()));

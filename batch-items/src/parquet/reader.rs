@@ -137,8 +137,8 @@ fn read<T: DeserializeOwned>(
     let differs = |root: &usize| nanos.schema().field(*root) != seconds.schema().field(*root);
     let differing = roots.iter().copied().filter(differs).collect();
     let batches = read(nanos.clone(), roots)?.zip(read(seconds.clone(), differing)?);
-    let batches =
-        batches.map(|(nanos, seconds)| exact(&nanos?, &seconds?).map_err(|error| error.to_string()));
+    let batches = batches
+        .map(|(nanos, seconds)| exact(&nanos?, &seconds?).map_err(|error| super::arrow::message(&error)));
     Ok((names, Box::new(batches)))
 }
 

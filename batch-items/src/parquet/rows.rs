@@ -130,15 +130,15 @@ impl<T: DeserializeOwned> Rows<T> {
 
     /// Returns the items of rows, the first of which has this number.
     fn items(&self, batch: &RecordBatch, first: u64) -> Result<Vec<Result<T, ReadError>>, ReadError> {
+        match plain(batch, is_record::<T>()) {
+            Ok(batch) => self.plain_items(&batch, first),
+            Err(_) => self.items_of_rows(batch, first),
+        }
+    }
+
+    /// Returns the items of rows with plain values.
+    fn plain_items(&self, batch: &RecordBatch, first: u64) -> Result<Vec<Result<T, ReadError>>, ReadError> {
         let fail = |error: serde_arrow::Error| self.source.fail(cause(&error));
-        let batch = &match plain(batch, is_record::<T>()) {
-            Ok(batch) => batch,
-            Err(error) if batch.num_rows() == 1 => {
-                let error = RecordError::new(self.source.name(), first, message(&error));
-                return Ok(vec![Err(error.into())]);
-            }
-            Err(_) => return self.items_of_rows(batch, first),
-        };
         let rows = Deserializer::from_record_batch(batch).map_err(fail)?;
         let mut items = Vec::with_capacity(rows.len());
         for (number, index) in (first..).zip(0..rows.len()) {
@@ -161,13 +161,19 @@ impl<T: DeserializeOwned> Rows<T> {
         Ok(items)
     }
 
-    /// Returns the items of rows one by one, so that a bad value is an error of its row.
+    /// Returns the items of rows one by one, without what other rows and nulls contain, so that a bad value is an error of its row.
     fn items_of_rows(&self, batch: &RecordBatch, first: u64) -> Result<Vec<Result<T, ReadError>>, ReadError> {
         let mut items = Vec::with_capacity(batch.num_rows());
         for (number, index) in (first..).zip(0_u64..batch.num_rows() as u64) {
             let row = take_record_batch(batch, &UInt64Array::from(vec![index]));
             let row = row.map_err(|error| self.source.fail(message(&error)))?;
-            items.append(&mut self.items(&row, number)?);
+            match plain(&row, is_record::<T>()) {
+                Ok(row) => items.append(&mut self.plain_items(&row, number)?),
+                Err(error) => {
+                    let error = RecordError::new(self.source.name(), number, message(&error));
+                    items.push(Err(error.into()));
+                }
+            }
         }
         Ok(items)
     }

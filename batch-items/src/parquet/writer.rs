@@ -37,7 +37,8 @@ use crate::file::{FileOutput, OutputPosition};
 /// A column of `columns` holds the value of an item exactly, or the item is an [`EncodeError`]: an integer that a float would round, a
 /// number that is out of range, digits of a second beyond the unit, and a boolean other than 0 and 1 are rejected. Only a number
 /// with a fraction is rounded, in `Float16` and `Float32`. Dates and times are texts of ISO 8601; a number has no unit for them. A
-/// timestamp has a time zone, `2024-02-29T12:30:00+01:00`, if its column has one. Lists and structs are checked value by value.
+/// timestamp has a time zone, `2024-02-29T12:30:00+01:00`, if its column has one. Lists and structs are checked value by value; they
+/// are converted by JSON, so NaN in them is rejected.
 ///
 /// Parquet has no types for `Date64`, durations and times in seconds: use `Date32`, `Utf8`, `Timestamp(ms)` and `Time32(ms)`.
 ///

@@ -1,7 +1,7 @@
 //! Lists and objects, as the JSON that records have for them.
 
 use std::collections::HashSet;
-use std::fmt;
+use std::fmt::{self, Write};
 
 use serde::de::{self, Deserialize, DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 
@@ -33,7 +33,8 @@ impl<'j> Nested<'j> {
     }
 
     fn push(&mut self, value: impl fmt::Display) {
-        self.json.push_str(&value.to_string());
+        // A `String` takes everything.
+        let _ = write!(self.json, "{value}");
     }
 
     fn push_text(&mut self, text: &str) {

@@ -91,7 +91,7 @@ struct Typed {
     ty: Type,
 }
 
-/// A list without a name that is twice: one value would replace the other.
+/// A list of distinct names: of two equal ones, one value would replace the other.
 struct Distinct<T>(Vec<T>);
 
 impl<T: FromStr<Err = String> + Named> FromStr for Distinct<T> {

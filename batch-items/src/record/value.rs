@@ -225,8 +225,8 @@ impl Serialize for Value {
 
 impl Serialize for Record {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let unnamed = self.names.iter().filter(|name| name.is_empty());
-        if unnamed.count() > 1 && is_json::<S>() {
+        let unnamed = || self.names.iter().filter(|name| name.is_empty());
+        if is_json::<S>() && unnamed().count() > 1 {
             return Err(ser::Error::custom("two fields have no name"));
         }
         let mut map = serializer.serialize_map(Some(self.len()))?;
@@ -449,7 +449,8 @@ impl<'de> Visitor<'de> for RecordVisitor {
         while fields.next_key_seed(&mut names)?.is_some() {
             let value: Value = fields.next_value()?;
             // The reader of XML may have added this declaration.
-            if value.as_str() == Some(SCHEMA_INSTANCE) && names.last().starts_with("@xmlns") {
+            if is_xml::<A>() && value.as_str() == Some(SCHEMA_INSTANCE) && names.last().starts_with("@xmlns")
+            {
                 names.next -= 1;
             } else {
                 values.push(value);

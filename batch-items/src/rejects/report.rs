@@ -240,7 +240,7 @@ impl Appended {
             Ok(file) => file,
             Err(LockError::Taken) => {
                 return Err(io::Error::other(
-                    "another step or partition writes its rejects to it; give each another file",
+                    "another step or partition writes its rejects to it; give each a different file",
                 ));
             }
             Err(LockError::Failed(error)) if error.kind() == io::ErrorKind::NotFound && !create => {

@@ -37,7 +37,9 @@ impl FieldSink for Stored {
             FieldValue::Bool(value) => Cell::Bool(value),
             FieldValue::Int(value) => Cell::Int(value),
             FieldValue::Float(value) => Cell::Float(value),
-            FieldValue::Number(value) | FieldValue::Text(value) => self.store_text(value),
+            FieldValue::Number(value) | FieldValue::Text(value) | FieldValue::Json(value) => {
+                self.store_text(value)
+            }
             FieldValue::Bytes(value) => {
                 let start = self.bytes.len();
                 self.bytes.extend_from_slice(value);

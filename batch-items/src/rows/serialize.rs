@@ -18,6 +18,8 @@ pub(crate) enum FieldValue<'v> {
     /// The text of a number that is neither an `i64` nor exactly a float.
     Number(&'v str),
     Text(&'v str),
+    /// A list or an object, as JSON.
+    Json(&'v str),
     Bytes(&'v [u8]),
 }
 
@@ -126,7 +128,7 @@ impl<S: FieldSink> Row<'_, S> {
                 let mut json = Vec::new();
                 append_json(value, &mut json).map_err(|cause| in_field(name, &cause))?;
                 self.sink
-                    .field(index, FieldValue::Text(&String::from_utf8_lossy(&json)));
+                    .field(index, FieldValue::Json(&String::from_utf8_lossy(&json)));
                 Ok(())
             }
             Err(cause) => Err(in_field(name, &cause)),

@@ -25,9 +25,9 @@ const LIMITS: Limits = Limits {
     values: 65_535,
 };
 
-/// Asks for the columns of a table, whose schema and name are bound for each part: where they are joined instead, MariaDB opens all
-/// tables of the server, and shows the session in the databases of their triggers meanwhile. A trigger before the insert may supply a
-/// value. MariaDB shows a default of null as the text `NULL`.
+/// Describes the columns of a table. Each part has the schema and the name as its variables: with a join, MariaDB opens every table of the
+/// server, and shows this session in the databases of their triggers meanwhile. A trigger before the insert may supply a value. MariaDB
+/// shows a default of null as the text `NULL`.
 const DESCRIPTION: &str = "SELECT CAST(column_name AS CHAR) AS name, CAST(column_type AS CHAR) AS kind, \
      is_nullable = 'NO' AND column_default IS NULL AND extra NOT LIKE '%auto_increment%' AND extra NOT LIKE '%GENERATED%' \
          AND is_table AND NOT has_trigger AS needs_value, \
@@ -69,7 +69,7 @@ pub(super) fn describe(connection: &mut MysqlConnection, table: &str) -> QueryRe
         Some((schema, table)) => (Some(schema), table),
         None => (None, table),
     };
-    let found: Vec<Found> = asked(DESCRIPTION, schema, table).load(connection)?;
+    let found: Vec<Found> = catalogue_query(DESCRIPTION, schema, table).load(connection)?;
     let (unique, has_unnamed_unique) = unique_indexes(connection, schema, table)?;
     let takes_rows = found.iter().all(|column| column.takes_rows);
     let columns = found.into_iter().map(|found| TableColumn {
@@ -119,7 +119,7 @@ fn unique_indexes(
         #[diesel(sql_type = Nullable<Text>)]
         name: Option<String>,
     }
-    let found: Vec<Found> = asked(UNIQUE_INDEXES, schema, table).load(connection)?;
+    let found: Vec<Found> = catalogue_query(UNIQUE_INDEXES, schema, table).load(connection)?;
     let has_unnamed = found.iter().any(|found| found.name.is_none());
     let named = grouped(found.into_iter().map(|found| (found.index, found.name)));
     Ok((named, has_unnamed))
@@ -310,7 +310,9 @@ mod tests {
         for (statement, parts) in [(DESCRIPTION, 4), (UNIQUE_INDEXES, 1)] {
             for schema in [None, Some("other")] {
                 let explained = format!("EXPLAIN {statement}");
-                let found: Vec<Part> = asked(&explained, schema, "t").load(&mut connection).unwrap();
+                let found: Vec<Part> = catalogue_query(&explained, schema, "t")
+                    .load(&mut connection)
+                    .unwrap();
                 let all = found.iter().filter(|part| part.extra.contains("Scanned")).count();
                 let none = found
                     .iter()

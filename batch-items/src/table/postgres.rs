@@ -20,7 +20,7 @@ pub(super) fn describe(connection: &mut PgConnection, table: &str) -> QueryResul
     };
     let found: Vec<Described> = description.load(connection)?;
     let first = found.first();
-    let takes = |bit: i32| first.is_some_and(|column| column.taken & bit != 0);
+    let takes = |bit: i32| first.is_some_and(|column| column.statements & bit != 0);
     // Indexes are separated by `;`, and the numbers of their columns by blanks.
     let indexes = first.map_or("", |column| &column.indexes).split(';');
     let name_of = |number: &str| {
@@ -64,7 +64,7 @@ struct Described {
     needs_value: bool,
     is_computed: bool,
     /// The statements that the table takes.
-    taken: i32,
+    statements: i32,
     indexes: String,
     /// The modifier of the type; of `money` the digits after the point.
     modifier: i32,

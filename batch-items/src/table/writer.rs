@@ -38,7 +38,7 @@ use crate::rows::{Kind, Rows};
 /// Each chunk is written with as few statements as possible, which are prepared once: one with an array for each column on
 /// PostgreSQL, or `COPY` for 3,000 rows and more in a call, and some with many rows on SQLite and MySQL. Updates and deletes by a key that
 /// contains no unique index are one statement for each row, whose count is checked. If items have the same key, the
-/// last one counts, wherever a chunk ends. A row that collides with another unique index than the one of the key, and null in a column of the
+/// last one counts, wherever a chunk ends. A row that collides with a unique index other than the key's, and null in a column of the
 /// key, are a [`ConstraintViolation`](crate::ConstraintViolation), on every database.
 ///
 /// When the writer opens, it asks the catalogue of the database: a table that does not exist, takes no row, lacks a column, or needs

@@ -33,11 +33,11 @@ use crate::rows::{RowError, from_row};
 /// **The sheet is loaded into memory**, which a stop interrupts. Its rows are those that have values. A row that is not an item is a [`RecordError`], which names
 /// the cell. A missing sheet and a missing column are a [`ResourceError`](crate::ResourceError).
 ///
-/// A number is read as it is stored, whatever its format. One whose digits a float does not hold, or that is too large
-/// for a float, is a [`RecordError`]: workbooks have such numbers as text. So is a value in a column without a name, unless `strict` is
-/// `false`; blanks are not a value. Two cells of one name are an error of the file. A formula is its last result. Dates and times are texts of ISO 8601:
-/// `2024-02-29`, `2024-02-29T12:30:00`, `12:30:00`, and `PT36H0M0S` for a cell with the format `[h]:mm:ss`. The first day of
-/// the calendar from 1904 is read as `00:00:00`. An error is its text, such
+/// A number is read as it is stored, whatever its format. One with digits that a float cannot hold, or that is too large for a float, is a
+/// [`RecordError`]; store it as text. A value in a column without a name is one too, unless `strict` is `false`; blanks do not count. Two
+/// cells with the same name, and a value that is not plain text (CDATA, comments), fail the step. A formula is its last result. Dates and times are texts of ISO 8601:
+/// `2024-02-29`, `2024-02-29T12:30:00`, `12:30:00`, and `PT36H0M0S` for a cell with the format `[h]:mm:ss`. In
+/// workbooks that count days from 1904, the date 1904-01-01 is read as `00:00:00`: both are stored as 0. An error is its text, such
 /// as `#N/A`. An empty cell is `None` or an empty `String`; so are all cells of merged ones but the first.
 ///
 /// ```

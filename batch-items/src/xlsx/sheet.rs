@@ -72,15 +72,13 @@ impl Sheet {
             }
             let number = u64::from(row) + 1;
             let digits = match cell.value {
-                DataRef::Float(float) => {
-                    numbers.text_if_inexact(format!("{}{number}", letters(column)), float)
-                }
+                DataRef::Float(float) => numbers.digits(number, column, float),
                 _ => None,
             };
-            if digits.is_some() {
+            if digits.as_ref().is_some_and(|digits| !digits.is_exact) {
                 inexact.insert((number, column));
             }
-            if let Some(text) = digits.or_else(|| text(cell.value)) {
+            if let Some(text) = digits.map(|digits| digits.text).or_else(|| text(cell.value)) {
                 let other = rows.entry(number).or_default().insert(column, text);
                 if other.is_some() {
                     let cell = letters(column);

@@ -39,13 +39,13 @@ use crate::rows::fields_of;
 /// In a [`Record`](crate::Record), elements in elements are an object of JSON. Two elements of one name at the same place, and text with
 /// elements in it, are a [`RecordError`], and blanks alone are no text.
 ///
-/// An element that is not an item is a [`RecordError`]. A file with more or fewer end tags than start tags, or that ends too early, is a
-/// [`ResourceError`](crate::ResourceError). So is a file with a document type declaration, because it can define entities that
-/// expand without limit. The property `encoding` decides; an XML declaration that says otherwise is an error. Outside of
-/// items, end tags are counted, and their names are not compared.
+/// An element that is not an item is a [`RecordError`]. A file is a [`ResourceError`](crate::ResourceError) if it ends too early, or if its
+/// start and end tags differ in number; outside of items, their names are not compared. So is a file with a document type declaration,
+/// because it can define entities that expand without limit. The property `encoding` decides; an XML declaration that says otherwise is an
+/// error.
 ///
-/// An element of the name inside of another one is part of that item, and not an item. If the items have no field for it, the outer
-/// element is a [`RecordError`].
+/// An `order` inside another `order` is part of the outer item, and is not read as an item. If the item type has no field for the child
+/// that contains it, the outer element is a [`RecordError`]; the fields of that child are not checked.
 ///
 /// ```
 /// use batch_items::XmlItemReader;
@@ -320,7 +320,7 @@ impl Fragments {
         if declared.is_some_and(|declared| declared == encoding || are_utf16(declared)) {
             return Ok(());
         }
-        // A part of every encoding that a property can give.
+        // Every encoding but UTF-16 contains it.
         if ["us-ascii", "ascii", "ansi_x3.4-1968"]
             .iter()
             .any(|ascii| label.eq_ignore_ascii_case(ascii.as_bytes()))
@@ -354,6 +354,9 @@ impl Fragments {
 
     /// Checks that the items have fields for the elements of the name in the current one, which are not items.
     fn check_inner<T: DeserializeOwned>(&self) -> Result<(), ReadError> {
+        if self.inner.is_empty() {
+            return Ok(());
+        }
         let Some(fields) = fields_of::<T>().filter(|fields| !fields.contains(&"$value")) else {
             return Ok(());
         };
@@ -361,8 +364,8 @@ impl Fragments {
             Some(name) => {
                 let element = String::from_utf8_lossy(&self.element);
                 Err(self.bad(format!(
-                    "it contains another element `{element}`, in the field `{name}`, which the items do not have; an element in one that is \
-                     an item is not an item"
+                    "it contains another element `{element}` in `{name}`, for which the item type has no field; the inner element would be \
+                     lost"
                 )))
             }
             None => Ok(()),

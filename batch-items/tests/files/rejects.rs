@@ -308,7 +308,7 @@ fn bad_files_are_errors() {
     let locked = fs::File::create(stage.path().join("rejects.jsonl")).unwrap();
     locked.lock().unwrap();
     assert!(stage.fails().contains(
-        "cannot write rejects to `rejects.jsonl`: another step or partition writes its rejects to it; give each another file"
+        "cannot write rejects to `rejects.jsonl`: another step or partition writes its rejects to it; give each a different file"
     ));
     drop(locked);
     let stage = self::stage(1, "", "x://user:secret@host/rejects.jsonl");

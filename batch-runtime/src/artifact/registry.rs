@@ -28,7 +28,7 @@ pub struct ArtifactRegistration {
     pub line: u32,
     /// Creates an instance.
     pub factory: Factory,
-    /// Returns the name of the type, also of an alias.
+    /// Returns the name of the type; of an alias, the name of the aliased type.
     pub type_name: fn() -> &'static str,
     /// The type, which identifies an instance of a preferred loader.
     pub type_id: TypeId,

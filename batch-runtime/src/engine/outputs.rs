@@ -63,7 +63,7 @@ impl Outputs {
         for output in outputs_of(step) {
             if let Some(other) = first.insert(output.identity, output.property.clone()) {
                 return Err(format!(
-                    "{other} and {} both write `{}`; give each another file",
+                    "{other} and {} both write `{}`; give each a different file",
                     output.property, output.shown
                 ));
             }
