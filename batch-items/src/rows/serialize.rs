@@ -484,10 +484,10 @@ mod tests {
             [
                 "0 Number(\"18446744073709551615\")",
                 "1 Text(\"x\")",
-                "2 Text(\"[1,2]\")",
+                "2 Json(\"[1,2]\")",
                 "0 Int(7)",
                 "1 Text(\"y\")",
-                "2 Text(\"[1,2]\")",
+                "2 Json(\"[1,2]\")",
             ]
         );
     }
@@ -515,7 +515,7 @@ mod tests {
         let (with, without) = (payment(1, Some("x")), payment(2, None));
         assert_eq!(
             second(&[], &with, &without),
-            Ok(vec!["0 Int(2)".into(), "2 Text(\"[1,2]\")".into()])
+            Ok(vec!["0 Int(2)".into(), "2 Json(\"[1,2]\")".into()])
         );
         let unknown = second(&[], &without, &with).unwrap_err();
         assert!(

@@ -118,8 +118,9 @@ impl Numbers {
     fn check(&mut self, text: &str) {
         let Ok(float) = text.parse::<f64>() else { return };
         let is_integer = text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-');
-        let is_exact = decimal::is_exactly(text, float);
-        let is_shown = !is_integer || float.to_string() == text || float.abs() < MOST_EXACT;
+        let is_as_shown = is_integer && float.to_string() == text;
+        let is_exact = is_as_shown || decimal::is_exactly(text, float);
+        let is_shown = is_as_shown || !is_integer || float.abs() < MOST_EXACT;
         if !is_exact || !is_shown {
             let digits = Digits {
                 text: text.to_owned(),
