@@ -271,10 +271,7 @@ impl Rows {
             | (Kind::Bytes, Cell::Bytes(_)) => return Ok(None),
             (Kind::Bool, Cell::Int(value @ (0 | 1))) => Cell::Bool(*value == 1),
             (Kind::Int, Cell::Bool(value)) => Cell::Int(i64::from(*value)),
-            // Such as `1.0` and `1e2` of JSON.
-            (Kind::Int, Cell::Float(value)) if value.fract() == 0.0 && value.abs() <= MOST_EXACT as f64 => {
-                Cell::Int(*value as i64)
-            }
+            (Kind::Int, Cell::Float(value)) if is_integer(*value) => Cell::Int(*value as i64),
             (Kind::Float, Cell::Int(value)) if exact(*value) => Cell::Float(*value as f64),
             (Kind::Float, Cell::Int(value)) => return Err(format!("{value}{INEXACT}")),
             (Kind::Text, Cell::Bool(value)) => return Ok(Some(Converted::Text(value.to_string()))),
@@ -374,6 +371,11 @@ pub(super) const MOST_EXACT: u64 = 1 << 53;
 /// Returns whether a float holds the integer exactly.
 fn exact(value: i64) -> bool {
     value.unsigned_abs() <= MOST_EXACT
+}
+
+/// Returns whether a float is an integer that it holds exactly, such as `1.0` and `1e2` of JSON.
+fn is_integer(value: f64) -> bool {
+    value.fract() == 0.0 && value.abs() <= MOST_EXACT as f64
 }
 
 fn is_decimal(text: &str) -> bool {
