@@ -291,9 +291,8 @@ impl Rows {
                 return Err(value.to_string());
             }
             (Kind::Decimal | Kind::ShortDecimal | Kind::Text, Cell::Float(value)) => {
-                return Ok(Some(Converted::Text(
-                    zmij::Buffer::new().format(*value).to_owned(),
-                )));
+                let text = zmij::Buffer::new().format(*value).to_owned();
+                return Ok(Some(Converted::Text(text)));
             }
             (Kind::Bytes, Cell::Text(range)) => {
                 let text = self.text(range);
