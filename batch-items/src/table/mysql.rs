@@ -94,7 +94,7 @@ pub(super) fn describe(connection: &mut MysqlConnection, table: &str) -> QueryRe
 }
 
 /// Returns a statement that asks for a table: it has the schema and the name as its variables, any number of times.
-fn asked<'a>(
+fn catalogue_query<'a>(
     statement: &'a str,
     schema: Option<&'a str>,
     table: &'a str,
