@@ -12,7 +12,7 @@ use super::split::{Characters, Fields, RowEnd};
 use crate::error::{Field, Origin, ReadError, RecordError, ResourceError};
 use crate::file::{Bytes, Extra, Format, Items, NextLine, OpenFile, Place, Records, Source, decode};
 use crate::nearest::did_you_mean;
-use crate::rows::{RowError, fields_of, from_row};
+use crate::rows::{RowError, fields_of, from_row, misspelt};
 
 /// The format of delimited files.
 #[derive(BatchArtifact)]
@@ -386,8 +386,12 @@ impl Records for Rows {
 }
 
 impl<T: DeserializeOwned> Items<T> for Rows {
-    /// Fails if the header has none of the item's fields, which without a row would not be noticed.
+    /// Fails if the header has none of the item's fields, which without a row would not be noticed, or a similar name.
     fn check(&self) -> Result<(), ReadError> {
+        let names = self.names.as_ref().filter(|_| self.strict);
+        if let Some(field) = names.and_then(|names| misspelt::<T>(names.iter())) {
+            return Err(self.no_column(field));
+        }
         let mut names = self.header().filter(|name| !name.is_empty()).peekable();
         let fields = fields_of::<T>().unwrap_or_default();
         if !self.strict || names.peek().is_none() || names.any(|name| fields.contains(&name)) {

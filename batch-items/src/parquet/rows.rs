@@ -17,7 +17,7 @@ use crate::error::{Origin, ReadError, RecordError};
 use crate::file::{Extra, Items, Place, Records, Source, guard};
 use crate::nearest::did_you_mean;
 use crate::record::Record;
-use crate::rows::fields_of;
+use crate::rows::{fields_of, misspelt};
 
 /// Returns the names of all columns, and the columns that the fields of `T` name; `None` if `T` takes all columns.
 pub(super) fn named_columns<T: DeserializeOwned>(
@@ -128,7 +128,7 @@ impl<T: DeserializeOwned> Rows<T> {
         self
     }
 
-    /// Returns the items of rows, the first of which has this number.
+    /// Returns the items of rows that have numbers from `first` on.
     fn items(&self, batch: &RecordBatch, first: u64) -> Result<Vec<Result<T, ReadError>>, ReadError> {
         match plain(batch, is_record::<T>()) {
             Ok(batch) => self.plain_items(&batch, first),
@@ -239,6 +239,13 @@ impl<T: DeserializeOwned + Send> Records for Rows<T> {
 }
 
 impl<T: DeserializeOwned + Send> Items<T> for Rows<T> {
+    fn check(&self) -> Result<(), ReadError> {
+        let added = self.extras.iter().map(|(name, _)| name);
+        let misspelt = misspelt::<T>(self.names.iter().chain(added).map(String::as_str));
+        let cause = misspelt.map(|field| missing(field, &self.names));
+        cause.map_or(Ok(()), |cause| Err(self.source.fail(cause).into()))
+    }
+
     fn item(&mut self) -> Result<T, ReadError> {
         let item = self.current.take();
         item.unwrap_or_else(|| Err(self.source.fail("there is no row").into()))

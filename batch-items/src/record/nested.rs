@@ -7,29 +7,19 @@ use serde::de::{self, Deserialize, DeserializeSeed, Deserializer, MapAccess, Seq
 
 use super::value::{Value, asks_for_text};
 
-/// The most lists and objects in one another, as of JSON.
-const DEEPEST: usize = 127;
-
-/// Appends the JSON of a value to a text. What JSON does not hold exactly is an error.
+/// Appends the JSON of a value to a text. What JSON does not hold exactly is an error. The reader of XML limits
+/// the depth, and in Parquet and Arrow the schema does.
 pub(super) struct Nested<'j> {
     json: &'j mut String,
-    depth: usize,
 }
 
 impl<'j> Nested<'j> {
     pub(super) fn new(json: &'j mut String) -> Self {
-        Self { json, depth: 0 }
+        Self { json }
     }
 
-    fn inner<E: de::Error>(&mut self) -> Result<Nested<'_>, E> {
-        let depth = self.depth + 1;
-        match depth > DEEPEST {
-            true => Err(E::custom(format!("it has more than {DEEPEST} levels"))),
-            false => Ok(Nested {
-                json: self.json,
-                depth,
-            }),
-        }
+    fn inner(&mut self) -> Nested<'_> {
+        Nested::new(self.json)
     }
 
     fn push(&mut self, value: impl fmt::Display) {
@@ -112,7 +102,7 @@ impl<'de> Visitor<'de> for Nested<'_> {
     fn visit_seq<A: SeqAccess<'de>>(mut self, mut elements: A) -> Result<(), A::Error> {
         self.json.push('[');
         let mut end = self.json.len();
-        while elements.next_element_seed(self.inner()?)?.is_some() {
+        while elements.next_element_seed(self.inner())?.is_some() {
             end = self.json.len();
             self.json.push(',');
         }
@@ -164,8 +154,7 @@ impl<'j> Object<'j> {
         }
         self.nested.push_text(name);
         self.nested.json.push(':');
-        let value = self.nested.inner()?;
-        fields.next_value_seed(value)
+        fields.next_value_seed(self.nested.inner())
     }
 
     /// Returns the only name.

@@ -591,7 +591,7 @@ mod tests {
         }
     }
 
-    /// Columns without a name are told apart by their order, which JSON does not have.
+    /// Columns without a name have an order, which JSON does not have.
     ///
     /// Spec: ITEM-VALUE-01
     #[test]
@@ -606,6 +606,15 @@ mod tests {
     fn nested_json_stays_json() {
         let json = r#"{"v":{"b":[1.50,null,"x"]},"w":[]}"#;
         assert_eq!(serde_json::to_string(&parse(json)).unwrap(), json);
+    }
+
+    /// Only XML has declarations, which its reader may have added.
+    ///
+    /// Spec: ITEM-VALUE-02
+    #[test]
+    fn a_declaration_of_a_namespace_is_a_field_of_json() {
+        let json = format!(r#"{{"@xmlns:xsi":"{SCHEMA_INSTANCE}","a":1}}"#);
+        assert_eq!(serde_json::to_string(&parse(&json)).unwrap(), json);
     }
 
     #[test]

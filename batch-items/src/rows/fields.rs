@@ -12,6 +12,34 @@ pub(crate) fn fields_of<T: DeserializeOwned>() -> Option<&'static [&'static str]
     fields
 }
 
+/// Returns a field without a column that may be misspelt, because a column that no field takes has a similar name: an `Option` would be
+/// `None` in each item.
+pub(crate) fn misspelt<'n, T: DeserializeOwned>(
+    columns: impl Iterator<Item = &'n str> + Clone,
+) -> Option<&'static str> {
+    let fields = fields_of::<T>()?;
+    let mut without_column = fields
+        .iter()
+        .filter(|field| columns.clone().all(|column| column != **field));
+    let found = without_column.find(|field| {
+        let mut others = columns.clone().filter(|column| !fields.contains(column));
+        others.any(|column| is_similar(field, column))
+    });
+    found.copied()
+}
+
+/// Returns whether two names differ in one letter at most, in case, or in characters that are neither letters nor digits.
+fn is_similar(name: &str, other: &str) -> bool {
+    let digits = |name: &str| name.chars().filter(char::is_ascii_digit).collect::<String>();
+    let letters = |name: &str| {
+        let letters = name.chars().filter(|c| c.is_alphanumeric());
+        letters.flat_map(char::to_lowercase).collect::<String>()
+    };
+    let (one, two) = (letters(name), letters(other));
+    let most = usize::from(one.chars().count() >= 4);
+    digits(name) == digits(other) && !one.is_empty() && strsim::damerau_levenshtein(&one, &two) <= most
+}
+
 struct Probe<'a> {
     fields: &'a mut Option<&'static [&'static str]>,
 }
@@ -44,5 +72,42 @@ impl<'de> Deserializer<'de> for Probe<'_> {
     forward_to_deserialize_any! {
         bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf option unit unit_struct
         seq tuple tuple_struct map enum identifier ignored_any
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde::Deserialize;
+
+    use super::misspelt;
+
+    #[derive(Deserialize)]
+    #[allow(dead_code, reason = "only the names count")]
+    struct Posting {
+        id: u32,
+        #[serde(rename = "valueDate")]
+        value_date: Option<String>,
+        note1: Option<String>,
+    }
+
+    /// Spec: INPUT-23
+    #[test]
+    fn a_misspelt_column_is_found() {
+        for (columns, expected) in [
+            (["id", "valueDate", "note1", "other"].as_slice(), None),
+            (&["id", "note1", "vat"], None),
+            (&["id", "valueDate", "note2"], None),
+            (&["id", "valueDate", "node11"], None),
+            (&["it", "valueDate", "note1"], None),
+            (&[], None),
+            (&["id", "value_date", "note1"], Some("valueDate")),
+            (&["id", "ValueDate", "note1"], Some("valueDate")),
+            (&["id", "valueDat", "note1"], Some("valueDate")),
+            (&["id", "valueDate", "nots1"], Some("note1")),
+            (&["ID", "valueDate", "note1"], Some("id")),
+        ] {
+            let found = misspelt::<Posting>(columns.iter().copied());
+            assert_eq!(found, expected, "{columns:?}");
+        }
     }
 }

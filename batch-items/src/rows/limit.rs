@@ -78,7 +78,7 @@ impl Limit {
     }
 }
 
-/// Returns whether a number without an exponent has at most so many digits after the point, as most numbers do.
+/// Returns whether a text is without an exponent and has at most `most` digits after the point. Most numbers need no other check.
 fn has_digits(text: &str, most: i64) -> bool {
     let digits = text.split_once('.').map_or(0, |(_, digits)| digits.len());
     i64::try_from(digits).is_ok_and(|digits| digits <= most) && !text.contains(['e', 'E'])

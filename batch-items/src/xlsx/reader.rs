@@ -13,7 +13,7 @@ use super::unpack::Unpack;
 use crate::error::{Origin, ReadError, RecordError};
 use crate::file::{Extra, FileItemReader, Format, Items, OpenFile, Place, Records, Source, guard};
 use crate::nearest::did_you_mean;
-use crate::rows::{RowError, from_row};
+use crate::rows::{RowError, from_row, misspelt};
 
 /// Reads the rows of a sheet of Excel workbooks (XLSX) as items of type `T`. Requires the feature `xlsx`.
 ///
@@ -239,11 +239,7 @@ impl SheetRows {
     fn bad(&self, error: RowError) -> ReadError {
         let names = self.columns.names.as_ref();
         if let (Some(missing), Some(names)) = (error.missing, names) {
-            let columns: Vec<_> = names.iter().map(|name| format!("`{name}`")).collect();
-            let hint = did_you_mean(missing, names.iter());
-            let (sheet, columns) = (&self.sheet, columns.join(", "));
-            let cause = format!("sheet `{sheet}` has no column `{missing}`, but {columns}{hint}");
-            return self.source.fail(cause).into();
+            return self.no_column(missing, names);
         }
         let mut field = error.field(names, &self.values);
         let index = field
@@ -253,6 +249,15 @@ impl SheetRows {
             field.number = index as usize + 1;
         }
         self.record_error(index, error).with_field(field).into()
+    }
+
+    /// Returns the error for a sheet whose header lacks a column.
+    fn no_column(&self, missing: &str, names: &StringRecord) -> ReadError {
+        let columns: Vec<_> = names.iter().map(|name| format!("`{name}`")).collect();
+        let hint = did_you_mean(missing, names.iter());
+        let (sheet, columns) = (&self.sheet, columns.join(", "));
+        let cause = format!("sheet `{sheet}` has no column `{missing}`, but {columns}{hint}");
+        self.source.fail(cause).into()
     }
 
     /// Returns an error of the current row, at the cell in a column.
@@ -317,6 +322,12 @@ impl Records for SheetRows {
 }
 
 impl<T: DeserializeOwned> Items<T> for SheetRows {
+    fn check(&self) -> Result<(), ReadError> {
+        let names = self.columns.names.as_ref().filter(|_| self.strict);
+        let misspelt = names.and_then(|names| Some((misspelt::<T>(names.iter())?, names)));
+        misspelt.map_or(Ok(()), |(field, names)| Err(self.no_column(field, names)))
+    }
+
     fn item(&mut self) -> Result<T, ReadError> {
         let row = self.next.line - 1;
         let is_inexact = |column: &&u32| self.inexact.contains(&(row, **column));

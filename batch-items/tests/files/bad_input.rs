@@ -191,6 +191,8 @@ fn a_wrong_file_among_others_is_not_left_out() {
 }
 
 /// A wrong file is not a wrong record: it is not skipped.
+///
+/// Spec: INPUT-23
 #[test]
 fn a_wrong_file_fails_the_step() {
     let fails = |reader: &str, content: &str, properties: &str| {
@@ -200,8 +202,13 @@ fn a_wrong_file_fails_the_step() {
         message.lines().next().unwrap_or_default().to_owned()
     };
     assert_eq!(
-        fails("FlightReader", "origin,Delay,notes\nMUC,5,x\n", ""),
-        "cannot read `in.txt`: it has no column `note`, but `origin`, `Delay`, `notes`; did you mean `notes`?"
+        fails("FlightReader", "origin,delay,notes\nMUC,5,x\n", ""),
+        "cannot read `in.txt`: it has no column `note`, but `origin`, `delay`, `notes`; did you mean `notes`?"
+    );
+    // An `Option`, which would be `None`.
+    assert_eq!(
+        fails("FlightReader", "origin,Delay,note\nMUC,5,x\n", ""),
+        "cannot read `in.txt`: it has no column `delay`, but `origin`, `Delay`, `note`; did you mean `Delay`?"
     );
     assert_eq!(
         fails("FlightReader", "origin;delay;note\nMUC;5;x\n", ""),

@@ -118,7 +118,7 @@ fn timestamps_of_96_bits_are_exact() {
     assert_eq!(stage.read("out"), expected);
 }
 
-/// Returns a list of dates, of which one is in an entry that is null.
+/// Returns a list of dates; one is in an entry that is null.
 fn lists_with_hidden_dates() -> ArrayRef {
     let mut lists = ListBuilder::new(Date64Builder::new());
     lists.append_value([Some(0)]);

@@ -489,8 +489,8 @@ pass!(PassTexts: Texts);
 
 #[derive(Clone, Debug, Deserialize, Serialize)]
 struct Misspelt {
-    ids: u64,
-    half: Option<f64>,
+    id: u64,
+    halfs: Option<f64>,
 }
 
 #[item_reader("MisspeltRows")]
@@ -523,6 +523,8 @@ pub(crate) fn reading(item: &str, content: impl AsRef<[u8]>, properties: &str) -
 }
 
 /// A wrong file is not a wrong row: it is not skipped.
+///
+/// Spec: INPUT-23
 #[test]
 fn a_wrong_file_fails_the_step() {
     let fails = |item: &str, content: &[u8]| first_line(&reading(item, content, "").start(())).to_owned();
@@ -541,7 +543,7 @@ fn a_wrong_file_fails_the_step() {
     );
     assert_eq!(
         fails("Misspelt", &good),
-        "cannot read `in.parquet`: it has no column `ids`, but `unused`, `id`, `half`; did you mean `id`?"
+        "cannot read `in.parquet`: it has no column `halfs`, but `unused`, `id`, `half`; did you mean `half`?"
     );
     assert_eq!(
         fails("Other", &good),

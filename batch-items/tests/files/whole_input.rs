@@ -516,7 +516,7 @@ fn a_closed_reader_has_no_file_open() {
     assert_eq!(stage.read("out.csv"), "origin,delay,note\nMUC,5,0\n");
 }
 
-/// The files of a pattern are read in the order of the property, by default that of their names.
+/// The files of a pattern are read in the order of the property, by default the order of their names.
 #[test]
 fn files_are_read_in_the_order_of_names_or_changes() {
     for (order, expected) in [("name", "number\n1\n2\n"), ("modified", "number\n2\n1\n")] {

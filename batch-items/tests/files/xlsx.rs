@@ -48,7 +48,7 @@ fn workbook(sheets: &[(&str, &[Row<'_>])]) -> Vec<u8> {
 /// Returns a workbook with other parts.
 fn workbook_with(sheets: &[(&str, &[Row<'_>])], others: &[(String, String)]) -> Vec<u8> {
     let (mut list, mut relations, mut strings) = (String::new(), String::new(), String::new());
-    let mut files = others.to_vec();
+    let mut files = Vec::new();
     let mut texts = 0;
     for (number, (name, rows)) in (1..).zip(sheets) {
         let mut data = String::new();
@@ -121,6 +121,8 @@ fn workbook_with(sheets: &[(&str, &[Row<'_>])], others: &[(String, String)]) -> 
         "xl/sharedStrings.xml",
         format!("<sst xmlns=\"{MAIN}\">{strings}</sst>"),
     );
+    // After the cells of the sheets.
+    files.extend_from_slice(others);
     zip(&files)
 }
 
@@ -630,7 +632,7 @@ fn a_wrong_file_fails_the_step() {
             &workbook(&[("S", &[(1, &[Text("origin"), Text("Delay"), Text("notes")]), row])]),
             ""
         ),
-        "cannot read `in.xlsx`: sheet `S` has no column `note`, but `origin`, `Delay`, `notes`; did you mean `notes`?"
+        "cannot read `in.xlsx`: sheet `S` has no column `delay`, but `origin`, `Delay`, `notes`; did you mean `Delay`?"
     );
     assert_eq!(
         fails(

@@ -84,7 +84,7 @@ def kept(pair, kind, text):
 
 
 def sixteen_digits(number):
-    """openpyxl writes so many digits; of the largest floats they are more than a float holds."""
+    """openpyxl writes 16 digits; of the largest floats they are more than a float holds."""
     text = f"{number:.16g}"
     return text if math.isfinite(float(text)) else text.replace("316e", "315e")
 
