@@ -4,7 +4,7 @@
 use arrow_schema::{DataType, FieldRef, Fields};
 use serde::ser::{Serialize, Serializer};
 
-use super::moments::count;
+use super::temporal::in_units;
 use crate::record::{Record, Value, decimal};
 use crate::rows::{FieldSink, FieldValue, bytes_of, parse_bool};
 
@@ -132,7 +132,7 @@ fn fitted(value: FieldValue<'_>, kind: &DataType) -> Option<Fitted> {
         DataType::Decimal128(precision, scale) => decimal(value, *precision, *scale),
         DataType::Date32 | DataType::Time32(_) | DataType::Time64(_) | DataType::Timestamp(..) => match value
         {
-            FieldValue::Text(text) => count(text, kind).map(Fitted::Int),
+            FieldValue::Text(text) => in_units(text, kind).map(Fitted::Int),
             // A number has no unit.
             _ => None,
         },

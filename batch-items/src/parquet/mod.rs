@@ -7,9 +7,9 @@ mod fit;
 mod footer;
 mod group;
 mod int96;
-mod moments;
 mod reader;
 mod rows;
+mod temporal;
 mod values;
 mod writer;
 

@@ -1,5 +1,6 @@
 //! Excel workbooks.
 
+mod numbers;
 mod reader;
 mod sheet;
 mod text;

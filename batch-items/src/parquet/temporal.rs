@@ -8,7 +8,7 @@ const NANOS_OF_SECOND: i128 = 1_000_000_000;
 const NANOS_OF_DAY: i128 = 86_400 * NANOS_OF_SECOND;
 
 /// Returns a text in the units of a type; `None` if it is not a value of the type, or has a fraction of a unit.
-pub(super) fn count(text: &str, kind: &DataType) -> Option<i64> {
+pub(super) fn in_units(text: &str, kind: &DataType) -> Option<i64> {
     let (nanos, unit) = match kind {
         DataType::Date32 => (date(text)?, NANOS_OF_DAY),
         DataType::Time32(unit) | DataType::Time64(unit) => (clock(text)?, nanos_of(unit)),
@@ -112,10 +112,10 @@ mod tests {
     fn check(kind: &str, held: &[(&str, i64)], rejected: &[&str]) {
         let kind: DataType = kind.parse().unwrap();
         for (text, expected) in held {
-            assert_eq!(count(text, &kind), Some(*expected), "{kind} {text}");
+            assert_eq!(in_units(text, &kind), Some(*expected), "{kind} {text}");
         }
         for text in rejected {
-            assert_eq!(count(text, &kind), None, "{kind} {text}");
+            assert_eq!(in_units(text, &kind), None, "{kind} {text}");
         }
     }
 
