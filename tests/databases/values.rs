@@ -238,7 +238,8 @@ fn a_value_that_its_column_does_not_hold_is_rejected() {
     ];
     let single = ["16777216", "\"16777216\"", "0.1", "1e20"];
     let no_single = ["16777217", "\"16777217\"", "16777217.0", "9007199254740993"];
-    let short = ["\"abc\""];
+    let short = ["\"abc\"", "\"a  \"", "\"ééé\""];
+    let no_short = ["\"abcd\"", "\"abc \"", "\"    \""];
     let long = "\"".to_owned() + &"x".repeat(64) + "\"";
     let name = long.replacen('x', "", 1);
     for database in Database::ALL {
@@ -249,9 +250,15 @@ fn a_value_that_its_column_does_not_hold_is_rejected() {
                 ("REAL", &single, &no_single),
                 ("NAME", &[&name], &[&long]),
                 ("\"char\"", &["\"a\""], &["\"ab\""]),
-                ("short", &short, &["\"abcd\""]),
+                ("short", &short, &no_short),
+                ("VARCHAR(3)", &short, &no_short),
+                ("VARCHAR", &[&long], &[]),
             ],
-            Database::Mariadb => &[("DOUBLE", &double, &no_double), ("FLOAT", &single, &no_single)],
+            Database::Mariadb => &[
+                ("DOUBLE", &double, &no_double),
+                ("FLOAT", &single, &no_single),
+                ("VARCHAR(3)", &short, &no_short),
+            ],
         };
         for (kind, good, bad) in kinds {
             assert_eq!(

@@ -20,6 +20,8 @@ pub(crate) enum Limit {
     },
     /// The bytes of a text.
     Bytes(usize),
+    /// The characters of a text. The database rejects a longer one, but cuts blanks at its end.
+    Characters(usize),
     /// Integers that a float of 32 bits holds.
     Single,
 }
@@ -42,6 +44,7 @@ impl Limit {
                 digits.trim_end_matches('0').len() <= fraction && (has_zone || is_utc(zone))
             }
             Self::Bytes(most) => text.len() <= most,
+            Self::Characters(most) => !is_longer_by_blanks(text, most),
         }
     }
 
@@ -73,6 +76,9 @@ impl Limit {
                 )
             }
             Self::Bytes(most) => format!("a text of at most {most} bytes"),
+            Self::Characters(most) => {
+                format!("a text of at most {most} characters, blanks at its end included")
+            }
             Self::Single => "a number that a float of 32 bits holds, if it is an integer exactly".to_owned(),
         }
     }
@@ -82,6 +88,12 @@ impl Limit {
 fn has_digits(text: &str, most: i64) -> bool {
     let digits = text.split_once('.').map_or(0, |(_, digits)| digits.len());
     i64::try_from(digits).is_ok_and(|digits| digits <= most) && !text.contains(['e', 'E'])
+}
+
+/// Returns whether a text has more than `most` characters, and only blanks after these.
+fn is_longer_by_blanks(text: &str, most: usize) -> bool {
+    let may_be = text.len() > most && text.ends_with(' ');
+    may_be && text.trim_end_matches(' ').chars().count() <= most && text.chars().count() > most
 }
 
 /// Returns whether a zone is UTC, or none.
@@ -138,6 +150,11 @@ mod tests {
                 &["10:00+02", "10:00:00.55"],
             ),
             (Limit::Bytes(3), &["abc", "é"], &["abcd", "éé"]),
+            (
+                Limit::Characters(3),
+                &["a  ", "ééé", "long", "a   b"],
+                &["a   ", "    ", "ééé "],
+            ),
             (Limit::None, &["1.505"], &[]),
         ] {
             for text in held {

@@ -151,22 +151,24 @@ fn limit_of(declared: &str) -> Limit {
     let declared = declared.to_ascii_lowercase();
     let name = declared.split(['(', ' ']).next().unwrap_or_default();
     // The last number of the type.
-    let digits = declared
+    let digits: Option<usize> = declared
         .split_once(')')
         .and_then(|(before, _)| before.rsplit(['(', ',']).next())
         .and_then(|digits| digits.parse().ok());
+    let fraction = Limit::Fraction(digits.and_then(|digits| i64::try_from(digits).ok()).unwrap_or(0));
     let clock = |kind| Limit::Clock {
         kind,
-        fraction: digits.map_or(0, |digits: u8| usize::from(digits)),
+        fraction: digits.unwrap_or(0),
         has_zone: false,
     };
     match name {
-        "decimal" => Limit::Fraction(digits.map_or(0, i64::from)),
-        "float" | "double" if declared.contains(',') => Limit::Fraction(digits.map_or(0, i64::from)),
+        "decimal" => fraction,
+        "float" | "double" if declared.contains(',') => fraction,
         "bigint" if declared.contains("unsigned") => Limit::Fraction(0),
         "float" => Limit::Single,
         "datetime" | "timestamp" => clock(Temporal::Timestamp),
         "time" => clock(Temporal::Time),
+        "varchar" => digits.map_or(Limit::None, Limit::Characters),
         _ => Limit::None,
     }
 }
