@@ -1,4 +1,4 @@
-//! JSON without the numbers that it does not have: `serde_json` writes null for them, which is another value.
+//! Numbers that JSON does not have: `serde_json` writes null for them, which is another value.
 
 use std::fmt::Display;
 
@@ -6,26 +6,32 @@ use serde::ser::{
     Error, Serialize, SerializeMap, SerializeSeq, SerializeStruct, SerializeStructVariant, SerializeTuple,
     SerializeTupleStruct, SerializeTupleVariant, Serializer,
 };
+use serde_json::value::{RawValue, to_raw_value};
 
 /// Appends an item as JSON.
 ///
 /// # Errors
 /// If a number of the item is infinite or not a number.
 pub(crate) fn append_json(item: &(impl Serialize + ?Sized), out: &mut Vec<u8>) -> serde_json::Result<()> {
-    serde_json::to_writer(out, &Finite(item))
+    serde_json::to_writer(out, &Finite::<_, false>(item))
 }
 
-/// A value whose floats are finite.
-struct Finite<'v, T: ?Sized>(&'v T);
+/// Returns an item as JSON that shows such a number as a text.
+pub(crate) fn json_to_show(item: &impl Serialize) -> serde_json::Result<Box<RawValue>> {
+    to_raw_value(&Finite::<_, true>(item))
+}
 
-impl<T: Serialize + ?Sized> Serialize for Finite<'_, T> {
+/// A value whose floats are finite, or shown as texts.
+struct Finite<'v, T: ?Sized, const SHOWS: bool>(&'v T);
+
+impl<T: Serialize + ?Sized, const SHOWS: bool> Serialize for Finite<'_, T, SHOWS> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        self.0.serialize(Checked(serializer))
+        self.0.serialize(Checked::<_, SHOWS>(serializer))
     }
 }
 
-/// A serializer, or a part of one, that rejects other floats.
-struct Checked<S>(S);
+/// A serializer, or a part of one, that rejects other floats, or shows them.
+struct Checked<S, const SHOWS: bool>(S);
 
 macro_rules! forward {
     ($($method:ident: $ty:ty;)*) => {$(
@@ -36,16 +42,16 @@ macro_rules! forward {
     )*};
 }
 
-impl<S: Serializer> Serializer for Checked<S> {
+impl<S: Serializer, const SHOWS: bool> Serializer for Checked<S, SHOWS> {
     type Ok = S::Ok;
     type Error = S::Error;
-    type SerializeSeq = Checked<S::SerializeSeq>;
-    type SerializeTuple = Checked<S::SerializeTuple>;
-    type SerializeTupleStruct = Checked<S::SerializeTupleStruct>;
-    type SerializeTupleVariant = Checked<S::SerializeTupleVariant>;
-    type SerializeMap = Checked<S::SerializeMap>;
-    type SerializeStruct = Checked<S::SerializeStruct>;
-    type SerializeStructVariant = Checked<S::SerializeStructVariant>;
+    type SerializeSeq = Checked<S::SerializeSeq, SHOWS>;
+    type SerializeTuple = Checked<S::SerializeTuple, SHOWS>;
+    type SerializeTupleStruct = Checked<S::SerializeTupleStruct, SHOWS>;
+    type SerializeTupleVariant = Checked<S::SerializeTupleVariant, SHOWS>;
+    type SerializeMap = Checked<S::SerializeMap, SHOWS>;
+    type SerializeStruct = Checked<S::SerializeStruct, SHOWS>;
+    type SerializeStructVariant = Checked<S::SerializeStructVariant, SHOWS>;
 
     forward! {
         serialize_bool: bool; serialize_char: char; serialize_str: &str; serialize_bytes: &[u8];
@@ -56,6 +62,7 @@ impl<S: Serializer> Serializer for Checked<S> {
     fn serialize_f32(self, value: f32) -> Result<S::Ok, S::Error> {
         match value.is_finite() {
             true => self.0.serialize_f32(value),
+            false if SHOWS => self.0.collect_str(&value),
             false => Err(no_number(value)),
         }
     }
@@ -63,6 +70,7 @@ impl<S: Serializer> Serializer for Checked<S> {
     fn serialize_f64(self, value: f64) -> Result<S::Ok, S::Error> {
         match value.is_finite() {
             true => self.0.serialize_f64(value),
+            false if SHOWS => self.0.collect_str(&value),
             false => Err(no_number(value)),
         }
     }
@@ -72,7 +80,7 @@ impl<S: Serializer> Serializer for Checked<S> {
     }
 
     fn serialize_some<T: Serialize + ?Sized>(self, value: &T) -> Result<S::Ok, S::Error> {
-        self.0.serialize_some(&Finite(value))
+        self.0.serialize_some(&Finite::<_, SHOWS>(value))
     }
 
     fn serialize_unit(self) -> Result<S::Ok, S::Error> {
@@ -97,7 +105,7 @@ impl<S: Serializer> Serializer for Checked<S> {
         name: &'static str,
         value: &T,
     ) -> Result<S::Ok, S::Error> {
-        self.0.serialize_newtype_struct(name, &Finite(value))
+        self.0.serialize_newtype_struct(name, &Finite::<_, SHOWS>(value))
     }
 
     fn serialize_newtype_variant<T: Serialize + ?Sized>(
@@ -108,7 +116,7 @@ impl<S: Serializer> Serializer for Checked<S> {
         value: &T,
     ) -> Result<S::Ok, S::Error> {
         self.0
-            .serialize_newtype_variant(name, index, variant, &Finite(value))
+            .serialize_newtype_variant(name, index, variant, &Finite::<_, SHOWS>(value))
     }
 
     fn serialize_seq(self, length: Option<usize>) -> Result<Self::SerializeSeq, S::Error> {
@@ -169,12 +177,12 @@ fn no_number<E: Error>(value: impl Display) -> E {
 
 macro_rules! compound {
     ($($role:ident: $method:ident($($name:ident)?);)*) => {$(
-        impl<C: $role> $role for Checked<C> {
+        impl<C: $role, const SHOWS: bool> $role for Checked<C, SHOWS> {
             type Ok = C::Ok;
             type Error = C::Error;
 
             fn $method<T: Serialize + ?Sized>(&mut self, $($name: &'static str,)? value: &T) -> Result<(), C::Error> {
-                self.0.$method($($name,)? &Finite(value))
+                self.0.$method($($name,)? &Finite::<_, SHOWS>(value))
             }
 
             fn end(self) -> Result<C::Ok, C::Error> {
@@ -193,16 +201,16 @@ compound! {
     SerializeStructVariant: serialize_field(name);
 }
 
-impl<C: SerializeMap> SerializeMap for Checked<C> {
+impl<C: SerializeMap, const SHOWS: bool> SerializeMap for Checked<C, SHOWS> {
     type Ok = C::Ok;
     type Error = C::Error;
 
     fn serialize_key<T: Serialize + ?Sized>(&mut self, key: &T) -> Result<(), C::Error> {
-        self.0.serialize_key(&Finite(key))
+        self.0.serialize_key(&Finite::<_, SHOWS>(key))
     }
 
     fn serialize_value<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), C::Error> {
-        self.0.serialize_value(&Finite(value))
+        self.0.serialize_value(&Finite::<_, SHOWS>(value))
     }
 
     fn end(self) -> Result<C::Ok, C::Error> {
@@ -254,6 +262,9 @@ mod tests {
         assert_eq!(json(&shapes(None)).unwrap(), expected);
         assert!(json(&shapes(Some(f32::INFINITY))).is_err());
         assert!(json(&Shape::Circle(f64::NEG_INFINITY)).is_err());
+        let shown = json_to_show(&(shapes(Some(f32::INFINITY)), map(nan))).unwrap();
+        let expected = r#"[["Point",{"Circle":1.0},{"Box":{"sides":[1.0,"inf"]}}],{"a":[1.5,"NaN"]}]"#;
+        assert_eq!(shown.get(), expected);
     }
 
     /// Spec: ITEM-VALUE-02

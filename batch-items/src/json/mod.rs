@@ -7,7 +7,7 @@ mod lines;
 use serde::de::DeserializeOwned;
 
 pub use self::array::{JsonArrayItemReader, JsonArrayItemWriter};
-pub(crate) use self::finite::append_json;
+pub(crate) use self::finite::{append_json, json_to_show};
 pub use self::lines::{JsonLinesItemReader, JsonLinesItemWriter};
 use crate::added::{Added, from_record};
 

@@ -6,10 +6,11 @@ use std::path::Path;
 
 use batch_runtime::{BatchArtifact, BatchError};
 use serde::{Deserialize, Serialize};
-use serde_json::value::{RawValue, to_raw_value};
+use serde_json::value::RawValue;
 
 use crate::choices::choices;
 use crate::error::{DroppedRecord, DroppedRecords, RecordError, in_utf8};
+use crate::json::json_to_show;
 
 /// The format of the report: the property `rejects.format`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -223,14 +224,19 @@ impl PlaceFields {
             .filter_map(|record| record.get(&self.raw)?.as_str())
             .collect();
         let raw = (!texts.is_empty()).then(|| texts.join("\n"));
+        let shown = json_to_show(item);
+        let error = match &shown {
+            Ok(_) => error.chain(),
+            Err(cause) => format!("{} (the item cannot be shown as JSON: {cause})", error.chain()),
+        };
         Reject {
             phase,
-            error: error.chain(),
+            error,
             resource: first(&self.file).and_then(|file| Some(file.as_str()?.to_owned())),
             line: first(&self.line).and_then(|line| line.as_u64().or_else(|| line.as_str()?.parse().ok())),
             bytes: raw.clone().unwrap_or_default().into_bytes(),
             raw,
-            item: to_raw_value(item).ok(),
+            item: shown.ok(),
             ..Reject::default()
         }
     }
@@ -340,8 +346,33 @@ fn csv_numbers(report: &[u8]) -> Vec<Number> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use super::*;
     use proptest::prelude::*;
+    use serde_json::value::to_raw_value;
+
+    /// Spec: INPUT-04
+    #[test]
+    fn an_item_is_shown_or_the_reject_says_why_not() {
+        let none = String::new;
+        let names = PlaceFields {
+            file: none(),
+            line: none(),
+            raw: none(),
+        };
+        let error = BatchError::from(std::io::Error::other("no"));
+        let shown = names.reject("write", &error, &[f64::INFINITY]);
+        assert_eq!(shown.item.unwrap().get(), "\"inf\"");
+        let hidden = names.reject("write", &error, &[BTreeMap::from([((1, 2), 3)])]);
+        assert_eq!(
+            (hidden.item.is_none(), hidden.error.as_str()),
+            (
+                true,
+                "no (the item cannot be shown as JSON: key must be a string)"
+            )
+        );
+    }
 
     fn reject(error: String, raw: String, item: Option<String>) -> Reject {
         Reject {
