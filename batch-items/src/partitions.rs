@@ -80,7 +80,7 @@ fn file_name(path: &Path) -> String {
 ///
 /// | property | default | |
 /// |---|---|---|
-/// | `query` | required | selects the smallest and the largest key, which are of an integer type: `SELECT MIN(id), MAX(id) FROM account` |
+/// | `query` | required | selects the smallest and the largest key, which are of an integer type: `SELECT MIN(id), MAX(id) FROM account`. SQLite accepts a fraction in a column of integers, unless the table is `STRICT`: it would be between two ranges, and in none |
 /// | `parameters`, `database` | | as of [`QueryItemReader`](crate::QueryItemReader) |
 /// | `partitions` | `8` | the number of partitions, at most 10,000; fewer, if there are fewer keys |
 ///
