@@ -48,6 +48,6 @@ pub(crate) use self::identity::{FileId, prove};
 pub(crate) use self::input::{Extra, Format, Items, OpenFile, Place, Records, Source};
 pub(crate) use self::locked::{LockError, LockedFile};
 pub(crate) use self::pattern::{FilePattern, FoundFile, literal};
-pub(crate) use self::resource::{Whole, find_files, read_text};
+pub(crate) use self::resource::{Whole, find_files, read_text, read_whole};
 pub(crate) use self::target::sync_folder;
 pub(crate) use self::url::redact;

@@ -17,6 +17,7 @@ use super::compression::Compression;
 use super::identity::{FileId, FileState, lost};
 use super::locked::{LockError, LockedFile};
 use super::part::{Complete, Mark, Part, check_content, check_length};
+use super::resource::Whole;
 use super::target::{Target, exists};
 use super::url;
 use crate::choices::choices;
@@ -309,7 +310,7 @@ impl FileOutput {
         };
         let path = self.target.part_path(part.number);
         let read = || {
-            let content = self.compression().reader(File::open(&path)?)?;
+            let content = self.compression().reader(Whole::open(&path)?)?;
             Existing::read(BufReader::new(content))
         };
         read().map(Some).map_err(|error| self.fail("append to", error))

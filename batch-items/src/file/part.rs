@@ -214,5 +214,9 @@ fn hash(mut file: &File, range: Range<u64>, content: &mut Hasher) -> io::Result<
         }
     }
     file.seek(SeekFrom::Start(range.start))?;
-    io::copy(&mut file.take(range.end - range.start), &mut Sum(content)).map(drop)
+    let length = range.end - range.start;
+    match io::copy(&mut file.take(length), &mut Sum(content))? {
+        read if read < length => Err(io::ErrorKind::UnexpectedEof.into()),
+        _ => Ok(()),
+    }
 }

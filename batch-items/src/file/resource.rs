@@ -211,6 +211,15 @@ pub(crate) struct Whole {
 }
 
 impl Whole {
+    pub(crate) fn open(path: &Path) -> io::Result<Self> {
+        Self::new(File::open(path)?, 0)
+    }
+
+    /// Returns the length that the file had when it was opened.
+    pub(crate) fn length(&self) -> u64 {
+        self.length
+    }
+
     pub(crate) fn new(mut file: File, start: u64) -> io::Result<Self> {
         file.seek(SeekFrom::Start(start))?;
         let length = file.metadata()?.len();
@@ -222,10 +231,17 @@ impl Whole {
     }
 }
 
+/// Reads a file that is small, to its end.
+pub(crate) fn read_whole(path: &Path) -> io::Result<Vec<u8>> {
+    let mut content = Vec::new();
+    Whole::open(path)?.read_to_end(&mut content)?;
+    Ok(content)
+}
+
 /// Reads a file of text that is small, to its end. A byte-order mark is no content.
 pub(crate) fn read_text(path: &Path) -> io::Result<String> {
     let mut text = String::new();
-    Whole::new(File::open(path)?, 0)?.read_to_string(&mut text)?;
+    Whole::open(path)?.read_to_string(&mut text)?;
     if text.starts_with('\u{feff}') {
         text.remove(0);
     }

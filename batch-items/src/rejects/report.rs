@@ -5,7 +5,7 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use super::reject::{Line, Owner, Reject, RejectFormat, numbered};
-use crate::file::{LockError, LockedFile, sync_folder};
+use crate::file::{LockError, LockedFile, Whole, read_whole, sync_folder};
 
 /// The report, and the file of raw records.
 pub(super) struct Report {
@@ -182,7 +182,7 @@ pub(super) fn remove_uncommitted(path: &Path, format: RejectFormat, owner: &Owne
 
 /// Returns whether there is a file that another job instance or step has written.
 fn is_of_another(path: &Path, format: RejectFormat, owner: &Owner) -> io::Result<bool> {
-    match fs::read(path) {
+    match read_whole(path) {
         Ok(content) => {
             let first = format.numbers(&content).into_iter().next();
             Ok(first.map_or(format.has_line(&content), |number| !number.is_of(owner)))
@@ -263,8 +263,7 @@ impl Appended {
 
     fn read(&mut self) -> io::Result<Vec<u8>> {
         let mut content = Vec::new();
-        self.file.seek(SeekFrom::Start(0))?;
-        self.file.read_to_end(&mut content)?;
+        Whole::new(self.file.try_clone()?, 0)?.read_to_end(&mut content)?;
         Ok(content)
     }
 

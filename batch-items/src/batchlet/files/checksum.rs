@@ -1,6 +1,6 @@
 //! SHA-256 checksums in the format of `sha256sum`.
 
-use std::fs::{self, File};
+use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
@@ -125,7 +125,7 @@ fn not_verified(list: &Path, wrong: &[String]) -> String {
 /// Returns the checksum in hexadecimal digits.
 fn checksum(task: &Task, path: &Path) -> io::Result<String> {
     let mut hasher = Hasher(Sha256::new());
-    task.copy(&mut Whole::new(File::open(path)?, 0)?, &mut hasher)?;
+    task.copy(&mut Whole::open(path)?, &mut hasher)?;
     let digest = hasher.0.finalize();
     Ok(digest.iter().map(|byte| format!("{byte:02x}")).collect())
 }

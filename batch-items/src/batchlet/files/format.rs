@@ -61,7 +61,7 @@ impl Format {
     }
 
     /// Returns a reader of the decompressed content.
-    pub(super) fn decoder<'f>(self, file: &'f File) -> io::Result<Box<dyn Read + 'f>> {
+    pub(super) fn decoder(self, file: impl Read + 'static) -> io::Result<Box<dyn Read>> {
         Ok(match self {
             Self::Gzip => Box::new(MultiGzDecoder::new(file)),
             #[cfg(feature = "zstd")]

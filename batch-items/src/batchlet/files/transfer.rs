@@ -1,7 +1,7 @@
 //! Copies, moves and compresses files.
 
 use std::fs::{self, File};
-use std::io::{self, Read};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use batch_runtime::prelude::*;
@@ -148,11 +148,11 @@ impl Transfer<'_> {
         if !target.is_file() {
             return Ok(false);
         }
-        let (mut source, target) = (File::open(source)?, File::open(target)?);
+        let (mut source, mut target) = (Whole::open(source)?, Whole::open(target)?);
         match self.action {
-            Action::Copy | Action::Move if source.metadata()?.len() != target.metadata()?.len() => Ok(false),
-            Action::Copy | Action::Move => self.task.same_bytes(&mut source, &mut &target),
-            Action::Compress(format) => match self.is_compressed(&mut source, &target, format) {
+            Action::Copy | Action::Move if source.length() != target.length() => Ok(false),
+            Action::Copy | Action::Move => self.task.same_bytes(&mut source, &mut target),
+            Action::Compress(format) => match self.is_compressed(&mut source, target, format) {
                 // The target is not compressed, or is damaged.
                 Err(_) => self.task.proceed().map(|()| false),
                 same => same,
@@ -160,8 +160,8 @@ impl Transfer<'_> {
         }
     }
 
-    fn is_compressed(&self, source: &mut File, target: &File, format: Format) -> io::Result<bool> {
-        let mut target: Box<dyn Read + '_> = format.decoder(target)?;
+    fn is_compressed(&self, source: &mut Whole, target: Whole, format: Format) -> io::Result<bool> {
+        let mut target = format.decoder(target)?;
         self.task.same_bytes(source, &mut target)
     }
 

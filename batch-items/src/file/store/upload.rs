@@ -1,7 +1,7 @@
 //! The upload of a spool, part by part.
 
 use std::fs::{self, File};
-use std::io::{self, Read, Seek, SeekFrom};
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -10,6 +10,7 @@ use object_store::path::Path as Key;
 use object_store::{Error, ObjectStoreExt};
 use serde::{Deserialize, Serialize};
 
+use super::super::resource::{Whole, read_whole};
 use super::service::Service;
 use super::{error, wait};
 
@@ -122,11 +123,10 @@ impl<'a> Upload<'a> {
             progress.parts.truncate(count);
             self.save(progress)?;
         }
-        let mut file = File::open(self.spool)?;
         for index in progress.parts.len()..count {
-            file.seek(SeekFrom::Start(index as u64 * PART))?;
             let mut part = Vec::new();
-            (&mut file).take(PART).read_to_end(&mut part)?;
+            let rest = Whole::new(File::open(self.spool)?, index as u64 * PART)?;
+            rest.take(PART).read_to_end(&mut part)?;
             let (key, id) = (self.key.clone(), progress.id.clone());
             let put =
                 self.request(|store| async move { store.put_part(&key, &id, index, part.into()).await })?;
@@ -139,7 +139,7 @@ impl<'a> Upload<'a> {
 
     /// Uploads a short spool by one request.
     fn put_whole(&self) -> io::Result<()> {
-        let bytes = fs::read(self.spool)?;
+        let bytes = read_whole(self.spool)?;
         let (service, key) = (Arc::clone(self.service), self.key.clone());
         let put = wait(async move { service.objects.put(&key, bytes.into()).await })?;
         put.map(drop).map_err(|error| self.fail(&error))
