@@ -1,8 +1,8 @@
 //! The jobs of the sweep: each kind of reader and writer, with the files of the batchlets and a table.
 
 use batch_items::{
-    CompositeItemWriter, DelimitedItemReader, DelimitedItemWriter, JsonLinesItemWriter, ParquetItemReader,
-    ParquetItemWriter, XmlItemReader, XmlItemWriter,
+    ArrowItemReader, CompositeItemWriter, DelimitedItemReader, DelimitedItemWriter, JsonLinesItemWriter,
+    ParquetItemReader, ParquetItemWriter, Record, XlsxItemReader, XmlItemReader, XmlItemWriter,
 };
 use batch_runtime::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -26,6 +26,10 @@ type EntryXmlWriter = XmlItemWriter<Entry>;
 type EntryParquetReader = ParquetItemReader<Entry>;
 #[item_writer("entryParquetWriter")]
 type EntryParquetWriter = ParquetItemWriter<Entry>;
+#[item_reader("sheetReader")]
+type SheetReader = XlsxItemReader<Record>;
+#[item_reader("arrowReader")]
+type ArrowReader = ArrowItemReader<Record>;
 #[item_writer("entryCompositeWriter")]
 type EntryCompositeWriter =
     CompositeItemWriter<Entry, DelimitedItemWriter<Entry>, JsonLinesItemWriter<Entry>>;
@@ -124,6 +128,27 @@ pub(super) const KINDS: &[Kind] = &[
         "out/o.parquet",
         "entryCsvReader entryParquetWriter",
         "entryParquetReader entryCsvWriter"
+    ),
+    kind(
+        "readers",
+        &[
+            (
+                "sheetReader recordCsvWriter",
+                "resource@reader=in.xlsx\noutput@writer=out/x.csv",
+                "",
+            ),
+            (
+                "arrowReader recordCsvWriter",
+                "resource@reader=in.arrow\noutput@writer=out/a.csv",
+                "",
+            ),
+            (
+                "patternRecordReader recordCsvWriter",
+                "resource@reader=in.csv\npattern=(?&lt;id>[^,]*),(?&lt;name>.*)\noutput@writer=out/p.csv",
+                "",
+            ),
+        ],
+        "",
     ),
     kind(
         "rolling",

@@ -2,6 +2,7 @@
 //!
 //! ```console
 //! $ cargo run -p batch-torture -- --calls
+//! $ cargo run -p batch-torture -- --calls csv
 //! $ cargo run -p batch-torture -- --calls 'csv out/o.csv.part write 3+ EIO'
 //! ```
 //!
@@ -96,8 +97,11 @@ pub(crate) const EXITS: &str = "exits";
 pub(crate) fn run(injection: &str, self_test: bool, count: Option<u64>, seed: u64) -> Vec<String> {
     match injection {
         "" if self_test => careless::self_test(),
-        "" => many(count, seed),
-        injection => replay(injection),
+        "" => many(KINDS, count, seed),
+        injection => match KINDS.iter().find(|kind| kind.name == injection) {
+            Some(kind) => many(std::slice::from_ref(kind), count, seed),
+            None => replay(injection),
+        },
     }
 }
 
@@ -113,8 +117,8 @@ fn replay(text: &str) -> Vec<String> {
 }
 
 /// Runs all injections, or a sample, in which each kind has each call with each error, and which grows to `count`.
-fn many(count: Option<u64>, seed: u64) -> Vec<String> {
-    let all: Vec<Injection> = KINDS.iter().flat_map(injections).collect();
+fn many(kinds: &'static [Kind], count: Option<u64>, seed: u64) -> Vec<String> {
+    let all: Vec<Injection> = kinds.iter().flat_map(injections).collect();
     let chosen = match count {
         Some(count) => sample(&all, count, seed),
         None => all.clone(),

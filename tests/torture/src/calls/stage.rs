@@ -43,25 +43,34 @@ pub(super) type Result = BTreeMap<String, String>;
 impl Stage {
     pub(super) fn new(kind: &'static Kind, patience: u32) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let write = |name: &str, text: &str| fs::write(folder.path().join(name), text).unwrap();
+        let write = |name: &str, content: &[u8]| fs::write(folder.path().join(name), content).unwrap();
         let rows = |ids: std::ops::RangeInclusive<u64>| -> String {
             let row = |id: u64| format!("{id},name {id}\n");
             "id,name\n".to_owned() + &ids.map(row).collect::<String>()
         };
         fs::create_dir(folder.path().join("out")).unwrap();
-        write("job.xml", &kind.xml());
-        write("in.csv", &rows(1..=11));
-        write("in2.csv", &rows(12..=17));
+        write("job.xml", kind.xml().as_bytes());
+        write("in.csv", rows(1..=11).as_bytes());
+        write("in2.csv", rows(12..=17).as_bytes());
         write(
             "bad.csv",
-            &(rows(1..=5) + "6,too,many\n7,name 7\n8,more,fields\n9,name 9\n10,\"x\n"),
+            (rows(1..=5) + "6,too,many\n7,name 7\n8,more,fields\n9,name 9\n10,\"x\n").as_bytes(),
         );
         write(
             "script.sql",
-            "INSERT INTO entry VALUES (1, 'one');\nINSERT INTO entry VALUES (2, 'two');\n",
+            b"INSERT INTO entry VALUES (1, 'one');\nINSERT INTO entry VALUES (2, 'two');\n",
+        );
+        // Independent programs wrote them. Their first byte chooses the properties of the fuzz target.
+        write(
+            "in.xlsx",
+            &include_bytes!("../../../../fuzz/corpus/xlsx/number-formats")[1..],
+        );
+        write(
+            "in.arrow",
+            &include_bytes!("../../../../fuzz/corpus/arrow/batches")[1..],
         );
         if kind.name == "append" {
-            write("out/existing.csv", "id,name\n0,name 0\n");
+            write("out/existing.csv", b"id,name\n0,name 0\n");
         }
         let url = format!("sqlite://{}", folder.path().join("batch.db").display());
         let place = Place::existing(Database::Sqlite, url);
