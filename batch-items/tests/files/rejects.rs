@@ -374,7 +374,9 @@ fn a_listener_without_one_of_its_roles_is_an_error() {
         let message = stage.rejected();
         let remedy = format!("register it by `#[{missing}(\"{name}\")]` too");
         assert!(
-            message.contains("would lose rejects") && message.contains(&remedy),
+            message.contains("ART0030")
+                && message.contains("would lose rejects")
+                && message.contains(&remedy),
             "{message}"
         );
     }
@@ -556,4 +558,62 @@ fn records_that_are_skipped_in_the_writer_have_the_fields_of_the_input() {
     };
     skips_in_write("recordRejects", [1, 2].map(record))
         .assert_failed("the items have no field `raw`, which the property `raw.field` of the listener names");
+}
+
+/// A retry without a rollback cannot bring a record back that the reader has passed: the chunk is read again, and the record skipped or the step
+/// failed.
+///
+/// Spec: JAK-31, LOSS-07
+#[test]
+fn a_retry_without_a_rollback_loses_no_record() {
+    let classes = |list: &str| {
+        format!("<{list}-exception-classes><include class=\"RecordError\"/></{list}-exception-classes>")
+    };
+    for skippable in [true, false] {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name).display().to_string();
+        let property = |name: &str, value: String| {
+            format!("<properties><property name=\"{name}\" value=\"{value}\"/></properties>")
+        };
+        let xml = format!(
+            "<job id=\"job\" version=\"2.0\" xmlns=\"https://jakarta.ee/xml/ns/jakartaee\"><step id=\"load\"><listeners>\
+             <listener ref=\"recordRejects\">{}</listener></listeners><chunk item-count=\"2\" retry-limit=\"3\">\
+             <reader ref=\"csvRecordReader\">{}</reader><writer ref=\"recordCsvWriter\">{}</writer>{}{}{}</chunk></step></job>",
+            property("rejects.output", path("rejects.csv")),
+            property("resource", path("in.csv")),
+            property("output", path("out.csv")),
+            if skippable {
+                classes("skippable")
+            } else {
+                String::new()
+            },
+            classes("retryable"),
+            classes("no-rollback"),
+        );
+        fs::write(path("job.xml"), xml).unwrap();
+        fs::write(path("in.csv"), "id,v\n1,a\n2,b,c\n3,c\n").unwrap();
+        let runtime = batch_runtime::BatchRuntime::builder()
+            .job_path(folder.path().display().to_string())
+            .repository("memory:")
+            .build()
+            .unwrap();
+        let operator = runtime.job_operator();
+        let ended = operator.wait(operator.start("job", ()).unwrap()).unwrap();
+        if skippable {
+            assert_eq!(ended.status, BatchStatus::Completed, "{}", ended.exit_message);
+            assert_eq!(fs::read_to_string(path("out.csv")).unwrap(), "id,v\n1,a\n3,c\n");
+            assert!(
+                fs::read_to_string(path("rejects.csv"))
+                    .unwrap()
+                    .contains("\"2,b,c\"")
+            );
+        } else {
+            assert_eq!(ended.status, BatchStatus::Failed);
+            assert!(
+                ended.exit_message.contains("the retry-limit of 3 is used up"),
+                "{}",
+                ended.exit_message
+            );
+        }
+    }
 }

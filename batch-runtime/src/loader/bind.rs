@@ -279,6 +279,8 @@ impl Binder<'_> {
                 self.chunk(chunk, scope, (faults, skip_policy), processors)
                     .map(|mut bound| {
                         self.check_retried_classes(step, chunk, &bound);
+                        bound.faults.repeats_reader =
+                            self.dialect().retries_one_by_one() && !bound.reader.registration.is_ready_made();
                         bound.pipelined = self.is_pipelined(pipeline, step, chunk, &bound, &listeners);
                         let commits_are_heard = acts_on_commits(&listeners);
                         bound.rewindable &= !commits_are_heard;

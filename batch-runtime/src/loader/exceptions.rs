@@ -39,6 +39,7 @@ impl Binder<'_> {
             no_rollback: filter(&chunk.no_rollback),
             retry_input,
             repeats_processor: self.dialect().retries_one_by_one(),
+            repeats_reader: false,
             retry_one_by_one: self.dialect().retries_one_by_one(),
             failed_write_skips_its_list: self.dialect().failed_write_skips_its_list(),
             back_off: properties.back_off(),

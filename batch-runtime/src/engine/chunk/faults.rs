@@ -33,9 +33,11 @@ pub(crate) struct FaultRules {
     /// True if errors of the reader and the processor are retried too.
     pub(crate) retry_input: bool,
     /// True if a failed call of the processor is repeated at once, if the error keeps the transaction: items are neither read ahead nor
-    /// processed by several threads. A call of the reader is not repeated, because the reader may have advanced past its item.
-    /// Spec: JAK-31, FAULT-05
+    /// processed by several threads. Spec: JAK-31, FAULT-05
     pub(crate) repeats_processor: bool,
+    /// The same for the reader. Not in the draft, nor for a reader of `batch-items`: it has advanced past its item, which would be lost.
+    /// Spec: JAK-31, FAULT-05, LOSS-07
+    pub(crate) repeats_reader: bool,
     /// True if a retry reads and processes the items again, one by one, instead of keeping them. Spec: JAK-30
     pub(crate) retry_one_by_one: bool,
     /// True if a failed write skips its whole list, in Jakarta Batch.
@@ -153,7 +155,7 @@ fn class_or_type(error: &BatchError) -> &'static str {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum InputRetry {
     No,
-    /// The call of the processor is repeated in the same transaction.
+    /// The call is repeated in the same transaction.
     Call,
     /// The chunk is rolled back, and its items are read again.
     Reread,
@@ -289,7 +291,11 @@ impl FaultRules {
             return InputRetry::No;
         }
         budget.retried_inputs.insert(place, failures);
-        if place.1 == InputCall::Process && self.repeats_processor && self.keeps_transaction(error) {
+        let repeats = match place.1 {
+            InputCall::Read => self.repeats_reader,
+            InputCall::Process => self.repeats_processor,
+        };
+        if repeats && self.keeps_transaction(error) {
             InputRetry::Call
         } else {
             InputRetry::Reread

@@ -142,16 +142,21 @@ impl ChunkRunner<'_> {
             .faults
             .skip(&mut self.policy, &failed, &interval.skips_by_class)?;
         let place = (interval.reads + interval.read_skips, InputCall::Read);
-        if chunk.faults.retry_input(&error, skip, place, &mut self.budget) != InputRetry::No {
+        let retry = chunk.faults.retry_input(&error, skip, place, &mut self.budget);
+        if retry != InputRetry::No {
             self.env
                 .events
                 .retried(ItemPhase::Read, || chunk.reader.shown(&error));
-            interval.listeners.before_rollback(
+            let forced = interval.listeners.before_rollback(
                 "on_retry_read_exception",
                 self.env.context,
                 &mut |listener| listener.on_retry_read_exception(&error),
             )?;
-            return Err(self.read_again(interval, 1));
+            return match retry {
+                InputRetry::Call if !forced && self.pause_before_call(place) => Ok(()),
+                InputRetry::Call if !forced => Err(RolledBack::Stopped { open: true }),
+                _ => Err(self.read_again(interval, 1)),
+            };
         }
         self.budget.may_skip(skip, &error, || {
             let failure = Failure::thrown(&chunk.reader, "read_item", Arc::clone(&error));
