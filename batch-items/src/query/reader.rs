@@ -27,7 +27,7 @@ use crate::table::describe;
 /// | property | default | |
 /// |---|---|---|
 /// | `query` | required | a SELECT that changes nothing; `:name` is a parameter. On SQLite, other variables such as `@id` are rejected: they would be null |
-/// | `parameters` | none | the values of the parameters, separated by `;`: `region=EU; since='2026-01-01'`. Without quotes, a number or `true` is one |
+/// | `parameters` | none | the values of the parameters, separated by `;`: `region=EU; since='2026-01-01'`. Without quotes, a number or `true` is one; in single quotes, a text may contain `;` |
 /// | `key` | none | the columns of a unique key, separated by commas |
 /// | `page.size` | `1000` | the number of rows that are fetched at once, at most 1,000,000 |
 /// | `database` | that of the repository | the URL of another database |
