@@ -13,6 +13,7 @@ use super::compression::Compression;
 use super::content::Coding;
 pub(super) use super::content::EncodingName;
 use super::fingerprint::{Fingerprint, IfChanged};
+use super::inputs::Inputs;
 use super::resource::{EmptyFiles, FileOrder, Resource, current_folder};
 use super::url;
 use crate::choices::choices;
@@ -363,6 +364,7 @@ pub struct Files<R> {
     resume_at: Option<Place>,
     /// The error of the current file: it must not be taken for its end, if a job skips it.
     failed: Option<ResourceError>,
+    inputs: Inputs,
 }
 
 impl<R> Default for Files<R> {
@@ -375,6 +377,7 @@ impl<R> Default for Files<R> {
             fingerprint: Fingerprint::default(),
             resume_at: None,
             failed: None,
+            inputs: Inputs::default(),
         }
     }
 }
@@ -396,6 +399,7 @@ impl<R: Records> Files<R> {
         };
         let pattern = input.resource.to_string_lossy();
         let files = self.resources.iter().map(Resource::dataset);
+        self.inputs = Inputs::of(&input.datasets, files.clone());
         input.datasets.report_files(DatasetRole::Input, &pattern, files);
         if let Some(position) = checkpoint {
             self.seek(input, format, position)?;
