@@ -436,7 +436,7 @@ impl<R: Records> Files<R> {
         let now = self.resources.len();
         if let Some(before) = position.found.filter(|before| now < *before) {
             let cause = format!(
-                "there were {before} files before the checkpoint, and there are {now}: one that was still to be read has disappeared; \
+                "{before} files were found before, and {now} now: one that was still to be read has disappeared; \
                  restore it and restart the job, or run `abandon` for this execution and `start` the job again"
             );
             return Err(resume_error(&input.describe(), cause).into());
@@ -472,14 +472,15 @@ impl<R: Records> Files<R> {
 
     /// Returns the error for a file that has changed after it was read; `last` is the index of the one that was modified last.
     fn changed(&self, input: &FileInput, files: usize, last: usize) -> ResourceError {
-        const REMEDY: &str = "what has changed would not be read; restore it, or launch again with `-if.changed=resume` to resume without it";
+        const REMEDY: &str =
+            "its changes would not be read; if they need not be, launch again with `-if.changed=resume`";
         let last = &self.resources[last];
         if files == 1 {
-            let cause = format!("it was read before the checkpoint and has changed since: {REMEDY}");
+            let cause = format!("it was read before the checkpoint and has changed since; {REMEDY}");
             return resume_error(&last.to_string(), cause);
         }
         let cause = format!(
-            "one of the {files} files that were read before the checkpoint has changed since; `{last}` was modified last of them: {REMEDY}"
+            "one of the {files} files that were read before the checkpoint has changed since, the last of them `{last}`; {REMEDY}"
         );
         resume_error(&input.describe(), cause)
     }
@@ -569,6 +570,7 @@ impl<R: Records> Files<R> {
                 resume_at: None,
             };
             let header = format.start(file)?.header();
+            resource.release();
             self.header = (!header.is_empty()).then(|| (header, resource.to_string()));
         }
         let name = self.resources[self.done].to_string();
