@@ -447,7 +447,7 @@ impl<R: Records> Files<R> {
     /// Passes over the files that were read before the checkpoint, if they are the same now.
     fn pass_finished(&mut self, input: &FileInput, position: &ReadPosition) -> Result<(), ResourceError> {
         let files = position.files;
-        let names = |finished: &[Resource]| finished.iter().fold(0, |crc, file| append_name(crc, file));
+        let names = |finished: &[Resource]| finished.iter().fold(0, append_name);
         if self.resources.get(..files).map(names) != Some(position.names) {
             let cause = format!("the first {files} files are not those that were read before the checkpoint");
             return Err(resume_error(&input.describe(), cause));
