@@ -134,6 +134,14 @@ impl Resource {
         fingerprint.map_err(|error| self.fail(error))
     }
 
+    /// Returns what is known of the file now, without the checksum of its beginning if an entity tag identifies its content: one request.
+    pub(crate) fn quick_fingerprint(&self) -> Result<Fingerprint, ResourceError> {
+        match self {
+            Self::File(_) => self.fingerprint(),
+            Self::Object(object) => object.quick_fingerprint().map_err(|error| self.fail(error)),
+        }
+    }
+
     /// Returns whether a line starts at `byte`. Between the bytes of a CRLF counts too: readers of rows stop there.
     pub(crate) fn has_line_at(&self, byte: u64) -> Result<bool, ResourceError> {
         // The first line starts at 0.
