@@ -71,7 +71,7 @@ fn attempt(test: &str, fails: &str, call: String) -> Result<(), Passing> {
 }
 
 /// Reads the numbers to 6. Fails in the calls that its property lists, such as `read 5; process 3`, each of them once, and always at
-/// `damaged 2`.
+/// `damaged 2`. At `passed 4` it has advanced past the item before it fails.
 #[derive(BatchArtifact)]
 struct Count {
     #[batch_property(name = "fails", value = "")]
@@ -97,8 +97,14 @@ impl Count {
             self.last += 1;
             return Err(Damaged.into());
         }
-        attempt(&self.test, &self.fails, format!("read {}", self.last + 1))?;
-        self.last += 1;
+        let next = self.last + 1;
+        if self.fails.contains(&format!("passed {next}")) {
+            self.last = next;
+            attempt(&self.test, &self.fails, format!("passed {next}"))?;
+            return Ok(Some(next));
+        }
+        attempt(&self.test, &self.fails, format!("read {next}"))?;
+        self.last = next;
         Ok(Some(self.last))
     }
     #[get_checkpoint_info]
@@ -175,16 +181,16 @@ impl Listener {
 #[retry_listener]
 impl Listener {
     #[on_retry_read_exception]
-    fn read(&mut self, ex: &BatchError) -> Result<(), BatchError> {
+    fn read(&mut self, ex: &BatchError) {
         calls(&self.test).add(format!("retry read: {ex}"));
+    }
+    #[on_retry_process_exception]
+    fn process(&mut self, ex: &BatchError, item: &u64) -> Result<(), BatchError> {
+        calls(&self.test).add(format!("retry process of {item}: {ex}"));
         match self.test.starts_with("throwing") {
             true => Err(BatchError::msg("the listener throws")),
             false => Ok(()),
         }
-    }
-    #[on_retry_process_exception]
-    fn process(&mut self, ex: &BatchError, item: &u64) {
-        calls(&self.test).add(format!("retry process of {item}: {ex}"));
     }
     #[on_retry_write_exception]
     fn write(&mut self, ex: &BatchError, items: &[u64]) {
@@ -298,7 +304,7 @@ fn a_retry_reads_the_chunk_again_one_by_one() {
     }
 }
 
-/// A read that need not roll back is only called again, unless a retry listener throws.
+/// A call that need not roll back is only repeated, unless a retry listener throws.
 ///
 /// Spec: LISTEN-RETRY-04, JAK-18
 #[test]
@@ -306,7 +312,7 @@ fn a_retry_listener_that_throws_rolls_back() {
     for (test, opened) in [("calm listener", 1), ("throwing listener", 2)] {
         let chunk = Chunk {
             test,
-            fails: "read 2",
+            fails: "process 2",
             classes: NO_ROLLBACK,
             listener: true,
             properties: "",
@@ -344,7 +350,7 @@ fn without_a_rollback_only_the_failed_call_is_repeated() {
         for listener in [false, true] {
             let chunk = Chunk {
                 test: &format!("no rollback {number} {listener}"),
-                fails: "read 2; process 5",
+                fails: "process 5",
                 classes: NO_ROLLBACK,
                 listener,
                 properties: processors,
@@ -356,12 +362,15 @@ fn without_a_rollback_only_the_failed_call_is_repeated() {
             let of = |prefix: &str| all.iter().filter(|call| call.starts_with(prefix)).count();
             assert_eq!(
                 (of("open"), of("read"), of("process"), of("write")),
-                (1, 7, 7, 2),
+                (1, 6, 7, 2),
                 "{all:?}"
             );
             assert_eq!(of("write [1, 2, 3]") + of("write [4, 5, 6]"), 2, "{all:?}");
-            let listened = [of("retry read: it passes"), of("retry process of 5: it passes")];
-            assert_eq!(listened, [usize::from(listener); 2], "{all:?}");
+            assert_eq!(
+                of("retry process of 5: it passes"),
+                usize::from(listener),
+                "{all:?}"
+            );
         }
     }
 }
@@ -394,13 +403,73 @@ fn without_a_rollback_a_write_is_repeated_with_its_list() {
     }
 }
 
+/// A read is never repeated without a rollback: a reader that has advanced past the item would lose it.
+///
+/// Spec: JAK-31, LOSS-07
+#[test]
+fn a_retry_of_a_read_loses_no_item() {
+    for (fails, skippable, skips) in [
+        ("passed 5", false, 0),
+        ("read 5", false, 0),
+        ("passed 5; passed 5", true, 1),
+    ] {
+        let classes: &[&str] = match skippable {
+            true => &["retryable", "skippable", "no-rollback"],
+            false => NO_ROLLBACK,
+        };
+        for listener in [false, true] {
+            let chunk = Chunk {
+                test: &format!("lossless {fails} {listener}"),
+                fails,
+                classes,
+                listener,
+                properties: "",
+            };
+            let run = chunk.launch();
+            run.assert_completed()
+                .step("s")
+                .assert_rollbacks(1)
+                .assert_writes(6 - skips);
+            let all = calls(chunk.test).all();
+            let reported = all.iter().filter(|call| *call == "skip read").count();
+            assert_eq!(
+                reported as i64,
+                if listener { skips } else { 0 },
+                "{fails}: {all:?}"
+            );
+        }
+    }
+}
+
+/// A list is one skip, so the step says how many items it has dropped.
+///
+/// Spec: JAK-19, LOSS-07
+#[test]
+fn the_items_of_a_skipped_list_are_counted() {
+    let chunk = Chunk {
+        test: "skipped list",
+        fails: "write [4, 5, 6]",
+        classes: &["skippable"],
+        listener: false,
+        properties: "",
+    };
+    let run = chunk.launch();
+    let step = run.assert_completed().step("s");
+    step.assert_writes(3);
+    let ended = step.execution();
+    assert_eq!(ended.counters.write_skips, 1);
+    assert_eq!(
+        ended.exit_message,
+        "3 items were in lists that were skipped, each as one skip"
+    );
+}
+
 /// A call that fails again while it is repeated is skipped if it may be.
 ///
 /// Spec: JAK-28, JAK-31
 #[test]
 fn a_repeated_call_that_fails_again_is_skipped() {
     let skips = [
-        ("read 5; read 5", "skip read"),
         ("process 5; process 5", "skip process of Some(5)"),
         ("write [4, 5, 6]; write [4, 5, 6]", "skip write of [4, 5, 6]"),
     ];

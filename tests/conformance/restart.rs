@@ -10,6 +10,7 @@ use insta::assert_snapshot;
 
 use super::artifacts::{calls, chunk_job, job, refused, restart_with, story};
 use super::parallel::{ONE_THREAD, partitioned};
+use super::s4_2_6_restart::restart_edited;
 use super::sequence::{decision, flow, split, task};
 
 /// A restart uses the current Job XML, not that of the first execution.
@@ -56,6 +57,40 @@ fn a_restart_may_change_the_interval() {
         calls(&stage, &["open", "write"]),
         "open reader at 4\nopen writer at 4\nwrite n5 n6 n7\nwrite n8 n9"
     );
+}
+
+/// The work of a step that has another name now would be done twice. A step that has committed nothing may be renamed.
+///
+/// Spec: LOSS-02, RESTART-03
+#[test]
+fn a_renamed_step_is_not_run_from_the_beginning() {
+    let plain = chunk_job(r#"commit-interval="2""#);
+    let partitions = r#"<partition><algorithm ref="Planner"/></partition></step>"#;
+    let partitioned = plain.replace("</step>", partitions);
+    for (xml, failing, committed) in [
+        (&plain, "read 4", true),
+        (&partitioned, "read 4", true),
+        (&plain, "read 1", false),
+    ] {
+        let stage = Stage::new(xml);
+        let first = stage.start("job", [("fail", failing), ("items", "5"), ("parts", "Lines")]);
+        stage.log();
+        let renamed = xml.replace("\"copy\"", "\"duplicate\"");
+        let second = restart_edited(&stage, first, &renamed, [("fail", "")]);
+        let (tree, wrote) = (stage.tree(second), calls(&stage, &["write"]));
+        if committed {
+            assert!(tree.contains("step `copy` has committed items"), "{tree}");
+            assert_eq!(wrote, "");
+            let third = restart_edited(&stage, second, xml, [("fail", "")]);
+            let tree = stage.tree(third);
+            assert!(
+                tree.starts_with("job job COMPLETED") && tree.contains(" write 3 "),
+                "{tree}"
+            );
+        } else {
+            assert_eq!(wrote, "write n1 n2\nwrite n3 n4\nwrite n5", "{tree}");
+        }
+    }
 }
 
 /// A stopped and a failed instance can be restarted; each restart begins at the first step of the job.

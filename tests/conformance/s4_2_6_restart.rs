@@ -9,7 +9,7 @@ use crate::parallel::{ONE_THREAD, partition_of, partitioned, properties, sorted_
 use crate::sequence::{flow, task};
 
 /// A restart after the Job XML was edited.
-fn restart_edited(
+pub(crate) fn restart_edited(
     stage: &Stage,
     execution: JobExecutionId,
     xml: &str,

@@ -2,7 +2,9 @@
 
 use std::fs;
 
+use batch_items::Record;
 use batch_runtime::execution::JobExecution;
+use batch_runtime::prelude::*;
 use batch_runtime::{BatchRuntime, BatchStatus};
 
 /// Runs a job of records with this step, which has to complete.
@@ -109,6 +111,151 @@ fn partitions_with_the_same_output_do_not_start() {
     for (day, id) in [(10, 1), (11, 2)] {
         let output = fs::read_to_string(folder.path().join(format!("out-fx.2024-01-{day}.jsonl"))).unwrap();
         assert_eq!(output, format!("{{\"id\":\"{id}\"}}\n"));
+    }
+}
+
+/// Takes the record whose id is the number of the partition, after 30.
+#[derive(BatchArtifact)]
+struct Share {
+    #[batch_context]
+    step: StepContext,
+}
+
+#[item_processor("share")]
+impl Share {
+    #[process_item]
+    fn process(&self, record: &Record) -> Option<Record> {
+        let (_, partition) = self.step.execution_name().split_once(':')?;
+        (record.get("id")?.to_string() == format!("3{partition}")).then(|| record.clone())
+    }
+}
+
+/// Partitions that nothing tells apart would each write all rows: none of them starts. An artifact of the program that knows its step may
+/// tell them apart.
+///
+/// Spec: LOSS-03
+#[test]
+fn partitions_with_the_same_input_do_not_start() {
+    let step = |attributes: &str, input: &str, plan: &str| {
+        format!(
+            "<chunk writer=\"recordTableWriter\" {attributes}><properties>{input}<property name=\"table\" value=\"account\"/></properties>\
+             </chunk><partition instances=\"2\">{plan}</partition>"
+        )
+    };
+    let plan = |second: &str| {
+        format!(
+            "<properties><property name=\"part.1\" value=\"in.1\"/><property name=\"part.2\" value=\"{second}\"/></properties>"
+        )
+    };
+    let file = |name: &str| format!("<property name=\"resource\" value=\"${{dir}}/{name}.csv\"/>");
+    let query = "<property name=\"query\" value=\"SELECT 31 AS id\"/><property name=\"key\" value=\"id\" target=\"reader\"/>";
+    let files = [
+        ("in.1.csv", "id\n31\n"),
+        ("in.2.csv", "id\n32\n"),
+        ("both.csv", "id\n31\n32\n"),
+    ];
+    let (csv, groups) = ("csvRecordReader", "csvRecordGroupReader");
+    for (reader, processor, input, plan) in [
+        (csv, "", file("both"), "in.2"),
+        (csv, "processor=\"recordProcessor\"", file("${part}"), "in.1"),
+        (
+            groups,
+            "",
+            file("both") + "<property name=\"group\" value=\"id\"/>",
+            "in.2",
+        ),
+        ("queryRecordReader", "", query.to_owned(), "in.2"),
+    ] {
+        let mut step = step(&format!("reader=\"{reader}\" {processor}"), &input, &plan);
+        if reader == groups {
+            step = step.replace("recordTableWriter", "recordGroupTableWriter");
+        }
+        let (_folder, ended) = ended(&step, &files);
+        assert_eq!(ended.status, BatchStatus::Failed, "{step}");
+        let shared = format!("partition 1 and partition 2 would both read the whole input of `{reader}`");
+        assert!(ended.exit_message.contains(&shared), "{}", ended.exit_message);
+    }
+    // Unique keys show that each row is there once.
+    run(
+        &step("reader=\"csvRecordReader\"", &file("${part}"), "in.2"),
+        &files,
+    );
+    run(
+        &step(
+            "reader=\"csvRecordReader\" processor=\"share\"",
+            &file("both"),
+            "in.2",
+        ),
+        &files,
+    );
+}
+
+/// `check` warns of a step that replaces the output of one that may run before it.
+///
+/// Spec: LOSS-03
+#[test]
+fn a_step_that_replaces_an_output_is_noticed() {
+    let step = |id: &str, next: &str, output: &str, properties: &str| {
+        format!(
+            "<step id=\"{id}\"{next}><listeners><listener ref=\"recordRejects\"><properties>\
+             <property name=\"rejects.output\" value=\"{id}.rejects\"/></properties></listener></listeners>\
+             <chunk reader=\"csvRecordReader\" writer=\"recordJsonlWriter\"><properties>{properties}\
+             <property name=\"resource\" value=\"in.csv\"/><property name=\"output\" value=\"{output}\"/></properties></chunk>"
+        )
+    };
+    let end = "</step>";
+    let append = "<property name=\"if.exists\" value=\"append\"/>";
+    let next = " next=\"b\"";
+    let a = |output: &str| step("a", next, output, "") + end;
+    let b = |output: &str, properties: &str| step("b", "", output, properties) + end;
+    let choice = "<next on=\"X\" to=\"a\"/><next on=\"*\" to=\"b\"/></step>";
+    for (elements, problem) in [
+        (
+            a("o.jsonl") + &b("./o.jsonl", ""),
+            "`a` and then `b` both write `./o.jsonl`",
+        ),
+        (a("o.jsonl") + &b("o.jsonl", append), ""),
+        (a("o.jsonl") + &b("p.jsonl", ""), ""),
+        (
+            a("o.jsonl") + &b("o.jsonl", "").replace("b.rejects", "a.rejects"),
+            "both write",
+        ),
+        (
+            a("o.jsonl") + &b("p.jsonl", "").replace("b.rejects", "a.rejects"),
+            "`rejects.output`",
+        ),
+        (
+            format!(
+                "<flow id=\"f\" next=\"b\">{}</flow>",
+                a("o.jsonl").replace(next, "")
+            ) + &b("o.jsonl", ""),
+            "`f` and then `b`",
+        ),
+        // Either of them runs.
+        (
+            step("s", "", "s.jsonl", "") + choice + &a("o.jsonl").replace(next, "") + &b("o.jsonl", ""),
+            "",
+        ),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(
+            folder.path().join("job.xml"),
+            format!("<job id=\"job\">{elements}</job>"),
+        )
+        .unwrap();
+        let runtime = BatchRuntime::builder()
+            .job_path(folder.path().display().to_string())
+            .repository("memory:")
+            .build()
+            .unwrap();
+        let mut found = runtime.job_operator().check("job", ()).unwrap();
+        found.retain(|one| one.code == "ART0029");
+        assert_eq!(
+            found.len(),
+            usize::from(!problem.is_empty()),
+            "{elements}: {found:?}"
+        );
+        assert!(found.iter().all(|one| one.message.contains(problem)), "{found:?}");
     }
 }
 

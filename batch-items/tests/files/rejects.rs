@@ -355,23 +355,29 @@ fn a_listener_of_the_job_is_an_error() {
 #[skip_listener("SkipsOnly")]
 type SkipsOnly = RejectListener<Payment, u64>;
 
-/// A type that is registered for skips alone does not lose them silently.
+#[checkpoint_listener("CheckpointsOnly")]
+type CheckpointsOnly = RejectListener<Payment, u64>;
+
+/// A type that is registered for skips or for checkpoints alone would lose its rejects: the job does not start.
+///
+/// Spec: LOSS-07
 #[test]
-fn a_listener_without_checkpoints_is_an_error() {
-    let listeners = listener("rejects.jsonl", "").replace("Rejects", "SkipsOnly");
-    let chunk = format!("{CHUNK} commit-interval=\"1\"");
-    let stage = Stage::with_listeners(
-        &listeners,
-        &chunk,
-        &format!("resource=${{dir}}/in.csv\n{PLACES}"),
-        SKIP,
-    );
-    stage.write("in.csv", INPUT);
-    let message = stage.fails();
-    assert!(
-        message.contains("register it by `#[checkpoint_listener]` too"),
-        "{message}"
-    );
+fn a_listener_without_one_of_its_roles_is_an_error() {
+    for (name, missing) in [
+        ("SkipsOnly", "checkpoint_listener"),
+        ("CheckpointsOnly", "skip_listener"),
+    ] {
+        let listeners = listener("rejects.jsonl", "").replace("Rejects", name);
+        let properties = format!("resource=${{dir}}/in.csv\n{PLACES}");
+        let stage = Stage::with_listeners(&listeners, CHUNK, &properties, SKIP);
+        stage.write("in.csv", INPUT);
+        let message = stage.rejected();
+        let remedy = format!("register it by `#[{missing}(\"{name}\")]` too");
+        assert!(
+            message.contains("would lose rejects") && message.contains(&remedy),
+            "{message}"
+        );
+    }
 }
 
 /// A misspelt field would leave the records out of the file that is corrected and launched again.
@@ -419,23 +425,6 @@ fn rows_below_a_wrong_header_are_no_rejects() {
         "{message}"
     );
     assert!(!stage.path().join("rejects.jsonl").exists());
-}
-
-#[checkpoint_listener("CheckpointsOnly")]
-type CheckpointsOnly = RejectListener<Payment, u64>;
-
-/// A type that is registered for checkpoints alone does not lose its rejects silently.
-#[test]
-fn a_listener_without_skips_is_an_error() {
-    let listeners = listener("rejects.jsonl", "").replace("Rejects", "CheckpointsOnly");
-    let properties = format!("resource=${{dir}}/in.csv\n{PLACES}");
-    let stage = Stage::with_listeners(&listeners, CHUNK, &properties, SKIP);
-    stage.write("in.csv", INPUT);
-    let message = stage.fails();
-    assert!(
-        message.contains("register it by `#[skip_listener]` too"),
-        "{message}"
-    );
 }
 
 /// The files are in UTF-8, whatever the encoding of the input.

@@ -7,10 +7,13 @@ use std::any::{Any, TypeId, type_name};
 use std::sync::Arc;
 
 use super::exception::ExceptionRegistration;
-use super::inject::{BatchArtifact, ContextInfo, ContextScope, InjectError, PropertyInfo};
+use super::inject::{BatchArtifact, ContextInfo, ContextKind, ContextScope, InjectError, PropertyInfo};
 use super::item::ItemSink;
 use super::loader::BatchArtifactLoader;
 use crate::role::{self, Factory, ListenerRole, Make, Role};
+
+/// The beginning of the names of artifacts that are composed of others.
+const COMPOSED: &str = "batch_items::compose::";
 
 /// One artifact attribute on one type: its names, its place in the source, and its constructor.
 pub struct ArtifactRegistration {
@@ -122,6 +125,26 @@ impl ArtifactRegistration {
     /// Returns whether the artifact is one of `batch-items`, which declares all its properties.
     pub(crate) fn is_ready_made(&self) -> bool {
         (self.type_name)().starts_with("batch_items::")
+    }
+
+    /// Returns whether nothing but its properties decides what the reader reads: it is one of `batch-items`, perhaps within a composed one.
+    pub(crate) fn reads_its_properties(&self) -> bool {
+        let mut name = (self.type_name)();
+        while let Some((_, inner)) = name.strip_prefix(COMPOSED).and_then(|rest| rest.split_once('<')) {
+            name = inner;
+        }
+        name.starts_with("batch_items::") && !name.starts_with(COMPOSED)
+    }
+
+    /// Returns whether the artifact is one of the program, or contains one, and has more contexts than that of the job.
+    pub(crate) fn sees_its_step(&self) -> bool {
+        let is_of_program = !self.is_ready_made() || (self.type_name)().starts_with(COMPOSED);
+        is_of_program && (self.contexts)().iter().any(|info| info.kind != ContextKind::Job)
+    }
+
+    /// Returns whether the artifact is the `RejectListener` of `batch-items`.
+    pub(crate) fn writes_rejects(&self) -> bool {
+        (self.type_name)().starts_with("batch_items::rejects::RejectListener<")
     }
 
     const fn new<T: BatchArtifact + Send>(

@@ -28,6 +28,8 @@ pub(crate) struct BoundJob {
     pub(crate) properties: BTreeMap<String, String>,
     pub(crate) listeners: Vec<Arc<BoundListener>>,
     pub(crate) elements: Elements,
+    /// The names of its step executions, with `:` in place of the number of a partition.
+    pub(crate) step_names: BTreeSet<String>,
 }
 
 /// The elements of a job, flow or split, in the order of the text.

@@ -22,7 +22,7 @@ use crate::ids::StepExecutionId;
 use crate::job_data::{CommittedData, JobData};
 use crate::observer::JobEventKind;
 use crate::repository::{
-    ElementBefore, ElementKind, Ending, JobRepository, KeptState, RepositoryError, RestartPosition,
+    ElementBefore, ElementKind, Ending, JobRepository, KeptState, RepositoryError, RestartPosition, rules,
 };
 use crate::status::BatchStatus;
 
@@ -164,6 +164,9 @@ impl JobRunner {
     fn walk(&self, walk: &Walk<'_>) -> Result<ElementsEnd, RepositoryError> {
         // That of `before_job`.
         walk.save_data()?;
+        if let Some(failure) = self.removed_step()? {
+            return Ok(Outcome::Failed(failure).into());
+        }
         let elements = &walk.shared.job.elements;
         let (begin, last) = match self.repository.restart_position(&self.execution)? {
             None => (elements.first().unwrap_or_default(), None),
@@ -203,6 +206,28 @@ impl JobRunner {
             terminated_at,
             restart,
         })
+    }
+
+    /// Returns the failure of a restart that would do the work of a step again, because the step has another name or is gone. Spec: LOSS-02
+    fn removed_step(&self) -> Result<Option<Failure>, RepositoryError> {
+        if self.is_first {
+            return Ok(None);
+        }
+        let mut executions = self.repository.job_executions(self.execution.instance_id)?;
+        executions.sort_by_key(|execution| execution.id);
+        let mut steps = Vec::new();
+        for execution in &executions {
+            steps.extend(self.repository.step_executions(execution.id)?);
+        }
+        let removed = rules::removed_step(&steps, &self.job.step_names);
+        Ok(removed.map(|(step, items)| {
+            Failure::new(format!(
+                "step `{step}` has committed items ({items}) and is not complete, and job `{}` has no such step any more: another step could \
+                 write them again; give the step its id again, or `abandon {}`, remove what the step has written, and launch the job with \
+                 another parameter",
+                self.job.id, self.execution.id
+            ))
+        }))
     }
 
     /// Spec: TERM-09, TERM-11, DEC-16, D-24

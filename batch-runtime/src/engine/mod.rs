@@ -26,14 +26,14 @@ mod walk;
 
 pub(crate) use bound::{Bound, BoundListener};
 pub(crate) use call::{call, discard};
-pub(crate) use chunk::{ClassLimits, FaultRules, RepeatedCalls};
+pub(crate) use chunk::{ClassLimits, FaultRules};
 pub(crate) use elements::{
     BindPartition, BoundBody, BoundChunk, BoundFlow, BoundJob, BoundPartition, BoundSplit, BoundStep,
     BoundSubjobs, CheckpointInterval, Element, ElementBody, Elements, PartitionBody, PartitionKey, Replan,
 };
 pub(crate) use job::JobRunner;
 pub(crate) use limits::StepLimits;
-pub(crate) use outputs::Outputs;
+pub(crate) use outputs::{Inputs, Outputs};
 pub(crate) use partition::RemotePartition;
 pub(crate) use states::States;
 pub(crate) use threads::{CollectorSink, Running};

@@ -1,15 +1,15 @@
-//! One output has one writer. Spec: LOSS-03
+//! One output has one writer, and partitions do not all read the same. Spec: LOSS-03
 //!
 //! What a plan knows is compared before anything starts: the artifacts of a step, the flows of a split, the partitions of an element. What
 //! only a running element shows, such as the partitions inside of a partition, is compared when a step starts.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Mutex;
 
 use super::bound::Bound;
 use super::call::Failure;
-use super::elements::{BoundBody, BoundStep, ElementBody};
+use super::elements::{BoundBody, BoundStep, Element, ElementBody};
 use super::threads::lock;
 use crate::output_path::OutputPath;
 
@@ -21,6 +21,8 @@ struct Output {
     shown: String,
     /// `the property `output` of `recordCsvWriter``.
     property: String,
+    /// True if it keeps what is there: `if.exists` = `append`.
+    appends: bool,
 }
 
 /// The outputs of elements or partitions that do not run one after the other.
@@ -57,6 +59,37 @@ impl Outputs {
             .any(|info| info.is_output))
     }
 
+    /// Returns the positions of elements that replace the output of an element which may run before them, with the problems.
+    pub(crate) fn replaced(elements: &[Element]) -> Vec<(usize, String)> {
+        let of_element = |element: &Element| {
+            let mut steps = Vec::new();
+            collect(&element.body, &mut steps);
+            steps.into_iter().flat_map(outputs_of).collect::<Vec<_>>()
+        };
+        let outputs: Vec<Vec<Output>> = elements.iter().map(of_element).collect();
+        let mut problems = Vec::new();
+        for (first, before) in outputs
+            .iter()
+            .enumerate()
+            .filter(|(_, before)| !before.is_empty())
+        {
+            for second in after(elements, first) {
+                let replaced = outputs[second].iter().find(|output| {
+                    !output.appends && before.iter().any(|earlier| earlier.identity == output.identity)
+                });
+                if let Some(output) = replaced {
+                    let [first, then] = [first, second].map(|position| elements[position].id.as_str());
+                    let problem = format!(
+                        "`{first}` and then `{then}` both write `{}`, {}, so `{then}` replaces what `{first}` has written",
+                        output.shown, output.property
+                    );
+                    problems.push((second, problem));
+                }
+            }
+        }
+        problems
+    }
+
     /// Returns the problem, if two properties of a step name the same output.
     pub(crate) fn check_step(step: &BoundStep) -> Result<(), String> {
         let mut first = BTreeMap::new();
@@ -70,6 +103,65 @@ impl Outputs {
         }
         Ok(())
     }
+}
+
+/// What the chunks of partitions read, process and write, as far as it is known.
+#[derive(Default)]
+pub(crate) struct Inputs {
+    /// The partitions, by the number of a step in it and the properties of its artifacts.
+    partitions: BTreeMap<(usize, Vec<String>), u32>,
+}
+
+impl Inputs {
+    /// Adds a partition. Returns whether the input of a step is known.
+    ///
+    /// # Errors
+    /// The problem, if an earlier partition would do the same.
+    pub(crate) fn add(&mut self, partition: u32, body: &ElementBody) -> Result<bool, String> {
+        let mut steps = Vec::new();
+        collect(body, &mut steps);
+        let mut is_known = false;
+        for (number, step) in steps.into_iter().enumerate() {
+            let Some((reader, work)) = work_of(step) else {
+                continue;
+            };
+            is_known = true;
+            if let Some(first) = self.partitions.insert((number, work), partition) {
+                return Err(format!(
+                    "partition {first} and partition {partition} would both read the whole input of `{reader}`, and write each item once more: \
+                     no property of the step differs in them; use a property of the plan in a property of the reader, such as its \
+                     `resource` or `parameters`, or do not partition the step"
+                ));
+            }
+        }
+        Ok(is_known)
+    }
+}
+
+/// Returns the reader of a chunk step and what decides on its work, if nothing else tells the partitions apart: the reader is of
+/// `batch-items`, and no artifact of the program sees the step, which knows the number of its partition.
+fn work_of(step: &BoundStep) -> Option<(&str, Vec<String>)> {
+    let BoundBody::Chunk(chunk) = &step.body else {
+        return None;
+    };
+    let is_reader = |artifact: &Bound| std::ptr::eq(artifact, &chunk.reader);
+    let mut work = Vec::new();
+    for artifact in artifacts(step) {
+        let registration = artifact.registration;
+        let may_differ = match is_reader(artifact) {
+            true => !registration.reads_its_properties(),
+            false => registration.sees_its_step(),
+        };
+        if may_differ || artifact.loader.is_some() {
+            return None;
+        }
+        work.push(artifact.name.clone());
+        for info in (registration.properties)() {
+            let given = artifact.properties.get(&info.name).map(|(value, _)| value);
+            work.push(given.or(info.default).unwrap_or_default().to_owned());
+        }
+    }
+    Some((&chunk.reader.name, work))
 }
 
 /// A flow of a split or a partition, by the name of the enclosing element and its own.
@@ -106,6 +198,17 @@ impl ClaimedOutputs {
     }
 }
 
+/// Returns the positions of the elements that may run after the one at `start`.
+fn after(elements: &[Element], start: usize) -> BTreeSet<usize> {
+    let mut found = BTreeSet::new();
+    let mut open = vec![start];
+    while let Some(position) = open.pop() {
+        let next = elements[position].transitions.targets();
+        open.extend(next.filter(|next| *next != start && found.insert(*next)));
+    }
+    found
+}
+
 fn collect<'b>(body: &'b ElementBody, steps: &mut Vec<&'b BoundStep>) {
     let elements = match body {
         ElementBody::Step(step) => return steps.push(step),
@@ -138,6 +241,15 @@ fn artifacts(step: &BoundStep) -> Vec<&Bound> {
     artifacts
 }
 
+/// Returns whether an output of an artifact of `batch-items` is appended to a file that exists.
+fn appends(artifact: &Bound, output: &str) -> bool {
+    let if_exists = output
+        .strip_suffix("output")
+        .map(|prefix| format!("{prefix}if.exists"));
+    let value = if_exists.and_then(|name| artifact.properties.get(&name).map(|(value, _)| value.to_owned()));
+    value.is_some_and(|value| value == "append")
+}
+
 /// Returns the outputs of a step that are set.
 fn outputs_of(step: &BoundStep) -> Vec<Output> {
     let mut outputs = Vec::new();
@@ -150,6 +262,7 @@ fn outputs_of(step: &BoundStep) -> Vec<Output> {
                 identity: output.identity(),
                 shown: artifact.properties.secrets.hidden(output.to_string()),
                 property: format!("the property `{}` of `{}`", info.name, artifact.name),
+                appends: appends(artifact, &info.name),
             })
         }));
     }

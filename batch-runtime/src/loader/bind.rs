@@ -11,7 +11,7 @@ use batch_xml::model::{
 use batch_xml::{Diagnostic, JobXmlErrors, Span, Spanned};
 
 use super::artifacts::Found;
-use super::partition::{SHARED_OUTPUT, Source};
+use super::partition::{SHARED_OUTPUT, Source, step_names};
 use super::runtime_properties::{Defaults, OF_JOB};
 use super::unused::PropertyUses;
 use super::{BindOutcome, NestedJobRef};
@@ -156,6 +156,7 @@ impl Binder<'_> {
             properties: self.as_map(&job.properties),
             listeners: complete.then(|| without_place(listeners))?,
             elements: elements?,
+            step_names: step_names(&job.elements),
         })
     }
 
@@ -189,6 +190,12 @@ impl Binder<'_> {
             })
             .collect();
         let all = bound.into_iter().collect::<Option<Vec<_>>>()?;
+        for (position, problem) in Outputs::replaced(&all) {
+            let span = elements[position].id().span.clone();
+            let help = "give each a name of its own; `if.exists` = `append` keeps what is there";
+            let warning = Diagnostic::warning(SHARED_OUTPUT, problem, span);
+            self.warnings.push(warning.label("it is lost then").help(help));
+        }
         Some(Elements { all })
     }
 
@@ -277,7 +284,7 @@ impl Binder<'_> {
                         bound.rewindable &= !commits_are_heard;
                         bound.ends_with_commit &= !commits_are_heard;
                         if processors == 1 && !bound.pipelined {
-                            bound.faults.repeat_processor();
+                            bound.faults.repeats_processor = true;
                         }
                         BoundBody::Chunk(Box::new(bound))
                     })
@@ -427,6 +434,7 @@ impl Binder<'_> {
                         .into_iter()
                         .map(|found| self.bound(found, listener, scope))
                         .collect();
+                    self.check_reject_listener(&roles, listener, scope);
                     if !roles.is_empty() {
                         let bound = Arc::new(BoundListener { roles });
                         listeners.push((bound, listener.name.span.clone()));

@@ -11,8 +11,9 @@ use super::bind::{Binder, Scope};
 use crate::artifact::{
     ArtifactRegistration, ContextKind, Properties, PropertyInfo, PropertySource, short_type_name,
 };
-use crate::engine::PartitionKey;
+use crate::engine::{Bound, PartitionKey};
 use crate::error::BatchError;
+use crate::role::Role;
 
 /// A property's value does not parse as its field's type.
 const PROPERTY_VALUE: &str = "ART0005";
@@ -20,6 +21,8 @@ const PROPERTY_VALUE: &str = "ART0005";
 const PROPERTY_MISSING: &str = "ART0006";
 /// A context field that is never in scope.
 const CONTEXT_SCOPE: &str = "ART0007";
+/// A listener that writes rejects is not called for skips, or not at checkpoints.
+const REJECTS_LOST: &str = "ART0030";
 
 impl Binder<'_> {
     /// Checks that each property of an artifact has a value that parses. Spec: BPROP-10
@@ -121,6 +124,36 @@ impl Binder<'_> {
                 short_type_name(info.type_name)
             ))
             .help(help)
+    }
+
+    /// Checks that a `RejectListener` is called for skips and at checkpoints: it collects its rejects at the one, and writes
+    /// them at the other. Spec: LOSS-07
+    pub(super) fn check_reject_listener(&mut self, roles: &[Bound], listener: &ArtifactRef, scope: Scope) {
+        let writes_rejects = |bound: &Bound| bound.registration.writes_rejects();
+        // A listener of the job is not called at checkpoints at all, and lacks a context, which is reported.
+        let Some(bound) = roles.iter().find(|bound| scope.step && writes_rejects(bound)) else {
+            return;
+        };
+        let has = |role: &Role| roles.iter().any(|bound| bound.registration.role() == *role);
+        let mut needed = [Role::SkipListener, Role::CheckpointListener].into_iter();
+        if let Some(missing) = needed.find(|role| !has(role)) {
+            let (attribute, class) = (missing.attribute(), bound.registration.class);
+            let message = format!(
+                "listener `{}` would lose rejects: it is not a {missing}",
+                bound.name
+            );
+            let place = bound.registration.place();
+            self.diagnostics.push(
+                Diagnostic::error(REJECTS_LOST, message, listener.name.span.clone())
+                    .label(format!(
+                        "`{class}` collects rejects at skips, and writes them at checkpoints"
+                    ))
+                    .help(format!(
+                        "register it by `#[{attribute}(\"{}\")]` too ({place})",
+                        bound.registration.name
+                    )),
+            );
+        }
     }
 
     /// Spec: CTX-05, CTX-12, D-66

@@ -9,7 +9,7 @@ use batch_xml::{Diagnostic, Spanned};
 use super::bind::Binder;
 use super::fault_properties::FaultProperties;
 use crate::artifact::{ExceptionFilter, class_names, class_names_of, is_called};
-use crate::engine::{Bound, BoundChunk, FaultRules, RepeatedCalls};
+use crate::engine::{Bound, BoundChunk, FaultRules};
 use crate::role::Factory;
 
 /// No error type declares the class.
@@ -38,10 +38,7 @@ impl Binder<'_> {
             retry_limit: chunk.retry_limit,
             no_rollback: filter(&chunk.no_rollback),
             retry_input,
-            repeated: match self.dialect().retries_one_by_one() {
-                true => RepeatedCalls::ReaderAndProcessor,
-                false => RepeatedCalls::None,
-            },
+            repeats_processor: self.dialect().retries_one_by_one(),
             retry_one_by_one: self.dialect().retries_one_by_one(),
             failed_write_skips_its_list: self.dialect().failed_write_skips_its_list(),
             back_off: properties.back_off(),

@@ -3,6 +3,7 @@
 //!
 //! Spec: PART-12 to PART-18, PART-31, FPART-03 to FPART-07, SUBST-09, D-34, D-39
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use batch_xml::model::{ArtifactRef, ExecutionElement, Flow, Job, Partition, Step, StepBody};
@@ -17,12 +18,12 @@ use super::runtime_properties::PartitionSettings;
 use super::{BindOutcome, ExternalValues, NestedJobRef};
 use crate::engine::{
     BindPartition, Bound, BoundBody, BoundFlow, BoundPartition, BoundStep, BoundSubjobs, Element,
-    ElementBody, Elements, InnerSteps, Outputs, PartitionBody, PartitionKey,
+    ElementBody, Elements, InnerSteps, Inputs, Outputs, PartitionBody, PartitionKey,
 };
 use crate::role::Role;
 use crate::transition::Transitions;
 
-/// Two properties of a step, flows of a split or partitions name the same output.
+/// Two properties of a step, flows of a split or partitions name the same output, or two partitions the same input.
 pub(super) const SHARED_OUTPUT: &str = "ART0029";
 
 /// Maximum number of partitions of a job that are checked before it starts.
@@ -218,7 +219,7 @@ impl Binder<'_> {
         analyzer: Option<&Bound>,
         scope: Scope,
     ) {
-        let mut outputs = Outputs::default();
+        let (mut outputs, mut inputs) = (Outputs::default(), Inputs::default());
         for number in 1..=partition.instances.get() {
             if self.checked_partitions == CHECKED_PARTITIONS {
                 return;
@@ -232,9 +233,12 @@ impl Binder<'_> {
             let (errors, warnings) = (self.diagnostics.len(), self.warnings.len());
             let body = self.body(scope, analyzer);
             self.path.pop();
-            if let Some(Err(problem)) =
-                body.map(|body| outputs.add(&format!("partition {number}"), &body.element.body))
-            {
+            let shared = body.map(|body| {
+                let body = &body.element.body;
+                outputs.add(&format!("partition {number}"), body)?;
+                inputs.add(number, body)
+            });
+            if let Some(Err(problem)) = shared {
                 let warning = Diagnostic::warning(SHARED_OUTPUT, problem, id.span.clone());
                 self.warnings
                     .push(warning.label("fails before its partitions start"));
@@ -315,6 +319,29 @@ impl Binder<'_> {
             analyzer: all(analyzer)?,
         })
     }
+}
+
+/// Returns the names of the step executions of elements, with `:` in place of the number of a partition: `flow:/load`. Spec: LOSS-02
+pub(super) fn step_names(elements: &[ExecutionElement]) -> BTreeSet<String> {
+    let mut names = BTreeSet::new();
+    let mut open = vec![(String::new(), elements)];
+    while let Some((prefix, elements)) = open.pop() {
+        for element in elements {
+            let name = format!("{prefix}{}", element.id().value);
+            match element {
+                // Whether it had partitions is checked when it starts.
+                ExecutionElement::Step(_) => names.extend([format!("{name}:"), name]),
+                ExecutionElement::Flow(flow) if flow.partition.is_some() => {
+                    names.insert(format!("{name}:"));
+                    open.push((format!("{name}:/"), &flow.elements));
+                }
+                ExecutionElement::Flow(flow) => open.push((prefix.clone(), &flow.elements)),
+                ExecutionElement::Split(split) => open.push((prefix.clone(), &split.elements)),
+                ExecutionElement::Decision(_) => {}
+            }
+        }
+    }
+    names
 }
 
 /// Returns whether an element of a flow, which contains steps and decisions, has a logical transaction.

@@ -1,6 +1,8 @@
 //! The rules that every repository follows, whatever stores its rows: which instances may run, how the executions of a dead owner are
 //! closed, and what the next execution of a step continues.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use crate::clock::Timestamp;
 use crate::execution::{JobExecution, StepCounters, StepExecution};
 use crate::ids::{JobExecutionId, StepExecutionId};
@@ -196,6 +198,48 @@ impl Closing {
     }
 }
 
+/// Returns a step that has committed items, has not completed and is not in the job any more, and the number of its items: it may have
+/// another name now, and would run from the beginning. `executions` are those of an instance, oldest first, `job` are the names that the
+/// steps of the job have now, with `:` in place of the number of a partition. Spec: LOSS-02
+pub(crate) fn removed_step(executions: &[StepExecution], job: &BTreeSet<String>) -> Option<(String, i64)> {
+    let mut latest: BTreeMap<&str, (BatchStatus, i64)> = BTreeMap::new();
+    for step in executions {
+        let (status, writes) = latest.entry(&step.step_name).or_insert((step.status, 0));
+        if *status == BatchStatus::Completed {
+            *writes = 0;
+        }
+        *status = step.status;
+        *writes += step.counters.writes;
+    }
+    let mut removed: BTreeMap<&str, (bool, i64)> = BTreeMap::new();
+    for (name, (status, writes)) in latest {
+        if job.contains(&without_numbers(name)) {
+            continue;
+        }
+        // If the whole element is gone, its complete partitions would run again, too.
+        let id = match name.split_once(':') {
+            Some((element, _)) if !job.contains(&format!("{element}:")) => element,
+            _ => name,
+        };
+        let (unfinished, all) = removed.entry(id).or_default();
+        *unfinished |= !matches!(status, BatchStatus::Completed | BatchStatus::Abandoned);
+        *all += writes;
+    }
+    let lost = |(name, (unfinished, writes)): (&str, (bool, i64))| {
+        (unfinished && writes > 0).then(|| (name.to_owned(), writes))
+    };
+    removed.into_iter().find_map(lost)
+}
+
+/// Returns the name of a step execution without the numbers of its partitions: `flow:/load:` of `flow:2/load:1`.
+fn without_numbers(name: &str) -> String {
+    let mut parts = name.split(':');
+    let first = parts.next().unwrap_or_default().to_owned();
+    parts.fold(first, |shown, part| {
+        shown + ":" + part.find('/').map_or("", |at| &part[at..])
+    })
+}
+
 /// An execution of a step, as the history of the step counts it.
 pub(crate) struct StepRun {
     pub(crate) step: StepExecutionId,
@@ -280,4 +324,53 @@ fn has_commits_of_other_program<E>(
         }
     }
     Ok(false)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::{Clock, SystemClock};
+
+    /// Spec: LOSS-02
+    #[test]
+    fn a_step_that_was_removed_is_found() {
+        use BatchStatus::{Abandoned, Completed, Failed};
+        let find = |executions: &[(&str, BatchStatus, i64)], job: &[&str]| {
+            let now = SystemClock.now();
+            let row = |(name, status, writes): &(&str, BatchStatus, i64)| {
+                let mut step = new_step(1, JobExecutionId(1), name, *status, now);
+                step.counters.writes = *writes;
+                step
+            };
+            let executions: Vec<_> = executions.iter().map(row).collect();
+            removed_step(&executions, &job.iter().map(|name| (*name).to_owned()).collect())
+        };
+        let found = |name: &str, writes| Some((name.to_owned(), writes));
+        let load = [("load", Failed, 2), ("load", Failed, 1)];
+        assert_eq!(find(&load, &["lode"]), found("load", 3));
+        assert_eq!(find(&load, &["load"]), None);
+        for (status, writes) in [(Completed, 3), (Abandoned, 3), (Failed, 0)] {
+            assert_eq!(find(&[("load", status, writes)], &["lode"]), None, "{status}");
+        }
+        // A complete run of a step that runs again does not count.
+        assert_eq!(find(&[("load", Completed, 5), ("load", Failed, 0)], &[]), None);
+        // A complete partition would run again, under another name.
+        let parts = [
+            ("load", Failed, 0),
+            ("load:1", Completed, 5),
+            ("load:2", Failed, 0),
+        ];
+        assert_eq!(find(&parts, &["lode", "lode:"]), found("load", 5));
+        assert_eq!(find(&parts, &["load"]), found("load", 5));
+        assert_eq!(find(&parts, &["load", "load:"]), None);
+        let flows = [
+            ("f:1", Completed, 0),
+            ("f:1/s", Completed, 5),
+            ("f:2", Failed, 0),
+            ("f:2/s", Failed, 1),
+        ];
+        assert_eq!(find(&flows, &["g:", "g:/s"]), found("f", 6));
+        assert_eq!(find(&flows, &["f:", "f:/t"]), found("f:2/s", 1));
+        assert_eq!(find(&flows, &["f:", "f:/s"]), None);
+    }
 }

@@ -248,7 +248,7 @@ impl Dialect {
     }
 
     /// Returns whether the items of a chunk that is rolled back for a retry are read and processed again, in chunks of one item, instead
-    /// of being kept; and whether a retry without a rollback repeats the failed call of the reader or processor.
+    /// of being kept; and whether a retry without a rollback repeats the failed call of the processor.
     ///
     /// Spec: CHUNK-RETRY-07, JAK-30, JAK-31
     pub fn retries_one_by_one(self) -> bool {

@@ -32,8 +32,10 @@ pub(crate) struct FaultRules {
     pub(crate) back_off: BackOff,
     /// True if errors of the reader and the processor are retried too.
     pub(crate) retry_input: bool,
-    /// The failed calls that are repeated at once, if the error keeps the transaction.
-    pub(crate) repeated: RepeatedCalls,
+    /// True if a failed call of the processor is repeated at once, if the error keeps the transaction: items are neither read ahead nor
+    /// processed by several threads. A call of the reader is not repeated, because the reader may have advanced past its item.
+    /// Spec: JAK-31, FAULT-05
+    pub(crate) repeats_processor: bool,
     /// True if a retry reads and processes the items again, one by one, instead of keeping them. Spec: JAK-30
     pub(crate) retry_one_by_one: bool,
     /// True if a failed write skips its whole list, in Jakarta Batch.
@@ -56,41 +58,12 @@ impl FaultRules {
         !self.no_rollback.is_empty()
     }
 
-    /// Returns whether a failed call of the reader or processor may be repeated without a rollback. Spec: JAK-31, FAULT-05
+    /// Returns whether a failed call of the processor may be repeated without a rollback. Spec: JAK-31, FAULT-05
     pub(crate) fn repeats_calls(&self) -> bool {
-        let repeats = self.repeated != RepeatedCalls::None;
-        self.retry_input && repeats && self.may_keep_transaction() && !self.retryable.is_empty()
-    }
-}
-
-/// The calls that are repeated without a rollback after an error.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum RepeatedCalls {
-    /// No calls: items are read ahead, or processed by several threads.
-    #[default]
-    None,
-    /// Those of the processor. A reader may have advanced past its item, which a repeated call would lose. Spec: FAULT-05
-    Processor,
-    /// Those of reader and processor. Spec: JAK-31
-    ReaderAndProcessor,
-}
-
-impl FaultRules {
-    /// Repeats the calls of the processor, because one thread reads, processes and writes. Spec: FAULT-05
-    pub(crate) fn repeat_processor(&mut self) {
-        if self.repeated == RepeatedCalls::None {
-            self.repeated = RepeatedCalls::Processor;
-        }
-    }
-}
-
-impl RepeatedCalls {
-    fn include(self, call: InputCall) -> bool {
-        match self {
-            Self::None => false,
-            Self::Processor => call == InputCall::Process,
-            Self::ReaderAndProcessor => true,
-        }
+        self.retry_input
+            && self.repeats_processor
+            && self.may_keep_transaction()
+            && !self.retryable.is_empty()
     }
 }
 
@@ -180,7 +153,7 @@ fn class_or_type(error: &BatchError) -> &'static str {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum InputRetry {
     No,
-    /// The call is repeated in the same transaction.
+    /// The call of the processor is repeated in the same transaction.
     Call,
     /// The chunk is rolled back, and its items are read again.
     Reread,
@@ -316,7 +289,7 @@ impl FaultRules {
             return InputRetry::No;
         }
         budget.retried_inputs.insert(place, failures);
-        if self.repeated.include(place.1) && self.keeps_transaction(error) {
+        if place.1 == InputCall::Process && self.repeats_processor && self.keeps_transaction(error) {
             InputRetry::Call
         } else {
             InputRetry::Reread

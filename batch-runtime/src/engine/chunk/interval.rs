@@ -318,6 +318,7 @@ impl ChunkRunner<'_> {
             commits: before.commits,
             ..counters
         });
+        self.show_skipped_lists();
         interval.listeners.after_chunk()?;
         interval.listeners.before_checkpoint()?;
         let position = match interval.position.take() {
@@ -354,6 +355,17 @@ impl ChunkRunner<'_> {
             elapsed: begin.elapsed(),
         });
         Ok(())
+    }
+
+    /// Shows the number of items in lists that were skipped, if it is not the number of skips. Spec: LOSS-07, JAK-19
+    fn show_skipped_lists(&self) {
+        let context = &self.env.context;
+        let all = context.counters();
+        let items = all.reads - all.writes - all.filters - all.process_skips;
+        if self.chunk.faults.failed_write_skips_its_list && items > all.write_skips {
+            let line = format!("{items} items were in lists that were skipped, each as one skip");
+            context.set_exit_description("skipped lists", line);
+        }
     }
 
     /// Commits the data with the counters and the checkpoints, and with the end of a partition that has nothing left to do. Renews the

@@ -30,7 +30,7 @@ use crate::role::{CheckpointAlgorithm, ItemWriter};
 use crate::status::BatchStatus;
 
 pub(crate) use self::class_limits::ClassLimits;
-pub(crate) use self::faults::{FaultRules, RepeatedCalls};
+pub(crate) use self::faults::FaultRules;
 pub(crate) use self::listeners::ChunkListeners;
 
 use self::ahead::{Input, ReadAhead, lock};

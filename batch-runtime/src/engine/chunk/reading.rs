@@ -142,21 +142,16 @@ impl ChunkRunner<'_> {
             .faults
             .skip(&mut self.policy, &failed, &interval.skips_by_class)?;
         let place = (interval.reads + interval.read_skips, InputCall::Read);
-        let retry = chunk.faults.retry_input(&error, skip, place, &mut self.budget);
-        if retry != InputRetry::No {
+        if chunk.faults.retry_input(&error, skip, place, &mut self.budget) != InputRetry::No {
             self.env
                 .events
                 .retried(ItemPhase::Read, || chunk.reader.shown(&error));
-            let forced = interval.listeners.before_rollback(
+            interval.listeners.before_rollback(
                 "on_retry_read_exception",
                 self.env.context,
                 &mut |listener| listener.on_retry_read_exception(&error),
             )?;
-            return match retry {
-                InputRetry::Call if !forced && self.pause_before_call(place) => Ok(()),
-                InputRetry::Call if !forced => Err(RolledBack::Stopped { open: true }),
-                _ => Err(self.read_again(interval, 1)),
-            };
+            return Err(self.read_again(interval, 1));
         }
         self.budget.may_skip(skip, &error, || {
             let failure = Failure::thrown(&chunk.reader, "read_item", Arc::clone(&error));

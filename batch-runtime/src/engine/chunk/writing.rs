@@ -424,12 +424,6 @@ impl ChunkRunner<'_> {
         self.budget.pause_before_retry(back_off, self.env.worker)
     }
 
-    /// See `Budget::pause_before_call`.
-    pub(super) fn pause_before_call(&self, place: InputPlace) -> bool {
-        let back_off = self.chunk.faults.back_off;
-        self.budget.pause_before_call(place, back_off, self.env.worker)
-    }
-
     /// As `pause_before_retry`, while the transaction of the chunk may be open.
     pub(super) fn pause_in_transaction(&mut self) -> bool {
         let back_off = self.chunk.faults.back_off.in_transaction();

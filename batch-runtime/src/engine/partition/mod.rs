@@ -27,7 +27,7 @@ use self::next::PartitionEnd;
 use super::call::Failure;
 use super::elements::BoundPartition;
 use super::outcome::Outcome;
-use super::outputs::Outputs;
+use super::outputs::{Inputs, Outputs};
 use super::threads::lock;
 use super::walk::Walk;
 use crate::artifact::ContextScope;
@@ -113,15 +113,17 @@ impl<'p> PartitionedElement<'p> {
         u32::try_from(self.plan.sub_job_count()).unwrap_or(0)
     }
 
-    /// Returns a failure if two partitions have the same output, also if one of them is complete. Spec: LOSS-03
-    fn shared_output(&self) -> Option<Failure> {
-        let mut outputs = Outputs::default();
+    /// Returns a failure if two partitions have the same output or the same input, also if one of them is complete. Spec: LOSS-03
+    fn shared_data(&self) -> Option<Failure> {
+        let (mut outputs, mut inputs) = (Outputs::default(), Inputs::default());
         for number in 1..=self.planned() {
             // A partition that cannot be bound fails when it starts.
             let Ok(body) = self.bound.binder.bind(&self.path_to(number)) else {
                 continue;
             };
-            match outputs.add(&format!("partition {number}"), &body.element.body) {
+            let body = &body.element.body;
+            let has_outputs = outputs.add(&format!("partition {number}"), body);
+            match has_outputs.and_then(|has_outputs| Ok(inputs.add(number, body)? || has_outputs)) {
                 Ok(true) => {}
                 // The other partitions have the same artifacts.
                 Ok(false) => return None,

@@ -94,7 +94,7 @@ impl Walk<'_> {
             };
             let element = PartitionedElement::new(self, (id, &key), (partition, &plan), contexts);
             let planned = element.planned();
-            if let Some(failure) = element.shared_output() {
+            if let Some(failure) = element.shared_data() {
                 return Ok((Outcome::Failed(failure), BatchStatus::Failed));
             }
             self.shared.running.events.emit(JobEventKind::PartitionsPlanned {
