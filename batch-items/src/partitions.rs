@@ -127,6 +127,11 @@ impl KeyRangePartitions {
         let keys: Vec<_> = row.iter().map(|(_, value)| value).collect();
         let ranges = match keys.as_slice() {
             [low, high] if low.is_null() && high.is_null() => vec![(0, -1)],
+            [Value::Int(low), Value::Int(high)] if low > high => {
+                return Err(fail(&format!(
+                    "the smallest key, {low}, is larger than the largest, {high}; select MIN first, then MAX"
+                )));
+            }
             [Value::Int(low), Value::Int(high)] => ranges(*low, *high, self.partitions.get().get()),
             [low, high] => {
                 return Err(fail(&format!(

@@ -146,7 +146,12 @@ fn comment(text: &str, syntax: &Syntax) -> Result<Option<usize>, &'static str> {
         None => syntax.mysql_comments && text.starts_with('#'),
     };
     if is_line_comment {
-        return Ok(Some(text.find('\n').unwrap_or(text.len())));
+        let line = &text[..text.find('\n').unwrap_or(text.len())];
+        // Not every database ends a comment there, so a statement could be passed over.
+        return match line.strip_suffix('\r').unwrap_or(line).contains('\r') {
+            true => Err("comment with a CR that is not before a LF"),
+            false => Ok(Some(line.len())),
+        };
     }
     if !text.starts_with("/*") {
         return Ok(None);

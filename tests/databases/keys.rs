@@ -175,6 +175,30 @@ fn settings_that_do_not_fit_the_table_fail_the_step() {
     }
 }
 
+/// SQLite gives a value to a key only if that is the row id: any other would be null.
+///
+/// Spec: ITEM-TABLE-01
+#[test]
+fn a_key_of_sqlite_that_is_not_written_needs_a_value() {
+    for (columns, is_given) in [
+        ("id INTEGER PRIMARY KEY, v TEXT", true),
+        ("id integer, v TEXT, PRIMARY KEY (id)", true),
+        ("id TEXT PRIMARY KEY DEFAULT 'x', v TEXT", true),
+        ("id TEXT PRIMARY KEY, v TEXT", false),
+        ("id INT PRIMARY KEY, v TEXT", false),
+        ("id INTEGER PRIMARY KEY DESC, v TEXT", false),
+        ("id INTEGER, v TEXT, PRIMARY KEY (id, v)", false),
+    ] {
+        let table = format!("CREATE TABLE t ({columns})");
+        let tree = run(&stage(Database::Sqlite, 1, &table, "{\"v\":\"a\"}\n", "table=t"));
+        let is_as_expected = match is_given {
+            true => tree.contains("job job COMPLETED") && tree.contains("write 1"),
+            false => tree.contains("the column `id` needs a value") && !tree.contains("skip"),
+        };
+        assert!(is_as_expected, "{columns}\n{tree}");
+    }
+}
+
 /// A key with a null is no key: whatever the chunks, no row gets it, and none is changed.
 ///
 /// Spec: ITEM-TABLE-02

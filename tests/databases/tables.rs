@@ -716,6 +716,31 @@ fn a_restart_writes_each_row_once() {
     }
 }
 
+/// A restart goes on in the table that has the rows of the first run.
+///
+/// Spec: ITEM-TABLE-04
+#[test]
+fn a_restart_with_another_table_fails() {
+    for database in Database::ALL {
+        let payments: String = (1..=150).map(|id| payment(id, "null")).collect();
+        let stage = stage(database, &payments, "table=${table}", "");
+        let with =
+            |fail_at: &str, table: &str| [("fail.at", fail_at.to_owned()), ("table", table.to_owned())];
+        let copy = "CREATE TABLE other AS SELECT * FROM payment";
+        stage.outside().execute(copy).unwrap();
+        let failed = stage.start("job", with("101", "payment"));
+        let mut again = stage.operator().restart(failed, with("0", "other")).unwrap();
+        stage.operator().wait(again).unwrap();
+        let tree = stage.tree(again);
+        let expected =
+            "cannot insert rows in table `other`: the step has written to table `payment` before the restart";
+        assert!(tree.contains(expected), "{database:?}\n{tree}");
+        again = stage.operator().restart(again, with("0", "payment")).unwrap();
+        stage.operator().wait(again).unwrap();
+        assert_eq!(rows(&stage).len(), 150, "{database:?}\n{}", stage.tree(again));
+    }
+}
+
 /// A text that is too long for its column is not cut. On SQLite a column has no length.
 #[test]
 fn a_text_that_is_too_long_is_an_error() {

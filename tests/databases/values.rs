@@ -253,6 +253,11 @@ fn a_value_that_its_column_does_not_hold_is_rejected() {
                 ("short", &short, &no_short),
                 ("VARCHAR(3)", &short, &no_short),
                 ("VARCHAR", &[&long], &[]),
+                (
+                    "JSONB",
+                    &[r#"{"a":{"b":1.50,"c":2}}"#],
+                    &[r#"{"a":{"b":1,"b":2}}"#],
+                ),
             ],
             Database::Mariadb => &[
                 ("DOUBLE", &double, &no_double),

@@ -10,7 +10,7 @@ use crate::file::{
     Encode, FileFrame, FileItemReader, FileItemWriter, Format, FramedPosition, Items, ReadPosition,
 };
 use crate::query::{FromRow, QueryItemReader, QueryPosition};
-use crate::table::TableItemWriter;
+use crate::table::{TableItemWriter, TablePosition};
 
 /// A reader inside another artifact. All readers of this crate are, and those of [`iterator_reader!`](crate::iterator_reader).
 ///
@@ -203,7 +203,7 @@ where
 }
 
 impl<T: Serialize + Send + 'static> WriteItems<T> for TableItemWriter<T> {
-    type Position = Option<Vec<String>>;
+    type Position = TablePosition;
 
     fn open(&mut self, checkpoint: Option<Self::Position>) -> Result<(), BatchError> {
         self.open(checkpoint)

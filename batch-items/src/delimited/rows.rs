@@ -12,7 +12,7 @@ use super::split::{Characters, Fields, RowEnd};
 use crate::error::{Field, Origin, ReadError, RecordError, ResourceError};
 use crate::file::{Bytes, Extra, Format, Items, NextLine, OpenFile, Place, Records, Source, decode};
 use crate::nearest::did_you_mean;
-use crate::rows::{RowError, fields_of, from_row, misspelt};
+use crate::rows::{RowError, fields_of, from_row, is_same_name, lacking};
 
 /// The format of delimited files.
 #[derive(BatchArtifact)]
@@ -37,9 +37,8 @@ impl Delimited {
             Some(true) => Some("`header` is `true`".to_owned()),
             None => {
                 let row = self.first_row(source, bytes)?;
-                let name = row
-                    .iter()
-                    .find(|field| columns.iter().any(|column| column == field.trim()));
+                let mut fields = row.iter().filter(|field| !field.trim().is_empty());
+                let name = fields.find(|field| columns.iter().any(|column| is_same_name(column, field)));
                 name.map(|name| format!("its first row has the name `{}`", name.trim()))
             }
         };
@@ -152,6 +151,7 @@ impl Format for Delimited {
             fields: Fields::default(),
             names,
             width,
+            has_header: self.has_header(),
             strict: self.rows.strict,
             extras: extras.into_iter().map(|(_, extra)| extra).collect(),
             record,
@@ -178,6 +178,7 @@ pub struct Rows {
     names: Option<StringRecord>,
     /// The number of fields of a row; unknown before the first one, if they have no names.
     width: Option<usize>,
+    has_header: bool,
     strict: bool,
     extras: Vec<Extra>,
     record: u64,
@@ -256,28 +257,35 @@ impl Rows {
         self.bad_row(error, field)
     }
 
-    /// Returns the names in the header, without those of added fields.
-    fn header(&self) -> impl Iterator<Item = &str> {
+    /// Returns the names of the columns, without those of added fields.
+    fn columns(&self) -> impl Iterator<Item = &str> + Clone {
         let names = self.names.iter().flat_map(StringRecord::iter);
         names.take(self.width.unwrap_or(usize::MAX))
     }
 
-    /// Returns the error for a file whose header lacks a column.
-    fn no_column(&self, missing: &str) -> ReadError {
-        self.other_header(&format!("it has no column `{missing}`"), missing)
+    /// Returns the names of the added fields.
+    fn added(&self) -> impl Iterator<Item = &str> + Clone {
+        let names = self.names.iter().flat_map(StringRecord::iter);
+        names.skip(self.width.unwrap_or(usize::MAX))
     }
 
-    /// Returns the error for a file with another header.
-    fn other_header(&self, problem: &str, missing: &str) -> ReadError {
-        let columns: Vec<_> = self.header().map(|name| format!("`{name}`")).collect();
-        let single = self.header().next().filter(|_| columns.len() == 1);
+    /// Returns the error for a file whose header, or the property `columns`, lacks a column.
+    fn no_column(&self, missing: &str) -> ReadError {
+        self.other_columns(&format!("no column `{missing}`"), missing)
+    }
+
+    /// Returns the error for a file with other columns.
+    fn other_columns(&self, lacks: &str, missing: &str) -> ReadError {
+        let columns: Vec<_> = self.columns().map(|name| format!("`{name}`")).collect();
+        let single = self.columns().next().filter(|_| columns.len() == 1);
         let other = single.and_then(|name| name.chars().find(|c| [',', ';', '\t', '|'].contains(c)));
         let hint = match other {
             Some('\t') => "; if a tab separates the columns, set `delimiter` to `tab`".to_owned(),
             Some(other) => format!("; if `{other}` separates the columns, set `delimiter` to it"),
-            None => did_you_mean(missing, self.header()),
+            None => did_you_mean(missing, self.columns()),
         };
-        let cause = format!("{problem}, but {}{hint}", columns.join(", "));
+        let place = if self.has_header { "it" } else { "`columns`" };
+        let cause = format!("{place} has {lacks}, but {}{hint}", columns.join(", "));
         self.source.fail(cause).into()
     }
 
@@ -386,27 +394,24 @@ impl Records for Rows {
 }
 
 impl<T: DeserializeOwned> Items<T> for Rows {
-    /// Fails if the header has none of the item's fields, which without a row would not be noticed, or a similar name.
+    /// Fails if the columns have none of the item's fields, which without a row would not be noticed, or a similar name.
     fn check(&self) -> Result<(), ReadError> {
-        let names = self.names.as_ref().filter(|_| self.strict);
-        if let Some(field) = names.and_then(|names| misspelt::<T>(names.iter())) {
-            return Err(self.no_column(field));
-        }
-        let mut names = self.header().filter(|name| !name.is_empty()).peekable();
-        let fields = fields_of::<T>().unwrap_or_default();
-        if !self.strict || names.peek().is_none() || names.any(|name| fields.contains(&name)) {
-            return Ok(());
-        }
-        let is_added = |field: &str| self.names.iter().flatten().any(|name| name == field);
-        let missing: Vec<&str> = fields.iter().copied().filter(|field| !is_added(field)).collect();
-        match missing[..] {
-            [] => Ok(()),
-            [missing] => Err(self.no_column(missing)),
-            [first, ..] => {
-                let cause = format!("it has none of the columns `{}`", missing.join("`, `"));
-                Err(self.other_header(&cause, first))
+        let columns = self.columns().filter(|name| !name.is_empty());
+        match lacking::<T>(columns, self.added())[..] {
+            [missing] if self.strict => Err(self.no_column(missing)),
+            [first, ref rest @ ..] if self.strict => {
+                let lacks = format!("none of the columns `{first}`, `{}`", rest.join("`, `"));
+                Err(self.other_columns(&lacks, first))
             }
+            _ => Ok(()),
         }
+    }
+
+    /// The header of items whose fields are not known shows only by the other files that it is no row.
+    fn header(&self) -> Vec<String> {
+        let is_unknown = self.has_header && self.strict && fields_of::<T>().is_none();
+        let names = self.columns().filter(|name| is_unknown && !name.is_empty());
+        names.map(str::to_owned).collect()
     }
 
     /// A row that is longer or shorter than the header may show that the header lacks a column.

@@ -29,7 +29,8 @@ pub enum IfChanged {
     #[default]
     Fail,
     /// `resume`: reading continues at the position of the checkpoint. If that is behind the first 4 KiB of an uncompressed file, they
-    /// must be unchanged. For a file in which a bad record was corrected behind the position.
+    /// must be unchanged. For a file in which a bad record was corrected behind the position. Changes of files that were read before are not
+    /// read.
     Resume,
 }
 
@@ -38,6 +39,22 @@ choices! {
 }
 
 impl Fingerprint {
+    /// Returns the CRC-32 of the fingerprints of several files: `crc` is that of the files before this one. An entity tag stands for the
+    /// beginning, which would be another request.
+    pub(crate) fn append_to(&self, crc: u32) -> u32 {
+        let mut sum = crc32fast::Hasher::new_with_initial(crc);
+        sum.update(&self.size.to_le_bytes());
+        sum.update(&self.modified.unwrap_or_default().to_le_bytes());
+        match &self.etag {
+            Some(etag) => {
+                sum.update(etag.as_bytes());
+                sum.update(b"\0");
+            }
+            None => sum.update(&self.head.to_le_bytes()),
+        }
+        sum.finalize()
+    }
+
     /// Returns how the file has changed, if reading cannot resume, at `byte` if positions are those of the file.
     pub(crate) fn change_since(&self, earlier: &Self, rule: IfChanged, byte: Option<u64>) -> Option<String> {
         const REMEDY: &str = "if only what follows the last committed record was corrected, launch again with `-if.changed=resume`";

@@ -13,11 +13,13 @@ use super::compression::Compression;
 use super::content::Coding;
 pub(super) use super::content::EncodingName;
 use super::fingerprint::{Fingerprint, IfChanged};
+use super::inputs::Inputs;
 use super::resource::{EmptyFiles, FileOrder, Resource, current_folder};
 use super::url;
 use crate::choices::choices;
 use crate::dataset::Datasets;
 use crate::error::{Origin, ReadError, ResourceError};
+use crate::rows::is_same_name;
 
 /// The files that a reader reads, and what its job says about them.
 ///
@@ -30,7 +32,7 @@ use crate::error::{Origin, ReadError, ResourceError};
 /// | `order` | `name` | the order of several files: `name`, or `modified` for the oldest first |
 /// | `if.missing` | `fail` | `empty`: no file is an input without records |
 /// | `empty.files` | `accept` | `fail`: a file of 0 bytes is an error |
-/// | `if.changed` | `fail` | `resume`: a restart accepts a file that has changed behind the position of its checkpoint |
+/// | `if.changed` | `fail` | `resume`: a restart accepts a file that has changed behind the position of its checkpoint, and reads no changes of files before it |
 /// | `encoding` | `utf-8` | a label of the WHATWG encoding standard, such as `windows-1252`, `shift_jis` or `utf-16`, whose byte-order mark decides between the two UTF-16; another mark that contradicts the encoding is an error |
 /// | `compression` | by extension | `none`, `gzip` or `zstd` |
 /// | `skip.lines` | `0` | lines at the beginning of each file that are not read |
@@ -41,12 +43,15 @@ use crate::error::{Origin, ReadError, ResourceError};
 /// A line ends with LF, CRLF or CR. A file is opened once and read once. One that is cut meanwhile is an error; one that is removed or replaced
 /// is read to its end. Pipes and devices are rejected, because a restart cannot read them again.
 ///
-/// A restart seeks to the position of its checkpoint. Compressed files and UTF-16 are decoded again up to there.
+/// A restart seeks to the position of its checkpoint. Compressed files and UTF-16 are decoded again up to there. Size, time and beginning of
+/// the file, and of all files that were read before it, must be the same. No file may have disappeared; new files are read if they
+/// come after the position.
 ///
 /// With the feature `object-store`, `resource` may be an `s3://`, `gs://` or `az://` URL, with `*` and `[..]` in the key, and an
 /// `http://` or `https://` URL without a pattern. They are read by requests of ranges, at a restart from the position of the checkpoint;
 /// an HTTP server without ranges sends all again. Files of Parquet and Excel are downloaded to a temporary file. An object
-/// that has changed since the checkpoint is an error, unless `if.changed` = `resume`; one that changes while it is read is an error.
+/// that has changed since the checkpoint is an error, unless `if.changed` = `resume`; one that changes while it is read is an error. A
+/// restart needs a request for each object that was read before.
 ///
 /// Credentials, endpoint and region are in the environment, by the names that [object_store](https://docs.rs/object_store) gives them
 /// (`AWS_ACCESS_KEY_ID`, `AWS_ENDPOINT`, `GOOGLE_APPLICATION_CREDENTIALS`, `AZURE_STORAGE_ACCOUNT_NAME`), or in `store.options`:
@@ -103,6 +108,12 @@ pub struct ReadPosition {
     pub files: usize,
     /// The CRC-32 of their names.
     pub names: u32,
+    /// The CRC-32 of their fingerprints; `None` in a checkpoint of an earlier version.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub contents: Option<u32>,
+    /// The number of files that were found; `None` in a checkpoint of an earlier version.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub found: Option<usize>,
     /// The position in the next file; `None` at its beginning.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub file: Option<FilePosition>,
@@ -182,6 +193,11 @@ pub trait Items<T>: Records {
     /// Checks the file before its first record.
     fn check(&self) -> Result<(), ReadError> {
         Ok(())
+    }
+
+    /// Returns the names in the header of the file, if nothing else shows that it is one.
+    fn header(&self) -> Vec<String> {
+        Vec::new()
     }
 
     /// Returns the cause of an error of the current record, which may be a mistake of the whole file.
@@ -354,15 +370,19 @@ pub(crate) enum Extra {
 /// Reads files in a format, one after the other.
 pub struct Files<R> {
     resources: Vec<Resource>,
-    /// The number of files that are read completely, and the CRC-32 of their names.
+    /// The number of files that are read completely, and the CRC-32 of their names and fingerprints.
     done: usize,
     names: u32,
+    contents: u32,
     current: Option<R>,
     /// Of the current file, when it was opened.
     fingerprint: Fingerprint,
     resume_at: Option<Place>,
+    /// The names in the header of the first file that has one, and the name of this file.
+    header: Option<(Vec<String>, String)>,
     /// The error of the current file: it must not be taken for its end, if a job skips it.
     failed: Option<ResourceError>,
+    inputs: Inputs,
 }
 
 impl<R> Default for Files<R> {
@@ -371,10 +391,13 @@ impl<R> Default for Files<R> {
             resources: Vec::new(),
             done: 0,
             names: 0,
+            contents: 0,
             current: None,
             fingerprint: Fingerprint::default(),
             resume_at: None,
+            header: None,
             failed: None,
+            inputs: Inputs::default(),
         }
     }
 }
@@ -396,6 +419,7 @@ impl<R: Records> Files<R> {
         };
         let pattern = input.resource.to_string_lossy();
         let files = self.resources.iter().map(Resource::dataset);
+        self.inputs = Inputs::of(&input.datasets, files.clone());
         input.datasets.report_files(DatasetRole::Input, &pattern, files);
         if let Some(position) = checkpoint {
             self.seek(input, format, position)?;
@@ -409,31 +433,79 @@ impl<R: Records> Files<R> {
         format: &impl Format<Records = R>,
         position: ReadPosition,
     ) -> Result<(), ReadError> {
-        let ReadPosition {
-            files, names, file, ..
-        } = position;
-        (0..files.min(self.resources.len())).for_each(|_| self.pass());
-        if self.done < files || self.names != names {
-            return Err(ResourceError::new(
-                format!("resume reading `{}`", input.describe()),
-                format!("the first {files} files are not those that were read before the checkpoint"),
-            )
-            .into());
+        self.pass_finished(input, &position)?;
+        if let Some(expected) = &position.file {
+            self.resume_at = Some(self.place_in_next(input, format, expected)?);
         }
-        let Some(expected) = file else { return Ok(()) };
-        let fail =
-            |cause: String| ResourceError::new(format!("resume reading `{}`", expected.resource), cause);
-        let resource = self
-            .resources
-            .get(files)
-            .filter(|it| it.to_string() == expected.resource);
+        let now = self.resources.len();
+        if let Some(before) = position.found.filter(|before| now < *before) {
+            let cause = format!(
+                "{before} files were found before, and {now} now: one that was still to be read has disappeared; \
+                 restore it and restart the job, or run `abandon` for this execution and `start` the job again"
+            );
+            return Err(resume_error(&input.describe(), cause).into());
+        }
+        Ok(())
+    }
+
+    /// Passes over the files that were read before the checkpoint, if they are the same now.
+    fn pass_finished(&mut self, input: &FileInput, position: &ReadPosition) -> Result<(), ResourceError> {
+        let files = position.files;
+        let names = |finished: &[Resource]| finished.iter().fold(0, append_name);
+        if self.resources.get(..files).map(names) != Some(position.names) {
+            let cause = format!("the first {files} files are not those that were read before the checkpoint");
+            return Err(resume_error(&input.describe(), cause));
+        }
+        let mut last_modified = None;
+        for _ in 0..files {
+            let resource = &self.resources[self.done];
+            self.fingerprint = resource.quick_fingerprint()?;
+            last_modified = last_modified.max(Some((self.fingerprint.modified, self.done)));
+            self.pass();
+        }
+        let is_changed = position
+            .contents
+            .is_some_and(|contents| contents != self.contents);
+        match last_modified {
+            Some((_, last)) if is_changed && input.if_changed == IfChanged::Fail => {
+                Err(self.changed(input, files, last))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Returns the error for a file that has changed after it was read; `last` is the index of the one that was modified last.
+    fn changed(&self, input: &FileInput, files: usize, last: usize) -> ResourceError {
+        const REMEDY: &str =
+            "its changes would not be read; if they need not be, launch again with `-if.changed=resume`";
+        let last = &self.resources[last];
+        if files == 1 {
+            let cause = format!("it was read before the checkpoint and has changed since; {REMEDY}");
+            return resume_error(&last.to_string(), cause);
+        }
+        let cause = format!(
+            "one of the {files} files that were read before the checkpoint has changed since, the last of them `{last}`; {REMEDY}"
+        );
+        resume_error(&input.describe(), cause)
+    }
+
+    /// Returns the place of the checkpoint in the next file.
+    fn place_in_next(
+        &self,
+        input: &FileInput,
+        format: &impl Format<Records = R>,
+        expected: &FilePosition,
+    ) -> Result<Place, ResourceError> {
+        let fail = |cause: String| resume_error(&expected.resource, cause);
+        let next = self.resources.get(self.done);
+        let resource = next.filter(|it| it.to_string() == expected.resource);
         let resource = resource.ok_or_else(|| {
             fail("it does not exist any more, or the files before it are not those that were read before the checkpoint".to_owned())
         })?;
         let found = resource.fingerprint()?;
         let byte = input.coding(resource).is_seekable().then_some(expected.byte);
         if let Some(change) = found.change_since(&expected.fingerprint, input.if_changed, byte) {
-            return Err(fail(change).into());
+            return Err(fail(change));
         }
         if let Some(byte) = byte
             && format.starts_lines()
@@ -443,15 +515,14 @@ impl<R: Records> Files<R> {
             && !resource.has_line_at(byte)?
         {
             let cause = format!("byte {byte}, where reading has to resume, is not the beginning of a line");
-            return Err(fail(cause).into());
+            return Err(fail(cause));
         }
-        self.resume_at = Some(Place {
+        Ok(Place {
             byte: expected.byte,
             line: expected.line,
             record: expected.record,
             depth: expected.depth,
-        });
-        Ok(())
+        })
     }
 
     /// Opens the next file; leaves `current` empty after the last one.
@@ -474,8 +545,52 @@ impl<R: Records> Files<R> {
             resume_at,
         })?;
         records.check()?;
+        self.check_header(input, format, records.header())?;
         self.current = Some(records);
         Ok(())
+    }
+
+    /// Fails if the header of the next file has nothing in common with that of the first one: it may be a record.
+    fn check_header<T>(
+        &mut self,
+        input: &FileInput,
+        format: &impl Format<Records = R>,
+        header: Vec<String>,
+    ) -> Result<(), ReadError>
+    where
+        R: Items<T>,
+    {
+        if header.is_empty() {
+            return Ok(());
+        }
+        // After a restart, the header of the first file is read again.
+        let mut before = self.resources[..self.done].iter();
+        while self.header.is_none()
+            && let Some(resource) = before.next()
+        {
+            let file = OpenFile {
+                input,
+                resource,
+                resume_at: None,
+            };
+            let header = format.start(file)?.header();
+            resource.release();
+            self.header = (!header.is_empty()).then(|| (header, resource.to_string()));
+        }
+        let name = self.resources[self.done].to_string();
+        let (first, first_name) = self.header.get_or_insert_with(|| (header.clone(), name.clone()));
+        if header
+            .iter()
+            .any(|name| first.iter().any(|other| is_same_name(name, other)))
+        {
+            return Ok(());
+        }
+        let (header, first) = (header.join("`, `"), first.join("`, `"));
+        let cause = format!(
+            "none of its columns `{header}` is one of `{first_name}`, which has `{first}`; if its first row is a record, add a header; \
+             to accept other columns, set `strict` to `false`"
+        );
+        Err(ResourceError::new(format!("read `{name}`"), cause).into())
     }
 
     /// Advances to the next record, in the next file if need be; `None` after the last one.
@@ -535,6 +650,8 @@ impl<R: Records> Files<R> {
         ReadPosition {
             files: self.done,
             names: self.names,
+            contents: Some(self.contents),
+            found: Some(self.resources.len()),
             file,
             items: None,
         }
@@ -557,11 +674,10 @@ impl<R: Records> Files<R> {
 
     /// Counts the next file as read.
     fn pass(&mut self) {
-        let mut names = crc32fast::Hasher::new_with_initial(self.names);
-        names.update(self.resources[self.done].to_string().as_bytes());
-        names.update(b"\0");
-        self.names = names.finalize();
-        self.resources[self.done].release();
+        let resource = &self.resources[self.done];
+        self.names = append_name(self.names, resource);
+        self.contents = self.fingerprint.append_to(self.contents);
+        resource.release();
         self.done += 1;
     }
 
@@ -607,6 +723,18 @@ impl<R: Records> Files<R> {
     pub(crate) fn close(&mut self) {
         self.current = None;
     }
+}
+
+/// Returns the CRC-32 of the names of several files: `crc` is that of the files before this one.
+fn append_name(crc: u32, file: &Resource) -> u32 {
+    let mut names = crc32fast::Hasher::new_with_initial(crc);
+    names.update(file.to_string().as_bytes());
+    names.update(b"\0");
+    names.finalize()
+}
+
+fn resume_error(name: &str, cause: String) -> ResourceError {
+    ResourceError::new(format!("resume reading `{name}`"), cause)
 }
 
 choices! {

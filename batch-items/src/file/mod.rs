@@ -9,6 +9,7 @@ mod framed;
 mod guard;
 mod identity;
 mod input;
+mod inputs;
 mod locked;
 mod output;
 mod part;

@@ -36,6 +36,10 @@ impl Object {
         match self.0 {}
     }
 
+    pub(crate) fn quick_fingerprint(&self) -> io::Result<Fingerprint> {
+        match self.0 {}
+    }
+
     pub(crate) fn release(&self) {
         match self.0 {}
     }

@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use super::compression::Compression;
 use super::identity::{FileId, FileState, lost};
+use super::inputs;
 use super::locked::{LockError, LockedFile};
 use super::part::{Complete, Mark, Part, check_content, check_length};
 use super::resource::Whole;
@@ -257,7 +258,29 @@ impl FileOutput {
         self.base = None;
         self.check_settings()?;
         self.check_untouched(1)?;
+        self.check_inputs()?;
         self.create_first()
+    }
+
+    /// Fails if the step reads a file that will be replaced, or deleted as one of an earlier, longer run.
+    fn check_inputs(&self) -> Result<(), ResourceError> {
+        for number in 1.. {
+            if inputs::reads(&self.datasets, &self.target.dataset(number)) {
+                let cause = io::Error::other(
+                    "the step reads this file, which would be replaced; set another `output`",
+                );
+                return Err(self.fail("write", cause));
+            }
+            let is_last = self.max_items.is_none()
+                || !self
+                    .target
+                    .exists(number)
+                    .map_err(|error| self.fail("write", error))?;
+            if is_last {
+                break;
+            }
+        }
+        Ok(())
     }
 
     fn resume(&mut self, position: &OutputPosition) -> Result<Part, ResourceError> {

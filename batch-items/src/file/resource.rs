@@ -5,7 +5,7 @@ use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
-use std::time::UNIX_EPOCH;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use super::bytes::LineEnds;
 use super::compression::Compression;
@@ -134,6 +134,14 @@ impl Resource {
         fingerprint.map_err(|error| self.fail(error))
     }
 
+    /// Returns what is known of the file now, without the checksum of its beginning if an entity tag identifies its content: one request.
+    pub(crate) fn quick_fingerprint(&self) -> Result<Fingerprint, ResourceError> {
+        match self {
+            Self::File(_) => self.fingerprint(),
+            Self::Object(object) => object.quick_fingerprint().map_err(|error| self.fail(error)),
+        }
+    }
+
     /// Returns whether a line starts at `byte`. Between the bytes of a CRLF counts too: readers of rows stop there.
     pub(crate) fn has_line_at(&self, byte: u64) -> Result<bool, ResourceError> {
         // The first line starts at 0.
@@ -203,11 +211,12 @@ fn open(path: &Path) -> io::Result<File> {
     }
 }
 
-/// A file that is read to the length that it had when it was opened, at least.
+/// A file that is read to the length that it had when it was opened, at least. If it has that length at the end, it was not written meanwhile.
 pub(crate) struct Whole {
     file: File,
     read: u64,
     length: u64,
+    modified: Option<SystemTime>,
 }
 
 impl Whole {
@@ -222,12 +231,29 @@ impl Whole {
 
     pub(crate) fn new(mut file: File, start: u64) -> io::Result<Self> {
         file.seek(SeekFrom::Start(start))?;
-        let length = file.metadata()?.len();
+        let found = file.metadata()?;
         Ok(Self {
             file,
             read: start,
-            length,
+            length: found.len(),
+            modified: found.modified().ok(),
         })
+    }
+
+    /// Checks the end: what is added is read, but a program that writes in place changes what was read before.
+    fn check_end(&self) -> io::Result<()> {
+        let (read, length) = (self.read, self.length);
+        if read < length {
+            return Err(io::Error::new(
+                io::ErrorKind::UnexpectedEof,
+                format!("it was cut while it was read: it had {length} bytes and ends after {read}"),
+            ));
+        }
+        let found = self.file.metadata()?;
+        if found.len() == length && found.modified().ok() != self.modified {
+            return Err(io::Error::other("it was changed while it was read"));
+        }
+        Ok(())
     }
 }
 
@@ -252,12 +278,8 @@ impl Read for Whole {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let count = self.file.read(buffer)?;
         self.read += count as u64;
-        if count == 0 && !buffer.is_empty() && self.read < self.length {
-            let (read, length) = (self.read, self.length);
-            return Err(io::Error::new(
-                io::ErrorKind::UnexpectedEof,
-                format!("it was cut while it was read: it had {length} bytes and ends after {read}"),
-            ));
+        if count == 0 && !buffer.is_empty() {
+            self.check_end()?;
         }
         Ok(count)
     }
@@ -309,6 +331,13 @@ mod tests {
             error,
             "it was cut while it was read: it had 6 bytes and ends after 4"
         );
+        // What is written in place may have been read in part.
+        let mut reader = resource.open_at(0).unwrap();
+        reader.read_exact(&mut [0; 4]).unwrap();
+        let later = SystemTime::now() + std::time::Duration::from_secs(2);
+        file.as_file().set_modified(later).unwrap();
+        let error = reader.read(&mut [0; 2]).unwrap_err().to_string();
+        assert_eq!(error, "it was changed while it was read");
         // What is appended is read.
         let mut reader = resource.open_at(2).unwrap();
         io::Write::write_all(&mut file, b"4\n").unwrap();

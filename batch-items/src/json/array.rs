@@ -18,6 +18,8 @@ use crate::file::{
 ///
 /// The properties are those of [`FileInput`](crate::file::FileInput).
 ///
+/// A key that `T` has no field for is not read, as by [`JsonLinesItemReader`](crate::JsonLinesItemReader).
+///
 /// ```
 /// use batch_items::JsonArrayItemReader;
 /// use batch_runtime::prelude::*;

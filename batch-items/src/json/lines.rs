@@ -15,6 +15,9 @@ use crate::lines::{ExtraValue, LineFormat, LineRecords};
 /// The properties are those of [`FileInput`](crate::file::FileInput), and `comment` of
 /// [`LineItemReader`](crate::LineItemReader).
 ///
+/// A key that `T` has no field for is not read. So a misspelt key leaves an `Option` `None`: names are not compared, because that would cost
+/// time for each record. With `#[serde(deny_unknown_fields)]`, such a key is a [`RecordError`](crate::RecordError).
+///
 /// ```
 /// use batch_items::JsonLinesItemReader;
 /// use batch_runtime::prelude::*;

@@ -25,6 +25,8 @@ use crate::rows::{Rows, from_row};
 /// | `strict` | `true` | whether a line must have all characters of the columns, and no other ones; `false` reads missing ones as blanks |
 /// | `comment`, `blank.lines` | none, `skip` | as of [`LineItemReader`](super::LineItemReader) |
 ///
+/// A column with nearly the name of an `Option` that has none is a [`ResourceError`](crate::ResourceError), unless `strict` is `false`.
+///
 /// ```
 /// use batch_items::FixedWidthItemReader;
 /// use batch_runtime::prelude::*;
@@ -237,6 +239,13 @@ impl FixedWidthRecords {
 }
 
 impl<T: DeserializeOwned> Items<T> for FixedWidthRecords {
+    fn check(&self) -> Result<(), ReadError> {
+        match self.strict {
+            true => self.lines.check_names::<T>(&self.names),
+            false => Ok(()),
+        }
+    }
+
     fn item(&mut self) -> Result<T, ReadError> {
         let names = Some(&self.names);
         from_row(names, &self.row).map_err(|error| self.lines.bad_row(error, names, &self.row))

@@ -22,6 +22,8 @@ use crate::rows::from_row;
 /// | `if.no.match` | `fail` | `skip`: lines that do not match are not read; otherwise they are a [`RecordError`](crate::RecordError) |
 /// | `comment`, `blank.lines` | none, `skip` | as of [`LineItemReader`](super::LineItemReader) |
 ///
+/// A group with nearly the name of an `Option` that has none is a [`ResourceError`](crate::ResourceError).
+///
 /// ```
 /// use batch_items::PatternItemReader;
 /// use batch_runtime::prelude::*;
@@ -160,6 +162,11 @@ impl Records for PatternRecords {
 }
 
 impl<T: DeserializeOwned> Items<T> for PatternRecords {
+    fn check(&self) -> Result<(), ReadError> {
+        let names = self.names.as_ref();
+        names.map_or(Ok(()), |names| self.lines.check_names::<T>(names))
+    }
+
     fn item(&mut self) -> Result<T, ReadError> {
         let names = self.names.as_ref();
         from_row(names, &self.row).map_err(|error| self.lines.bad_row(error, names, &self.row))

@@ -5,11 +5,12 @@ use std::ops::Range;
 
 use batch_runtime::BatchArtifact;
 use csv::StringRecord;
+use serde::de::DeserializeOwned;
 
 use crate::delimited::Character;
 use crate::error::{Field, Origin, ReadError, RecordError};
 use crate::file::{Bytes, Extra, NextLine, OpenFile, Place, Source, decode};
-use crate::rows::RowError;
+use crate::rows::{RowError, lacking};
 
 /// The properties of formats whose records are lines.
 ///
@@ -180,14 +181,25 @@ impl LineRecords {
     ) -> ReadError {
         let field = error.field(names, row);
         match (error.missing, names) {
-            (Some(missing), Some(names)) => {
-                let columns: Vec<_> = names.iter().map(|name| format!("`{name}`")).collect();
-                let hint = crate::nearest::did_you_mean(missing, names.iter());
-                let cause = format!("there is no field `{missing}`, but {}{hint}", columns.join(", "));
-                self.source.fail(cause).into()
-            }
+            (Some(missing), Some(names)) => self.no_field(missing, names),
             _ => self.bad(error, field),
         }
+    }
+
+    /// Fails if a field of the items has no name by mistake. `names` are those of the settings, and of the added fields.
+    pub(crate) fn check_names<T: DeserializeOwned>(&self, names: &StringRecord) -> Result<(), ReadError> {
+        let given = names.len() - self.extras.len();
+        let lacking = lacking::<T>(names.iter().take(given), names.iter().skip(given));
+        lacking
+            .first()
+            .map_or(Ok(()), |field| Err(self.no_field(field, names)))
+    }
+
+    fn no_field(&self, missing: &str, names: &StringRecord) -> ReadError {
+        let columns: Vec<_> = names.iter().map(|name| format!("`{name}`")).collect();
+        let hint = crate::nearest::did_you_mean(missing, names.iter());
+        let cause = format!("there is no field `{missing}`, but {}{hint}", columns.join(", "));
+        self.source.fail(cause).into()
     }
 }
 

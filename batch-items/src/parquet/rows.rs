@@ -17,7 +17,7 @@ use crate::error::{Origin, ReadError, RecordError};
 use crate::file::{Extra, Items, Place, Records, Source, guard};
 use crate::nearest::did_you_mean;
 use crate::record::Record;
-use crate::rows::{fields_of, misspelt};
+use crate::rows::{fields_of, lacking};
 
 /// Returns the names of all columns, and the columns that the fields of `T` name; `None` if `T` takes all columns.
 pub(super) fn named_columns<T: DeserializeOwned>(
@@ -240,9 +240,9 @@ impl<T: DeserializeOwned + Send> Records for Rows<T> {
 
 impl<T: DeserializeOwned + Send> Items<T> for Rows<T> {
     fn check(&self) -> Result<(), ReadError> {
-        let added = self.extras.iter().map(|(name, _)| name);
-        let misspelt = misspelt::<T>(self.names.iter().chain(added).map(String::as_str));
-        let cause = misspelt.map(|field| missing(field, &self.names));
+        let added = self.extras.iter().map(|(name, _)| name.as_str());
+        let lacking = lacking::<T>(self.names.iter().map(String::as_str), added);
+        let cause = lacking.first().map(|field| missing(field, &self.names));
         cause.map_or(Ok(()), |cause| Err(self.source.fail(cause).into()))
     }
 

@@ -5,48 +5,54 @@ use std::sync::mpsc::{Receiver, channel, sync_channel};
 use std::thread;
 
 use batch_runtime::repository::RepositoryConnection;
+use diesel::result::QueryResult;
 
 use super::database::{blocks_commits, stream};
 use super::page::Statement;
-use super::reader::{QueryError, failed_query};
-use super::row::FromRow;
+use super::reader::{QueryError, QueryPosition, failed_query};
+use super::row::{FromRow, Marked};
 
 /// A query on another thread, because its rows borrow the connection. It is at most two blocks of rows ahead, unless commits would
 /// wait for its end.
 pub(super) struct Cursor<T> {
     /// Closed after the last row. The thread notices that at its next block.
     blocks: Option<Receiver<Block<T>>>,
-    rows: std::vec::IntoIter<T>,
+    rows: std::vec::IntoIter<Marked<T>>,
 }
 
 enum Block<T> {
-    Rows(Vec<T>),
+    Rows(Vec<Marked<T>>),
     Failed(QueryError),
     End,
 }
 
 impl<T: FromRow> Cursor<T> {
-    /// Runs the query, and passes over the first `skip` rows.
+    /// Runs the query, and passes over the rows that were read.
     pub(super) fn new(
         mut connection: RepositoryConnection,
         query: Statement,
         size: NonZeroU32,
-        mut skip: u64,
+        read: &QueryPosition,
     ) -> Result<Self, QueryError> {
         let blocks_commits = blocks_commits(&mut connection);
         let blocks_commits = blocks_commits.map_err(|error| failed_query(&mut connection, error))?;
         let (send, blocks) = channel_of_blocks(blocks_commits);
         let size = size.get() as usize;
+        let mut passing = Passing {
+            rows: read.rows,
+            left: read.rows,
+            last: read.last,
+        };
         thread::spawn(move || {
-            let (mut block, mut failed) = (Vec::with_capacity(size), None);
-            let streamed = stream(&mut connection, query, |row| {
+            let (mut block, mut failed, mut other) = (Vec::with_capacity(size), None, None);
+            let streamed = stream(&mut connection, query, |row: QueryResult<Marked<T>>| {
                 match row {
-                    Ok(_) if skip > 0 => skip -= 1,
+                    Ok(row) if passing.left > 0 => other = passing.pass(row.mark).err(),
                     Ok(row) => block.push(row),
-                    Err(error) => {
-                        failed = Some(error);
-                        return false;
-                    }
+                    Err(error) => failed = Some(error),
+                }
+                if failed.is_some() || other.is_some() {
+                    return false;
                 }
                 if block.len() < size {
                     return true;
@@ -54,12 +60,13 @@ impl<T: FromRow> Cursor<T> {
                 let full = std::mem::replace(&mut block, Vec::with_capacity(size));
                 send(Block::Rows(full))
             });
-            let end = match streamed.err().or(failed) {
-                Some(error) => Block::Failed(failed_query(&mut connection, error)),
-                None => Block::End,
+            let failed = streamed.err().or(failed);
+            let end = match failed.map(|error| failed_query(&mut connection, error)).or(other) {
+                Some(error) => Err(error),
+                None => passing.end(),
             };
             // A reader that was closed receives nothing.
-            let _ = send(Block::Rows(block)) && send(end);
+            let _ = send(Block::Rows(block)) && send(end.map_or_else(Block::Failed, |()| Block::End));
         });
         Ok(Self {
             blocks: Some(blocks),
@@ -68,7 +75,7 @@ impl<T: FromRow> Cursor<T> {
     }
 
     /// Returns the next row.
-    pub(super) fn next(&mut self) -> Result<Option<T>, QueryError> {
+    pub(super) fn next(&mut self) -> Result<Option<Marked<T>>, QueryError> {
         loop {
             if let Some(row) = self.rows.next() {
                 return Ok(Some(row));
@@ -85,6 +92,43 @@ impl<T: FromRow> Cursor<T> {
                 Err(_) => return fail("an earlier error or a panic has ended it"),
             }
         }
+    }
+}
+
+/// The rows that a restart passes over.
+struct Passing {
+    rows: u64,
+    left: u64,
+    /// The mark of the last one, when it was read.
+    last: Option<u32>,
+}
+
+impl Passing {
+    fn pass(&mut self, mark: Option<u32>) -> Result<(), QueryError> {
+        self.left -= 1;
+        match self.left {
+            0 if self.last.is_some() && self.last != mark => {
+                Err(self.changed("the last of them is another, by its first column"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Fails if the query ended before.
+    fn end(&self) -> Result<(), QueryError> {
+        match self.left {
+            0 => Ok(()),
+            left => Err(self.changed(&format!("the query returns {}", self.rows - left))),
+        }
+    }
+
+    fn changed(&self, how: &str) -> QueryError {
+        let cause = format!(
+            "its rows have changed since the checkpoint, at which {} were read: {how}; a restart passes over them by their number, so \
+             others would not be read; set `key` to the columns of a unique key, and start a new job instance for the rest",
+            self.rows
+        );
+        QueryError::new("resume the query", cause)
     }
 }
 

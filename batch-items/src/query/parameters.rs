@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use crate::nearest::did_you_mean;
-use crate::record::{Value, literal};
+use crate::record::{Value, constants, literal};
 use crate::sql::{Syntax, Token, variable_at};
 
 /// A query with named parameters such as `:region`.
@@ -38,7 +38,7 @@ impl FromStr for Parameters {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let parts = text.split(';').filter(|part| !part.trim().is_empty());
+        let parts = constants(text, ';').filter(|part| !part.trim().is_empty());
         let mut parameters: Vec<(String, Value)> = Vec::new();
         for part in parts {
             let (name, value) = part

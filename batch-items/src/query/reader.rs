@@ -27,7 +27,7 @@ use crate::table::describe;
 /// | property | default | |
 /// |---|---|---|
 /// | `query` | required | a SELECT that changes nothing; `:name` is a parameter. On SQLite, other variables such as `@id` are rejected: they would be null |
-/// | `parameters` | none | the values of the parameters, separated by `;`: `region=EU; since='2026-01-01'`. Without quotes, a number or `true` is one |
+/// | `parameters` | none | the values of the parameters, separated by `;`: `region=EU; since='2026-01-01'`. Without quotes, a number or `true` is one; in single quotes, a text may contain `;` |
 /// | `key` | none | the columns of a unique key, separated by commas |
 /// | `page.size` | `1000` | the number of rows that are fetched at once, at most 1,000,000 |
 /// | `database` | that of the repository | the URL of another database |
@@ -40,7 +40,7 @@ use crate::table::describe;
 ///
 /// **Without a `key`** the rows are read by one query, as they arrive. The checkpoint is their number; a restart runs the query
 /// again and passes over as many rows. So the query needs an ORDER BY that ends with a unique column, and its rows must not change
-/// in between. A query without an ORDER BY is logged as a warning when the step starts.
+/// in between: fewer rows, or another one at the position, by its first column, fail the step. A query without an ORDER BY is logged as a warning when the step starts.
 ///
 /// A restart with another `key`, or another text of the query, fails: the checkpoint is a position in other rows. Parameters may have other
 /// values.
@@ -106,6 +106,9 @@ pub struct QueryPosition {
     /// The key of the last one, if the reader has a key.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub key: Option<Vec<Key>>,
+    /// A checksum of the first column of the last row, if the reader has no key.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last: Option<u32>,
     /// What this is a position in; `None` in checkpoints of earlier versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub of: Option<QueryOrder>,
@@ -202,7 +205,7 @@ impl<T: FromRow> QueryItemReader<T> {
                 connection,
                 query,
                 self.page_size.get(),
-                self.position.rows,
+                &self.position,
             )?)
         } else {
             State::Pages(Box::new(self.first_page(connection, query)?))
@@ -215,7 +218,10 @@ impl<T: FromRow> QueryItemReader<T> {
     pub fn read(&mut self) -> Result<Option<T>, QueryError> {
         let item = match &mut self.state {
             None => None,
-            Some(State::Cursor(cursor)) => cursor.next()?,
+            Some(State::Cursor(cursor)) => cursor.next()?.map(|row| {
+                self.position.last = row.mark;
+                row.item
+            }),
             Some(State::Pages(pages)) => {
                 if pages.rows.is_empty() && !pages.ended {
                     pages.load(&self.key, self.page_size.get().get())?;

@@ -43,6 +43,13 @@ macro_rules! on {
         }
 
         #[cfg(feature = $feature)]
+        impl<T: QueryableByName<$backend>> QueryableByName<$backend> for Marked<T> {
+            fn build<'a>(row: &impl NamedRow<'a, $backend>) -> deserialize::Result<Self> {
+                Ok(Self { mark: mark_of(row), item: T::build(row)? })
+            }
+        }
+
+        #[cfg(feature = $feature)]
         impl QueryableByName<$backend> for Record {
             fn build<'a>(row: &impl NamedRow<'a, $backend>) -> deserialize::Result<Self> {
                 record_of(row)
@@ -63,6 +70,12 @@ pub(super) struct Keyed<T> {
     pub(super) item: T,
 }
 
+/// An item with a checksum of the first column of its row, by which a restart recognises it; `None` if its type is unknown.
+pub(super) struct Marked<T> {
+    pub(super) mark: Option<u32>,
+    pub(super) item: T,
+}
+
 /// A value of a key, in a checkpoint.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Key {
@@ -76,8 +89,26 @@ pub enum Key {
     Text(String),
     /// A decimal of MySQL, or an integer that is not an `i64`.
     Decimal(String),
-    /// Bytes, as hexadecimal digits.
-    Bytes(String),
+    /// Bytes.
+    Bytes(#[serde(with = "digits")] Vec<u8>),
+}
+
+/// Bytes as hexadecimal digits.
+mod digits {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
+
+    use crate::record::Value;
+    use crate::rows::bytes_of;
+
+    pub(super) fn serialize<S: Serializer>(bytes: &[u8], serializer: S) -> Result<S::Ok, S::Error> {
+        Value::Bytes(bytes.to_vec()).to_string().serialize(serializer)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<u8>, D::Error> {
+        let digits = String::deserialize(deserializer)?;
+        let bytes = digits.starts_with("\\x").then(|| bytes_of(&digits)).flatten();
+        bytes.ok_or_else(|| D::Error::custom("a key of bytes begins with `\\x` and has hexadecimal digits"))
+    }
 }
 
 impl Key {
@@ -87,10 +118,7 @@ impl Key {
             Self::Int(value) => Value::Int(*value),
             Self::Float(value) => Value::Float(*value),
             Self::Text(value) | Self::Decimal(value) => Value::Text(value.clone()),
-            Self::Bytes(digits) => {
-                let byte = |index| u8::from_str_radix(&digits[index..index + 2], 16).unwrap_or_default();
-                Value::Bytes((0..digits.len() / 2 * 2).step_by(2).map(byte).collect())
-            }
+            Self::Bytes(bytes) => Value::Bytes(bytes.clone()),
         }
     }
 }
@@ -103,7 +131,7 @@ impl From<Value> for Key {
             Value::Int(value) => Self::Int(value),
             Value::Float(value) => Self::Float(value),
             Value::Text(value) | Value::Json(value) | Value::Decimal(value) => Self::Text(value),
-            bytes @ Value::Bytes(_) => Self::Bytes(bytes.to_string()),
+            Value::Bytes(bytes) => Self::Bytes(bytes),
         }
     }
 }
@@ -124,6 +152,19 @@ fn key_of<'a, DB: Decode>(row: &impl NamedRow<'a, DB>) -> deserialize::Result<Ve
         }
     }
     Ok(key)
+}
+
+fn mark_of<'a, DB: Decode>(row: &impl NamedRow<'a, DB>) -> Option<u32> {
+    let first = Row::get(row, 0)?;
+    let value = DB::decode(first.value(), "").ok()?;
+    Some(match value {
+        Value::Null => 0,
+        Value::Bool(value) => crc32fast::hash(&[u8::from(value)]),
+        Value::Int(value) => crc32fast::hash(&value.to_le_bytes()),
+        Value::Float(value) => crc32fast::hash(&value.to_le_bytes()),
+        Value::Text(text) | Value::Json(text) | Value::Decimal(text) => crc32fast::hash(text.as_bytes()),
+        Value::Bytes(bytes) => crc32fast::hash(&bytes),
+    })
 }
 
 fn record_of<'a, DB: Decode>(row: &impl NamedRow<'a, DB>) -> deserialize::Result<Record> {
@@ -168,4 +209,29 @@ where
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Spec: INPUT-09
+    #[test]
+    fn a_key_is_the_same_after_a_restart() {
+        let values = [
+            Value::Int(i64::MIN),
+            Value::Float(0.1),
+            Value::Text("\\x é".to_owned()),
+            Value::Bytes(vec![]),
+            Value::Bytes(vec![0, 0xa4, 0xff]),
+        ];
+        for value in values {
+            let stored = serde_json::to_string(&Key::from(value.clone())).unwrap();
+            let key: Key = serde_json::from_str(&stored).unwrap();
+            assert_eq!(key.to_value(), value, "{stored}");
+        }
+        for damaged in [r#"{"Bytes":"a4"}"#, r#"{"Bytes":"\\xa"}"#, r#"{"Bytes":"\\xzz"}"#] {
+            assert!(serde_json::from_str::<Key>(damaged).is_err(), "{damaged}");
+        }
+    }
 }

@@ -11,6 +11,6 @@ pub use self::group_processor::RecordGroupProcessor;
 pub use self::processor::{MappingError, RecordProcessor};
 pub use self::value::{Record, Value};
 
-pub(crate) use self::condition::{Condition, literal};
+pub(crate) use self::condition::{Condition, constants, literal};
 pub(crate) use self::processor::field;
 pub(crate) use self::value::{NUMBER, SCHEMA_INSTANCE, asks_for_text};

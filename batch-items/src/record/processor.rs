@@ -4,7 +4,7 @@ use std::str::FromStr;
 
 use batch_runtime::prelude::*;
 
-use super::condition::{Condition, literal};
+use super::condition::{Condition, constants, literal};
 use super::value::{Record, Value};
 
 /// Maps and filters records by properties; registered as `recordProcessor`.
@@ -13,7 +13,7 @@ use super::value::{Record, Value};
 /// |---|---|---|
 /// | `where` | none | conditions that a record has to meet, joined by `and`: `delay > 15 and origin ~ '^M' and note is not null`; other records are filtered |
 /// | `fields` | all | the fields of the result, separated by commas; `airport=origin` renames `origin` |
-/// | `set` | none | constants, separated by commas: `currency=EUR, loaded=true` |
+/// | `set` | none | constants, separated by commas: `currency=EUR, loaded=true`; a text in single quotes may contain a comma |
 /// | `types` | none | types of fields, separated by commas: `delay=int, amount=float, paid=bool, id=text` |
 /// | `trim` | `false` | `true` removes blanks around texts |
 ///
@@ -99,7 +99,7 @@ impl<T: FromStr<Err = String> + Named> FromStr for Distinct<T> {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let mut values: Vec<T> = Vec::new();
-        for part in text.split(',').filter(|_| !text.trim().is_empty()) {
+        for part in constants(text, ',').filter(|_| !text.trim().is_empty()) {
             let value: T = part.trim().parse()?;
             if values.iter().any(|other| other.name() == value.name()) {
                 return Err(format!("the name `{}` is there twice; remove one", value.name()));

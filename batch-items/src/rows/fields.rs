@@ -12,20 +12,28 @@ pub(crate) fn fields_of<T: DeserializeOwned>() -> Option<&'static [&'static str]
     fields
 }
 
-/// Returns a field without a column that may be misspelt, because a column that no field takes has a similar name: an `Option` would be
-/// `None` in each item.
-pub(crate) fn misspelt<'n, T: DeserializeOwned>(
+/// Returns the fields that lack a column by mistake, because an `Option` would be `None` in each item: all of them if none has a column;
+/// otherwise one, if a column or an added field that no field takes has a similar name.
+pub(crate) fn lacking<'n, T: DeserializeOwned>(
     columns: impl Iterator<Item = &'n str> + Clone,
-) -> Option<&'static str> {
-    let fields = fields_of::<T>()?;
-    let mut without_column = fields
-        .iter()
-        .filter(|field| columns.clone().all(|column| column != **field));
-    let found = without_column.find(|field| {
-        let mut others = columns.clone().filter(|column| !fields.contains(column));
-        others.any(|column| is_similar(field, column))
-    });
-    found.copied()
+    added: impl Iterator<Item = &'n str> + Clone,
+) -> Vec<&'static str> {
+    let fields = fields_of::<T>().unwrap_or_default();
+    let is_taken = |column: &&str| fields.contains(column);
+    let names = columns.clone().chain(added);
+    let is_without = |field: &&&str| names.clone().all(|name| name != **field);
+    let mut without: Vec<_> = fields.iter().filter(is_without).copied().collect();
+    if columns.clone().next().is_none() || columns.clone().any(|column| is_taken(&column)) {
+        let others = names.clone().filter(|name| !is_taken(name));
+        without.retain(|field| others.clone().any(|name| is_similar(field, name)));
+        without.truncate(1);
+    }
+    without
+}
+
+/// Returns whether two names are the same, but for case and the blanks around them.
+pub(crate) fn is_same_name(name: &str, other: &str) -> bool {
+    name.trim().to_lowercase() == other.trim().to_lowercase()
 }
 
 /// Returns whether two names differ in one letter at most, in case, or in characters that are neither letters nor digits.
@@ -79,7 +87,7 @@ impl<'de> Deserializer<'de> for Probe<'_> {
 mod tests {
     use serde::Deserialize;
 
-    use super::misspelt;
+    use super::{is_same_name, lacking};
 
     #[derive(Deserialize)]
     #[allow(dead_code, reason = "only the names count")]
@@ -106,8 +114,18 @@ mod tests {
             (&["id", "valueDate", "nots1"], Some("note1")),
             (&["ID", "valueDate", "note1"], Some("id")),
         ] {
-            let found = misspelt::<Posting>(columns.iter().copied());
-            assert_eq!(found, expected, "{columns:?}");
+            let found = lacking::<Posting>(columns.iter().copied(), ["file"].into_iter());
+            assert_eq!(found, Vec::from_iter(expected), "{columns:?}");
         }
+        let lacking =
+            |added: &[&'static str]| lacking::<Posting>(["1", "x"].into_iter(), added.iter().copied());
+        assert_eq!(lacking(&[]), ["id", "valueDate", "note1"]);
+        assert_eq!(lacking(&["id"]), ["valueDate", "note1"]);
+    }
+
+    #[test]
+    fn case_and_blanks_make_no_other_name() {
+        assert!(is_same_name(" Größe", "GRÖßE "));
+        assert!(!is_same_name("id", "i d"));
     }
 }

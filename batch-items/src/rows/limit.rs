@@ -1,5 +1,11 @@
 //! What a column holds of the values of its type. More would be rounded, cut or dropped, which not every database reports.
 
+use std::collections::HashSet;
+use std::fmt;
+
+use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde_json::value::RawValue;
+
 use super::cells::Kind;
 use super::temporal::Temporal;
 use crate::record::decimal;
@@ -24,6 +30,8 @@ pub(crate) enum Limit {
     Characters(usize),
     /// Integers that a float of 32 bits holds.
     Single,
+    /// JSON, which keeps the last of the values with one name.
+    Json,
 }
 
 impl Limit {
@@ -44,6 +52,7 @@ impl Limit {
                 digits.trim_end_matches('0').len() <= fraction && (has_zone || is_utc(zone))
             }
             Self::Bytes(most) => text.len() <= most,
+            Self::Json => names_differ(text),
             Self::Characters(most) => !is_longer_by_blanks(text, most),
         }
     }
@@ -76,12 +85,60 @@ impl Limit {
                 )
             }
             Self::Bytes(most) => format!("a text of at most {most} bytes"),
+            Self::Json => "JSON with each name once in an object".to_owned(),
             Self::Characters(most) => {
                 format!("a text of at most {most} characters, blanks at its end included")
             }
             Self::Single => "a number that a float of 32 bits holds, if it is an integer exactly".to_owned(),
         }
     }
+}
+
+/// Returns whether no object in a text of JSON has a name twice.
+fn names_differ(text: &str) -> bool {
+    /// Whether no object within has a name twice; numbers have any size.
+    struct Value(bool);
+
+    impl<'de> Deserialize<'de> for Value {
+        fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+            let raw: &RawValue = Deserialize::deserialize(deserializer)?;
+            let of = |found: serde_json::Result<Value>| Ok(found.unwrap_or(Self(true)));
+            match raw.get().as_bytes().first() {
+                Some(b'{' | b'[') => of(serde_json::Deserializer::from_str(raw.get()).deserialize_any(Parts)),
+                _ => Ok(Self(true)),
+            }
+        }
+    }
+
+    struct Parts;
+
+    impl<'de> Visitor<'de> for Parts {
+        type Value = Value;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("an object or a list")
+        }
+
+        fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Value, A::Error> {
+            let mut differ = true;
+            while let Some(Value(within)) = list.next_element()? {
+                differ &= within;
+            }
+            Ok(Value(differ))
+        }
+
+        fn visit_map<A: MapAccess<'de>>(self, mut object: A) -> Result<Value, A::Error> {
+            let (mut names, mut differ) = (HashSet::new(), true);
+            while let Some((name, Value(within))) = object.next_entry::<String, Value>()? {
+                differ &= within & names.insert(name);
+            }
+            Ok(Value(differ))
+        }
+    }
+
+    let found: serde_json::Result<Value> = serde_json::from_str(text);
+    // The database rejects what is not JSON.
+    found.map_or(true, |Value(differ)| differ)
 }
 
 /// Returns whether a text is without an exponent and has at most `most` digits after the point. Most numbers need no other check.
@@ -154,6 +211,16 @@ mod tests {
                 Limit::Characters(3),
                 &["a  ", "ééé", "long", "a   b"],
                 &["a   ", "    ", "ééé "],
+            ),
+            (
+                Limit::Json,
+                &[
+                    r#"{"a":{"b":1},"b":[{"a":1},{"a":2}]}"#,
+                    "[1e400, 123456789012345678901234567890]",
+                    "1",
+                    "no JSON",
+                ],
+                &[r#"{"a":1,"b":2,"a":1}"#, r#"[{"x":{"a":1,"\u0061":2}}]"#],
             ),
             (Limit::None, &["1.505"], &[]),
         ] {

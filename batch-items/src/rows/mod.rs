@@ -8,10 +8,10 @@ mod serialize;
 mod temporal;
 mod text;
 
-pub(crate) use self::cells::{Cell, Kind, Rows};
 #[cfg(feature = "parquet")]
-pub(crate) use self::cells::{bytes_of, parse_bool};
-pub(crate) use self::fields::{fields_of, misspelt};
+pub(crate) use self::cells::parse_bool;
+pub(crate) use self::cells::{Cell, Kind, Rows, bytes_of};
+pub(crate) use self::fields::{fields_of, is_same_name, lacking};
 pub(crate) use self::limit::Limit;
 pub(crate) use self::names::Names;
 pub(crate) use self::serialize::{FieldSink, FieldValue};

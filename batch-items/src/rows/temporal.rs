@@ -113,7 +113,8 @@ fn is_time(text: &str, dialect: Dialect) -> bool {
     parts.next().is_none()
         && is_hours
         && number(minutes, 2).is_some_and(|minutes| minutes < 60)
-        && number(seconds, 2).is_some_and(|seconds| seconds <= 60)
+        // Databases take a leap second for the next minute.
+        && number(seconds, 2).is_some_and(|seconds| seconds < 60)
         && fraction.is_none_or(|part| !part.is_empty() && part.bytes().all(|digit| digit.is_ascii_digit()))
         && is_zone(zone, dialect)
 }
@@ -200,7 +201,7 @@ mod tests {
                     "26.11.2026 10:00",
                     "2026-11-26 10",
                     "2026-11-26 10:60",
-                    "2026-11-26 10:00:61",
+                    "2026-11-26 23:59:60",
                     "2026-11-26 ",
                     "yesterday",
                     "2026-11-26 10:00:00.",

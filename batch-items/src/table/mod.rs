@@ -19,6 +19,7 @@ mod template;
 mod writer;
 
 pub(crate) use self::catalogue::describe;
+pub(crate) use self::writer::TablePosition;
 
 pub use self::error::{ConstraintViolation, TableError};
 pub use self::plan::{RowsAffected, WriteMode};

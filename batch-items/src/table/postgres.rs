@@ -146,6 +146,7 @@ fn limit_of(base: &str, modifier: i32) -> Limit {
         // With the header of 4 bytes.
         "character varying" => usize::try_from(modifier - 4).map_or(Limit::None, Limit::Characters),
         "name" => Limit::Bytes(63),
+        "jsonb" => Limit::Json,
         "\"char\"" => Limit::Bytes(1),
         _ => Limit::None,
     }

@@ -41,12 +41,15 @@ pub(super) fn describe(connection: &mut SqliteConnection, table: &str) -> QueryR
     }
     let (schema, table) = table.split_once('.').unwrap_or(("main", table));
     let schema_name = super::plan::quoted(schema, '"');
+    // A key is generated only if it is the row id, which has no index.
     let found: Vec<Found> = diesel::sql_query(format!(
-        "SELECT name, type AS kind, \"notnull\" = 1 AND dflt_value IS NULL AND pk = 0 AND hidden = 0 AS needs_value, hidden > 1 AS is_computed, \
+        "SELECT name, type AS kind, dflt_value IS NULL AND hidden = 0 AND CASE WHEN pk = 0 THEN \"notnull\" = 1 \
+         ELSE EXISTS (SELECT 1 FROM pragma_index_list(arguments.relation, arguments.place) AS list WHERE list.origin = 'pk') END AS needs_value, \
+         hidden > 1 AS is_computed, \
          pk > 0 AS is_key, NOT EXISTS (SELECT 1 FROM {schema_name}.sqlite_schema AS found WHERE found.name = arguments.relation COLLATE NOCASE \
          AND found.type = 'view' AND NOT EXISTS (SELECT 1 FROM {schema_name}.sqlite_schema AS triggers WHERE triggers.type = 'trigger' \
          AND triggers.tbl_name = found.name COLLATE NOCASE)) AS takes_rows \
-         FROM (SELECT ? AS relation) AS arguments, pragma_table_xinfo(arguments.relation, ?) WHERE hidden <> 1"
+         FROM (SELECT ? AS relation, ? AS place) AS arguments, pragma_table_xinfo(arguments.relation, arguments.place) WHERE hidden <> 1"
     ))
     .bind::<diesel::sql_types::Text, _>(table)
     .bind::<diesel::sql_types::Text, _>(schema)

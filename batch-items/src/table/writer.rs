@@ -8,7 +8,7 @@ use batch_runtime::observer::DatasetRole;
 use batch_runtime::prelude::*;
 use batch_runtime::repository::DatabaseConnection;
 use diesel::result::{DatabaseErrorKind, Error as DieselError, QueryResult};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::catalogue::{Catalogue, Settings, Table};
 use super::error::TableError;
@@ -82,12 +82,26 @@ pub struct TableItemWriter<T> {
     #[batch_artifact]
     catalogue: Catalogue,
     plan: Option<Plan>,
+    /// The table to which the step has written, also in an earlier execution.
+    written: Option<String>,
     rows: Rows,
     item: PhantomData<fn(T)>,
 }
 
-/// The checkpoint of a writer of tables: the fields of the first record, which a later one may lack; `None` for other items.
-pub(crate) type TablePosition = Option<Vec<String>>;
+/// The checkpoint of a writer of tables.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum TablePosition {
+    /// With the table.
+    Table {
+        /// The table to which the step has written.
+        table: Option<String>,
+        /// The fields of the first record, which a later one may lack; `None` for other items.
+        fields: Option<Vec<String>>,
+    },
+    /// Of an earlier version.
+    Fields(Option<Vec<String>>),
+}
 
 /// A table's name.
 struct TableName(String);
@@ -114,7 +128,22 @@ impl<T: Serialize + Send + 'static> TableItemWriter<T> {
         self.plan = None;
         self.rows = Rows::default();
         self.rows.select(self.columns.iter().map(String::as_str));
-        if let Some(fields) = checkpoint.flatten() {
+        let (written, fields) = match checkpoint {
+            Some(TablePosition::Table { table, fields }) => (table, fields),
+            Some(TablePosition::Fields(fields)) => (None, fields),
+            None => (None, None),
+        };
+        self.written = written;
+        if let Some(written) = &self.written
+            && *written != self.table.0
+        {
+            let cause = format!(
+                "the step has written to table `{written}` before the restart; set `table` to it, or run `abandon` for this execution and \
+                 `start` the job again"
+            );
+            return Err(self.wrong(cause).into());
+        }
+        if let Some(fields) = fields {
             self.rows.resume(fields);
         }
         let table = self.catalogue.open(&self.table.0)?;
@@ -138,6 +167,7 @@ impl<T: Serialize + Send + 'static> TableItemWriter<T> {
         };
         if self.plan.is_none() {
             self.plan = Some(self.plan_for(*first)?);
+            self.written = Some(self.table.0.clone());
         }
         self.rows.clear();
         for (index, item) in items {
@@ -208,11 +238,14 @@ impl<T: Serialize + Send + 'static> TableItemWriter<T> {
         TableError::of_statement(self.action(), error)
     }
 
-    /// Returns the fields that only the first record has shown. The rows are committed together with the checkpoint.
+    /// Returns the table, and the fields that only the first record has shown. The rows are committed together with the checkpoint.
     #[get_checkpoint_info]
     pub fn checkpoint(&mut self) -> TablePosition {
         let fields = self.rows.shown_by_record();
-        (!fields.is_empty()).then(|| fields.to_vec())
+        TablePosition::Table {
+            table: self.written.clone(),
+            fields: (!fields.is_empty()).then(|| fields.to_vec()),
+        }
     }
 
     fn check_rows(&self, Changed { rows, items }: Changed) -> Result<(), BatchError> {

@@ -13,7 +13,7 @@ use super::unpack::Unpack;
 use crate::error::{Origin, ReadError, RecordError};
 use crate::file::{Extra, FileItemReader, Format, Items, OpenFile, Place, Records, Source, guard};
 use crate::nearest::did_you_mean;
-use crate::rows::{RowError, from_row, misspelt};
+use crate::rows::{RowError, fields_of, from_row, lacking};
 
 /// Reads the rows of a sheet of Excel workbooks (XLSX) as items of type `T`. Requires the feature `xlsx`.
 ///
@@ -26,12 +26,13 @@ use crate::rows::{RowError, from_row, misspelt};
 /// | `header` | `true` | whether the first row has the names of the columns; otherwise the fields get the columns in their order, from `A` |
 /// | `skip.rows` | `0` | rows at the beginning of the sheet that are not read |
 /// | `trim` | `false` | `true` removes blanks around texts; those around the names of columns are always removed |
-/// | `strict` | `true` | `false` accepts rows with values in columns that have no name in the header, which are not read |
+/// | `strict` | `true` | `false` accepts rows with values in columns that have no name in the header, which are not read, and workbooks without any column of the first one |
 /// | `if.no.result` | `fail` | `empty`: a formula without a stored result is an empty cell. Programs that write workbooks do not compute formulas |
 /// | `max.unpacked.size` | `536870912` | in bytes; a workbook that unpacks to more is a [`ResourceError`](crate::ResourceError) |
 ///
 /// **The sheet is loaded into memory**, which a stop interrupts. Its rows are those that have values. A row that is not an item is a [`RecordError`], which names
-/// the cell. A missing sheet and a missing column are a [`ResourceError`](crate::ResourceError).
+/// the cell. A missing sheet and a missing column are a [`ResourceError`](crate::ResourceError). So is, if the items are
+/// records, a workbook that has no column of the first one: its first row may be no header.
 ///
 /// A number is read as it is stored, whatever its format. One with digits that a float cannot hold, or that is too large for a float, is a
 /// [`RecordError`]; store it as text. A value in a column without a name is one too, unless `strict` is `false`; blanks do not count. Two
@@ -323,9 +324,22 @@ impl Records for SheetRows {
 
 impl<T: DeserializeOwned> Items<T> for SheetRows {
     fn check(&self) -> Result<(), ReadError> {
-        let names = self.columns.names.as_ref().filter(|_| self.strict);
-        let misspelt = names.and_then(|names| Some((misspelt::<T>(names.iter())?, names)));
-        misspelt.map_or(Ok(()), |(field, names)| Err(self.no_column(field, names)))
+        let Some(names) = self.columns.names.as_ref().filter(|_| self.strict) else {
+            return Ok(());
+        };
+        let columns = self.columns.indexes.len();
+        let lacking = lacking::<T>(names.iter().take(columns), names.iter().skip(columns));
+        lacking
+            .first()
+            .map_or(Ok(()), |field| Err(self.no_column(field, names)))
+    }
+
+    /// The header of items whose fields are not known shows only by the other files that it is no row.
+    fn header(&self) -> Vec<String> {
+        let is_unknown = self.strict && fields_of::<T>().is_none();
+        let names = self.columns.names.iter().filter(|_| is_unknown);
+        let columns = names.flat_map(|names| names.iter().take(self.columns.indexes.len()));
+        columns.map(str::to_owned).collect()
     }
 
     fn item(&mut self) -> Result<T, ReadError> {

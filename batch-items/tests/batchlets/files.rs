@@ -319,6 +319,23 @@ fn files_move_between_file_systems() {
     assert_eq!(stage.list("in"), [""; 0]);
 }
 
+/// A file with two names is moved, too, and a link to a file as that file: it may lead to nothing from another folder.
+#[cfg(unix)]
+#[test]
+fn links_move() {
+    let stage = stage("moveFiles", "in/*.csv", "out/deep", &[("if.exists", "overwrite")]);
+    stage.write("in/hard.csv", "hard");
+    stage.write("data/soft.csv", "soft");
+    fs::create_dir_all(stage.path("out/deep")).unwrap();
+    fs::hard_link(stage.path("in/hard.csv"), stage.path("out/deep/hard.csv")).unwrap();
+    std::os::unix::fs::symlink("../data/soft.csv", stage.path("in/soft.csv")).unwrap();
+    assert_eq!(stage.run().completed(), "2 FILES");
+    assert_eq!(stage.list("in"), [""; 0]);
+    assert_eq!(stage.read("out/deep/hard.csv"), "hard");
+    assert_eq!(stage.read("out/deep/soft.csv"), "soft");
+    assert_eq!(stage.read("data/soft.csv"), "soft");
+}
+
 #[test]
 fn a_file_is_never_its_own_target() {
     for batchlet in ["copyFiles", "moveFiles"] {

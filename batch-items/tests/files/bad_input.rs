@@ -267,6 +267,52 @@ fn a_wrong_file_fails_the_step() {
     );
 }
 
+/// An `Option` would be `None` in each item.
+///
+/// Spec: INPUT-23
+#[test]
+fn a_misspelt_name_in_the_settings_fails_the_step() {
+    for (reader, properties, expected) in [
+        (
+            "FixedFlightReader",
+            "columns@reader=origin 1-3, Delay 4-5, note 6-7",
+            "there is no field `delay`, but `origin`, `Delay`, `note`; did you mean `Delay`?",
+        ),
+        (
+            "FixedFlightReader",
+            "columns@reader=origin 1-3, note 4-7\nline.field=delays",
+            "there is no field `delay`, but `origin`, `note`, `delays`; did you mean `delays`?",
+        ),
+        (
+            "PatternFlightReader",
+            r"pattern@reader=(?<origin>...)(?<dela>..)(?<note>..)",
+            "there is no field `delay`, but `origin`, `dela`, `note`; did you mean `dela`?",
+        ),
+        (
+            "FlightReader",
+            "columns@reader=origin,delay_,note",
+            "`columns` has no column `delay`, but `origin`, `delay_`, `note`; did you mean `delay_`?",
+        ),
+    ] {
+        let content = if reader == "FlightReader" {
+            "MUC,05,ok\n"
+        } else {
+            "MUC05ok\n"
+        };
+        assert_eq!(
+            fails(reader, content, properties),
+            format!("cannot read `in.txt`: {expected}")
+        );
+    }
+    for properties in [
+        "columns@reader=origin 1-3, filler 4-5, note 6-7",
+        "columns@reader=origin 1-3, Delay 4-5, note 6-7\nstrict@reader=false",
+    ] {
+        let copied = skips("FixedFlightReader", "MUC05ok\n", properties);
+        assert_eq!(copied, (0, "origin,delay,note\nMUC,,ok\n".to_owned()));
+    }
+}
+
 #[test]
 fn a_missing_or_empty_file_is_named_with_a_remedy() {
     let message = stage("FlightReader", "", "").fails();

@@ -588,3 +588,53 @@ fn a_restart_with_another_format_fails() {
         );
     }
 }
+
+/// An output never replaces a file that the step reads.
+///
+/// Spec: LOSS-03
+#[test]
+fn an_input_is_no_output() {
+    for (resource, output) in [
+        ("in.csv", "in.csv"),
+        ("./in.csv", "in.csv"),
+        ("in*", "in.csv"),
+        ("in.csv", "link/in.csv"),
+        ("other.csv", "in.csv"),
+    ] {
+        let chunk = "reader=\"csvRecordReader\" writer=\"recordCsvWriter\"";
+        let properties = format!("resource@reader=${{dir}}/{resource}\noutput@writer=${{dir}}/{output}");
+        let stage = Stage::new(chunk, &properties);
+        stage.write("in.csv", "id\n1\n");
+        #[cfg(unix)]
+        {
+            std::os::unix::fs::symlink(stage.path(), stage.path().join("link")).unwrap();
+            std::os::unix::fs::symlink("in.csv", stage.path().join("other.csv")).unwrap();
+        }
+        let ended = stage.start(());
+        let is_found = ended
+            .message
+            .contains("the step reads this file, which would be replaced");
+        assert!(
+            is_found || cfg!(not(unix)),
+            "{resource} {output}: {}",
+            ended.message
+        );
+        assert_eq!(stage.read("in.csv"), "id\n1\n");
+        assert!(!stage.path().join("in.csv.part").exists());
+    }
+    for read in ["o-0001.csv", "o-0002.csv", "o-*.csv"] {
+        let rolling =
+            format!("resource@reader=${{dir}}/{read}\noutput@writer=${{dir}}/o.csv\nmax.items.per.file=5");
+        let stage = Stage::new("reader=\"csvRecordReader\" writer=\"recordCsvWriter\"", &rolling);
+        for name in ["o-0001.csv", "o-0002.csv"] {
+            stage.write(name, "id\n1\n2\n");
+        }
+        let ended = stage.start(());
+        assert!(
+            ended.message.contains("the step reads this file"),
+            "{read} {}",
+            ended.message
+        );
+        assert_eq!(stage.read("o-0002.csv"), "id\n1\n2\n");
+    }
+}

@@ -80,6 +80,7 @@ fn columns_for_the_writer_do_not_name_the_fields_of_the_reader() {
         ("columns=last,first", "its first row has the name `first`"),
         ("columns=last", "its first row has the name `last`"),
         ("columns@reader=a,last", "its first row has the name `last`"),
+        ("columns@reader=a,LAST", "its first row has the name `last`"),
         ("columns@reader=a,b\nheader@reader=true", "`header` is `true`"),
     ] {
         fails(
@@ -93,6 +94,65 @@ fn columns_for_the_writer_do_not_name_the_fields_of_the_reader() {
     );
     let row = copy("columns@reader=first,last\nheader@reader=false");
     assert_eq!(row.unwrap(), "first,last\nfirst,last\nAda,Lovelace\n");
+}
+
+/// Returns a job that copies records from files.
+fn records_of(files: &[&str], properties: &str) -> Stage {
+    let chunk = "reader=\"csvRecordReader\" processor=\"PassFields\" writer=\"recordJsonlWriter\" commit-interval=\"1\"";
+    let properties = format!("resource=${{dir}}/in-*\noutput=${{dir}}/out\n{properties}");
+    let stage = Stage::new(chunk, &properties);
+    for (index, content) in files.iter().enumerate() {
+        stage.write(&format!("in-{index}"), content);
+    }
+    stage
+}
+
+/// The first row of a file without a header would be lost.
+///
+/// Spec: INPUT-25
+#[test]
+fn a_header_that_may_be_a_record_fails_the_step() {
+    let remedy =
+        "; if its first row is a record, add a header; to accept other columns, set `strict` to `false`";
+    for (files, expected) in [
+        (
+            ["id,v\n1,x\n", "2,y\n3,z\n", ""],
+            "cannot read `in-1`: none of its columns `2`, `y` is one of `in-0`, which has `id`, `v`",
+        ),
+        (
+            ["", "1,\n", "id,,v\n"],
+            "cannot read `in-2`: none of its columns `id`, `v` is one of `in-1`, which has `1`",
+        ),
+        (
+            ["id,v\n1,x\n", "v\n2\n", "id;v\n"],
+            "cannot read `in-2`: none of its columns `id;v` is one of `in-0`, which has `id`, `v`",
+        ),
+    ] {
+        let message = records_of(&files, "").fails();
+        assert!(message.starts_with(&format!("{expected}{remedy}")), "{message}");
+        records_of(&files, "strict@reader=false").completes();
+    }
+    for (files, properties) in [
+        (["id,v\n1,x\n", "V,w\n2,y\n", "\n"], ""),
+        (["1,x\n", "2,y\n", ""], "columns@reader=id,v"),
+        (["1,x\n", "2,y\n", ""], "columns@reader=id,v\nheader@reader=false"),
+    ] {
+        records_of(&files, properties).completes();
+    }
+}
+
+/// Spec: INPUT-25
+#[test]
+fn a_restart_compares_headers_too() {
+    let stage = records_of(&["id,v\n1,x\n", "id,v\n2,x\n3,x\n", "4,y\n5,y\n"], "");
+    let failed = stage.start([("fail.at", "3")]);
+    let again = stage.restart(&failed, [("fail.at", "0")]);
+    let expected = "cannot read `in-2`: none of its columns `4`, `y` is one of `in-0`, which has `id`, `v`; ";
+    assert!(again.message.starts_with(expected), "{}", again.message);
+    stage.write("in-2", "v,id\ny,4\ny,5\n");
+    let again = stage.restart(&again, [("fail.at", "0")]);
+    assert_eq!(again.status, BatchStatus::Completed, "{}", again.message);
+    assert_eq!(stage.read("out").lines().count(), 5);
 }
 
 /// Spec: ITEM-SETTING-01

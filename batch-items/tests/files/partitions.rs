@@ -155,22 +155,23 @@ fn partitions_with_the_same_input_do_not_start() {
         ("both.csv", "id\n31\n32\n"),
     ];
     let (csv, groups) = ("csvRecordReader", "csvRecordGroupReader");
-    for (reader, processor, input, plan) in [
-        (csv, "", file("both"), String::new()),
-        (
-            csv,
-            "processor=\"recordProcessor\"",
-            file("${part}"),
-            plan("in.1"),
-        ),
+    for (reader, processor, input, second) in [
+        (csv, "", file("both"), "in.2"),
+        (csv, "processor=\"recordProcessor\"", file("${part}"), "in.1"),
         (
             groups,
             "",
             file("both") + "<property name=\"group\" value=\"key id\"/>",
-            String::new(),
+            "in.2",
         ),
-        ("queryRecordReader", "", query.to_owned(), String::new()),
+        ("queryRecordReader", "", query.to_owned(), "in.2"),
     ] {
+        // A property that nothing uses is an error already.
+        let plan = if input.contains("${part}") {
+            plan(second)
+        } else {
+            String::new()
+        };
         let mut step = step(&format!("reader=\"{reader}\" {processor}"), &input, &plan);
         if reader == groups {
             step = step.replace("recordTableWriter", "recordGroupTableWriter");

@@ -2,6 +2,7 @@
 
 use std::fs;
 
+use batch_items::file::ReadPosition;
 use batch_items::{
     DelimitedItemReader, FixedWidthItemReader, JsonArrayItemReader, JsonLinesItemReader, PatternItemReader,
     XmlItemReader,
@@ -10,7 +11,7 @@ use batch_runtime::BatchStatus;
 use batch_runtime::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use super::stage::{Stage, check_restarts, pass};
+use super::stage::{Ended, Stage, check_restarts, pass};
 
 /// A row with its place and text.
 #[derive(Clone, Debug, Deserialize, Serialize)]
@@ -380,13 +381,126 @@ fn files_before_the_position_must_be_the_same() {
     fs::remove_file(stage.path().join("in-0")).unwrap();
     let again = stage.restart(&again, [("fail.at", "0")]);
     assert_eq!(again.status, BatchStatus::Completed, "{}", again.message);
+    assert_eq!(ids(&stage), "12345");
+}
+
+/// Returns the numbers in the output.
+fn ids(stage: &Stage) -> String {
     let output = stage.read("out");
-    let ids: String = output
-        .lines()
-        .skip(1)
-        .map(|line| line.split(',').next().unwrap())
-        .collect();
-    assert_eq!(ids, "12345");
+    let rows = output.lines().skip(1);
+    rows.map(|line| line.split(',').next().unwrap()).collect()
+}
+
+/// Returns a job that has failed at an item of four files.
+fn failed_in_pattern(reader: &str, fail_at: u64) -> (Stage, Ended) {
+    let stage = stage(reader, "", 1);
+    for (name, content) in [
+        ("in-1", "id\n1\n"),
+        ("in-2", "id\n2\n3\n"),
+        ("in-3", "id\n4\n5\n"),
+        ("in-4", "id\n6\n"),
+    ] {
+        stage.write(name, content);
+    }
+    let failed = stage.start([("fail.at", fail_at.to_string())]);
+    assert_eq!(failed.status, BatchStatus::Failed);
+    (stage, failed)
+}
+
+/// What is appended to a file that was read to its end, or edited in it, would be lost.
+///
+/// Spec: INPUT-24
+#[test]
+fn a_change_of_a_file_that_was_read_is_an_error() {
+    for (name, content) in [
+        ("in-1", "id\n1\n7\n"),
+        ("in-1", "id\n8\n"),
+        ("in-2", "id\n2\n4\n"),
+    ] {
+        let (stage, failed) = failed_in_pattern("PlacedDelimited", 5);
+        stage.write(name, content);
+        let again = stage.restart(&failed, [("fail.at", "0")]);
+        assert_eq!(again.status, BatchStatus::Failed, "{name}: {content}");
+        let expected = format!(
+            "cannot resume reading `in-*`: one of the 2 files that were read before the checkpoint has changed since, the last of \
+             them `{name}`; "
+        );
+        assert!(again.message.starts_with(&expected), "{}", again.message);
+        // The change is not read, and the next restart knows the file as it is.
+        let failed = stage.restart(&again, [("fail.at", "2"), ("if.changed", "resume")]);
+        assert!(
+            failed.message.contains("stopped by the test"),
+            "{}",
+            failed.message
+        );
+        let again = stage.restart(&failed, [("fail.at", "0"), ("if.changed", "fail")]);
+        assert_eq!(again.status, BatchStatus::Completed, "{}", again.message);
+        assert_eq!(ids(&stage), "123456");
+    }
+    let (stage, failed) = failed_in_pattern("PlacedDelimited", 3);
+    stage.write("in-1", "id\n1\n7\n");
+    let again = stage.restart(&failed, [("fail.at", "0")]);
+    let expected = "cannot resume reading `in-1`: it was read before the checkpoint and has changed since; its changes would not be read; ";
+    assert!(again.message.starts_with(expected), "{}", again.message);
+}
+
+/// The records of a file that was still to be read would be lost.
+///
+/// Spec: INPUT-24
+#[test]
+fn a_file_that_has_disappeared_is_an_error() {
+    let (stage, mut ended) = failed_in_pattern("PlacedDelimited", 5);
+    let content = fs::read(stage.path().join("in-4")).unwrap();
+    fs::remove_file(stage.path().join("in-4")).unwrap();
+    for if_changed in ["fail", "resume"] {
+        ended = stage.restart(&ended, [("fail.at", "0"), ("if.changed", if_changed)]);
+        let expected = "cannot resume reading `in-*`: 4 files were found before, and 3 now: ";
+        assert!(ended.message.starts_with(expected), "{}", ended.message);
+    }
+    stage.write("in-4", content);
+    let again = stage.restart(&ended, [("fail.at", "0")]);
+    assert_eq!(again.status, BatchStatus::Completed, "{}", again.message);
+    assert_eq!(ids(&stage), "123456");
+}
+
+/// A reader whose checkpoints are those of an earlier version.
+#[derive(BatchArtifact)]
+struct Earlier {
+    #[batch_artifact]
+    rows: PlacedDelimited,
+}
+
+#[item_reader("EarlierDelimited")]
+impl Earlier {
+    #[open]
+    fn open(&mut self, checkpoint: Option<ReadPosition>) -> Result<(), BatchError> {
+        self.rows.open(checkpoint)
+    }
+
+    #[read_item]
+    fn read(&mut self) -> Result<Option<Placed>, BatchError> {
+        self.rows.read()
+    }
+
+    #[get_checkpoint_info]
+    fn checkpoint(&self) -> ReadPosition {
+        ReadPosition {
+            contents: None,
+            found: None,
+            ..self.rows.checkpoint()
+        }
+    }
+}
+
+/// Spec: INPUT-24
+#[test]
+fn checkpoints_of_an_earlier_version_resume() {
+    let (stage, failed) = failed_in_pattern("EarlierDelimited", 5);
+    stage.write("in-1", "id\n1\n7\n");
+    fs::remove_file(stage.path().join("in-4")).unwrap();
+    let again = stage.restart(&failed, [("fail.at", "0")]);
+    assert_eq!(again.status, BatchStatus::Completed, "{}", again.message);
+    assert_eq!(ids(&stage), "12345");
 }
 
 /// The items of the file are counted once: a restart takes their number from the checkpoint, also if the file has grown.

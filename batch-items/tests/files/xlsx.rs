@@ -396,6 +396,33 @@ fn records(rows: &[Row<'_>], properties: &str) -> Result<String, String> {
     }
 }
 
+/// The first row of a workbook without a header would be lost, also after a restart.
+///
+/// Spec: INPUT-25
+#[test]
+fn a_header_that_may_be_a_record_fails_the_step() {
+    let (header, row) = (&[Text("id"), Text("v")], &[Text("2"), Text("y")]);
+    let stage = |properties: &str| {
+        let properties =
+            format!("resource@reader=${{dir}}/in-*.xlsx\noutput@writer=${{dir}}/out.txt\n{properties}");
+        let chunk = "reader=\"SheetRecords\" processor=\"PassSheetRecord\" writer=\"recordJsonlWriter\" commit-interval=\"1\"";
+        let stage = Stage::new(chunk, &properties);
+        let with_header = workbook(&[("S", &[(1, header), (2, row), (3, row)])]);
+        stage.write("in-0.xlsx", &with_header);
+        stage.write("in-1.xlsx", &with_header);
+        stage.write("in-2.xlsx", workbook(&[("S", &[(1, row), (2, row)])]));
+        stage
+    };
+    let strict = stage("");
+    let mut ended = strict.start([("fail.at", "4")]);
+    for _ in 0..2 {
+        ended = strict.restart(&ended, [("fail.at", "0")]);
+        let expected = "cannot read `in-2.xlsx`: none of its columns `2`, `y` is one of `in-0.xlsx`, which has `id`, `v`; ";
+        assert!(ended.message.starts_with(expected), "{}", ended.message);
+    }
+    stage("strict@reader=false").completes();
+}
+
 /// The library that reads cells gives floats, whose digits may be others than those in the workbook.
 ///
 /// Spec: INPUT-20
@@ -633,6 +660,14 @@ fn a_wrong_file_fails_the_step() {
             ""
         ),
         "cannot read `in.xlsx`: sheet `S` has no column `delay`, but `origin`, `Delay`, `notes`; did you mean `Delay`?"
+    );
+    // A row without a header.
+    assert_eq!(
+        fails(
+            &workbook(&[("S", &[(1, &[Text("MUC"), Number(5.0), Text("x")])])]),
+            ""
+        ),
+        "cannot read `in.xlsx`: sheet `S` has no column `origin`, but `MUC`, `5`, `x`"
     );
     assert_eq!(
         fails(

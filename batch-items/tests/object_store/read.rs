@@ -201,6 +201,48 @@ fn a_changed_object_is_an_error() {
     }
 }
 
+/// A restart compares an object that was read to its end, by one request.
+///
+/// Spec: INPUT-24
+#[test]
+fn a_change_of_an_object_that_was_read_is_an_error() {
+    let (server, proxy) = (ObjectServer::shared(), Proxy::new());
+    let bucket = server.new_bucket();
+    for (key, ids) in [("a", 1..=2), ("b", 3..=4), ("c", 5..=6)] {
+        server.put(&format!("{bucket}/in/{key}.csv"), rows(ids, "x"));
+    }
+    let stage = reading(
+        "RowReader",
+        1,
+        &format!("resource=s3://{bucket}/in/*.csv"),
+        &proxy,
+    );
+    let failed = stage.start([("fail.at", "6")]);
+    proxy.requests();
+    let failed = stage.restart(&failed, [("fail.at", "1")]);
+    assert!(
+        failed.message.contains("stopped by the test"),
+        "{}",
+        failed.message
+    );
+    let requests = proxy.requests();
+    for key in ["a", "b"] {
+        let of_object = requests
+            .iter()
+            .filter(|request| request.contains(&format!("in/{key}.csv")));
+        assert_eq!(of_object.count(), 1, "{requests:?}");
+    }
+    server.put(&format!("{bucket}/in/a.csv"), rows(1..=2, "y"));
+    let failed = stage.restart(&failed, [("fail.at", "0")]);
+    let expected = format!(
+        "cannot resume reading `s3://{bucket}/in/*.csv`: one of the 2 files that were read before the checkpoint has changed since, the last of them `s3://{bucket}/in/a.csv`; "
+    );
+    assert!(failed.message.starts_with(&expected), "{}", failed.message);
+    let again = stage.restart(&failed, [("fail.at", "0"), ("if.changed", "resume")]);
+    assert_eq!(again.status, BatchStatus::Completed, "{}", again.message);
+    assert_eq!(ids(&stage), [1, 2, 3, 4, 5, 6]);
+}
+
 /// The objects of a pattern are one input, in the order of their names or times, also after a restart.
 #[test]
 fn the_objects_of_a_pattern_are_read_in_order() {

@@ -136,9 +136,15 @@ impl ArtifactRegistration {
         name.starts_with("batch_items::") && !name.starts_with(COMPOSED)
     }
 
-    /// Returns whether the artifact is one of the program, or contains one, and has more contexts than that of the job.
+    /// Returns whether the artifact is one of the program, or may contain one, and has more contexts than that of the job.
     pub(crate) fn sees_its_step(&self) -> bool {
-        let is_of_program = !self.is_ready_made() || (self.type_name)().starts_with(COMPOSED);
+        let name = (self.type_name)();
+        let mut paths = name.split(|c: char| !c.is_alphanumeric() && c != '_' && c != ':');
+        let is_foreign = |path: &str| {
+            let (root, _) = path.split_once("::").unwrap_or_default();
+            !matches!(root, "" | "batch_items" | "alloc" | "core" | "std")
+        };
+        let is_of_program = !self.is_ready_made() || name.starts_with(COMPOSED) && paths.any(is_foreign);
         is_of_program && (self.contexts)().iter().any(|info| info.kind != ContextKind::Job)
     }
 

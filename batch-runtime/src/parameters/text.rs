@@ -54,6 +54,10 @@ impl FromStr for NamedParameter {
             "long" => ParameterValue::Long(value.parse().map_err(|_| invalid("a 64-bit integer"))?),
             "double" => ParameterValue::Double(value.parse().map_err(|_| invalid("a number"))?),
             "date" => {
+                let fraction = value.split_once('.').map_or("", |(_, digits)| digits);
+                if fraction.trim_end_matches(['Z', '0']).len() > 3 {
+                    return Err(invalid("a time with at most three digits after the second"));
+                }
                 let date = value.parse();
                 ParameterValue::Date(date.map_err(|error| format!("invalid value `{value}`: {error}"))?)
             }
@@ -201,6 +205,10 @@ mod tests {
             (
                 "n(int)=5",
                 "unknown type `int`: expected string, long, double, date, secret, null or a class of Java such as java.time.LocalDate",
+            ),
+            (
+                "d(date)=2024-01-01T00:00:00.1234Z",
+                "invalid value `2024-01-01T00:00:00.1234Z`: expected a time with at most three digits after the second",
             ),
             (
                 "d(date)=tomorrow",

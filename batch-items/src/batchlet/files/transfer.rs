@@ -11,7 +11,7 @@ use super::plan::MovePlan;
 use super::task::{Decision, IfExists, IfMissing, Target, Task};
 use crate::batchlet::publish::{directory_of, publish, sync_directory};
 use crate::error::ResourceError;
-use crate::file::{FoundFile, Whole};
+use crate::file::{FileId, FoundFile, Whole};
 
 /// The operation on each file.
 #[derive(Clone, Copy)]
@@ -197,14 +197,32 @@ impl Transfer<'_> {
 
     fn move_file(&self, source: &Path, target: &Path) -> io::Result<()> {
         fs::create_dir_all(directory_of(target))?;
+        // A link may lead to nothing from another directory.
+        if fs::symlink_metadata(source)?.is_symlink() {
+            self.copy(source, target)?;
+            return fs::remove_file(source);
+        }
         match fs::rename(source, target) {
             Err(error) if error.kind() == io::ErrorKind::CrossesDevices => {
                 self.copy(source, target)?;
                 fs::remove_file(source)
             }
             Err(error) => Err(error),
-            Ok(()) => sync_directory(directory_of(target)),
+            Ok(()) => {
+                remove_other_name(source, target)?;
+                sync_directory(directory_of(target))
+            }
         }
+    }
+}
+
+/// Removes the source if it is still there: a rename leaves two hard links to one file as they are.
+fn remove_other_name(source: &Path, target: &Path) -> io::Result<()> {
+    match fs::symlink_metadata(source) {
+        Ok(found) if FileId::of(&found) == FileId::of(&fs::symlink_metadata(target)?) => {
+            fs::remove_file(source)
+        }
+        _ => Ok(()),
     }
 }
 

@@ -14,7 +14,7 @@ use super::cancel::{Cancel, STOPPED};
 use crate::choices::choices;
 use crate::error::ResourceError;
 use crate::file::read_text;
-use crate::sql::{Syntax, beginning, variable};
+use crate::sql::{Syntax, beginning, tokens, variable};
 
 /// Executes the statements of a SQL script on the database of the job repository. In Job XML: `sqlScript`.
 ///
@@ -90,7 +90,7 @@ impl SqlScript {
             .map_err(|error| ResourceError::new(format!("split {}", script.name), error))?;
         reject_variables(&script, &statements, database.syntax)?;
         if self.transaction == Transaction::All {
-            reject_transaction_control(&script, &statements)?;
+            reject_transaction_control(&script, &statements, database.syntax)?;
         }
         tracing::info!(target: "batch.sql", script = script.name, statements = statements.len(), "executing a script");
         let (job, interrupt) = (self.job.clone(), database.interrupt.take());
@@ -202,10 +202,14 @@ fn reject_variables(
 }
 
 /// Returns an error if a statement would end the transaction of the script.
-fn reject_transaction_control(script: &Script, statements: &[Statement<'_>]) -> Result<(), BatchError> {
+fn reject_transaction_control(
+    script: &Script,
+    statements: &[Statement<'_>],
+    syntax: &Syntax,
+) -> Result<(), BatchError> {
     let Some(control) = statements
         .iter()
-        .find(|statement| controls_transaction(statement.text))
+        .find(|statement| controls_transaction(statement.text, syntax))
     else {
         return Ok(());
     };
@@ -218,14 +222,14 @@ fn reject_transaction_control(script: &Script, statements: &[Statement<'_>]) -> 
     )))
 }
 
-fn controls_transaction(statement: &str) -> bool {
-    let words = statement
-        .split(|c: char| !c.is_alphanumeric())
-        .filter(|word| !word.is_empty());
-    let words: Vec<String> = words.take(3).map(str::to_ascii_uppercase).collect();
-    match words.first().map(String::as_str) {
-        Some("BEGIN" | "START" | "COMMIT" | "END") => true,
-        Some("ROLLBACK") => !words.iter().any(|word| word == "TO"),
+fn controls_transaction(statement: &str, syntax: &Syntax) -> bool {
+    let words = tokens(statement, syntax).into_iter().take(3);
+    let words: Vec<String> = words.map(str::to_ascii_uppercase).collect();
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    match words.as_slice() {
+        ["BEGIN" | "START" | "COMMIT" | "END" | "ABORT", ..] => true,
+        ["PREPARE", "TRANSACTION", ..] | ["SET", "AUTOCOMMIT", ..] => true,
+        ["ROLLBACK", after @ ..] => !after.contains(&"TO"),
         _ => false,
     }
 }
@@ -277,6 +281,7 @@ choices! {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sql::POSTGRES;
 
     #[test]
     fn statements_of_transactions_are_recognised() {
@@ -288,17 +293,23 @@ mod tests {
             "end transaction",
             "ROLLBACK",
             "ROLLBACK -- x",
+            "ROLLBACK /* to */",
+            "rollback and chain",
+            "ABORT",
+            "PREPARE TRANSACTION 'a'",
+            "set autocommit = 1",
         ] {
-            assert!(controls_transaction(statement), "{statement}");
+            assert!(controls_transaction(statement, &POSTGRES), "{statement}");
         }
         for statement in [
             "ROLLBACK TO SAVEPOINT a",
             "ROLLBACK TO a",
+            "ROLLBACK /* all */ WORK TO a",
             "SAVEPOINT a",
             "CREATE TRIGGER t BEGIN SELECT 1; END",
             "SELECT 'COMMIT'",
         ] {
-            assert!(!controls_transaction(statement), "{statement}");
+            assert!(!controls_transaction(statement, &POSTGRES), "{statement}");
         }
     }
 }

@@ -186,6 +186,12 @@ mod tests {
             message(&SQLITE, "A;\nB 'c\n;"),
             "the text that begins in line 2 has no end"
         );
+        for syntax in [&SQLITE, &POSTGRES, &MYSQL] {
+            assert_eq!(
+                message(syntax, "A;\r\n-- b\rC;\r"),
+                "the comment with a CR that is not before a LF that begins in line 2 has no end"
+            );
+        }
         assert_eq!(
             message(&MYSQL, "\n`a"),
             "the name in quotes that begins in line 2 has no end"

@@ -105,24 +105,35 @@ impl Object {
 
     pub(crate) fn fingerprint(&self) -> io::Result<Fingerprint> {
         let meta = self.head()?;
-        let mut head = Vec::new();
-        ObjectReader::new(self.clone(), meta.clone(), 0)
-            .with_first_request(HEAD)
-            .take(HEAD)
-            .read_to_end(&mut head)?;
-        // Servers that do not send a time have that of 1970.
-        let modified = u64::try_from(meta.last_modified.timestamp_millis()).ok();
         let fingerprint = Fingerprint {
-            size: meta.size,
-            modified: modified.filter(|time| *time > 0),
-            head: crc32fast::hash(&head),
-            etag: meta.e_tag.clone(),
+            head: self.checksum_of_head(&meta)?,
+            ..without_head(&meta)
         };
         *self.known() = Known {
             meta: Some(meta),
             recent: None,
         };
         Ok(fingerprint)
+    }
+
+    /// Returns the fingerprint without the checksum of the beginning, if an entity tag identifies the content.
+    pub(crate) fn quick_fingerprint(&self) -> io::Result<Fingerprint> {
+        let meta = self.head()?;
+        let head = match meta.e_tag {
+            Some(_) => 0,
+            None => self.checksum_of_head(&meta)?,
+        };
+        let fingerprint = without_head(&meta);
+        Ok(Fingerprint { head, ..fingerprint })
+    }
+
+    fn checksum_of_head(&self, meta: &ObjectMeta) -> io::Result<u32> {
+        let mut head = Vec::new();
+        ObjectReader::new(self.clone(), meta.clone(), 0)
+            .with_first_request(HEAD)
+            .take(HEAD)
+            .read_to_end(&mut head)?;
+        Ok(crc32fast::hash(&head))
     }
 
     /// Opens the object at a byte. If it is not the one of the last fingerprint any more, reading fails.
@@ -193,6 +204,17 @@ impl fmt::Display for Object {
 impl fmt::Debug for Object {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.shown)
+    }
+}
+
+fn without_head(meta: &ObjectMeta) -> Fingerprint {
+    // Servers that do not send a time have that of 1970.
+    let modified = u64::try_from(meta.last_modified.timestamp_millis()).ok();
+    Fingerprint {
+        size: meta.size,
+        modified: modified.filter(|time| *time > 0),
+        head: 0,
+        etag: meta.e_tag.clone(),
     }
 }
 
