@@ -7,7 +7,7 @@ use batch_runtime::operator::{CheckReport, Problem};
 use batch_runtime::prelude::*;
 use batch_runtime::{BatchRuntime, JobName, JobParameters, check_jobs};
 
-use super::artifacts::{chunk_job, job};
+use super::artifacts::job;
 
 /// Returns the report on a job path with these files. The repository would be a file in the folder.
 fn check(files: &[(&str, &str)], parameters: impl Into<JobParameters>) -> CheckReport {
@@ -348,18 +348,4 @@ fn jobs_that_artifacts_run_are_checked() {
         assert_eq!(text.matches(part).count(), 1, "{part}: {text}");
     }
     assert_eq!(text.matches("ART0025").count(), 2, "{text}");
-}
-
-/// Collects rejects, and would never write them.
-#[skip_listener("SkipsAlone")]
-type SkipsAlone = batch_items::RejectListener<batch_items::Record>;
-
-/// Spec: LOSS-07
-#[test]
-fn a_listener_that_would_lose_rejects_is_an_error() {
-    let listener = r#"<listeners><listener ref="SkipsAlone"><properties>
-        <property name="rejects.output" value="r.csv"/></properties></listener></listeners>"#;
-    let xml = chunk_job("").replace("<chunk", &format!("{listener}<chunk"));
-    let report = check(&[("job.xml", &xml)], ());
-    assert!(format!("{report:?}").contains("ART0030"), "{report:?}");
 }

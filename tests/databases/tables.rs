@@ -857,3 +857,25 @@ fn a_large_chunk_goes_to_tables_that_cannot_be_copied_to() {
         "{tree}"
     );
 }
+
+/// Collects rejects, and would never write them.
+#[skip_listener("SkipsAlone")]
+type SkipsAlone = batch_items::RejectListener<batch_items::Record>;
+
+/// Spec: LOSS-07
+#[test]
+fn a_listener_that_would_lose_rejects_is_an_error() {
+    let folder = tempfile::tempdir().unwrap();
+    let xml = r#"<job id="job"><step id="load"><listeners><listener ref="SkipsAlone"><properties>
+        <property name="rejects.output" value="r.csv"/></properties></listener></listeners>
+        <chunk reader="csvRecordReader" writer="recordJsonlWriter"><properties><property name="resource" value="in.csv"/>
+        <property name="output" value="o.jsonl"/></properties></chunk></step></job>"#;
+    std::fs::write(folder.path().join("job.xml"), xml).unwrap();
+    let runtime = batch_runtime::BatchRuntime::builder()
+        .job_path(folder.path().display().to_string())
+        .repository("memory:")
+        .build()
+        .unwrap();
+    let problems = runtime.job_operator().start("job", ()).unwrap_err().to_string();
+    assert!(problems.contains("ART0030"), "{problems}");
+}
