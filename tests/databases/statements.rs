@@ -242,8 +242,12 @@ fn check(database: Database) {
     let stage = Stage::on(database, JOB);
     count_statements_of(&stage);
     statements_of(&stage, 5, 0);
-    let short = statements_of(&stage, 5, 1);
-    let long = statements_of(&stage, 1_005, 2);
+    // The shortest of some: what a machine that is held up for seconds adds, such as a renewal of the lease, is in few of them.
+    let least = |limit: u32, runs: std::ops::Range<u32>| {
+        let all = runs.map(|run| statements_of(&stage, limit, run));
+        all.min_by_key(Vec::len).unwrap()
+    };
+    let (short, long) = (least(5, 1..4), least(1_005, 4..6));
     // 100 more intervals.
     let each = if database == Database::Postgres { 1 } else { 2 };
     assert_eq!(
@@ -258,7 +262,7 @@ fn check(database: Database) {
         "{database:?}: these, BEGIN and COMMIT"
     );
     let mut others = 0;
-    for run in 3..30 {
+    for run in 6..33 {
         let these = statements_of(&stage, 5, run);
         if these.len() != short.len() {
             others += 1;
