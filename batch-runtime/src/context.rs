@@ -1,5 +1,7 @@
 //! The contexts: handles through which a running job, step, flow or split and its artifacts share data. Spec: CTX-01, CTX-13 to CTX-36
 
+mod records;
+
 use std::any::Any;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -10,6 +12,7 @@ use std::time::Instant;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use self::records::RecordCounts;
 use crate::activity::Activity;
 pub use crate::checkpoint::UserDataError;
 use crate::checkpoint::{CheckpointInfo, Externalizable};
@@ -369,6 +372,7 @@ struct StepState {
     counters: StepCounters,
     /// The lines of the exit description, by topic.
     description: BTreeMap<String, String>,
+    records: RecordCounts,
 }
 
 impl StepContext {
@@ -534,10 +538,38 @@ impl StepContext {
         }
     }
 
+    /// Sets the number of records that were read, with those skipped, for a reader whose items are lists of records. With the
+    /// [written](Self::set_records_written) ones, the exit description says what became of each:
+    /// `14 records read: 8 written, 3 filtered, 3 skipped`.
+    ///
+    /// Call it in `#[get_checkpoint_info]`, with numbers that the checkpoint keeps, so that they count the whole job instance.
+    ///
+    /// Spec: LOSS-07
+    pub fn set_records_read(&self, read: u64, skipped: u64) {
+        if context_gate::wait() {
+            lock(&self.0.state).records.read = Some((read, skipped));
+        }
+    }
+
+    /// Sets the number of records that were written, for a writer whose items are lists of records: see
+    /// [`set_records_read`](Self::set_records_read).
+    ///
+    /// Spec: LOSS-07
+    pub fn set_records_written(&self, written: u64) {
+        if context_gate::wait() {
+            lock(&self.0.state).records.written = Some(written);
+        }
+    }
+
     /// Returns the exit description in the order of the topics, with secrets hidden.
     pub(crate) fn exit_description(&self, secrets: &Secrets) -> String {
+        let items = self.counters();
         let state = lock(&self.0.state);
-        let lines: Vec<_> = state.description.values().map(String::as_str).collect();
+        let mut lines = state.description.clone();
+        if let Some(records) = state.records.line(&items) {
+            lines.insert("records".to_owned(), records);
+        }
+        let lines: Vec<_> = lines.values().map(String::as_str).collect();
         secrets.hidden(lines.join("\n"))
     }
 

@@ -266,7 +266,10 @@ where
     /// Returns the position of the next group.
     #[get_checkpoint_info]
     pub fn checkpoint(&mut self) -> Result<GroupPosition<R::Position>, BatchError> {
-        self.describe();
+        if let Some(step) = &self.step {
+            let GroupCounts { read, grouped } = self.counts;
+            step.set_records_read(read, read.saturating_sub(grouped));
+        }
         Ok(GroupPosition {
             next: self.items.position()?,
             passing: self.passing,
@@ -286,16 +289,6 @@ where
     R: ReadItems,
     G: GroupRule<R::Item>,
 {
-    /// Shows what was read if not all of it is in groups.
-    fn describe(&self) {
-        let GroupCounts { read, grouped } = self.counts;
-        let skipped = read.saturating_sub(grouped);
-        if let Some(step) = self.step.as_ref().filter(|_| skipped > 0) {
-            let line = format!("{read} records read: {grouped} in groups, {skipped} skipped");
-            step.set_exit_description("records", line);
-        }
-    }
-
     /// Reads and counts the next item.
     fn next(&mut self) -> Result<Option<R::Item>, BatchError> {
         let item = self.items.read();

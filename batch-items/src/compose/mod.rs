@@ -17,5 +17,5 @@ pub use self::processors::{ProcessorChain, Validate, ValidatingProcessor, Valida
 pub use self::record_groups::RecordGroups;
 pub use self::traits::{Classified, LookUp, NoWriter, ProcessItem, ReadItems, WriteItems};
 pub use self::writers::{
-    ClassifierItemWriter, CompositeItemWriter, EnrichingItemWriter, FlatteningItemWriter,
+    ClassifierItemWriter, CompositeItemWriter, EnrichingItemWriter, FlatteningItemWriter, FlatteningPosition,
 };

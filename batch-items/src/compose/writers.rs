@@ -3,6 +3,7 @@
 use std::marker::PhantomData;
 
 use batch_runtime::prelude::*;
+use serde::{Deserialize, Serialize};
 
 use super::traits::{Classified, LookUp, NoWriter, WriteItems};
 
@@ -224,135 +225,145 @@ where
     }
 }
 
-/// Declares a writer around another one, whose properties have no prefix.
-macro_rules! around {
-    ($(#[$about:meta])* $name:ident<$($parameter:ident),*> of $item:ty, $inner:ty, [$($bounds:tt)*], $extra:ty) => {
-        $(#[$about])*
-        #[derive(BatchArtifact)]
-        pub struct $name<$($parameter),*, W> {
-            #[batch_artifact]
-            writer: W,
-            #[batch_artifact]
-            extra: $extra,
-            item: PhantomData<fn($($parameter),*)>,
-        }
-
-        #[item_writer]
-        impl<$($parameter),*, W> $name<$($parameter),*, W>
-        where
-            $($bounds)*
-            W: WriteItems<$inner>,
-        {
-            /// Opens the writer, at the checkpoint.
-            #[open]
-            pub fn open(&mut self, checkpoint: Option<W::Position>) -> Result<(), BatchError> {
-                self.writer.open(checkpoint)
-            }
-
-            /// Writes items.
-            #[write_items]
-            pub fn write(&mut self, items: &[$item], tx: &mut ChunkTransaction) -> Result<(), BatchError> {
-                self.write_inner(items, tx)
-            }
-
-            /// Returns the position of the writer.
-            #[get_checkpoint_info]
-            pub fn checkpoint(&mut self) -> Result<W::Position, BatchError> {
-                self.writer.position()
-            }
-
-            /// Completes the output.
-            #[finish]
-            pub fn finish(&mut self) -> Result<(), BatchError> {
-                self.writer.finish()
-            }
-
-            /// Closes the writer.
-            #[close]
-            pub fn close(&mut self) {
-                self.writer.close();
-            }
-        }
-    };
+/// Writes the elements of items that are lists: a processor that makes several results of one item returns a `Vec`.
+///
+/// The counters of the step count lists, its exit description the elements. A list without elements writes nothing.
+///
+/// ```
+/// use batch_items::{DelimitedItemWriter, FlatteningItemWriter};
+/// use batch_runtime::prelude::*;
+///
+/// #[derive(serde::Serialize)]
+/// struct OrderLine {
+///     order: u64,
+///     article: String,
+/// }
+///
+/// // Its processor returns a `Vec<OrderLine>` for each order.
+/// #[item_writer("OrderLineWriter")]
+/// type OrderLineWriter = FlatteningItemWriter<OrderLine, DelimitedItemWriter<OrderLine>>;
+/// ```
+#[derive(BatchArtifact)]
+pub struct FlatteningItemWriter<T, W> {
+    #[batch_artifact]
+    writer: W,
+    #[batch_context]
+    step: StepContext,
+    /// The elements that were written since the step began in its job instance.
+    written: u64,
+    item: PhantomData<fn(T)>,
 }
 
-around! {
-    /// Writes the elements of items that are lists: a processor that makes several results of one item returns a `Vec`.
-    ///
-    /// The counters of the step count lists. A list without elements writes nothing.
-    ///
-    /// ```
-    /// use batch_items::{DelimitedItemWriter, FlatteningItemWriter};
-    /// use batch_runtime::prelude::*;
-    ///
-    /// #[derive(serde::Serialize)]
-    /// struct OrderLine {
-    ///     order: u64,
-    ///     article: String,
-    /// }
-    ///
-    /// // Its processor returns a `Vec<OrderLine>` for each order.
-    /// #[item_writer("OrderLineWriter")]
-    /// type OrderLineWriter = FlatteningItemWriter<OrderLine, DelimitedItemWriter<OrderLine>>;
-    /// ```
-    FlatteningItemWriter<T> of Vec<T>, T, [T: Send + 'static,], NoWriter
+/// The checkpoint of a [`FlatteningItemWriter`].
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FlatteningPosition<P> {
+    /// The position of the inner writer.
+    pub next: P,
+    /// The elements that were written.
+    pub written: u64,
 }
 
-impl<T, W: WriteItems<T>> FlatteningItemWriter<T, W> {
-    fn write_inner(&mut self, items: &[Vec<T>], tx: &mut ChunkTransaction) -> Result<(), BatchError> {
-        let _ = &self.extra;
+#[item_writer]
+impl<T: Send + 'static, W: WriteItems<T>> FlatteningItemWriter<T, W> {
+    /// Opens the writer, at the checkpoint.
+    #[open]
+    pub fn open(&mut self, checkpoint: Option<FlatteningPosition<W::Position>>) -> Result<(), BatchError> {
+        self.written = checkpoint.as_ref().map_or(0, |position| position.written);
+        self.writer.open(checkpoint.map(|position| position.next))
+    }
+
+    /// Writes the elements of lists.
+    #[write_items]
+    pub fn write(&mut self, items: &[Vec<T>], tx: &mut ChunkTransaction) -> Result<(), BatchError> {
         let items: Vec<&T> = items.iter().flatten().collect();
-        if items.is_empty() {
-            return Ok(());
+        if !items.is_empty() {
+            self.writer.write(&items, tx)?;
         }
-        self.writer.write(&items, tx)
+        self.written += items.len() as u64;
+        Ok(())
+    }
+
+    /// Returns the position of the writer, and the number of elements.
+    #[get_checkpoint_info]
+    pub fn checkpoint(&mut self) -> Result<FlatteningPosition<W::Position>, BatchError> {
+        self.step.set_records_written(self.written);
+        Ok(FlatteningPosition {
+            next: self.writer.position()?,
+            written: self.written,
+        })
+    }
+
+    /// Completes the output.
+    #[finish]
+    pub fn finish(&mut self) -> Result<(), BatchError> {
+        self.writer.finish()
+    }
+
+    /// Closes the writer.
+    #[close]
+    pub fn close(&mut self) {
+        self.writer.close();
     }
 }
 
-around! {
-    /// Adds data to the items of a list by one look-up, such as a query, and writes the results.
-    ///
-    /// One query for each chunk is much faster than one for each item in a processor. The look-up runs in the chunk's transaction. Its
-    /// properties, and those of the writer, have no prefix.
-    ///
-    /// ```
-    /// use batch_items::compose::LookUp;
-    /// use batch_items::{DelimitedItemWriter, EnrichingItemWriter};
-    /// use batch_runtime::prelude::*;
-    ///
-    /// struct Flight {
-    ///     origin: String,
-    /// }
-    ///
-    /// #[derive(serde::Serialize)]
-    /// struct NamedFlight {
-    ///     origin: String,
-    ///     city: String,
-    /// }
-    ///
-    /// #[derive(BatchArtifact)]
-    /// struct Cities;
-    ///
-    /// impl LookUp<Flight> for Cities {
-    ///     type Output = NamedFlight;
-    ///
-    ///     fn look_up(&mut self, flights: &[&Flight], _tx: &mut ChunkTransaction) -> Result<Vec<NamedFlight>, BatchError> {
-    ///         // One query for all origins, such as `SELECT iata, city FROM airport WHERE iata IN (..)`.
-    ///         let named = |flight: &&Flight| NamedFlight { origin: flight.origin.clone(), city: String::new() };
-    ///         Ok(flights.iter().map(named).collect())
-    ///     }
-    /// }
-    ///
-    /// #[item_writer("FlightWriter")]
-    /// type FlightWriter = EnrichingItemWriter<Flight, Cities, DelimitedItemWriter<NamedFlight>>;
-    /// ```
-    EnrichingItemWriter<T, L> of T, L::Output, [T: Send + 'static, L: LookUp<T>,], L
+/// Adds data to the items of a list by one look-up, such as a query, and writes the results.
+///
+/// One query for each chunk is much faster than one for each item in a processor. The look-up runs in the chunk's transaction. Its
+/// properties, and those of the writer, have no prefix.
+///
+/// ```
+/// use batch_items::compose::LookUp;
+/// use batch_items::{DelimitedItemWriter, EnrichingItemWriter};
+/// use batch_runtime::prelude::*;
+///
+/// struct Flight {
+///     origin: String,
+/// }
+///
+/// #[derive(serde::Serialize)]
+/// struct NamedFlight {
+///     origin: String,
+///     city: String,
+/// }
+///
+/// #[derive(BatchArtifact)]
+/// struct Cities;
+///
+/// impl LookUp<Flight> for Cities {
+///     type Output = NamedFlight;
+///
+///     fn look_up(&mut self, flights: &[&Flight], _tx: &mut ChunkTransaction) -> Result<Vec<NamedFlight>, BatchError> {
+///         // One query for all origins, such as `SELECT iata, city FROM airport WHERE iata IN (..)`.
+///         let named = |flight: &&Flight| NamedFlight { origin: flight.origin.clone(), city: String::new() };
+///         Ok(flights.iter().map(named).collect())
+///     }
+/// }
+///
+/// #[item_writer("FlightWriter")]
+/// type FlightWriter = EnrichingItemWriter<Flight, Cities, DelimitedItemWriter<NamedFlight>>;
+/// ```
+#[derive(BatchArtifact)]
+pub struct EnrichingItemWriter<T, L, W> {
+    #[batch_artifact]
+    look_up: L,
+    #[batch_artifact]
+    writer: W,
+    item: PhantomData<fn(T)>,
 }
 
-impl<T, L: LookUp<T>, W: WriteItems<L::Output>> EnrichingItemWriter<T, L, W> {
-    fn write_inner(&mut self, items: &[T], tx: &mut ChunkTransaction) -> Result<(), BatchError> {
+#[item_writer]
+impl<T: Send + 'static, L: LookUp<T>, W: WriteItems<L::Output>> EnrichingItemWriter<T, L, W> {
+    /// Opens the writer, at the checkpoint.
+    #[open]
+    pub fn open(&mut self, checkpoint: Option<W::Position>) -> Result<(), BatchError> {
+        self.writer.open(checkpoint)
+    }
+
+    /// Writes what was found for the items.
+    #[write_items]
+    pub fn write(&mut self, items: &[T], tx: &mut ChunkTransaction) -> Result<(), BatchError> {
         let items: Vec<&T> = items.iter().collect();
-        let found = self.extra.look_up(&items, tx)?;
+        let found = self.look_up.look_up(&items, tx)?;
         if found.len() != items.len() {
             return Err(BatchError::msg(format!(
                 "the look-up returned {} results for {} items",
@@ -362,5 +373,23 @@ impl<T, L: LookUp<T>, W: WriteItems<L::Output>> EnrichingItemWriter<T, L, W> {
         }
         let found: Vec<&L::Output> = found.iter().collect();
         self.writer.write(&found, tx)
+    }
+
+    /// Returns the position of the writer.
+    #[get_checkpoint_info]
+    pub fn checkpoint(&mut self) -> Result<W::Position, BatchError> {
+        self.writer.position()
+    }
+
+    /// Completes the output.
+    #[finish]
+    pub fn finish(&mut self) -> Result<(), BatchError> {
+        self.writer.finish()
+    }
+
+    /// Closes the writer.
+    #[close]
+    pub fn close(&mut self) {
+        self.writer.close();
     }
 }

@@ -344,7 +344,8 @@ mod tests {
             ("datetime", clock(Temporal::Timestamp, 0)),
             ("timestamp(6)", clock(Temporal::Timestamp, 6)),
             ("time(3)", clock(Temporal::Time, 3)),
-            ("varchar(20)", Limit::None),
+            ("varchar(20)", Limit::Characters(20)),
+            ("char(20)", Limit::None),
         ] {
             assert_eq!(limit_of(declared), expected, "{declared}");
         }
