@@ -147,7 +147,7 @@ fn comment(text: &str, syntax: &Syntax) -> Result<Option<usize>, &'static str> {
     };
     if is_line_comment {
         let line = &text[..text.find('\n').unwrap_or(text.len())];
-        // Not every database ends a comment there, so a statement could be passed over.
+        // Not every database ends a comment at a lone CR, so a statement after it could be taken for a comment.
         return match line.strip_suffix('\r').unwrap_or(line).contains('\r') {
             true => Err("comment with a CR that is not before a LF"),
             false => Ok(Some(line.len())),

@@ -538,8 +538,8 @@ impl StepContext {
         }
     }
 
-    /// Sets the number of records that were read, with those skipped, for a reader whose items are lists of records. With the
-    /// [written](Self::set_records_written) ones, the exit description says what became of each:
+    /// Sets the number of records that were read, including skipped ones, and how many of them were skipped, for a reader whose items are
+    /// lists of records. If the writer counts its [records](Self::set_records_written) too, the exit description says what became of them:
     /// `14 records read: 8 written, 3 filtered, 3 skipped`.
     ///
     /// Call it in `#[get_checkpoint_info]`, with numbers that the checkpoint keeps, so that they count the whole job instance.

@@ -59,7 +59,7 @@ fn a_restart_may_change_the_interval() {
     );
 }
 
-/// The work of a step that has another name now would be done twice. A step that has committed nothing may be renamed.
+/// A renamed step would do its work twice. A step that has committed nothing may be renamed.
 ///
 /// Spec: LOSS-02, RESTART-03
 #[test]

@@ -175,7 +175,7 @@ fn settings_that_do_not_fit_the_table_fail_the_step() {
     }
 }
 
-/// SQLite gives a value to a key only if that is the row id: any other would be null.
+/// SQLite generates a key only if it is the row id: any other key would be null.
 ///
 /// Spec: ITEM-TABLE-01
 #[test]

@@ -550,7 +550,7 @@ fn a_restart_with_another_query_or_key_fails() {
     }
 }
 
-/// A restart passes over the rows that were read by their number, so these must be the same: a query for what is not done returns others.
+/// A restart passes over as many rows as were read, so these must be the same. A query for unfinished rows returns other ones.
 ///
 /// Spec: INPUT-12
 #[test]

@@ -242,7 +242,7 @@ fn check(database: Database) {
     let stage = Stage::on(database, JOB);
     count_statements_of(&stage);
     statements_of(&stage, 5, 0);
-    // The shortest of some: what a machine that is held up for seconds adds, such as a renewal of the lease, is in few of them.
+    // The shortest of several runs, because a run on a busy machine may have more statements, such as a renewal of the lease.
     let least = |limit: u32, runs: std::ops::Range<u32>| {
         let all = runs.map(|run| statements_of(&stage, limit, run));
         all.min_by_key(Vec::len).unwrap()

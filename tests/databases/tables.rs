@@ -716,7 +716,7 @@ fn a_restart_writes_each_row_once() {
     }
 }
 
-/// A restart goes on in the table that has the rows of the first run.
+/// A restart has to continue in the table with the rows of the first run.
 ///
 /// Spec: ITEM-TABLE-04
 #[test]

@@ -225,9 +225,9 @@ where
     }
 }
 
-/// Writes the elements of items that are lists: a processor that makes several results of one item returns a `Vec`.
+/// Writes the elements of items that are lists: a processor returns a `Vec` to make several results of one item.
 ///
-/// The counters of the step count lists, its exit description the elements. A list without elements writes nothing.
+/// The counters of the step count lists; its exit description counts elements. An empty list writes nothing.
 ///
 /// ```
 /// use batch_items::{DelimitedItemWriter, FlatteningItemWriter};
@@ -249,7 +249,7 @@ pub struct FlatteningItemWriter<T, W> {
     writer: W,
     #[batch_context]
     step: StepContext,
-    /// The elements that were written since the step began in its job instance.
+    /// The number of elements that the step has written in its job instance.
     written: u64,
     item: PhantomData<fn(T)>,
 }
@@ -259,7 +259,7 @@ pub struct FlatteningItemWriter<T, W> {
 pub struct FlatteningPosition<P> {
     /// The position of the inner writer.
     pub next: P,
-    /// The elements that were written.
+    /// The number of elements that were written.
     pub written: u64,
 }
 
@@ -272,7 +272,7 @@ impl<T: Send + 'static, W: WriteItems<T>> FlatteningItemWriter<T, W> {
         self.writer.open(checkpoint.map(|position| position.next))
     }
 
-    /// Writes the elements of lists.
+    /// Writes the elements of the lists.
     #[write_items]
     pub fn write(&mut self, items: &[Vec<T>], tx: &mut ChunkTransaction) -> Result<(), BatchError> {
         let items: Vec<&T> = items.iter().flatten().collect();
@@ -283,7 +283,7 @@ impl<T: Send + 'static, W: WriteItems<T>> FlatteningItemWriter<T, W> {
         Ok(())
     }
 
-    /// Returns the position of the writer, and the number of elements.
+    /// Returns the position of the inner writer and the number of elements.
     #[get_checkpoint_info]
     pub fn checkpoint(&mut self) -> Result<FlatteningPosition<W::Position>, BatchError> {
         self.step.set_records_written(self.written);
@@ -308,8 +308,8 @@ impl<T: Send + 'static, W: WriteItems<T>> FlatteningItemWriter<T, W> {
 
 /// Adds data to the items of a list by one look-up, such as a query, and writes the results.
 ///
-/// One query for each chunk is much faster than one for each item in a processor. The look-up runs in the chunk's transaction. Its
-/// properties, and those of the writer, have no prefix.
+/// One query for each chunk is much faster than one for each item in a processor. The look-up runs in the chunk's transaction.
+/// The properties of the look-up and of the writer have no prefix.
 ///
 /// ```
 /// use batch_items::compose::LookUp;
@@ -359,7 +359,7 @@ impl<T: Send + 'static, L: LookUp<T>, W: WriteItems<L::Output>> EnrichingItemWri
         self.writer.open(checkpoint)
     }
 
-    /// Writes what was found for the items.
+    /// Looks up the items and writes the results.
     #[write_items]
     pub fn write(&mut self, items: &[T], tx: &mut ChunkTransaction) -> Result<(), BatchError> {
         let items: Vec<&T> = items.iter().collect();

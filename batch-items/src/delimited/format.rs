@@ -21,11 +21,11 @@ use crate::choices::choices;
 ///
 /// | property | default | |
 /// |---|---|---|
-/// | `columns` | none | the names of the fields, separated by commas, of a file without a header line; a first row with one of these names, in any case, is an error |
+/// | `columns` | none | the names of the fields, separated by commas, of a file without a header line; a first row with one of these names, in upper or lower case, is an error |
 /// | `header` | `true` without `columns` | `false`: the first line is data, whatever it contains; the fields are found by `columns`, or by their order |
 /// | `comment` | none | lines that begin with this character are not read |
 /// | `trim` | `false` | `true` removes blanks around fields |
-/// | `strict` | `true` | `false` accepts rows with missing or additional fields, text after a closing quote, and files without any column of the first one |
+/// | `strict` | `true` | `false` accepts rows with missing or additional fields, text after a closing quote, and files that share no column with the first one |
 #[derive(BatchArtifact)]
 pub struct DelimitedFormat {
     #[batch_property(name = "delimiter", value = ",")]

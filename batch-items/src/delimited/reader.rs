@@ -7,8 +7,9 @@ use crate::file::FileItemReader;
 ///
 /// The properties are those of [`FileInput`](crate::file::FileInput) and [`DelimitedFormat`](crate::DelimitedFormat). The first line is the header, by which the fields of a
 /// struct are found; a tuple gets the fields in their order. A row that is not an item is a
-/// [`RecordError`](crate::RecordError); a missing column is a [`ResourceError`](crate::ResourceError), as is a column with nearly the name of an
-/// `Option` that has none. If the items are records, a file that has no column of the first file is one too: its first row may be no header.
+/// [`RecordError`](crate::RecordError); a missing column is a [`ResourceError`](crate::ResourceError), as is a column whose name
+/// nearly matches an `Option` field without a column. If the items are records, a file that shares no column with the first file is a
+/// `ResourceError` too: its first row may be a record instead of a header.
 ///
 /// ```
 /// use batch_items::DelimitedItemReader;

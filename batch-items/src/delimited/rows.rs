@@ -257,7 +257,7 @@ impl Rows {
         self.bad_row(error, field)
     }
 
-    /// Returns the names of the columns, without those of added fields.
+    /// Returns the names of the columns, without the added fields.
     fn columns(&self) -> impl Iterator<Item = &str> + Clone {
         let names = self.names.iter().flat_map(StringRecord::iter);
         names.take(self.width.unwrap_or(usize::MAX))
@@ -274,7 +274,7 @@ impl Rows {
         self.other_columns(&format!("no column `{missing}`"), missing)
     }
 
-    /// Returns the error for a file with other columns.
+    /// Returns the error for a file whose columns do not match the fields of the items.
     fn other_columns(&self, lacks: &str, missing: &str) -> ReadError {
         let columns: Vec<_> = self.columns().map(|name| format!("`{name}`")).collect();
         let single = self.columns().next().filter(|_| columns.len() == 1);
@@ -394,7 +394,8 @@ impl Records for Rows {
 }
 
 impl<T: DeserializeOwned> Items<T> for Rows {
-    /// Fails if the columns have none of the item's fields, which without a row would not be noticed, or a similar name.
+    /// Fails if no column is a field of the items, which would go unnoticed in a file without rows, or if a column nearly matches a
+    /// field that has none.
     fn check(&self) -> Result<(), ReadError> {
         let columns = self.columns().filter(|name| !name.is_empty());
         match lacking::<T>(columns, self.added())[..] {
@@ -407,7 +408,7 @@ impl<T: DeserializeOwned> Items<T> for Rows {
         }
     }
 
-    /// The header of items whose fields are not known shows only by the other files that it is no row.
+    /// If the fields of the items are not known, only the other files show whether the first row is a header.
     fn header(&self) -> Vec<String> {
         let is_unknown = self.has_header && self.strict && fields_of::<T>().is_none();
         let names = self.columns().filter(|name| is_unknown && !name.is_empty());

@@ -28,9 +28,9 @@ pub enum IfChanged {
     /// `fail`: the step fails. The default.
     #[default]
     Fail,
-    /// `resume`: reading continues at the position of the checkpoint. If that is behind the first 4 KiB of an uncompressed file, they
-    /// must be unchanged. For a file in which a bad record was corrected behind the position. Changes of files that were read before are not
-    /// read.
+    /// `resume`: reading continues at the position of the checkpoint, for a file in which a bad record was corrected after the
+    /// position. If the position is after the first 4 KiB of an uncompressed file, these must be unchanged. Earlier files may have
+    /// changed, but are not read again.
     Resume,
 }
 
@@ -39,8 +39,8 @@ choices! {
 }
 
 impl Fingerprint {
-    /// Returns the CRC-32 of the fingerprints of several files: `crc` is that of the files before this one. An entity tag stands for the
-    /// beginning, which would be another request.
+    /// Returns `crc`, the CRC-32 of the fingerprints of the earlier files, extended by this fingerprint. An entity tag replaces the
+    /// checksum of the beginning, which would need another request.
     pub(crate) fn append_to(&self, crc: u32) -> u32 {
         let mut sum = crc32fast::Hasher::new_with_initial(crc);
         sum.update(&self.size.to_le_bytes());

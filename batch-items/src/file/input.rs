@@ -32,7 +32,7 @@ use crate::rows::is_same_name;
 /// | `order` | `name` | the order of several files: `name`, or `modified` for the oldest first |
 /// | `if.missing` | `fail` | `empty`: no file is an input without records |
 /// | `empty.files` | `accept` | `fail`: a file of 0 bytes is an error |
-/// | `if.changed` | `fail` | `resume`: a restart accepts a file that has changed behind the position of its checkpoint, and reads no changes of files before it |
+/// | `if.changed` | `fail` | `resume`: a restart accepts a file that changed after the checkpoint's position; it also accepts changes of earlier files, but does not read them |
 /// | `encoding` | `utf-8` | a label of the WHATWG encoding standard, such as `windows-1252`, `shift_jis` or `utf-16`, whose byte-order mark decides between the two UTF-16; another mark that contradicts the encoding is an error |
 /// | `compression` | by extension | `none`, `gzip` or `zstd` |
 /// | `skip.lines` | `0` | lines at the beginning of each file that are not read |
@@ -43,15 +43,15 @@ use crate::rows::is_same_name;
 /// A line ends with LF, CRLF or CR. A file is opened once and read once. One that is cut meanwhile is an error; one that is removed or replaced
 /// is read to its end. Pipes and devices are rejected, because a restart cannot read them again.
 ///
-/// A restart seeks to the position of its checkpoint. Compressed files and UTF-16 are decoded again up to there. Size, time and beginning of
-/// the file, and of all files that were read before it, must be the same. No file may have disappeared; new files are read if they
-/// come after the position.
+/// A restart seeks to the position of its checkpoint. Compressed files and UTF-16 are decoded again up to there. The
+/// size, time and beginning of this file, and of all files that were read before it, must be unchanged. No file may have disappeared; new
+/// files are read if they come after the position.
 ///
 /// With the feature `object-store`, `resource` may be an `s3://`, `gs://` or `az://` URL, with `*` and `[..]` in the key, and an
 /// `http://` or `https://` URL without a pattern. They are read by requests of ranges, at a restart from the position of the checkpoint;
 /// an HTTP server without ranges sends all again. Files of Parquet and Excel are downloaded to a temporary file. An object
 /// that has changed since the checkpoint is an error, unless `if.changed` = `resume`; one that changes while it is read is an error. A
-/// restart needs a request for each object that was read before.
+/// restart sends one request for each object that was read before.
 ///
 /// Credentials, endpoint and region are in the environment, by the names that [object_store](https://docs.rs/object_store) gives them
 /// (`AWS_ACCESS_KEY_ID`, `AWS_ENDPOINT`, `GOOGLE_APPLICATION_CREDENTIALS`, `AZURE_STORAGE_ACCOUNT_NAME`), or in `store.options`:
@@ -195,7 +195,7 @@ pub trait Items<T>: Records {
         Ok(())
     }
 
-    /// Returns the names in the header of the file, if nothing else shows that it is one.
+    /// Returns the names in the header if only a comparison with other files can show that it is a header.
     fn header(&self) -> Vec<String> {
         Vec::new()
     }
@@ -448,7 +448,7 @@ impl<R: Records> Files<R> {
         Ok(())
     }
 
-    /// Passes over the files that were read before the checkpoint, if they are the same now.
+    /// Passes over the files that were read before the checkpoint. Fails if they have changed.
     fn pass_finished(&mut self, input: &FileInput, position: &ReadPosition) -> Result<(), ResourceError> {
         let files = position.files;
         let names = |finished: &[Resource]| finished.iter().fold(0, append_name);
@@ -474,7 +474,7 @@ impl<R: Records> Files<R> {
         }
     }
 
-    /// Returns the error for a file that has changed after it was read; `last` is the index of the one that was modified last.
+    /// Returns the error for a file that has changed after it was read; `last` is the index of the file that was modified last.
     fn changed(&self, input: &FileInput, files: usize, last: usize) -> ResourceError {
         const REMEDY: &str =
             "its changes would not be read; if they need not be, launch again with `-if.changed=resume`";
@@ -550,7 +550,7 @@ impl<R: Records> Files<R> {
         Ok(())
     }
 
-    /// Fails if the header of the next file has nothing in common with that of the first one: it may be a record.
+    /// Fails if the header of the next file shares no column with the header of the first file: it may be a record.
     fn check_header<T>(
         &mut self,
         input: &FileInput,
@@ -725,7 +725,7 @@ impl<R: Records> Files<R> {
     }
 }
 
-/// Returns the CRC-32 of the names of several files: `crc` is that of the files before this one.
+/// Returns `crc`, the CRC-32 of the names of the earlier files, extended by the name of this one.
 fn append_name(crc: u32, file: &Resource) -> u32 {
     let mut names = crc32fast::Hasher::new_with_initial(crc);
     names.update(file.to_string().as_bytes());

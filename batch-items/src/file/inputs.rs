@@ -8,13 +8,13 @@ use batch_runtime::JobExecutionId;
 
 use crate::dataset::{DatasetName, Datasets};
 
-/// The URL of the repository, the job execution and the id of a step, whose partitions share it.
+/// A step: the URL of its repository, its job execution and its id, which its partitions share.
 type Step = (String, JobExecutionId, String);
 
 /// The inputs of the steps that run in this process.
 static INPUTS: Mutex<Vec<(Step, Arc<[DatasetName]>)>> = Mutex::new(Vec::new());
 
-/// The files of a reader, until it is dropped.
+/// The registered files of a reader; dropping it removes them.
 #[derive(Default)]
 pub(super) struct Inputs(Option<Arc<[DatasetName]>>);
 
@@ -39,7 +39,7 @@ impl Drop for Inputs {
     }
 }
 
-/// Returns whether the step reads the file that an output will replace, perhaps by another name.
+/// Returns whether the step reads the file that `output` will replace, even by another name.
 pub(super) fn reads(datasets: &Datasets, output: &DatasetName) -> bool {
     let Some(step) = datasets.place() else {
         return false;
@@ -53,7 +53,7 @@ pub(super) fn reads(datasets: &Datasets, output: &DatasetName) -> bool {
     files.any(|file| file == output || target.is_some() && existing(file) == target)
 }
 
-/// Returns the file that a local name leads to.
+/// Returns the canonical path of a local file that exists.
 fn existing((namespace, name): &DatasetName) -> Option<PathBuf> {
     (namespace == "file")
         .then(|| fs::canonicalize(Path::new(name)).ok())

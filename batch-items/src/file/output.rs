@@ -262,7 +262,7 @@ impl FileOutput {
         self.create_first()
     }
 
-    /// Fails if the step reads a file that will be replaced, or deleted as one of an earlier, longer run.
+    /// Fails if the step reads a file that the output will replace, or delete because an earlier run wrote more files.
     fn check_inputs(&self) -> Result<(), ResourceError> {
         for number in 1.. {
             if inputs::reads(&self.datasets, &self.target.dataset(number)) {

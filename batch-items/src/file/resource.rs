@@ -134,7 +134,8 @@ impl Resource {
         fingerprint.map_err(|error| self.fail(error))
     }
 
-    /// Returns what is known of the file now, without the checksum of its beginning if an entity tag identifies its content: one request.
+    /// Returns the fingerprint of the file. If an entity tag identifies the content, the checksum of the beginning is left out, which
+    /// saves a request.
     pub(crate) fn quick_fingerprint(&self) -> Result<Fingerprint, ResourceError> {
         match self {
             Self::File(_) => self.fingerprint(),
@@ -211,7 +212,8 @@ fn open(path: &Path) -> io::Result<File> {
     }
 }
 
-/// A file that is read to the length that it had when it was opened, at least. If it has that length at the end, it was not written meanwhile.
+/// A file that is read at least up to its length at the time of opening. Reading fails if the file is cut meanwhile, or modified without
+/// growing.
 pub(crate) struct Whole {
     file: File,
     read: u64,
@@ -240,7 +242,7 @@ impl Whole {
         })
     }
 
-    /// Checks the end: what is added is read, but a program that writes in place changes what was read before.
+    /// Checks the file at its end: appended data is read, but a write in place may have changed what was read before.
     fn check_end(&self) -> io::Result<()> {
         let (read, length) = (self.read, self.length);
         if read < length {
@@ -257,7 +259,7 @@ impl Whole {
     }
 }
 
-/// Reads a file that is small, to its end.
+/// Reads a small file to its end.
 pub(crate) fn read_whole(path: &Path) -> io::Result<Vec<u8>> {
     let mut content = Vec::new();
     Whole::open(path)?.read_to_end(&mut content)?;
@@ -331,7 +333,7 @@ mod tests {
             error,
             "it was cut while it was read: it had 6 bytes and ends after 4"
         );
-        // What is written in place may have been read in part.
+        // A write in place may have been read in part.
         let mut reader = resource.open_at(0).unwrap();
         reader.read_exact(&mut [0; 4]).unwrap();
         let later = SystemTime::now() + std::time::Duration::from_secs(2);

@@ -18,7 +18,7 @@ use crate::file::{
 ///
 /// The properties are those of [`FileInput`](crate::file::FileInput).
 ///
-/// A key that `T` has no field for is not read, as by [`JsonLinesItemReader`](crate::JsonLinesItemReader).
+/// A key without a field in `T` is ignored, as by [`JsonLinesItemReader`](crate::JsonLinesItemReader).
 ///
 /// ```
 /// use batch_items::JsonArrayItemReader;

@@ -1,4 +1,4 @@
-//! Numbers that JSON does not have: `serde_json` writes null for them, which is another value.
+//! Infinite and NaN floats, which JSON cannot represent: `serde_json` writes null for them, which is another value.
 
 use std::fmt::Display;
 
@@ -16,12 +16,12 @@ pub(crate) fn append_json(item: &(impl Serialize + ?Sized), out: &mut Vec<u8>) -
     serde_json::to_writer(out, &Finite::<_, false>(item))
 }
 
-/// Returns an item as JSON that shows such a number as a text.
+/// Returns an item as JSON, with infinite and NaN floats as texts.
 pub(crate) fn json_to_show(item: &impl Serialize) -> serde_json::Result<Box<RawValue>> {
     to_raw_value(&Finite::<_, true>(item))
 }
 
-/// A value whose floats are finite, or shown as texts.
+/// A value whose infinite and NaN floats are rejected or, with `SHOWS`, written as texts.
 struct Finite<'v, T: ?Sized, const SHOWS: bool>(&'v T);
 
 impl<T: Serialize + ?Sized, const SHOWS: bool> Serialize for Finite<'_, T, SHOWS> {
@@ -30,7 +30,7 @@ impl<T: Serialize + ?Sized, const SHOWS: bool> Serialize for Finite<'_, T, SHOWS
     }
 }
 
-/// A serializer, or a part of one, that rejects other floats, or shows them.
+/// A serializer, or a part of one, that rejects infinite and NaN floats or, with `SHOWS`, writes them as texts.
 struct Checked<S, const SHOWS: bool>(S);
 
 macro_rules! forward {

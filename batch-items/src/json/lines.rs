@@ -15,8 +15,8 @@ use crate::lines::{ExtraValue, LineFormat, LineRecords};
 /// The properties are those of [`FileInput`](crate::file::FileInput), and `comment` of
 /// [`LineItemReader`](crate::LineItemReader).
 ///
-/// A key that `T` has no field for is not read. So a misspelt key leaves an `Option` `None`: names are not compared, because that would cost
-/// time for each record. With `#[serde(deny_unknown_fields)]`, such a key is a [`RecordError`](crate::RecordError).
+/// A key without a field in `T` is ignored. So if a key is misspelt, an `Option` is `None`: similar names are not searched, because that
+/// would cost time for each record. With `#[serde(deny_unknown_fields)]`, an unknown key is a [`RecordError`](crate::RecordError).
 ///
 /// ```
 /// use batch_items::JsonLinesItemReader;

@@ -25,7 +25,8 @@ use crate::rows::{Rows, from_row};
 /// | `strict` | `true` | whether a line must have all characters of the columns, and no other ones; `false` reads missing ones as blanks |
 /// | `comment`, `blank.lines` | none, `skip` | as of [`LineItemReader`](super::LineItemReader) |
 ///
-/// A column with nearly the name of an `Option` that has none is a [`ResourceError`](crate::ResourceError), unless `strict` is `false`.
+/// A column whose name nearly matches an `Option` field without a column is a [`ResourceError`](crate::ResourceError), unless `strict` is
+/// `false`.
 ///
 /// ```
 /// use batch_items::FixedWidthItemReader;

@@ -22,7 +22,7 @@ use crate::rows::from_row;
 /// | `if.no.match` | `fail` | `skip`: lines that do not match are not read; otherwise they are a [`RecordError`](crate::RecordError) |
 /// | `comment`, `blank.lines` | none, `skip` | as of [`LineItemReader`](super::LineItemReader) |
 ///
-/// A group with nearly the name of an `Option` that has none is a [`ResourceError`](crate::ResourceError).
+/// A group whose name nearly matches an `Option` field without a group is a [`ResourceError`](crate::ResourceError).
 ///
 /// ```
 /// use batch_items::PatternItemReader;

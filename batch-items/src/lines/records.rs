@@ -186,7 +186,8 @@ impl LineRecords {
         }
     }
 
-    /// Fails if a field of the items has no name by mistake. `names` are those of the settings, and of the added fields.
+    /// Fails if `names` lacks a field of the items, probably by mistake. `names` are the columns or groups of the settings, followed by
+    /// the added fields.
     pub(crate) fn check_names<T: DeserializeOwned>(&self, names: &StringRecord) -> Result<(), ReadError> {
         let given = names.len() - self.extras.len();
         let lacking = lacking::<T>(names.iter().take(given), names.iter().skip(given));

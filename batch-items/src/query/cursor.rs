@@ -27,7 +27,7 @@ enum Block<T> {
 }
 
 impl<T: FromRow> Cursor<T> {
-    /// Runs the query, and passes over the rows that were read.
+    /// Runs the query and passes over the rows that were read before.
     pub(super) fn new(
         mut connection: RepositoryConnection,
         query: Statement,
@@ -99,7 +99,7 @@ impl<T: FromRow> Cursor<T> {
 struct Passing {
     rows: u64,
     left: u64,
-    /// The mark of the last one, when it was read.
+    /// The mark of the last of these rows, as it was read before the restart.
     last: Option<u32>,
 }
 
@@ -114,7 +114,7 @@ impl Passing {
         }
     }
 
-    /// Fails if the query ended before.
+    /// Fails if the query returned fewer rows.
     fn end(&self) -> Result<(), QueryError> {
         match self.left {
             0 => Ok(()),

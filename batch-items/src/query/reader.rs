@@ -27,7 +27,7 @@ use crate::table::describe;
 /// | property | default | |
 /// |---|---|---|
 /// | `query` | required | a SELECT that changes nothing; `:name` is a parameter. On SQLite, other variables such as `@id` are rejected: they would be null |
-/// | `parameters` | none | the values of the parameters, separated by `;`: `region=EU; since='2026-01-01'`. Without quotes, a number or `true` is one; in single quotes, a text may contain `;` |
+/// | `parameters` | none | the values of the parameters, separated by `;`: `region=EU; since='2026-01-01'`. An unquoted number is a number, and an unquoted `true` is a boolean; a text in single quotes may contain `;` |
 /// | `key` | none | the columns of a unique key, separated by commas |
 /// | `page.size` | `1000` | the number of rows that are fetched at once, at most 1,000,000 |
 /// | `database` | that of the repository | the URL of another database |
@@ -40,7 +40,8 @@ use crate::table::describe;
 ///
 /// **Without a `key`** the rows are read by one query, as they arrive. The checkpoint is their number; a restart runs the query
 /// again and passes over as many rows. So the query needs an ORDER BY that ends with a unique column, and its rows must not change
-/// in between: fewer rows, or another one at the position, by its first column, fail the step. A query without an ORDER BY is logged as a warning when the step starts.
+/// in between: the step fails if the query returns fewer rows, or if the last row passed over has another value in its first column. The
+/// reader logs a warning when the step starts if the query has no ORDER BY.
 ///
 /// A restart with another `key`, or another text of the query, fails: the checkpoint is a position in other rows. Parameters may have other
 /// values.

@@ -70,7 +70,8 @@ pub(super) struct Keyed<T> {
     pub(super) item: T,
 }
 
-/// An item with a checksum of the first column of its row, by which a restart recognises it; `None` if its type is unknown.
+/// An item with a checksum of the first column of its row, by which a restart recognises the row; `None` if the type of the column is
+/// unknown.
 pub(super) struct Marked<T> {
     pub(super) mark: Option<u32>,
     pub(super) item: T,

@@ -304,7 +304,7 @@ pub(crate) fn constants(text: &str, separator: char) -> impl Iterator<Item = &st
     })
 }
 
-/// Returns the length of the text in quotes at the beginning, in which a quote is doubled.
+/// Returns the length of the quoted text at the beginning. A quote within it is doubled.
 fn quoted_length(text: &str) -> Option<usize> {
     let mut after = text.strip_prefix('\'')?;
     loop {

@@ -12,8 +12,8 @@ pub(crate) fn fields_of<T: DeserializeOwned>() -> Option<&'static [&'static str]
     fields
 }
 
-/// Returns the fields that lack a column by mistake, because an `Option` would be `None` in each item: all of them if none has a column;
-/// otherwise one, if a column or an added field that no field takes has a similar name.
+/// Returns the fields that lack a column, probably by mistake: an `Option` would be `None` in each item. If there are columns, but none is
+/// a field, returns all these fields. Otherwise returns at most one: its name is similar to an unused column or added field.
 pub(crate) fn lacking<'n, T: DeserializeOwned>(
     columns: impl Iterator<Item = &'n str> + Clone,
     added: impl Iterator<Item = &'n str> + Clone,
@@ -31,7 +31,7 @@ pub(crate) fn lacking<'n, T: DeserializeOwned>(
     without
 }
 
-/// Returns whether two names are the same, but for case and the blanks around them.
+/// Returns whether two names are equal, ignoring case and surrounding blanks.
 pub(crate) fn is_same_name(name: &str, other: &str) -> bool {
     name.trim().to_lowercase() == other.trim().to_lowercase()
 }

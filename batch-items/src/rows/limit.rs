@@ -26,11 +26,11 @@ pub(crate) enum Limit {
     },
     /// The bytes of a text.
     Bytes(usize),
-    /// The characters of a text. The database rejects a longer one, but cuts blanks at its end.
+    /// The characters of a text. The database rejects a longer text, unless only blanks exceed the limit: it cuts these.
     Characters(usize),
     /// Integers that a float of 32 bits holds.
     Single,
-    /// JSON, which keeps the last of the values with one name.
+    /// JSON in a column that would keep only the last of several values with one name.
     Json,
 }
 
@@ -94,9 +94,9 @@ impl Limit {
     }
 }
 
-/// Returns whether no object in a text of JSON has a name twice.
+/// Returns whether no object in a JSON text has a name twice.
 fn names_differ(text: &str) -> bool {
-    /// Whether no object within has a name twice; numbers have any size.
+    /// A JSON value: true if no object in it has a name twice. Numbers may have any size.
     struct Value(bool);
 
     impl<'de> Deserialize<'de> for Value {
@@ -137,7 +137,7 @@ fn names_differ(text: &str) -> bool {
     }
 
     let found: serde_json::Result<Value> = serde_json::from_str(text);
-    // The database rejects what is not JSON.
+    // The database rejects invalid JSON.
     found.map_or(true, |Value(differ)| differ)
 }
 
@@ -147,7 +147,7 @@ fn has_digits(text: &str, most: i64) -> bool {
     i64::try_from(digits).is_ok_and(|digits| digits <= most) && !text.contains(['e', 'E'])
 }
 
-/// Returns whether a text has more than `most` characters, and only blanks after these.
+/// Returns whether a text has more than `most` characters, and only blanks after the first `most`.
 fn is_longer_by_blanks(text: &str, most: usize) -> bool {
     let may_be = text.len() > most && text.ends_with(' ');
     may_be && text.trim_end_matches(' ').chars().count() <= most && text.chars().count() > most

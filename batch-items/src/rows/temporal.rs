@@ -113,7 +113,7 @@ fn is_time(text: &str, dialect: Dialect) -> bool {
     parts.next().is_none()
         && is_hours
         && number(minutes, 2).is_some_and(|minutes| minutes < 60)
-        // Databases take a leap second for the next minute.
+        // Databases would store a leap second as the next minute.
         && number(seconds, 2).is_some_and(|seconds| seconds < 60)
         && fraction.is_none_or(|part| !part.is_empty() && part.bytes().all(|digit| digit.is_ascii_digit()))
         && is_zone(zone, dialect)

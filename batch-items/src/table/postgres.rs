@@ -143,7 +143,7 @@ fn limit_of(base: &str, modifier: i32) -> Limit {
         "real" => Limit::Single,
         "time without time zone" | "time with time zone" => clock(Temporal::Time),
         "timestamp without time zone" | "timestamp with time zone" => clock(Temporal::Timestamp),
-        // With the header of 4 bytes.
+        // The modifier includes a header of 4 bytes.
         "character varying" => usize::try_from(modifier - 4).map_or(Limit::None, Limit::Characters),
         "name" => Limit::Bytes(63),
         "jsonb" => Limit::Json,

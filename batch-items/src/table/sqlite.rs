@@ -41,7 +41,7 @@ pub(super) fn describe(connection: &mut SqliteConnection, table: &str) -> QueryR
     }
     let (schema, table) = table.split_once('.').unwrap_or(("main", table));
     let schema_name = super::plan::quoted(schema, '"');
-    // A key is generated only if it is the row id, which has no index.
+    // SQLite generates a key only if it is the row id, and only such a primary key has no index.
     let found: Vec<Found> = diesel::sql_query(format!(
         "SELECT name, type AS kind, dflt_value IS NULL AND hidden = 0 AND CASE WHEN pk = 0 THEN \"notnull\" = 1 \
          ELSE EXISTS (SELECT 1 FROM pragma_index_list(arguments.relation, arguments.place) AS list WHERE list.origin = 'pk') END AS needs_value, \

@@ -82,7 +82,7 @@ pub struct TableItemWriter<T> {
     #[batch_artifact]
     catalogue: Catalogue,
     plan: Option<Plan>,
-    /// The table to which the step has written, also in an earlier execution.
+    /// The table that the step has written to, in this execution or an earlier one.
     written: Option<String>,
     rows: Rows,
     item: PhantomData<fn(T)>,
@@ -92,14 +92,14 @@ pub struct TableItemWriter<T> {
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum TablePosition {
-    /// With the table.
+    /// The current form.
     Table {
-        /// The table to which the step has written.
+        /// The table that the step has written to.
         table: Option<String>,
         /// The fields of the first record, which a later one may lack; `None` for other items.
         fields: Option<Vec<String>>,
     },
-    /// Of an earlier version.
+    /// The form of an earlier version.
     Fields(Option<Vec<String>>),
 }
 
@@ -238,7 +238,7 @@ impl<T: Serialize + Send + 'static> TableItemWriter<T> {
         TableError::of_statement(self.action(), error)
     }
 
-    /// Returns the table, and the fields that only the first record has shown. The rows are committed together with the checkpoint.
+    /// Returns the table, and the fields if only the first record has shown them. The rows are committed together with the checkpoint.
     #[get_checkpoint_info]
     pub fn checkpoint(&mut self) -> TablePosition {
         let fields = self.rows.shown_by_record();

@@ -26,13 +26,13 @@ use crate::rows::{RowError, fields_of, from_row, lacking};
 /// | `header` | `true` | whether the first row has the names of the columns; otherwise the fields get the columns in their order, from `A` |
 /// | `skip.rows` | `0` | rows at the beginning of the sheet that are not read |
 /// | `trim` | `false` | `true` removes blanks around texts; those around the names of columns are always removed |
-/// | `strict` | `true` | `false` accepts rows with values in columns that have no name in the header, which are not read, and workbooks without any column of the first one |
+/// | `strict` | `true` | `false` accepts values in columns without a name in the header, which are not read, and workbooks that share no column with the first one |
 /// | `if.no.result` | `fail` | `empty`: a formula without a stored result is an empty cell. Programs that write workbooks do not compute formulas |
 /// | `max.unpacked.size` | `536870912` | in bytes; a workbook that unpacks to more is a [`ResourceError`](crate::ResourceError) |
 ///
 /// **The sheet is loaded into memory**, which a stop interrupts. Its rows are those that have values. A row that is not an item is a [`RecordError`], which names
-/// the cell. A missing sheet and a missing column are a [`ResourceError`](crate::ResourceError). So is, if the items are
-/// records, a workbook that has no column of the first one: its first row may be no header.
+/// the cell. A missing sheet and a missing column are a [`ResourceError`](crate::ResourceError). If the items are records, a workbook
+/// that shares no column with the first one is a `ResourceError` too: its first row may be a record instead of a header.
 ///
 /// A number is read as it is stored, whatever its format. One with digits that a float cannot hold, or that is too large for a float, is a
 /// [`RecordError`]; store it as text. A value in a column without a name is one too, unless `strict` is `false`; blanks do not count. Two
@@ -334,7 +334,7 @@ impl<T: DeserializeOwned> Items<T> for SheetRows {
             .map_or(Ok(()), |field| Err(self.no_column(field, names)))
     }
 
-    /// The header of items whose fields are not known shows only by the other files that it is no row.
+    /// If the fields of the items are not known, only the other files show whether the first row is a header.
     fn header(&self) -> Vec<String> {
         let is_unknown = self.strict && fields_of::<T>().is_none();
         let names = self.columns.names.iter().filter(|_| is_unknown);

@@ -36,8 +36,8 @@ use crate::rows::fields_of;
 /// content, or with comments only, is an empty `String`; in a field of another type it is like a missing one, `None`, also if it has attributes.
 /// One with `xsi:nil="true"` is `None` in a field of any type.
 ///
-/// A child or an attribute that `T` has no field for is not read. So a misspelt name leaves an `Option` `None`: names are not compared, because
-/// that would cost time for each element. With `#[serde(deny_unknown_fields)]`, such a child is a [`RecordError`].
+/// A child or an attribute without a field in `T` is ignored. So if a name is misspelt, an `Option` is `None`: similar names are not
+/// searched, because that would cost time for each element. With `#[serde(deny_unknown_fields)]`, an unknown child is a [`RecordError`].
 ///
 /// In a [`Record`](crate::Record), elements in elements are an object of JSON. Two elements of one name at the same place, and text with
 /// elements in it, are a [`RecordError`], and blanks alone are no text.

@@ -319,7 +319,7 @@ fn files_move_between_file_systems() {
     assert_eq!(stage.list("in"), [""; 0]);
 }
 
-/// A file with two names is moved, too, and a link to a file as that file: it may lead to nothing from another folder.
+/// A file with two hard links is moved. A symbolic link becomes a copy of its file, because it may be broken in another folder.
 #[cfg(unix)]
 #[test]
 fn links_move() {

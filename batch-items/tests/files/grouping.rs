@@ -422,7 +422,7 @@ fn an_input_that_has_grown_since_its_last_group_is_read_to_its_end() {
     }
 }
 
-/// The records of groups are counted over the job instance: also those that the processor leaves out of a group.
+/// The records of groups are counted over the whole job instance, including records that the processor leaves out of a group.
 ///
 /// Spec: LOSS-07
 #[test]

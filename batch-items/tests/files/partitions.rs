@@ -130,8 +130,8 @@ impl Share {
     }
 }
 
-/// Partitions that nothing tells apart would each write all rows: none of them starts. An artifact of the program that knows its step may
-/// tell them apart.
+/// Partitions without any difference would each write all rows, so none of them starts. An artifact of the program may make them differ
+/// by its step context.
 ///
 /// Spec: LOSS-03
 #[test]
@@ -237,7 +237,7 @@ fn a_step_that_replaces_an_output_is_noticed() {
             ) + &b("o.jsonl", ""),
             "`f` and then `b`",
         ),
-        // Either of them runs.
+        // Only one of the two runs.
         (
             step("s", "", "s.jsonl", "") + choice + &a("o.jsonl").replace(next, "") + &b("o.jsonl", ""),
             "",

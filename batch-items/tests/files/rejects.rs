@@ -560,8 +560,8 @@ fn records_that_are_skipped_in_the_writer_have_the_fields_of_the_input() {
         .assert_failed("the items have no field `raw`, which the property `raw.field` of the listener names");
 }
 
-/// A retry without a rollback cannot bring a record back that the reader has passed: the chunk is read again, and the record skipped or the step
-/// failed.
+/// A retry without a rollback would lose a record that the reader has passed. So the chunk is read again, and the record is skipped or the
+/// step fails.
 ///
 /// Spec: JAK-31, LOSS-07
 #[test]

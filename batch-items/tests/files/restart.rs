@@ -391,7 +391,7 @@ fn ids(stage: &Stage) -> String {
     rows.map(|line| line.split(',').next().unwrap()).collect()
 }
 
-/// Returns a job that has failed at an item of four files.
+/// Returns a job that reads four files and has failed at an item.
 fn failed_in_pattern(reader: &str, fail_at: u64) -> (Stage, Ended) {
     let stage = stage(reader, "", 1);
     for (name, content) in [
@@ -407,7 +407,7 @@ fn failed_in_pattern(reader: &str, fail_at: u64) -> (Stage, Ended) {
     (stage, failed)
 }
 
-/// What is appended to a file that was read to its end, or edited in it, would be lost.
+/// Changes of a file that was read to its end, appended or edited, would be lost.
 ///
 /// Spec: INPUT-24
 #[test]

@@ -201,7 +201,7 @@ fn a_changed_object_is_an_error() {
     }
 }
 
-/// A restart compares an object that was read to its end, by one request.
+/// A restart sends one request to compare an object that was read to its end.
 ///
 /// Spec: INPUT-24
 #[test]

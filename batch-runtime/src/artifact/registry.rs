@@ -12,7 +12,7 @@ use super::item::ItemSink;
 use super::loader::BatchArtifactLoader;
 use crate::role::{self, Factory, ListenerRole, Make, Role};
 
-/// The beginning of the names of artifacts that are composed of others.
+/// The module of artifacts that are composed of others.
 const COMPOSED: &str = "batch_items::compose::";
 
 /// One artifact attribute on one type: its names, its place in the source, and its constructor.
@@ -127,7 +127,8 @@ impl ArtifactRegistration {
         (self.type_name)().starts_with("batch_items::")
     }
 
-    /// Returns whether nothing but its properties decides what the reader reads: it is one of `batch-items`, perhaps within a composed one.
+    /// Returns whether the properties of the reader alone decide what it reads: it is a reader of `batch-items`, perhaps inside a composed
+    /// one.
     pub(crate) fn reads_its_properties(&self) -> bool {
         let mut name = (self.type_name)();
         while let Some((_, inner)) = name.strip_prefix(COMPOSED).and_then(|rest| rest.split_once('<')) {
@@ -136,7 +137,7 @@ impl ArtifactRegistration {
         name.starts_with("batch_items::") && !name.starts_with(COMPOSED)
     }
 
-    /// Returns whether the artifact is one of the program, or may contain one, and has more contexts than that of the job.
+    /// Returns whether the artifact belongs to the program, or may contain one that does, and has a context other than the job's.
     pub(crate) fn sees_its_step(&self) -> bool {
         let name = (self.type_name)();
         let mut paths = name.split(|c: char| !c.is_alphanumeric() && c != '_' && c != ':');

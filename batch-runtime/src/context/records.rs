@@ -2,12 +2,12 @@
 
 use crate::execution::StepCounters;
 
-/// The records of a step in its job instance, as its reader and its writer count them.
+/// The numbers of records that the reader and the writer of a step have counted in its job instance.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct RecordCounts {
-    /// The records that were read, and those of them that the reader has skipped.
+    /// The number of records that were read, including skipped ones, and the number that the reader has skipped.
     pub(super) read: Option<(u64, u64)>,
-    /// The records that were written.
+    /// The number of records that were written.
     pub(super) written: Option<u64>,
 }
 
@@ -31,7 +31,7 @@ impl RecordCounts {
     }
 }
 
-/// Returns what became of all records. A processor may make more of them than were read.
+/// Returns the line with what became of all records. A processor may return more records than were read.
 fn all_counts(read: u64, written: u64, skipped: u64, items: &StepCounters) -> String {
     let rest = read.saturating_sub(skipped).saturating_sub(written);
     let filtered = match items.process_skips + items.write_skips {

@@ -28,7 +28,7 @@ pub(crate) struct BoundJob {
     pub(crate) properties: BTreeMap<String, String>,
     pub(crate) listeners: Vec<Arc<BoundListener>>,
     pub(crate) elements: Elements,
-    /// The names of its step executions, with `:` in place of the number of a partition.
+    /// The names of the job's step executions without the numbers of partitions, such as `flow:/load`.
     pub(crate) step_names: BTreeSet<String>,
 }
 

@@ -208,7 +208,7 @@ impl JobRunner {
         })
     }
 
-    /// Returns the failure of a restart that would do the work of a step again, because the step has another name or is gone. Spec: LOSS-02
+    /// Returns the failure of a restart that would repeat the work of a step, because the step was renamed or removed. Spec: LOSS-02
     fn removed_step(&self) -> Result<Option<Failure>, RepositoryError> {
         if self.is_first {
             return Ok(None);

@@ -1,4 +1,4 @@
-//! One output has one writer, and partitions do not all read the same. Spec: LOSS-03
+//! Checks that each output has one writer, and that no two partitions read the same input. Spec: LOSS-03
 //!
 //! What a plan knows is compared before anything starts: the artifacts of a step, the flows of a split, the partitions of an element. What
 //! only a running element shows, such as the partitions inside of a partition, is compared when a step starts.
@@ -21,7 +21,7 @@ struct Output {
     shown: String,
     /// `the property `output` of `recordCsvWriter``.
     property: String,
-    /// True if it keeps what is there: `if.exists` = `append`.
+    /// True if the output is appended to an existing file: `if.exists` = `append`.
     appends: bool,
 }
 
@@ -59,7 +59,7 @@ impl Outputs {
             .any(|info| info.is_output))
     }
 
-    /// Returns the positions of elements that replace the output of an element which may run before them, with the problems.
+    /// Returns the elements that replace the output of an element that may run before them: the position of each, and the problem.
     pub(crate) fn replaced(elements: &[Element]) -> Vec<(usize, String)> {
         let of_element = |element: &Element| {
             let mut steps = Vec::new();
@@ -105,10 +105,10 @@ impl Outputs {
     }
 }
 
-/// What the chunks of partitions read, process and write, as far as it is known.
+/// The work of the chunk steps of partitions, if their properties alone decide it.
 #[derive(Default)]
 pub(crate) struct Inputs {
-    /// The partitions, by the number of a step in it and the properties of its artifacts.
+    /// The partitions, by the number of a step in the partition, and the names and properties of the step's artifacts.
     partitions: BTreeMap<(usize, Vec<String>), u32>,
 }
 
@@ -116,7 +116,7 @@ impl Inputs {
     /// Adds a partition. Returns whether the input of a step is known.
     ///
     /// # Errors
-    /// The problem, if an earlier partition would do the same.
+    /// If an earlier partition would do the same work.
     pub(crate) fn add(&mut self, partition: u32, body: &ElementBody) -> Result<bool, String> {
         let mut steps = Vec::new();
         collect(body, &mut steps);
@@ -138,8 +138,8 @@ impl Inputs {
     }
 }
 
-/// Returns the reader of a chunk step and what decides on its work, if nothing else tells the partitions apart: the reader is of
-/// `batch-items`, and no artifact of the program sees the step, which knows the number of its partition.
+/// Returns the reader of a chunk step, and the artifacts and properties that decide its work. Returns `None` if something else may make
+/// partitions differ, such as a reader of the program, or an artifact of the program whose step context has the partition's number.
 fn work_of(step: &BoundStep) -> Option<(&str, Vec<String>)> {
     let BoundBody::Chunk(chunk) = &step.body else {
         return None;
@@ -241,7 +241,7 @@ fn artifacts(step: &BoundStep) -> Vec<&Bound> {
     artifacts
 }
 
-/// Returns whether an output of an artifact of `batch-items` is appended to a file that exists.
+/// Returns whether an artifact of `batch-items` appends an output to an existing file.
 fn appends(artifact: &Bound, output: &str) -> bool {
     let if_exists = output
         .strip_suffix("output")

@@ -126,11 +126,11 @@ impl Binder<'_> {
             .help(help)
     }
 
-    /// Checks that a `RejectListener` is called for skips and at checkpoints: it collects its rejects at the one, and writes
-    /// them at the other. Spec: LOSS-07
+    /// Checks that a `RejectListener` has both of its roles: it collects rejects as a skip listener, and writes them as a checkpoint
+    /// listener. Spec: LOSS-07
     pub(super) fn check_reject_listener(&mut self, roles: &[Bound], listener: &ArtifactRef, scope: Scope) {
         let writes_rejects = |bound: &Bound| bound.registration.writes_rejects();
-        // A listener of the job is not called at checkpoints at all, and lacks a context, which is reported.
+        // For a listener of the job, which is never called at checkpoints, the missing context is reported instead.
         let Some(bound) = roles.iter().find(|bound| scope.step && writes_rejects(bound)) else {
             return;
         };

@@ -23,7 +23,7 @@ use crate::engine::{
 use crate::role::Role;
 use crate::transition::Transitions;
 
-/// Two properties of a step, flows of a split or partitions name the same output, or two partitions the same input.
+/// Two properties of a step, flows of a split or partitions name the same output, or two partitions read the same input.
 pub(super) const SHARED_OUTPUT: &str = "ART0029";
 
 /// Maximum number of partitions of a job that are checked before it starts.
@@ -321,7 +321,7 @@ impl Binder<'_> {
     }
 }
 
-/// Returns the names of the step executions of elements, with `:` in place of the number of a partition: `flow:/load`. Spec: LOSS-02
+/// Returns the names of the step executions of elements without the numbers of partitions, such as `flow:/load`. Spec: LOSS-02
 pub(super) fn step_names(elements: &[ExecutionElement]) -> BTreeSet<String> {
     let mut names = BTreeSet::new();
     let mut open = vec![(String::new(), elements)];
@@ -329,7 +329,7 @@ pub(super) fn step_names(elements: &[ExecutionElement]) -> BTreeSet<String> {
         for element in elements {
             let name = format!("{prefix}{}", element.id().value);
             match element {
-                // Whether it had partitions is checked when it starts.
+                // Both names, because the start of the step checks whether it had partitions before.
                 ExecutionElement::Step(_) => names.extend([format!("{name}:"), name]),
                 ExecutionElement::Flow(flow) if flow.partition.is_some() => {
                     names.insert(format!("{name}:"));

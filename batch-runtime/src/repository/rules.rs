@@ -198,9 +198,9 @@ impl Closing {
     }
 }
 
-/// Returns a step that has committed items, has not completed and is not in the job any more, and the number of its items: it may have
-/// another name now, and would run from the beginning. `executions` are those of an instance, oldest first, `job` are the names that the
-/// steps of the job have now, with `:` in place of the number of a partition. Spec: LOSS-02
+/// Returns a step that has committed items, has not completed and is no longer in the job, with the number of its items. It may have been
+/// renamed, and would then run from the beginning. `executions` are the step executions of an instance, oldest first; `job` are the current
+/// names of the job's step executions, without the numbers of partitions. Spec: LOSS-02
 pub(crate) fn removed_step(executions: &[StepExecution], job: &BTreeSet<String>) -> Option<(String, i64)> {
     let mut latest: BTreeMap<&str, (BatchStatus, i64)> = BTreeMap::new();
     for step in executions {
@@ -216,7 +216,7 @@ pub(crate) fn removed_step(executions: &[StepExecution], job: &BTreeSet<String>)
         if job.contains(&without_numbers(name)) {
             continue;
         }
-        // If the whole element is gone, its complete partitions would run again, too.
+        // If the whole element was removed or renamed, its complete partitions would run again, too.
         let id = match name.split_once(':') {
             Some((element, _)) if !job.contains(&format!("{element}:")) => element,
             _ => name,
@@ -231,7 +231,7 @@ pub(crate) fn removed_step(executions: &[StepExecution], job: &BTreeSet<String>)
     removed.into_iter().find_map(lost)
 }
 
-/// Returns the name of a step execution without the numbers of its partitions: `flow:/load:` of `flow:2/load:1`.
+/// Returns the name of a step execution without the numbers of its partitions: `flow:/load:` for `flow:2/load:1`.
 fn without_numbers(name: &str) -> String {
     let mut parts = name.split(':');
     let first = parts.next().unwrap_or_default().to_owned();

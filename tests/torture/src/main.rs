@@ -57,7 +57,7 @@ struct Arguments {
     /// Runs the case in a file that an earlier run has written.
     #[arg(long)]
     replay: Option<PathBuf>,
-    /// Lets system calls fail instead, all or as many as `--cases`, of all jobs or one; or the one that an earlier run has printed.
+    /// Makes system calls fail instead: all or `--cases` of them, in all jobs or the named one; or the call that an earlier run printed.
     #[arg(long, value_name = "INJECTION", num_args = 0..=1, default_missing_value = "")]
     calls: Option<String>,
     /// Shows that each checker notices a planted fault.

@@ -197,7 +197,7 @@ impl Transfer<'_> {
 
     fn move_file(&self, source: &Path, target: &Path) -> io::Result<()> {
         fs::create_dir_all(directory_of(target))?;
-        // A link may lead to nothing from another directory.
+        // A relative link may be broken in another directory, so the link becomes a copy of its file.
         if fs::symlink_metadata(source)?.is_symlink() {
             self.copy(source, target)?;
             return fs::remove_file(source);
@@ -216,7 +216,7 @@ impl Transfer<'_> {
     }
 }
 
-/// Removes the source if it is still there: a rename leaves two hard links to one file as they are.
+/// Removes the source if it still exists: a rename does nothing if source and target are hard links to the same file.
 fn remove_other_name(source: &Path, target: &Path) -> io::Result<()> {
     match fs::symlink_metadata(source) {
         Ok(found) if FileId::of(&found) == FileId::of(&fs::symlink_metadata(target)?) => {

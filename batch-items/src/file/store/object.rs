@@ -208,7 +208,7 @@ impl fmt::Debug for Object {
 }
 
 fn without_head(meta: &ObjectMeta) -> Fingerprint {
-    // Servers that do not send a time have that of 1970.
+    // If a server sends no time, `last_modified` is in 1970.
     let modified = u64::try_from(meta.last_modified.timestamp_millis()).ok();
     Fingerprint {
         size: meta.size,

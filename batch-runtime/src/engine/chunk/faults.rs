@@ -32,10 +32,11 @@ pub(crate) struct FaultRules {
     pub(crate) back_off: BackOff,
     /// True if errors of the reader and the processor are retried too.
     pub(crate) retry_input: bool,
-    /// True if a failed call of the processor is repeated at once, if the error keeps the transaction: items are neither read ahead nor
+    /// True if a failed call of the processor is repeated at once, if the error keeps the transaction. False if items are read ahead or
     /// processed by several threads. Spec: JAK-31, FAULT-05
     pub(crate) repeats_processor: bool,
-    /// The same for the reader. Not in the draft, nor for a reader of `batch-items`: it has advanced past its item, which would be lost.
+    /// The same for the reader. False in the draft, and for a reader of `batch-items`: it has advanced past the item that failed, so a
+    /// repeated call would lose it.
     /// Spec: JAK-31, FAULT-05, LOSS-07
     pub(crate) repeats_reader: bool,
     /// True if a retry reads and processes the items again, one by one, instead of keeping them. Spec: JAK-30

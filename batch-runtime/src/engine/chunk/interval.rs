@@ -357,7 +357,7 @@ impl ChunkRunner<'_> {
         Ok(())
     }
 
-    /// Shows the number of items in lists that were skipped, if it is not the number of skips. Spec: LOSS-07, JAK-19
+    /// Adds the number of items in skipped lists to the exit description, if it differs from the number of skips. Spec: LOSS-07, JAK-19
     fn show_skipped_lists(&self) {
         let context = &self.env.context;
         let all = context.counters();

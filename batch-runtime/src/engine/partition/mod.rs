@@ -113,7 +113,7 @@ impl<'p> PartitionedElement<'p> {
         u32::try_from(self.plan.sub_job_count()).unwrap_or(0)
     }
 
-    /// Returns a failure if two partitions have the same output or the same input, also if one of them is complete. Spec: LOSS-03
+    /// Returns a failure if two partitions have the same output or the same input, even if one of them is complete. Spec: LOSS-03
     fn shared_data(&self) -> Option<Failure> {
         let (mut outputs, mut inputs) = (Outputs::default(), Inputs::default());
         for number in 1..=self.planned() {

@@ -60,7 +60,7 @@ impl Stage {
             "script.sql",
             b"INSERT INTO entry VALUES (1, 'one');\nINSERT INTO entry VALUES (2, 'two');\n",
         );
-        // Independent programs wrote them. Their first byte chooses the properties of the fuzz target.
+        // Files of other programs. The first byte of a fuzz input chooses the properties of the target.
         write(
             "in.xlsx",
             &include_bytes!("../../../../fuzz/corpus/xlsx/number-formats")[1..],
