@@ -433,7 +433,7 @@ fn context_helper(helper: &Ident, slot: &Slot<'_>, generics: &Generics) -> Token
             #runtime::ContextInfo,
             fn(&#runtime::ContextScope) -> ::core::result::Result<#ty, #runtime::InjectError>,
         ) #where_clause {
-            (#runtime::ContextInfo::of::<#ty>(#field), |scope| scope.get::<#ty>(#field))
+            (#runtime::ContextInfo::of::<#ty>(#field, ::core::module_path!()), |scope| scope.get::<#ty>(#field))
         }
     }
 }

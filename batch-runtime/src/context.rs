@@ -370,8 +370,18 @@ struct StepState {
     persistent: Option<CheckpointInfo>,
     exception: Option<Arc<BatchError>>,
     counters: StepCounters,
-    /// The lines of the exit description, by topic.
-    description: BTreeMap<String, String>,
+    description: Description,
+    /// The description at the beginning of the interval, to which its rollback returns.
+    before_interval: Description,
+    /// The description when the items were read, to which a rollback returns that keeps them.
+    before_writing: Description,
+}
+
+/// The exit description.
+#[derive(Clone, Default)]
+struct Description {
+    /// The lines of artifacts, by topic.
+    lines: BTreeMap<String, String>,
     records: RecordCounts,
 }
 
@@ -534,7 +544,10 @@ impl StepContext {
     pub fn set_exit_description(&self, topic: &str, line: impl Into<String>) {
         let line = line.into();
         if context_gate::wait() {
-            lock(&self.0.state).description.insert(topic.to_owned(), line);
+            lock(&self.0.state)
+                .description
+                .lines
+                .insert(topic.to_owned(), line);
         }
     }
 
@@ -547,7 +560,7 @@ impl StepContext {
     /// Spec: LOSS-07
     pub fn set_records_read(&self, read: u64, skipped: u64) {
         if context_gate::wait() {
-            lock(&self.0.state).records.read = Some((read, skipped));
+            lock(&self.0.state).description.records.read = Some((read, skipped));
         }
     }
 
@@ -557,19 +570,42 @@ impl StepContext {
     /// Spec: LOSS-07
     pub fn set_records_written(&self, written: u64) {
         if context_gate::wait() {
-            lock(&self.0.state).records.written = Some(written);
+            lock(&self.0.state).description.records.written = Some(written);
         }
     }
 
-    /// Returns the exit description in the order of the topics, with secrets hidden.
+    /// Begins an interval of a chunk step.
+    pub(crate) fn begin_interval(&self) {
+        let mut state = lock(&self.0.state);
+        state.before_interval = state.description.clone();
+        state.before_writing = state.description.clone();
+    }
+
+    /// Keeps what the reader has set if a rollback keeps its items.
+    pub(crate) fn begin_writing(&self) {
+        let mut state = lock(&self.0.state);
+        state.before_writing = state.description.clone();
+    }
+
+    /// Removes from the exit description what artifacts have set since the beginning of an interval that is rolled back; since the items
+    /// were read, if they are kept.
+    pub(crate) fn roll_back_description(&self, keeps_items: bool) {
+        let mut state = lock(&self.0.state);
+        state.description = match keeps_items {
+            true => state.before_writing.clone(),
+            false => state.before_interval.clone(),
+        };
+    }
+
+    /// Returns the exit description: the counts of records, and the lines in the order of the topics, with secrets hidden.
     pub(crate) fn exit_description(&self, secrets: &Secrets) -> String {
         let items = self.counters();
-        let state = lock(&self.0.state);
-        let mut lines = state.description.clone();
-        if let Some(records) = state.records.line(&items) {
-            lines.insert("records".to_owned(), records);
-        }
-        let lines: Vec<_> = lines.values().map(String::as_str).collect();
+        let Description { lines, records } = lock(&self.0.state).description.clone();
+        let lines: Vec<_> = records
+            .line(&items)
+            .into_iter()
+            .chain(lines.into_values())
+            .collect();
         secrets.hidden(lines.join("\n"))
     }
 

@@ -71,6 +71,15 @@ impl BatchError {
         error
     }
 
+    /// Returns the error without the index of [`BatchError::at_item`], for a writer that gives its parts other lists than it gets.
+    ///
+    /// Spec: D-10
+    #[must_use]
+    pub fn without_item_index(mut self) -> Self {
+        self.0.item = None;
+        self
+    }
+
     /// Returns the index passed to [`BatchError::at_item`].
     pub fn item_index(&self) -> Option<usize> {
         self.0.item

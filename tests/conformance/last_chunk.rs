@@ -196,3 +196,42 @@ fn a_partition_in_a_worker_releases_its_lease_with_its_end() {
     let leases = "SELECT COUNT(*) FROM BATCH_PARTITION_LEASE WHERE EXPIRES_AT = -1";
     assert_eq!(stage.place().connect().number(leases), 2);
 }
+
+/// Describes an attempt that fails. The next one succeeds, and has nothing to say.
+#[derive(BatchArtifact)]
+struct DescribesFailure {
+    attempts: u32,
+    #[batch_context]
+    step: StepContext,
+}
+
+#[item_writer]
+impl DescribesFailure {
+    #[write_items]
+    fn write(&mut self, _numbers: &[u32]) -> Result<(), std::io::Error> {
+        self.attempts += 1;
+        if self.attempts > 1 {
+            return Ok(());
+        }
+        self.step.set_exit_description("attempt", "the first attempt");
+        self.step.set_records_written(3_000);
+        Err(std::io::Error::other("try again"))
+    }
+}
+
+/// The exit description has nothing of an interval that was rolled back.
+///
+/// Spec: LOSS-07
+#[test]
+fn a_rollback_takes_back_the_description() {
+    let stage = Stage::new(
+        r#"<job id="job"><step id="load"><chunk reader="LastNumbers" writer="DescribesFailure">
+             <retryable-exception-classes><include class="std::io::Error"/></retryable-exception-classes>
+           </chunk></step></job>"#,
+    );
+    let execution = stage.start("job", JobParameters::new());
+    let step = &stage.operator().step_executions(execution).unwrap()[0];
+    assert_eq!(step.status, BatchStatus::Completed, "{}", step.exit_message);
+    assert_eq!((step.counters.rollbacks, step.counters.writes), (1, 3));
+    assert_eq!(step.exit_message, "");
+}

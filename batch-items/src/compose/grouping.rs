@@ -33,9 +33,6 @@ use super::traits::ReadItems;
 /// the limit of skips counts bad items. A [`RejectListener`](crate::RejectListener) writes all of them, each with its text, as far as the
 /// inner reader knows it. If more than `max.group.size` items are passed over, each further part of this size is a [`GroupError`].
 ///
-/// A read that is retried without a rollback (`no-rollback-exception-classes` of Jakarta Batch) has lost its group, too; after a rollback
-/// the group is read again.
-///
 /// **An item before the first header** is a [`GroupError`]. If the job skips it, reading continues at the first header.
 ///
 /// ```
@@ -74,6 +71,8 @@ where
     /// The origins of the items of the group.
     origins: Origins,
     counts: GroupCounts,
+    /// The position after the last item that could not be read, as JSON.
+    failed_at: Option<String>,
     /// `None` outside of a step.
     #[batch_context]
     step: Option<StepContext>,
@@ -88,7 +87,6 @@ pub struct GroupPosition<P> {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub passing: bool,
     /// What has been read so far.
-    #[serde(default)]
     pub counts: GroupCounts,
 }
 
@@ -292,11 +290,25 @@ where
     /// Reads and counts the next item.
     fn next(&mut self) -> Result<Option<R::Item>, BatchError> {
         let item = self.items.read();
-        self.counts.read += u64::from(!matches!(item, Ok(None)));
+        self.counts.read += match item {
+            Ok(None) => 0,
+            Ok(Some(_)) => 1,
+            Err(_) => u64::from(self.has_advanced()),
+        };
         item
     }
 
-    /// Returns so many items, fewer before the end and before one that cannot be read.
+    /// Returns whether the reader has passed the item that it could not read. One that has not would be called forever: the runtime
+    /// notices that by the position, which counting the same item again would change.
+    fn has_advanced(&mut self) -> bool {
+        let position = self.items.position().ok();
+        let position = position.and_then(|position| serde_json::to_string(&position).ok());
+        let is_stuck = position.is_some() && position == self.failed_at;
+        self.failed_at = position;
+        !is_stuck
+    }
+
+    /// Returns up to `size` items: fewer before the end and before one that cannot be read.
     fn next_items(&mut self, size: usize) -> Result<Vec<R::Item>, BatchError> {
         let mut group = Vec::new();
         while group.len() < size && (group.is_empty() || self.items.peek().is_ok()) {
@@ -449,6 +461,7 @@ mod tests {
             passing: false,
             origins: Origins::default(),
             counts: GroupCounts::default(),
+            failed_at: None,
             step: None,
         };
         let checkpoint = checkpoint.map(|json| serde_json::from_str(json).unwrap());

@@ -49,7 +49,7 @@ macro_rules! several {
                 self.fourth.open(fourth)
             }
 
-            /// Writes items. If one of the writers fails, the others write nothing.
+            /// Writes items. If one of the writers fails, the others write nothing, so an item that its error names is not known.
             #[write_items]
             pub fn write(&mut self, items: &[T], tx: &mut ChunkTransaction) -> Result<(), BatchError> {
                 self.first.mark();
@@ -58,6 +58,7 @@ macro_rules! several {
                 self.fourth.mark();
                 self.$write(items, tx).map_err(|error| {
                     let undone = [self.first.undo(), self.second.undo(), self.third.undo(), self.fourth.undo()];
+                    let error = error.without_item_index();
                     match undone.contains(&false) {
                         true => BatchError::with_rollback(error),
                         false => error,
@@ -258,7 +259,7 @@ pub struct FlatteningItemWriter<T, W> {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FlatteningPosition<P> {
     /// The position of the inner writer.
-    pub next: P,
+    pub inner: P,
     /// The number of elements that were written.
     pub written: u64,
 }
@@ -269,7 +270,7 @@ impl<T: Send + 'static, W: WriteItems<T>> FlatteningItemWriter<T, W> {
     #[open]
     pub fn open(&mut self, checkpoint: Option<FlatteningPosition<W::Position>>) -> Result<(), BatchError> {
         self.written = checkpoint.as_ref().map_or(0, |position| position.written);
-        self.writer.open(checkpoint.map(|position| position.next))
+        self.writer.open(checkpoint.map(|position| position.inner))
     }
 
     /// Writes the elements of the lists.
@@ -277,7 +278,10 @@ impl<T: Send + 'static, W: WriteItems<T>> FlatteningItemWriter<T, W> {
     pub fn write(&mut self, items: &[Vec<T>], tx: &mut ChunkTransaction) -> Result<(), BatchError> {
         let items: Vec<&T> = items.iter().flatten().collect();
         if !items.is_empty() {
-            self.writer.write(&items, tx)?;
+            // The index of an element is not that of its list.
+            self.writer
+                .write(&items, tx)
+                .map_err(BatchError::without_item_index)?;
         }
         self.written += items.len() as u64;
         Ok(())
@@ -288,7 +292,7 @@ impl<T: Send + 'static, W: WriteItems<T>> FlatteningItemWriter<T, W> {
     pub fn checkpoint(&mut self) -> Result<FlatteningPosition<W::Position>, BatchError> {
         self.step.set_records_written(self.written);
         Ok(FlatteningPosition {
-            next: self.writer.position()?,
+            inner: self.writer.position()?,
             written: self.written,
         })
     }

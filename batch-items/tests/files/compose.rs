@@ -143,6 +143,66 @@ type FourClosed = CompositeItemWriter<Row, ClosedWriter, ClosedWriter, ClosedWri
 #[item_writer("flattenedClosed")]
 type FlattenedClosed = FlatteningItemWriter<Row, ClosedWriter>;
 
+batch_items::function_processor!(Twice("twice"): |number: &u64| -> Option<Vec<Row>> {
+    Some(vec![Row { id: *number }, Row { id: *number }])
+});
+batch_items::function_processor!(Single("single"): |number: &u64| -> Option<Row> { Some(Row { id: *number }) });
+
+/// Rejects the row 6, whose place in its list the error names.
+#[derive(BatchArtifact)]
+struct NamesBadRow {
+    #[batch_artifact]
+    rows: DelimitedItemWriter<Row>,
+}
+
+#[derive(Debug, BatchException)]
+struct BadRow;
+
+impl std::fmt::Display for BadRow {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("a bad row")
+    }
+}
+
+impl std::error::Error for BadRow {}
+
+impl WriteItems<Row> for NamesBadRow {
+    type Position = <DelimitedItemWriter<Row> as WriteItems<Row>>::Position;
+
+    fn open(&mut self, checkpoint: Option<Self::Position>) -> Result<(), BatchError> {
+        WriteItems::open(&mut self.rows, checkpoint)
+    }
+
+    fn write(&mut self, rows: &[&Row], tx: &mut ChunkTransaction) -> Result<(), BatchError> {
+        match rows.iter().position(|row| row.id == 6) {
+            Some(index) => Err(BatchError::at_item(index, BadRow)),
+            None => WriteItems::write(&mut self.rows, rows, tx),
+        }
+    }
+
+    fn mark(&mut self) {
+        WriteItems::mark(&mut self.rows);
+    }
+
+    fn undo(&mut self) -> bool {
+        WriteItems::undo(&mut self.rows)
+    }
+
+    fn position(&mut self) -> Result<Self::Position, BatchError> {
+        WriteItems::position(&mut self.rows)
+    }
+
+    fn finish(&mut self) -> Result<(), BatchError> {
+        WriteItems::finish(&mut self.rows)
+    }
+}
+
+#[item_writer("namesInLists")]
+type NamesInLists = FlatteningItemWriter<Row, NamesBadRow>;
+
+#[item_writer("namesInClasses")]
+type NamesInClasses = ClassifierItemWriter<Row, NamesBadRow, NamesBadRow, NamesBadRow, NamesBadRow>;
+
 /// Creates the table `row`, with two rows that are in the way of items.
 #[derive(BatchArtifact)]
 struct CreateTable {
@@ -208,6 +268,46 @@ fn all_writers_write_the_same_items() {
             lines(&ids, |id| format!("{{\"id\":{id}}}\n"))
         );
         assert_eq!(stage.number("SELECT COUNT(*) FROM row"), ids.len() as i64 + 2);
+    }
+}
+
+/// The place of an item in the list of an inner writer is not its place in the list of the step.
+///
+/// Spec: LOSS-07, LOSS-12, D-10
+#[test]
+fn the_item_that_an_inner_writer_names_is_skipped() {
+    for (processor, writer, outputs, description) in [
+        (
+            "twice",
+            "namesInLists",
+            "output=${dir}/all.csv",
+            "38 records written",
+        ),
+        (
+            "single",
+            "namesInClasses",
+            "1.output=${dir}/odd.csv\n2.output=${dir}/even.csv\n3.output=${dir}/third.csv\n4.output=${dir}/fourth.csv",
+            "",
+        ),
+    ] {
+        for interval in [1, 7, 100] {
+            let stage = Stage::with_children(
+                &chunk(processor, writer, &format!("commit-interval=\"{interval}\"")),
+                outputs,
+                r#"<skippable-exception-classes><include class="BadRow"/></skippable-exception-classes>"#,
+            );
+            let ended = stage.completes();
+            assert_eq!((ended.writes, ended.skips), (19, 1), "{writer} {interval}");
+            assert_eq!(ended.description, description, "{writer} {interval}");
+            let names = outputs
+                .split("${dir}/")
+                .skip(1)
+                .map(|rest| rest.split('\n').next().unwrap());
+            let rows: String = names.map(|name| stage.read(name)).collect();
+            for id in (1..=20).filter(|id| *id != 6) {
+                assert!(rows.contains(&format!("\n{id}\n")), "{writer} {interval}: {id}");
+            }
+        }
     }
 }
 

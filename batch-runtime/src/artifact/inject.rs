@@ -503,12 +503,15 @@ pub struct ContextInfo {
     pub kind: ContextKind,
     /// True if the field is an `Option`, `None` out of scope.
     pub optional: bool,
+    /// The path of the module that declares the struct.
+    pub module: &'static str,
 }
 
 impl ContextInfo {
-    /// Describes a field of type `T`. Called by generated code.
-    pub fn of<T: ContextField>(field: &'static str) -> Self {
+    /// Describes a field of type `T` of a struct in a module. Called by generated code.
+    pub fn of<T: ContextField>(field: &'static str, module: &'static str) -> Self {
         Self {
+            module,
             field: field.to_owned(),
             kind: T::KIND,
             optional: T::OPTIONAL,

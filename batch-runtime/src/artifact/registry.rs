@@ -137,16 +137,12 @@ impl ArtifactRegistration {
         name.starts_with("batch_items::") && !name.starts_with(COMPOSED)
     }
 
-    /// Returns whether the artifact belongs to the program, or may contain one that does, and has a context other than the job's.
+    /// Returns whether the artifact, or one inside it, is outside of `batch-items` and has a context other than the job's.
     pub(crate) fn sees_its_step(&self) -> bool {
-        let name = (self.type_name)();
-        let mut paths = name.split(|c: char| !c.is_alphanumeric() && c != '_' && c != ':');
-        let is_foreign = |path: &str| {
-            let (root, _) = path.split_once("::").unwrap_or_default();
-            !matches!(root, "" | "batch_items" | "alloc" | "core" | "std")
-        };
-        let is_of_program = !self.is_ready_made() || name.starts_with(COMPOSED) && paths.any(is_foreign);
-        is_of_program && (self.contexts)().iter().any(|info| info.kind != ContextKind::Job)
+        let contexts = (self.contexts)();
+        contexts
+            .iter()
+            .any(|info| info.kind != ContextKind::Job && !info.module.starts_with("batch_items::"))
     }
 
     /// Returns whether the artifact is the `RejectListener` of `batch-items`.

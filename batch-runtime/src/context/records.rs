@@ -12,7 +12,7 @@ pub(super) struct RecordCounts {
 }
 
 impl RecordCounts {
-    /// Returns the line of the exit description, or `None` if each item was one record. Spec: LOSS-07
+    /// Returns the line of the exit description, or `None` if the counters of the items have the same numbers. Spec: LOSS-07
     pub(super) fn line(&self, items: &StepCounters) -> Option<String> {
         let is_writes = |records: u64| i64::try_from(records) == Ok(items.writes);
         match (self.read, self.written) {

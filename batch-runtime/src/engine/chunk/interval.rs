@@ -191,6 +191,7 @@ impl ChunkRunner<'_> {
     /// Runs an interval. Each ends with a checkpoint, even an empty one. Spec: CHUNK-LOOP-09
     pub(super) fn interval(&mut self, interval: &mut Interval<'_, '_>) -> Result<IntervalEnd, RolledBack> {
         self.env.data.begin_chunk();
+        self.env.context.begin_interval();
         self.ask_algorithm("begin_checkpoint", CheckpointAlgorithm::begin_checkpoint)?;
         interval.listeners.before_chunk()?;
         let pending = self.ahead.as_ref().filter(|ahead| ahead.is_pending());
@@ -277,6 +278,7 @@ impl ChunkRunner<'_> {
             return Ok(());
         }
         interval.position = Some(self.reader_position()?);
+        self.env.context.begin_writing();
         let request = FillRequest {
             max_reads: self.most_reads(0),
             full_at: self.chunk.write_batch,

@@ -328,6 +328,7 @@ impl<'a> ChunkRunner<'a> {
                         self.emit_rollback(step.counters, error, elapsed);
                     }
                     self.env.context.set_counters(step.counters);
+                    self.env.context.roll_back_description(false);
                     match self.recover(rolled_back, is_lost, step, state)? {
                         ControlFlow::Continue(with) => mode = with,
                         ControlFlow::Break(end) => return Ok(end),

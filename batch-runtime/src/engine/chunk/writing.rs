@@ -395,6 +395,7 @@ impl ChunkRunner<'_> {
         }
         interval.step.counters.rollbacks += 1;
         interval.tx.restart();
+        self.env.context.roll_back_description(true);
         self.emit_rollback(interval.step.counters, self.last_error(), None);
         self.env.running.ensure_owned(self.env.repository)?;
         self.reopen_writer(interval.state)?;
