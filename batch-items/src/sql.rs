@@ -60,7 +60,7 @@ pub(crate) struct Token {
 }
 
 impl Token {
-    /// Returns the token at a position, or the kind of a token without an end.
+    /// Returns the token at a position, or the problem of one without an end.
     pub(crate) fn at(script: &str, at: usize, syntax: &Syntax) -> Result<Self, &'static str> {
         let rest = &script[at..];
         let first = rest.chars().next().unwrap_or_default();
@@ -74,11 +74,11 @@ impl Token {
         let backslashes = syntax.backslashes
             || (syntax.postgres_texts && escapes.is_some_and(|before| !before.ends_with(is_of_word)));
         let length = match first {
-            '\'' => quoted(rest, '\'', backslashes).ok_or("text")?,
-            '"' => quoted(rest, '"', syntax.backslashes).ok_or("name in quotes")?,
+            '\'' => quoted(rest, '\'', backslashes).ok_or("text has no end")?,
+            '"' => quoted(rest, '"', syntax.backslashes).ok_or("name in quotes has no end")?,
             '$' if syntax.postgres_texts && !before.ends_with(is_of_word) => dollar_quoted(rest)?,
             _ => match syntax.names.iter().find(|(open, _)| *open == first) {
-                Some((_, close)) => quoted(rest, *close, false).ok_or("name in quotes")?,
+                Some((_, close)) => quoted(rest, *close, false).ok_or("name in quotes has no end")?,
                 None => first.len_utf8(),
             },
         };
@@ -149,7 +149,9 @@ fn comment(text: &str, syntax: &Syntax) -> Result<Option<usize>, &'static str> {
         let line = &text[..text.find('\n').unwrap_or(text.len())];
         // Not every database ends a comment at a lone CR, so a statement after it could be taken for a comment.
         return match line.strip_suffix('\r').unwrap_or(line).contains('\r') {
-            true => Err("comment with a CR that is not before a LF"),
+            true => Err(
+                "comment contains a CR without a LF, where not every database ends it; end the line with LF or CRLF",
+            ),
             false => Ok(Some(line.len())),
         };
     }
@@ -158,7 +160,7 @@ fn comment(text: &str, syntax: &Syntax) -> Result<Option<usize>, &'static str> {
     }
     let (mut depth, mut at) = (1, 2);
     while depth > 0 {
-        let next = text[at..].find(['*', '/']).ok_or("comment")? + at;
+        let next = text[at..].find(['*', '/']).ok_or("comment has no end")? + at;
         (depth, at) = match text.get(next..next + 2) {
             Some("*/") => (depth - 1, next + 2),
             Some("/*") if syntax.nested_comments => (depth + 1, next + 2),
@@ -192,7 +194,9 @@ fn dollar_quoted(text: &str) -> Result<usize, &'static str> {
         return Ok(1);
     }
     let quote = &text[..tag.len() + 2];
-    let end = text[quote.len()..].find(quote).ok_or("text in dollar quotes")?;
+    let end = text[quote.len()..]
+        .find(quote)
+        .ok_or("text in dollar quotes has no end")?;
     Ok(quote.len() + end + quote.len())
 }
 

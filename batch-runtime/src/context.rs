@@ -555,7 +555,8 @@ impl StepContext {
     /// lists of records. If the writer counts its [records](Self::set_records_written) too, the exit description says what became of them:
     /// `14 records read: 8 written, 3 filtered, 3 skipped`.
     ///
-    /// Call it in `#[get_checkpoint_info]`, with numbers that the checkpoint keeps, so that they count the whole job instance.
+    /// Call it in `#[get_checkpoint_info]`, with numbers that the checkpoint keeps, so that they count the whole job instance. Filtered are
+    /// those that were neither skipped nor written: if the processor makes records of its own, this number means nothing.
     ///
     /// Spec: LOSS-07
     pub fn set_records_read(&self, read: u64, skipped: u64) {

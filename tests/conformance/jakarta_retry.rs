@@ -413,7 +413,7 @@ fn the_items_of_a_skipped_list_are_counted() {
     assert_eq!(ended.counters.write_skips, 1);
     assert_eq!(
         ended.exit_message,
-        "3 items were in lists that were skipped, each as one skip"
+        "3 items were in skipped lists; each list counts as one skip"
     );
 }
 

@@ -559,7 +559,7 @@ fn a_restart_without_a_key_notices_other_rows() {
         for (change, expected) in [
             (
                 "DELETE FROM account WHERE id <= 4",
-                "the last of them is another, by its first column",
+                "the last of them has another value in its first column",
             ),
             ("DELETE FROM account WHERE id > 3", "the query returns 3"),
             ("UPDATE account SET owner = 'x' WHERE id <= 4", ""),

@@ -440,7 +440,7 @@ impl<R: Records> Files<R> {
         let now = self.resources.len();
         if let Some(before) = position.found.filter(|before| now < *before) {
             let cause = format!(
-                "{before} files were found before, and {now} now: one that was still to be read has disappeared; \
+                "there were {before} files before, and there are {now} now: one that was not read yet has disappeared; \
                  restore it and restart the job, or run `abandon` for this execution and `start` the job again"
             );
             return Err(resume_error(&input.describe(), cause).into());
@@ -477,14 +477,14 @@ impl<R: Records> Files<R> {
     /// Returns the error for a file that has changed after it was read; `last` is the index of the file that was modified last.
     fn changed(&self, input: &FileInput, files: usize, last: usize) -> ResourceError {
         const REMEDY: &str =
-            "its changes would not be read; if they need not be, launch again with `-if.changed=resume`";
+            "its changes would not be read; to accept that, launch again with `-if.changed=resume`";
         let last = &self.resources[last];
         if files == 1 {
             let cause = format!("it was read before the checkpoint and has changed since; {REMEDY}");
             return resume_error(&last.to_string(), cause);
         }
         let cause = format!(
-            "one of the {files} files that were read before the checkpoint has changed since, the last of them `{last}`; {REMEDY}"
+            "one of the {files} files that were read before the checkpoint has changed since, most recently `{last}`; {REMEDY}"
         );
         resume_error(&input.describe(), cause)
     }

@@ -108,7 +108,7 @@ impl Passing {
         self.left -= 1;
         match self.left {
             0 if self.last.is_some() && self.last != mark => {
-                Err(self.changed("the last of them is another, by its first column"))
+                Err(self.changed("the last of them has another value in its first column"))
             }
             _ => Ok(()),
         }

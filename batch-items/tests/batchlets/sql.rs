@@ -166,7 +166,7 @@ fn a_script_that_cannot_be_read_is_named() {
     );
     let stage = script("SELECT 1;\nSELECT 'a;", &[]);
     let ended = stage.run();
-    let expected = "/setup.sql: the text that begins in line 2 has no end";
+    let expected = "/setup.sql: line 2: the text has no end";
     assert!(ended.failed().contains(expected), "{}", ended.message);
 }
 

@@ -422,8 +422,8 @@ fn a_change_of_a_file_that_was_read_is_an_error() {
         let again = stage.restart(&failed, [("fail.at", "0")]);
         assert_eq!(again.status, BatchStatus::Failed, "{name}: {content}");
         let expected = format!(
-            "cannot resume reading `in-*`: one of the 2 files that were read before the checkpoint has changed since, the last of \
-             them `{name}`; "
+            "cannot resume reading `in-*`: one of the 2 files that were read before the checkpoint has changed since, most \
+             recently `{name}`; "
         );
         assert!(again.message.starts_with(&expected), "{}", again.message);
         // The change is not read, and the next restart knows the file as it is.
@@ -454,7 +454,7 @@ fn a_file_that_has_disappeared_is_an_error() {
     fs::remove_file(stage.path().join("in-4")).unwrap();
     for if_changed in ["fail", "resume"] {
         ended = stage.restart(&ended, [("fail.at", "0"), ("if.changed", if_changed)]);
-        let expected = "cannot resume reading `in-*`: 4 files were found before, and 3 now: ";
+        let expected = "cannot resume reading `in-*`: there were 4 files before, and there are 3 now: ";
         assert!(ended.message.starts_with(expected), "{}", ended.message);
     }
     stage.write("in-4", content);

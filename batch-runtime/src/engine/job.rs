@@ -222,8 +222,8 @@ impl JobRunner {
         let removed = rules::removed_step(&steps, &self.job.step_names);
         Ok(removed.map(|(step, items)| {
             Failure::new(format!(
-                "step `{step}` has committed items ({items}) and is not complete, and job `{}` has no such step any more: another step could \
-                 write them again; give the step its id again, or `abandon {}`, remove what the step has written, and launch the job with \
+                "step `{step}` has committed items ({items}) and is not complete, and job `{}` no longer has this step: under another id it \
+                 would write them again; give the step its id again, or `abandon {}`, remove what the step has written, and launch the job with \
                  another parameter",
                 self.job.id, self.execution.id
             ))

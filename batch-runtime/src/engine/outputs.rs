@@ -128,7 +128,7 @@ impl Inputs {
             is_known = true;
             if let Some(first) = self.partitions.insert((number, work), partition) {
                 return Err(format!(
-                    "partition {first} and partition {partition} would both read the whole input of `{reader}`, and write each item once more: \
+                    "partition {first} and partition {partition} would both read the whole input of `{reader}`, so that each item would be written twice: \
                      no property of the step differs in them; use a property of the plan in a property of the reader, such as its \
                      `resource` or `parameters`, or do not partition the step"
                 ));

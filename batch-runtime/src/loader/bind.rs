@@ -194,7 +194,8 @@ impl Binder<'_> {
             let span = elements[position].id().span.clone();
             let help = "give each a name of its own; `if.exists` = `append` keeps what is there";
             let warning = Diagnostic::warning(SHARED_OUTPUT, problem, span);
-            self.warnings.push(warning.label("it is lost then").help(help));
+            self.warnings
+                .push(warning.label("this step replaces the output").help(help));
         }
         Some(Elements { all })
     }

@@ -11,11 +11,11 @@ pub(super) struct Statement<'s> {
     pub(super) text: &'s str,
 }
 
-/// A text, name or comment that has no end.
+/// A text, name or comment whose end is missing, or differs between databases.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the {what} that begins in line {line} has no end")]
+#[error("line {line}: the {problem}")]
 pub(super) struct Unclosed {
-    what: &'static str,
+    problem: &'static str,
     line: usize,
 }
 
@@ -40,7 +40,7 @@ pub(super) fn statements<'s>(
             at += separator.len();
             continue;
         }
-        let token = Token::at(script, at, syntax).map_err(|what| Unclosed { what, line })?;
+        let token = Token::at(script, at, syntax).map_err(|problem| Unclosed { problem, line })?;
         let text = &script[at..at + token.length];
         if !token.is_comment && start.is_none() && !text.trim().is_empty() {
             start = Some((at, line));
@@ -182,27 +182,18 @@ mod tests {
     fn what_has_no_end_is_an_error() {
         let message =
             |syntax: &Syntax, script: &str| statements(script, syntax, ";").unwrap_err().to_string();
-        assert_eq!(
-            message(&SQLITE, "A;\nB 'c\n;"),
-            "the text that begins in line 2 has no end"
-        );
+        assert_eq!(message(&SQLITE, "A;\nB 'c\n;"), "line 2: the text has no end");
         for syntax in [&SQLITE, &POSTGRES, &MYSQL] {
             assert_eq!(
                 message(syntax, "A;\r\n-- b\rC;\r"),
-                "the comment with a CR that is not before a LF that begins in line 2 has no end"
+                "line 2: the comment contains a CR without a LF, where not every database ends it; end the line with LF or CRLF"
             );
         }
-        assert_eq!(
-            message(&MYSQL, "\n`a"),
-            "the name in quotes that begins in line 2 has no end"
-        );
-        assert_eq!(
-            message(&POSTGRES, "/* /* */"),
-            "the comment that begins in line 1 has no end"
-        );
+        assert_eq!(message(&MYSQL, "\n`a"), "line 2: the name in quotes has no end");
+        assert_eq!(message(&POSTGRES, "/* /* */"), "line 1: the comment has no end");
         assert_eq!(
             message(&POSTGRES, "DO $a$ $b$"),
-            "the text in dollar quotes that begins in line 1 has no end"
+            "line 1: the text in dollar quotes has no end"
         );
     }
 }

@@ -365,7 +365,7 @@ impl ChunkRunner<'_> {
         let all = context.counters();
         let items = all.reads - all.writes - all.filters - all.process_skips;
         if self.chunk.faults.failed_write_skips_its_list && items > all.write_skips {
-            let line = format!("{items} items were in lists that were skipped, each as one skip");
+            let line = format!("{items} items were in skipped lists; each list counts as one skip");
             context.set_exit_description("skipped lists", line);
         }
     }
