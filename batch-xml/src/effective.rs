@@ -4,7 +4,6 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::codes;
-use crate::convert::{self, Conversion, KnownArtifacts};
 use crate::diagnostics::{Diagnostic, JobXmlErrors, Sink, quoted};
 use crate::dialect::Dialect;
 use crate::document::Document;
@@ -88,21 +87,6 @@ impl Effective {
     /// Spec: JSL-DOC-19, D-52, D-84
     pub fn to_xml(&self) -> String {
         write::effective(&self.root)
-    }
-
-    /// Returns the document in another dialect, with a report of what that dialect cannot express, and of what has a different
-    /// meaning there. Symbols become those of the other dialect. `artifacts` are those that the job names.
-    ///
-    /// Spec: JAK-40, JAK-41
-    pub fn convert(&self, to: Dialect, artifacts: &dyn KnownArtifacts) -> Conversion {
-        let mut sink = Sink::default();
-        sink.set_origins(self.origins.clone());
-        let xml = convert::convert(&self.root, self.dialect, to, artifacts, &mut sink);
-        Conversion {
-            xml,
-            is_complete: !sink.failed(),
-            problems: sink.into_errors(),
-        }
     }
 
     /// Returns the document with only one of its steps, flows or splits, and with the flows and splits around it, whose properties it

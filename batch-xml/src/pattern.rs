@@ -52,11 +52,6 @@ impl Pattern {
         covers(&self.tokens(), &other.tokens())
     }
 
-    /// Returns whether an exit status may match both patterns. Very long patterns are not compared: they may.
-    pub(crate) fn overlaps(&self, other: &Pattern) -> bool {
-        overlap(&self.tokens(), &other.tokens())
-    }
-
     /// Returns the sort key of the pattern. Among equal patterns the first in the document is taken.
     pub fn specificity(&self) -> Specificity {
         let count = |wanted: char| self.text.chars().filter(|c| *c == wanted).count();
@@ -158,32 +153,6 @@ fn covers(pattern: &[Token], texts: &[Token]) -> bool {
         }
     }
     pattern[at..].iter().all(|token| *token == Token::Rest)
-}
-
-/// Maximum product of the lengths of two patterns for which it is computed whether they overlap.
-const MAX_PRODUCT: usize = 1_000_000;
-
-/// Returns whether a text matches both patterns.
-fn overlap(one: &[Token], other: &[Token]) -> bool {
-    if one.len().saturating_mul(other.len()) > MAX_PRODUCT {
-        return true;
-    }
-    // `after[j]` is the answer for what follows in `one`, and the tokens of `other` from `j` on.
-    let mut after: Vec<bool> = Vec::new();
-    for at in (0..=one.len()).rev() {
-        let mut here = vec![false; other.len() + 1];
-        for j in (0..=other.len()).rev() {
-            here[j] = match (one.get(at), other.get(j)) {
-                (None, None) => true,
-                (Some(Token::Rest), next) => after[j] || next.is_some() && here[j + 1],
-                (first, Some(Token::Rest)) => here[j + 1] || first.is_some() && after[j],
-                (Some(first), Some(next)) => (first.includes(*next) || next.includes(*first)) && after[j + 1],
-                _ => false,
-            };
-        }
-        after = here;
-    }
-    after.first().copied().unwrap_or(true)
 }
 
 /// Maximum number of patterns that are compared with each other.
@@ -294,26 +263,6 @@ mod tests {
         check_covers("A*", &["AB", "A?", "A*", "A*B", "AB*"], &["A", "*", "B*"]);
         check_covers("?", &["?", "a"], &["*", "??"]);
         check_covers("*A*", &["xAx", "*A?", "?A*", "*AAA*"], &["A*", "*A", "*B*"]);
-    }
-
-    #[test]
-    fn patterns_overlap_if_a_text_matches_both() {
-        for (one, other, expect) in [
-            ("A", "A", true),
-            ("A", "B", false),
-            ("A*", "*B", true),
-            ("A*", "B*", false),
-            ("A*C", "AB", false),
-            ("A?", "?B", true),
-            ("*", "A", true),
-            ("??", "A", false),
-            ("A*", "A", false),
-        ] {
-            assert_eq!(pattern(one).overlaps(&pattern(other)), expect, "{one} {other}");
-            assert_eq!(pattern(other).overlaps(&pattern(one)), expect, "{other} {one}");
-        }
-        let long = pattern("?".repeat(2_000));
-        assert!(long.overlaps(&long));
     }
 
     #[test]

@@ -8,9 +8,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use batch_xml::suggest::nearest;
-use batch_xml::{ArtifactEntry, Diagnostic, Source, Span, Spanned};
+use batch_xml::{ArtifactEntry, Diagnostic, Spanned};
 
-use crate::artifact::{ArtifactRegistration, BatchArtifactLoader, ITEM_TIME, PropertyInfo};
+use crate::artifact::{ArtifactRegistration, BatchArtifactLoader, ITEM_TIME};
 use crate::engine::{call, discard};
 use crate::error::BatchError;
 use crate::role::Role;
@@ -105,22 +105,6 @@ impl Artifacts {
         roles.insert(0, role);
         let found = self.find_listener(&roles, name)?;
         Ok(found.into_iter().map(|found| found.registration).collect())
-    }
-
-    /// Returns the properties that the artifact of a name declares, in any role; `None` if the program has no such artifact.
-    pub(crate) fn declared(&self, name: &str) -> Option<Vec<PropertyInfo>> {
-        // Its mistakes are reported when the job is bound.
-        let nowhere = Span::new(&Source::new("", ""), 0..0);
-        let name = Spanned::new(name.to_owned(), nowhere);
-        let groups = self.matching(&self.resolve(&name).ok()?, &name);
-        let registrations = groups.into_iter().find(|group| !group.is_empty())?;
-        let mut declared: Vec<PropertyInfo> = Vec::new();
-        for field in registrations.iter().flat_map(|one| (one.properties)()) {
-            if declared.iter().all(|other| other.name != field.name) {
-                declared.push(field);
-            }
-        }
-        Some(declared)
     }
 
     fn found(&self, resolution: &Resolution<'_>, registration: &'static ArtifactRegistration) -> Found {

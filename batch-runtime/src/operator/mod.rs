@@ -9,7 +9,6 @@ mod archive;
 mod callback;
 mod certainty;
 mod check;
-mod convert;
 mod definitions;
 mod error;
 mod explain;

@@ -163,14 +163,6 @@ impl Dialect {
         }
     }
 
-    /// Returns the dialect that a document is converted to if none is named.
-    pub fn other(self) -> Self {
-        match self {
-            Self::Draft => Self::Jakarta,
-            Self::Jakarta => Self::Draft,
-        }
-    }
-
     pub(crate) fn rules(self) -> &'static Rules {
         match self {
             Self::Draft => &draft::RULES,
