@@ -90,8 +90,7 @@ impl Cli {
 
     /// Adds the Job XML files that [`embed_jobs!`] has compiled into the program, see [`BatchRuntimeBuilder::jobs`]. The program needs no
     /// directory then. Files of `--job-path` replace those of the same id, with a warning.
-    ///
-    /// Spec: EMBED-01, EMBED-02
+    // Spec: EMBED-01, EMBED-02
     #[must_use]
     pub fn jobs(mut self, files: &[(&str, &str)]) -> Self {
         self.runtime = self.runtime.jobs(files);
@@ -100,8 +99,7 @@ impl Cli {
     }
 
     /// Adds the text of a Job XML file, see [`BatchRuntimeBuilder::job_xml`].
-    ///
-    /// Spec: EMBED-01, EMBED-02
+    // Spec: EMBED-01, EMBED-02
     #[must_use]
     pub fn job_xml(mut self, name: impl Into<String>, text: impl Into<String>) -> Self {
         self.runtime = self.runtime.job_xml(name, text);
@@ -151,8 +149,7 @@ impl Cli {
     }
 
     /// Sets statements that create the tables of the program, see [`BatchRuntimeBuilder::schema_sql`].
-    ///
-    /// Spec: SCHEMA-01
+    // Spec: SCHEMA-01
     #[must_use]
     pub fn schema_sql(mut self, statements: impl Into<String>) -> Self {
         self.runtime = self.runtime.schema_sql(statements);
@@ -167,8 +164,7 @@ impl Cli {
     }
 
     /// Sets the tokio runtime of `async` methods, see [`BatchRuntimeBuilder::tokio_handle`]. Feature `tokio`.
-    ///
-    /// Spec: ASYNC-02
+    // Spec: ASYNC-02
     #[cfg(feature = "tokio")]
     #[must_use]
     pub fn tokio_handle(mut self, handle: tokio::runtime::Handle) -> Self {

@@ -19,8 +19,7 @@ use crate::tree::{Attribute, Element};
 use crate::write;
 
 /// A document with everything it inherits, before substitution.
-///
-/// Spec: JSL-DOC-13, JSL-DOC-19
+// Spec: JSL-DOC-13, JSL-DOC-19
 #[derive(Clone)]
 pub struct Effective {
     dialect: Dialect,
@@ -83,8 +82,7 @@ impl Effective {
 
     /// Returns the effective document as XML: without `parent` and `merge`, every list entry in its list, symbols as
     /// written, one element per line.
-    ///
-    /// Spec: JSL-DOC-19, D-52, D-84
+    // Spec: JSL-DOC-19, D-52, D-84
     pub fn to_xml(&self) -> String {
         write::effective(&self.root)
     }
@@ -132,13 +130,12 @@ impl Effective {
     /// partition: for a partitioned step in a partitioned flow, the flow comes first. Of the [`Partition`] itself
     /// only the collector is present: everything else runs outside of the partitions.
     ///
-    /// Spec: PART-12, PART-13, PART-14, PART-16, SUBST-09, FPART-03, FPART-07, D-34
-    ///
     /// # Errors
     ///
     /// A missing or invalid value in that partition; a path that leads to no element.
     ///
     /// [`Partition`]: crate::model::Partition
+    // Spec: PART-12, PART-13, PART-14, PART-16, SUBST-09, FPART-03, FPART-07, D-34
     pub fn resolve_partition(
         &self,
         path: &[PartitionView<'_>],

@@ -14,8 +14,7 @@ use std::ops::Deref;
 /// assert!(pattern.matches("RC10"));
 /// assert!(!pattern.matches("RC1"), "`*` matches at least one character");
 /// ```
-///
-/// Spec: SEQ-13, SEQ-14, SEQ-15, SEQ-16, TERM-04, D-20
+// Spec: SEQ-13, SEQ-14, SEQ-15, SEQ-16, TERM-04, D-20
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Pattern {
     text: String,
@@ -23,8 +22,7 @@ pub struct Pattern {
 }
 
 /// The precedence of a pattern: the smallest is tried first.
-///
-/// Spec: SEQ-18, D-19
+// Spec: SEQ-18, D-19
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Specificity {
     has_wildcards: bool,
@@ -203,7 +201,7 @@ mod tests {
         }
     }
 
-    /// Spec: SEQ-13, SEQ-14, SEQ-15, SEQ-16, D-20
+    // Spec: SEQ-13, SEQ-14, SEQ-15, SEQ-16, D-20
     #[test]
     fn patterns_match_whole_statuses() {
         check(
@@ -232,7 +230,7 @@ mod tests {
         assert!(!pattern.matches(&"a".repeat(20_000)));
     }
 
-    /// Spec: SEQ-17, SEQ-18, D-19
+    // Spec: SEQ-17, SEQ-18, D-19
     #[test]
     fn patterns_are_ordered_from_most_to_least_specific() {
         let ordered = [

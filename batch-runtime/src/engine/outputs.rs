@@ -1,7 +1,8 @@
-//! One output has one writer, and partitions do not all read the same. Spec: LOSS-03
+//! One output has one writer, and partitions do not all read the same.
 //!
 //! What a plan knows is compared before anything starts: the artifacts of a step, the flows of a split, the partitions of an element. What
 //! only a running element shows, such as the partitions inside of a partition, is compared when a step starts.
+// Spec: LOSS-03
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;

@@ -1,7 +1,6 @@
 //! Resolves a `ref` to its artifact: by the preferred loader, then batch.xml, then the name or class of the artifacts
 //! of all linked crates, the built-in ones last.
-//!
-//! Spec: LOADER-02 to LOADER-08, LOADER-16, LOADER-17, LOADER-20, D-64, D-65
+// Spec: LOADER-02 to LOADER-08, LOADER-16, LOADER-17, LOADER-20, D-64, D-65
 
 use std::any::TypeId;
 use std::collections::{BTreeMap, BTreeSet};
@@ -64,7 +63,8 @@ impl Artifacts {
         }
     }
 
-    /// Returns every role of `roles` that the listener `name` has. Spec: JSL-STEPLIS-07, JSL-JOBLIS-05, JSL-STEPLIS-03
+    /// Returns every role of `roles` that the listener `name` has.
+    // Spec: JSL-STEPLIS-07, JSL-JOBLIS-05, JSL-STEPLIS-03
     pub(super) fn find_listener(
         &self,
         roles: &[Role],
@@ -115,7 +115,8 @@ impl Artifacts {
         Found { registration, loader }
     }
 
-    /// Resolves a name by the loaders in their order. Spec: LOADER-03, LOADER-04, LOADER-07, D-64
+    /// Resolves a name by the loaders in their order.
+    // Spec: LOADER-03, LOADER-04, LOADER-07, D-64
     fn resolve(&self, name: &Spanned<String>) -> Result<Resolution<'_>, Box<Diagnostic>> {
         if let Some(loader) = &self.preferred {
             match call(|| loader.load(&name.value)) {
@@ -190,7 +191,7 @@ impl Artifacts {
         }
     }
 
-    /// Spec: LOADER-13
+    // Spec: LOADER-13
     fn of_class(&self, class: &str) -> impl Iterator<Item = &'static ArtifactRegistration> {
         self.all
             .iter()
@@ -324,7 +325,8 @@ fn ambiguous(
     .help(format!("they are {}; {remedy}", places.join(" and ")))
 }
 
-/// Adds the entry of batch.xml, if the resolution used one. Spec: LOADER-15
+/// Adds the entry of batch.xml, if the resolution used one.
+// Spec: LOADER-15
 fn with_entry(resolution: &Resolution<'_>, diagnostic: Diagnostic) -> Diagnostic {
     match resolution {
         Resolution::Mapped(entry) => diagnostic.related(entry.class.span.clone(), "its class is set here"),
@@ -418,7 +420,7 @@ mod tests {
         }
     }
 
-    /// Spec: LOADER-20, JSL-CHUNK-12, D-02
+    // Spec: LOADER-20, JSL-CHUNK-12, D-02
     #[test]
     fn item_time_is_built_in_and_looked_up_last() {
         assert_eq!(

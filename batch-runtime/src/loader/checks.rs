@@ -25,7 +25,8 @@ const CONTEXT_SCOPE: &str = "ART0007";
 const REJECTS_LOST: &str = "ART0030";
 
 impl Binder<'_> {
-    /// Checks that each property of an artifact has a value that parses. Spec: BPROP-10
+    /// Checks that each property of an artifact has a value that parses.
+    // Spec: BPROP-10
     pub(super) fn check_properties(
         &mut self,
         registration: &ArtifactRegistration,
@@ -127,7 +128,8 @@ impl Binder<'_> {
     }
 
     /// Checks that a `RejectListener` is called for skips and at checkpoints: it collects its rejects at the one, and writes
-    /// them at the other. Spec: LOSS-07
+    /// them at the other.
+    // Spec: LOSS-07
     pub(super) fn check_reject_listener(&mut self, roles: &[Bound], listener: &ArtifactRef, scope: Scope) {
         let writes_rejects = |bound: &Bound| bound.registration.writes_rejects();
         // A listener of the job is not called at checkpoints at all, and lacks a context, which is reported.
@@ -156,7 +158,7 @@ impl Binder<'_> {
         }
     }
 
-    /// Spec: CTX-05, CTX-12, D-66
+    // Spec: CTX-05, CTX-12, D-66
     pub(super) fn check_contexts(
         &mut self,
         registration: &ArtifactRegistration,
@@ -232,7 +234,7 @@ fn value_in_xml<'a>(
     Some(&property.value)
 }
 
-/// Spec: NEST-05
+// Spec: NEST-05
 fn nested_job(
     artifact: &ArtifactRef,
     info: &PropertyInfo,
