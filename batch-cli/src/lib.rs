@@ -60,7 +60,7 @@ use std::process::ExitCode;
 
 pub use batch_runtime::embed_jobs;
 use batch_runtime::operator::record_panic_locations;
-use batch_runtime::{BatchArtifactLoader, BatchRuntimeBuilder, time::TimeZone};
+use batch_runtime::{BatchRuntimeBuilder, time::TimeZone};
 use clap::FromArgMatches;
 
 use crate::error::{CliError, USAGE};
@@ -141,13 +141,6 @@ impl Cli {
         self
     }
 
-    /// Adds a batch.xml that the program holds, see [`BatchRuntimeBuilder::batch_xml`].
-    #[must_use]
-    pub fn batch_xml(mut self, name: impl Into<String>, text: impl Into<String>) -> Self {
-        self.runtime = self.runtime.batch_xml(name, text);
-        self
-    }
-
     /// Sets statements that create the tables of the program, see [`BatchRuntimeBuilder::schema_sql`].
     // Spec: SCHEMA-01
     #[must_use]
@@ -156,19 +149,35 @@ impl Cli {
         self
     }
 
-    /// Sets the preferred artifact loader, see [`BatchRuntimeBuilder::artifact_loader`].
+    /// Configures the runtime by everything that its builder has: observers, artifact loaders, clocks, dispatchers, the tokio runtime of
+    /// `async` methods.
+    ///
+    /// The settings of the command line are applied afterwards. So the repository, its time zone, and the times of leases and stops are
+    /// those of the settings; [`repository`](Self::repository) and the others set their defaults.
+    ///
+    /// ```no_run
+    /// use batch_runtime::observer::{JobEvent, JobObserver};
+    ///
+    /// struct Log;
+    ///
+    /// impl JobObserver for Log {
+    ///     fn on_event(&self, event: &JobEvent) {
+    ///         println!("{event:?}");
+    ///     }
+    /// }
+    ///
+    /// fn main() -> std::process::ExitCode {
+    ///     batch_cli::Cli::new()
+    ///         .configure(|runtime| runtime.observer(Log))
+    ///         .main()
+    /// }
+    /// ```
     #[must_use]
-    pub fn artifact_loader(mut self, loader: impl BatchArtifactLoader + 'static) -> Self {
-        self.runtime = self.runtime.artifact_loader(loader);
-        self
-    }
-
-    /// Sets the tokio runtime of `async` methods, see [`BatchRuntimeBuilder::tokio_handle`]. Feature `tokio`.
-    // Spec: ASYNC-02
-    #[cfg(feature = "tokio")]
-    #[must_use]
-    pub fn tokio_handle(mut self, handle: tokio::runtime::Handle) -> Self {
-        self.runtime = self.runtime.tokio_handle(handle);
+    pub fn configure(
+        mut self,
+        configure: impl FnOnce(BatchRuntimeBuilder) -> BatchRuntimeBuilder,
+    ) -> Self {
+        self.runtime = configure(self.runtime);
         self
     }
 
