@@ -7,8 +7,7 @@
 //! ```
 //! assert!(batch_migrations::SQLITE.schema.contains("CREATE TABLE IF NOT EXISTS BATCH_JOB_INSTANCE"));
 //! ```
-//!
-//! Spec: REPO-05, REPO-07 to REPO-11
+// Spec: REPO-05, REPO-07 to REPO-11
 
 /// A migration.
 #[derive(Clone, Copy, Debug)]

@@ -350,6 +350,18 @@ fn files_are_short_and_have_a_header() {
     }
 }
 
+/// Requirements are for those who read the code, not for users of rustdoc.
+#[test]
+fn documentation_has_no_requirement_tags() {
+    for (name, text) in sources(&LIBRARIES) {
+        let tagged = text
+            .lines()
+            .map(str::trim_start)
+            .find(|line| (line.starts_with("///") || line.starts_with("//!")) && line.contains("Spec:"));
+        assert!(tagged.is_none(), "{name}: use `//` for {tagged:?}");
+    }
+}
+
 #[test]
 fn no_marker_of_unfinished_work() {
     let words = [

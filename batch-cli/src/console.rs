@@ -23,8 +23,7 @@ pub(crate) fn address(argument: Option<SocketAddr>, settings: &ConsoleSettings) 
 }
 
 /// Checks that the console can be served there, before it opens a repository that does not exist yet.
-///
-/// Spec: CLI-01
+// Spec: CLI-01
 pub(crate) fn check_address(access: &Access, address: SocketAddr) -> Result<(), StartError> {
     if !address.ip().is_loopback() && !access.requires_authentication() {
         return Err(StartError::Open(address));

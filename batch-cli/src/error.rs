@@ -95,8 +95,7 @@ pub(crate) enum CliError {
 
 impl CliError {
     /// Returns the exit code of a command that has failed before it started anything.
-    ///
-    /// Spec: CLI-02
+    // Spec: CLI-02
     pub(crate) fn exit_code(&self) -> u8 {
         let is_temporary = match self {
             Self::Operator(JobOperatorError::JobInstanceAlreadyComplete { .. }) => return COMPLETE,
@@ -126,8 +125,7 @@ mod tests {
     use super::*;
 
     /// The other codes are those of processes in `tests/operations/schedulers.rs`.
-    ///
-    /// Spec: CLI-02
+    // Spec: CLI-02
     #[test]
     fn a_server_that_cannot_be_reached_may_be_later() {
         let connect = |url: &str| RepositoryError::Connect {

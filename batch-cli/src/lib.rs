@@ -60,7 +60,7 @@ use std::process::ExitCode;
 
 pub use batch_runtime::embed_jobs;
 use batch_runtime::operator::record_panic_locations;
-use batch_runtime::{BatchArtifactLoader, BatchRuntimeBuilder, time::TimeZone};
+use batch_runtime::{BatchRuntimeBuilder, time::TimeZone};
 use clap::FromArgMatches;
 
 use crate::error::{CliError, USAGE};
@@ -90,8 +90,7 @@ impl Cli {
 
     /// Adds the Job XML files that [`embed_jobs!`] has compiled into the program, see [`BatchRuntimeBuilder::jobs`]. The program needs no
     /// directory then. Files of `--job-path` replace those of the same id, with a warning.
-    ///
-    /// Spec: EMBED-01, EMBED-02
+    // Spec: EMBED-01, EMBED-02
     #[must_use]
     pub fn jobs(mut self, files: &[(&str, &str)]) -> Self {
         self.runtime = self.runtime.jobs(files);
@@ -100,8 +99,7 @@ impl Cli {
     }
 
     /// Adds the text of a Job XML file, see [`BatchRuntimeBuilder::job_xml`].
-    ///
-    /// Spec: EMBED-01, EMBED-02
+    // Spec: EMBED-01, EMBED-02
     #[must_use]
     pub fn job_xml(mut self, name: impl Into<String>, text: impl Into<String>) -> Self {
         self.runtime = self.runtime.job_xml(name, text);
@@ -143,36 +141,40 @@ impl Cli {
         self
     }
 
-    /// Adds a batch.xml that the program holds, see [`BatchRuntimeBuilder::batch_xml`].
-    #[must_use]
-    pub fn batch_xml(mut self, name: impl Into<String>, text: impl Into<String>) -> Self {
-        self.runtime = self.runtime.batch_xml(name, text);
-        self
-    }
-
     /// Sets statements that create the tables of the program, see [`BatchRuntimeBuilder::schema_sql`].
-    ///
-    /// Spec: SCHEMA-01
+    // Spec: SCHEMA-01
     #[must_use]
     pub fn schema_sql(mut self, statements: impl Into<String>) -> Self {
         self.runtime = self.runtime.schema_sql(statements);
         self
     }
 
-    /// Sets the preferred artifact loader, see [`BatchRuntimeBuilder::artifact_loader`].
-    #[must_use]
-    pub fn artifact_loader(mut self, loader: impl BatchArtifactLoader + 'static) -> Self {
-        self.runtime = self.runtime.artifact_loader(loader);
-        self
-    }
-
-    /// Sets the tokio runtime of `async` methods, see [`BatchRuntimeBuilder::tokio_handle`]. Feature `tokio`.
+    /// Configures the runtime by everything that its builder has: observers, artifact loaders, clocks, dispatchers, the tokio runtime of
+    /// `async` methods.
     ///
-    /// Spec: ASYNC-02
-    #[cfg(feature = "tokio")]
+    /// The settings of the command line are applied afterwards. So the repository, its time zone, and the times of leases and stops are
+    /// those of the settings; [`repository`](Self::repository) and the others set their defaults.
+    ///
+    /// ```no_run
+    /// use batch_runtime::observer::{JobEvent, JobObserver};
+    ///
+    /// struct Log;
+    ///
+    /// impl JobObserver for Log {
+    ///     fn on_event(&self, event: &JobEvent) {
+    ///         println!("{event:?}");
+    ///     }
+    /// }
+    ///
+    /// fn main() -> std::process::ExitCode {
+    ///     batch_cli::Cli::new()
+    ///         .configure(|runtime| runtime.observer(Log))
+    ///         .main()
+    /// }
+    /// ```
     #[must_use]
-    pub fn tokio_handle(mut self, handle: tokio::runtime::Handle) -> Self {
-        self.runtime = self.runtime.tokio_handle(handle);
+    pub fn configure(mut self, configure: impl FnOnce(BatchRuntimeBuilder) -> BatchRuntimeBuilder) -> Self {
+        self.runtime = configure(self.runtime);
         self
     }
 

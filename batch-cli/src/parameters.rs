@@ -179,8 +179,7 @@ mod tests {
     use super::*;
 
     /// What `params` prints is read again as the same parameter, whatever its value.
-    ///
-    /// Spec: LOSS-16
+    // Spec: LOSS-16
     #[test]
     fn a_parameter_survives_a_file() {
         let values = [
@@ -223,7 +222,7 @@ mod tests {
         assert_eq!(odd("note").as_deref(), Some("note=1"));
     }
 
-    /// Spec: LOSS-16
+    // Spec: LOSS-16
     #[test]
     fn a_parameter_is_not_taken_for_a_property() {
         let check = |arguments: &str, known: &[&str]| {

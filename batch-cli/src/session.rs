@@ -111,8 +111,7 @@ impl Session {
 
     /// As `create`, to start a job. If the repository does not exist, the job is checked first, so that a mistake leaves no repository
     /// behind.
-    ///
-    /// Spec: CLI-01
+    // Spec: CLI-01
     pub(crate) fn create_for(
         &self,
         check: impl FnOnce(BatchRuntimeBuilder) -> Result<(), JobOperatorError>,

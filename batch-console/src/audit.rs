@@ -134,7 +134,7 @@ impl AuditLog {
 mod tests {
     use super::*;
 
-    /// Spec: CON-12
+    // Spec: CON-12
     #[test]
     fn actions_are_about_executions() {
         let entry = |action: &str, outcome: &str| Entry {

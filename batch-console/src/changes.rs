@@ -118,7 +118,7 @@ fn fingerprint(operator: &JobOperator) -> Result<u64, JobOperatorError> {
 mod tests {
     use super::*;
 
-    /// Spec: CON-08
+    // Spec: CON-08
     #[test]
     fn one_task_polls_while_a_page_is_open() {
         let ChangeNotifier(changes) = ChangeNotifier::new();

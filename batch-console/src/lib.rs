@@ -23,8 +23,7 @@
 //!
 //! The pages work without JavaScript, which only refreshes them. They show the executions of every process and host on the repository, and
 //! those of Spring Batch. A job that is launched here runs in this process, or on a worker.
-//!
-//! Spec: CON-01 to CON-15
+// Spec: CON-01 to CON-15
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod access;

@@ -88,8 +88,7 @@ impl Console {
     ///
     /// # Errors
     /// When the address is not a loopback address and [`Access`](crate::Access) requires no authentication, or cannot be used.
-    ///
-    /// Spec: CON-04
+    // Spec: CON-04
     pub fn start(self, address: SocketAddr) -> Result<ConsoleServer, StartError> {
         if !address.ip().is_loopback() && !self.access.requires_authentication() {
             return Err(StartError::Open(address));

@@ -29,7 +29,7 @@ impl<const MOST: u32> FromStr for AtMost<MOST> {
 mod tests {
     use super::*;
 
-    /// Spec: ITEM-SETTING-04
+    // Spec: ITEM-SETTING-04
     #[test]
     fn a_number_has_a_limit() {
         for (text, expected) in [

@@ -162,7 +162,7 @@ fn table_at(url: &str, schema: Option<&str>, table: &str) -> Option<DatasetName>
 mod tests {
     use super::*;
 
-    /// Spec: LIN-02
+    // Spec: LIN-02
     #[test]
     fn tables_are_named_by_their_servers() {
         for (url, schema, table, namespace, name) in [
@@ -223,7 +223,7 @@ mod tests {
         assert_eq!(table_at("memory:", None, "payment"), None);
     }
 
-    /// Spec: LIN-02
+    // Spec: LIN-02
     #[test]
     fn files_and_objects_have_no_secrets() {
         for (url, namespace, name) in [

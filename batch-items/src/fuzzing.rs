@@ -142,8 +142,7 @@ fn workbook(sheet: &[u8]) -> zip::result::ZipResult<Vec<u8>> {
 }
 
 /// Checks that a file that is read again gives the same, and from a checkpoint the rest.
-///
-/// Spec: INPUT-01, INPUT-04, INPUT-06
+// Spec: INPUT-01, INPUT-04, INPUT-06
 fn check<F>(
     data: &[u8],
     choices: &[&str],
@@ -238,77 +237,77 @@ mod mutate;
 mod tests {
     use super::mutate::replay;
 
-    /// Spec: INPUT-01, INPUT-02, INPUT-03, INPUT-04
+    // Spec: INPUT-01, INPUT-02, INPUT-03, INPUT-04
     #[test]
     fn delimited_rows_are_read_again_from_each_checkpoint() {
         replay("csv", 1_000, super::csv);
     }
 
-    /// Spec: INPUT-01, INPUT-02, INPUT-03, INPUT-04
+    // Spec: INPUT-01, INPUT-02, INPUT-03, INPUT-04
     #[test]
     fn lines_of_fixed_widths_are_read_again_from_each_checkpoint() {
         replay("fixed_width", 1_000, super::fixed_width);
     }
 
-    /// Spec: INPUT-01, INPUT-02, INPUT-03, INPUT-04
+    // Spec: INPUT-01, INPUT-02, INPUT-03, INPUT-04
     #[test]
     fn lines_of_a_pattern_are_read_again_from_each_checkpoint() {
         replay("pattern", 50, super::pattern);
     }
 
-    /// Spec: INPUT-01, INPUT-02, INPUT-03, INPUT-04
+    // Spec: INPUT-01, INPUT-02, INPUT-03, INPUT-04
     #[test]
     fn json_lines_are_read_again_from_each_checkpoint() {
         replay("json_lines", 500, super::json_lines);
     }
 
-    /// Spec: INPUT-01, INPUT-03, INPUT-04
+    // Spec: INPUT-01, INPUT-03, INPUT-04
     #[test]
     fn a_json_array_is_read_again_from_each_checkpoint() {
         replay("json_array", 300, super::json_array);
     }
 
-    /// Spec: INPUT-01, INPUT-03, INPUT-04
+    // Spec: INPUT-01, INPUT-03, INPUT-04
     #[test]
     fn xml_elements_are_read_again_from_each_checkpoint() {
         replay("xml", 300, super::xml);
     }
 
-    /// Spec: INPUT-01, INPUT-03
+    // Spec: INPUT-01, INPUT-03
     #[test]
     fn gzip_is_read_again_from_each_checkpoint() {
         replay("gzip", 300, super::gzip);
     }
 
-    /// Spec: INPUT-01, INPUT-03
+    // Spec: INPUT-01, INPUT-03
     #[cfg(feature = "zstd")]
     #[test]
     fn zstd_is_read_again_from_each_checkpoint() {
         replay("zstd", 300, super::zstd);
     }
 
-    /// Spec: INPUT-01, INPUT-06
+    // Spec: INPUT-01, INPUT-06
     #[cfg(feature = "parquet")]
     #[test]
     fn parquet_is_read_again_from_each_checkpoint() {
         replay("parquet", 200, super::parquet);
     }
 
-    /// Spec: INPUT-01, INPUT-06
+    // Spec: INPUT-01, INPUT-06
     #[cfg(feature = "parquet")]
     #[test]
     fn arrow_is_read_again_from_each_checkpoint() {
         replay("arrow", 300, super::arrow);
     }
 
-    /// Spec: INPUT-01, INPUT-06
+    // Spec: INPUT-01, INPUT-06
     #[cfg(feature = "xlsx")]
     #[test]
     fn workbooks_are_read_again_from_each_checkpoint() {
         replay("xlsx", 200, super::xlsx);
     }
 
-    /// Spec: INPUT-01, INPUT-06
+    // Spec: INPUT-01, INPUT-06
     #[cfg(feature = "xlsx")]
     #[test]
     fn sheets_are_read_again_from_each_checkpoint() {

@@ -220,7 +220,7 @@ pub(crate) fn beginning(statement: &str) -> String {
 mod tests {
     use super::*;
 
-    /// Spec: INPUT-01
+    // Spec: INPUT-01
     #[test]
     fn variables_are_found_outside_of_texts_names_and_comments() {
         for (statement, expected) in [

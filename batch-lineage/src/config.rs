@@ -235,7 +235,7 @@ mod tests {
         assert_eq!(config.problems, problems, "{variables:?}");
     }
 
-    /// Spec: LIN-01
+    // Spec: LIN-01
     #[test]
     fn a_url_configures_it() {
         let url = ("OPENLINEAGE_URL", "http://marquez:5000/");
@@ -293,7 +293,7 @@ mod tests {
         );
     }
 
-    /// Spec: LIN-01
+    // Spec: LIN-01
     #[test]
     fn invalid_values_are_problems_without_secrets() {
         let invalid = "no lineage is sent: OPENLINEAGE_URL is not a valid URL; expected the URL of a server, such as `http://localhost:5000`";

@@ -60,8 +60,7 @@ mod tests {
     const CONTEXT: &str = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
 
     /// The ids are those of every other process and version.
-    ///
-    /// Spec: LIN-05
+    // Spec: LIN-05
     #[test]
     fn ids_never_change() {
         assert_eq!(of_job(CONTEXT), "e7d6ef47-d07d-8867-baed-89de8a6e4904");
@@ -70,7 +69,7 @@ mod tests {
         assert!(is_uuid(&of_job(CONTEXT)));
     }
 
-    /// Spec: LIN-05
+    // Spec: LIN-05
     #[test]
     fn contexts_are_new() {
         let (one, other) = (new_context(), new_context());

@@ -41,8 +41,7 @@
 //!
 //! Nothing here delays a job or changes its result. Events wait in a bounded queue for the thread that sends them; those that do not fit are
 //! lost. A request is repeated up to three times; a server that cannot be reached is one warning until it responds again.
-//!
-//! Spec: LIN-01 to LIN-11
+// Spec: LIN-01 to LIN-11
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod config;

@@ -31,8 +31,7 @@ impl OpenLineage {
     ///
     /// Events are sent if `OPENLINEAGE_URL` is set, or written to a file if `OPENLINEAGE__TRANSPORT__TYPE` is `file`, unless
     /// `OPENLINEAGE_DISABLED` is `true`. What is invalid is ignored: see [`problems`](Self::problems).
-    ///
-    /// Spec: LIN-01
+    // Spec: LIN-01
     pub fn from_env() -> Self {
         let config = Config::read(&|name| std::env::var(name).ok());
         let (namespace, parents) = (config.namespace, config.parents);
@@ -61,8 +60,7 @@ impl OpenLineage {
 
     /// Sends the rest, and ends. Waits for the server up to `limit`; after that it logs a warning and discards the rest. Call it after
     /// [`flush_observers`](batch_runtime::JobOperator::flush_observers), which passes on the last events. A second call does nothing.
-    ///
-    /// Spec: LIN-08
+    // Spec: LIN-08
     pub fn shutdown(&self, limit: Duration) {
         if let Some((_, sender)) = &self.inner.active {
             sender.close(limit);

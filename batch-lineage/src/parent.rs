@@ -131,7 +131,7 @@ mod tests {
         )
     }
 
-    /// Spec: LIN-04
+    // Spec: LIN-04
     #[test]
     fn parents_have_two_forms() {
         let parent = format!("airflow/dag.task/{RUN}");
@@ -148,7 +148,7 @@ mod tests {
         assert_eq!(read(&[(CONTEXT, &context), both[0]]).0, "n a/b 11, n a/b f9");
     }
 
-    /// Spec: LIN-04
+    // Spec: LIN-04
     #[test]
     fn malformed_parents_are_problems() {
         for malformed in [

@@ -170,7 +170,7 @@ mod tests {
         step.datasets.iter().map(Used::rows).collect()
     }
 
-    /// Spec: LIN-06
+    // Spec: LIN-06
     #[test]
     fn rows_of_partitions_are_summed() {
         let mut step = step();
@@ -182,7 +182,7 @@ mod tests {
         assert_eq!(rows(&step), [Some(8), Some(4)]);
     }
 
-    /// Spec: LIN-06
+    // Spec: LIN-06
     #[test]
     fn rows_of_several_datasets_are_not_known() {
         let mut step = step();
@@ -194,7 +194,7 @@ mod tests {
         assert_eq!(rows(&step), [None, None]);
     }
 
-    /// Spec: LIN-06
+    // Spec: LIN-06
     #[test]
     fn rows_are_not_those_of_rejects() {
         let mut step = step();
@@ -205,7 +205,7 @@ mod tests {
         assert_eq!(rows(&step), [None, Some(3)]);
     }
 
-    /// Spec: LIN-03
+    // Spec: LIN-03
     #[test]
     fn a_run_shows_its_datasets_once_and_then_from_time_to_time() {
         let mut step = step();

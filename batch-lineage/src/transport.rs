@@ -115,7 +115,7 @@ fn shown(url: &Uri) -> String {
 mod tests {
     use super::*;
 
-    /// Spec: LIN-09
+    // Spec: LIN-09
     #[test]
     fn messages_contain_no_secrets() {
         let url = "https://me:secret@lineage.example:5000/api?token=secret"

@@ -164,7 +164,7 @@ fn context(attribute: &Attribute, errors: &mut Errors) -> Source {
     Source::Context
 }
 
-/// Spec: ART-13
+// Spec: ART-13
 fn default_value(attribute: &Attribute, errors: &mut Errors) -> Source {
     match attribute.parse_args::<Expr>() {
         Ok(value) => Source::Default(Some(value)),
@@ -176,7 +176,7 @@ fn default_value(attribute: &Attribute, errors: &mut Errors) -> Source {
     }
 }
 
-/// Spec: D-97
+// Spec: D-97
 fn nested(attribute: &Attribute, errors: &mut Errors) -> Source {
     let mut strings = Strings::new("batch_artifact", ["prefix"]);
     strings.read(list(attribute), errors);

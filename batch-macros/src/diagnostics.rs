@@ -59,8 +59,7 @@ impl ToTokens for Errors {
 }
 
 /// Reports a method attribute that no artifact attribute has removed, and returns the item as it is.
-///
-/// Spec: ART-03
+// Spec: ART-03
 pub(crate) fn stray(attribute: &str, item: TokenStream) -> TokenStream {
     let mut errors = Errors::default();
     let blocks: Vec<_> = roles_with(attribute)

@@ -11,8 +11,7 @@ use syn::LitStr;
 use crate::diagnostics::Errors;
 
 /// Expands to the XML files of a directory of the crate, sorted by name, as `&[(&str, &str)]`.
-///
-/// Spec: EMBED-01
+// Spec: EMBED-01
 pub(crate) fn jobs(input: TokenStream) -> TokenStream {
     let mut errors = Errors::default();
     let files = match syn::parse2::<LitStr>(input) {

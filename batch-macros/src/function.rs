@@ -1,7 +1,6 @@
 //! An artifact attribute on a function: the one required method of a role, for an artifact without state. Parameters with
 //! `#[batch_property]`, `#[batch_context]` or `#[batch_artifact]` are injected, the others are those of the method.
-//!
-//! Spec: ART-15
+// Spec: ART-15
 
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote, quote_spanned};

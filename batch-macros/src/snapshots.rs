@@ -25,7 +25,7 @@ fn expand(item: TokenStream) -> String {
     ))
 }
 
-/// Spec: READ-01 to READ-08
+// Spec: READ-01 to READ-08
 #[test]
 fn item_reader() {
     insta::assert_snapshot!(expand(quote! {
@@ -41,7 +41,7 @@ fn item_reader() {
     }));
 }
 
-/// Spec: READ-05
+// Spec: READ-05
 #[test]
 fn conditional_methods() {
     insta::assert_snapshot!(expand(quote! {
@@ -66,8 +66,7 @@ fn conditional_methods() {
 }
 
 /// Implements the role for every type that satisfies the bounds, and registers none.
-///
-/// Spec: ART-01
+// Spec: ART-01
 #[test]
 fn generic_block() {
     insta::assert_snapshot!(expand(quote! {
@@ -82,7 +81,7 @@ fn generic_block() {
     }));
 }
 
-/// Spec: ART-01, ART-02
+// Spec: ART-01, ART-02
 #[test]
 fn type_alias() {
     insta::assert_snapshot!(expand(quote! {
@@ -92,7 +91,7 @@ fn type_alias() {
     }));
 }
 
-/// Spec: ART-10, BPROP-10
+// Spec: ART-10, BPROP-10
 #[test]
 fn generic_artifact() {
     insta::assert_snapshot!(pretty(crate::artifact::derive(quote! {
@@ -107,7 +106,7 @@ fn generic_artifact() {
     })));
 }
 
-/// Spec: D-97
+// Spec: D-97
 #[test]
 fn nested_artifact() {
     insta::assert_snapshot!(pretty(crate::artifact::derive(quote! {
@@ -122,7 +121,7 @@ fn nested_artifact() {
     })));
 }
 
-/// Spec: PROC-01 to PROC-04
+// Spec: PROC-01 to PROC-04
 #[test]
 fn item_processor() {
     insta::assert_snapshot!(expand(quote! {
@@ -134,7 +133,7 @@ fn item_processor() {
     }));
 }
 
-/// Spec: PROC-02
+// Spec: PROC-02
 #[test]
 fn item_processor_by_value() {
     insta::assert_snapshot!(expand(quote! {
@@ -146,7 +145,7 @@ fn item_processor_by_value() {
     }));
 }
 
-/// Spec: WRITE-01 to WRITE-08
+// Spec: WRITE-01 to WRITE-08
 #[test]
 fn item_writer() {
     insta::assert_snapshot!(expand(quote! {
@@ -164,7 +163,7 @@ fn item_writer() {
     }));
 }
 
-/// Spec: BLET-01 to BLET-06
+// Spec: BLET-01 to BLET-06
 #[test]
 fn batchlet() {
     insta::assert_snapshot!(expand(quote! {
@@ -178,7 +177,7 @@ fn batchlet() {
     }));
 }
 
-/// Spec: LISTEN-STEP-01 to LISTEN-STEP-03
+// Spec: LISTEN-STEP-01 to LISTEN-STEP-03
 #[test]
 fn step_listener_without_methods() {
     insta::assert_snapshot!(expand(quote! {
@@ -187,7 +186,7 @@ fn step_listener_without_methods() {
     }));
 }
 
-/// Spec: LISTEN-JOB-01 to LISTEN-JOB-06
+// Spec: LISTEN-JOB-01 to LISTEN-JOB-06
 #[test]
 fn job_listener() {
     insta::assert_snapshot!(expand(quote! {
@@ -200,7 +199,7 @@ fn job_listener() {
     }));
 }
 
-/// Spec: BPROP-02, CTX-02
+// Spec: BPROP-02, CTX-02
 #[test]
 fn batch_artifact() {
     insta::assert_snapshot!(pretty(crate::artifact::derive(quote! {
@@ -231,7 +230,7 @@ fn fallback() {
     }));
 }
 
-/// Spec: LOADER-06
+// Spec: LOADER-06
 #[test]
 fn artifact_loader() {
     insta::assert_snapshot!(pretty(crate::loader::attribute(
@@ -245,7 +244,7 @@ fn artifact_loader() {
     )));
 }
 
-/// Spec: CKALG-01 to CKALG-07
+// Spec: CKALG-01 to CKALG-07
 #[test]
 fn checkpoint_algorithm() {
     insta::assert_snapshot!(expand(quote! {
@@ -259,7 +258,7 @@ fn checkpoint_algorithm() {
     }));
 }
 
-/// Spec: FAULT-04
+// Spec: FAULT-04
 #[test]
 fn skip_policy() {
     insta::assert_snapshot!(expand(quote! {
@@ -271,7 +270,7 @@ fn skip_policy() {
     }));
 }
 
-/// Spec: LISTEN-CKPT-01 to LISTEN-CKPT-03
+// Spec: LISTEN-CKPT-01 to LISTEN-CKPT-03
 #[test]
 fn checkpoint_listener() {
     insta::assert_snapshot!(expand(quote! {
@@ -283,7 +282,7 @@ fn checkpoint_listener() {
     }));
 }
 
-/// Spec: LISTEN-READ-01 to LISTEN-READ-04
+// Spec: LISTEN-READ-01 to LISTEN-READ-04
 #[test]
 fn item_read_listener() {
     insta::assert_snapshot!(expand(quote! {
@@ -297,7 +296,7 @@ fn item_read_listener() {
     }));
 }
 
-/// Spec: LISTEN-PROC-01 to LISTEN-PROC-05
+// Spec: LISTEN-PROC-01 to LISTEN-PROC-05
 #[test]
 fn item_process_listener() {
     insta::assert_snapshot!(expand(quote! {
@@ -312,7 +311,7 @@ fn item_process_listener() {
     }));
 }
 
-/// Spec: LISTEN-WRITE-01 to LISTEN-WRITE-04
+// Spec: LISTEN-WRITE-01 to LISTEN-WRITE-04
 #[test]
 fn item_write_listener() {
     insta::assert_snapshot!(expand(quote! {
@@ -326,7 +325,7 @@ fn item_write_listener() {
     }));
 }
 
-/// Spec: LISTEN-SKIP-01 to LISTEN-SKIP-04
+// Spec: LISTEN-SKIP-01 to LISTEN-SKIP-04
 #[test]
 fn skip_listener() {
     insta::assert_snapshot!(expand(quote! {
@@ -338,7 +337,7 @@ fn skip_listener() {
     }));
 }
 
-/// Spec: LISTEN-RETRY-01, LISTEN-RETRY-02, LISTEN-RETRY-06
+// Spec: LISTEN-RETRY-01, LISTEN-RETRY-02, LISTEN-RETRY-06
 #[test]
 fn retry_listener() {
     insta::assert_snapshot!(expand(quote! {
@@ -350,7 +349,7 @@ fn retry_listener() {
     }));
 }
 
-/// Spec: PALG-02, PALG-04
+// Spec: PALG-02, PALG-04
 #[test]
 fn partition_algorithm() {
     insta::assert_snapshot!(expand(quote! {
@@ -362,7 +361,7 @@ fn partition_algorithm() {
     }));
 }
 
-/// Spec: PALG-10
+// Spec: PALG-10
 #[test]
 fn logical_tx() {
     insta::assert_snapshot!(expand(quote! {
@@ -376,7 +375,7 @@ fn logical_tx() {
     }));
 }
 
-/// Spec: PALG-05, PALG-06
+// Spec: PALG-05, PALG-06
 #[test]
 fn sub_job_collector() {
     insta::assert_snapshot!(expand(quote! {
@@ -388,7 +387,7 @@ fn sub_job_collector() {
     }));
 }
 
-/// Spec: PALG-07 to PALG-09
+// Spec: PALG-07 to PALG-09
 #[test]
 fn sub_job_analyzer() {
     insta::assert_snapshot!(expand(quote! {
@@ -400,7 +399,7 @@ fn sub_job_analyzer() {
     }));
 }
 
-/// Spec: DECIDER-01, DECIDER-02
+// Spec: DECIDER-01, DECIDER-02
 #[test]
 fn decider() {
     insta::assert_snapshot!(expand(quote! {
@@ -412,7 +411,7 @@ fn decider() {
     }));
 }
 
-/// Spec: CHUNK-EXC-01
+// Spec: CHUNK-EXC-01
 #[test]
 fn exception() {
     insta::assert_snapshot!(pretty(crate::exception::derive(quote! {

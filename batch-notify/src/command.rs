@@ -19,8 +19,7 @@ const POLL: Duration = Duration::from_millis(20);
 /// `NOTIFICATION_EVENT`, `NOTIFICATION_JOB`, `NOTIFICATION_INSTANCE`, `NOTIFICATION_EXECUTION` and `NOTIFICATION_STATUS` hold what a short
 /// script needs. The notification has arrived if the program ends with exit code 0 within 30 seconds; then it is killed, but not the
 /// programs that it has started. Its output is discarded. It may outlive this process, if that ends first.
-///
-/// Spec: NOTIFY-05
+// Spec: NOTIFY-05
 #[derive(Clone, Debug)]
 pub struct Command {
     program: String,

@@ -56,8 +56,7 @@ mod tests {
     use super::*;
 
     /// The example of the specification of Standard Webhooks.
-    ///
-    /// Spec: NOTIFY-05
+    // Spec: NOTIFY-05
     #[test]
     fn a_signature_is_that_of_standard_webhooks() {
         let key = Key::new("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw").unwrap();
@@ -69,7 +68,7 @@ mod tests {
         assert_eq!(signature, "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=");
     }
 
-    /// Spec: NOTIFY-06
+    // Spec: NOTIFY-06
     #[test]
     fn a_key_that_cannot_sign_is_rejected() {
         let error = |text: &str| Key::new(text).err();

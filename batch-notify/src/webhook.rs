@@ -20,8 +20,7 @@ const TIMEOUT: Duration = Duration::from_secs(10);
 /// notification's, which a repetition has too; `webhook-timestamp` is the time of the request, in seconds since 1970. With a
 /// [key](Self::signed), `webhook-signature` is that of [Standard Webhooks](https://www.standardwebhooks.com), for which there are
 /// libraries in most languages.
-///
-/// Spec: NOTIFY-05
+// Spec: NOTIFY-05
 #[derive(Clone)]
 pub struct Webhook {
     agent: Agent,
@@ -148,7 +147,7 @@ impl NotificationChannel for Webhook {
 mod tests {
     use super::*;
 
-    /// Spec: NOTIFY-06
+    // Spec: NOTIFY-06
     #[test]
     fn other_urls_are_rejected_without_showing_them() {
         for (url, expected) in [

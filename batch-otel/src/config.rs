@@ -170,7 +170,7 @@ mod tests {
         assert_eq!(config.problems, problems, "{variables:?}");
     }
 
-    /// Spec: OTEL-01
+    // Spec: OTEL-01
     #[test]
     fn an_endpoint_configures_all_signals() {
         let endpoint = ("OTEL_EXPORTER_OTLP_ENDPOINT", "http://localhost:4318");
@@ -192,7 +192,7 @@ mod tests {
         );
     }
 
-    /// Spec: OTEL-01
+    // Spec: OTEL-01
     #[test]
     fn other_protocols_are_rejected() {
         let endpoint = ("OTEL_EXPORTER_OTLP_ENDPOINT", "http://localhost:4317");
@@ -215,7 +215,7 @@ mod tests {
         );
     }
 
-    /// Spec: OTEL-01
+    // Spec: OTEL-01
     #[test]
     fn a_timeout_is_that_of_the_signal_first() {
         let config = read(&[
@@ -238,7 +238,7 @@ mod tests {
         );
     }
 
-    /// Spec: OTEL-05
+    // Spec: OTEL-05
     #[test]
     fn a_malformed_parent_is_a_problem() {
         let endpoint = ("OTEL_EXPORTER_OTLP_ENDPOINT", "http://localhost:4318");

@@ -111,7 +111,7 @@ pub(crate) fn parsed_stored(traceparent: Option<&str>) -> Option<SpanContext> {
 mod tests {
     use super::*;
 
-    /// Spec: OTEL-05
+    // Spec: OTEL-05
     #[test]
     fn malformed_headers_have_no_context() {
         let valid = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
@@ -143,8 +143,7 @@ mod tests {
     }
 
     /// Coordinators and workers of several versions compute it.
-    ///
-    /// Spec: OTEL-04
+    // Spec: OTEL-04
     #[test]
     fn the_span_of_a_step_never_changes() {
         let job = parsed("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", None).unwrap();

@@ -40,8 +40,7 @@
 //! Nothing here delays a job or changes its result. Spans and logs wait in bounded queues (`OTEL_BSP_MAX_QUEUE_SIZE`,
 //! `OTEL_BLRP_MAX_QUEUE_SIZE`); those that do not fit are dropped. A collector that cannot be reached is logged once as a warning, until it
 //! can be reached again.
-//!
-//! Spec: OTEL-01 to OTEL-10
+// Spec: OTEL-01 to OTEL-10
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod attributes;

@@ -63,8 +63,7 @@ impl OpenTelemetry {
     /// A signal is sent if `OTEL_EXPORTER_OTLP_ENDPOINT`, or its own endpoint, is set, unless its exporter, such as `OTEL_TRACES_EXPORTER`,
     /// is `none` or `OTEL_SDK_DISABLED` is `true`. The protocol is `http/protobuf`. What is invalid is ignored: see
     /// [`problems`](Self::problems).
-    ///
-    /// Spec: OTEL-01
+    // Spec: OTEL-01
     pub fn from_env() -> Self {
         let config = Config::read(&|name| std::env::var(name).ok());
         Self {
@@ -89,8 +88,7 @@ impl OpenTelemetry {
     }
 
     /// Returns a layer that sends the records of `tracing`; `None` if logs are not sent. Records of jobs belong to their traces.
-    ///
-    /// Spec: OTEL-07
+    // Spec: OTEL-07
     pub fn log_layer(&self) -> Option<LogLayer> {
         let bridge = LogLayer::builder(self.inner.logs.as_ref()?);
         let bridge = bridge.with_tracing_span_attributes(TracingSpanAttributes::all());
@@ -101,8 +99,7 @@ impl OpenTelemetry {
     ///
     /// # Errors
     /// If the program has installed a recorder before: use [`install_metrics_with`](Self::install_metrics_with).
-    ///
-    /// Spec: OTEL-06
+    // Spec: OTEL-06
     pub fn install_metrics(&self) -> Result<(), MetricsError> {
         match self.recorder() {
             Some(recorder) => metrics::set_global_recorder(recorder).map_err(|_| MetricsError),
@@ -114,8 +111,7 @@ impl OpenTelemetry {
     ///
     /// # Errors
     /// If the program has installed a recorder before.
-    ///
-    /// Spec: OTEL-06
+    // Spec: OTEL-06
     pub fn install_metrics_with(
         &self,
         other: impl Recorder + Send + Sync + 'static,
@@ -135,8 +131,7 @@ impl OpenTelemetry {
     /// Sends the rest, and ends. Waits for the collector up to `limit`; after that it logs a warning and discards the rest.
     /// Call it after [`flush_observers`](batch_runtime::JobOperator::flush_observers), which passes on the last events. A second call does
     /// nothing.
-    ///
-    /// Spec: OTEL-08
+    // Spec: OTEL-08
     pub fn shutdown(&self, limit: Duration) {
         let inner = &self.inner;
         if inner.is_shut_down.swap(true, Ordering::Relaxed) {

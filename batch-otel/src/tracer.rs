@@ -515,8 +515,7 @@ mod tests {
     }
 
     /// Both runtimes have an execution 1, at the same time.
-    ///
-    /// Spec: OTEL-02
+    // Spec: OTEL-02
     #[test]
     fn jobs_of_several_runtimes_are_apart() {
         let exported = Exported::default();

@@ -100,7 +100,7 @@ impl fmt::Debug for Transport {
 mod tests {
     use super::*;
 
-    /// Spec: OTEL-09
+    // Spec: OTEL-09
     #[test]
     fn messages_contain_no_secrets() {
         let at = "https://me:secret@otel.example:4318/v1/traces?token=secret"

@@ -1,7 +1,6 @@
 //! The asynchronous calls of the operator. The repository blocks, so each call runs on a thread of its own, which does not belong to the
 //! tokio runtime: neither does it take one of its blocking threads for the length of a job, nor does the end of the runtime wait for it.
-//!
-//! Spec: ASYNC-03
+// Spec: ASYNC-03
 
 use std::thread;
 use std::time::Duration;
@@ -18,10 +17,11 @@ type Result<T> = std::result::Result<T, JobOperatorError>;
 
 /// Asynchronous calls, with the feature `tokio`. A call whose future is dropped runs to its end nevertheless.
 impl JobOperator {
-    /// As [`start`](Self::start). Spec: ASYNC-03
+    /// As [`start`](Self::start).
     ///
     /// # Errors
     /// Those of `start`; [`JobOperatorError::Thread`].
+    // Spec: ASYNC-03
     pub async fn start_async(
         &self,
         job: &str,
@@ -32,10 +32,11 @@ impl JobOperator {
             .await
     }
 
-    /// As [`launch`](Self::launch). Spec: ASYNC-03
+    /// As [`launch`](Self::launch).
     ///
     /// # Errors
     /// Those of `launch`; [`JobOperatorError::Thread`].
+    // Spec: ASYNC-03
     pub async fn launch_async(
         &self,
         job: &str,
@@ -46,10 +47,11 @@ impl JobOperator {
             .await
     }
 
-    /// As [`restart`](Self::restart). Spec: ASYNC-03
+    /// As [`restart`](Self::restart).
     ///
     /// # Errors
     /// Those of `restart`; [`JobOperatorError::Thread`].
+    // Spec: ASYNC-03
     pub async fn restart_async(
         &self,
         execution: JobExecutionId,
@@ -60,10 +62,11 @@ impl JobOperator {
             .await
     }
 
-    /// As [`stop`](Self::stop). Spec: ASYNC-03
+    /// As [`stop`](Self::stop).
     ///
     /// # Errors
     /// Those of `stop`; [`JobOperatorError::Thread`].
+    // Spec: ASYNC-03
     pub async fn stop_async(&self, execution: JobExecutionId) -> Result<bool> {
         if self.is_on_thread_of(execution) {
             return self.stop(execution);
@@ -71,10 +74,11 @@ impl JobOperator {
         self.on_thread(move |operator| operator.stop(execution)).await
     }
 
-    /// As [`wait`](Self::wait). Spec: ASYNC-03
+    /// As [`wait`](Self::wait).
     ///
     /// # Errors
     /// Those of `wait`; [`JobOperatorError::Thread`].
+    // Spec: ASYNC-03
     pub async fn wait_async(&self, execution: JobExecutionId) -> Result<JobExecution> {
         if self.is_on_thread_of(execution) {
             return self.wait(execution);
@@ -104,8 +108,7 @@ impl BatchRuntime {
     ///
     /// # Errors
     /// [`JobOperatorError::Thread`]
-    ///
-    /// Spec: ASYNC-03
+    // Spec: ASYNC-03
     pub async fn shutdown_async(&self, limit: Duration) -> Result<Vec<JobExecutionId>> {
         let operator = self.job_operator();
         operator

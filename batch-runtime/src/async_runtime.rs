@@ -1,6 +1,5 @@
 //! The tokio runtime of `async` methods. Every thread that calls artifacts is within it.
-//!
-//! Spec: ASYNC-01, ASYNC-02
+// Spec: ASYNC-01, ASYNC-02
 
 #[cfg(feature = "tokio")]
 pub(crate) use with_tokio::AsyncRuntime;

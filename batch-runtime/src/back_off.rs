@@ -1,6 +1,5 @@
 //! The pauses before retries: of items, and of notifications.
-//!
-//! Spec: CHUNK-RETRY-16, D-07, FAULT-01
+// Spec: CHUNK-RETRY-16, D-07, FAULT-01
 
 use std::hash::{BuildHasher, RandomState};
 use std::time::Duration;
@@ -70,7 +69,7 @@ fn random() -> f64 {
 mod tests {
     use super::*;
 
-    /// Spec: FAULT-01
+    // Spec: FAULT-01
     #[test]
     fn pauses_grow_up_to_the_longest() {
         let millis = Duration::from_millis;
@@ -100,7 +99,7 @@ mod tests {
         assert_eq!(exponential.pause(u32::MAX), Some(millis(500)));
     }
 
-    /// Spec: FAULT-01
+    // Spec: FAULT-01
     #[test]
     fn pauses_in_a_transaction_are_short() {
         let hour = Duration::from_secs(3_600);
@@ -115,7 +114,7 @@ mod tests {
         assert_eq!(long.in_transaction().pause(1), Some(Duration::from_secs(1)));
     }
 
-    /// Spec: FAULT-01
+    // Spec: FAULT-01
     #[test]
     fn jitter_shortens_pauses_at_random() {
         let back_off = BackOff {

@@ -10,15 +10,15 @@ use crate::repository::RepositoryError;
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum BuildError {
-    /// A batch.xml is invalid, or names an unusable loader. Spec: LOADER-10, LOADER-12, LOADER-15
+    /// A batch.xml is invalid, or names an unusable loader.
+    // Spec: LOADER-10, LOADER-12, LOADER-15
     #[error("cannot load the artifacts\n{0}")]
     BatchXml(JobXmlErrors),
     /// The repository cannot be opened.
     #[error(transparent)]
     Repository(#[from] RepositoryError),
     /// `tokio_handle` is that of a runtime with one thread.
-    ///
-    /// Spec: ASYNC-02
+    // Spec: ASYNC-02
     #[error(
         "the tokio runtime has one thread, on which `async` methods of artifacts could wait for each other forever; use a runtime with \
          several threads: `#[tokio::main]` without `flavor = \"current_thread\"`, `tokio::runtime::Builder::new_multi_thread()`"
@@ -37,8 +37,7 @@ pub enum BuildError {
     )]
     SqliteForHosts(String),
     /// A dispatcher gives work to other processes, but the repository is in the memory of this one.
-    ///
-    /// Spec: MEM-02
+    // Spec: MEM-02
     #[error(
         "the dispatcher `{}` gives work to other processes, which cannot see the repository `memory:`; use `sqlite://PATH`, PostgreSQL or \
          MySQL", .0.escape_debug()

@@ -16,8 +16,7 @@ pub trait Externalizable: Serialize + DeserializeOwned + Send + 'static {}
 impl<T: Serialize + DeserializeOwned + Send + 'static> Externalizable for T {}
 
 /// An artifact's checkpoint in its stored form, JSON text.
-///
-/// Spec: REPO-69
+// Spec: REPO-69
 #[derive(Debug, PartialEq, Eq)]
 pub struct CheckpointInfo(String);
 
@@ -51,8 +50,7 @@ impl CheckpointInfo {
     ///
     /// # Errors
     /// When the stored text is of another type. The step then ends FAILED; it never restarts from the beginning.
-    ///
-    /// Spec: READ-10
+    // Spec: READ-10
     pub fn decode<C: Externalizable>(&self) -> Result<C, CheckpointError> {
         serde_json::from_str(&self.0).map_err(|source| CheckpointError {
             action: "read",
@@ -137,8 +135,7 @@ impl<C> CheckpointCodec<C> {
     ///
     /// # Errors
     /// When the stored text is of another type.
-    ///
-    /// Spec: READ-03, READ-10
+    // Spec: READ-03, READ-10
     pub fn decode(&self, checkpoint: Option<&CheckpointInfo>) -> Result<Option<C>, CheckpointError> {
         checkpoint.map(self.decode).transpose()
     }

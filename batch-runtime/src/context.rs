@@ -1,4 +1,5 @@
-//! The contexts: handles through which a running job, step, flow or split and its artifacts share data. Spec: CTX-01, CTX-13 to CTX-36
+//! The contexts: handles through which a running job, step, flow or split and its artifacts share data.
+// Spec: CTX-01, CTX-13 to CTX-36
 
 mod records;
 
@@ -153,7 +154,8 @@ macro_rules! ended {
 
 ended!(StepContext, FlowContext, SplitContext);
 
-/// The context of a running job. Spec: CTX-06, CTX-13 to CTX-19
+/// The context of a running job.
+// Spec: CTX-06, CTX-13 to CTX-19
 #[derive(Clone)]
 pub struct JobContext(Arc<JobShared>);
 
@@ -195,17 +197,20 @@ impl JobContext {
         }))
     }
 
-    /// Returns the job's id in its Job XML. Spec: CTX-13
+    /// Returns the job's id in its Job XML.
+    // Spec: CTX-13
     pub fn id(&self) -> &str {
         &self.0.id
     }
 
-    /// Returns the job's name, which is its id. Spec: CTX-13
+    /// Returns the job's name, which is its id.
+    // Spec: CTX-13
     pub fn name(&self) -> &str {
         self.id()
     }
 
-    /// Returns the unique name of the execution, `{JobId}:{InstanceId}:{ExecutionId}`. Spec: ID-01
+    /// Returns the unique name of the execution, `{JobId}:{InstanceId}:{ExecutionId}`.
+    // Spec: ID-01
     pub fn execution_name(&self) -> String {
         format!("{}:{}:{}", self.0.id, self.0.instance_id, self.0.execution_id)
     }
@@ -220,12 +225,14 @@ impl JobContext {
         self.0.execution_id
     }
 
-    /// Returns the job-level properties with their effective values. Spec: CTX-14
+    /// Returns the job-level properties with their effective values.
+    // Spec: CTX-14
     pub fn properties(&self) -> &BTreeMap<String, String> {
         &self.0.properties
     }
 
-    /// Returns the job-level metrics: the elapsed time. Spec: CTX-19
+    /// Returns the job-level metrics: the elapsed time.
+    // Spec: CTX-19
     pub fn metrics(&self) -> Vec<Metric> {
         let elapsed = i64::try_from(self.0.began.elapsed().as_millis()).unwrap_or(i64::MAX);
         vec![Metric {
@@ -255,8 +262,7 @@ impl JobContext {
     ///
     /// # Errors
     /// If the value has another type.
-    ///
-    /// Spec: DATA-01
+    // Spec: DATA-01
     pub fn persistent_data<T: DeserializeOwned>(&self, name: &str) -> Result<Option<T>, UserDataError> {
         let _ = context_gate::wait();
         self.0.data.get(name)
@@ -277,8 +283,7 @@ impl JobContext {
     /// # Errors
     /// In a partition, which cannot change the data of the job; if the name is empty, `@class`, or begins with `batch.`; if the value cannot
     /// be stored as JSON with Java types, for example because of a number of more than 64 bits, or is too large.
-    ///
-    /// Spec: DATA-01, DATA-03
+    // Spec: DATA-01, DATA-03
     pub fn set_persistent_data<T: Serialize + ?Sized>(
         &self,
         name: &str,
@@ -312,7 +317,8 @@ impl JobContext {
     }
 
     /// Returns the context of a subjob: that of the job, without the data stored by its artifacts. A partition cannot change the persistent
-    /// data. Spec: CTX-06, D-67, DATA-01
+    /// data.
+    // Spec: CTX-06, D-67, DATA-01
     pub(crate) fn for_subjob(&self, is_partition: bool) -> Self {
         let job = &self.0;
         let element = ElementState {
@@ -341,7 +347,8 @@ impl fmt::Debug for JobContext {
     }
 }
 
-/// The context of a running step. Spec: CTX-07, CTX-20 to CTX-30
+/// The context of a running step.
+// Spec: CTX-07, CTX-20 to CTX-30
 #[derive(Clone)]
 pub struct StepContext(Arc<StepShared>);
 
@@ -438,8 +445,7 @@ impl StepContext {
 
     /// Reports a dataset that the step reads or writes, to the [observers](crate::observer) of the program. Call it when it is opened, not
     /// for each item. A dataset that was reported before, and any after the first 256 of the step execution, is not reported again.
-    ///
-    /// Spec: LIN-02
+    // Spec: LIN-02
     pub fn report_dataset(&self, dataset: Dataset) {
         if let Some(datasets) = &self.0.datasets {
             datasets.report(dataset);
@@ -478,7 +484,8 @@ impl StepContext {
         format!("{activity} (commits so far: {commits})")
     }
 
-    /// Returns the step's id in its Job XML. Spec: CTX-20
+    /// Returns the step's id in its Job XML.
+    // Spec: CTX-20
     pub fn id(&self) -> &str {
         &self.0.id
     }
@@ -489,12 +496,14 @@ impl StepContext {
     }
 
     /// Returns the name of the step execution in the repository: the step's id, and for a partition also its number, such as `load:2`.
-    /// A restart keeps the name. Spec: D-75
+    /// A restart keeps the name.
+    // Spec: D-75
     pub fn execution_name(&self) -> &str {
         self.0.execution_name.as_deref().unwrap_or(&self.0.id)
     }
 
-    /// Returns the step-level properties with their effective values. Spec: CTX-21
+    /// Returns the step-level properties with their effective values.
+    // Spec: CTX-21
     pub fn properties(&self) -> &BTreeMap<String, String> {
         &self.0.properties
     }
@@ -503,8 +512,7 @@ impl StepContext {
     ///
     /// # Errors
     /// When the stored data is of another type.
-    ///
-    /// Spec: CTX-23, RESTART-14
+    // Spec: CTX-23, RESTART-14
     pub fn persistent_user_data<P: Externalizable>(&self) -> Result<Option<P>, UserDataError> {
         let _ = context_gate::wait();
         let Some(stored) = self.persistent_info() else {
@@ -521,8 +529,7 @@ impl StepContext {
     /// # Errors
     /// When serde cannot serialise it as JSON, or the JSON is larger than the property `batch.checkpoint.limit`, by default
     /// 1 MiB.
-    ///
-    /// Spec: CTX-23, CHUNK-LOOP-11
+    // Spec: CTX-23, CHUNK-LOOP-11
     pub fn set_persistent_user_data<P: Externalizable>(&self, data: &P) -> Result<(), BatchError> {
         let stored = CheckpointInfo::encode(data)?;
         if let Some(problem) = stored.too_large(self.0.data_limit) {
@@ -539,8 +546,7 @@ impl StepContext {
     ///
     /// Of a chunk step, set it in `#[before_checkpoint]` or `#[get_checkpoint_info]`, from what that checkpoint commits: so it is true of
     /// the last one, and of a step that is restarted.
-    ///
-    /// Spec: LOSS-07
+    // Spec: LOSS-07
     pub fn set_exit_description(&self, topic: &str, line: impl Into<String>) {
         let line = line.into();
         if context_gate::wait() {
@@ -557,8 +563,7 @@ impl StepContext {
     ///
     /// Call it in `#[get_checkpoint_info]`, with numbers that the checkpoint keeps, so that they count the whole job instance. Filtered are
     /// those that were neither skipped nor written: if the processor makes records of its own, this number means nothing.
-    ///
-    /// Spec: LOSS-07
+    // Spec: LOSS-07
     pub fn set_records_read(&self, read: u64, skipped: u64) {
         if context_gate::wait() {
             lock(&self.0.state).description.records.read = Some((read, skipped));
@@ -567,8 +572,7 @@ impl StepContext {
 
     /// Sets the number of records that were written, for a writer whose items are lists of records: see
     /// [`set_records_read`](Self::set_records_read).
-    ///
-    /// Spec: LOSS-07
+    // Spec: LOSS-07
     pub fn set_records_written(&self, written: u64) {
         if context_gate::wait() {
             lock(&self.0.state).description.records.written = Some(written);
@@ -610,7 +614,8 @@ impl StepContext {
         secrets.hidden(lines.join("\n"))
     }
 
-    /// Returns the last exception that a step-level artifact threw. Spec: CTX-29
+    /// Returns the last exception that a step-level artifact threw.
+    // Spec: CTX-29
     pub fn exception(&self) -> Option<Arc<BatchError>> {
         let _ = context_gate::wait();
         lock(&self.0.state).exception.clone()
@@ -618,18 +623,21 @@ impl StepContext {
 
     /// Returns the counters of the step in its job instance, as of the last commit: of this execution and the earlier ones since
     /// the step last completed. If the reader has a checkpoint, they are the same as without an interruption. In
-    /// `#[before_checkpoint]` they include the items of the checkpoint that is about to be committed. Spec: CTX-30, D-95, D-98
+    /// `#[before_checkpoint]` they include the items of the checkpoint that is about to be committed.
+    // Spec: CTX-30, D-95, D-98
     pub fn counters(&self) -> StepCounters {
         let _ = context_gate::wait();
         self.0.earlier.plus(self.execution_counters())
     }
 
-    /// Returns the [`counters`](Self::counters) by name. Spec: CTX-30, D-95
+    /// Returns the [`counters`](Self::counters) by name.
+    // Spec: CTX-30, D-95
     pub fn metrics(&self) -> Vec<Metric> {
         self.counters().metrics()
     }
 
-    /// Returns the counters of this step execution alone, those of its row in the repository, by name. Spec: CTX-30, D-98
+    /// Returns the counters of this step execution alone, those of its row in the repository, by name.
+    // Spec: CTX-30, D-98
     pub fn execution_metrics(&self) -> Vec<Metric> {
         let _ = context_gate::wait();
         self.execution_counters().metrics()
@@ -701,12 +709,14 @@ struct PlainShared {
 }
 
 plain_context!(
-    /// The context of a running flow. Spec: CTX-08, CTX-31 to CTX-33
+    /// The context of a running flow.
+    // Spec: CTX-08, CTX-31 to CTX-33
     FlowContext,
     "flow"
 );
 plain_context!(
-    /// The context of a running split. Spec: CTX-09, CTX-34 to CTX-36
+    /// The context of a running split.
+    // Spec: CTX-09, CTX-34 to CTX-36
     SplitContext,
     "split"
 );

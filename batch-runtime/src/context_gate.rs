@@ -1,6 +1,5 @@
 //! Keeps the data of the next chunk out of the commit of this one: threads that read ahead wait here before they use a context.
-//!
-//! Spec: D-100
+// Spec: D-100
 
 use std::cell::RefCell;
 use std::thread::{self, ThreadId};

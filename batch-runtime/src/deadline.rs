@@ -7,8 +7,7 @@ use crate::clock::Timestamp;
 use crate::time_zone::TimeZone;
 
 /// When an instance is to be complete.
-///
-/// Spec: NOTIFY-07
+// Spec: NOTIFY-07
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Deadline {
     /// This time after its first execution was created.
@@ -98,7 +97,7 @@ mod tests {
         text.parse().unwrap()
     }
 
-    /// Spec: NOTIFY-07
+    // Spec: NOTIFY-07
     #[test]
     fn the_deadline_is_counted_from_the_first_execution() {
         let first = at("2026-03-28T22:30:00Z");
@@ -119,7 +118,7 @@ mod tests {
         }
     }
 
-    /// Spec: NOTIFY-07
+    // Spec: NOTIFY-07
     #[test]
     fn other_texts_are_rejected() {
         for text in [

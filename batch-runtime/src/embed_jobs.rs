@@ -21,6 +21,5 @@
 /// ```
 ///
 /// [`BatchRuntimeBuilder::jobs`]: crate::BatchRuntimeBuilder::jobs
-///
-/// Spec: EMBED-01
+// Spec: EMBED-01
 pub use batch_macros::embed_jobs;

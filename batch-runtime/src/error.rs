@@ -13,8 +13,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 /// the error in such a report; without them only those of its causes, because the report does not show its type.
 ///
 /// `BatchError` itself does not implement `Error`, which makes the conversion possible; see [`BatchError::as_error`].
-///
-/// Spec: ART-06, ART-14
+// Spec: ART-06, ART-14
 pub struct BatchError(Box<Inner>);
 
 struct Inner {
@@ -63,8 +62,7 @@ impl BatchError {
     ///
     /// The items before it count as written: the retry of a no-rollback exception resumes at this item. A writer that
     /// checks all items before it writes the first, and has no-rollback exceptions, must not use this.
-    ///
-    /// Spec: D-10
+    // Spec: D-10
     pub fn at_item(index: usize, error: impl Into<BatchError>) -> Self {
         let mut error = error.into();
         error.0.item = Some(index);
@@ -72,8 +70,7 @@ impl BatchError {
     }
 
     /// Returns the error without the index of [`BatchError::at_item`], for a writer that gives its parts other lists than it gets.
-    ///
-    /// Spec: D-10
+    // Spec: D-10
     #[must_use]
     pub fn without_item_index(mut self) -> Self {
         self.0.item = None;
@@ -88,8 +85,7 @@ impl BatchError {
     /// Creates an error of a writer that has left items in its output, such as in a file that is complete. Before anything else is written,
     /// the runtime rolls the interval back and opens the writer at its last checkpoint: also where it would otherwise skip the item, or
     /// retry, without a rollback.
-    ///
-    /// Spec: D-10
+    // Spec: D-10
     pub fn with_rollback(error: impl Into<BatchError>) -> Self {
         let mut error = error.into();
         error.0.needs_rollback = true;
@@ -133,8 +129,8 @@ impl BatchError {
         self.has::<ConfigurationError>()
     }
 
-    /// Returns whether no rule includes the error: a panic, and one that is not the fault of an item, fails the step. Spec:
-    /// CHUNK-EXC-03, D-106
+    /// Returns whether no rule includes the error: a panic, and one that is not the fault of an item, fails the step.
+    // Spec: CHUNK-EXC-03, D-106
     pub(crate) fn fails_the_step(&self) -> bool {
         self.is_panic() || self.is_configuration_error()
     }
@@ -152,8 +148,7 @@ impl BatchError {
     }
 
     /// Returns whether the artifact panicked instead of returning an error.
-    ///
-    /// Spec: CHUNK-EXC-03
+    // Spec: CHUNK-EXC-03
     pub fn is_panic(&self) -> bool {
         self.0.panic
     }
@@ -188,8 +183,7 @@ impl BatchError {
 /// The error of a reader whose connection was lost: no item is bad. The step opens its reader and writer at the last checkpoint again,
 /// like after the loss of the connection to its repository, at most three times in a row without a commit. No skip or retry counts it.
 /// It may be the source of another error.
-///
-/// Spec: OP-36, D-104
+// Spec: OP-36, D-104
 #[derive(Debug)]
 pub struct ConnectionLost(Box<dyn Error + Send + Sync>);
 
@@ -210,8 +204,7 @@ impl Error for ConnectionLost {}
 
 /// The error of an artifact whose properties, or table or file, do not fit its items: no item is bad. It fails the step: no skip or
 /// retry rule includes it, whatever its classes. It may be the source of another error.
-///
-/// Spec: D-106
+// Spec: D-106
 #[derive(Debug)]
 pub struct ConfigurationError(Box<dyn Error + Send + Sync>);
 
@@ -409,7 +402,7 @@ mod tests {
         assert!(!error.is_panic());
     }
 
-    /// Spec: ART-14
+    // Spec: ART-14
     #[test]
     fn text_is_an_error() {
         let error = BatchError::from("no such account");
@@ -421,8 +414,7 @@ mod tests {
     }
 
     /// A report keeps the type of its error, and the messages of its contexts.
-    ///
-    /// Spec: ART-14
+    // Spec: ART-14
     #[cfg(all(feature = "anyhow", feature = "eyre"))]
     #[test]
     fn reports_keep_their_error() {

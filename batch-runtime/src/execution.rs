@@ -1,6 +1,5 @@
 //! Job instances and executions, as recorded in the repository: plain data.
-//!
-//! Spec: OP-33, DOM-18
+// Spec: OP-33, DOM-18
 
 use std::fmt;
 
@@ -12,18 +11,21 @@ use crate::ids::{JobExecutionId, JobInstanceId, StepExecutionId};
 use crate::parameters::{JobParameters, ParameterValue};
 use crate::status::BatchStatus;
 
-/// One logical run of a job; owns one or more executions. Spec: DOM-05
+/// One logical run of a job; owns one or more executions.
+// Spec: DOM-05
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JobInstance {
     /// The instance's id.
     pub id: JobInstanceId,
     /// The job's id in its Job XML.
     pub job_name: String,
-    /// Digest of the identifying parameters, 32 hexadecimal digits. Spec: REPO-26
+    /// Digest of the identifying parameters, 32 hexadecimal digits.
+    // Spec: REPO-26
     pub job_key: String,
 }
 
-/// One attempt to run a job instance. Spec: DOM-12
+/// One attempt to run a job instance.
+// Spec: DOM-12
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JobExecution {
     /// The execution's id.
@@ -46,20 +48,23 @@ pub struct JobExecution {
     pub exit_status: String,
     /// The error with its causes, or empty.
     pub exit_message: String,
-    /// Number of updates of the row. Spec: REPO-14
+    /// Number of updates of the row.
+    // Spec: REPO-14
     pub version: i64,
     /// The file that the job was read from.
     pub configuration_location: Option<String>,
 }
 
 impl JobExecution {
-    /// Returns the unique name of the execution, `{JobId}:{InstanceId}:{ExecutionId}`. Spec: ID-01
+    /// Returns the unique name of the execution, `{JobId}:{InstanceId}:{ExecutionId}`.
+    // Spec: ID-01
     pub fn name(&self) -> String {
         format!("{}:{}:{}", self.job_name, self.instance_id, self.id)
     }
 }
 
-/// Formats as one line. Spec: OP-19
+/// Formats as one line.
+// Spec: OP-19
 impl fmt::Display for JobExecution {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
@@ -94,7 +99,8 @@ impl fmt::Display for Period {
     }
 }
 
-/// One attempt to execute a step. Spec: DOM-16, DOM-18
+/// One attempt to execute a step.
+// Spec: DOM-16, DOM-18
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StepExecution {
     /// The execution's id.
@@ -117,15 +123,18 @@ pub struct StepExecution {
     pub exit_message: String,
     /// The counters as of the last commit.
     pub counters: StepCounters,
-    /// The persistent user data as of the last commit, as JSON; `None` if the step has not set any. Spec: JAK-37
+    /// The persistent user data as of the last commit, as JSON; `None` if the step has not set any.
+    // Spec: JAK-37
     pub user_data: Option<String>,
-    /// Number of updates of the row. Spec: REPO-14
+    /// Number of updates of the row.
+    // Spec: REPO-14
     pub version: i64,
 }
 
 impl StepExecution {
     /// Returns whether it belongs to a partition: it is one, or a step in a partitioned flow. Partitions have rows of their own beside
-    /// that of the partitioned step. Spec: D-75
+    /// that of the partitioned step.
+    // Spec: D-75
     pub fn is_of_partition(&self) -> bool {
         // No id of Job XML has this form.
         let is_numbered = |key: &str| {
@@ -136,17 +145,17 @@ impl StepExecution {
     }
 
     /// Returns the job that the step has run, if it has; see [`NestedJob`].
-    ///
-    /// Spec: NEST-04
+    // Spec: NEST-04
     pub fn nested_job(&self) -> Option<NestedJob> {
         // Most steps have user data of another type.
         self.persistent_user_data().ok().flatten()
     }
 
-    /// Returns the persistent user data that the step has set, as of the last commit. Spec: JAK-37
+    /// Returns the persistent user data that the step has set, as of the last commit.
     ///
     /// # Errors
     /// When the stored data is of another type.
+    // Spec: JAK-37
     pub fn persistent_user_data<P: Externalizable>(&self) -> Result<Option<P>, UserDataError> {
         let Some(stored) = &self.user_data else {
             return Ok(None);
@@ -157,8 +166,7 @@ impl StepExecution {
 }
 
 /// The job that a step has run, which `runJob` of `batch-items` stores as the persistent user data of the step.
-///
-/// Spec: NEST-04
+// Spec: NEST-04
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct NestedJob {
@@ -170,8 +178,7 @@ pub struct NestedJob {
 
 /// The step of the outer job that runs a nested job, as identifying parameters of the nested job name it. `runJob` of `batch-items` sets
 /// them.
-///
-/// Spec: NEST-01
+// Spec: NEST-01
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OuterStep {
     /// The instance of the outer job.
@@ -206,7 +213,8 @@ impl OuterStep {
     }
 }
 
-/// Formats as one line. Spec: OP-20
+/// Formats as one line.
+// Spec: OP-20
 impl fmt::Display for StepExecution {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let c = self.counters;
@@ -233,8 +241,7 @@ impl fmt::Display for StepExecution {
 }
 
 /// The eight counters of a step execution. Except for `rollbacks`, they count committed work.
-///
-/// Spec: REPO-55 to REPO-60, REPO-63
+// Spec: REPO-55 to REPO-60, REPO-63
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct StepCounters {
@@ -284,7 +291,8 @@ impl StepTotal {
     }
 }
 
-/// The names of the [`Metric`]s. Spec: CTX-19, CTX-30
+/// The names of the [`Metric`]s.
+// Spec: CTX-19, CTX-30
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum MetricName {
@@ -308,7 +316,8 @@ pub enum MetricName {
     ElapsedMillis,
 }
 
-/// A named number. Spec: CTX-40
+/// A named number.
+// Spec: CTX-40
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Metric {
     /// The counted quantity.
@@ -340,7 +349,8 @@ impl StepCounters {
         }
     }
 
-    /// Returns the counters as metrics. Spec: CTX-30
+    /// Returns the counters as metrics.
+    // Spec: CTX-30
     pub fn metrics(&self) -> Vec<Metric> {
         [
             (MetricName::ReadCount, self.reads),

@@ -10,8 +10,7 @@ use crate::status::BatchStatus;
 use crate::{BatchRuntime, JobOperator};
 
 /// Any text as the execution context of a step and of a job: one that is decoded is the same after it was stored.
-///
-/// Spec: REPO-66, REPO-69
+// Spec: REPO-66, REPO-69
 #[doc(hidden)]
 pub fn context(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
@@ -118,7 +117,8 @@ pub fn exit_codes(data: &[u8]) {
     );
 }
 
-/// Returns whether the pattern matches, character by character. Spec: SEQ-13, SEQ-14, SEQ-15, SEQ-16
+/// Returns whether the pattern matches, character by character.
+// Spec: SEQ-13, SEQ-14, SEQ-15, SEQ-16
 fn matches(pattern: &str, status: &str) -> bool {
     let status: Vec<char> = status.chars().collect();
     // For each length, whether the pattern so far matches the beginning of the status with that length.
@@ -146,7 +146,7 @@ mod mutate;
 mod tests {
     use super::mutate::replay;
 
-    /// Spec: REPO-66, REPO-69
+    // Spec: REPO-66, REPO-69
     #[test]
     fn a_context_is_the_same_after_it_was_stored() {
         replay("context", 5_000, super::context);

@@ -1,6 +1,5 @@
 //! The ids of the repository, and the name of a job.
-//!
-//! Spec: ID-03, ID-04, NEST-05
+// Spec: ID-03, ID-04, NEST-05
 
 use std::fmt;
 use std::num::ParseIntError;
@@ -58,8 +57,7 @@ ids! {
 /// assert_eq!(name.len(), 10);
 /// # Ok::<(), &str>(())
 /// ```
-///
-/// Spec: NEST-05
+// Spec: NEST-05
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct JobName(String);
 

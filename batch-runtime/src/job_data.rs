@@ -1,6 +1,5 @@
 //! The persistent data of a job execution.
-//!
-//! Spec: DATA-01 to DATA-04
+// Spec: DATA-01 to DATA-04
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -45,7 +44,8 @@ impl PersistentData {
         })
     }
 
-    /// Returns the decisions of the execution by their paths, with the answers of their deciders. Spec: DEC-18
+    /// Returns the decisions of the execution by their paths, with the answers of their deciders.
+    // Spec: DEC-18
     pub fn decisions(&self) -> impl Iterator<Item = (&str, String)> {
         self.0.iter().filter_map(|(name, stored)| {
             let path = name.strip_prefix(DECISION)?;
@@ -169,7 +169,8 @@ impl JobData {
         self.changes().pending.insert(name.to_owned(), stored);
     }
 
-    /// Notes the answer of a decider, for those who look at the execution. In a partition it is not kept. Spec: DEC-18
+    /// Notes the answer of a decider, for those who look at the execution. In a partition it is not kept.
+    // Spec: DEC-18
     pub(crate) fn note_decision(&self, path: &str, answer: &str) {
         if !self.is_read_only {
             let stored = serde_json::Value::from(answer).to_string();

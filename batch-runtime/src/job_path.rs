@@ -1,7 +1,6 @@
 //! The job path: directories of Job XML files, read when the runtime starts and searched for new files at each start
 //! of a job; and the files that the program embeds.
-//!
-//! Spec: PATH-01 to PATH-13, EMBED-01 to EMBED-03, D-63
+// Spec: PATH-01 to PATH-13, EMBED-01 to EMBED-03, D-63
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::env;
@@ -18,7 +17,8 @@ use batch_xml::{
 /// The code of a file of the job path that cannot be read.
 const UNREADABLE: &str = "PATH0001";
 
-/// The root elements of Job XML. Spec: JSL-DOC-03
+/// The root elements of Job XML.
+// Spec: JSL-DOC-03
 pub(crate) const ROOTS: [&str; 4] = ["job", "step", "flow", "split"];
 
 /// The Job XML files of a runtime, as its builder collects them.
@@ -35,8 +35,7 @@ pub(crate) struct JobFiles {
 impl JobFiles {
     /// Returns the directories: those of the builder, else those of the system property. The default, the current directory, is for
     /// programs without embedded files: others run the same jobs wherever they are started.
-    ///
-    /// Spec: PATH-02, PATH-03, EMBED-02
+    // Spec: PATH-02, PATH-03, EMBED-02
     fn directories(&self, property: Option<&str>) -> Vec<PathBuf> {
         match self.directories.as_deref().or(property) {
             Some(list) => env::split_paths(list).collect(),
@@ -53,13 +52,16 @@ pub struct JobPathReport {
     pub jobs: BTreeSet<String>,
     /// The mistakes of each file that is not valid Job XML.
     pub broken: Vec<JobXmlErrors>,
-    /// XML files with another root element, which are ignored: file and root. Spec: JSL-DOC-04
+    /// XML files with another root element, which are ignored: file and root.
+    // Spec: JSL-DOC-04
     pub other_roots: Vec<(String, String)>,
-    /// Directories that could not be read, each with the reason. Spec: PATH-06
+    /// Directories that could not be read, each with the reason.
+    // Spec: PATH-06
     pub unreadable: Vec<String>,
     /// The searched directories.
     pub directories: Vec<PathBuf>,
-    /// The ids of the embedded jobs, steps, flows and splits that files of the job path replace. Spec: EMBED-02
+    /// The ids of the embedded jobs, steps, flows and splits that files of the job path replace.
+    // Spec: EMBED-02
     pub replaced: BTreeSet<String>,
 }
 
@@ -192,7 +194,8 @@ impl JobPath {
         self.found.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Reads new and changed files. Spec: PATH-05, PATH-07
+    /// Reads new and changed files.
+    // Spec: PATH-05, PATH-07
     pub(crate) fn look_for_new_files(&self) {
         let mut found = self.found();
         for directory in &self.directories {
@@ -232,7 +235,8 @@ impl JobPath {
         }
     }
 
-    /// Logs which embedded jobs are not used, because files of the job path replace them. Spec: EMBED-02
+    /// Logs which embedded jobs are not used, because files of the job path replace them.
+    // Spec: EMBED-02
     pub(crate) fn log_replaced(&self) {
         let replaced = self.found().replaced();
         if !replaced.is_empty() {
@@ -244,7 +248,8 @@ impl JobPath {
         }
     }
 
-    /// Finds a job by its id. Of several, that in the file `recorded` is taken. Spec: PATH-09, PATH-12, PATH-13
+    /// Finds a job by its id. Of several, that in the file `recorded` is taken.
+    // Spec: PATH-09, PATH-12, PATH-13
     pub(crate) fn find(&self, job: &str, recorded: Option<&str>) -> Lookup {
         let found = self.found();
         let mut of_id: Vec<&Arc<Document>> = found
@@ -279,7 +284,8 @@ impl JobPath {
         }
     }
 
-    /// Finds a job by the name of its file, with or without `.xml`. Spec: JAK-36
+    /// Finds a job by the name of its file, with or without `.xml`.
+    // Spec: JAK-36
     pub(crate) fn find_file(&self, name: &str) -> Lookup {
         let found = self.found();
         let is_named = |path: &Path| {
@@ -322,7 +328,8 @@ impl JobPath {
         }
     }
 
-    /// Returns the ids of all jobs that can be started. Spec: OP-21
+    /// Returns the ids of all jobs that can be started.
+    // Spec: OP-21
     pub(crate) fn jobs(&self) -> BTreeSet<String> {
         self.found().jobs()
     }
@@ -353,7 +360,7 @@ impl JobPath {
     }
 }
 
-/// Spec: PATH-10, INH-15, INH-27
+// Spec: PATH-10, INH-15, INH-27
 impl Library for JobPath {
     fn find(&self, id: &str) -> Vec<Arc<Document>> {
         let found = self.found();
@@ -452,8 +459,7 @@ impl Found {
     }
 
     /// Returns the embedded files, without those whose id a file of the job path has.
-    ///
-    /// Spec: EMBED-02
+    // Spec: EMBED-02
     fn unreplaced(&self) -> impl Iterator<Item = &JobFile> {
         let ids = match self.embedded.is_empty() {
             true => HashSet::new(),
@@ -473,8 +479,7 @@ impl Found {
     }
 
     /// Returns the mistakes of a file of the job path that may be meant to replace an embedded document.
-    ///
-    /// Spec: EMBED-02
+    // Spec: EMBED-02
     fn broken_replacement(&self, document: &Arc<Document>) -> Option<Arc<JobXmlErrors>> {
         let mut embedded = self.embedded.iter().filter_map(JobFile::document);
         if !embedded.any(|one| Arc::ptr_eq(one, document)) {

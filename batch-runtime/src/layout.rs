@@ -11,8 +11,7 @@ use crate::time_zone::TimeZone;
 ///
 /// A new repository gets the layout that the option `layout` of its URL names; the default is 4.3. The layout of an existing repository is
 /// detected from its columns and sequences.
-///
-/// Spec: REPO-05, REPO-87
+// Spec: REPO-05, REPO-87
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum RepositoryLayout {
@@ -86,7 +85,8 @@ pub(crate) struct RepositoryFormat {
     /// The time zone of the JVMs that share the repository. Since Spring Batch 5, JOB_KEY contains dates as `Date.toString` formats them
     /// there.
     pub(crate) zone: TimeZone,
-    /// The length that texts are cut to. Spec: REPO-76
+    /// The length that texts are cut to.
+    // Spec: REPO-76
     pub(crate) max_varchar: usize,
 }
 

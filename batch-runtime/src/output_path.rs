@@ -24,8 +24,7 @@ use std::str::FromStr;
 /// assert!(output.path().is_absolute());
 /// # Ok::<(), String>(())
 /// ```
-///
-/// Spec: LOSS-01, LOSS-03
+// Spec: LOSS-01, LOSS-03
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OutputPath {
     text: String,
@@ -113,7 +112,7 @@ impl fmt::Display for OutputPath {
 mod tests {
     use super::*;
 
-    /// Spec: LOSS-03
+    // Spec: LOSS-03
     #[test]
     fn names_of_one_file_are_equal() {
         let folder = tempfile::tempdir().unwrap();
@@ -140,7 +139,7 @@ mod tests {
         assert_ne!(identity("a.csv"), identity("b.csv"));
     }
 
-    /// Spec: LOSS-03
+    // Spec: LOSS-03
     #[test]
     fn an_output_is_no_file_that_another_one_writes() {
         let rejected = "out/a.part".parse::<OutputPath>().unwrap_err();

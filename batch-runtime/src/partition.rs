@@ -20,8 +20,7 @@
 //! ```
 //!
 //! Without a dispatcher, partitions run on threads of the process that runs their job, through the same calls of the engine.
-//!
-//! Spec: PART-32, PART-34, SUBJOB-11
+// Spec: PART-32, PART-34, SUBJOB-11
 
 pub use crate::artifact::CollectorData;
 pub use crate::dispatch::{

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-/// The partitions of a step or flow. Spec: PPLAN-01 to PPLAN-05
+/// The partitions of a step or flow.
 ///
 /// ```
 /// use batch_runtime::PartitionPlan;
@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 /// let plan = PartitionPlan::with_properties(halves.map(|pair| [pair]));
 /// assert_eq!(plan.sub_job_count(), 2);
 /// ```
+// Spec: PPLAN-01 to PPLAN-05
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PartitionPlan {
     sub_job_count: i32,
@@ -54,22 +55,26 @@ impl PartitionPlan {
         }
     }
 
-    /// Returns the number of partitions. Spec: PPLAN-01
+    /// Returns the number of partitions.
+    // Spec: PPLAN-01
     pub fn sub_job_count(&self) -> i32 {
         self.sub_job_count
     }
 
-    /// Sets the number of partitions. Spec: PPLAN-01
+    /// Sets the number of partitions.
+    // Spec: PPLAN-01
     pub fn set_sub_job_count(&mut self, count: i32) {
         self.sub_job_count = count;
     }
 
-    /// Returns the properties of each partition; `None` if there are none. Spec: PPLAN-02
+    /// Returns the properties of each partition; `None` if there are none.
+    // Spec: PPLAN-02
     pub fn sub_job_properties(&self) -> Option<&[BTreeMap<String, String>]> {
         self.sub_job_properties.as_deref()
     }
 
-    /// Sets the properties of each partition, which have to match the number of partitions. Spec: PPLAN-02
+    /// Sets the properties of each partition, which have to match the number of partitions.
+    // Spec: PPLAN-02
     pub fn set_sub_job_properties(&mut self, properties: Option<Vec<BTreeMap<String, String>>>) {
         self.sub_job_properties = properties;
     }
@@ -80,7 +85,8 @@ impl PartitionPlan {
     }
 
     /// Sets the maximum number of partitions that run at the same time; 0 means 1. The property `batch.partition.threads` takes
-    /// precedence. Spec: JAK-32
+    /// precedence.
+    // Spec: JAK-32
     pub fn set_threads(&mut self, threads: Option<u32>) {
         self.threads = threads;
     }
@@ -92,7 +98,8 @@ impl PartitionPlan {
 
     /// Sets whether the plan replaces the partitions of earlier executions; the default is `false`. With `true`, a restart ignores
     /// their checkpoints and completed partitions, and starts all partitions of this plan. It applies only if a restart makes a new
-    /// plan: in the dialect of Jakarta Batch, or by the property `batch.partition.replan`. Spec: D-50, JAK-32
+    /// plan: in the dialect of Jakarta Batch, or by the property `batch.partition.replan`.
+    // Spec: D-50, JAK-32
     pub fn set_partitions_override(&mut self, replaces: bool) {
         self.partitions_override = replaces;
     }
@@ -119,7 +126,7 @@ impl PartitionPlan {
 mod tests {
     use super::*;
 
-    /// Spec: PPLAN-01, PPLAN-02, PPLAN-03, PPLAN-05
+    // Spec: PPLAN-01, PPLAN-02, PPLAN-03, PPLAN-05
     #[test]
     fn a_plan_is_set_read_stored_and_restored() {
         let mut plan = PartitionPlan::new(3);
@@ -137,7 +144,7 @@ mod tests {
         );
     }
 
-    /// Spec: JAK-32
+    // Spec: JAK-32
     #[test]
     fn a_new_plan_keeps_the_number_of_partitions() {
         let plan = |count: u32| PartitionPlan::with_properties((0..count).map(|n| [("n", n.to_string())]));

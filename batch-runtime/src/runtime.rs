@@ -60,8 +60,7 @@ impl BatchRuntime {
     ///
     /// # Errors
     /// As [`BatchRuntimeBuilder::build`]; the next call tries again.
-    ///
-    /// Spec: ENV-04
+    // Spec: ENV-04
     pub fn get_runtime() -> Result<Self, BuildError> {
         static RUNTIME: Mutex<Option<BatchRuntime>> = Mutex::new(None);
         let mut runtime = RUNTIME.lock().unwrap_or_else(PoisonError::into_inner);
@@ -75,7 +74,8 @@ impl BatchRuntime {
         &self.shared
     }
 
-    /// Returns the operator of this runtime's jobs. Spec: ENV-04
+    /// Returns the operator of this runtime's jobs.
+    // Spec: ENV-04
     pub fn job_operator(&self) -> JobOperator {
         JobOperator::new(Arc::clone(&self.shared))
     }
@@ -96,8 +96,7 @@ impl BatchRuntime {
     /// assert!(running.is_empty());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    ///
-    /// Spec: CLI-07
+    // Spec: CLI-07
     pub fn shutdown(&self, limit: Duration) -> Vec<JobExecutionId> {
         self.job_operator().shutdown(limit)
     }
@@ -111,8 +110,7 @@ impl BatchRuntime {
     ///
     /// # Errors
     /// See [`ClaimPartitionError`]. Nothing was changed.
-    ///
-    /// Spec: PART-32, PART-33
+    // Spec: PART-32, PART-33
     pub fn claim_partition(&self, ticket: &PartitionTicket) -> Result<PartitionRun, ClaimPartitionError> {
         self.job_operator().claim_partition(ticket)
     }
@@ -194,8 +192,7 @@ impl BatchRuntimeBuilder {
     /// are named `ORDERS_JOB_INSTANCE` and so on, instead of `BATCH_JOB_INSTANCE`; the prefix has at most 30 letters,
     /// digits and underscores. Several repositories can share a database, each with its own prefix or, on PostgreSQL,
     /// schema: `?options=-csearch_path%3Dbatch`.
-    ///
-    /// Spec: REPO-04, REPO-06, REPO-84, MEM-01
+    // Spec: REPO-04, REPO-06, REPO-84, MEM-01
     #[must_use]
     pub fn repository(mut self, url: impl Into<String>) -> Self {
         self.repository = url.into();
@@ -203,7 +200,8 @@ impl BatchRuntimeBuilder {
     }
 
     /// Sets the directories of Job XML files, separated by `:` (`;` on Windows). Default: the system property
-    /// `javax.jobpath`, else the current directory, or none if the program embeds jobs. Spec: PATH-02 to PATH-04, EMBED-02
+    /// `javax.jobpath`, else the current directory, or none if the program embeds jobs.
+    // Spec: PATH-02 to PATH-04, EMBED-02
     #[must_use]
     pub fn job_path(mut self, directories: impl Into<String>) -> Self {
         self.files.directories = Some(directories.into());
@@ -212,8 +210,7 @@ impl BatchRuntimeBuilder {
 
     /// Adds the Job XML files that [`embed_jobs!`](crate::embed_jobs) has compiled into the program, or others, each with its name.
     /// The program needs no directory then. See [`job_xml`](Self::job_xml).
-    ///
-    /// Spec: EMBED-01
+    // Spec: EMBED-01
     #[must_use]
     pub fn jobs(self, files: &[(&str, &str)]) -> Self {
         files
@@ -252,15 +249,15 @@ impl BatchRuntimeBuilder {
     /// assert_eq!(ended.status, BatchStatus::Completed);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    ///
-    /// Spec: EMBED-01, EMBED-02
+    // Spec: EMBED-01, EMBED-02
     #[must_use]
     pub fn job_xml(mut self, name: impl Into<String>, text: impl Into<String>) -> Self {
         self.files.embedded.push((name.into(), text.into()));
         self
     }
 
-    /// Sets a system property: it overrides properties of the same name in Job XML. Spec: OVR-04, D-37
+    /// Sets a system property: it overrides properties of the same name in Job XML.
+    // Spec: OVR-04, D-37
     #[must_use]
     pub fn system_property(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.system.insert(name.into(), value.into());
@@ -270,8 +267,7 @@ impl BatchRuntimeBuilder {
     /// Adds an embedded batch.xml, for example from `include_str!`. It is merged with the files `META-INF/batch.xml`
     /// under the directories of the system property `batch.classpath` (default: the current directory, then that of
     /// the executable). Messages refer to it by `name`.
-    ///
-    /// Spec: PKG-02, LOADER-09 to LOADER-15
+    // Spec: PKG-02, LOADER-09 to LOADER-15
     #[must_use]
     pub fn batch_xml(mut self, name: impl Into<String>, text: impl Into<String>) -> Self {
         self.sources.embedded.push((name.into(), text.into()));
@@ -280,8 +276,7 @@ impl BatchRuntimeBuilder {
 
     /// Sets the preferred artifact loader, which is called first for every artifact; a second call replaces it.
     /// Building the runtime fails if batch.xml names a loader too. Default: none, or that of batch.xml.
-    ///
-    /// Spec: LOADER-03
+    // Spec: LOADER-03
     #[must_use]
     pub fn artifact_loader(mut self, loader: impl BatchArtifactLoader + 'static) -> Self {
         self.sources.loader = Some(Arc::new(loader));
@@ -290,8 +285,7 @@ impl BatchRuntimeBuilder {
 
     /// Sets a loader that is called before the preferred one, even one of batch.xml. Tests replace artifacts with it. A second call
     /// replaces it.
-    ///
-    /// Spec: LOADER-03
+    // Spec: LOADER-03
     #[must_use]
     pub fn artifact_replacements(mut self, loader: impl BatchArtifactLoader + 'static) -> Self {
         self.sources.replacements = Some(Arc::new(loader));
@@ -301,8 +295,7 @@ impl BatchRuntimeBuilder {
     /// Sets statements, separated by `;`, that create the tables of the program in the database of the repository. Each process executes
     /// them before its first start of a job, so that they must not fail if the tables exist: `CREATE TABLE IF NOT EXISTS`. Commands that
     /// start nothing create nothing. If they fail, the start fails.
-    ///
-    /// Spec: SCHEMA-01
+    // Spec: SCHEMA-01
     #[must_use]
     pub fn schema_sql(mut self, statements: impl Into<String>) -> Self {
         self.schema = Some(statements.into());
@@ -314,8 +307,7 @@ impl BatchRuntimeBuilder {
     /// a runtime that the first of them starts. Feature `tokio`.
     ///
     /// It must outlive the jobs: call [`shutdown_async`](BatchRuntime::shutdown_async) before it ends.
-    ///
-    /// Spec: ASYNC-02
+    // Spec: ASYNC-02
     #[cfg(feature = "tokio")]
     #[must_use]
     pub fn tokio_handle(mut self, handle: tokio::runtime::Handle) -> Self {
@@ -323,7 +315,8 @@ impl BatchRuntimeBuilder {
         self
     }
 
-    /// Sets the maximum time that `stop` waits for the execution to stop; 0 does not wait. Default: 5 seconds. Spec: D-60
+    /// Sets the maximum time that `stop` waits for the execution to stop; 0 does not wait. Default: 5 seconds.
+    // Spec: D-60
     #[must_use]
     pub fn stop_timeout(mut self, limit: Duration) -> Self {
         self.stop_timeout = limit;
@@ -332,7 +325,8 @@ impl BatchRuntimeBuilder {
 
     /// Sets how many times in a row `launch` and `recover` take over an instance from a dead process without a new
     /// checkpoint in between, so that an item that kills its process cannot do so forever. `restart` always takes
-    /// over, and resets the count. 0 is unlimited. Default: 3. Spec: OP-35
+    /// over, and resets the count. 0 is unlimited. Default: 3.
+    // Spec: OP-35
     #[must_use]
     pub fn crash_limit(mut self, limit: u32) -> Self {
         self.crash_limit = limit;
@@ -341,7 +335,8 @@ impl BatchRuntimeBuilder {
 
     /// Sets the maximum number of concurrent partitions of a step or flow, and of concurrent flows of a split, each on its own thread. The
     /// property `batch.partition.threads` of a step, or of a job for all its elements, overrides it for partitions, `batch.split.threads`
-    /// of a job for flows. Default: four per processor; at least 1. Spec: PART-04, SPLIT-06
+    /// of a job for flows. Default: four per processor; at least 1.
+    // Spec: PART-04, SPLIT-06
     #[must_use]
     pub fn partition_threads(mut self, threads: usize) -> Self {
         self.partition_threads = threads.max(1);
@@ -349,7 +344,8 @@ impl BatchRuntimeBuilder {
     }
 
     /// Sets a dispatcher of the program that carries partitions to worker processes, see [`partition`](crate::partition). It has
-    /// the name `custom`, and becomes the default. Spec: PART-34
+    /// the name `custom`, and becomes the default.
+    // Spec: PART-34
     #[must_use]
     pub fn partition_dispatcher(mut self, dispatcher: impl PartitionDispatcher + 'static) -> Self {
         self.dispatchers.custom = Some(Arc::new(dispatcher));
@@ -359,7 +355,7 @@ impl BatchRuntimeBuilder {
 
     /// Adds a transport between coordinators and workers, such as that of the crate `batch-nats`, under the name by which
     /// [`dispatch`](Self::dispatch) and the property `batch.dispatch` choose it. The transport `repository` is always there.
-    /// Spec: PART-34
+    // Spec: PART-34
     #[must_use]
     pub fn partition_transport(
         mut self,
@@ -375,7 +371,7 @@ impl BatchRuntimeBuilder {
     /// Sets where partitions run: `local`, on threads of the process that runs their job; `repository`, on
     /// [workers](BatchRuntime::worker) that take them from a table of the repository; or the name of a
     /// [`partition_transport`](Self::partition_transport). The property `batch.dispatch` of a step or job overrides it. Default: `local`.
-    /// Spec: PART-34
+    // Spec: PART-34
     #[must_use]
     pub fn dispatch(mut self, name: impl Into<String>) -> Self {
         self.dispatchers.default = Some(name.into());
@@ -396,8 +392,7 @@ impl BatchRuntimeBuilder {
     ///
     /// The hour that occurs twice when clocks are set back is always read as the second one, as in Spring Batch. UTC
     /// has no such hour.
-    ///
-    /// Spec: REPO-33, REPO-43
+    // Spec: REPO-33, REPO-43
     #[must_use]
     pub fn repository_time_zone(mut self, zone: TimeZone) -> Self {
         self.time_zone = zone;
@@ -412,8 +407,7 @@ impl BatchRuntimeBuilder {
     }
 
     /// Adds an observer of all jobs and partitions that this runtime runs. See [`observer`](crate::observer).
-    ///
-    /// Spec: OBS-01
+    // Spec: OBS-01
     #[must_use]
     pub fn observer(mut self, observer: impl JobObserver + 'static) -> Self {
         self.observers.push(Arc::new(observer));
@@ -422,8 +416,7 @@ impl BatchRuntimeBuilder {
 
     /// Adds a target of notifications about jobs. See [`notify`](crate::notify). In worker processes add the same: they send those of the
     /// steps that they run.
-    ///
-    /// Spec: NOTIFY-01
+    // Spec: NOTIFY-01
     #[must_use]
     pub fn notify(mut self, target: NotificationTarget) -> Self {
         self.notifications.push(target);
@@ -431,8 +424,7 @@ impl BatchRuntimeBuilder {
     }
 
     /// Sets the dialect of all Job XML files. Default: that of each file, by the namespace of its root.
-    ///
-    /// Spec: JAK-02
+    // Spec: JAK-02
     #[must_use]
     pub fn dialect(mut self, dialect: Dialect) -> Self {
         self.files.dialect = Some(dialect);
@@ -441,8 +433,7 @@ impl BatchRuntimeBuilder {
 
     /// Checks every job of the job path against the artifacts, as at its start, with these job parameters. Starts
     /// nothing and opens no repository. [`check_jobs!`](crate::check_jobs) turns this into a test.
-    ///
-    /// Spec: OP-11, LOADER-08, ART-09, CHUNK-LOOP-17
+    // Spec: OP-11, LOADER-08, ART-09, CHUNK-LOOP-17
     pub fn check(self, parameters: impl Into<JobParameters>) -> CheckReport {
         self.report(None, &parameters.into())
     }
@@ -468,8 +459,7 @@ impl BatchRuntimeBuilder {
     ///
     /// # Errors
     /// As [`JobOperator::launch`]. A batch.xml that is not valid is reported by [`build`](Self::build), before it opens the repository.
-    ///
-    /// Spec: CLI-01
+    // Spec: CLI-01
     pub fn check_start(
         self,
         job: &str,

@@ -1,7 +1,6 @@
 //! References to secrets in job parameters, and the secrets of a running job. Only injected fields and contexts
 //! receive the values; all other code sees a placeholder, so it cannot leak them.
-//!
-//! Spec: D-91
+// Spec: D-91
 
 use std::borrow::Cow;
 use std::error::Error;
@@ -32,8 +31,7 @@ const MAX_SECRET: u64 = 64 * 1024;
 /// assert_eq!(reference, SecretReference::Env("DB_PASSWORD".into()));
 /// # Ok::<(), batch_runtime::parameters::SecretReferenceError>(())
 /// ```
-///
-/// Spec: D-91
+// Spec: D-91
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum SecretReference {
@@ -379,7 +377,7 @@ mod tests {
         check("nothing", "nothing");
     }
 
-    /// Spec: D-91
+    // Spec: D-91
     #[test]
     #[cfg(unix)]
     fn files_of_secrets_are_bounded() {
@@ -401,7 +399,7 @@ mod tests {
         }
     }
 
-    /// Spec: D-91
+    // Spec: D-91
     #[test]
     fn a_value_is_hidden_in_every_encoding() {
         let value = "it's \"<&é\u{1b}\u{202e}/?~_-. %+\n\\";
@@ -430,8 +428,7 @@ mod tests {
     }
 
     /// In `user:password` and the like, whatever stands before and after the value.
-    ///
-    /// Spec: D-91
+    // Spec: D-91
     #[test]
     fn a_value_is_hidden_within_base64() {
         for value in ["abcd", "hunter2", "a longer pass phrase?>"] {

@@ -5,8 +5,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 /// The batch status of a job or step execution.
-///
-/// Spec: STATUS-06
+// Spec: STATUS-06
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "UPPERCASE")]
 pub enum BatchStatus {
@@ -41,12 +40,14 @@ impl BatchStatus {
         Self::Unknown,
     ];
 
-    /// Returns the status after a stop request; `None` if the execution has ended. Spec: STATUS-23
+    /// Returns the status after a stop request; `None` if the execution has ended.
+    // Spec: STATUS-23
     pub(crate) fn after_stop_request(self) -> Option<Self> {
         (!self.is_final()).then_some(Self::Stopping)
     }
 
-    /// Returns the status of an execution whose process is dead; `None` if it had ended before. Spec: STATUS-23
+    /// Returns the status of an execution whose process is dead; `None` if it had ended before.
+    // Spec: STATUS-23
     pub(crate) fn after_crash(self) -> Option<Self> {
         match self {
             Self::Starting | Self::Started => Some(Self::Failed),
@@ -103,7 +104,7 @@ mod tests {
     use super::*;
     use BatchStatus::*;
 
-    /// Spec: STATUS-23
+    // Spec: STATUS-23
     #[test]
     fn a_final_status_never_changes() {
         let expected = |status| match status {
@@ -117,7 +118,7 @@ mod tests {
         }
     }
 
-    /// Spec: STATUS-04, STATUS-06
+    // Spec: STATUS-04, STATUS-06
     #[test]
     fn spelled_as_in_the_repository() {
         for status in BatchStatus::ALL {

@@ -1,6 +1,5 @@
 //! The system properties.
-//!
-//! Spec: OVR-15, D-37
+// Spec: OVR-15, D-37
 
 use std::collections::BTreeMap;
 use std::env;

@@ -1,6 +1,5 @@
 //! The successor of an element of a job: by its transition elements, or by its attribute `next`.
-//!
-//! Spec: SEQ-02 to SEQ-24, TERM-01 to TERM-12, DEC-05 to DEC-10, DEC-15
+// Spec: SEQ-02 to SEQ-24, TERM-01 to TERM-12, DEC-05 to DEC-10, DEC-15
 
 use batch_xml::{Dialect, Pattern};
 use serde::{Deserialize, Serialize};
@@ -36,9 +35,11 @@ pub(crate) enum TransitionAction {
 pub(crate) struct Termination {
     /// FAILED, COMPLETED or STOPPED.
     pub(crate) status: BatchStatus,
-    /// The exit status of the job, if the element sets one. Spec: TERM-05
+    /// The exit status of the job, if the element sets one.
+    // Spec: TERM-05
     pub(crate) exit_status: Option<String>,
-    /// The element that a restart starts with after `stop`, if set. Spec: TERM-09
+    /// The element that a restart starts with after `stop`, if set.
+    // Spec: TERM-09
     pub(crate) restart: Option<String>,
 }
 
@@ -51,14 +52,14 @@ pub(crate) enum Follow {
     Nothing,
     /// The job ends.
     Terminate(Termination),
-    /// The element has `next` elements, and its exit status matches no transition element. Spec: SEQ-21, DEC-15
+    /// The element has `next` elements, and its exit status matches no transition element.
+    // Spec: SEQ-21, DEC-15
     Unmatched,
 }
 
 impl Transitions {
     /// Returns the continuation after a step, flow or split.
-    ///
-    /// Spec: SEQ-17 to SEQ-24
+    // Spec: SEQ-17 to SEQ-24
     pub(crate) fn after(&self, dialect: Dialect, status: BatchStatus, exit_status: &str) -> Follow {
         // Transitions are not evaluated after a stop request. Spec: SEQ-24
         if status == BatchStatus::Stopped {
@@ -94,7 +95,8 @@ impl Transitions {
         dialect.select(&self.elements, |transition| &transition.on, exit_status)
     }
 
-    /// Returns the continuation after a decision. Spec: DEC-05, DEC-15
+    /// Returns the continuation after a decision.
+    // Spec: DEC-05, DEC-15
     pub(crate) fn after_decision(&self, dialect: Dialect, decided: &str) -> Follow {
         let unmatched = match dialect.unmatched_step_fails() {
             true => Follow::Unmatched,
@@ -145,7 +147,7 @@ mod tests {
         assert_eq!(follow, expected, "{status} {exit_status}");
     }
 
-    /// Spec: SEQ-17, SEQ-18, SEQ-19, D-19
+    // Spec: SEQ-17, SEQ-18, SEQ-19, D-19
     #[test]
     fn the_most_specific_transition_acts_whatever_its_place() {
         let mut elements = vec![
@@ -162,14 +164,15 @@ mod tests {
         }
     }
 
-    /// Among equally specific transitions, the first in the document is taken. Spec: SEQ-18
+    /// Among equally specific transitions, the first in the document is taken.
+    // Spec: SEQ-18
     #[test]
     fn document_order_decides_between_equals() {
         let transitions = transitions(&[("A*", Next(1)), ("*A", Next(2))], None);
         check(&transitions, Completed, "AAA", Follow::Element(1));
     }
 
-    /// Spec: SEQ-08, SEQ-21, SEQ-22, SEQ-23, SEQ-24, D-18, D-21, D-22
+    // Spec: SEQ-08, SEQ-21, SEQ-22, SEQ-23, SEQ-24, D-18, D-21, D-22
     #[test]
     fn what_follows_when_nothing_matches() {
         let leading = transitions(&[("X", Next(1)), ("Y", terminate(Failed))], None);
@@ -187,7 +190,7 @@ mod tests {
         check(&ending, Completed, "X", terminate(Failed).follow());
     }
 
-    /// Spec: DEC-05, DEC-10, DEC-15
+    // Spec: DEC-05, DEC-10, DEC-15
     #[test]
     fn a_decision_has_to_account_for_every_value() {
         let transitions = transitions(&[("LOAD", Next(3)), ("L*", terminate(Stopped))], None);

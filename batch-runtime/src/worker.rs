@@ -64,8 +64,7 @@ impl Worker {
 
     /// Returns the health of the worker. It is stuck if, for a lease time, its thread has done nothing, or a partition that was requested to
     /// stop still runs. A batchlet may take as long as it needs, also while the worker drains.
-    ///
-    /// Spec: DISP-18
+    // Spec: DISP-18
     pub fn health(&self) -> WorkerHealth {
         let state = &self.state;
         match (self.has_ended(), state.is_draining()) {

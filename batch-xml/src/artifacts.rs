@@ -1,6 +1,5 @@
 //! batch.xml: the mapping of artifact ids to classes, and the preferred loader. Several files are merged.
-//!
-//! Spec: LOADER-09 to LOADER-15, D-64
+// Spec: LOADER-09 to LOADER-15, D-64
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -30,11 +29,14 @@ use crate::values;
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct BatchXml {
-    /// The class of the preferred loader. Spec: LOADER-10
+    /// The class of the preferred loader.
+    // Spec: LOADER-10
     pub loader: Option<Spanned<String>>,
-    /// The artifacts in the order of the texts; each id once. Spec: LOADER-11
+    /// The artifacts in the order of the texts; each id once.
+    // Spec: LOADER-11
     pub artifacts: Vec<ArtifactEntry>,
-    /// Warnings, such as a file without entries. Spec: ENV-06
+    /// Warnings, such as a file without entries.
+    // Spec: ENV-06
     pub warnings: Vec<Diagnostic>,
 }
 
@@ -55,8 +57,7 @@ impl BatchXml {
     ///
     /// All mistakes of all files: text that is not well-formed or exceeds a limit, unknown elements and attributes,
     /// missing attributes, an id with two classes, two loaders.
-    ///
-    /// Spec: LOADER-10 to LOADER-15, ENV-06
+    // Spec: LOADER-10 to LOADER-15, ENV-06
     pub fn read(sources: &[Arc<Source>], limits: &Limits) -> Result<BatchXml, JobXmlErrors> {
         let mut merged = BatchXml::default();
         // Each file is sorted by its own sink: a sink orders the spans of one text only.

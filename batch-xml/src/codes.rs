@@ -69,18 +69,6 @@ codes! {
     TWO_CLASSES = "JSL0060": "batch.xml maps one artifact id to two classes";
     TWO_LOADERS = "JSL0061": "the batch.xml files of one program name two preferred loaders";
     NO_ENTRIES = "JSL0062": "a batch.xml contains neither a loader nor an artifact";
-    NO_ELEMENT = "JSL0070": "conversion: the other dialect has no such element or attribute at that place";
-    NO_VALUE = "JSL0071": "conversion: the other dialect cannot express the value of the attribute";
-    NO_TRANSITION = "JSL0072": "conversion: the other dialect would take another transition";
-    NO_PROPERTY = "JSL0073": "conversion: the property or symbol would have a different value in the other dialect";
-    LITERAL_SYNTAX = "JSL0074": "conversion: literal text would be a symbol or expression in the other dialect";
-    CONVERSION_LIMIT = "JSL0075": "conversion: the converted document would be too large, or its symbols too deep";
-    OTHER_SKIPPING = "JSL0076": "conversion: the dialects skip and retry different items";
-    OTHER_CHUNK = "JSL0077": "conversion: the writer gets a different number of items per call";
-    OTHER_TRANSITION = "JSL0078": "conversion: a transition, or the status that it leaves, can differ in the other dialect";
-    OTHER_ROLLBACK = "JSL0079": "conversion: different partitions run again after a rollback of all partitions";
-    OTHER_OVERRIDE = "JSL0080": "conversion: a parameter, a system property or a plan overrides different values in the other dialect";
-    NOT_LINKED = "JSL0081": "conversion: the artifact is not linked, so the properties that it declares are unknown";
 }
 
 /// Returns the explanation of a code in one line; `None` for an unknown code.

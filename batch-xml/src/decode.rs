@@ -18,12 +18,11 @@ impl Source {
     /// Decodes a source from UTF-8 or UTF-16, detected by the byte order mark or the first characters, and checks
     /// that the XML declaration names the same encoding.
     ///
-    /// Spec: JSL-DOC-01
-    ///
     /// # Errors
     ///
     /// A diagnostic if there are more than [`Limits::file_bytes`] bytes, if they cannot be decoded, or if the
     /// declaration names another encoding.
+    // Spec: JSL-DOC-01
     pub fn from_bytes(
         name: impl Into<String>,
         bytes: &[u8],
@@ -183,7 +182,7 @@ mod tests {
         }
     }
 
-    /// Spec: JSL-DOC-01
+    // Spec: JSL-DOC-01
     #[test]
     fn utf8_and_utf16_with_and_without_a_mark() {
         check(PLAIN.as_bytes(), Ok(PLAIN));
@@ -196,7 +195,7 @@ mod tests {
         }
     }
 
-    /// Spec: JSL-DOC-01
+    // Spec: JSL-DOC-01
     #[test]
     fn the_declaration_must_name_the_encoding_of_the_file() {
         let latin = "<?xml version=\"1.0\" encoding='ISO-8859-1'?><job/>";

@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashSet};
 
 /// A partitioned element, seen from outside of its partitions: values that only they have are deferred.
-/// Spec: SUBST-09, D-39
+// Spec: SUBST-09, D-39
 #[derive(Debug, Default)]
 pub(crate) struct Deferral {
     /// The names that the partitions define; `None`: an algorithm decides, so any name is possible.

@@ -15,8 +15,7 @@ use crate::tree::Element;
 use crate::values;
 
 /// The root element of a job file. Only jobs are started; the others serve as parents.
-///
-/// Spec: JSL-DOC-03
+// Spec: JSL-DOC-03
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum RootKind {
     /// `job`
@@ -74,8 +73,7 @@ impl Document {
 
     /// Returns the id of the root element, by which the document is found. At most 100 of the characters `A-Z`,
     /// `a-z`, `0-9`, `.`, `_` and `-`.
-    ///
-    /// Spec: JSL-JOB-02, SUBST-19
+    // Spec: JSL-JOB-02, SUBST-19
     pub fn id(&self) -> &Spanned<String> {
         &self.id
     }
@@ -112,12 +110,11 @@ impl Document {
 /// Reads a document and checks that it is well-formed XML and has an id. The document keeps mistakes against the
 /// schema, for [`resolve`](crate::resolve) to report with all others.
 ///
-/// Spec: JSL-DOC-01, JSL-DOC-02, JSL-DOC-03, JSL-DOC-18, SUBST-19
-///
 /// # Errors
 ///
 /// All mistakes, if the text is not well-formed or exceeds a limit, if its root is not job, step, flow or split (only
 /// code `JSL0007` then), or if the root has no valid id.
+// Spec: JSL-DOC-01, JSL-DOC-02, JSL-DOC-03, JSL-DOC-18, SUBST-19
 pub fn parse(source: &Arc<Source>, limits: &Limits) -> Result<Document, JobXmlErrors> {
     parse_as(source, limits, None)
 }

@@ -4,7 +4,6 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::codes;
-use crate::convert::{self, Conversion, KnownArtifacts};
 use crate::diagnostics::{Diagnostic, JobXmlErrors, Sink, quoted};
 use crate::dialect::Dialect;
 use crate::document::Document;
@@ -20,8 +19,7 @@ use crate::tree::{Attribute, Element};
 use crate::write;
 
 /// A document with everything it inherits, before substitution.
-///
-/// Spec: JSL-DOC-13, JSL-DOC-19
+// Spec: JSL-DOC-13, JSL-DOC-19
 #[derive(Clone)]
 pub struct Effective {
     dialect: Dialect,
@@ -84,25 +82,9 @@ impl Effective {
 
     /// Returns the effective document as XML: without `parent` and `merge`, every list entry in its list, symbols as
     /// written, one element per line.
-    ///
-    /// Spec: JSL-DOC-19, D-52, D-84
+    // Spec: JSL-DOC-19, D-52, D-84
     pub fn to_xml(&self) -> String {
         write::effective(&self.root)
-    }
-
-    /// Returns the document in another dialect, with a report of what that dialect cannot express, and of what has a different
-    /// meaning there. Symbols become those of the other dialect. `artifacts` are those that the job names.
-    ///
-    /// Spec: JAK-40, JAK-41
-    pub fn convert(&self, to: Dialect, artifacts: &dyn KnownArtifacts) -> Conversion {
-        let mut sink = Sink::default();
-        sink.set_origins(self.origins.clone());
-        let xml = convert::convert(&self.root, self.dialect, to, artifacts, &mut sink);
-        Conversion {
-            xml,
-            is_complete: !sink.failed(),
-            problems: sink.into_errors(),
-        }
     }
 
     /// Returns the document with only one of its steps, flows or splits, and with the flows and splits around it, whose properties it
@@ -148,13 +130,12 @@ impl Effective {
     /// partition: for a partitioned step in a partitioned flow, the flow comes first. Of the [`Partition`] itself
     /// only the collector is present: everything else runs outside of the partitions.
     ///
-    /// Spec: PART-12, PART-13, PART-14, PART-16, SUBST-09, FPART-03, FPART-07, D-34
-    ///
     /// # Errors
     ///
     /// A missing or invalid value in that partition; a path that leads to no element.
     ///
     /// [`Partition`]: crate::model::Partition
+    // Spec: PART-12, PART-13, PART-14, PART-16, SUBST-09, FPART-03, FPART-07, D-34
     pub fn resolve_partition(
         &self,
         path: &[PartitionView<'_>],

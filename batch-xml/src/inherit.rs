@@ -37,8 +37,7 @@ impl Library for Vec<Arc<Document>> {
 
 /// The identity of list entries: elements of one group whose key attributes are equal are the same entry, and the
 /// child's replaces the parent's. All other elements are the same if their names are, and are combined.
-///
-/// Spec: INH-10, INH-19, INH-20
+// Spec: INH-10, INH-19, INH-20
 const ENTRIES: &[(&str, &str, &[&str])] = &[
     ("property", "property", &["name", "target"]),
     ("listener", "listener", &["ref"]),
@@ -54,17 +53,20 @@ const ENTRIES: &[(&str, &str, &[&str])] = &[
     ("stop", "transition", &["on"]),
 ];
 
-/// A child with one of these drops the other of its parent. Spec: INH-21
+/// A child with one of these drops the other of its parent.
+// Spec: INH-21
 const EXCLUSIVE: [&str; 2] = ["chunk", "batchlet"];
 
-/// The elements that may have a `parent`, with their containers. Spec: INH-01
+/// The elements that may have a `parent`, with their containers.
+// Spec: INH-01
 const INHERITING: &[(&str, &[&str])] = &[
     ("job", &["step", "flow", "split"]),
     ("split", &["flow"]),
     ("flow", &["step"]),
 ];
 
-/// Entries that are allowed without their list: the owner, the entry, the list. Spec: D-52, D-84
+/// Entries that are allowed without their list: the owner, the entry, the list.
+// Spec: D-52, D-84
 const BARE: &[(&str, &str, &str)] = &[
     ("job", "listener", "listeners"),
     ("step", "listener", "listeners"),
@@ -89,8 +91,7 @@ fn is_entry(element: &Element) -> bool {
 
 /// Returns the effective tree of a document and reports mistakes to `sink`. An element keeps its attribute `parent`
 /// if that parent could not be used.
-///
-/// Spec: INH-01, INH-03, INH-06, INH-14, JSL-JOB-07, JSL-JOB-08, JSL-STEP-15, FLOW-05, SPLIT-05
+// Spec: INH-01, INH-03, INH-06, INH-14, JSL-JOB-07, JSL-JOB-08, JSL-STEP-15, FLOW-05, SPLIT-05
 pub(crate) fn inherit(
     document: &Document,
     library: &dyn Library,
@@ -280,7 +281,7 @@ impl<'a> Inheritance<'a, '_> {
         std::ptr::eq(self.files[place.file].document.root(), place.element)
     }
 
-    /// Spec: INH-02, INH-15, INH-26, PATH-12, SUBST-03, D-42
+    // Spec: INH-02, INH-15, INH-26, PATH-12, SUBST-03, D-42
     fn look_up(&mut self, place: Place<'a>, parent: &'a Attribute) -> Option<Place<'a>> {
         let id = parent.value.value.as_str();
         let kind = place.element.name.value.as_str();
@@ -392,7 +393,7 @@ impl<'a> Inheritance<'a, '_> {
         });
     }
 
-    /// Spec: INH-14
+    // Spec: INH-14
     fn report_cycle(&mut self, cycle: &[Place<'a>], closing: &Attribute) {
         let id = |place: &Place<'a>| {
             let id = place.element.attribute("id");
@@ -419,8 +420,7 @@ impl<'a> Inheritance<'a, '_> {
     }
 
     /// Reports mistakes of another document that matter once it is used as a parent.
-    ///
-    /// Spec: INH-17
+    // Spec: INH-17
     fn check_document(&mut self, place: Place<'a>, effective: &Element) {
         let document = self.files[place.file].document;
         if self.adopted.insert(place.file) {
@@ -439,8 +439,7 @@ impl<'a> Inheritance<'a, '_> {
 
     /// Combines the children of both, the parent's first, and the attributes; for child elements, attributes that
     /// only the parent has are inherited too.
-    ///
-    /// Spec: INH-03, INH-04, INH-05, INH-09, INH-12, INH-22
+    // Spec: INH-03, INH-04, INH-05, INH-09, INH-12, INH-22
     fn combine(&mut self, parent: &Element, child: Element, link: &Span) -> Element {
         let partners = partners(&parent.children, &child.children);
         let chosen = |name: &str| EXCLUSIVE.contains(&name);
@@ -459,7 +458,7 @@ impl<'a> Inheritance<'a, '_> {
         Element { children, ..child }
     }
 
-    /// Spec: INH-07, INH-08, INH-11, D-41
+    // Spec: INH-07, INH-08, INH-11, D-41
     fn combine_nested(&mut self, parent: &Element, mut child: Element, link: &Span) -> Element {
         if let Some(merge) = child.attribute("merge") {
             if symbols::has_symbols(self.dialect, &merge.value) {
@@ -531,8 +530,7 @@ fn partners(parent: &[Element], child: &[Element]) -> Vec<Option<usize>> {
 }
 
 /// Moves bare entries into the list that they belong to, in the order of the text.
-///
-/// Spec: D-52, D-84
+// Spec: D-52, D-84
 fn with_lists(mut element: Element) -> Element {
     for (owner, entry, list) in BARE {
         let is_bare = |child: &Element| child.name.value == *entry;

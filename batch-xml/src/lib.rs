@@ -57,7 +57,6 @@ mod artifacts;
 mod budget;
 pub mod builder;
 mod codes;
-mod convert;
 mod decode;
 mod deferral;
 mod diagnostics;
@@ -93,7 +92,6 @@ mod xml;
 
 pub use artifacts::{ArtifactEntry, BatchXml};
 pub use codes::{CODES, explain};
-pub use convert::{Conversion, DeclaredProperty, KnownArtifacts};
 pub use diagnostics::{Diagnostic, JobXmlErrors, Severity};
 pub use dialect::{Dialect, UnknownDialect, ValueSource};
 pub use document::{Document, RootKind, parse, parse_as};

@@ -7,8 +7,7 @@ use crate::document::{Document, RootKind};
 use crate::span::Span;
 
 /// The documents of the job path, from which a job can inherit.
-///
-/// Spec: INH-15, INH-27, PATH-10
+// Spec: INH-15, INH-27, PATH-10
 pub trait Library {
     /// Returns every document whose root has the id; several if the id is duplicated.
     fn find(&self, id: &str) -> Vec<Arc<Document>>;

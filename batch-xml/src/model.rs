@@ -10,22 +10,25 @@ use crate::pattern::Pattern;
 use crate::span::{Source, Span, Spanned};
 
 /// A concrete job, substituted and checked.
-///
-/// Spec: JSL-JOB-01, JSL-JOB-09
+// Spec: JSL-JOB-01, JSL-JOB-09
 #[derive(Clone, Debug)]
 pub struct Job {
     /// The dialect of the document that the job was read from.
     pub dialect: Dialect,
     /// The name of the job, at most 100 characters.
     pub id: Spanned<String>,
-    /// True if executions of the job may be restarted. Default true. Spec: JSL-JOB-03
+    /// True if executions of the job may be restarted. Default true.
+    // Spec: JSL-JOB-03
     pub restartable: bool,
-    /// The properties of the job with their effective values, as exposed by JobContext. Spec: JSL-JOBPROP-03
+    /// The properties of the job with their effective values, as exposed by JobContext.
+    // Spec: JSL-JOBPROP-03
     pub properties: Vec<Property>,
-    /// The listeners of the job, in the order of the text. Spec: JSL-JOBLIS-08
+    /// The listeners of the job, in the order of the text.
+    // Spec: JSL-JOBLIS-08
     pub listeners: Vec<ArtifactRef>,
     /// The execution elements in the order of the text, without abstract ones; execution starts with the first that
-    /// is not a decision. Spec: SEQ-01, D-44
+    /// is not a decision.
+    // Spec: SEQ-01, D-44
     pub elements: Vec<ExecutionElement>,
     /// Every name used in a `${..}` anywhere in the document.
     pub symbols: BTreeSet<String>,
@@ -36,7 +39,8 @@ pub struct Job {
 }
 
 impl Job {
-    /// Returns the element that is executed first. Spec: SEQ-01
+    /// Returns the element that is executed first.
+    // Spec: SEQ-01
     pub fn first(&self) -> Option<&ExecutionElement> {
         first_of(&self.elements)
     }
@@ -51,7 +55,8 @@ impl Job {
 }
 
 impl Flow {
-    /// Returns the step that is executed first. Spec: FLOW-11
+    /// Returns the step that is executed first.
+    // Spec: FLOW-11
     pub fn first(&self) -> Option<&ExecutionElement> {
         first_of(&self.elements)
     }
@@ -123,7 +128,8 @@ impl ExecutionElement {
         }
     }
 
-    /// Returns the id, unique within the job. Spec: JSL-DOC-14
+    /// Returns the id, unique within the job.
+    // Spec: JSL-DOC-14
     pub fn id(&self) -> &Spanned<String> {
         match self {
             ExecutionElement::Step(step) => &step.id,
@@ -133,7 +139,8 @@ impl ExecutionElement {
         }
     }
 
-    /// Returns the attribute `next`: the sibling that follows unless a transition is taken. Spec: SEQ-02, DEC-20
+    /// Returns the attribute `next`: the sibling that follows unless a transition is taken.
+    // Spec: SEQ-02, DEC-20
     pub fn next(&self) -> Option<&Spanned<String>> {
         match self {
             ExecutionElement::Step(step) => step.next.as_ref(),
@@ -172,44 +179,46 @@ impl ExecutionElement {
 }
 
 /// A flow: steps and decisions that lead only to each other.
-///
-/// Spec: FLOW-01, FLOW-07, FLOW-08, FLOW-17
+// Spec: FLOW-01, FLOW-07, FLOW-08, FLOW-17
 #[derive(Clone, Debug)]
 pub struct Flow {
     /// At most 100 characters, unique within the job.
     pub id: Spanned<String>,
-    /// The id of the sibling that follows the whole flow. It exists. Spec: FLOW-03, FLOW-06
+    /// The id of the sibling that follows the whole flow. It exists.
+    // Spec: FLOW-03, FLOW-06
     pub next: Option<Spanned<String>>,
     /// Steps and decisions in the order of the text, without abstract ones. Execution starts with the first step.
-    /// Spec: FLOW-11, FLOW-16
+    // Spec: FLOW-11, FLOW-16
     pub elements: Vec<ExecutionElement>,
-    /// The partition of the flow, if it has one. Spec: FPART-01
+    /// The partition of the flow, if it has one.
+    // Spec: FPART-01
     pub partition: Option<Partition>,
     /// The start tag.
     pub span: Span,
 }
 
 /// A split: flows that run in parallel, with decisions between flows that follow each other.
-///
-/// Spec: SPLIT-01, SPLIT-09, SPLIT-12, SPLIT-24
+// Spec: SPLIT-01, SPLIT-09, SPLIT-12, SPLIT-24
 #[derive(Clone, Debug)]
 pub struct Split {
     /// At most 100 characters, unique within the job.
     pub id: Spanned<String>,
-    /// The id of the job-level element that follows the whole split. It exists. Spec: SPLIT-03, SPLIT-08
+    /// The id of the job-level element that follows the whole split. It exists.
+    // Spec: SPLIT-03, SPLIT-08
     pub next: Option<Spanned<String>>,
     /// Flows and decisions in the order of the text, without abstract ones. Every flow that no other element leads to
-    /// starts at once; exactly one element leads to each other flow. Spec: SPLIT-06, SPLIT-10, SPLIT-11, D-29
+    /// starts at once; exactly one element leads to each other flow.
+    // Spec: SPLIT-06, SPLIT-10, SPLIT-11, D-29
     pub elements: Vec<ExecutionElement>,
-    /// The artifacts that accompany the flows. Spec: SPLIT-15
+    /// The artifacts that accompany the flows.
+    // Spec: SPLIT-15
     pub concurrency: Concurrency,
     /// The start tag.
     pub span: Span,
 }
 
 /// The artifacts that accompany the flows of a split.
-///
-/// Spec: SPLIT-15, LTX-04, SUBJOB-26
+// Spec: SPLIT-15, LTX-04, SUBJOB-26
 #[derive(Clone, Debug, Default)]
 pub struct Concurrency {
     /// Observes the logical transaction around all flows.
@@ -225,25 +234,31 @@ pub struct Concurrency {
 /// Each partition has values of its own: [`Effective::resolve_partition`](crate::Effective::resolve_partition)
 /// resolves the step or flow for one of them. The job contains the values outside of all partitions, of which some
 /// may be [deferred](Partition::deferred).
-///
-/// Spec: PART-01, PART-05, FPART-01, SUBST-09
+// Spec: PART-01, PART-05, FPART-01, SUBST-09
 #[derive(Clone, Debug)]
 pub struct Partition {
-    /// The number of partitions, unless there is an algorithm. Default 1. Spec: PART-03, PART-18
+    /// The number of partitions, unless there is an algorithm. Default 1.
+    // Spec: PART-03, PART-18
     pub instances: NonZeroU32,
     /// The number of threads, if the document sets it. Never in the draft.
     pub threads: Option<NonZeroU32>,
-    /// The properties of single partitions; ignored if there is an algorithm. Spec: PART-08, PART-18
+    /// The properties of single partitions; ignored if there is an algorithm.
+    // Spec: PART-08, PART-18
     pub properties: Vec<PartitionProperty>,
-    /// Computes the partitions, on the parent thread. Spec: PART-17, FPART-05
+    /// Computes the partitions, on the parent thread.
+    // Spec: PART-17, FPART-05
     pub algorithm: Option<ArtifactRef>,
-    /// Observes the logical transaction around all partitions. Spec: LTX-04
+    /// Observes the logical transaction around all partitions.
+    // Spec: LTX-04
     pub logical_tx: Option<ArtifactRef>,
-    /// Collects data on the thread of each partition. Spec: SUBJOB-01
+    /// Collects data on the thread of each partition.
+    // Spec: SUBJOB-01
     pub collector: Option<ArtifactRef>,
-    /// Analyzes the data of the collectors, on the parent thread. Spec: SUBJOB-07
+    /// Analyzes the data of the collectors, on the parent thread.
+    // Spec: SUBJOB-07
     pub analyzer: Option<ArtifactRef>,
-    /// The symbols in the step or flow that have a value only in a partition. Spec: SUBST-09
+    /// The symbols in the step or flow that have a value only in a partition.
+    // Spec: SUBST-09
     pub deferred: BTreeSet<String>,
     /// Those of them without a default.
     pub required: BTreeSet<String>,
@@ -252,8 +267,7 @@ pub struct Partition {
 }
 
 /// A property for one partition, written `name.number`.
-///
-/// Spec: PART-08, PART-09, PART-15, D-33
+// Spec: PART-08, PART-09, PART-15, D-33
 #[derive(Clone, Debug)]
 pub struct PartitionProperty {
     /// The number of the partition, from 1 to the number of instances.
@@ -267,8 +281,7 @@ pub struct PartitionProperty {
 }
 
 /// The artifact of a chunk that a property is for.
-///
-/// Spec: JSL-CHPROP-03
+// Spec: JSL-CHPROP-03
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Target {
     /// The item reader.
@@ -296,43 +309,50 @@ impl Target {
 }
 
 /// A decision: an artifact selects the transition.
-///
-/// Spec: DEC-01, DEC-05
+// Spec: DEC-01, DEC-05
 #[derive(Clone, Debug)]
 pub struct Decision {
     /// At most 100 characters, unique within the job.
     pub id: Spanned<String>,
-    /// The artifact whose result selects the transition. Spec: DEC-03, DEC-11
+    /// The artifact whose result selects the transition.
+    // Spec: DEC-03, DEC-11
     pub decider: ArtifactRef,
-    /// The transition elements in the order of the text, which is not the order of precedence. Spec: DEC-10
+    /// The transition elements in the order of the text, which is not the order of precedence.
+    // Spec: DEC-10
     pub transitions: Vec<Transition>,
     /// The start tag.
     pub span: Span,
 }
 
 /// A step.
-///
-/// Spec: JSL-STEP-01, JSL-STEP-17
+// Spec: JSL-STEP-01, JSL-STEP-17
 #[derive(Clone, Debug)]
 pub struct Step {
     /// At most 100 characters, unique within the job.
     pub id: Spanned<String>,
-    /// Maximum number of restarts of the step within one job instance; 0, the default, means unlimited. Spec: JSL-STEP-03
+    /// Maximum number of restarts of the step within one job instance; 0, the default, means unlimited.
+    // Spec: JSL-STEP-03
     pub start_limit: u32,
-    /// True if a restart runs the step again although it completed. Default false. Spec: JSL-STEP-08
+    /// True if a restart runs the step again although it completed. Default false.
+    // Spec: JSL-STEP-08
     pub allow_start_if_complete: bool,
-    /// The id of the sibling that follows unless a transition is taken. It exists. Spec: JSL-STEP-11, JSL-STEP-12
+    /// The id of the sibling that follows unless a transition is taken. It exists.
+    // Spec: JSL-STEP-11, JSL-STEP-12
     pub next: Option<Spanned<String>>,
     /// The properties of the step with their effective values, as exposed by StepContext, without those that have a
-    /// target. Spec: JSL-STEPPROP-03
+    /// target.
+    // Spec: JSL-STEPPROP-03
     pub properties: Vec<Property>,
-    /// The listeners of the step, in the order of the text. Spec: JSL-STEPLIS-05
+    /// The listeners of the step, in the order of the text.
+    // Spec: JSL-STEPLIS-05
     pub listeners: Vec<ArtifactRef>,
-    /// The chunk or batchlet. Spec: JSL-STEP-16
+    /// The chunk or batchlet.
+    // Spec: JSL-STEP-16
     pub body: StepBody,
     /// The transition elements in the order of the text, which is not the order of precedence: SEQ-18.
     pub transitions: Vec<Transition>,
-    /// The partition of the step, if it has one. Spec: PART-01
+    /// The partition of the step, if it has one.
+    // Spec: PART-01
     pub partition: Option<Partition>,
     /// The start tag.
     pub span: Span,
@@ -341,22 +361,24 @@ pub struct Step {
 /// The work of a step.
 #[derive(Clone, Debug)]
 pub enum StepBody {
-    /// Reads, processes and writes items. Spec: JSL-CHUNK-01
+    /// Reads, processes and writes items.
+    // Spec: JSL-CHUNK-01
     Chunk(Box<Chunk>),
-    /// Calls a batchlet. Spec: JSL-BATCHLET-01
+    /// Calls a batchlet.
+    // Spec: JSL-BATCHLET-01
     Batchlet(ArtifactRef),
 }
 
 /// A chunk.
-///
-/// Spec: JSL-CHUNK-01, JSL-CHUNK-25
+// Spec: JSL-CHUNK-01, JSL-CHUNK-25
 #[derive(Clone, Debug)]
 pub struct Chunk {
     /// The start tag.
     pub span: Span,
     /// The item reader.
     pub reader: ArtifactRef,
-    /// The item processor; required in the draft, optional here. Without one, the items are written as they are read. Spec: D-03
+    /// The item processor; required in the draft, optional here. Without one, the items are written as they are read.
+    // Spec: D-03
     pub processor: Option<ArtifactRef>,
     /// The item writer.
     pub writer: ArtifactRef,
@@ -368,29 +390,36 @@ pub struct Chunk {
     /// draft.
     pub time_limit: Option<NonZeroU32>,
     /// Items per call of the writer. Default: the commit interval for policy `item`, else 10; always 1 if
-    /// reads are not buffered. Spec: JSL-CHUNK-18, JSL-CHUNK-19, JSL-CHUNK-20, JSL-CHUNK-21, D-04
+    /// reads are not buffered.
+    // Spec: JSL-CHUNK-18, JSL-CHUNK-19, JSL-CHUNK-20, JSL-CHUNK-21, D-04
     pub chunk_size: NonZeroU32,
     /// True if items are kept to write them again after a rollback. Default true.
     pub buffer_reads: bool,
-    /// Maximum number of skipped exceptions; `None` is unlimited. Spec: JSL-CHUNK-22, D-07
+    /// Maximum number of skipped exceptions; `None` is unlimited.
+    // Spec: JSL-CHUNK-22, D-07
     pub skip_limit: Option<u32>,
-    /// Maximum number of retries; `None` is unlimited. Spec: JSL-CHUNK-23, D-07
+    /// Maximum number of retries; `None` is unlimited.
+    // Spec: JSL-CHUNK-23, D-07
     pub retry_limit: Option<u32>,
-    /// Seconds until a checkpoint interval times out; 0, the default, is never. Spec: JSL-CHUNK-24
+    /// Seconds until a checkpoint interval times out; 0, the default, is never.
+    // Spec: JSL-CHUNK-24
     pub checkpoint_timeout: u32,
-    /// The checkpoint algorithm; present only for the policy `custom`. Spec: JSL-CHUNK-10, JSL-CHUNK-11
+    /// The checkpoint algorithm; present only for the policy `custom`.
+    // Spec: JSL-CHUNK-10, JSL-CHUNK-11
     pub checkpoint_algorithm: Option<ArtifactRef>,
-    /// Exceptions that are skipped. Spec: CHUNK-SKIP-01
+    /// Exceptions that are skipped.
+    // Spec: CHUNK-SKIP-01
     pub skippable: ExceptionClasses,
-    /// Exceptions after which the write is retried. Spec: CHUNK-RETRY-01
+    /// Exceptions after which the write is retried.
+    // Spec: CHUNK-RETRY-01
     pub retryable: ExceptionClasses,
-    /// Exceptions that are retried without a rollback. Spec: CHUNK-NORB-01
+    /// Exceptions that are retried without a rollback.
+    // Spec: CHUNK-NORB-01
     pub no_rollback: ExceptionClasses,
 }
 
 /// The checkpoint policy of a chunk.
-///
-/// Spec: JSL-CHUNK-05
+// Spec: JSL-CHUNK-05
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum CheckpointPolicy {
     /// After a number of items.
@@ -402,8 +431,7 @@ pub enum CheckpointPolicy {
 }
 
 /// A set of exceptions by class name, both lists in the order of the text.
-///
-/// Spec: CHUNK-SKIP-03, CHUNK-SKIP-04
+// Spec: CHUNK-SKIP-03, CHUNK-SKIP-04
 #[derive(Clone, Debug, Default)]
 pub struct ExceptionClasses {
     /// Classes that belong to the set.
@@ -421,9 +449,11 @@ pub struct ArtifactRef {
     pub name: Spanned<String>,
     /// The properties that reach the artifact from the XML, outermost first, each name once: those of the partition
     /// come first, then the outermost wins. Job parameters and system properties are included in the values, so
-    /// within a partition these take precedence over both. Spec: OVR-05, OVR-13, PART-12, D-34, D-36
+    /// within a partition these take precedence over both.
+    // Spec: OVR-05, OVR-13, PART-12, D-34, D-36
     pub properties: Vec<Property>,
-    /// True if the name is known only in a partition. Spec: SUBST-09
+    /// True if the name is known only in a partition.
+    // Spec: SUBST-09
     pub deferred: bool,
 }
 
@@ -437,8 +467,7 @@ impl ArtifactRef {
 }
 
 /// A property with its effective value.
-///
-/// Spec: OVR-07
+// Spec: OVR-07
 #[derive(Clone, PartialEq, Eq)]
 pub struct Property {
     /// The name, never empty.
@@ -446,7 +475,8 @@ pub struct Property {
     /// The value of the job parameter of that name, else of the system property, else from the XML. The span is
     /// always in the XML. Deferred: as written.
     pub value: Spanned<String>,
-    /// True if the value is known only in a partition. Spec: SUBST-09
+    /// True if the value is known only in a partition.
+    // Spec: SUBST-09
     pub deferred: bool,
     /// True if the property is meant for one artifact: it has a target, or is in the element of the artifact.
     pub is_addressed: bool,
@@ -464,8 +494,7 @@ impl fmt::Debug for Property {
 }
 
 /// A transition element of a step or decision.
-///
-/// Spec: SEQ-04, TERM-01, TERM-02, TERM-03, DEC-06, DEC-07, DEC-08, DEC-09
+// Spec: SEQ-04, TERM-01, TERM-02, TERM-03, DEC-06, DEC-07, DEC-08, DEC-09
 #[derive(Clone, Debug)]
 pub struct Transition {
     /// The action of the transition.
@@ -499,7 +528,7 @@ pub enum TransitionKind {
         /// The exit status of the job, if given.
         exit_status: Option<Spanned<String>>,
         /// The id of the job-level element that a restart starts with, which exists; `None` is this step or decision.
-        /// Spec: TERM-09
+        // Spec: TERM-09
         restart: Option<Spanned<String>>,
     },
 }

@@ -14,8 +14,7 @@ use std::ops::Deref;
 /// assert!(pattern.matches("RC10"));
 /// assert!(!pattern.matches("RC1"), "`*` matches at least one character");
 /// ```
-///
-/// Spec: SEQ-13, SEQ-14, SEQ-15, SEQ-16, TERM-04, D-20
+// Spec: SEQ-13, SEQ-14, SEQ-15, SEQ-16, TERM-04, D-20
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Pattern {
     text: String,
@@ -23,8 +22,7 @@ pub struct Pattern {
 }
 
 /// The precedence of a pattern: the smallest is tried first.
-///
-/// Spec: SEQ-18, D-19
+// Spec: SEQ-18, D-19
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Specificity {
     has_wildcards: bool,
@@ -50,11 +48,6 @@ impl Pattern {
     /// Returns whether this pattern matches everything that `other` matches.
     pub(crate) fn covers(&self, other: &Pattern) -> bool {
         covers(&self.tokens(), &other.tokens())
-    }
-
-    /// Returns whether an exit status may match both patterns. Very long patterns are not compared: they may.
-    pub(crate) fn overlaps(&self, other: &Pattern) -> bool {
-        overlap(&self.tokens(), &other.tokens())
     }
 
     /// Returns the sort key of the pattern. Among equal patterns the first in the document is taken.
@@ -160,32 +153,6 @@ fn covers(pattern: &[Token], texts: &[Token]) -> bool {
     pattern[at..].iter().all(|token| *token == Token::Rest)
 }
 
-/// Maximum product of the lengths of two patterns for which it is computed whether they overlap.
-const MAX_PRODUCT: usize = 1_000_000;
-
-/// Returns whether a text matches both patterns.
-fn overlap(one: &[Token], other: &[Token]) -> bool {
-    if one.len().saturating_mul(other.len()) > MAX_PRODUCT {
-        return true;
-    }
-    // `after[j]` is the answer for what follows in `one`, and the tokens of `other` from `j` on.
-    let mut after: Vec<bool> = Vec::new();
-    for at in (0..=one.len()).rev() {
-        let mut here = vec![false; other.len() + 1];
-        for j in (0..=other.len()).rev() {
-            here[j] = match (one.get(at), other.get(j)) {
-                (None, None) => true,
-                (Some(Token::Rest), next) => after[j] || next.is_some() && here[j + 1],
-                (first, Some(Token::Rest)) => here[j + 1] || first.is_some() && after[j],
-                (Some(first), Some(next)) => (first.includes(*next) || next.includes(*first)) && after[j + 1],
-                _ => false,
-            };
-        }
-        after = here;
-    }
-    after.first().copied().unwrap_or(true)
-}
-
 /// Maximum number of patterns that are compared with each other.
 const MAX_COMPARED: usize = 64;
 
@@ -234,7 +201,7 @@ mod tests {
         }
     }
 
-    /// Spec: SEQ-13, SEQ-14, SEQ-15, SEQ-16, D-20
+    // Spec: SEQ-13, SEQ-14, SEQ-15, SEQ-16, D-20
     #[test]
     fn patterns_match_whole_statuses() {
         check(
@@ -263,7 +230,7 @@ mod tests {
         assert!(!pattern.matches(&"a".repeat(20_000)));
     }
 
-    /// Spec: SEQ-17, SEQ-18, D-19
+    // Spec: SEQ-17, SEQ-18, D-19
     #[test]
     fn patterns_are_ordered_from_most_to_least_specific() {
         let ordered = [
@@ -294,26 +261,6 @@ mod tests {
         check_covers("A*", &["AB", "A?", "A*", "A*B", "AB*"], &["A", "*", "B*"]);
         check_covers("?", &["?", "a"], &["*", "??"]);
         check_covers("*A*", &["xAx", "*A?", "?A*", "*AAA*"], &["A*", "*A", "*B*"]);
-    }
-
-    #[test]
-    fn patterns_overlap_if_a_text_matches_both() {
-        for (one, other, expect) in [
-            ("A", "A", true),
-            ("A", "B", false),
-            ("A*", "*B", true),
-            ("A*", "B*", false),
-            ("A*C", "AB", false),
-            ("A?", "?B", true),
-            ("*", "A", true),
-            ("??", "A", false),
-            ("A*", "A", false),
-        ] {
-            assert_eq!(pattern(one).overlaps(&pattern(other)), expect, "{one} {other}");
-            assert_eq!(pattern(other).overlaps(&pattern(one)), expect, "{other} {one}");
-        }
-        let long = pattern("?".repeat(2_000));
-        assert!(long.overlaps(&long));
     }
 
     #[test]

@@ -14,8 +14,7 @@ use crate::values;
 
 impl<'a> Scope<'a> {
     /// Enters an element, whose properties are visible from here on.
-    ///
-    /// Spec: SUBST-11, JSL-CHPROP-08
+    // Spec: SUBST-11, JSL-CHPROP-08
     pub(crate) fn enter(&mut self, element: &'a Element) {
         self.levels.push(Level::default());
         let listed = element
@@ -53,8 +52,7 @@ impl<'a> Scope<'a> {
     }
 
     /// Returns the properties that reach an artifact at this place, outermost first, each name once.
-    ///
-    /// Spec: OVR-05, OVR-13, JSL-CHPROP-04, JSL-CHPROP-05, D-35, D-36
+    // Spec: OVR-05, OVR-13, JSL-CHPROP-04, JSL-CHPROP-05, D-35, D-36
     pub(crate) fn reaching(&mut self, target: Option<Target>) -> Vec<Property> {
         if self.stopped {
             return Vec::new();
@@ -90,8 +88,7 @@ impl<'a> Scope<'a> {
     }
 
     /// Returns the properties of the innermost element without a target, with their effective values.
-    ///
-    /// Spec: JSL-JOBPROP-03, JSL-STEPPROP-03, OVR-07
+    // Spec: JSL-JOBPROP-03, JSL-STEPPROP-03, OVR-07
     pub(crate) fn own(&mut self) -> Vec<Property> {
         let own = self
             .levels
@@ -155,8 +152,7 @@ impl<'a> Scope<'a> {
     }
 
     /// Returns `None` if there is a target but an invalid one.
-    ///
-    /// Spec: JSL-CHPROP-03, JSL-STEPPROP-04, D-35
+    // Spec: JSL-CHPROP-03, JSL-STEPPROP-04, D-35
     fn property_target(&mut self, owner: &Element, property: &Element) -> Option<Option<Target>> {
         let Some(attribute) = property.attribute("target") else {
             return Some(None);
@@ -180,7 +176,7 @@ impl<'a> Scope<'a> {
         target.map(Some)
     }
 
-    /// Spec: JSL-JOBPROP-04, JSL-CHPROP-06, OVR-14, D-38
+    // Spec: JSL-JOBPROP-04, JSL-CHPROP-06, OVR-14, D-38
     fn define(&mut self, definition: Definition<'a>) {
         let Some(level) = self.levels.last_mut() else {
             return;

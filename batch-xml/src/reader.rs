@@ -38,8 +38,7 @@ pub fn sniff_root(source: &Source) -> Option<String> {
 
 /// Reads the tree and reports every mistake to `sink`. `None` if there is no root, or if the rest of the text could
 /// not be read.
-///
-/// Spec: JSL-DOC-01, JSL-DOC-02, JSL-DOC-05, JSL-DOC-18
+// Spec: JSL-DOC-01, JSL-DOC-02, JSL-DOC-05, JSL-DOC-18
 pub(crate) fn read(source: &Arc<Source>, limits: &Limits, sink: &mut Sink) -> Option<Element> {
     let mut builder = Builder {
         source,
@@ -141,7 +140,7 @@ impl Builder<'_> {
         Ok(())
     }
 
-    /// Spec: JSL-DOC-18
+    // Spec: JSL-DOC-18
     fn doctype(&mut self, range: Range<usize>) -> Unreadable {
         let span = self.span(range);
         self.sink.error(codes::DOCTYPE, &span, |d| {

@@ -37,12 +37,11 @@ pub struct Unresolved {
 /// Resolves inheritance, substitutes, and checks everything that needs no artifact. Has to be repeated for every
 /// execution, with its parameters.
 ///
-/// Spec: JSL-DOC-12, JSL-DOC-13, JSL-JOB-06, OVR-08, SUBST-05, SUBST-06, SUBST-13
-///
 /// # Errors
 ///
 /// All mistakes and warnings of the document and of the parents that it uses, those against the schema included. A
 /// document that is not a job, or an abstract one, is a mistake too.
+// Spec: JSL-DOC-12, JSL-DOC-13, JSL-JOB-06, OVR-08, SUBST-05, SUBST-06, SUBST-13
 pub fn resolve(
     document: &Document,
     library: &dyn Library,

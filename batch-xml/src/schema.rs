@@ -10,7 +10,8 @@ use crate::dialect::elements::{Rule, elements};
 use crate::suggest;
 use crate::tree::{Attribute, Element};
 
-/// The elements of batch.xml, whose root may have any name and attributes. Spec: LOADER-10, LOADER-11, JAK-43, D-64
+/// The elements of batch.xml, whose root may have any name and attributes.
+// Spec: LOADER-10, LOADER-11, JAK-43, D-64
 const BATCH_XML: &[Rule] = elements! {
     "the root element" [] once ["loader"] many ["artifact" "ref"];
     "loader" ["classname"];
@@ -26,8 +27,7 @@ fn find_in(rules: &'static [Rule], name: &str) -> Option<&'static Rule> {
 }
 
 /// Checks `element` and everything in it, as far as the dialect defines it.
-///
-/// Spec: JSL-DOC-06, JSL-DOC-07, JSL-DOC-16, JSL-DOC-17, D-78
+// Spec: JSL-DOC-06, JSL-DOC-07, JSL-DOC-16, JSL-DOC-17, D-78
 pub(crate) fn check(dialect: Dialect, element: &Element, sink: &mut Sink) {
     let rules = dialect.rules().elements;
     if let Some(rule) = find_in(rules, &element.name) {
@@ -37,8 +37,7 @@ pub(crate) fn check(dialect: Dialect, element: &Element, sink: &mut Sink) {
 }
 
 /// Checks the root of a batch.xml and everything in it.
-///
-/// Spec: LOADER-15
+// Spec: LOADER-15
 pub(crate) fn check_batch_xml(root: &Element, sink: &mut Sink) {
     if let Some(rule) = find_in(BATCH_XML, BATCH_ROOT) {
         check_content(BATCH_XML, rule, root, sink);
@@ -68,8 +67,7 @@ fn check_content(rules: &'static [Rule], rule: &Rule, element: &Element, sink: &
 }
 
 /// Reports required parts that a parent lacks, unless it is abstract.
-///
-/// Spec: INH-17
+// Spec: INH-17
 pub(crate) fn check_complete(dialect: Dialect, parent: &Element, sink: &mut Sink) {
     parent.walk(&mut |element| {
         let mut rows = dialect.rules().required.iter();

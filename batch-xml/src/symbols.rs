@@ -53,8 +53,7 @@ pub(crate) enum Mistake<'a> {
 }
 
 /// Splits a value into pieces. Everything that is not a symbol is literal; there is no escape.
-///
-/// Spec: SUBST-04, SUBST-12
+// Spec: SUBST-04, SUBST-12
 pub(crate) fn pieces(dialect: Dialect, value: &str) -> impl Iterator<Item = Piece<'_>> {
     let open = start(dialect);
     let mut at = 0;
@@ -172,8 +171,7 @@ pub(crate) fn place(attribute: &Attribute, range: Range<usize>) -> Span {
 }
 
 /// Returns the names of the job parameters that a tree may use, and reports malformed symbols.
-///
-/// Spec: SUBST-02, SUBST-12
+// Spec: SUBST-02, SUBST-12
 pub(crate) fn collect(dialect: Dialect, root: &Element, sink: &mut Sink) -> BTreeSet<String> {
     let mut names = BTreeSet::new();
     root.walk(&mut |element| {
@@ -292,7 +290,7 @@ mod tests {
         );
     }
 
-    /// Spec: SUBST-04, SUBST-12
+    // Spec: SUBST-04, SUBST-12
     #[test]
     fn values_are_cut_into_pieces() {
         check("", &[]);

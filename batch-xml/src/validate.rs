@@ -16,8 +16,7 @@ use crate::suggest;
 const MAX_COMPARED: usize = 4_000;
 
 /// Checks the whole outline.
-///
-/// Spec: D-75, JSL-DOC-14, JSL-DOC-15, SEQ-03, SEQ-09, SEQ-10, SEQ-11, SEQ-12, SEQ-25, TERM-16, DEC-18
+// Spec: D-75, JSL-DOC-14, JSL-DOC-15, SEQ-03, SEQ-09, SEQ-10, SEQ-11, SEQ-12, SEQ-25, TERM-16, DEC-18
 pub(crate) fn validate(outline: &Outline, sink: &mut Sink) {
     check_unique(outline, sink);
     check_partition_ids(outline, sink);
@@ -102,8 +101,7 @@ impl<'a> Siblings<'a> {
     }
 
     /// Returns the element that is executed first.
-    ///
-    /// Spec: SEQ-01, FLOW-11
+    // Spec: SEQ-01, FLOW-11
     fn first(&self) -> Option<&'a Node> {
         let mut nodes = self.nodes.iter().copied();
         nodes.find(|node| !node.is_abstract && node.kind != ElementKind::Decision)
@@ -116,7 +114,7 @@ fn successors(node: &Node) -> impl Iterator<Item = &Spanned<String>> {
     node.next.iter().chain(targets.map(|target| &target.id))
 }
 
-/// Spec: JSL-DOC-14, D-77
+// Spec: JSL-DOC-14, D-77
 fn check_unique(outline: &Outline, sink: &mut Sink) {
     let mut first_of: HashMap<&str, &Node> = HashMap::new();
     for node in &outline.nodes {
@@ -136,7 +134,7 @@ fn check_unique(outline: &Outline, sink: &mut Sink) {
     }
 }
 
-/// Spec: D-75
+// Spec: D-75
 fn check_partition_ids(outline: &Outline, sink: &mut Sink) {
     let partitioned = outline.nodes.iter().filter(|node| node.is_partitioned);
     let partitioned: HashMap<&str, &Node> = partitioned.map(|node| (node.id.as_str(), node)).collect();
@@ -164,7 +162,7 @@ fn check_partition_ids(outline: &Outline, sink: &mut Sink) {
     }
 }
 
-/// Spec: SEQ-09, SEQ-10, SEQ-11, SEQ-12, TERM-16, DEC-09, FLOW-07, SPLIT-09
+// Spec: SEQ-09, SEQ-10, SEQ-11, SEQ-12, TERM-16, DEC-09, FLOW-07, SPLIT-09
 fn check_target(
     outline: &Outline,
     siblings: &Siblings<'_>,
@@ -211,8 +209,7 @@ fn check_target(
 }
 
 /// Finds loops of `next` attributes; in a split, where elements run at most once, loops of all transitions.
-///
-/// Spec: SEQ-25, SPLIT-11, D-29, D-76
+// Spec: SEQ-25, SPLIT-11, D-29, D-76
 fn check_cycles(siblings: &Siblings<'_>, sink: &mut Sink) {
     let all = siblings.kind == Some(ElementKind::Split);
     let steps: Vec<Vec<(usize, &Spanned<String>)>> = siblings
@@ -241,7 +238,7 @@ fn check_cycles(siblings: &Siblings<'_>, sink: &mut Sink) {
     });
 }
 
-/// Spec: SPLIT-11, D-29
+// Spec: SPLIT-11, D-29
 fn check_predecessors(split: &Siblings<'_>, sink: &mut Sink) {
     let mut first_of: HashMap<&str, (&Node, &Spanned<String>)> = HashMap::new();
     let steps = split
@@ -281,7 +278,7 @@ fn cut(ids: &[String]) -> Vec<&str> {
         .collect()
 }
 
-/// Spec: SEQ-03, SPLIT-06, D-29
+// Spec: SEQ-03, SPLIT-06, D-29
 fn check_reach(outline: &Outline, siblings: &Siblings<'_>, sink: &mut Sink) {
     let mut waiting: Vec<&Node> = Vec::new();
     if siblings.kind.is_none() {
@@ -334,8 +331,7 @@ fn check_reach(outline: &Outline, siblings: &Siblings<'_>, sink: &mut Sink) {
 
 /// Warns about transitions back to an element that has run on every path. Other loops depend on exit statuses and are
 /// left to the execution.
-///
-/// Spec: SEQ-25, D-76
+// Spec: SEQ-25, D-76
 fn check_repeats(outline: &Outline, siblings: &Siblings<'_>, sink: &mut Sink) {
     // In a split it is an error.
     if siblings.kind == Some(ElementKind::Split) {

@@ -10,8 +10,7 @@ use crate::tree::Element;
 pub(crate) const MAX_ID_CHARS: usize = 100;
 
 /// Parses an XML Schema boolean.
-///
-/// Spec: JSL-DOC-10
+// Spec: JSL-DOC-10
 pub(crate) fn boolean(text: &str) -> Option<bool> {
     match text {
         "true" | "1" => Some(true),
@@ -21,8 +20,7 @@ pub(crate) fn boolean(text: &str) -> Option<bool> {
 }
 
 /// Parses an XML Schema integer from `least` to 2^31-1: optional blanks, an optional sign, digits.
-///
-/// Spec: JSL-DOC-11, D-07
+// Spec: JSL-DOC-11, D-07
 pub(crate) fn integer(text: &str, least: u32) -> Option<u32> {
     let trimmed = text.trim_matches([' ', '\t', '\n', '\r']);
     let value = u32::try_from(trimmed.parse::<i64>().ok()?).ok()?;
@@ -110,7 +108,7 @@ fn bad_value(
 mod tests {
     use super::*;
 
-    /// Spec: JSL-DOC-10
+    // Spec: JSL-DOC-10
     #[test]
     fn booleans() {
         for (text, expect) in [("true", true), ("1", true), ("false", false), ("0", false)] {
@@ -121,7 +119,7 @@ mod tests {
         }
     }
 
-    /// Spec: JSL-DOC-11
+    // Spec: JSL-DOC-11
     #[test]
     fn integers() {
         let good = [

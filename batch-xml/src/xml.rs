@@ -165,8 +165,7 @@ impl Attributes<'_> {
 
 /// Resolves references in an attribute value and replaces line breaks and tabs by blanks. Every flaw is returned;
 /// text with a flaw is left as written.
-///
-/// Spec: JSL-DOC-01, JSL-DOC-02
+// Spec: JSL-DOC-01, JSL-DOC-02
 pub(crate) fn attribute_value(raw: &str) -> (Cow<'_, str>, Vec<Flaw>) {
     if !raw.contains(['&', '<', '\t', '\n', '\r']) {
         return (Cow::Borrowed(raw), Vec::new());
@@ -289,7 +288,7 @@ mod tests {
         assert_eq!(values(" ä=''"), [("ä", "")]);
     }
 
-    /// Spec: JSL-DOC-02
+    // Spec: JSL-DOC-02
     #[test]
     fn ill_formed_attributes_are_flaws() {
         for (text, at, what) in [
@@ -314,7 +313,7 @@ mod tests {
         assert_eq!((value.as_ref(), flaws.len()), (expect, 0), "{raw:?}: {flaws:?}");
     }
 
-    /// Spec: JSL-DOC-01
+    // Spec: JSL-DOC-01
     #[test]
     fn values_are_unescaped_and_normalised() {
         check_value("plain", "plain");
@@ -325,7 +324,7 @@ mod tests {
         check_value("&amp;lt;", "&lt;");
     }
 
-    /// Spec: JSL-DOC-02, JSL-DOC-18
+    // Spec: JSL-DOC-02, JSL-DOC-18
     #[test]
     fn flaws_in_values_are_found_all() {
         let ranges = |raw: &str| {

@@ -2,9 +2,6 @@
 #![expect(clippy::unwrap_used, reason = "a test that meets nothing has failed")]
 
 mod artifacts;
-mod convert;
-mod convert_files;
-mod convert_values;
 mod examples;
 mod fuzz_corpus;
 mod graph;

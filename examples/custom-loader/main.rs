@@ -21,6 +21,6 @@ fn main() -> ExitCode {
         .jobs(embed_jobs!("custom-loader"))
         .system_property("data", data_folder())
         // Or place the file beside the program, as `META-INF/batch.xml`.
-        .batch_xml("batch.xml", include_str!("batch.xml"))
+        .configure(|runtime| runtime.batch_xml("batch.xml", include_str!("batch.xml")))
         .main()
 }

@@ -16,7 +16,6 @@ fn a_program_needs_no_job_files() {
     assert!(run(&["list"]).contains("\nhello "));
     assert!(run(&["graph", "hello", "--format", "mermaid"]).contains("greet"));
     assert!(run(&["explain", "hello"]).contains("hello/hello.xml"));
-    assert!(run(&["convert", "hello"]).contains("Greeter"));
     assert!(run(&["config", "show"]).contains("none: the program embeds its jobs"));
     run(&["launch", "hello", "name=Ada"]);
     assert!(run(&["show", "1"]).contains("\ndefinition   hello/hello.xml\n"));

@@ -1,4 +1,4 @@
-//! The commands that inspect a job and start nothing: `explain`, `graph`, `check`, `convert`.
+//! The commands that inspect a job and start nothing: `explain`, `graph`, `check`.
 
 use std::fs;
 use std::path::Path;
@@ -392,76 +392,6 @@ fn explain_and_check_know_jakarta_batch() {
     .unwrap();
     let (_, err) = run_expecting(2, "hello", folder.path(), &["--job-path", ".", "check", "j"]);
     assert!(err.contains("did you mean `jobParameters`?"), "{err}");
-}
-
-/// A job is printed in the other dialect, with the properties that its artifacts declare; what that dialect cannot say is an error.
-///
-/// Spec: JAK-40, JAK-41
-#[test]
-fn convert_prints_a_job_in_the_other_dialect() {
-    let folder = tempfile::tempdir().unwrap();
-    let write = |name: &str, text: &str| fs::write(folder.path().join(name), text).unwrap();
-    let convert = |code: i32, arguments: &[&str]| {
-        let all = [&["convert", "--job-path", "."], arguments].concat();
-        run_expecting(code, "hello", folder.path(), &all)
-    };
-    write(
-        "greet.xml",
-        "<job id='greet'><step id='one' start-limit='1'><batchlet ref='Greeter'/></step></job>",
-    );
-    let expected = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n\
-        <job xmlns=\"https://jakarta.ee/xml/ns/jakartaee\" version=\"2.0\" id=\"greet\">\n  \
-          <step id=\"one\" start-limit=\"2\">\n    \
-            <batchlet ref=\"Greeter\">\n      \
-              <properties>\n        \
-                <property name=\"name\" value=\"#{jobParameters['name']}?:world;\"/>\n      \
-              </properties>\n    \
-            </batchlet>\n  \
-          </step>\n\
-        </job>\n";
-    let (out, err) = convert(0, &["greet"]);
-    assert_eq!((out.as_str(), err.as_str()), (expected, ""));
-    assert_eq!(convert(0, &["greet", "--to", "jakarta"]).0, expected);
-    // Its own dialect: the document with what it inherits.
-    assert!(
-        convert(0, &["greet", "--to", "draft"])
-            .0
-            .contains("<job id=\"greet\">")
-    );
-
-    // The result runs, and is converted back.
-    fs::remove_file(folder.path().join("greet.xml")).unwrap();
-    write("jakarta.xml", expected);
-    let (out, _) = run_expecting(
-        0,
-        "hello",
-        folder.path(),
-        &["--job-path", ".", "start", "greet", "name=Ada"],
-    );
-    assert!(out.contains("Hello, Ada"), "{out}");
-    let (out, err) = convert(0, &["greet"]);
-    assert!(out.contains("<property name=\"name\" value=\"world\"/>"), "{out}");
-    assert!(err.starts_with("warning[JSL0080]: "), "{err}");
-
-    write(
-        "none.xml",
-        "<job id='none'><step id='one' start-limit='${n}'><batchlet ref='Greeter'/></step></job>",
-    );
-    let (out, err) = convert(2, &["none"]);
-    assert!(out.is_empty() && err.contains("error[JSL0071]: "), "{out}{err}");
-    let (out, err) = convert(2, &["none", "--incomplete"]);
-    assert!(
-        out.contains("<step id=\"one\"") && err.contains("error[JSL0071]: "),
-        "{out}{err}"
-    );
-
-    let (_, err) = convert(2, &["gret"]);
-    assert!(err.contains("did you mean `greet`?"), "{err}");
-    let (_, err) = convert(2, &["greet", "--to", "jakart"]);
-    assert!(err.contains("[possible values: draft, jakarta]"), "{err}");
-    write("wrong.xml", "<job id='wrong'><stepp/></job>");
-    let (out, err) = convert(2, &["wrong"]);
-    assert!(out.is_empty() && err.contains("JSL0010"), "{out}{err}");
 }
 
 /// In Jakarta Batch a parameter has a value only where an expression names it.

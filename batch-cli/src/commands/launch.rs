@@ -91,8 +91,7 @@ impl Launch {
     }
 
     /// Calls `launch`. With --wait, calls it again when what it has to wait for has ended; `shutdown` ends the wait.
-    ///
-    /// Spec: CLI-03, CLI-04
+    // Spec: CLI-03, CLI-04
     fn when_possible<T>(
         &self,
         operator: &JobOperator,
@@ -124,7 +123,7 @@ impl Launch {
         }
     }
 
-    /// Spec: CLI-05
+    // Spec: CLI-05
     fn print_started(
         &self,
         operator: &JobOperator,

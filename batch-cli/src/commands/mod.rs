@@ -8,7 +8,6 @@ mod check;
 mod completions;
 mod config;
 mod console;
-mod convert;
 mod db;
 mod executions;
 mod explain;
@@ -75,7 +74,6 @@ commands! {
     Params(params::Params),
     Explain(explain::Explain),
     Graph(graph::Graph),
-    Convert(convert::Convert),
     Db(db::Db),
     Config(config::Config),
     Completions(completions::Completions),

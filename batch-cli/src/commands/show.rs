@@ -70,8 +70,7 @@ fn invalid(id: &str, problem: &str) -> CliError {
 }
 
 /// Returns the latest execution of a job, or of all.
-///
-/// Spec: CLI-06
+// Spec: CLI-06
 fn latest(operator: &JobOperator, job: Option<String>) -> Result<JobExecutionId, CliError> {
     let found = operator.find_executions(&ExecutionFilter {
         job: job.clone(),

@@ -49,8 +49,7 @@ fn print_stopped(operator: &JobOperator, id: JobExecutionId, has_stopped: bool) 
 }
 
 /// Stops all executions of a job, and the launches of it that are queued.
-///
-/// Spec: CLI-06
+// Spec: CLI-06
 fn stop_job(operator: &JobOperator, job: &str) -> Outcome {
     let mut running = operator.running_executions(job)?;
     running.reverse();

@@ -318,7 +318,7 @@ mod tests {
         assert_eq!(summary(&shown(vec![restarted])), [expected]);
     }
 
-    /// Spec: PART-04
+    // Spec: PART-04
     #[test]
     fn partitions_are_summed_in_a_summary_and_listed_on_a_terminal() {
         let mut load = step("load", 0, None);

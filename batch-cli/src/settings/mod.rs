@@ -31,7 +31,8 @@ use crate::print::errln;
 
 /// The prefix of all environment variables.
 const PREFIX: &str = "BATCH_";
-/// The system property of the job path. Spec: PATH-02
+/// The system property of the job path.
+// Spec: PATH-02
 const JOB_PATH: &str = "javax.jobpath";
 
 /// Declares the settings: key in the file, environment variable, default.

@@ -203,7 +203,7 @@ mod tests {
         assert_eq!(shown, ["vm, process 4281", "vm", "a/b/c/d", ""]);
     }
 
-    /// Spec: CON-06
+    // Spec: CON-06
     #[test]
     fn hostile_characters_are_replaced() {
         assert_eq!(

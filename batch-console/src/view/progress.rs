@@ -68,7 +68,7 @@ mod tests {
         Share::of(&progress, "load").map(|share| (share.percent, share.text))
     }
 
-    /// Spec: CON-02
+    // Spec: CON-02
     #[test]
     fn the_share_is_shown_with_its_numbers() {
         let text = |percent: u64, text: &str| Some((percent, text.to_owned()));

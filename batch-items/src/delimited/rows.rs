@@ -489,8 +489,7 @@ mod tests {
     }
 
     /// Whatever a file contains, its content is read once, also for the text of bad records.
-    ///
-    /// Spec: INPUT-03
+    // Spec: INPUT-03
     #[test]
     fn content_is_read_once() {
         let folder = tempfile::tempdir().unwrap();

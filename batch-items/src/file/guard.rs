@@ -21,7 +21,7 @@ fn damaged(payload: &(dyn Any + Send)) -> String {
 mod tests {
     use super::*;
 
-    /// Spec: INPUT-06
+    // Spec: INPUT-06
     #[test]
     fn a_panic_of_a_decoder_is_an_error() {
         let lengths = [1_usize, 2];

@@ -278,7 +278,7 @@ mod tests {
         assert_eq!(found, expected, "{}", pattern.as_str());
     }
 
-    /// Spec: INPUT-05
+    // Spec: INPUT-05
     #[test]
     fn files_keep_their_path_below_the_wildcard() {
         let folder = tempfile::tempdir().unwrap();
@@ -331,7 +331,7 @@ mod tests {
         );
     }
 
-    /// Spec: INPUT-05
+    // Spec: INPUT-05
     #[test]
     fn the_pattern_of_a_path_matches_it_alone() {
         let folder = tempfile::tempdir().unwrap();
@@ -343,7 +343,7 @@ mod tests {
         assert_eq!(pattern.files().unwrap()[0].path, folder.path().join("x[1]"));
     }
 
-    /// Spec: INPUT-05
+    // Spec: INPUT-05
     #[test]
     #[cfg(unix)]
     fn a_link_to_nothing_is_an_error() {
@@ -360,7 +360,7 @@ mod tests {
         check(folder.path(), "*.csv", &["a.csv"]);
     }
 
-    /// Spec: INPUT-05
+    // Spec: INPUT-05
     #[test]
     #[cfg(unix)]
     fn links_to_directories_are_not_followed_by_two_stars() {

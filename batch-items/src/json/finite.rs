@@ -240,7 +240,7 @@ mod tests {
         Box { sides: (f32, Option<f32>) },
     }
 
-    /// Spec: ITEM-VALUE-02
+    // Spec: ITEM-VALUE-02
     #[test]
     fn other_numbers_are_rejected_wherever_they_are() {
         let nan = f64::NAN;
@@ -267,7 +267,7 @@ mod tests {
         assert_eq!(shown.get(), expected);
     }
 
-    /// Spec: ITEM-VALUE-02
+    // Spec: ITEM-VALUE-02
     #[test]
     fn records_keep_their_numbers_and_their_json() {
         let mut record = Record::new();

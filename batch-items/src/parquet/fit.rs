@@ -322,7 +322,7 @@ mod tests {
         }
     }
 
-    /// Spec: ITEM-VALUE-02, ITEM-VALUE-10
+    // Spec: ITEM-VALUE-02, ITEM-VALUE-10
     #[test]
     fn numbers_are_exact() {
         check(
@@ -418,7 +418,7 @@ mod tests {
         );
     }
 
-    /// Spec: ITEM-VALUE-10
+    // Spec: ITEM-VALUE-10
     #[test]
     fn other_values_are_of_the_type() {
         check(
@@ -455,7 +455,7 @@ mod tests {
         }
     }
 
-    /// Spec: ITEM-VALUE-10
+    // Spec: ITEM-VALUE-10
     #[test]
     fn values_in_lists_and_structs_are_of_the_type() {
         check(

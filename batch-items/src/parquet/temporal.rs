@@ -119,7 +119,7 @@ mod tests {
         }
     }
 
-    /// Spec: ITEM-VALUE-10
+    // Spec: ITEM-VALUE-10
     #[test]
     fn dates_and_times_are_exact() {
         check(

@@ -135,7 +135,7 @@ fn duration(count: i64, digits: usize) -> String {
 mod tests {
     use super::duration;
 
-    /// Spec: ITEM-VALUE-11
+    // Spec: ITEM-VALUE-11
     #[test]
     fn durations_are_iso_8601() {
         for (count, digits, expected) in [

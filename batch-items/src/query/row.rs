@@ -216,7 +216,7 @@ where
 mod tests {
     use super::*;
 
-    /// Spec: INPUT-09
+    // Spec: INPUT-09
     #[test]
     fn a_key_is_the_same_after_a_restart() {
         let values = [

@@ -41,7 +41,7 @@ mod tests {
     use super::*;
     use crate::sql::{MYSQL, POSTGRES, SQLITE};
 
-    /// Spec: INPUT-10
+    // Spec: INPUT-10
     #[test]
     fn queries_only_read() {
         for syntax in [&SQLITE, &POSTGRES, &MYSQL] {

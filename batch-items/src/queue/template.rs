@@ -149,7 +149,7 @@ mod tests {
 
     use super::*;
 
-    /// Spec: LIN-02
+    // Spec: LIN-02
     #[cfg(feature = "nats")]
     #[test]
     fn a_pattern_has_no_fields() {

@@ -77,7 +77,7 @@ impl Until {
 mod tests {
     use super::*;
 
-    /// Spec: QUEUE-03
+    // Spec: QUEUE-03
     #[test]
     fn a_run_ends_at_the_first_of_its_bounds() {
         let seconds = time::Duration::from_secs;

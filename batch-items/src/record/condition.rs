@@ -320,7 +320,7 @@ fn quoted_length(text: &str) -> Option<usize> {
 mod tests {
     use super::*;
 
-    /// Spec: ITEM-SETTING-03
+    // Spec: ITEM-SETTING-03
     #[test]
     fn a_constant_in_quotes_may_contain_the_separator() {
         let split = |text| constants(text, ',').collect::<Vec<_>>();
@@ -396,8 +396,7 @@ mod tests {
     }
 
     /// Whatever is not understood is an error, not a condition that never holds.
-    ///
-    /// Spec: ITEM-VALUE-03
+    // Spec: ITEM-VALUE-03
     #[test]
     fn what_is_not_understood_is_rejected() {
         for condition in [
@@ -447,7 +446,7 @@ mod tests {
         check("delay<=-5", Ok(false));
     }
 
-    /// Spec: ITEM-VALUE-03
+    // Spec: ITEM-VALUE-03
     #[test]
     fn numbers_are_compared_with_numbers_only() {
         let mut record = Record::new();

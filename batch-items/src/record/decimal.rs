@@ -266,7 +266,7 @@ mod tests {
         }
     }
 
-    /// Spec: ITEM-VALUE-02
+    // Spec: ITEM-VALUE-02
     #[test]
     fn numbers_are_compared_exactly() {
         let ascending = [
@@ -300,7 +300,7 @@ mod tests {
         }
     }
 
-    /// Spec: ITEM-VALUE-05
+    // Spec: ITEM-VALUE-05
     #[test]
     fn integers_are_floats_only_if_they_are_exact() {
         for (text, expected) in [
@@ -326,7 +326,7 @@ mod tests {
         assert_eq!(float("-0.0e-400"), Some(-0.0));
     }
 
-    /// Spec: ITEM-VALUE-02
+    // Spec: ITEM-VALUE-02
     #[test]
     fn a_number_is_a_float_only_if_that_is_exact() {
         for (text, expected) in [

@@ -554,8 +554,7 @@ mod tests {
     }
 
     /// Numbers and nested values are what they were, whatever they are.
-    ///
-    /// Spec: ITEM-VALUE-02
+    // Spec: ITEM-VALUE-02
     #[test]
     fn json_keeps_its_values() {
         for json in [
@@ -581,7 +580,7 @@ mod tests {
         assert_eq!(escaped.get("x"), Some(&Value::Null));
     }
 
-    /// Spec: ITEM-VALUE-01
+    // Spec: ITEM-VALUE-01
     #[test]
     fn two_fields_of_one_name_are_an_error() {
         for json in [r#"{"a":1,"a":9}"#, r#"{"a":1,"b":2,"a":null}"#] {
@@ -592,8 +591,7 @@ mod tests {
     }
 
     /// Columns without a name have an order, which JSON does not have.
-    ///
-    /// Spec: ITEM-VALUE-01
+    // Spec: ITEM-VALUE-01
     #[test]
     fn json_has_one_field_without_a_name() {
         assert_eq!(serde_json::to_string(&parse(r#"{"":1}"#)).unwrap(), r#"{"":1}"#);
@@ -601,7 +599,7 @@ mod tests {
         assert_eq!(error.to_string(), "two fields have no name");
     }
 
-    /// Spec: ITEM-VALUE-02
+    // Spec: ITEM-VALUE-02
     #[test]
     fn nested_json_stays_json() {
         let json = r#"{"v":{"b":[1.50,null,"x"]},"w":[]}"#;
@@ -609,8 +607,7 @@ mod tests {
     }
 
     /// Only XML has declarations, which its reader may have added.
-    ///
-    /// Spec: ITEM-VALUE-02
+    // Spec: ITEM-VALUE-02
     #[test]
     fn a_declaration_of_a_namespace_is_a_field_of_json() {
         let json = format!(r#"{{"@xmlns:xsi":"{SCHEMA_INSTANCE}","a":1}}"#);

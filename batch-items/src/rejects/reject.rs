@@ -352,7 +352,7 @@ mod tests {
     use proptest::prelude::*;
     use serde_json::value::to_raw_value;
 
-    /// Spec: INPUT-04
+    // Spec: INPUT-04
     #[test]
     fn an_item_is_shown_or_the_reject_says_why_not() {
         let none = String::new;

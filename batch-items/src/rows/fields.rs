@@ -98,7 +98,7 @@ mod tests {
         note1: Option<String>,
     }
 
-    /// Spec: INPUT-23
+    // Spec: INPUT-23
     #[test]
     fn a_misspelt_column_is_found() {
         for (columns, expected) in [

@@ -163,7 +163,7 @@ fn is_utc(zone: &str) -> bool {
 mod tests {
     use super::*;
 
-    /// Spec: ITEM-VALUE-05
+    // Spec: ITEM-VALUE-05
     #[test]
     fn limits_are_those_of_values_not_of_texts() {
         let clock = |kind, fraction, has_zone| Limit::Clock {

@@ -508,8 +508,7 @@ mod tests {
     }
 
     /// A value never goes to the column of another one, whatever the order of the fields is, and whichever of them an item has.
-    ///
-    /// Spec: ITEM-VALUE-01
+    // Spec: ITEM-VALUE-01
     #[test]
     fn fields_are_found_by_name() {
         let (with, without) = (payment(1, Some("x")), payment(2, None));
@@ -539,7 +538,7 @@ mod tests {
         );
     }
 
-    /// Spec: ITEM-VALUE-01
+    // Spec: ITEM-VALUE-01
     #[test]
     fn columns_that_the_items_do_not_have_are_an_error() {
         let learn = |columns: &[&str], item: &BTreeMap<String, i32>| {
@@ -571,7 +570,7 @@ mod tests {
         }
     }
 
-    /// Spec: ITEM-VALUE-01
+    // Spec: ITEM-VALUE-01
     #[test]
     fn two_fields_of_one_name_are_an_error() {
         for (name, expected) in [

@@ -157,7 +157,7 @@ mod tests {
         }
     }
 
-    /// Spec: ITEM-VALUE-04
+    // Spec: ITEM-VALUE-04
     #[test]
     fn dates_and_times_have_the_form_of_iso() {
         use Dialect::{Mysql, Postgres, Sqlite};

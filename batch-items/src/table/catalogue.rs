@@ -2,8 +2,7 @@
 //!
 //! A writer asks once, when it opens: what it cannot write is an error of its settings. Afterwards only items can be at fault, unless the
 //! table has changed since: after an error whose cause may be that, the catalogue is asked again.
-//!
-//! Spec: ITEM-TABLE-01, D-106
+// Spec: ITEM-TABLE-01, D-106
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};

@@ -299,7 +299,7 @@ mod tests {
 
     use super::*;
 
-    /// Spec: ITEM-TABLE-01
+    // Spec: ITEM-TABLE-01
     #[test]
     fn no_table_of_another_database_is_opened() {
         #[derive(QueryableByName)]
@@ -325,7 +325,7 @@ mod tests {
         }
     }
 
-    /// Spec: ITEM-VALUE-05
+    // Spec: ITEM-VALUE-05
     #[test]
     fn limits_are_those_of_the_declared_types() {
         let clock = |kind, fraction| Limit::Clock {

@@ -199,9 +199,8 @@ mod tests {
     ];
 
     /// The draft has 18 artifact annotations and 48 method annotations in them.
-    ///
-    /// Spec: READ-01, READ-02, PROC-01, WRITE-01, CKALG-01, BLET-01, LISTEN-JOB-01, LISTEN-STEP-01, LISTEN-CKPT-01,
-    /// LISTEN-READ-01, LISTEN-PROC-01, LISTEN-WRITE-01, LISTEN-SKIP-01, LISTEN-RETRY-01, PALG-02, PALG-05, PALG-07, PALG-10
+    // Spec: READ-01, READ-02, PROC-01, WRITE-01, CKALG-01, BLET-01, LISTEN-JOB-01, LISTEN-STEP-01, LISTEN-CKPT-01, LISTEN-READ-01,
+    // LISTEN-PROC-01, LISTEN-WRITE-01, LISTEN-SKIP-01, LISTEN-RETRY-01, PALG-02, PALG-05, PALG-07, PALG-10
     #[test]
     fn the_table_holds_the_annotations_of_the_draft() {
         let is_of_draft = |attribute: &str| !EXTENSIONS.contains(&attribute);

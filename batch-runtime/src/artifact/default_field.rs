@@ -1,8 +1,7 @@
 //! Fields that nothing is injected into.
 
 /// The type of a field that is neither a property nor a context.
-///
-/// Spec: ART-10
+// Spec: ART-10
 #[diagnostic::on_unimplemented(
     message = "field of type `{Self}` has no default value",
     label = "`{Self}` does not implement `Default`",

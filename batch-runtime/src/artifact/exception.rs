@@ -1,6 +1,5 @@
 //! Exception classes: the names of Rust errors in the include and exclude lists of Job XML.
-//!
-//! Spec: CHUNK-EXC-01, CHUNK-EXC-02, D-14
+// Spec: CHUNK-EXC-01, CHUNK-EXC-02, D-14
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::error::Error;
@@ -40,8 +39,7 @@ pub(crate) const ROOTS: [&str; 3] = ["Exception", "java.lang.Exception", "java.l
 ///
 /// impl std::error::Error for LoadError {}
 /// ```
-///
-/// Spec: CHUNK-EXC-01, CHUNK-EXC-02, D-14
+// Spec: CHUNK-EXC-01, CHUNK-EXC-02, D-14
 #[doc(inline)]
 pub use batch_macros::BatchException;
 
@@ -220,8 +218,7 @@ fn ends_as(name: &str, written: &str) -> bool {
 }
 
 /// The include and exclude lists of one rule.
-///
-/// Spec: CHUNK-EXC-02
+// Spec: CHUNK-EXC-02
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ExceptionFilter {
     include: Vec<String>,
@@ -239,7 +236,8 @@ impl ExceptionFilter {
     }
 
     /// Returns whether the error is included: the nearest class that a list names decides; if both name it, exclude. No list
-    /// includes an error that fails the step. Spec: CHUNK-EXC-02
+    /// includes an error that fails the step.
+    // Spec: CHUNK-EXC-02
     pub(crate) fn includes(&self, error: &BatchError) -> bool {
         if self.is_empty() || error.fails_the_step() {
             return false;
@@ -280,7 +278,7 @@ mod tests {
         }
     }
 
-    /// Spec: CHUNK-EXC-02, D-14
+    // Spec: CHUNK-EXC-02, D-14
     #[test]
     fn a_class_is_called_by_its_last_parts() {
         let name = "bank::errors::RateError::Offline";
@@ -317,7 +315,7 @@ mod tests {
         ExceptionFilter::new(owned(include), owned(exclude))
     }
 
-    /// Spec: ART-14, CHUNK-EXC-02
+    // Spec: ART-14, CHUNK-EXC-02
     #[cfg(all(feature = "anyhow", feature = "eyre"))]
     #[test]
     fn reports_have_the_class_of_their_error() {
@@ -337,8 +335,7 @@ mod tests {
     }
 
     /// An error is of its own class, of that of its causes, and of the root; the nearest decides, exclude wins a tie.
-    ///
-    /// Spec: CHUNK-EXC-01, CHUNK-EXC-02
+    // Spec: CHUNK-EXC-01, CHUNK-EXC-02
     #[test]
     fn the_nearest_class_decides() {
         for (include, exclude, expected) in [
@@ -365,7 +362,7 @@ mod tests {
         }
     }
 
-    /// Spec: CHUNK-EXC-03
+    // Spec: CHUNK-EXC-03
     #[test]
     fn a_panic_is_of_no_class() {
         assert!(!filter(&["Exception"], &[]).includes(&BatchError::from_panic(Box::new("oops"))));

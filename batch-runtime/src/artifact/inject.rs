@@ -1,6 +1,5 @@
 //! Injection: creates an artifact, with properties and contexts in the fields of its struct.
-//!
-//! Spec: BPROP-04, BPROP-12, CTX-02, ART-10
+// Spec: BPROP-04, BPROP-12, CTX-02, ART-10
 
 use std::any::TypeId;
 use std::cell::Cell;
@@ -69,8 +68,7 @@ use crate::secret::Secrets;
 ///     arrivals: FlightReader,
 /// }
 /// ```
-///
-/// Spec: ART-10, BPROP-01 to BPROP-12, CTX-02, CTX-03, CTX-05, D-97
+// Spec: ART-10, BPROP-01 to BPROP-12, CTX-02, CTX-03, CTX-05, D-97
 #[doc(inline)]
 pub use batch_macros::BatchArtifact;
 
@@ -91,16 +89,14 @@ pub trait BatchArtifact: Sized + 'static {
     ///
     /// # Errors
     /// If a property's value does not parse.
-    ///
-    /// Spec: ART-10, LOADER-03
+    // Spec: ART-10, LOADER-03
     fn set_properties(&mut self, scope: &InjectionScope<'_>) -> Result<(), InjectError>;
 
     /// Sets the context fields again, for an artifact that outlives a step.
     ///
     /// # Errors
     /// If a context is out of scope.
-    ///
-    /// Spec: LISTEN-JOB-06, D-66
+    // Spec: LISTEN-JOB-06, D-66
     fn bind_contexts(&mut self, contexts: &ContextScope) -> Result<(), InjectError>;
 
     /// Returns the `#[batch_property]` fields, including those of nested artifacts.
@@ -173,8 +169,7 @@ impl PropertyInfo {
 }
 
 /// The type of a `#[batch_property]` field: `String`, or any type that parses from text.
-///
-/// Spec: BPROP-01, BPROP-10
+// Spec: BPROP-01, BPROP-10
 #[diagnostic::on_unimplemented(
     message = "a `#[batch_property]` field cannot be of type `{Self}`",
     label = "expected `String`, a type with `FromStr` whose error has `Display`, or a `Vec` or `Option` of them"
@@ -211,7 +206,8 @@ where
 }
 
 /// Returns whether a property is set to an empty text that is no value of the type. It counts as not set: in Jakarta Batch, an
-/// expression without a value is empty. Spec: BPROP-08, JAK-07
+/// expression without a value is empty.
+// Spec: BPROP-08, JAK-07
 fn is_no_value<T: PropertyValue>(text: &str) -> bool {
     text.is_empty() && T::parse(text).is_err()
 }
@@ -267,8 +263,7 @@ impl fmt::Display for PropertySource {
 }
 
 /// The properties that reach one artifact.
-///
-/// Spec: D-36, OVR-02 to OVR-05
+// Spec: D-36, OVR-02 to OVR-05
 #[derive(Clone, Debug, Default)]
 pub struct Properties {
     /// The dialect of the job, which decides the precedence.
@@ -280,7 +275,8 @@ pub struct Properties {
     /// Properties of the Job XML, the outermost element's first, with the place of each.
     pub xml: Vec<(String, String, String)>,
     /// In a partition, the values of the Job XML come first: they were resolved with the properties of the partition and the
-    /// parameters. Spec: PART-12, D-34
+    /// parameters.
+    // Spec: PART-12, D-34
     pub of_partition: bool,
     /// The secrets whose placeholders occur in values.
     pub secrets: Secrets,
@@ -330,7 +326,8 @@ impl<'a> InjectionScope<'a> {
         }
     }
 
-    /// Returns the scope of a nested artifact. Spec: D-97
+    /// Returns the scope of a nested artifact.
+    // Spec: D-97
     pub(super) fn nested(&self, prefix: &str) -> Self {
         Self {
             prefix: self.effective(prefix),
@@ -349,7 +346,8 @@ impl<'a> InjectionScope<'a> {
         self
     }
 
-    /// Creates a `T`, or fills the one that the preferred loader created. Spec: ART-10, LOADER-03
+    /// Creates a `T`, or fills the one that the preferred loader created.
+    // Spec: ART-10, LOADER-03
     pub(crate) fn make<T: BatchArtifact>(&self) -> Result<T, InjectError> {
         let Some(loaded) = self.loaded.take() else {
             return T::inject(self);
@@ -370,7 +368,8 @@ impl<'a> InjectionScope<'a> {
     }
 
     /// Returns the value of a field of type `T`. Called by generated code. Fails if the value does not parse, or if there is
-    /// none and `T` needs one. Spec: BPROP-04 to BPROP-08
+    /// none and `T` needs one.
+    // Spec: BPROP-04 to BPROP-08
     pub fn property<T: PropertyValue>(
         &self,
         name: &'static str,
@@ -419,7 +418,8 @@ impl<'a> InjectionScope<'a> {
     }
 
     /// Returns the value of a field of type `Vec<T>`, empty if the property is not set. Called by generated code. Fails if a
-    /// value does not parse. Spec: BPROP-10
+    /// value does not parse.
+    // Spec: BPROP-10
     pub fn list<T: PropertyValue, const SEPARATOR: char>(
         &self,
         name: &'static str,
@@ -448,8 +448,7 @@ impl<'a> InjectionScope<'a> {
 }
 
 /// The contexts that are in scope for an artifact.
-///
-/// Spec: CTX-05, CTX-10 to CTX-12
+// Spec: CTX-05, CTX-10 to CTX-12
 #[derive(Clone, Default)]
 pub struct ContextScope {
     pub(crate) job: Option<JobContext>,
@@ -520,8 +519,7 @@ impl ContextInfo {
 }
 
 /// The type of a `#[batch_context]` field.
-///
-/// Spec: CTX-02, CTX-03, CTX-05
+// Spec: CTX-02, CTX-03, CTX-05
 #[diagnostic::on_unimplemented(
     message = "a `#[batch_context]` field cannot be of type `{Self}`",
     label = "expected `JobContext`, `StepContext`, `FlowContext`, `SplitContext`, or an `Option` of one of them"

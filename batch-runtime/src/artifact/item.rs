@@ -136,8 +136,7 @@ impl ItemSink {
 /// for an item that is needed afterwards. Both return `None` to filter an item.
 ///
 /// Called by generated code.
-///
-/// Spec: PROC-02
+// Spec: PROC-02
 pub fn processor_sink<P, I, O, F, G>(processor: Box<P>, process: F, process_kept: G) -> ItemSink
 where
     P: Send + 'static,
@@ -158,8 +157,7 @@ where
 }
 
 /// An item that `#[process_item]` takes by value. It is cloned if a listener or the skip rules need it afterwards.
-///
-/// Spec: PROC-02
+// Spec: PROC-02
 #[diagnostic::on_unimplemented(
     message = "a `#[process_item]` method cannot take `{Self}` by value",
     label = "not `Clone`",
@@ -502,8 +500,7 @@ impl<'a> Fill<'a> {
     ///
     /// # Errors
     /// The first error of reader or processor.
-    ///
-    /// Spec: CHUNK-LOOP-03
+    // Spec: CHUNK-LOOP-03
     #[inline]
     pub fn run<I: Send + 'static>(
         &mut self,
@@ -556,7 +553,8 @@ impl<'a> Fill<'a> {
     }
 }
 
-/// Runs the loop of an observed fill: the same order, with the observer between the calls. Spec: Appendix B.2
+/// Runs the loop of an observed fill: the same order, with the observer between the calls.
+// Spec: Appendix B.2
 fn run_observed<I: Send + 'static>(
     sink: &mut dyn Sink<I>,
     observer: &mut dyn ItemObserver,

@@ -1,6 +1,5 @@
 //! `item-time`, the built-in checkpoint algorithm: a checkpoint after a number of items or after a time, whichever is first.
-//!
-//! Spec: JSL-CHUNK-12, CHUNK-CKPT-06, LOADER-20, D-02
+// Spec: JSL-CHUNK-12, CHUNK-CKPT-06, LOADER-20, D-02
 
 use std::num::NonZeroU64;
 use std::time::{Duration, Instant};
@@ -111,7 +110,7 @@ mod tests {
     const MOMENT: Duration = Duration::from_millis(250);
     const LONG: Duration = Duration::from_secs(3600);
 
-    /// Spec: CHUNK-CKPT-06, D-02
+    // Spec: CHUNK-CKPT-06, D-02
     #[test]
     fn ten_items_are_the_default_and_time_has_no_limit() {
         let mut algorithm = made(&[]).unwrap();
@@ -120,7 +119,7 @@ mod tests {
         }
     }
 
-    /// Spec: CHUNK-CKPT-06, D-02
+    // Spec: CHUNK-CKPT-06, D-02
     #[test]
     fn a_checkpoint_is_due_at_whichever_comes_first() {
         let mut algorithm = made(&[("item-count", "30"), ("time-limit", "5")]).unwrap();
@@ -133,7 +132,7 @@ mod tests {
         assert_eq!(interval(&mut by_time, Duration::ZERO), None);
     }
 
-    /// Spec: CHUNK-CKPT-06, BPROP-10
+    // Spec: CHUNK-CKPT-06, BPROP-10
     #[test]
     fn invalid_values_are_rejected() {
         for wrong in [("item-count", "0"), ("item-count", "many"), ("time-limit", "-1")] {
@@ -141,7 +140,7 @@ mod tests {
         }
     }
 
-    /// Spec: CKALG-03
+    // Spec: CKALG-03
     #[test]
     fn the_timeout_stays_as_it_is() {
         assert_eq!(made(&[]).unwrap().get_checkpoint_timeout(7).unwrap(), 7);

@@ -32,8 +32,7 @@ impl<T: ?Sized> SameItem<T> for T {}
 ///
 /// # Errors
 /// If it has another type, which the loader rules out before a job starts.
-///
-/// Spec: CHUNK-LOOP-17
+// Spec: CHUNK-LOOP-17
 pub fn typed_item<T: 'static>(item: &dyn Any) -> Result<&T, BatchError> {
     item.downcast_ref().ok_or_else(|| {
         BatchError::msg(format!(

@@ -1,6 +1,5 @@
 //! The preferred loader: resolves a `ref` to an artifact in code of the program, before the built-in loader.
-//!
-//! Spec: LOADER-03 to LOADER-07
+// Spec: LOADER-03 to LOADER-07
 
 use std::any::TypeId;
 use std::fmt;
@@ -28,8 +27,7 @@ use crate::role;
 ///     }
 /// }
 /// ```
-///
-/// Spec: LOADER-03, LOADER-06, LOADER-10, LOADER-13
+// Spec: LOADER-03, LOADER-06, LOADER-10, LOADER-13
 #[doc(inline)]
 pub use batch_macros::artifact_loader;
 
@@ -78,8 +76,7 @@ pub use batch_macros::artifact_loader;
 ///
 /// let builder = batch_runtime::BatchRuntime::builder().artifact_loader(Mailers(Arc::default()));
 /// ```
-///
-/// Spec: LOADER-03, LOADER-05 to LOADER-07, LOADER-18
+// Spec: LOADER-03, LOADER-05 to LOADER-07, LOADER-18
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not an artifact loader",
     label = "the trait `BatchArtifactLoader` is missing",
@@ -103,8 +100,7 @@ pub struct LoadedArtifact {
 impl LoadedArtifact {
     /// Wraps an instance. The runtime sets its `#[batch_property]` and `#[batch_context]` fields, as for every artifact, and
     /// leaves the other fields as they are; the same in its nested artifacts.
-    ///
-    /// Spec: ART-10, LOADER-05
+    // Spec: ART-10, LOADER-05
     pub fn new<T: BatchArtifact + Send>(instance: T) -> Self {
         Self {
             instance: LoadedInstance::of(Some(instance)),
@@ -113,8 +109,7 @@ impl LoadedArtifact {
     }
 
     /// Names a type. The runtime creates the instance, as if the `ref` named it.
-    ///
-    /// Spec: LOADER-05
+    // Spec: LOADER-05
     pub fn of<T: BatchArtifact + Send>() -> Self {
         Self {
             instance: LoadedInstance::of::<T>(None),

@@ -1,6 +1,5 @@
 //! Artifacts in fields of artifacts: injected in the same scope, with a prefix before the names of their properties.
-//!
-//! Spec: D-97
+// Spec: D-97
 
 use super::inject::{BatchArtifact, ContextInfo, ContextScope, InjectError, InjectionScope, PropertyInfo};
 

@@ -9,7 +9,7 @@ use crate::checkpoint::Externalizable;
 use crate::error::BatchError;
 
 /// A payload that a collector sends to the analyzer, as JSON text: it may come from another process. Not persisted.
-/// Spec: SUBJOB-17
+// Spec: SUBJOB-17
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CollectorData {
     payload: String,
@@ -36,8 +36,7 @@ impl CollectorData {
     ///
     /// # Errors
     /// If it has another type.
-    ///
-    /// Spec: PALG-11
+    // Spec: PALG-11
     pub fn take<P: Externalizable>(self) -> Result<P, BatchError> {
         let Self { payload, type_name } = self;
         let asked = std::any::type_name::<P>();
@@ -61,7 +60,7 @@ impl fmt::Debug for CollectorData {
 mod tests {
     use super::*;
 
-    /// Spec: PALG-11
+    // Spec: PALG-11
     #[test]
     fn a_payload_of_another_type_is_an_error_that_names_both() {
         let data = CollectorData::new(&7_u32).unwrap();

@@ -1,7 +1,6 @@
 //! The registry: the artifacts, loaders and exceptions that the annotations of all linked crates submit. The only file that
 //! names inventory.
-//!
-//! Spec: LOADER-16, LOADER-19
+// Spec: LOADER-16, LOADER-19
 
 use std::any::{Any, TypeId, type_name};
 use std::sync::Arc;
@@ -17,13 +16,16 @@ const COMPOSED: &str = "batch_items::compose::";
 
 /// One artifact attribute on one type: its names, its place in the source, and its constructor.
 pub struct ArtifactRegistration {
-    /// The name that a `ref` uses. Spec: ART-01, ART-02
+    /// The name that a `ref` uses.
+    // Spec: ART-01, ART-02
     pub name: &'static str,
-    /// Full path of the Rust type, which a `ref` may use as well. Spec: D-65
+    /// Full path of the Rust type, which a `ref` may use as well.
+    // Spec: D-65
     pub class: &'static str,
     /// `class = "..."`, the class name of a ported application.
     pub declared_class: Option<&'static str>,
-    /// False if a step with the artifact must not be pipelined. Spec: D-100
+    /// False if a step with the artifact must not be pipelined.
+    // Spec: D-100
     pub pipelined: bool,
     /// Source file of the attribute.
     pub file: &'static str,
@@ -39,7 +41,8 @@ pub struct ArtifactRegistration {
     pub properties: fn() -> Vec<PropertyInfo>,
     /// The type's context fields.
     pub contexts: fn() -> Vec<ContextInfo>,
-    /// Sets the context fields of an instance again. Spec: D-66
+    /// Sets the context fields of an instance again.
+    // Spec: D-66
     pub bind_contexts: BindContexts,
 }
 
@@ -193,7 +196,8 @@ pub struct LoaderRegistration {
 }
 
 impl LoaderRegistration {
-    /// Registers a loader. Called by generated code. Spec: LOADER-06
+    /// Registers a loader. Called by generated code.
+    // Spec: LOADER-06
     pub const fn new<T: BatchArtifactLoader + Default + 'static>(
         class: &'static str,
         declared_class: Option<&'static str>,

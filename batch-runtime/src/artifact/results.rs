@@ -62,8 +62,7 @@ impl<'a> ChunkItems<'a> {
     ///
     /// # Errors
     /// If they have another type, which the loader rules out before a job starts.
-    ///
-    /// Spec: CHUNK-LOOP-17
+    // Spec: CHUNK-LOOP-17
     pub fn typed<T: Send + 'static>(&self) -> Result<&'a [T], BatchError> {
         let items = self
             .results

@@ -1,7 +1,6 @@
 //! The return types of artifact methods: plain or `Result`. Generated code calls these traits, so that a wrong type is a
 //! compile error at the return type that names the right ones. Their errors are those of the artifacts.
-//!
-//! Spec: ART-06, ART-07
+// Spec: ART-06, ART-07
 
 use super::item::ItemType;
 use super::payload::CollectorData;
@@ -132,7 +131,7 @@ impl StatusReturn for &'static str {
     }
 }
 
-/// Spec: BLET-13
+// Spec: BLET-13
 #[diagnostic::do_not_recommend]
 impl StatusReturn for () {
     fn into_status(self) -> Result<String, BatchError> {

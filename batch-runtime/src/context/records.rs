@@ -12,7 +12,8 @@ pub(super) struct RecordCounts {
 }
 
 impl RecordCounts {
-    /// Returns the line of the exit description, or `None` if the counters of the items have the same numbers. Spec: LOSS-07
+    /// Returns the line of the exit description, or `None` if the counters of the items have the same numbers.
+    // Spec: LOSS-07
     pub(super) fn line(&self, items: &StepCounters) -> Option<String> {
         let is_writes = |records: u64| i64::try_from(records) == Ok(items.writes);
         match (self.read, self.written) {
@@ -51,7 +52,7 @@ fn all_counts(read: u64, written: u64, skipped: u64, items: &StepCounters) -> St
 mod tests {
     use super::*;
 
-    /// Spec: LOSS-07
+    // Spec: LOSS-07
     #[test]
     fn a_line_says_what_became_of_the_records() {
         let items = StepCounters {

@@ -36,14 +36,14 @@ pub trait PartitionChannel {
 
     /// Waits for the next event, at most `wait`. Returns `None` on timeout. The events of one partition come in their
     /// order, [`PartitionEvent::Ended`] last. With a `wait` of zero, it returns what has arrived, without asking for more.
-    /// Spec: SUBJOB-11
     ///
     /// # Errors
     /// If the channel is broken for good. The engine then treats the submitted partitions as lost, and submits no others.
+    // Spec: SUBJOB-11
     fn receive(&mut self, wait: Duration) -> Result<Option<PartitionEvent>, DispatchError>;
 
     /// Withdraws the submitted partitions, and requests those that run to stop. A hint: workers learn of it from the repository, too.
-    /// Spec: PART-25, PART-28
+    // Spec: PART-25, PART-28
     fn stop(&mut self);
 }
 

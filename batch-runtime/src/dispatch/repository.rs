@@ -281,7 +281,7 @@ mod tests {
         source.take(5, Duration::ZERO).unwrap()
     }
 
-    /// Spec: DISP-05
+    // Spec: DISP-05
     #[test]
     fn a_ticket_that_is_submitted_again_replaces_the_first() {
         let (transport, ticket) = prepared();
@@ -298,7 +298,7 @@ mod tests {
         assert!(take(&mut *source).is_empty());
     }
 
-    /// Spec: DISP-10
+    // Spec: DISP-10
     #[test]
     fn a_worker_leaves_what_it_declined_to_others() {
         let (transport, ticket) = prepared();

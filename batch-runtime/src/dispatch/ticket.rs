@@ -28,8 +28,7 @@ mod tests {
     use super::*;
 
     /// Workers and coordinators of versions without traces understand the tickets of this one, and the reverse.
-    ///
-    /// Spec: OTEL-04
+    // Spec: OTEL-04
     #[test]
     fn a_ticket_has_its_trace_only_if_there_is_one() {
         let old = r#"{"job_execution":1,"step_execution":2,"attempt":1,"fingerprint":"f"}"#;

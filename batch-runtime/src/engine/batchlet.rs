@@ -1,6 +1,5 @@
 //! Batchlet steps.
-//!
-//! Spec: Appendix B.3 of the catalogue
+// Spec: Appendix B.3 of the catalogue
 
 use std::sync::Arc;
 
@@ -31,7 +30,8 @@ impl<'a> BatchletRunner<'a> {
         })
     }
 
-    /// Calls `#[begin_step]`, `#[process]` and `#[end_step]`. Spec: BLET-02, BLET-03, BLET-10
+    /// Calls `#[begin_step]`, `#[process]` and `#[end_step]`.
+    // Spec: BLET-02, BLET-03, BLET-10
     pub(crate) fn run(&self) -> Result<BodyEnd, Failure> {
         self.bound.call("begin_step", || self.batchlet.begin_step())?;
         let result = self.process();

@@ -32,7 +32,8 @@ impl Bound {
         self.properties.secrets.hidden(error.chain())
     }
 
-    /// Calls a method of the artifact; an error or panic becomes the failure. Spec: CHUNK-EXC-03
+    /// Calls a method of the artifact; an error or panic becomes the failure.
+    // Spec: CHUNK-EXC-03
     pub(crate) fn call<T>(
         &self,
         method: &str,
@@ -42,7 +43,7 @@ impl Bound {
     }
 
     /// Returns the properties and contexts of an instance, and the preferred loader's artifact, which is a new one for each.
-    /// Spec: LOADER-03, LOADER-07, LOADER-18
+    // Spec: LOADER-03, LOADER-07, LOADER-18
     fn scope<'a>(&'a self, contexts: &'a ContextScope) -> Result<InjectionScope<'a>, String> {
         let scope = InjectionScope::new(&self.properties, contexts);
         let Some(loader) = &self.loader else {
@@ -76,7 +77,8 @@ macro_rules! makers {
     ) => {
         impl Bound {
             $(
-                /// Creates an instance with its properties and contexts. Spec: ART-08, ART-10, LOADER-18
+                /// Creates an instance with its properties and contexts.
+                // Spec: ART-08, ART-10, LOADER-18
                 pub(crate) fn $attribute(&self, contexts: &ContextScope) -> Result<Box<dyn role::$artifact>, Failure> {
                     let make = match self.registration.factory {
                         Factory::$artifact(make, ..) => Some(make),
@@ -96,7 +98,8 @@ pub(crate) struct BoundListener {
     pub(crate) roles: Vec<Bound>,
 }
 
-/// The one instance of a `listener` element in its scope. Spec: JSL-STEPLIS-07, ART-08
+/// The one instance of a `listener` element in its scope.
+// Spec: JSL-STEPLIS-07, ART-08
 pub(crate) struct Listener {
     bound: Arc<BoundListener>,
     object: Box<dyn Any + Send>,
@@ -136,7 +139,8 @@ impl Listener {
         }
     }
 
-    /// Sets the context fields again, because a listener of the job outlives the steps. Spec: LISTEN-JOB-06, D-66
+    /// Sets the context fields again, because a listener of the job outlives the steps.
+    // Spec: LISTEN-JOB-06, D-66
     pub(crate) fn bind_contexts(&mut self, contexts: &ContextScope) -> Result<(), InjectError> {
         match self.bound.roles.first() {
             Some(bound) => (bound.registration.bind_contexts)(self.object.as_mut(), contexts),

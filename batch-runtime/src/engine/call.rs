@@ -11,7 +11,8 @@ use crate::secret::Secrets;
 /// The failure of a step or job.
 #[derive(Clone, Debug)]
 pub(crate) struct Failure {
-    /// The text of EXIT_MESSAGE: the cause first, then its place. Spec: STATUS-27
+    /// The text of EXIT_MESSAGE: the cause first, then its place.
+    // Spec: STATUS-27
     pub(crate) message: String,
     /// The exception, if an artifact threw one.
     pub(crate) exception: Option<Arc<BatchError>>,
@@ -98,12 +99,14 @@ impl Failure {
     }
 }
 
-/// Calls an artifact, and turns a panic into an error. Spec: CHUNK-EXC-03
+/// Calls an artifact, and turns a panic into an error.
+// Spec: CHUNK-EXC-03
 pub(crate) fn call<T>(artifact: impl FnOnce() -> Result<T, BatchError>) -> Result<T, BatchError> {
     catch_unwind(AssertUnwindSafe(artifact)).unwrap_or_else(|payload| Err(BatchError::from_panic(payload)))
 }
 
-/// Drops an artifact that is no longer needed. A panic of its `Drop` must not end the job. Spec: CHUNK-EXC-03
+/// Drops an artifact that is no longer needed. A panic of its `Drop` must not end the job.
+// Spec: CHUNK-EXC-03
 pub(crate) fn discard<T>(artifact: T) {
     if let Err(panic) = catch_unwind(AssertUnwindSafe(|| drop(artifact))) {
         tracing::error!(

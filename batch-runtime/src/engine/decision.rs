@@ -1,6 +1,5 @@
 //! Decisions.
-//!
-//! Spec: DEC-12 to DEC-17, Appendix B.7 of the catalogue
+// Spec: DEC-12 to DEC-17, Appendix B.7 of the catalogue
 
 use super::bound::Bound;
 use super::call::{Failure, discard};
@@ -14,7 +13,8 @@ use crate::role::StepsBefore;
 use crate::transition::Follow;
 
 impl Walk<'_> {
-    /// Calls the decider, whose result becomes the exit status of the job. Spec: DEC-14, DEC-17, D-27
+    /// Calls the decider, whose result becomes the exit status of the job.
+    // Spec: DEC-14, DEC-17, D-27
     pub(super) fn decide(&self, element: &Element, decider: &Bound, last: Option<&Last>) -> ElementEnd {
         let decided = match self.decided(decider, last) {
             Ok(decided) => decided,
@@ -40,7 +40,8 @@ impl Walk<'_> {
         }
     }
 
-    /// Calls the decider with the contexts of the job and of the last element in scope. Spec: DEC-12, CTX-10
+    /// Calls the decider with the contexts of the job and of the last element in scope.
+    // Spec: DEC-12, CTX-10
     fn decided(&self, bound: &Bound, last: Option<&Last>) -> Result<String, Failure> {
         let mut contexts = ContextScope {
             job: self.contexts.job.clone(),
@@ -69,7 +70,8 @@ impl Walk<'_> {
         Ok(decided)
     }
 
-    /// Returns the executions of the steps that ended an element. Spec: JAK-26
+    /// Returns the executions of the steps that ended an element.
+    // Spec: JAK-26
     fn steps_of(&self, last: &Last) -> Result<Vec<StepExecution>, RepositoryError> {
         let Some(element) = find(&self.shared.job.elements, last.id()) else {
             return Ok(Vec::new());

@@ -110,14 +110,16 @@ pub(crate) struct BoundPartition {
     pub(crate) binder: Arc<dyn BindPartition>,
 }
 
-/// The plan of a restart, if partitions of an earlier execution are not complete. Spec: D-50, JAK-32
+/// The plan of a restart, if partitions of an earlier execution are not complete.
+// Spec: D-50, JAK-32
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Replan {
     /// The plan of the earlier execution.
     No,
     /// The number of partitions of the earlier plan, with properties of a new one.
     Properties,
-    /// The same, unless a partition that is complete or has a checkpoint gets other properties. Spec: D-101
+    /// The same, unless a partition that is complete or has a checkpoint gets other properties.
+    // Spec: D-101
     SafeProperties,
     /// A new plan. All partitions start anew.
     All,
@@ -165,7 +167,8 @@ impl Elements {
     }
 }
 
-/// Binds the body of a partition when it starts, because its properties are known then. Spec: SUBST-09
+/// Binds the body of a partition when it starts, because its properties are known then.
+// Spec: SUBST-09
 pub(crate) trait BindPartition: Send + Sync {
     /// `path` leads to the partition: for a partitioned step in a partitioned flow, the flow comes first.
     ///
@@ -179,9 +182,11 @@ pub(crate) trait BindPartition: Send + Sync {
 pub(crate) struct PartitionKey {
     /// Id of the partitioned step or flow.
     pub(crate) element: String,
-    /// The number, from 1. Spec: PART-09
+    /// The number, from 1.
+    // Spec: PART-09
     pub(crate) number: u32,
-    /// The properties from the plan. Spec: PART-21
+    /// The properties from the plan.
+    // Spec: PART-21
     pub(crate) properties: Option<Arc<BTreeMap<String, String>>>,
 }
 
@@ -193,7 +198,8 @@ pub(crate) struct PartitionBody {
 }
 
 impl Elements {
-    /// Returns the element that is executed first, which is not a decision. Spec: SEQ-01, FLOW-11
+    /// Returns the element that is executed first, which is not a decision.
+    // Spec: SEQ-01, FLOW-11
     pub(crate) fn first(&self) -> Option<usize> {
         self.all
             .iter()
@@ -205,7 +211,8 @@ impl Elements {
         self.all.iter().position(|element| element.id == id)
     }
 
-    /// Returns the flows of a split that no other element leads to. Spec: SPLIT-06, D-29
+    /// Returns the flows of a split that no other element leads to.
+    // Spec: SPLIT-06, D-29
     pub(crate) fn initial_flows(&self) -> Vec<usize> {
         let targets: Vec<usize> = self
             .all
@@ -262,24 +269,30 @@ pub(crate) struct BoundChunk {
     pub(crate) reader: Bound,
     /// Without one, the items are written as they are read.
     pub(crate) processor: Option<Bound>,
-    /// The number of instances of the processor: the first on the thread that reads, each other on a thread of its own. Spec: D-99
+    /// The number of instances of the processor: the first on the thread that reads, each other on a thread of its own.
+    // Spec: D-99
     pub(crate) processors: usize,
-    /// True if the first list of the next interval is read while one is written. Spec: D-100
+    /// True if the first list of the next interval is read while one is written.
+    // Spec: D-100
     pub(crate) pipelined: bool,
     pub(crate) writer: Bound,
     pub(crate) interval: CheckpointInterval,
-    /// Items per call of the writer. Spec: D-04
+    /// Items per call of the writer.
+    // Spec: D-04
     pub(crate) write_batch: usize,
     /// True if the writer uses the chunk transaction.
     pub(crate) transactional: bool,
     /// True if the writer's checkpoint is not `()`.
     pub(crate) writer_keeps_position: bool,
-    /// True if the step can resume exactly at any of its checkpoints, not only at the last one. Spec: D-103
+    /// True if the step can resume exactly at any of its checkpoints, not only at the last one.
+    // Spec: D-103
     pub(crate) rewindable: bool,
     /// True if all that the writer writes is in the commits, and no method of an artifact of the chunk and no checkpoint listener follows
-    /// the last one. Spec: D-107
+    /// the last one.
+    // Spec: D-107
     pub(crate) ends_with_commit: bool,
-    /// True if processed items are kept to write them again after a rollback. Spec: D-12
+    /// True if processed items are kept to write them again after a rollback.
+    // Spec: D-12
     pub(crate) buffer_reads: bool,
     pub(crate) faults: FaultRules,
     pub(crate) skip_policy: Option<Bound>,
@@ -288,10 +301,13 @@ pub(crate) struct BoundChunk {
 /// The condition for a checkpoint.
 #[derive(Clone)]
 pub(crate) enum CheckpointInterval {
-    /// After this number of items read, or already after a time. Spec: JSL-CHUNK-07, D-05
+    /// After this number of items read, or already after a time.
+    // Spec: JSL-CHUNK-07, D-05
     Items { count: usize, time: Option<Duration> },
-    /// After this time, checked after each item. Spec: JSL-CHUNK-08
+    /// After this time, checked after each item.
+    // Spec: JSL-CHUNK-08
     Time(Duration),
-    /// By decision of the algorithm, called after each item. Spec: JSL-CHUNK-09
+    /// By decision of the algorithm, called after each item.
+    // Spec: JSL-CHUNK-09
     Custom(Bound),
 }

@@ -1,12 +1,12 @@
 //! The end of a step or job execution: its exit status and message.
-//!
-//! Spec: STATUS-03, STATUS-18, STATUS-20, STATUS-27
+// Spec: STATUS-03, STATUS-18, STATUS-20, STATUS-27
 
 use super::call::Failure;
 use crate::repository::Ending;
 use crate::status::BatchStatus;
 
-/// Maximum length of an exit status in the repository. Spec: D-69
+/// Maximum length of an exit status in the repository.
+// Spec: D-69
 const MAX_EXIT_STATUS: usize = 2_500;
 
 /// Returns the ending of `element`, such as ``step `load` ``, and its failure. An exit status that cannot be stored

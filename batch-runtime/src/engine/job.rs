@@ -1,6 +1,5 @@
 //! A job execution: listeners, the sequence of steps, the end.
-//!
-//! Spec: Appendix B.1 of the catalogue
+// Spec: Appendix B.1 of the catalogue
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -160,7 +159,8 @@ impl JobRunner {
         self.walk(&Walk::new(shared, worker))
     }
 
-    /// Walks from the first element, or from where the previous execution was stopped. Spec: SEQ-01, RESTART-04
+    /// Walks from the first element, or from where the previous execution was stopped.
+    // Spec: SEQ-01, RESTART-04
     fn walk(&self, walk: &Walk<'_>) -> Result<ElementsEnd, RepositoryError> {
         // That of `before_job`.
         walk.save_data()?;
@@ -208,7 +208,8 @@ impl JobRunner {
         })
     }
 
-    /// Returns the failure of a restart that would repeat the work of a step, because the step was renamed or removed. Spec: LOSS-02
+    /// Returns the failure of a restart that would repeat the work of a step, because the step was renamed or removed.
+    // Spec: LOSS-02
     fn removed_step(&self) -> Result<Option<Failure>, RepositoryError> {
         if self.is_first {
             return Ok(None);
@@ -230,7 +231,7 @@ impl JobRunner {
         }))
     }
 
-    /// Spec: TERM-09, TERM-11, DEC-16, D-24
+    // Spec: TERM-09, TERM-11, DEC-16, D-24
     fn restart_position(&self, ended: &WalkEnd) -> Option<RestartPosition> {
         let Outcome::Terminated(termination) = &ended.outcome else {
             return None;
@@ -297,7 +298,7 @@ impl JobRunner {
         }
     }
 
-    /// Spec: STATUS-20, TERM-05, TERM-06, JAK-44, D-25
+    // Spec: STATUS-20, TERM-05, TERM-06, JAK-44, D-25
     fn ending(&self, outcome: &Outcome, terminated_at: Option<&str>, context: &JobContext) -> Ending {
         let (of_element, failure) = match outcome {
             Outcome::Failed(failure) => (None, Some(failure.clone())),
@@ -317,7 +318,8 @@ impl JobRunner {
     }
 }
 
-/// Converts the element for the repository. Spec: DEC-16, DEC-19
+/// Converts the element for the repository.
+// Spec: DEC-16, DEC-19
 fn before(last: &Last) -> ElementBefore {
     let (id, kind, status) = match last {
         Last::Step(context) => (context.id(), ElementKind::Step, context.batch_status()),

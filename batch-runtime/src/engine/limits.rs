@@ -126,8 +126,7 @@ mod tests {
     use crate::ids::StepExecutionId;
 
     /// A step may take longer than its heartbeat if it shows that it is alive.
-    ///
-    /// Spec: BLET-06
+    // Spec: BLET-06
     #[test]
     fn each_heartbeat_begins_the_time_again() {
         let begin = Instant::now();

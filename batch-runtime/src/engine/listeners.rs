@@ -1,6 +1,5 @@
 //! Job and step listeners: one instance each for their scope, called in the order of the Job XML.
-//!
-//! Spec: D-53
+// Spec: D-53
 
 use std::sync::{Arc, Mutex, MutexGuard};
 
@@ -19,7 +18,7 @@ fn make(bound: &[Arc<BoundListener>], contexts: &ContextScope) -> Result<Vec<Lis
 }
 
 /// The job listeners of a job execution. Several threads call them, one at a time.
-/// Spec: LISTEN-JOB-09, D-66
+// Spec: LISTEN-JOB-09, D-66
 #[derive(Default)]
 pub(crate) struct JobListeners(Mutex<Vec<Listener>>);
 
@@ -32,21 +31,23 @@ impl JobListeners {
         lock(&self.0)
     }
 
-    /// Stops at the first listener that fails. Spec: LISTEN-JOB-02, STATUS-24
+    /// Stops at the first listener that fails.
+    // Spec: LISTEN-JOB-02, STATUS-24
     pub(crate) fn before_job(&self) -> Result<(), Failure> {
         let mut made = self.made();
         let mut roles = made.iter_mut().filter_map(Listener::cast::<dyn JobListener>);
         roles.try_for_each(|(bound, listener)| bound.call("before_job", || listener.before_job()))
     }
 
-    /// Calls every listener, even if others fail. Spec: LISTEN-JOB-03
+    /// Calls every listener, even if others fail.
+    // Spec: LISTEN-JOB-03
     pub(crate) fn after_job(&self) -> Result<(), Failure> {
         let mut made = self.made();
         let roles = made.iter_mut().filter_map(Listener::cast::<dyn JobListener>);
         first_failure(roles.map(|(bound, listener)| bound.call("after_job", || listener.after_job())))
     }
 
-    /// Spec: LISTEN-JOB-04, LISTEN-JOB-06
+    // Spec: LISTEN-JOB-04, LISTEN-JOB-06
     pub(crate) fn before_step(&self, contexts: &ContextScope, after: &ContextScope) -> Result<(), Failure> {
         self.each_within(contexts, after, &mut |listener| {
             listener.call::<dyn JobListener>("before_step", |role| role.before_step())
@@ -54,7 +55,7 @@ impl JobListeners {
     }
 
     /// Calls every listener, and `failed` for each that fails. `after` are the contexts once the step is over.
-    /// Spec: LISTEN-JOB-05
+    // Spec: LISTEN-JOB-05
     pub(crate) fn after_step(
         &self,
         contexts: &ContextScope,
@@ -73,7 +74,8 @@ impl JobListeners {
     }
 
     /// Calls `visit` for each listener, with `contexts` in its fields, and then sets its fields to `after`: the listener
-    /// outlives the step, and the next call may come from another thread. Spec: CTX-12, D-66
+    /// outlives the step, and the next call may come from another thread.
+    // Spec: CTX-12, D-66
     pub(crate) fn each_within(
         &self,
         contexts: &ContextScope,
@@ -105,7 +107,7 @@ impl StepListeners {
         self.0.iter_mut()
     }
 
-    /// Spec: LISTEN-STEP-02
+    // Spec: LISTEN-STEP-02
     pub(crate) fn before_step(&mut self) -> Result<(), Failure> {
         self.0
             .iter_mut()
@@ -113,7 +115,8 @@ impl StepListeners {
             .try_for_each(|(bound, listener)| bound.call("before_step", || listener.before_step()))
     }
 
-    /// Calls every listener, and `failed` for each that fails. Spec: LISTEN-STEP-03
+    /// Calls every listener, and `failed` for each that fails.
+    // Spec: LISTEN-STEP-03
     pub(crate) fn after_step(&mut self, failed: &mut dyn FnMut(Failure)) {
         for (bound, listener) in self.0.iter_mut().filter_map(Listener::cast::<dyn StepListener>) {
             if let Err(failure) = bound.call("after_step", || listener.after_step()) {

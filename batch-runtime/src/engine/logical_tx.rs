@@ -1,7 +1,6 @@
 //! The logical transaction around the subjobs of an element. Each step is recorded before the call that it announces,
 //! so a dead process leaves a pending rollback, but never a pending commit.
-//!
-//! Spec: LTX-07 to LTX-22, D-46, D-48
+// Spec: LTX-07 to LTX-22, D-46, D-48
 
 use super::bound::Bound;
 use super::call::{Failure, discard};
@@ -13,11 +12,13 @@ use crate::repository::{RepositoryError, TxState};
 use crate::role::{Factory, LogicalTX};
 use crate::status::BatchStatus;
 
-/// The arguments of `#[logical_tx_after_completion]`. Spec: LTX-18
+/// The arguments of `#[logical_tx_after_completion]`.
+// Spec: LTX-18
 const COMMIT: &str = "COMMIT";
 const ROLLBACK: &str = "ROLLBACK";
 
-/// The artifact of a running element. One instance, on the thread of the element. Spec: LTX-20
+/// The artifact of a running element. One instance, on the thread of the element.
+// Spec: LTX-20
 struct Transaction<'w, 'a> {
     walk: &'w Walk<'a>,
     key: &'w str,
@@ -64,7 +65,7 @@ impl Walk<'_> {
 }
 
 impl Transaction<'_, '_> {
-    /// Spec: LTX-07, LTX-08, LTX-11, LTX-16, LTX-17, LTX-19, LTX-21
+    // Spec: LTX-07, LTX-08, LTX-11, LTX-16, LTX-17, LTX-19, LTX-21
     fn run(
         &mut self,
         work: impl FnOnce() -> Result<(Outcome, BatchStatus), RepositoryError>,
@@ -112,13 +113,15 @@ impl Transaction<'_, '_> {
         self.finish(outcome)
     }
 
-    /// Returns whether an earlier execution committed it, and its work was not undone since. Spec: LTX-17
+    /// Returns whether an earlier execution committed it, and its work was not undone since.
+    // Spec: LTX-17
     fn is_committed(&self) -> bool {
         let committed = self.walk.state_of(self.key).committed;
         committed.is_some_and(|committed| self.walk.since.is_none_or(|since| committed >= since))
     }
 
-    /// Completes the transaction. An error here undoes nothing: everything is complete. Spec: LTX-17, LTX-22
+    /// Completes the transaction. An error here undoes nothing: everything is complete.
+    // Spec: LTX-17, LTX-22
     fn finish(&mut self, outcome: Outcome) -> Result<Outcome, RepositoryError> {
         let completed = self.complete(COMMIT);
         self.record(None)?;
@@ -155,7 +158,8 @@ impl Transaction<'_, '_> {
     }
 
     /// Calls the rollback, which stays pending until it returns. Afterwards, step executions before `from` no longer
-    /// count, and a new plan is made, if the dialect says so. Spec: LTX-09, LTX-10, LTX-22, D-48, JAK-33
+    /// count, and a new plan is made, if the dialect says so.
+    // Spec: LTX-09, LTX-10, LTX-22, D-48, JAK-33
     fn roll_back(&mut self, from: i64) -> Result<Result<(), Failure>, RepositoryError> {
         self.record(Some(TxState::RollingBack))?;
         let rolled_back = self.notify("logical_tx_rollback", LogicalTX::logical_tx_rollback);
@@ -181,7 +185,7 @@ impl Transaction<'_, '_> {
         Ok(rolled_back)
     }
 
-    /// Spec: LTX-17, LTX-18
+    // Spec: LTX-17, LTX-18
     fn complete(&mut self, status: &str) -> Result<(), Failure> {
         self.notify("logical_tx_after_completion", |artifact| {
             artifact.logical_tx_after_completion(status)

@@ -11,7 +11,8 @@ pub(crate) enum Outcome {
     Completed,
     Failed(Failure),
     Stopped,
-    /// A `fail`, `end` or `stop` element ended the job. Spec: TERM-14
+    /// A `fail`, `end` or `stop` element ended the job.
+    // Spec: TERM-14
     Terminated(Termination),
 }
 
@@ -34,7 +35,8 @@ impl Outcome {
     }
 }
 
-/// The element executed last, for a decider: its context has its final statuses. Spec: DEC-12, DEC-13
+/// The element executed last, for a decider: its context has its final statuses.
+// Spec: DEC-12, DEC-13
 #[derive(Clone, Debug)]
 pub(crate) enum Last {
     Step(StepContext),

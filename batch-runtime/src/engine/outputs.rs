@@ -1,7 +1,8 @@
-//! Checks that each output has one writer, and that no two partitions read the same input. Spec: LOSS-03
+//! Checks that each output has one writer, and that no two partitions read the same input.
 //!
 //! What a plan knows is compared before anything starts: the artifacts of a step, the flows of a split, the partitions of an element. What
 //! only a running element shows, such as the partitions inside of a partition, is compared when a step starts.
+// Spec: LOSS-03
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;

@@ -1,6 +1,5 @@
 //! The steps that do not run because of their history.
-//!
-//! Spec: JSL-STEP-04, JSL-STEP-05, RESTART-17, D-59
+// Spec: JSL-STEP-04, JSL-STEP-05, RESTART-17, D-59
 
 use super::call::Failure;
 use super::elements::BoundBody;
@@ -9,7 +8,7 @@ use crate::repository::{ElementState, StepHistory};
 use crate::status::BatchStatus;
 
 impl StepRunner<'_> {
-    /// Spec: JSL-STEP-04, JSL-STEP-05, D-59
+    // Spec: JSL-STEP-04, JSL-STEP-05, D-59
     pub(super) fn start_limit_reached(&self, history: &StepHistory) -> Option<Failure> {
         let most = self.step.max_starts?;
         (history.starts >= most).then(|| {
@@ -43,7 +42,8 @@ impl StepRunner<'_> {
         )))
     }
 
-    /// Rejects a chunk step whose checkpoint is lost. Spec: RESTART-17
+    /// Rejects a chunk step whose checkpoint is lost.
+    // Spec: RESTART-17
     pub(super) fn lost_checkpoint(&self, history: &StepHistory) -> Option<Failure> {
         let is_chunk = matches!(self.step.body, BoundBody::Chunk(_));
         is_chunk
@@ -54,7 +54,8 @@ impl StepRunner<'_> {
 
     /// Rejects a chunk step that Spring Batch has partly committed: only its own readers understand their
     /// checkpoints, so committed work would be repeated. A context without entries means that an operator has deleted
-    /// them to allow it. Spec: RESTART-17
+    /// them to allow it.
+    // Spec: RESTART-17
     pub(super) fn started_by_other_program(&self, history: &StepHistory) -> Option<Failure> {
         // The committed work of a partitioned step is in the rows of its partitions.
         let may_have_committed = match self.step.body {

@@ -1,6 +1,5 @@
 //! Splits: flows on threads of their own.
-//!
-//! Spec: SPLIT-06 to SPLIT-12, SPLIT-17 to SPLIT-21, SPLIT-23, SPLIT-25, Appendix B.6 of the catalogue
+// Spec: SPLIT-06 to SPLIT-12, SPLIT-17 to SPLIT-21, SPLIT-23, SPLIT-25, Appendix B.6 of the catalogue
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -160,7 +159,8 @@ impl Walk<'_> {
         }
     }
 
-    /// Runs a flow, on its thread. Spec: SPLIT-06, SUBJOB-22, CTX-06, CTX-09, D-67
+    /// Runs a flow, on its thread.
+    // Spec: SPLIT-06, SUBJOB-22, CTX-06, CTX-09, D-67
     fn run_flow(
         &self,
         worker: &Arc<Worker>,
@@ -191,7 +191,8 @@ impl Walk<'_> {
         Ok(ended)
     }
 
-    /// Returns the flow that follows a flow, directly or by a decision. Spec: SPLIT-10, SPLIT-12, SPLIT-18, D-30
+    /// Returns the flow that follows a flow, directly or by a decision.
+    // Spec: SPLIT-10, SPLIT-12, SPLIT-18, D-30
     fn after_flow(
         &self,
         (position, flow): (usize, &Element),

@@ -1,6 +1,5 @@
 //! One step of a job execution: from its history to its end.
-//!
-//! Spec: Appendix B.2 and B.3 of the catalogue, steps 1, 2 and 6
+// Spec: Appendix B.2 and B.3 of the catalogue, steps 1, 2 and 6
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -75,7 +74,8 @@ impl<'c> StepResult<'c> {
 enum Decision<'h> {
     /// It continues where the last execution has stopped, or begins.
     Start,
-    /// It is complete, and runs from the beginning again. Spec: JSL-STEP-10, JSL-CHUNK-28
+    /// It is complete, and runs from the beginning again.
+    // Spec: JSL-STEP-10, JSL-CHUNK-28
     Repeat,
     /// It is complete.
     Skip(&'h StepExecution),
@@ -90,12 +90,14 @@ pub(super) struct StepRunner<'w> {
     pub(super) step: &'w BoundStep,
     pub(super) transitions: &'w Transitions,
     pub(super) walk: &'w Walk<'w>,
-    /// Only for a partition, which has no step listeners and transitions. Spec: PART-31, PART-32
+    /// Only for a partition, which has no step listeners and transitions.
+    // Spec: PART-31, PART-32
     pub(super) partition: Option<&'w dyn PartitionRecorder>,
 }
 
 impl StepRunner<'_> {
-    /// Returns the name of the step in the repository. Spec: D-75
+    /// Returns the name of the step in the repository.
+    // Spec: D-75
     fn row(&self) -> String {
         format!("{}{}", self.walk.prefix, self.id)
     }
@@ -178,7 +180,8 @@ impl StepRunner<'_> {
     }
 
     /// Continues a step that an earlier worker of the enclosing partition has started in this job execution: it runs on from its last
-    /// checkpoint, or ends as it did there. Spec: DISP-17
+    /// checkpoint, or ends as it did there.
+    // Spec: DISP-17
     fn resume_here(&self, here: StepExecution, history: StepHistory) -> Result<ElementEnd, RepositoryError> {
         match here.status {
             BatchStatus::Completed => Ok(self.skip_completed(&here, &history)),
@@ -213,7 +216,7 @@ impl StepRunner<'_> {
     }
 
     /// Skips the step, which has ended: continues by its recorded exit status, and the transitions of the current Job XML.
-    /// Spec: RESTART-05, RESTART-06, JSL-STEP-09
+    // Spec: RESTART-05, RESTART-06, JSL-STEP-09
     fn skip_completed(&self, last: &StepExecution, history: &StepHistory) -> ElementEnd {
         let properties = self.step.properties.clone();
         let context = StepContext::new(self.id, last.id, properties, history.state.user_data.clone())
@@ -293,7 +296,8 @@ impl StepRunner<'_> {
         })
     }
 
-    /// Creates the artifacts before the step's context counts as started. Spec: D-102
+    /// Creates the artifacts before the step's context counts as started.
+    // Spec: D-102
     fn prepare<'b>(
         &'b self,
         execution: &mut StepExecution,
@@ -400,10 +404,11 @@ impl StepRunner<'_> {
     }
 
     /// Returns how the body has ended. If the last chunk of a partition has recorded the end, nothing that fails later, when artifacts are
-    /// dropped, changes it. Spec: D-107
+    /// dropped, changes it.
     ///
     /// # Errors
     /// If the step is fenced.
+    // Spec: D-107
     fn end_of_body(
         &self,
         ran: Result<BodyEnd, Interrupt>,
@@ -445,7 +450,7 @@ impl StepRunner<'_> {
     }
 
     /// Calls the listeners after the step, which see the final batch status, and the collector of a partition.
-    /// Spec: D-82, CTX-29
+    // Spec: D-82, CTX-29
     fn after(&self, mut listeners: StepListeners, contexts: &ContextScope, result: &mut StepResult<'_>) {
         let shared = self.walk.shared;
         if self.partition.is_none() {
@@ -461,7 +466,8 @@ impl StepRunner<'_> {
         }
     }
 
-    /// Returns whether the collector is called after the step. Spec: SUBJOB-03, SUBJOB-04, SUBJOB-16, D-45, JAK-34
+    /// Returns whether the collector is called after the step.
+    // Spec: SUBJOB-03, SUBJOB-04, SUBJOB-16, D-45, JAK-34
     fn is_collected_at_end(&self, result: &StepResult<'_>) -> bool {
         let dialect = self.walk.shared.job.dialect;
         match self.step.body {
@@ -471,7 +477,8 @@ impl StepRunner<'_> {
         }
     }
 
-    /// Determines exit status, successor and batch status. Spec: SEQ-26, LISTEN-STEP-04
+    /// Determines exit status, successor and batch status.
+    // Spec: SEQ-26, LISTEN-STEP-04
     fn settle(&self, result: StepResult<'_>, context: &StepContext) -> (Ending, Follow, Option<Failure>) {
         let chosen = context.exit_status().or(result.exit_status);
         let element = format!("step `{}`", self.id);
@@ -502,7 +509,8 @@ impl StepRunner<'_> {
         })
     }
 
-    /// Copies fields of the step's persistent user data to the data of the job. Spec: DATA-04
+    /// Copies fields of the step's persistent user data to the data of the job.
+    // Spec: DATA-04
     fn promote(&self, context: &StepContext) {
         let names = &self.step.promoted;
         let Some(stored) = context.persistent_info().filter(|_| !names.is_empty()) else {
@@ -570,7 +578,8 @@ impl StepRunner<'_> {
     }
 }
 
-/// Returns whether the last chunk of a partition has recorded its end. Spec: D-107
+/// Returns whether the last chunk of a partition has recorded its end.
+// Spec: D-107
 fn has_recorded_end(execution: &StepExecution) -> bool {
     execution.status == BatchStatus::Completed
 }

@@ -1,6 +1,5 @@
 //! The wait of a job execution for its turn.
-//!
-//! Spec: TURN-02
+// Spec: TURN-02
 
 use std::time::Duration;
 

@@ -1,6 +1,5 @@
 //! The walk from element to element of a job or flow.
-//!
-//! Spec: SEQ-01 to SEQ-26, FLOW-06 to FLOW-15, D-76
+// Spec: SEQ-01 to SEQ-26, FLOW-06 to FLOW-15, D-76
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -57,13 +56,15 @@ pub(crate) struct Walk<'a> {
     pub(crate) worker: Arc<Worker>,
     /// The contexts of the enclosing elements.
     pub(crate) contexts: ContextScope,
-    /// The prefix of step names in the repository: the enclosing partitions of flows. Spec: D-75
+    /// The prefix of step names in the repository: the enclosing partitions of flows.
+    // Spec: D-75
     pub(crate) prefix: String,
     /// The enclosing partitions, outermost first.
     pub(crate) path: Vec<PartitionKey>,
     /// The enclosing flows of splits and partitions, outermost first.
     pub(super) lanes: Vec<Lane>,
-    /// Step executions of job executions before this one do not count: their work was undone. Spec: D-48
+    /// Step executions of job executions before this one do not count: their work was undone.
+    // Spec: D-48
     pub(crate) since: Option<i64>,
     /// The collector of the subjob that runs here.
     pub(crate) collecting: Option<Arc<Collecting>>,
@@ -110,7 +111,8 @@ impl Walk<'_> {
         lanes
     }
 
-    /// Calls the collector of the subjob, if one runs here. Spec: SUBJOB-03, SUBJOB-04, SUBJOB-19, SUBJOB-20, SUBJOB-23
+    /// Calls the collector of the subjob, if one runs here.
+    // Spec: SUBJOB-03, SUBJOB-04, SUBJOB-19, SUBJOB-20, SUBJOB-23
     pub(super) fn collect(&self, contexts: &ContextScope) -> Result<(), Failure> {
         match &self.collecting {
             Some(collecting) => collecting.collect(contexts),
@@ -118,7 +120,8 @@ impl Walk<'_> {
         }
     }
 
-    /// Records the data of the job that no step has committed: of a decider or a listener of the job. Spec: DATA-01
+    /// Records the data of the job that no step has committed: of a decider or a listener of the job.
+    // Spec: DATA-01
     pub(super) fn save_data(&self) -> Result<(), RepositoryError> {
         let Shared {
             repository, running, ..
@@ -196,7 +199,8 @@ impl Walk<'_> {
         }
     }
 
-    /// Runs a flow, or its partitions. Spec: FLOW-12 to FLOW-15, FLOW-18, FLOW-19, FPART-09, D-31
+    /// Runs a flow, or its partitions.
+    // Spec: FLOW-12 to FLOW-15, FLOW-18, FLOW-19, FPART-09, D-31
     pub(super) fn flow(&self, element: &Element, flow: &BoundFlow) -> Result<ElementEnd, RepositoryError> {
         let Some(partition) = &flow.partition else {
             return self.flow_once(element, &flow.elements);
@@ -262,7 +266,8 @@ impl Walk<'_> {
         }
     }
 
-    /// Returns the continuation after a flow or split. Spec: FLOW-06, FLOW-13, SPLIT-08, SPLIT-17
+    /// Returns the continuation after a flow or split.
+    // Spec: FLOW-06, FLOW-13, SPLIT-08, SPLIT-17
     pub(super) fn after(&self, element: &Element, outcome: &Outcome, exit_status: &str) -> Follow {
         match outcome {
             // The job ends, so nothing follows.
@@ -274,7 +279,7 @@ impl Walk<'_> {
     }
 }
 
-/// Spec: SEQ-25, D-76
+// Spec: SEQ-25, D-76
 fn second_time(element: &Element) -> Failure {
     Failure::new(format!(
         "a transition leads to `{}` a second time, but a job execution runs each element once",
@@ -282,7 +287,7 @@ fn second_time(element: &Element) -> Failure {
     ))
 }
 
-/// Spec: SEQ-21, DEC-15, D-21
+// Spec: SEQ-21, DEC-15, D-21
 fn unmatched(element: &Element, last: Option<&Last>) -> Failure {
     match (&element.body, last.and_then(Last::exit_status)) {
         (ElementBody::Step(_), Some(status)) => Failure::new(format!(

@@ -1,16 +1,15 @@
 //! Resolves a `ref` to its artifact: by the preferred loader, then batch.xml, then the name or class of the artifacts
 //! of all linked crates, the built-in ones last.
-//!
-//! Spec: LOADER-02 to LOADER-08, LOADER-16, LOADER-17, LOADER-20, D-64, D-65
+// Spec: LOADER-02 to LOADER-08, LOADER-16, LOADER-17, LOADER-20, D-64, D-65
 
 use std::any::TypeId;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use batch_xml::suggest::nearest;
-use batch_xml::{ArtifactEntry, Diagnostic, Source, Span, Spanned};
+use batch_xml::{ArtifactEntry, Diagnostic, Spanned};
 
-use crate::artifact::{ArtifactRegistration, BatchArtifactLoader, ITEM_TIME, PropertyInfo};
+use crate::artifact::{ArtifactRegistration, BatchArtifactLoader, ITEM_TIME};
 use crate::engine::{call, discard};
 use crate::error::BatchError;
 use crate::role::Role;
@@ -64,7 +63,8 @@ impl Artifacts {
         }
     }
 
-    /// Returns every role of `roles` that the listener `name` has. Spec: JSL-STEPLIS-07, JSL-JOBLIS-05, JSL-STEPLIS-03
+    /// Returns every role of `roles` that the listener `name` has.
+    // Spec: JSL-STEPLIS-07, JSL-JOBLIS-05, JSL-STEPLIS-03
     pub(super) fn find_listener(
         &self,
         roles: &[Role],
@@ -107,22 +107,6 @@ impl Artifacts {
         Ok(found.into_iter().map(|found| found.registration).collect())
     }
 
-    /// Returns the properties that the artifact of a name declares, in any role; `None` if the program has no such artifact.
-    pub(crate) fn declared(&self, name: &str) -> Option<Vec<PropertyInfo>> {
-        // Its mistakes are reported when the job is bound.
-        let nowhere = Span::new(&Source::new("", ""), 0..0);
-        let name = Spanned::new(name.to_owned(), nowhere);
-        let groups = self.matching(&self.resolve(&name).ok()?, &name);
-        let registrations = groups.into_iter().find(|group| !group.is_empty())?;
-        let mut declared: Vec<PropertyInfo> = Vec::new();
-        for field in registrations.iter().flat_map(|one| (one.properties)()) {
-            if declared.iter().all(|other| other.name != field.name) {
-                declared.push(field);
-            }
-        }
-        Some(declared)
-    }
-
     fn found(&self, resolution: &Resolution<'_>, registration: &'static ArtifactRegistration) -> Found {
         let loader = self
             .preferred
@@ -131,7 +115,8 @@ impl Artifacts {
         Found { registration, loader }
     }
 
-    /// Resolves a name by the loaders in their order. Spec: LOADER-03, LOADER-04, LOADER-07, D-64
+    /// Resolves a name by the loaders in their order.
+    // Spec: LOADER-03, LOADER-04, LOADER-07, D-64
     fn resolve(&self, name: &Spanned<String>) -> Result<Resolution<'_>, Box<Diagnostic>> {
         if let Some(loader) = &self.preferred {
             match call(|| loader.load(&name.value)) {
@@ -206,7 +191,7 @@ impl Artifacts {
         }
     }
 
-    /// Spec: LOADER-13
+    // Spec: LOADER-13
     fn of_class(&self, class: &str) -> impl Iterator<Item = &'static ArtifactRegistration> {
         self.all
             .iter()
@@ -340,7 +325,8 @@ fn ambiguous(
     .help(format!("they are {}; {remedy}", places.join(" and ")))
 }
 
-/// Adds the entry of batch.xml, if the resolution used one. Spec: LOADER-15
+/// Adds the entry of batch.xml, if the resolution used one.
+// Spec: LOADER-15
 fn with_entry(resolution: &Resolution<'_>, diagnostic: Diagnostic) -> Diagnostic {
     match resolution {
         Resolution::Mapped(entry) => diagnostic.related(entry.class.span.clone(), "its class is set here"),
@@ -434,7 +420,7 @@ mod tests {
         }
     }
 
-    /// Spec: LOADER-20, JSL-CHUNK-12, D-02
+    // Spec: LOADER-20, JSL-CHUNK-12, D-02
     #[test]
     fn item_time_is_built_in_and_looked_up_last() {
         assert_eq!(

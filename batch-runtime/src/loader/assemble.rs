@@ -1,6 +1,5 @@
 //! Combines the registered artifacts, the batch.xml files of a program, and the preferred loader.
-//!
-//! Spec: LOADER-03, LOADER-06, LOADER-09 to LOADER-15, PKG-02, D-64
+// Spec: LOADER-03, LOADER-06, LOADER-09 to LOADER-15, PKG-02, D-64
 
 use std::collections::BTreeSet;
 use std::io::ErrorKind;
@@ -45,8 +44,7 @@ impl Artifacts {
     ///
     /// # Errors
     /// All mistakes of the batch.xml files; an unknown or second loader, or one that cannot be created.
-    ///
-    /// Spec: LOADER-02, LOADER-09, PKG-02
+    // Spec: LOADER-02, LOADER-09, PKG-02
     pub(crate) fn assemble(sources: ArtifactSources, classpath: Option<&str>) -> Result<Self, JobXmlErrors> {
         let batch_xml = read(&sources.embedded, &directories(classpath))?;
         let preferred = match (sources.loader, batch_xml.loader) {
@@ -84,7 +82,8 @@ impl BatchArtifactLoader for Replacing {
     }
 }
 
-/// Returns the directories that may contain `META-INF/batch.xml`. Spec: PKG-02, D-64
+/// Returns the directories that may contain `META-INF/batch.xml`.
+// Spec: PKG-02, D-64
 fn directories(classpath: Option<&str>) -> Vec<PathBuf> {
     match classpath {
         Some(list) => {
@@ -139,7 +138,8 @@ fn read(embedded: &[(String, String)], directories: &[PathBuf]) -> Result<BatchX
     }
 }
 
-/// Creates the `#[artifact_loader]` of that class. Spec: LOADER-06, LOADER-10, LOADER-15
+/// Creates the `#[artifact_loader]` of that class.
+// Spec: LOADER-06, LOADER-10, LOADER-15
 fn named_loader(class: &Spanned<String>) -> Result<Arc<dyn BatchArtifactLoader>, JobXmlErrors> {
     let name = class.value.as_str();
     let of_class: Vec<_> = registry::linked_loaders()

@@ -245,7 +245,8 @@ impl Binder<'_> {
         })
     }
 
-    /// Reports two flows of a split that write the same output. Spec: LOSS-03
+    /// Reports two flows of a split that write the same output.
+    // Spec: LOSS-03
     fn check_flows(&mut self, split: &Spanned<String>, flows: &Elements) {
         let mut outputs = Outputs::default();
         for flow in &flows.all {
@@ -534,13 +535,15 @@ fn unknown_position(writer: &Spanned<String>) -> Diagnostic {
         )
 }
 
-/// Returns whether a listener acts on commits: they have to be durable then, and it may fail after the last one. Spec: D-103, D-107
+/// Returns whether a listener acts on commits: they have to be durable then, and it may fail after the last one.
+// Spec: D-103, D-107
 fn acts_on_commits(listeners: &[ListenerAt]) -> bool {
     let mut roles = listeners.iter().flat_map(|(listener, _)| &listener.roles);
     roles.any(|bound| bound.registration.role() == Role::CheckpointListener)
 }
 
-/// The roles of listeners that are bound at a place. Spec: PART-31
+/// The roles of listeners that are bound at a place.
+// Spec: PART-31
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Wanted {
     All,
@@ -577,7 +580,8 @@ pub(super) fn all<T>(bound: Option<Option<T>>) -> Option<Option<T>> {
     bound.map_or(Some(None), |bound| bound.map(Some))
 }
 
-/// The enclosing elements of an artifact, whose contexts are in scope. Spec: CTX-10 to CTX-12
+/// The enclosing elements of an artifact, whose contexts are in scope.
+// Spec: CTX-10 to CTX-12
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Scope {
     pub(super) step: bool,

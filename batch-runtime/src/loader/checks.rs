@@ -25,7 +25,8 @@ const CONTEXT_SCOPE: &str = "ART0007";
 const REJECTS_LOST: &str = "ART0030";
 
 impl Binder<'_> {
-    /// Checks that each property of an artifact has a value that parses. Spec: BPROP-10
+    /// Checks that each property of an artifact has a value that parses.
+    // Spec: BPROP-10
     pub(super) fn check_properties(
         &mut self,
         registration: &ArtifactRegistration,
@@ -127,7 +128,8 @@ impl Binder<'_> {
     }
 
     /// Checks that a `RejectListener` has both of its roles: it collects rejects as a skip listener, and writes them as a checkpoint
-    /// listener. Spec: LOSS-07
+    /// listener.
+    // Spec: LOSS-07
     pub(super) fn check_reject_listener(&mut self, roles: &[Bound], listener: &ArtifactRef, scope: Scope) {
         let writes_rejects = |bound: &Bound| bound.registration.writes_rejects();
         // For a listener of the job, which is never called at checkpoints, the missing context is reported instead.
@@ -156,7 +158,7 @@ impl Binder<'_> {
         }
     }
 
-    /// Spec: CTX-05, CTX-12, D-66
+    // Spec: CTX-05, CTX-12, D-66
     pub(super) fn check_contexts(
         &mut self,
         registration: &ArtifactRegistration,
@@ -232,7 +234,7 @@ fn value_in_xml<'a>(
     Some(&property.value)
 }
 
-/// Spec: NEST-05
+// Spec: NEST-05
 fn nested_job(
     artifact: &ArtifactRef,
     info: &PropertyInfo,

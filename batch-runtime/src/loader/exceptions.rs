@@ -1,6 +1,5 @@
 //! The rules of a chunk for errors. Their exception classes are checked against those that the program's error types declare.
-//!
-//! Spec: CHUNK-EXC-01, CHUNK-EXC-02, D-14
+// Spec: CHUNK-EXC-01, CHUNK-EXC-02, D-14
 
 use batch_xml::model::{Chunk, ExceptionClasses, Step};
 use batch_xml::suggest::nearest;

@@ -1,6 +1,5 @@
 //! The runtime properties of a job or step for skips and retries.
-//!
-//! Spec: FAULT-01 to FAULT-03
+// Spec: FAULT-01 to FAULT-03
 
 use std::str::FromStr;
 use std::time::Duration;

@@ -1,6 +1,5 @@
 //! Checks the item types of processor, writer and listeners against those of reader and processor.
-//!
-//! Spec: CHUNK-LOOP-17, D-81
+// Spec: CHUNK-LOOP-17, D-81
 
 use batch_xml::model::Chunk;
 use batch_xml::{Diagnostic, Span};
@@ -15,7 +14,8 @@ const ITEM_TYPES: &str = "ART0004";
 
 impl Binder<'_> {
     /// Checks that the processor accepts the reader's items, and the writer the processor's, as far as the types are
-    /// known. Spec: CHUNK-LOOP-17, D-81
+    /// known.
+    // Spec: CHUNK-LOOP-17, D-81
     pub(super) fn check_chunk_items(
         &mut self,
         reader: Option<&Bound>,
@@ -75,7 +75,7 @@ impl Binder<'_> {
         }
     }
 
-    /// Spec: PALG-11, D-81
+    // Spec: PALG-11, D-81
     pub(super) fn check_payload(&mut self, collector: &Bound, analyzer: &Bound, at: &Span) {
         if let (Factory::SubJobCollector(_, gives), Factory::SubJobAnalyzer(_, takes)) =
             (collector.registration.factory, analyzer.registration.factory)

@@ -1,7 +1,6 @@
 //! The loader: binds a checked job, so that every `ref` is a registered artifact. All mistakes of a job are reported
 //! at once, with their places in the XML, before anything runs.
-//!
-//! Spec: LOADER-01 to LOADER-20, ART-09, CHUNK-LOOP-17
+// Spec: LOADER-01 to LOADER-20, ART-09, CHUNK-LOOP-17
 
 mod artifacts;
 mod assemble;
@@ -55,7 +54,8 @@ pub(crate) struct BindOutcome {
     pub(crate) nested: Vec<NestedJobRef>,
 }
 
-/// A property with the id of a job that the artifact runs. Spec: NEST-05
+/// A property with the id of a job that the artifact runs.
+// Spec: NEST-05
 pub(crate) struct NestedJobRef {
     pub(crate) job: String,
     pub(crate) span: Span,

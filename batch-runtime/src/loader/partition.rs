@@ -1,7 +1,6 @@
 //! Partitioned steps and flows. Artifacts on the parent thread are bound with the job; those of a partition when it
 //! starts, because its properties are known then. The XML of partitions is checked before.
-//!
-//! Spec: PART-12 to PART-18, PART-31, FPART-03 to FPART-07, SUBST-09, D-34, D-39
+// Spec: PART-12 to PART-18, PART-31, FPART-03 to FPART-07, SUBST-09, D-34, D-39
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -63,7 +62,8 @@ impl Artifacts {
         self.incomplete(job, external).check_part(job)
     }
 
-    /// Returns the jobs that the artifacts of a job run, as far as they are known without its parameters. Spec: NEST-05
+    /// Returns the jobs that the artifacts of a job run, as far as they are known without its parameters.
+    // Spec: NEST-05
     pub(crate) fn nested_jobs(self: &Arc<Self>, job: &Job, external: ExternalValues) -> Vec<NestedJobRef> {
         self.incomplete(job, external).nested_jobs(job)
     }
@@ -120,7 +120,7 @@ impl BindPartition for OfElement {
 }
 
 impl Binder<'_> {
-    /// Spec: PART-20, PART-31
+    // Spec: PART-20, PART-31
     pub(super) fn partitioned_step(
         &mut self,
         step: &Step,
@@ -250,7 +250,8 @@ impl Binder<'_> {
         }
     }
 
-    /// Binds the body of the partition at the path, whose collector sends to `analyzer`. Spec: PART-06, PART-16
+    /// Binds the body of the partition at the path, whose collector sends to `analyzer`.
+    // Spec: PART-06, PART-16
     fn body(&mut self, scope: Scope, analyzer: Option<&Bound>) -> Option<PartitionBody> {
         let element = match self.source.resolve(&self.path) {
             Ok(element) => element?,
@@ -286,8 +287,8 @@ impl Binder<'_> {
         })
     }
 
-    /// Binds the collector, whose payload must match the analyzer; the inner `None`: there is none. Spec: PALG-11,
-    /// SUBJOB-05
+    /// Binds the collector, whose payload must match the analyzer; the inner `None`: there is none.
+    // Spec: PALG-11, SUBJOB-05
     pub(super) fn collector(
         &mut self,
         collector: Option<&ArtifactRef>,
@@ -304,7 +305,8 @@ impl Binder<'_> {
         Some(Some(bound))
     }
 
-    /// Binds the artifacts that accompany subjobs on the parent thread. Spec: LTX-20, SUBJOB-08
+    /// Binds the artifacts that accompany subjobs on the parent thread.
+    // Spec: LTX-20, SUBJOB-08
     pub(super) fn subjobs(
         &mut self,
         logical_tx: Option<&ArtifactRef>,
@@ -321,7 +323,8 @@ impl Binder<'_> {
     }
 }
 
-/// Returns the names of the step executions of elements without the numbers of partitions, such as `flow:/load`. Spec: LOSS-02
+/// Returns the names of the step executions of elements without the numbers of partitions, such as `flow:/load`.
+// Spec: LOSS-02
 pub(super) fn step_names(elements: &[ExecutionElement]) -> BTreeSet<String> {
     let mut names = BTreeSet::new();
     let mut open = vec![(String::new(), elements)];
@@ -351,7 +354,8 @@ fn has_logical_tx(element: &ExecutionElement) -> bool {
         .is_some_and(|partition| partition.logical_tx.is_some())
 }
 
-/// Returns the scope of a collector, which is called within a step. Spec: SUBJOB-03, SUBJOB-18
+/// Returns the scope of a collector, which is called within a step.
+// Spec: SUBJOB-03, SUBJOB-18
 fn inside(scope: Scope) -> Scope {
     Scope { step: true, ..scope }
 }

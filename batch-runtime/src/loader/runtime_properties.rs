@@ -130,8 +130,7 @@ impl Binder<'_> {
     }
 
     /// Reads when an instance of a job is to be complete.
-    ///
-    /// Spec: NOTIFY-07
+    // Spec: NOTIFY-07
     pub(super) fn deadline(&mut self, job: &Job) -> Option<Deadline> {
         let place = Some(&job.id.span);
         let (value, span) = self.runtime_property(JOB_DEADLINE, &job.properties, place)?;
@@ -154,7 +153,7 @@ impl Binder<'_> {
         }
     }
 
-    /// Spec: TURN-01
+    // Spec: TURN-01
     fn concurrency(&mut self, job: &Job) -> Option<Concurrency> {
         let place = Some(&job.id.span);
         let (value, span) = self.runtime_property(JOB_CONCURRENCY, &job.properties, place)?;
@@ -435,7 +434,8 @@ impl Binder<'_> {
     }
 }
 
-/// Returns all reasons why a chunk cannot be read ahead, with their places. Spec: D-100
+/// Returns all reasons why a chunk cannot be read ahead, with their places.
+// Spec: D-100
 fn obstacles(chunk: &Chunk, bound: &BoundChunk, listeners: &[ListenerAt]) -> Vec<(String, Span)> {
     let mut obstacles = Vec::new();
     if !chunk.buffer_reads {

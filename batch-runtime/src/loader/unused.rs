@@ -1,6 +1,5 @@
 //! Finds properties of a job that reach artifacts, but match no field.
-//!
-//! Spec: BPROP-11, JSL-CHPROP-07
+// Spec: BPROP-11, JSL-CHPROP-07
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;

@@ -9,8 +9,7 @@ use crate::execution::JobExecution;
 impl Notification {
     /// Returns it as an event of CloudEvents 1.0 in JSON: the type is `batch.` and the name of the event, the source `/batch/jobs/` and
     /// the job. The data has the fields of `show --json`, the parameters, and the [detail](Notification::detail).
-    ///
-    /// Spec: NOTIFY-05
+    // Spec: NOTIFY-05
     pub fn to_cloud_event(&self) -> String {
         let mut data = Map::new();
         data.insert("job".into(), json!(self.job));

@@ -9,8 +9,7 @@
 //! arrive again; its [`id`](Notification::id) stays the same.
 //!
 //! Each target has a thread of its own. No job waits for it.
-//!
-//! Spec: NOTIFY-01 to NOTIFY-09
+// Spec: NOTIFY-01 to NOTIFY-09
 
 mod cloud_event;
 mod observer;

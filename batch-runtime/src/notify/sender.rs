@@ -381,7 +381,7 @@ mod tests {
         }
     }
 
-    /// Spec: NOTIFY-08
+    // Spec: NOTIFY-08
     #[test]
     fn sending_ends_although_what_fails_is_due_again_at_once() {
         // More than the longest pause.
@@ -401,8 +401,7 @@ mod tests {
     }
 
     /// Not only for what it had taken before.
-    ///
-    /// Spec: NOTIFY-04
+    // Spec: NOTIFY-04
     #[test]
     fn the_end_waits_for_what_is_due() {
         const PATIENCE: Duration = Duration::from_secs(60);
@@ -426,7 +425,7 @@ mod tests {
         assert!(repository.notifications().unwrap().is_empty());
     }
 
-    /// Spec: NOTIFY-04
+    // Spec: NOTIFY-04
     #[test]
     fn pauses_grow() {
         for (attempts, longest) in [(1, 1), (2, 2), (9, 256), (10, 300), (u32::MAX, 300)] {
@@ -439,7 +438,7 @@ mod tests {
         }
     }
 
-    /// Spec: NOTIFY-07
+    // Spec: NOTIFY-07
     #[test]
     fn an_instance_that_was_complete_at_its_deadline_is_not_overdue() {
         for (late, expected) in [(0, 0), (1, 1)] {
@@ -465,8 +464,7 @@ mod tests {
     }
 
     /// Not earlier, although its deadline was long before.
-    ///
-    /// Spec: NOTIFY-04
+    // Spec: NOTIFY-04
     #[test]
     fn a_notification_is_given_up_after_seven_days() {
         for deadline in [None, Some(BEGIN - 30 * DAY)] {

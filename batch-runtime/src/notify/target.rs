@@ -74,8 +74,7 @@ impl NotificationTarget {
 
     /// Returns those of its [jobs](Self::jobs) that match none of these ids, such as the [jobs](crate::operator::JobPathReport::jobs) of
     /// the job path.
-    ///
-    /// Spec: NOTIFY-09
+    // Spec: NOTIFY-09
     pub fn jobs_without_match<'k>(&self, known: impl IntoIterator<Item = &'k str> + Clone) -> Vec<&str> {
         let matches_none = |name: &&String| {
             let pattern = pattern(name);
@@ -103,7 +102,7 @@ pub(super) fn pattern(jobs: &str) -> Pattern {
 mod tests {
     use super::*;
 
-    /// Spec: NOTIFY-01
+    // Spec: NOTIFY-01
     #[test]
     fn each_call_adds_events_and_jobs() {
         let target = NotificationTarget::queued("operations")

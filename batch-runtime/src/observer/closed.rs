@@ -1,6 +1,5 @@
 //! The ends of executions whose process is dead, for the observers of the process that closes them.
-//!
-//! Spec: OBS-07
+// Spec: OBS-07
 
 use std::sync::Arc;
 

@@ -13,8 +13,7 @@ const MOST: usize = 256;
 /// Artifacts report it by [`StepContext::report_dataset`](crate::context::StepContext::report_dataset). Its name should be that of the
 /// [naming conventions of OpenLineage](https://openlineage.io/docs/spec/naming), so that other programs name it alike: `file` and
 /// `/data/in.csv`, `s3://bucket` and `in.csv`, `postgres://host:5432` and `shop.public.payment`. It must not contain passwords or tokens.
-///
-/// Spec: LIN-02
+// Spec: LIN-02
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Dataset {

@@ -117,8 +117,7 @@ pub enum JobEventKind {
     /// This process, or an earlier one, closed the job execution, because the process that ran it has died: it was taken over, declared
     /// dead, stopped or abandoned. `job` is this execution, not one that continues it. Emitted when it is closed, and again when another
     /// execution of its instance starts, if a program without observers may have closed it.
-    ///
-    /// Spec: OBS-07
+    // Spec: OBS-07
     JobClosed(Box<ClosedJob>),
     /// The job execution waits for its turn, because the executions of its job run one at a time. Emitted after `JobStarted`, and again
     /// when it waits for another execution.

@@ -7,8 +7,7 @@
 //! dropped for it, and `EventsDropped` reports how many; if it panics, that is logged, and it gets the next event. When the last clone of the runtime is
 //! dropped, it waits up to five seconds for the observers to receive the rest. An observer must not own its runtime or an operator of it,
 //! which would then never end.
-//!
-//! Spec: OBS-01 to OBS-07
+// Spec: OBS-01 to OBS-07
 
 mod closed;
 mod dataset;
@@ -61,8 +60,7 @@ pub trait JobObserver: Send + Sync {
     /// still fail, so that no event follows. The context of the first observer that returns one is stored with the execution. Its events
     /// have it as [`JobTrace::context`], in worker processes too, and those of the next execution of the instance as
     /// [`JobTrace::previous`].
-    ///
-    /// Spec: OTEL-03
+    // Spec: OTEL-03
     fn trace_job(&self, _job: &str) -> Option<String> {
         None
     }

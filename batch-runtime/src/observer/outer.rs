@@ -7,8 +7,7 @@ use crate::repository::{JobRepository, RepositoryError};
 
 /// Returns the step that runs a job with these parameters, with the steps that run its job in turn. `None` if it is not a nested job, or if
 /// its outer job does not run.
-///
-/// Spec: NEST-04
+// Spec: NEST-04
 pub(crate) fn outer_of(
     repository: &dyn JobRepository,
     parameters: &JobParameters,

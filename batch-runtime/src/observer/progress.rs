@@ -24,8 +24,7 @@ pub struct Progress {
 impl Progress {
     /// Returns how much of a step is done, from 0 to 1: of its items or, if it is partitioned, of its partitions, to which those that run
     /// contribute the share of their items. `None` if the total is unknown.
-    ///
-    /// Spec: CON-02
+    // Spec: CON-02
     pub fn share(&self, step: &StepProgress) -> Option<f64> {
         let Some(PartitionProgress { planned, ended }) = step.partitions else {
             return step.share_of_items();
@@ -232,7 +231,7 @@ mod tests {
     use crate::clock::Timestamp;
     use crate::ids::JobInstanceId;
 
-    /// Spec: CON-02
+    // Spec: CON-02
     #[test]
     fn the_share_of_a_step_is_that_of_its_items_or_partitions() {
         let step = |name: &str, reads: i64, items: Option<u64>| StepProgress {
@@ -283,8 +282,7 @@ mod tests {
     }
 
     /// The steps of a partitioned flow are followed, its partitions are not.
-    ///
-    /// Spec: OBS-01
+    // Spec: OBS-01
     #[test]
     fn partitions_of_flows_are_no_steps() {
         let progress = ProgressObserver::default();

@@ -1,6 +1,5 @@
 //! Job end callbacks.
-//!
-//! Spec: OP-27 to OP-30, D-68
+// Spec: OP-27 to OP-30, D-68
 
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -60,8 +59,7 @@ impl JobOperator {
     ///
     /// # Errors
     /// `CallbackRegistration` when all ids are used.
-    ///
-    /// Spec: OP-27
+    // Spec: OP-27
     pub fn register_job_end_callback(&self, callback: impl JobEndCallback + 'static) -> Result<CallbackId> {
         let mut registered = self
             .shared
@@ -82,8 +80,7 @@ impl JobOperator {
     ///
     /// # Errors
     /// `CallbackDeregistration` when there is no such callback.
-    ///
-    /// Spec: OP-29
+    // Spec: OP-29
     pub fn deregister_job_end_callback(&self, id: CallbackId) -> Result<()> {
         let mut registered = self
             .shared
@@ -105,8 +102,7 @@ mod tests {
     use crate::BatchRuntime;
 
     /// An id identifies one callback for the life of the runtime, also after it was deregistered.
-    ///
-    /// Spec: OP-27, OP-31
+    // Spec: OP-27, OP-31
     #[test]
     fn an_id_is_not_used_again() {
         let runtime = BatchRuntime::builder().repository("memory:").build().unwrap();

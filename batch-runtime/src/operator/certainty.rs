@@ -14,8 +14,7 @@ impl JobOperator {
     /// Waits if the lease of an execution has expired by the clock of the database, which may have been set, and its process
     /// cannot be checked: until the lease is renewed, or was not renewed for a whole lease time. Returns whether the process may be dead,
     /// so that a request which was rejected because it was alive can be repeated.
-    ///
-    /// Spec: OP-35
+    // Spec: OP-35
     pub(super) fn await_certainty(&self, execution: JobExecutionId) -> Result<bool> {
         let mut waited = false;
         loop {
@@ -45,8 +44,7 @@ mod tests {
     use crate::runtime::BatchRuntime;
 
     /// Between the look at a lease that rejects a launch and the next one, the time of the lease may pass.
-    ///
-    /// Spec: OP-35
+    // Spec: OP-35
     #[test]
     fn a_request_is_repeated_if_the_process_is_dead_by_now() {
         let folder = tempfile::tempdir().unwrap();

@@ -162,7 +162,8 @@ impl Definitions {
     }
 
     /// Finds, substitutes, validates and binds a job. `given` are the parameters whose names are checked, `effective` those
-    /// that are used, `secrets` the values of the secret ones. Spec: JSL-DOC-13, RESTART-03
+    /// that are used, `secrets` the values of the secret ones.
+    // Spec: JSL-DOC-13, RESTART-03
     pub(super) fn bind(
         &self,
         wanted: Wanted<'_>,
@@ -206,8 +207,7 @@ impl Definitions {
     ///
     /// # Errors
     /// `NoSuchJob`, or `JobStart` if several files define the job, or its file cannot be read.
-    ///
-    /// Spec: CON-09
+    // Spec: CON-09
     pub fn parameter_names(&self, job: &str) -> Result<BTreeSet<String>> {
         let document = self.find(Wanted::Id(job), &rejecting(job))?;
         let none = JobParameters::new();

@@ -12,8 +12,7 @@ use crate::repository::RepositoryError;
 use crate::secret::SecretError;
 
 /// An error of the operator. Nothing was changed, unless a variant says so.
-///
-/// Spec: OP-31
+// Spec: OP-31
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum JobOperatorError {
@@ -204,8 +203,7 @@ pub enum StartError {
         known: Vec<String>,
     },
     /// A writer takes the chunk transaction, but the repository has no database.
-    ///
-    /// Spec: MEM-03
+    // Spec: MEM-03
     #[error(
         "its writer `{}` writes in the transaction of the checkpoint, but the repository `memory:` has no database; use \
          `sqlite://:memory:`, or a writer without `tx: &mut ChunkTransaction`", .writer.escape_debug()
@@ -215,8 +213,7 @@ pub enum StartError {
         writer: String,
     },
     /// The tables of the program cannot be created.
-    ///
-    /// Spec: SCHEMA-01
+    // Spec: SCHEMA-01
     #[error("the statements of `schema_sql` fail: {0}")]
     Schema(String),
     /// Its partitions, or the job itself, cannot be given to workers.
@@ -260,8 +257,7 @@ pub enum StartError {
         owner: String,
     },
     /// Another execution of the job runs, and the job has the property `batch.job.concurrency` = `one`.
-    ///
-    /// Spec: TURN-01
+    // Spec: TURN-01
     #[error(
         "its executions run one at a time (`batch.job.concurrency`), and execution {execution} has not ended; stop it first, or wait"
     )]

@@ -8,8 +8,7 @@ impl JobContext {
     /// test of an artifact alone, which has no runtime.
     ///
     /// A chunk that has written in its transaction holds locks until its commit, so do not launch a job there.
-    ///
-    /// Spec: OP-37
+    // Spec: OP-37
     pub fn job_operator(&self) -> Option<JobOperator> {
         let shared = self.runtime().upgrade()?.downcast::<Shared>().ok()?;
         Some(JobOperator { shared })

@@ -58,8 +58,7 @@ impl JobOperator {
     ///
     /// # Errors
     /// `NoSuchJob`, or `JobStart` with everything that is wrong with the job's definition or parameters.
-    ///
-    /// Spec: OP-07 to OP-11, ID-03, D-56
+    // Spec: OP-07 to OP-11, ID-03, D-56
     pub fn start(&self, job: &str, parameters: impl Into<JobParameters>) -> Result<JobExecutionId> {
         self.start_new(Wanted::Id(job), parameters.into())
     }
@@ -70,8 +69,7 @@ impl JobOperator {
     ///
     /// # Errors
     /// `NoSuchJob` if there is no such file; else as [`JobOperator::start`].
-    ///
-    /// Spec: JAK-36
+    // Spec: JAK-36
     pub fn start_xml(&self, file: &str, parameters: impl Into<JobParameters>) -> Result<JobExecutionId> {
         self.start_new(Wanted::File(file), parameters.into())
     }
@@ -100,8 +98,7 @@ impl JobOperator {
     ///
     /// # Errors
     /// `JobExecutionAlreadyRunning`, `JobInstanceAlreadyComplete`; else as [`JobOperator::start`].
-    ///
-    /// Spec: OP-36, D-56
+    // Spec: OP-36, D-56
     pub fn launch(&self, job: &str, parameters: impl Into<JobParameters>) -> Result<JobExecutionId> {
         let (prepared, wish) = self.prepare_launch(job, &parameters.into())?;
         self.claim_and_run(prepared, wish, &rejecting(job))
@@ -153,8 +150,7 @@ impl JobOperator {
     /// # Errors
     /// `NoSuchJobExecution`, `NoSuchJob`, `JobInstanceAlreadyComplete`, or `JobRestart` with the reason; in the dialect of Jakarta
     /// Batch also `JobExecutionNotMostRecent`.
-    ///
-    /// Spec: OP-12 to OP-16, RESTART-01 to RESTART-03, D-57, D-58
+    // Spec: OP-12 to OP-16, RESTART-01 to RESTART-03, D-57, D-58
     pub fn restart(
         &self,
         execution: JobExecutionId,
@@ -194,7 +190,8 @@ impl JobOperator {
         self.claim_and_run(prepared, wish, &reject)
     }
 
-    /// Rejects an execution that another one of its instance follows. Spec: JAK-39
+    /// Rejects an execution that another one of its instance follows.
+    // Spec: JAK-39
     fn require_latest(&self, execution: &JobExecution) -> Result<()> {
         let all = self.shared.repository.job_executions(execution.instance_id)?;
         match all.iter().map(|execution| execution.id).max() {
@@ -214,7 +211,8 @@ impl JobOperator {
         self.shared.definitions.check(job, &parameters.into())
     }
 
-    /// Finds, substitutes, validates and binds a job. Spec: JSL-DOC-13, RESTART-03
+    /// Finds, substitutes, validates and binds a job.
+    // Spec: JSL-DOC-13, RESTART-03
     fn prepare(
         &self,
         wanted: Wanted<'_>,
@@ -356,8 +354,7 @@ impl JobOperator {
     }
 
     /// Closes an execution that has the turn of its job, if its process is dead. Returns whether the turn may be free.
-    ///
-    /// Spec: TURN-02
+    // Spec: TURN-02
     fn pass_turn(&self, execution: JobExecutionId) -> Result<bool> {
         self.await_certainty(execution)?;
         let closed = self.shared.repository.pass_turn(execution)?;

@@ -2,14 +2,12 @@
 //!
 //! [`JobOperator`] operates the jobs of a runtime. [`Definitions`] checks, explains, draws and converts jobs without a repository. The
 //! command line `batch-cli` uses nothing else.
-//!
-//! Spec: OP-01 to OP-36
+// Spec: OP-01 to OP-36
 
 mod archive;
 mod callback;
 mod certainty;
 mod check;
-mod convert;
 mod definitions;
 mod error;
 mod explain;
@@ -62,8 +60,7 @@ pub use crate::job_path::JobPathReport;
 pub use crate::observer::progress::{PartitionProgress, Progress, StepProgress};
 
 /// Operates the jobs of one runtime. Cheap to clone, usable from several threads at once.
-///
-/// Spec: OP-01, DOM-20
+// Spec: OP-01, DOM-20
 #[derive(Clone)]
 pub struct JobOperator {
     pub(crate) shared: Arc<Shared>,

@@ -1,6 +1,5 @@
 //! Checks the jobs that artifacts of a job run, before it starts.
-//!
-//! Spec: NEST-05
+// Spec: NEST-05
 
 use std::collections::HashSet;
 use std::vec;

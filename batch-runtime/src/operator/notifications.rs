@@ -15,8 +15,7 @@ impl JobOperator {
     ///
     /// # Errors
     /// When the repository fails.
-    ///
-    /// Spec: NOTIFY-08
+    // Spec: NOTIFY-08
     pub fn pending_notifications(&self) -> Result<Vec<PendingNotification>> {
         let all = self.shared.repository.notifications()?;
         let pending = all.into_iter().map(|queued| PendingNotification {
@@ -38,8 +37,7 @@ impl JobOperator {
     ///
     /// # Errors
     /// When the repository fails.
-    ///
-    /// Spec: NOTIFY-08
+    // Spec: NOTIFY-08
     pub fn send_notifications(&self) -> Result<()> {
         for delivery in self.shared.notifications.deliveries() {
             delivery.send_now()?;
@@ -51,8 +49,7 @@ impl JobOperator {
     ///
     /// # Errors
     /// `NoSuchNotificationTarget`; `NotificationFailed` with the error of its channel.
-    ///
-    /// Spec: NOTIFY-08
+    // Spec: NOTIFY-08
     pub fn test_notification(&self, target: &str) -> Result<()> {
         let mut deliveries = self.shared.notifications.deliveries();
         let delivery = deliveries.find(|delivery| delivery.target() == target);
@@ -99,7 +96,7 @@ pub(crate) fn check_targets(targets: &[NotificationTarget]) -> std::result::Resu
 #[cfg(test)]
 mod tests {
     use super::*;
-    /// Spec: NOTIFY-06
+    // Spec: NOTIFY-06
     #[test]
     fn names_of_targets_are_checked() {
         let check = |names: &[&str]| {

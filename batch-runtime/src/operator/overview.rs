@@ -20,8 +20,7 @@ pub struct ExecutionState {
     pub owner: Option<String>,
     /// As `owner`, but also after the end. `None` for an execution of another program, and for one that another execution of its instance
     /// has followed.
-    ///
-    /// Spec: CON-14
+    // Spec: CON-14
     pub last_owner: Option<String>,
     /// True if no runtime has ever run the instance: its executions are those of another program, such as Spring Batch, or imported.
     pub is_of_other_program: bool,
@@ -41,8 +40,7 @@ impl JobOperator {
     ///
     /// # Errors
     /// When the repository fails.
-    ///
-    /// Spec: CON-01
+    // Spec: CON-01
     pub fn latest_executions(&self) -> Result<Vec<JobExecution>> {
         Ok(self.shared.repository.latest_executions()?)
     }
@@ -51,8 +49,7 @@ impl JobOperator {
     ///
     /// # Errors
     /// When the repository fails.
-    ///
-    /// Spec: CON-01
+    // Spec: CON-01
     pub fn latest_of_instances(
         &self,
         instances: &[JobInstanceId],
@@ -64,8 +61,7 @@ impl JobOperator {
     ///
     /// # Errors
     /// When the repository fails.
-    ///
-    /// Spec: CON-01
+    // Spec: CON-01
     pub fn execution_states(
         &self,
         executions: &[JobExecution],
@@ -102,8 +98,7 @@ impl JobOperator {
     ///
     /// # Errors
     /// When the repository fails.
-    ///
-    /// Spec: CON-01, CON-14
+    // Spec: CON-01, CON-14
     pub fn partition_owners(
         &self,
         partitions: &[StepExecutionId],
@@ -116,8 +111,7 @@ impl JobOperator {
     ///
     /// # Errors
     /// When the repository fails.
-    ///
-    /// Spec: CON-01
+    // Spec: CON-01
     pub fn steps_of(
         &self,
         executions: &[JobExecutionId],
@@ -129,8 +123,7 @@ impl JobOperator {
     ///
     /// # Errors
     /// When the repository fails.
-    ///
-    /// Spec: CON-01
+    // Spec: CON-01
     pub fn counters_of(
         &self,
         executions: &[JobExecutionId],
@@ -146,8 +139,7 @@ impl JobOperator {
     ///
     /// # Errors
     /// When the repository fails.
-    ///
-    /// Spec: CON-01
+    // Spec: CON-01
     pub fn count_executions(&self, filter: &ExecutionFilter) -> Result<Vec<(BatchStatus, u64)>> {
         Ok(self.shared.repository.count_executions(filter)?)
     }
@@ -156,8 +148,7 @@ impl JobOperator {
     ///
     /// # Errors
     /// When the repository fails.
-    ///
-    /// Spec: CON-01
+    // Spec: CON-01
     pub fn repository_size(&self) -> Result<RepositorySize> {
         Ok(self.shared.repository.size()?)
     }
@@ -181,7 +172,7 @@ fn sum(steps: &[(String, StepCounters)]) -> StepCounters {
 mod tests {
     use super::*;
 
-    /// Spec: CON-01
+    // Spec: CON-01
     #[test]
     fn partitions_are_counted_once() {
         let read = |name: &str, reads| {

@@ -27,8 +27,7 @@ impl JobOperator {
     ///
     /// # Errors
     /// The error that the action would return; that of the repository.
-    ///
-    /// Spec: CON-15
+    // Spec: CON-15
     pub fn check_action(&self, execution: JobExecutionId, action: ExecutionAction) -> Result<()> {
         let repository = &self.shared.repository;
         let found = repository.job_execution(execution)?;

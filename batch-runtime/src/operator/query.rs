@@ -12,10 +12,11 @@ use crate::repository::{ExecutionFilter, HolderState, RepositoryConnection, Repo
 use crate::status::BatchStatus;
 
 impl JobOperator {
-    /// Returns the ids of all jobs on the job path and in the repository. Spec: OP-21
+    /// Returns the ids of all jobs on the job path and in the repository.
     ///
     /// # Errors
     /// When the repository fails.
+    // Spec: OP-21
     pub fn job_names(&self) -> Result<BTreeSet<String>> {
         self.shared.definitions.job_path.look_for_new_files();
         let mut names = self.shared.definitions.job_path.jobs();
@@ -27,8 +28,7 @@ impl JobOperator {
     ///
     /// # Errors
     /// When the repository fails.
-    ///
-    /// Spec: TURN-03
+    // Spec: TURN-03
     pub fn waits_for(&self, execution: JobExecutionId) -> Result<Option<JobExecutionId>> {
         Ok(self.shared.repository.waits_for(execution)?)
     }
@@ -38,8 +38,7 @@ impl JobOperator {
     ///
     /// # Errors
     /// When the repository fails, or the context of the execution cannot be read.
-    ///
-    /// Spec: DATA-02
+    // Spec: DATA-02
     pub fn persistent_data(&self, execution: JobExecutionId) -> Result<PersistentData> {
         Ok(PersistentData::new(self.shared.repository.job_data(execution)?))
     }
@@ -63,20 +62,22 @@ impl JobOperator {
         self.shared.definitions.job_path()
     }
 
-    /// Returns the number of instances of a job; 0 if it was never started. Spec: OP-03
+    /// Returns the number of instances of a job; 0 if it was never started.
     ///
     /// # Errors
     /// `NoSuchJob`.
+    // Spec: OP-03
     pub fn job_instance_count(&self, job: &str) -> Result<i64> {
         self.require_known(job)?;
         Ok(self.shared.repository.instance_count(job)?)
     }
 
     /// Returns instances of a job, newest first: at most `count` from position `start`, which counts from 0. Past the end
-    /// there are none. Spec: OP-04
+    /// there are none.
     ///
     /// # Errors
     /// `NoSuchJob`.
+    // Spec: OP-04
     pub fn job_instances(&self, job: &str, start: u32, count: u32) -> Result<Vec<JobInstance>> {
         self.require_known(job)?;
         Ok(self
@@ -85,18 +86,20 @@ impl JobOperator {
             .instances(job, start.into(), count.into())?)
     }
 
-    /// Returns an instance; `None` if there is no such instance. Spec: OP-22
+    /// Returns an instance; `None` if there is no such instance.
     ///
     /// # Errors
     /// When the repository fails.
+    // Spec: OP-22
     pub fn job_instance(&self, instance: JobInstanceId) -> Result<Option<JobInstance>> {
         Ok(self.shared.repository.instance(instance)?)
     }
 
-    /// Returns an instance's executions, newest first. Spec: OP-02, OP-23
+    /// Returns an instance's executions, newest first.
     ///
     /// # Errors
     /// `NoSuchJobInstance`.
+    // Spec: OP-02, OP-23
     pub fn job_executions(&self, instance: JobInstanceId) -> Result<Vec<JobExecution>> {
         let executions = self.shared.repository.job_executions(instance)?;
         // An instance without executions is rare: a program of another kind left it.
@@ -106,10 +109,11 @@ impl JobOperator {
         Ok(executions)
     }
 
-    /// Returns an execution; `None` if there is no such execution. Spec: OP-24
+    /// Returns an execution; `None` if there is no such execution.
     ///
     /// # Errors
     /// When the repository fails.
+    // Spec: OP-24
     pub fn job_execution(&self, execution: JobExecutionId) -> Result<Option<JobExecution>> {
         Ok(self.shared.repository.job_execution(execution)?)
     }
@@ -122,10 +126,11 @@ impl JobOperator {
         Ok(self.shared.repository.find_executions(filter)?)
     }
 
-    /// Summarizes an execution in one line: name, statuses, times. Spec: OP-19
+    /// Summarizes an execution in one line: name, statuses, times.
     ///
     /// # Errors
     /// `NoSuchJobExecution`.
+    // Spec: OP-19
     pub fn summary(&self, execution: JobExecutionId) -> Result<String> {
         let found = self.shared.repository.job_execution(execution)?;
         found
@@ -133,10 +138,11 @@ impl JobOperator {
             .ok_or(JobOperatorError::NoSuchJobExecution(execution))
     }
 
-    /// Summarizes each step execution of a job execution in one line: name, statuses, times, counters. Spec: OP-20
+    /// Summarizes each step execution of a job execution in one line: name, statuses, times, counters.
     ///
     /// # Errors
     /// `NoSuchJobExecution`.
+    // Spec: OP-20
     pub fn step_execution_summaries(
         &self,
         execution: JobExecutionId,
@@ -181,10 +187,11 @@ impl JobOperator {
         Ok(shown.map(|(total, _)| total).collect())
     }
 
-    /// Returns a step execution of a job execution; `None` if there is no such step execution. Spec: OP-25
+    /// Returns a step execution of a job execution; `None` if there is no such step execution.
     ///
     /// # Errors
     /// When the repository fails.
+    // Spec: OP-25
     pub fn step_execution(
         &self,
         job: JobExecutionId,
@@ -194,10 +201,11 @@ impl JobOperator {
         Ok(steps.into_iter().find(|found| found.id == step))
     }
 
-    /// Returns the instances of a job with an execution that has not ended; none for an unknown job. Spec: OP-26
+    /// Returns the instances of a job with an execution that has not ended; none for an unknown job.
     ///
     /// # Errors
     /// When the repository fails.
+    // Spec: OP-26
     pub fn running_job_instances(&self, job: &str) -> Result<Vec<JobInstance>> {
         let running = self.shared.repository.running_executions(job)?;
         let ids: BTreeSet<JobInstanceId> = running.iter().map(|execution| execution.instance_id).collect();
@@ -207,10 +215,11 @@ impl JobOperator {
         Ok(instances.collect::<std::result::Result<_, _>>()?)
     }
 
-    /// Returns the ids of the executions of a job that have not ended, newest first. Spec: OP-05
+    /// Returns the ids of the executions of a job that have not ended, newest first.
     ///
     /// # Errors
     /// `NoSuchJob`.
+    // Spec: OP-05
     pub fn running_executions(&self, job: &str) -> Result<Vec<JobExecutionId>> {
         self.require_known(job)?;
         Ok(self
@@ -222,10 +231,11 @@ impl JobOperator {
             .collect())
     }
 
-    /// Returns the parameters of an execution; after a restart, the effective ones. Spec: OP-06
+    /// Returns the parameters of an execution; after a restart, the effective ones.
     ///
     /// # Errors
     /// `NoSuchJobExecution`.
+    // Spec: OP-06
     pub fn parameters(&self, execution: JobExecutionId) -> Result<JobParameters> {
         self.require_execution(execution)?;
         Ok(self.shared.repository.parameters(execution)?.without_run_id())
@@ -279,7 +289,7 @@ impl JobOperator {
         }
     }
 
-    /// Spec: OP-32
+    // Spec: OP-32
     fn require_known(&self, job: &str) -> Result<()> {
         self.shared.definitions.job_path.look_for_new_files();
         if self.shared.definitions.job_path.jobs().contains(job)

@@ -36,8 +36,7 @@ impl JobOperator {
     ///
     /// # Errors
     /// When the repository fails.
-    ///
-    /// Spec: OP-35
+    // Spec: OP-35
     pub fn recover(&self) -> Result<Vec<Recovered>> {
         let mut all = self.dead_executions()?;
         // In the order in which they were started.
@@ -102,8 +101,7 @@ impl JobOperator {
     /// # Errors
     /// `NoSuchJobExecution`; `JobExecutionIsRunning` when a runtime holds its lease, which expires without help;
     /// `JobExecutionNotRunning` when it has ended.
-    ///
-    /// Spec: OP-35
+    // Spec: OP-35
     pub fn declare_dead(&self, execution: JobExecutionId) -> Result<()> {
         match self.shared.repository.declare_dead(execution)? {
             Some(DeathOutcome::Closed) => {
@@ -126,8 +124,7 @@ impl JobOperator {
     ///
     /// # Errors
     /// `NoSuchJobExecution`; `JobExecutionIsRunning`; `JobInstanceAlreadyComplete` if another execution has completed the instance.
-    ///
-    /// Spec: STATUS-23, JAK-35
+    // Spec: STATUS-23, JAK-35
     pub fn abandon(&self, execution: JobExecutionId) -> Result<()> {
         match self.shared.repository.abandon(execution)? {
             Some(AbandonOutcome::Abandoned) => {

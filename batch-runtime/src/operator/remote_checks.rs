@@ -59,8 +59,7 @@ pub enum RemoteProblem {
 
 impl JobOperator {
     /// Checks that other processes can see the repository, the name of a queue, the clocks and the hosts.
-    ///
-    /// Spec: DISP-16, MEM-02
+    // Spec: DISP-16, MEM-02
     pub(crate) fn check_remote(&self, queue: &str) -> Result<(), RemoteProblem> {
         if queue.is_empty() || queue.chars().count() > LONGEST_NAME {
             return Err(RemoteProblem::QueueName(queue.to_owned()));
@@ -117,7 +116,7 @@ fn misspelt<'w>(queue: &str, workers: &'w [WorkerRow]) -> Option<&'w str> {
 mod tests {
     use super::*;
 
-    /// Spec: DISP-16
+    // Spec: DISP-16
     #[test]
     fn only_misspelt_queues_are_unknown() {
         let worker = |queue: &str| WorkerRow {

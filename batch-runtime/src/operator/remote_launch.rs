@@ -74,8 +74,7 @@ impl JobOperator {
     ///
     /// # Errors
     /// As [`launch`](Self::launch), for everything that can be known before a worker runs it.
-    ///
-    /// Spec: DISP-15
+    // Spec: DISP-15
     pub fn launch_remote(
         &self,
         job: &str,
@@ -110,8 +109,7 @@ impl JobOperator {
     ///
     /// # Errors
     /// `NoSuchLaunch`, `LaunchNotRunning`; else as [`stop`](Self::stop).
-    ///
-    /// Spec: DISP-15
+    // Spec: DISP-15
     pub fn stop_launch(&self, launch: LaunchId) -> Result<bool> {
         match self.shared.repository.withdraw_launch(launch)? {
             WithdrawOutcome::Unknown => Err(JobOperatorError::NoSuchLaunch(launch)),

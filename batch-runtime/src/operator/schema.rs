@@ -32,7 +32,8 @@ impl Schema {
 }
 
 impl JobOperator {
-    /// Creates the tables of the program before its first job. Spec: SCHEMA-01
+    /// Creates the tables of the program before its first job.
+    // Spec: SCHEMA-01
     pub(super) fn create_schema(&self) -> Result<(), StartError> {
         let created = self.shared.schema.create(&*self.shared.repository);
         created.map_err(|error| StartError::Schema(error.chain()))

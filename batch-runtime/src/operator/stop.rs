@@ -26,8 +26,7 @@ impl JobOperator {
     ///
     /// # Errors
     /// `NoSuchJobExecution`, `JobExecutionNotRunning`.
-    ///
-    /// Spec: OP-17, OP-18, D-60
+    // Spec: OP-17, OP-18, D-60
     pub fn stop(&self, execution: JobExecutionId) -> Result<bool> {
         let running = self.shared.running().get(&execution).cloned();
         let running = running.filter(|running| !running.has_ended());
@@ -136,8 +135,7 @@ impl JobOperator {
     /// that is due was sent once, up to five seconds. After [`wait`](Self::wait) these
     /// include the end of the execution. Call it before what the observers use ends. The end of the runtime does the same, but on the
     /// thread that drops its last clone, which may be one of a job.
-    ///
-    /// Spec: OBS-05
+    // Spec: OBS-05
     pub fn flush_observers(&self) {
         self.shared.flush();
     }

@@ -231,8 +231,7 @@ mod tests {
     }
 
     /// Texts that OpenJDK 17 prints. Where it uses a name of its own, the text is not certain.
-    ///
-    /// Spec: REPO-89
+    // Spec: REPO-89
     #[test]
     fn dates_are_spelled_as_java_does_or_not_at_all() {
         let check = |millis, zone: &str, text: Option<&str>| {
@@ -271,7 +270,7 @@ mod tests {
         assert_eq!(java_instant(Timestamp(1_704_067_200_000)), "2024-01-01T00:00:00Z");
     }
 
-    /// Spec: REPO-89
+    // Spec: REPO-89
     #[test]
     fn values_of_java_are_shown_or_not_certain() {
         let check = |class: &str, stored: &str, text: Option<&str>| {
@@ -323,7 +322,7 @@ mod tests {
         check("com.example.Kind", "A", None);
     }
 
-    /// Spec: REPO-89
+    // Spec: REPO-89
     #[test]
     fn values_that_java_cannot_read_are_known() {
         for (class, readable, unreadable) in [

@@ -9,8 +9,7 @@ use crate::layout::{RepositoryFormat, RepositoryLayout};
 
 impl JobParameters {
     /// Returns the digest of the identifying parameters, computed as by Spring Batch 4.3: 32 hexadecimal digits.
-    ///
-    /// Spec: REPO-26, D-70
+    // Spec: REPO-26, D-70
     pub fn job_key(&self) -> String {
         let text = |(name, parameter): (&str, &JobParameter)| {
             let value = parameter.value.key_text();
@@ -23,8 +22,7 @@ impl JobParameters {
     ///
     /// # Errors
     /// The first identifying parameter whose text is not certain.
-    ///
-    /// Spec: REPO-26, REPO-89
+    // Spec: REPO-26, REPO-89
     pub(crate) fn job_key_in(&self, format: &RepositoryFormat) -> Result<String, ParameterError> {
         if format.layout == RepositoryLayout::V4_3 {
             return Ok(self.job_key());
@@ -116,7 +114,8 @@ mod tests {
     use super::*;
     use crate::clock::Timestamp;
 
-    /// The worked examples of Spring Batch 4.3. Spec: REPO-26, REPO-27
+    /// The worked examples of Spring Batch 4.3.
+    // Spec: REPO-26, REPO-27
     #[test]
     fn job_keys_are_those_of_spring_batch() {
         let check = |parameters: JobParameters, key: &str| assert_eq!(parameters.job_key(), key);
@@ -146,8 +145,7 @@ mod tests {
     }
 
     /// Names are sorted by UTF-16, where characters beyond the BMP come before some of it; by bytes they would come last.
-    ///
-    /// Spec: REPO-26
+    // Spec: REPO-26
     #[test]
     fn keys_sort_names_as_java_does() {
         let parameters = JobParameters::from([("\u{ff61}", "1"), ("\u{10000}", "2")]);
@@ -172,8 +170,7 @@ mod tests {
     }
 
     /// The texts are those of the `toString` of Spring Batch's parameters.
-    ///
-    /// Spec: REPO-26, REPO-89
+    // Spec: REPO-26, REPO-89
     #[test]
     fn keys_of_later_layouts_contain_the_types() {
         let md5 = |text: &str| digest([text.to_owned()]);
@@ -199,7 +196,7 @@ mod tests {
         }
     }
 
-    /// Spec: REPO-89
+    // Spec: REPO-89
     #[test]
     fn a_value_whose_text_is_not_certain_does_not_identify() {
         let java = |class: &str, text: &str| {
@@ -222,7 +219,7 @@ mod tests {
         }
     }
 
-    /// Spec: REPO-91
+    // Spec: REPO-91
     #[test]
     fn a_key_of_another_layout_is_replaced() {
         let parameters = of(ParameterValue::Long(5));

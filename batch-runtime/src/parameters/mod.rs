@@ -1,6 +1,5 @@
 //! Job parameters, and the key by which they identify the job instance.
-//!
-//! Spec: DOM-10, DOM-11, REPO-26 to REPO-36, D-56
+// Spec: DOM-10, DOM-11, REPO-26 to REPO-36, D-56
 
 mod java_text;
 mod job_key;
@@ -157,8 +156,7 @@ impl ParameterValue {
 
     /// Converts a value that Spring Batch 5 or 6 stored. Spring Batch's own migration keeps the old type names and drops all values except
     /// texts; dropped values are read as null.
-    ///
-    /// Spec: REPO-88
+    // Spec: REPO-88
     pub(crate) fn of_typed(class: &str, text: Option<String>) -> Self {
         let kinds = || ParameterType::ALL.iter();
         let old = kinds().find(|(_, name)| name.to_ascii_uppercase() == class);
@@ -285,7 +283,7 @@ impl JobParameters {
     }
 
     /// Returns these parameters with `replacements`. A replaced parameter remains identifying or not, as before.
-    /// Spec: D-57
+    // Spec: D-57
     #[must_use]
     pub(crate) fn overlaid(mut self, replacements: &JobParameters) -> Self {
         for (name, replacement) in &replacements.0 {
@@ -321,7 +319,8 @@ impl JobParameters {
             })
     }
 
-    /// Returns the parameters of a `start`, identified only by the run id. Spec: D-56
+    /// Returns the parameters of a `start`, identified only by the run id.
+    // Spec: D-56
     pub(crate) fn for_start(mut self, run_id: i64) -> Self {
         self.0
             .values_mut()
@@ -336,7 +335,8 @@ impl JobParameters {
         self
     }
 
-    /// Returns the user's parameters, without those of the runtime. Spec: OP-06
+    /// Returns the user's parameters, without those of the runtime.
+    // Spec: OP-06
     #[must_use]
     pub(crate) fn without_run_id(mut self) -> Self {
         self.0.remove(RUN_ID);
@@ -403,8 +403,7 @@ mod tests {
     use super::*;
 
     /// As in Spring Batch, a null is an empty text in the key; it is no value anywhere else.
-    ///
-    /// Spec: REPO-26, REPO-38
+    // Spec: REPO-26, REPO-38
     #[test]
     fn a_null_is_not_a_value() {
         let null = |kind| JobParameters::new().with_parameter("n", ParameterValue::Null(kind), true);
@@ -419,7 +418,7 @@ mod tests {
         assert!(!parameters.is_empty());
     }
 
-    /// Spec: REPO-88
+    // Spec: REPO-88
     #[test]
     fn values_of_later_layouts_come_back() {
         let java = |class: &str, text: &str| ParameterValue::java(class, text.to_owned());
@@ -449,8 +448,7 @@ mod tests {
     }
 
     /// A restart must not change the identity: a parameter that it adds is not identifying, one that it replaces stays as it was.
-    ///
-    /// Spec: D-57, OP-12
+    // Spec: D-57, OP-12
     #[test]
     fn parameters_of_a_restart_do_not_identify() {
         let original = JobParameters::from([("day", "1")]).with_non_identifying("note", "a");
@@ -467,7 +465,7 @@ mod tests {
         );
     }
 
-    /// Spec: D-56
+    // Spec: D-56
     #[test]
     fn a_start_is_identified_by_its_run_id_alone() {
         let of = |value: &str, run| JobParameters::from([("input", value)]).for_start(run).job_key();

@@ -125,7 +125,7 @@ mod tests {
         Ok(JobParameters::new().with_parameter(name, parameter.value, parameter.identifying))
     }
 
-    /// Spec: REPO-30, REPO-36
+    // Spec: REPO-30, REPO-36
     #[test]
     fn parameters_have_types_and_may_identify() {
         for (text, name, value, identifying) in [

@@ -10,8 +10,7 @@ impl JobParameters {
     ///
     /// # Errors
     /// The first parameter that is invalid.
-    ///
-    /// Spec: REPO-88
+    // Spec: REPO-88
     pub(crate) fn validate_for_launch(&self, layout: RepositoryLayout) -> Result<(), ParameterError> {
         self.validate(Some(layout))?;
         for (name, parameter) in &self.0 {
@@ -34,8 +33,7 @@ impl JobParameters {
     ///
     /// # Errors
     /// The first parameter that does not fit.
-    ///
-    /// Spec: REPO-31, REPO-32, REPO-88, D-69
+    // Spec: REPO-31, REPO-32, REPO-88, D-69
     pub(crate) fn validate(&self, layout: Option<RepositoryLayout>) -> Result<(), ParameterError> {
         let max = layout.unwrap_or(RepositoryLayout::V6).max_parameter();
         for (name, parameter) in &self.0 {
@@ -112,7 +110,7 @@ mod tests {
     use super::super::ParameterType;
     use super::*;
 
-    /// Spec: REPO-31, REPO-32
+    // Spec: REPO-31, REPO-32
     #[test]
     fn values_that_columns_cannot_hold_are_rejected() {
         let check = |name: String, value: String| {

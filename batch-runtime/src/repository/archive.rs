@@ -122,8 +122,7 @@ impl ArchivedInstance {
     }
 
     /// Returns the content for a repository that may have another layout, or narrower columns, than the one of the export.
-    ///
-    /// Spec: REPO-91
+    // Spec: REPO-91
     pub(crate) fn converted_to(mut self, format: &RepositoryFormat) -> Self {
         let cut = |text: &mut String| *text = text.chars().take(format.max_varchar).collect();
         let from = std::mem::replace(&mut self.layout, format.layout);

@@ -2,8 +2,7 @@
 //!
 //! Values are strings; a checkpoint is the JSON text of the artifact's own type in such a string. So Rust types need
 //! no type tags of Java, and a checkpoint is restored exactly.
-//!
-//! Spec: REPO-66, REPO-69, D-69
+// Spec: REPO-66, REPO-69, D-69
 
 use std::collections::BTreeMap;
 
@@ -30,7 +29,8 @@ const TERMINATION: &str = "batch.termination";
 const RESTART: &str = "batch.restart.position";
 const ELEMENTS: &str = "batch.parallel.elements";
 const TRACEPARENT: &str = "batch.traceparent";
-/// Followed by the path of a decision: its answer. Spec: DEC-18
+/// Followed by the path of a decision: its answer.
+// Spec: DEC-18
 pub(crate) const DECISION: &str = "batch.decision.";
 
 /// A context that is not one of this runtime or of Spring Batch.
@@ -52,7 +52,8 @@ pub(crate) enum ContextError {
     State(#[source] serde_json::Error),
 }
 
-/// The state that a step passes from one execution to the next. Spec: REPO-68
+/// The state that a step passes from one execution to the next.
+// Spec: REPO-68
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct StepState {
     /// The reader's checkpoint.
@@ -121,8 +122,7 @@ impl StepState {
 }
 
 /// The start position of a restart after a `stop` element. Stored in the context of the job execution that it ended.
-///
-/// Spec: RESTART-04, D-24
+// Spec: RESTART-04, D-24
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct RestartPosition {
     /// Id of the job-level element.
@@ -150,8 +150,7 @@ pub(crate) enum ElementKind {
 }
 
 /// The state of a partitioned step or flow, or of a split, until it is complete.
-///
-/// Spec: PART-30, LTX-16, D-48, D-50
+// Spec: PART-30, LTX-16, D-48, D-50
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct ElementState {
     /// The logical transaction, while it is open.
@@ -213,7 +212,8 @@ impl JobState {
         ))
     }
 
-    /// Changes the data of the job: those entries that are not the runtime's own. Spec: DATA-01
+    /// Changes the data of the job: those entries that are not the runtime's own.
+    // Spec: DATA-01
     pub(crate) fn change_data(&mut self, changes: &DataChanges) {
         for (name, value) in changes {
             match value {
@@ -299,7 +299,7 @@ mod tests {
         }
     }
 
-    /// Spec: REPO-66, REPO-69, REPO-75
+    // Spec: REPO-66, REPO-69, REPO-75
     #[test]
     fn a_context_is_ascii_json_and_comes_back() {
         let state = state(r#"{"file":"é漢😀\n","line":3}"#);
@@ -317,7 +317,7 @@ mod tests {
         );
     }
 
-    /// Spec: REPO-66, REPO-76
+    // Spec: REPO-66, REPO-76
     #[test]
     fn a_long_context_is_whole_in_serialized_context() {
         let around = |length: usize| {
@@ -337,7 +337,7 @@ mod tests {
         );
     }
 
-    /// Spec: RESTART-04, PART-30, LTX-16
+    // Spec: RESTART-04, PART-30, LTX-16
     #[test]
     fn the_state_of_a_job_comes_back() {
         let state = JobState {
@@ -395,8 +395,7 @@ mod tests {
     }
 
     /// The next execution has its own trace, and a damaged one is no reason to reject it.
-    ///
-    /// Spec: OTEL-03
+    // Spec: OTEL-03
     #[test]
     fn the_trace_of_an_execution_is_its_own() {
         let format = RepositoryFormat::default();
@@ -415,7 +414,7 @@ mod tests {
         assert_eq!(damaged, JobState::default());
     }
 
-    /// Spec: DEC-18, DATA-02
+    // Spec: DEC-18, DATA-02
     #[test]
     fn decisions_are_not_those_of_the_next_execution() {
         let format = RepositoryFormat::default();
@@ -428,8 +427,7 @@ mod tests {
     }
 
     /// Entries as Spring Batch stores them, to the digit.
-    ///
-    /// Spec: REPO-66, REPO-69, REPO-75
+    // Spec: REPO-66, REPO-69, REPO-75
     #[test]
     fn entries_of_others_are_kept() {
         let json = r#"{"@class":"java.util.HashMap","r.read.count":11,"batch.stepType":"x","größe":"漢","d":["java.math.BigDecimal",1.10],
@@ -453,7 +451,7 @@ mod tests {
         assert_eq!(StepState::default().encode(&of_6).short, "{}");
     }
 
-    /// Spec: REPO-66, REPO-90
+    // Spec: REPO-66, REPO-90
     #[test]
     fn a_context_that_java_has_serialized_is_recognized() {
         let problem = StepState::decode("rO0ABXNyABFqYXZhLnV0aWwuSGFzaE1hcA==").unwrap_err();

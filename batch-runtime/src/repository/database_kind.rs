@@ -17,8 +17,7 @@ pub enum DatabaseKind {
     /// cannot see it and it has no tables: dispatchers other than `local`, [`JobOperator::launch_remote`](crate::JobOperator::launch_remote)
     /// and [workers](crate::BatchRuntime::worker); jobs whose writer takes the [`ChunkTransaction`](crate::ChunkTransaction);
     /// [`JobContext::connect`](crate::context::JobContext::connect) and [`JobOperator::connect`](crate::JobOperator::connect).
-    ///
-    /// Spec: MEM-01 to MEM-04
+    // Spec: MEM-01 to MEM-04
     Memory,
 }
 

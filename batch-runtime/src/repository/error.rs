@@ -48,8 +48,7 @@ pub enum RepositoryError {
         source: Source,
     },
     /// Another runtime took the execution over, so this one stops and writes nothing more.
-    ///
-    /// Spec: REPO-15
+    // Spec: REPO-15
     #[error(
         "failed to {action}: another runtime has taken this execution over, so this one stops without writing"
     )]
@@ -68,8 +67,7 @@ pub enum RepositoryError {
     )]
     TransactionEnded,
     /// The repository is in the memory of this process.
-    ///
-    /// Spec: MEM-03
+    // Spec: MEM-03
     #[error("the repository `memory:` has no {missing}; use `sqlite://PATH`, PostgreSQL or MySQL")]
     InMemory {
         /// What it does not have.

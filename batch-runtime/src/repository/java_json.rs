@@ -1,8 +1,7 @@
 //! Values of JSON in the form in which Spring Batch stores them in contexts: with the Java types that JSON does not have.
 //!
 //! `i64` is a `Long`, `i32` an `Integer`; a sequence is an `ArrayList`, a map or struct a `HashMap`.
-//!
-//! Spec: DATA-03
+// Spec: DATA-03
 
 use std::io::{self, Write};
 
@@ -222,7 +221,7 @@ mod tests {
         nothing: None,
     };
 
-    /// Spec: DATA-03
+    // Spec: DATA-03
     #[test]
     fn values_have_java_types() {
         let of = |layout| to_java(&TOTALS, layout).unwrap();
@@ -240,8 +239,7 @@ mod tests {
     }
 
     /// Keys are strings of JSON, whatever their Rust type.
-    ///
-    /// Spec: DATA-03
+    // Spec: DATA-03
     #[test]
     fn keys_have_no_types() {
         let unsigned = BTreeMap::from([(7_u64, 1_u32), (u64::MAX, 2)]);
@@ -265,8 +263,7 @@ mod tests {
     }
 
     /// What could not be read again is not written.
-    ///
-    /// Spec: DATA-03
+    // Spec: DATA-03
     #[test]
     fn values_that_cannot_be_read_again_are_errors() {
         let error = |value: &dyn Fn(RepositoryLayout) -> Result<String, serde_json::Error>| {
@@ -299,7 +296,7 @@ mod tests {
         );
     }
 
-    /// Spec: DATA-03
+    // Spec: DATA-03
     #[test]
     fn they_are_read_without_them() {
         let values = json!({"a": [1, -2.5, "java.lang.Long", ["x.y", 3], []], "b": {"c": {"d": null}}, "e": [["f.g"], true]});

@@ -1,7 +1,6 @@
 //! The job repository: its URL and errors, the filter of
 //! [`JobOperator::find_executions`](crate::JobOperator::find_executions), and the connections that artifacts get.
-//!
-//! Spec: REPO-03, DOM-31
+// Spec: REPO-03, DOM-31
 
 mod archive;
 mod config;

@@ -98,7 +98,7 @@ impl Observations {
 mod tests {
     use super::*;
 
-    /// Spec: OP-35
+    // Spec: OP-35
     #[test]
     fn a_holder_is_dead_when_it_was_not_seen_alive_for_a_lease_time() {
         let key = LeaseKey::Instance(JobInstanceId(1));

@@ -326,8 +326,7 @@ mod tests {
     }
 
     /// A missing file proves nothing.
-    ///
-    /// Spec: OP-35
+    // Spec: OP-35
     #[test]
     fn an_owner_is_dead_when_its_lock_is_free() {
         let folder = tempfile::tempdir().unwrap();
@@ -349,8 +348,7 @@ mod tests {
     }
 
     /// A name without a lock is checked on its own host only.
-    ///
-    /// Spec: DISP-13
+    // Spec: DISP-13
     #[test]
     fn an_owner_has_ended_when_its_process_has() {
         let folder = tempfile::tempdir().unwrap();
@@ -369,7 +367,7 @@ mod tests {
         assert!(!other.has_ended(&ended.replacen(host, "elsewhere", 1)));
     }
 
-    /// Spec: OP-35
+    // Spec: OP-35
     #[test]
     fn the_last_words_of_an_owner_are_found() {
         let folder = tempfile::tempdir().unwrap();
@@ -385,7 +383,7 @@ mod tests {
         assert!(!Owner::new(None, 0).note("nowhere"));
     }
 
-    /// Spec: OP-35
+    // Spec: OP-35
     #[test]
     fn a_living_owner_restores_its_lock() {
         let folder = tempfile::tempdir().unwrap();
@@ -412,8 +410,7 @@ mod tests {
     }
 
     /// The files of dead owners stay as long as a lease names them.
-    ///
-    /// Spec: OP-35
+    // Spec: OP-35
     #[test]
     fn only_files_of_dead_owners_without_leases_are_swept() {
         let folder = tempfile::tempdir().unwrap();
@@ -440,8 +437,7 @@ mod tests {
     }
 
     /// A link may lead to files of other programs.
-    ///
-    /// Spec: OP-35
+    // Spec: OP-35
     #[test]
     #[cfg(unix)]
     fn links_are_refused() {
@@ -456,7 +452,7 @@ mod tests {
         assert_eq!(files(&foreign), ["00ff00ff00ff00ff.lock"]);
     }
 
-    /// Spec: OP-35
+    // Spec: OP-35
     #[test]
     #[cfg(unix)]
     fn others_cannot_read_the_locks() {
@@ -473,8 +469,7 @@ mod tests {
     }
 
     /// Owners that start, sweep and end on many threads: none is considered dead while it is alive.
-    ///
-    /// Spec: OP-34, OP-35
+    // Spec: OP-34, OP-35
     #[test]
     fn no_living_owner_is_ever_seen_dead() {
         let folder = tempfile::tempdir().unwrap();

@@ -91,7 +91,7 @@ mod tests {
 
     use super::*;
 
-    /// Spec: DISP-13
+    // Spec: DISP-13
     #[test]
     fn a_process_has_ended_when_its_id_is_free_or_used_again() {
         let mut child = Command::new("cat").stdin(Stdio::piped()).spawn().unwrap();
@@ -116,8 +116,7 @@ mod tests {
     }
 
     /// A process that `/proc` hides may run.
-    ///
-    /// Spec: DISP-13
+    // Spec: DISP-13
     #[test]
     fn hidden_processes_have_not_ended() {
         let root = "/dev/vda / ext4 rw,relatime 0 0\n";
@@ -135,7 +134,7 @@ mod tests {
         }
     }
 
-    /// Spec: DISP-13
+    // Spec: DISP-13
     #[test]
     fn this_process_has_not_ended() {
         let mark = own_mark().unwrap();
@@ -143,8 +142,7 @@ mod tests {
     }
 
     /// A process keeps its id until its parent has waited for it.
-    ///
-    /// Spec: DISP-13
+    // Spec: DISP-13
     #[test]
     fn a_zombie_has_ended() {
         let mut child = Command::new("cat")

@@ -15,11 +15,14 @@ use crate::status::BatchStatus;
 /// The instance that a new execution belongs to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Target {
-    /// A new instance, regardless of the parameters. Spec: ID-03
+    /// A new instance, regardless of the parameters.
+    // Spec: ID-03
     New,
-    /// The instance with this key of identifying parameters, or a new one. Spec: OP-36
+    /// The instance with this key of identifying parameters, or a new one.
+    // Spec: OP-36
     Identified(String),
-    /// The instance of this execution. Spec: OP-12
+    /// The instance of this execution.
+    // Spec: OP-12
     InstanceOf(JobExecutionId),
 }
 
@@ -68,7 +71,8 @@ impl ClaimRequest<'static> {
     }
 }
 
-/// The number of executions of a job, of all its instances, that may run at the same time. Spec: TURN-01
+/// The number of executions of a job, of all its instances, that may run at the same time.
+// Spec: TURN-01
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Concurrency {
     /// Any number.
@@ -80,7 +84,8 @@ pub(crate) enum Concurrency {
     Queue,
 }
 
-/// Changed entries of the context of a job execution, in the form of Spring Batch; `None` removes one. Spec: DATA-01
+/// Changed entries of the context of a job execution, in the form of Spring Batch; `None` removes one.
+// Spec: DATA-01
 pub(crate) type DataChanges = BTreeMap<String, Option<String>>;
 
 /// The state that the executions of an instance have left, and the data of the latest.
@@ -155,8 +160,7 @@ pub struct ExecutionFilter {
     pub before: Option<JobExecutionId>,
     /// Only executions that are newer than this one, exclusive. The limit then selects those next to it: of a list in pages, those of the
     /// previous page.
-    ///
-    /// Spec: CON-01
+    // Spec: CON-01
     pub after: Option<JobExecutionId>,
     /// The most executions to return, newest first.
     pub limit: Option<u32>,
@@ -260,7 +264,8 @@ pub(crate) struct Ending {
 pub(crate) struct EndOfStep<'a> {
     /// The status, the exit status and the message.
     pub(crate) ending: &'a Ending,
-    /// The partition that starts in the same transaction. Spec: D-105
+    /// The partition that starts in the same transaction.
+    // Spec: D-105
     pub(crate) next: Option<&'a mut StepExecution>,
 }
 
@@ -275,7 +280,8 @@ pub(crate) struct ChunkCommit<'a> {
     pub(crate) data: &'a DataChanges,
     /// The lease to extend.
     pub(crate) renew: Option<&'a Lease>,
-    /// The end of the step execution, if nothing is left to do after this chunk. Spec: D-107
+    /// The end of the step execution, if nothing is left to do after this chunk.
+    // Spec: D-107
     pub(crate) end: Option<EndOfStep<'a>>,
 }
 
@@ -333,8 +339,7 @@ impl StepHistory {
 
     /// Returns the problem if chunks were committed, but the checkpoint that they left is lost: to start without it would
     /// process their items again. Another program may keep no checkpoint.
-    ///
-    /// Spec: RESTART-17
+    // Spec: RESTART-17
     pub(crate) fn lost_checkpoint(&self) -> Option<String> {
         let last = self.last.as_ref()?;
         if self.commits == 0 || self.state.of_other_program {

@@ -12,7 +12,8 @@ use crate::status::BatchStatus;
 /// The largest number that is read from a row. Sums of a few are far from an overflow.
 pub(crate) const MAX_NUMBER: i64 = i64::MAX / 16;
 
-/// Returns whether a program may have counted a number. Rows and archives are only as right as those who write them. Spec: LOSS-02
+/// Returns whether a program may have counted a number. Rows and archives are only as right as those who write them.
+// Spec: LOSS-02
 pub(crate) fn is_number(value: i64) -> bool {
     (0..=MAX_NUMBER).contains(&value)
 }
@@ -28,8 +29,7 @@ pub(crate) const OPEN: [BatchStatus; 3] =
 
 /// Returns a text as EXIT_MESSAGE stores it: truncated at a character boundary, without NUL, which not every database
 /// accepts.
-///
-/// Spec: REPO-76
+// Spec: REPO-76
 pub(crate) fn stored_message(text: &str, max: usize) -> String {
     text.chars()
         .filter(|character| *character != '\0')
@@ -200,7 +200,8 @@ impl Closing {
 
 /// Returns a step that has committed items, has not completed and is no longer in the job, with the number of its items. It may have been
 /// renamed, and would then run from the beginning. `executions` are the step executions of an instance, oldest first; `job` are the current
-/// names of the job's step executions, without the numbers of partitions. Spec: LOSS-02
+/// names of the job's step executions, without the numbers of partitions.
+// Spec: LOSS-02
 pub(crate) fn removed_step(executions: &[StepExecution], job: &BTreeSet<String>) -> Option<(String, i64)> {
     let mut latest: BTreeMap<&str, (BatchStatus, i64)> = BTreeMap::new();
     for step in executions {
@@ -331,7 +332,7 @@ mod tests {
     use super::*;
     use crate::clock::{Clock, SystemClock};
 
-    /// Spec: LOSS-02
+    // Spec: LOSS-02
     #[test]
     fn a_step_that_was_removed_is_found() {
         use BatchStatus::{Abandoned, Completed, Failed};

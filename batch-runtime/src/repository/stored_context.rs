@@ -2,8 +2,7 @@
 //!
 //! Spring Batch 4.3 stores the bytes of UTF-8 as characters of ISO-8859-1, later versions store the characters themselves. Until 5 an
 //! object contains its class as the entry `@class`, since 6 the class precedes it: `["java.util.HashMap",{...}]`.
-//!
-//! Spec: REPO-66, REPO-90
+// Spec: REPO-66, REPO-90
 
 use std::borrow::Cow;
 use std::fmt::{self, Write as _};
@@ -91,8 +90,7 @@ impl StoredContext {
 
     /// Converts the context to another layout, in ASCII, which all versions read alike. Returns `None` if nothing changes or the text is not
     /// JSON.
-    ///
-    /// Spec: REPO-91
+    // Spec: REPO-91
     pub(crate) fn converted(&self, from: RepositoryLayout, to: &RepositoryFormat) -> Option<Self> {
         if from == to.layout {
             return None;
@@ -328,8 +326,7 @@ mod tests {
     }
 
     /// Data of a job keeps its values and its Java types, even lists that look like values with a class.
-    ///
-    /// Spec: DATA-03, REPO-91
+    // Spec: DATA-03, REPO-91
     #[test]
     fn data_of_a_job_is_converted_to_any_layout() {
         let row = BTreeMap::from([("n", Some(1_i64)), ("none", None)]);
@@ -354,8 +351,7 @@ mod tests {
     }
 
     /// As Spring Batch 4.3, 5 and 6 write the same context.
-    ///
-    /// Spec: REPO-66, REPO-91
+    // Spec: REPO-66, REPO-91
     #[test]
     fn a_context_is_converted_to_any_layout() {
         let of_5 = r#"{"@class":"java.util.HashMap","d":["java.util.Date",5],"größe":"漢 Ã¶ \uD83D\uDE00","l":["java.util.ArrayList",["a",
@@ -391,7 +387,7 @@ mod tests {
         }
     }
 
-    /// Spec: REPO-91
+    // Spec: REPO-91
     #[test]
     fn what_is_not_json_is_never_changed() {
         for text in [
@@ -409,7 +405,7 @@ mod tests {
         }
     }
 
-    /// Spec: REPO-66, REPO-91
+    // Spec: REPO-66, REPO-91
     #[test]
     fn a_converted_context_has_the_width_of_the_column() {
         let long = r#"{"@class":"java.util.HashMap","a":"漢漢漢漢漢漢漢漢漢"}"#;
@@ -419,7 +415,7 @@ mod tests {
         assert_eq!(back.serialized.unwrap(), long.replace('漢', "\\u6f22"));
     }
 
-    /// Spec: REPO-91
+    // Spec: REPO-91
     #[test]
     fn what_stays_in_its_place_is_not_rewritten() {
         let xstream = r#"{"map":[{"entry":[{"string":["a",{"x":1}]}]}], "@class":7}"#;

@@ -16,8 +16,7 @@ use super::{DatabaseKind, JobRepository, RepositoryConfig, RepositoryError, Repo
 use crate::time_zone::TimeZone;
 
 /// Opens the repository of `url`. On a database, brings its tables up to date.
-///
-/// Spec: REPO-06, MEM-01
+// Spec: REPO-06, MEM-01
 pub(crate) fn open(url: &str, config: RepositoryConfig) -> Result<Arc<dyn JobRepository>, RepositoryError> {
     let checked: RepositoryUrl = url.parse()?;
     match checked.database() {
@@ -95,8 +94,7 @@ impl RepositoryUrl {
     ///
     /// # Errors
     /// As [`migration_status`](Self::migration_status).
-    ///
-    /// Spec: REPO-87
+    // Spec: REPO-87
     pub fn layout(&self) -> Result<Option<RepositoryLayout>, RepositoryError> {
         if self.database() == DatabaseKind::Memory {
             return Ok(None);
@@ -128,8 +126,7 @@ impl RepositoryUrl {
     ///
     /// # Errors
     /// As [`plan_conversion`](Self::plan_conversion); when something prevents the conversion, or the backup fails.
-    ///
-    /// Spec: REPO-91
+    // Spec: REPO-91
     pub fn convert(
         &self,
         to: RepositoryLayout,

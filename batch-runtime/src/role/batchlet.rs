@@ -44,28 +44,31 @@ use crate::error::BatchError;
 /// }
 /// ```
 ///
-/// It can also be on a [function](crate#artifact-attributes). Spec: ART-15
-///
-/// Spec: BLET-01 to BLET-10
+/// It can also be on a [function](crate#artifact-attributes).
+// Spec: ART-15, BLET-01 to BLET-10
 #[doc(inline)]
 pub use batch_macros::batchlet;
 
 /// A batchlet. All methods take `&self`, because `cancel` runs on another thread while `process` does.
-/// Spec: BLET-01, BLET-06
+// Spec: BLET-01, BLET-06
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a batchlet",
     label = "this type has no `#[batchlet]` impl block"
 )]
 pub trait Batchlet: Send + Sync {
-    /// `#[begin_step]`. Spec: BLET-02
+    /// `#[begin_step]`.
+    // Spec: BLET-02
     fn begin_step(&self) -> Result<(), BatchError>;
 
-    /// `#[process]`: the exit status, not empty. Spec: BLET-03, BLET-04
+    /// `#[process]`: the exit status, not empty.
+    // Spec: BLET-03, BLET-04
     fn process(&self) -> Result<String, BatchError>;
 
-    /// `#[cancel]`. An error is logged. Spec: BLET-06
+    /// `#[cancel]`. An error is logged.
+    // Spec: BLET-06
     fn cancel(&self) -> Result<(), BatchError>;
 
-    /// `#[end_step]`. Spec: BLET-10
+    /// `#[end_step]`.
+    // Spec: BLET-10
     fn end_step(&self) -> Result<(), BatchError>;
 }

@@ -38,27 +38,31 @@ use crate::error::BatchError;
 /// }
 /// ```
 ///
-/// It can also be on a [function](crate#artifact-attributes). Spec: ART-15
-///
-/// Spec: CKALG-01 to CKALG-08
+/// It can also be on a [function](crate#artifact-attributes).
+// Spec: ART-15, CKALG-01 to CKALG-08
 #[doc(inline)]
 pub use batch_macros::checkpoint_algorithm;
 
-/// A checkpoint algorithm. Spec: CKALG-01
+/// A checkpoint algorithm.
+// Spec: CKALG-01
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a checkpoint algorithm",
     label = "this type has no `#[checkpoint_algorithm]` impl block"
 )]
 pub trait CheckpointAlgorithm: Send {
-    /// `#[get_checkpoint_timeout]`: seconds in, seconds out. Spec: CKALG-02 to CKALG-04
+    /// `#[get_checkpoint_timeout]`: seconds in, seconds out.
+    // Spec: CKALG-02 to CKALG-04
     fn get_checkpoint_timeout(&mut self, timeout: i32) -> Result<i32, BatchError>;
 
-    /// `#[begin_checkpoint]`. Spec: CKALG-05
+    /// `#[begin_checkpoint]`.
+    // Spec: CKALG-05
     fn begin_checkpoint(&mut self) -> Result<(), BatchError>;
 
-    /// `#[is_ready_to_checkpoint]`. Spec: CKALG-06
+    /// `#[is_ready_to_checkpoint]`.
+    // Spec: CKALG-06
     fn is_ready_to_checkpoint(&mut self) -> Result<bool, BatchError>;
 
-    /// `#[end_checkpoint]`. Spec: CKALG-07
+    /// `#[end_checkpoint]`.
+    // Spec: CKALG-07
     fn end_checkpoint(&mut self) -> Result<(), BatchError>;
 }

@@ -25,20 +25,22 @@ use crate::error::BatchError;
 ///     }
 /// }
 /// ```
-///
-/// Spec: LISTEN-CKPT-01 to LISTEN-CKPT-03
+// Spec: LISTEN-CKPT-01 to LISTEN-CKPT-03
 #[doc(inline)]
 pub use batch_macros::checkpoint_listener;
 
-/// A checkpoint listener. Spec: LISTEN-CKPT-01
+/// A checkpoint listener.
+// Spec: LISTEN-CKPT-01
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a checkpoint listener",
     label = "this type has no `#[checkpoint_listener]` impl block"
 )]
 pub trait CheckpointListener: Send {
-    /// `#[before_checkpoint]`. An error rolls back the interval and fails the step. Spec: LISTEN-CKPT-02
+    /// `#[before_checkpoint]`. An error rolls back the interval and fails the step.
+    // Spec: LISTEN-CKPT-02
     fn before_checkpoint(&mut self) -> Result<(), BatchError>;
 
-    /// `#[after_checkpoint]`. An error fails the step; the commit remains. Spec: LISTEN-CKPT-03
+    /// `#[after_checkpoint]`. An error fails the step; the commit remains.
+    // Spec: LISTEN-CKPT-03
     fn after_checkpoint(&mut self) -> Result<(), BatchError>;
 }

@@ -30,12 +30,12 @@ use crate::error::BatchError;
 ///
 /// A chunk that is rolled back and retried begins again with `#[before_chunk]`. In a pipelined step, items may have been read
 /// before it. A [checkpoint listener](macro@crate::checkpoint_listener) is called after the commit, too.
-///
-/// Spec: JAK-27
+// Spec: JAK-27
 #[doc(inline)]
 pub use batch_macros::chunk_listener;
 
-/// A chunk listener. Spec: JAK-27
+/// A chunk listener.
+// Spec: JAK-27
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a chunk listener",
     label = "this type has no `#[chunk_listener]` impl block"

@@ -32,19 +32,20 @@ use crate::execution::StepExecution;
 /// }
 /// ```
 ///
-/// It can also be on a [function](crate#artifact-attributes). Spec: ART-15
-///
-/// Spec: DECIDER-01, DECIDER-02
+/// It can also be on a [function](crate#artifact-attributes).
+// Spec: ART-15, DECIDER-01, DECIDER-02
 #[doc(inline)]
 pub use batch_macros::decider;
 
-/// A decider. Spec: DECIDER-01
+/// A decider.
+// Spec: DECIDER-01
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a decider",
     label = "this type has no `#[decider]` impl block"
 )]
 pub trait Decider: Send {
-    /// `#[decide]`: the exit status, not empty. An error fails the job. Spec: DECIDER-02, DEC-17
+    /// `#[decide]`: the exit status, not empty. An error fails the job.
+    // Spec: DECIDER-02, DEC-17
     fn decide(&mut self, steps: &StepsBefore<'_>) -> Result<String, BatchError>;
 }
 

@@ -37,24 +37,27 @@ use crate::error::BatchError;
 ///     }
 /// }
 /// ```
-///
-/// Spec: LISTEN-PROC-01 to LISTEN-PROC-05, D-54
+// Spec: LISTEN-PROC-01 to LISTEN-PROC-05, D-54
 #[doc(inline)]
 pub use batch_macros::item_process_listener;
 
-/// An item process listener. Spec: LISTEN-PROC-01
+/// An item process listener.
+// Spec: LISTEN-PROC-01
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not an item process listener",
     label = "this type has no `#[item_process_listener]` impl block"
 )]
 pub trait ItemProcessListener: Send {
-    /// `#[before_process]`. Spec: LISTEN-PROC-02
+    /// `#[before_process]`.
+    // Spec: LISTEN-PROC-02
     fn before_process(&mut self, item: &dyn Any) -> Result<(), BatchError>;
 
-    /// `#[after_process]`; no result for a filtered item. Spec: LISTEN-PROC-03, LISTEN-PROC-04
+    /// `#[after_process]`; no result for a filtered item.
+    // Spec: LISTEN-PROC-03, LISTEN-PROC-04
     fn after_process(&mut self, item: &dyn Any, result: Option<&dyn Any>) -> Result<(), BatchError>;
 
-    /// `#[on_process_error]`. Spec: LISTEN-PROC-05
+    /// `#[on_process_error]`.
+    // Spec: LISTEN-PROC-05
     fn on_process_error(&mut self, error: &BatchError, item: &dyn Any) -> Result<(), BatchError>;
 
     /// Returns the item types that the methods name.

@@ -28,9 +28,8 @@ use crate::artifact::item::{ItemSink, ItemType};
 /// }
 /// ```
 ///
-/// It can also be on a [function](crate#artifact-attributes). Spec: ART-15
-///
-/// Spec: PROC-01 to PROC-04
+/// It can also be on a [function](crate#artifact-attributes).
+// Spec: ART-15, PROC-01 to PROC-04
 #[doc(inline)]
 pub use batch_macros::item_processor;
 
@@ -45,13 +44,15 @@ pub struct ProcessorInfo {
     pub error_type: &'static str,
 }
 
-/// An item processor. Spec: PROC-01
+/// An item processor.
+// Spec: PROC-01
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not an item processor",
     label = "this type has no `#[item_processor]` impl block"
 )]
 pub trait ItemProcessor: Send {
-    /// Turns the processor into a sink for the reader's items, which calls `#[process_item]`. Spec: PROC-02
+    /// Turns the processor into a sink for the reader's items, which calls `#[process_item]`.
+    // Spec: PROC-02
     fn into_sink(self: Box<Self>) -> ItemSink;
 
     /// Returns the types of items, results and errors.

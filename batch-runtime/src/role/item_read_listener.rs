@@ -37,24 +37,27 @@ use crate::error::BatchError;
 ///     }
 /// }
 /// ```
-///
-/// Spec: LISTEN-READ-01 to LISTEN-READ-04
+// Spec: LISTEN-READ-01 to LISTEN-READ-04
 #[doc(inline)]
 pub use batch_macros::item_read_listener;
 
-/// An item read listener. Spec: LISTEN-READ-01
+/// An item read listener.
+// Spec: LISTEN-READ-01
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not an item read listener",
     label = "this type has no `#[item_read_listener]` impl block"
 )]
 pub trait ItemReadListener: Send {
-    /// `#[before_read]`. Spec: LISTEN-READ-02
+    /// `#[before_read]`.
+    // Spec: LISTEN-READ-02
     fn before_read(&mut self) -> Result<(), BatchError>;
 
-    /// `#[after_read]`. Spec: LISTEN-READ-03
+    /// `#[after_read]`.
+    // Spec: LISTEN-READ-03
     fn after_read(&mut self, item: &dyn Any) -> Result<(), BatchError>;
 
-    /// `#[on_read_error]`. Spec: LISTEN-READ-04
+    /// `#[on_read_error]`.
+    // Spec: LISTEN-READ-04
     fn on_read_error(&mut self, error: &BatchError) -> Result<(), BatchError>;
 
     /// Returns the item types that the methods name.

@@ -49,8 +49,7 @@ use crate::error::BatchError;
 ///     }
 /// }
 /// ```
-///
-/// Spec: READ-01 to READ-10, D-103
+// Spec: READ-01 to READ-10, D-103
 #[doc(inline)]
 pub use batch_macros::item_reader;
 
@@ -61,28 +60,33 @@ pub struct ReaderInfo {
     pub items: ItemType,
     /// True if the checkpoint is not `()`: a restart continues where the last commit ended.
     pub keeps_position: bool,
-    /// `rewindable = true`: it can be opened at any of its checkpoints. Spec: D-103
+    /// `rewindable = true`: it can be opened at any of its checkpoints.
+    // Spec: D-103
     pub rewindable: bool,
-    /// True if it has `#[close]`. Spec: D-107
+    /// True if it has `#[close]`.
+    // Spec: D-107
     pub has_end_methods: bool,
     /// The path of the type of its errors, empty if it has none.
     pub error_type: &'static str,
 }
 
-/// An item reader. Spec: READ-01
+/// An item reader.
+// Spec: READ-01
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not an item reader",
     label = "this type has no `#[item_reader]` impl block"
 )]
 pub trait ItemReader: Send {
     /// `#[open]`: positions at the checkpoint, at the start for `None`. Fails as well if the checkpoint does not decode.
-    /// Spec: READ-02, READ-03
+    // Spec: READ-02, READ-03
     fn open(&mut self, checkpoint: Option<&CheckpointInfo>) -> Result<(), BatchError>;
 
-    /// `#[close]`. Spec: READ-05
+    /// `#[close]`.
+    // Spec: READ-05
     fn close(&mut self) -> Result<(), BatchError>;
 
-    /// `#[get_checkpoint_info]`: the current position. Fails as well if the checkpoint does not encode. Spec: READ-08
+    /// `#[get_checkpoint_info]`: the current position. Fails as well if the checkpoint does not encode.
+    // Spec: READ-08
     fn checkpoint_info(&mut self) -> Result<CheckpointInfo, BatchError>;
 
     /// `#[get_item_count]`: the number of items of the whole input, `None` if unknown. Called once, after the first `open`
@@ -91,7 +95,8 @@ pub trait ItemReader: Send {
         Ok(None)
     }
 
-    /// `#[read_item]`, in a loop. Returns the first error of reader or processor. Spec: READ-06
+    /// `#[read_item]`, in a loop. Returns the first error of reader or processor.
+    // Spec: READ-06
     fn fill(&mut self, fill: &mut Fill<'_>) -> Result<FillEnd, FillError>;
 
     /// Returns the type of the items, and where the reader can be opened.

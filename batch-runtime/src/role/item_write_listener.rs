@@ -36,24 +36,27 @@ use crate::error::BatchError;
 ///     }
 /// }
 /// ```
-///
-/// Spec: LISTEN-WRITE-01 to LISTEN-WRITE-04
+// Spec: LISTEN-WRITE-01 to LISTEN-WRITE-04
 #[doc(inline)]
 pub use batch_macros::item_write_listener;
 
-/// An item write listener. Spec: LISTEN-WRITE-01
+/// An item write listener.
+// Spec: LISTEN-WRITE-01
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not an item write listener",
     label = "this type has no `#[item_write_listener]` impl block"
 )]
 pub trait ItemWriteListener: Send {
-    /// `#[before_write]`. Spec: LISTEN-WRITE-02
+    /// `#[before_write]`.
+    // Spec: LISTEN-WRITE-02
     fn before_write(&mut self, items: &ChunkItems<'_>) -> Result<(), BatchError>;
 
-    /// `#[after_write]`. Spec: LISTEN-WRITE-03
+    /// `#[after_write]`.
+    // Spec: LISTEN-WRITE-03
     fn after_write(&mut self, items: &ChunkItems<'_>) -> Result<(), BatchError>;
 
-    /// `#[on_write_error]`. Spec: LISTEN-WRITE-04
+    /// `#[on_write_error]`.
+    // Spec: LISTEN-WRITE-04
     fn on_write_error(&mut self, error: &BatchError, items: &ChunkItems<'_>) -> Result<(), BatchError>;
 
     /// Returns the item types that the methods name.

@@ -46,9 +46,8 @@ use crate::repository::ChunkTransaction;
 /// }
 /// ```
 ///
-/// It can also be on a [function](crate#artifact-attributes). Spec: ART-15
-///
-/// Spec: WRITE-01 to WRITE-09, D-10, D-96, D-103
+/// It can also be on a [function](crate#artifact-attributes).
+// Spec: ART-15, WRITE-01 to WRITE-09, D-10, D-96, D-103
 #[doc(inline)]
 pub use batch_macros::item_writer;
 
@@ -57,37 +56,46 @@ pub use batch_macros::item_writer;
 pub struct WriterInfo {
     /// The type of the items.
     pub items: ItemType,
-    /// `buffered = true`: chunks; `false`: one item per call. Spec: WRITE-02
+    /// `buffered = true`: chunks; `false`: one item per call.
+    // Spec: WRITE-02
     pub buffered: bool,
     /// True if `#[write_items]` takes the chunk transaction, and so writes exactly once.
     pub transactional: bool,
     /// True if the checkpoint is not `()`: the writer can continue where its output ended.
     pub keeps_position: bool,
-    /// `rewindable = true`: it can be opened at any of its checkpoints. Spec: D-103
+    /// `rewindable = true`: it can be opened at any of its checkpoints.
+    // Spec: D-103
     pub rewindable: bool,
-    /// True if it has `#[finish]` or `#[close]`. Spec: D-107
+    /// True if it has `#[finish]` or `#[close]`.
+    // Spec: D-107
     pub has_end_methods: bool,
 }
 
-/// An item writer. Spec: WRITE-01
+/// An item writer.
+// Spec: WRITE-01
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not an item writer",
     label = "this type has no `#[item_writer]` impl block"
 )]
 pub trait ItemWriter: Send {
-    /// `#[open]`. Fails as well if the checkpoint does not decode. Spec: WRITE-05
+    /// `#[open]`. Fails as well if the checkpoint does not decode.
+    // Spec: WRITE-05
     fn open(&mut self, checkpoint: Option<&CheckpointInfo>) -> Result<(), BatchError>;
 
-    /// `#[finish]`: completes the output. Called after the last checkpoint has committed, before `close`. Spec: D-96
+    /// `#[finish]`: completes the output. Called after the last checkpoint has committed, before `close`.
+    // Spec: D-96
     fn finish(&mut self) -> Result<(), BatchError>;
 
-    /// `#[close]`. Spec: WRITE-06
+    /// `#[close]`.
+    // Spec: WRITE-06
     fn close(&mut self) -> Result<(), BatchError>;
 
-    /// `#[get_checkpoint_info]`. Fails as well if the checkpoint does not encode. Spec: WRITE-08
+    /// `#[get_checkpoint_info]`. Fails as well if the checkpoint does not encode.
+    // Spec: WRITE-08
     fn checkpoint_info(&mut self) -> Result<CheckpointInfo, BatchError>;
 
-    /// `#[write_items]`: never called with an empty list. Spec: WRITE-07
+    /// `#[write_items]`: never called with an empty list.
+    // Spec: WRITE-07
     fn write(&mut self, items: &ChunkItems<'_>, tx: &mut ChunkTransaction) -> Result<(), BatchError>;
 
     /// Returns the type of the items, and how they are written.

@@ -30,26 +30,30 @@ use crate::error::BatchError;
 ///     }
 /// }
 /// ```
-///
-/// Spec: LISTEN-JOB-01 to LISTEN-JOB-09
+// Spec: LISTEN-JOB-01 to LISTEN-JOB-09
 #[doc(inline)]
 pub use batch_macros::job_listener;
 
-/// A job listener. Spec: LISTEN-JOB-01
+/// A job listener.
+// Spec: LISTEN-JOB-01
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a job listener",
     label = "this type has no `#[job_listener]` impl block"
 )]
 pub trait JobListener: Send {
-    /// `#[before_job]`. An error fails the job before a step runs. Spec: LISTEN-JOB-02
+    /// `#[before_job]`. An error fails the job before a step runs.
+    // Spec: LISTEN-JOB-02
     fn before_job(&mut self) -> Result<(), BatchError>;
 
-    /// `#[after_job]`. An error fails the job. Spec: LISTEN-JOB-03
+    /// `#[after_job]`. An error fails the job.
+    // Spec: LISTEN-JOB-03
     fn after_job(&mut self) -> Result<(), BatchError>;
 
-    /// `#[before_step]`. An error fails the step without running it. Spec: LISTEN-JOB-04
+    /// `#[before_step]`. An error fails the step without running it.
+    // Spec: LISTEN-JOB-04
     fn before_step(&mut self) -> Result<(), BatchError>;
 
-    /// `#[after_step]`. An error fails the step. Spec: LISTEN-JOB-05
+    /// `#[after_step]`. An error fails the step.
+    // Spec: LISTEN-JOB-05
     fn after_step(&mut self) -> Result<(), BatchError>;
 }

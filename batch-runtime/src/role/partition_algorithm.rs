@@ -27,18 +27,19 @@ use crate::plan::PartitionPlan;
 /// }
 /// ```
 ///
-/// It can also be on a [function](crate#artifact-attributes). Spec: ART-15
-///
-/// Spec: PALG-01 to PALG-04
+/// It can also be on a [function](crate#artifact-attributes).
+// Spec: ART-15, PALG-01 to PALG-04
 #[doc(inline)]
 pub use batch_macros::partition_algorithm;
 
-/// A partition algorithm. Spec: PALG-02
+/// A partition algorithm.
+// Spec: PALG-02
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a partition algorithm",
     label = "this type has no `#[partition_algorithm]` impl block"
 )]
 pub trait PartitionAlgorithm: Send {
-    /// `#[calculate_partitions]`. An error fails the step or flow. Spec: PALG-04
+    /// `#[calculate_partitions]`. An error fails the step or flow.
+    // Spec: PALG-04
     fn calculate_partitions(&mut self) -> Result<PartitionPlan, BatchError>;
 }

@@ -35,27 +35,31 @@ use crate::error::BatchError;
 ///     }
 /// }
 /// ```
-///
-/// Spec: LISTEN-RETRY-01 to LISTEN-RETRY-09, D-15, JAK-29
+// Spec: LISTEN-RETRY-01 to LISTEN-RETRY-09, D-15, JAK-29
 #[doc(inline)]
 pub use batch_macros::retry_listener;
 
-/// A retry listener. Spec: LISTEN-RETRY-01
+/// A retry listener.
+// Spec: LISTEN-RETRY-01
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a retry listener",
     label = "this type has no `#[retry_listener]` impl block"
 )]
 pub trait RetryListener: Send {
-    /// `#[on_retry_read_exception]`. After an error, the whole chunk is retried. Spec: JAK-29
+    /// `#[on_retry_read_exception]`. After an error, the whole chunk is retried.
+    // Spec: JAK-29
     fn on_retry_read_exception(&mut self, error: &BatchError) -> Result<(), BatchError>;
 
-    /// `#[on_retry_process_exception]`. After an error, the whole chunk is retried. Spec: JAK-29
+    /// `#[on_retry_process_exception]`. After an error, the whole chunk is retried.
+    // Spec: JAK-29
     fn on_retry_process_exception(&mut self, error: &BatchError, item: &dyn Any) -> Result<(), BatchError>;
 
-    /// `#[on_retry_exception]`. After an error, the whole chunk is retried. Spec: LISTEN-RETRY-02, LISTEN-RETRY-04
+    /// `#[on_retry_exception]`. After an error, the whole chunk is retried.
+    // Spec: LISTEN-RETRY-02, LISTEN-RETRY-04
     fn on_retry_exception(&mut self, error: &BatchError, items: &ChunkItems<'_>) -> Result<(), BatchError>;
 
-    /// `#[on_retry_item]`. The skip rules apply to an error. Spec: LISTEN-RETRY-06, LISTEN-RETRY-09
+    /// `#[on_retry_item]`. The skip rules apply to an error.
+    // Spec: LISTEN-RETRY-06, LISTEN-RETRY-09
     fn on_retry_item(&mut self, error: &BatchError, item: &dyn Any) -> Result<(), BatchError>;
 
     /// Returns the item types that the methods name.

@@ -131,7 +131,7 @@ macro_rules! roles {
                 #[$attribute]
                 type Alias = Generic<u16>;
 
-                /// Spec: BPROP-03, BPROP-04, BPROP-05, BPROP-10, CTX-02, CTX-03, CTX-05
+                // Spec: BPROP-03, BPROP-04, BPROP-05, BPROP-10, CTX-02, CTX-03, CTX-05
                 #[test]
                 fn is_injected_and_registered() {
                     check!(Concrete, u8, "Concrete", $role);

@@ -33,24 +33,27 @@ use crate::error::BatchError;
 ///
 /// The methods run within the chunk's transaction. A write to the same SQLite database through a connection of its own would
 /// wait for this transaction: write to a file, or count and write in a later step.
-///
-/// Spec: LISTEN-SKIP-01 to LISTEN-SKIP-04, D-13, D-54, JAK-28
+// Spec: LISTEN-SKIP-01 to LISTEN-SKIP-04, D-13, D-54, JAK-28
 #[doc(inline)]
 pub use batch_macros::skip_listener;
 
-/// A skip listener. Spec: LISTEN-SKIP-01
+/// A skip listener.
+// Spec: LISTEN-SKIP-01
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a skip listener",
     label = "this type has no `#[skip_listener]` impl block"
 )]
 pub trait SkipListener: Send {
-    /// `#[on_skip_in_read]`. An error fails the step. Spec: LISTEN-SKIP-02
+    /// `#[on_skip_in_read]`. An error fails the step.
+    // Spec: LISTEN-SKIP-02
     fn on_skip_in_read(&mut self, error: &BatchError) -> Result<(), BatchError>;
 
-    /// `#[on_skip_in_process]`. An error fails the step. Spec: LISTEN-SKIP-03
+    /// `#[on_skip_in_process]`. An error fails the step.
+    // Spec: LISTEN-SKIP-03
     fn on_skip_in_process(&mut self, error: &BatchError, item: &dyn Any) -> Result<(), BatchError>;
 
-    /// `#[on_skip_in_write]`. An error fails the step. Spec: LISTEN-SKIP-04, D-13
+    /// `#[on_skip_in_write]`. An error fails the step.
+    // Spec: LISTEN-SKIP-04, D-13
     fn on_skip_in_write(&mut self, error: &BatchError, items: &ChunkItems<'_>) -> Result<(), BatchError>;
 
     /// Returns the item types that the methods name.

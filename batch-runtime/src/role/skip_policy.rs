@@ -37,13 +37,13 @@ use crate::error::BatchError;
 /// than once about an item. If the writer fails with a list and does not name the item, the item is searched first. (In Jakarta Batch the
 /// policy is asked about the whole list, without an item.)
 ///
-/// It can also be on a [function](crate#artifact-attributes). Spec: ART-15
-///
-/// Spec: FAULT-04
+/// It can also be on a [function](crate#artifact-attributes).
+// Spec: ART-15, FAULT-04
 #[doc(inline)]
 pub use batch_macros::skip_policy;
 
-/// A skip policy. Spec: FAULT-04
+/// A skip policy.
+// Spec: FAULT-04
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a skip policy",
     label = "this type has no `#[skip_policy]` impl block"

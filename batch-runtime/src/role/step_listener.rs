@@ -35,20 +35,22 @@ use crate::error::BatchError;
 ///     }
 /// }
 /// ```
-///
-/// Spec: LISTEN-STEP-01 to LISTEN-STEP-04
+// Spec: LISTEN-STEP-01 to LISTEN-STEP-04
 #[doc(inline)]
 pub use batch_macros::step_listener;
 
-/// A step listener. Spec: LISTEN-STEP-01
+/// A step listener.
+// Spec: LISTEN-STEP-01
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a step listener",
     label = "this type has no `#[step_listener]` impl block"
 )]
 pub trait StepListener: Send {
-    /// `#[before_step]`. An error fails the step without running it. Spec: LISTEN-STEP-02
+    /// `#[before_step]`. An error fails the step without running it.
+    // Spec: LISTEN-STEP-02
     fn before_step(&mut self) -> Result<(), BatchError>;
 
-    /// `#[after_step]`. An error fails the step. Spec: LISTEN-STEP-03
+    /// `#[after_step]`. An error fails the step.
+    // Spec: LISTEN-STEP-03
     fn after_step(&mut self) -> Result<(), BatchError>;
 }

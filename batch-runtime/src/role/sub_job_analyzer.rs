@@ -36,24 +36,27 @@ use crate::status::BatchStatus;
 ///     }
 /// }
 /// ```
-///
-/// Spec: PALG-07 to PALG-09, PALG-11
+// Spec: PALG-07 to PALG-09, PALG-11
 #[doc(inline)]
 pub use batch_macros::sub_job_analyzer;
 
-/// A subjob analyzer. Spec: PALG-07
+/// A subjob analyzer.
+// Spec: PALG-07
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a subjob analyzer",
     label = "this type has no `#[sub_job_analyzer]` impl block"
 )]
 pub trait SubJobAnalyzer: Send {
-    /// `#[analyze_collector_data]`. An error rolls the logical transaction back. Spec: PALG-08, LTX-15
+    /// `#[analyze_collector_data]`. An error rolls the logical transaction back.
+    // Spec: PALG-08, LTX-15
     fn analyze_collector_data(&mut self, data: CollectorData) -> Result<(), BatchError>;
 
-    /// `#[analyze_exit_status]`. An error rolls the logical transaction back. Spec: PALG-09, LTX-15
+    /// `#[analyze_exit_status]`. An error rolls the logical transaction back.
+    // Spec: PALG-09, LTX-15
     fn analyze_exit_status(&mut self, batch_status: BatchStatus, status: &str) -> Result<(), BatchError>;
 
-    /// Returns the type of the payloads; `None` without an `#[analyze_collector_data]` method. Spec: PALG-11
+    /// Returns the type of the payloads; `None` without an `#[analyze_collector_data]` method.
+    // Spec: PALG-11
     fn payload_type() -> Option<ItemType>
     where
         Self: Sized;

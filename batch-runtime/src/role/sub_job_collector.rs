@@ -36,23 +36,24 @@ use crate::error::BatchError;
 ///
 /// Without an analyzer, the payloads are dropped.
 ///
-/// It can also be on a [function](crate#artifact-attributes). Spec: ART-15
-///
-/// Spec: PALG-05, PALG-06
+/// It can also be on a [function](crate#artifact-attributes).
+// Spec: ART-15, PALG-05, PALG-06
 #[doc(inline)]
 pub use batch_macros::sub_job_collector;
 
-/// A subjob collector. Spec: PALG-05
+/// A subjob collector.
+// Spec: PALG-05
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a subjob collector",
     label = "this type has no `#[sub_job_collector]` impl block"
 )]
 pub trait SubJobCollector: Send {
-    /// `#[collect_sub_job_data]`; `None` sends nothing. An error rolls the logical transaction back. Spec: PALG-06,
-    /// SUBJOB-15, LTX-14
+    /// `#[collect_sub_job_data]`; `None` sends nothing. An error rolls the logical transaction back.
+    // Spec: PALG-06, SUBJOB-15, LTX-14
     fn collect_sub_job_data(&mut self) -> Result<Option<CollectorData>, BatchError>;
 
-    /// Returns the type of the payloads. Spec: PALG-11
+    /// Returns the type of the payloads.
+    // Spec: PALG-11
     fn payload_type() -> ItemType
     where
         Self: Sized;

@@ -1,6 +1,5 @@
 //! The roles as values: generated from the table of `batch-macros`, which the attributes are generated from as well.
-//!
-//! Spec: LOADER-16, LOADER-19
+// Spec: LOADER-16, LOADER-19
 
 use std::any::Any;
 use std::fmt;
@@ -14,7 +13,8 @@ use crate::artifact::listener_items::ListenerItems;
 pub type Make<T> = fn(&InjectionScope<'_>) -> Result<Box<T>, InjectError>;
 
 /// A listener role of a type. One instance of the type may have several: it is created as an object without a role, and
-/// cast to each of its roles. Spec: JSL-STEPLIS-07
+/// cast to each of its roles.
+// Spec: JSL-STEPLIS-07
 pub struct ListenerRole<R: ?Sized> {
     /// Creates an instance.
     pub make: Make<dyn Any + Send>,
@@ -39,11 +39,14 @@ pub(crate) trait ListenerObject {
 /// A `listeners` element of Job XML. It accepts listeners of certain roles.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Place {
-    /// Of a job. Spec: D-51
+    /// Of a job.
+    // Spec: D-51
     Job,
-    /// Of a chunk step. Spec: JSL-STEPLIS-02
+    /// Of a chunk step.
+    // Spec: JSL-STEPLIS-02
     Chunk,
-    /// Of a batchlet step. Spec: JSL-STEPLIS-03
+    /// Of a batchlet step.
+    // Spec: JSL-STEPLIS-03
     Batchlet,
 }
 

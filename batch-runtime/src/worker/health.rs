@@ -76,7 +76,7 @@ impl Heartbeat {
 mod tests {
     use super::*;
 
-    /// Spec: DISP-18
+    // Spec: DISP-18
     #[test]
     fn a_silent_thread_is_stuck() {
         let limit = Duration::from_secs(30);

@@ -58,7 +58,7 @@ mod tests {
         }
     }
 
-    /// Spec: DISP-07
+    // Spec: DISP-07
     #[test]
     fn one_suspect_runs_at_a_time() {
         let mut suspects = Suspects::default();

@@ -42,8 +42,7 @@ pub(super) const RULES: Rules = Rules {
 };
 
 /// The elements of appendix A of the catalogue.
-///
-/// Spec: JSL-JOB-09, JSL-STEP-17, JSL-CHUNK-25, PART-05, FLOW-08, SPLIT-24, DEC-05, D-52, D-84
+// Spec: JSL-JOB-09, JSL-STEP-17, JSL-CHUNK-25, PART-05, FLOW-08, SPLIT-24, DEC-05, D-52, D-84
 const ELEMENTS: &[Rule] = elements! {
     "job" ["id" "restartable" "abstract" "parent"]
         once ["properties" "listeners"] many ["listener" "step" "flow" "split" "decision"];
@@ -84,8 +83,7 @@ const ELEMENTS: &[Rule] = elements! {
 };
 
 /// List entries are not combined with those of a parent, so missing parts of them cannot be inherited.
-///
-/// Spec: INH-17
+// Spec: INH-17
 const REQUIRED: &[Required] = required! {
     "step" ["id"] one of ["chunk" "batchlet"];
     "flow" ["id"] one of ["step"];

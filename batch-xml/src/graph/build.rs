@@ -125,7 +125,7 @@ fn chunk_detail(chunk: &Chunk) -> String {
     names.collect::<Vec<_>>().join(" → ")
 }
 
-/// Spec: PART-03, PART-18
+// Spec: PART-03, PART-18
 fn count(partition: &Partition) -> String {
     match partition.algorithm {
         Some(_) => "n".to_owned(),

@@ -2,8 +2,7 @@
 //!
 //! The drawing shows the resolved job: with inherited elements, without abstract ones. The same job gives the same
 //! text, byte for byte.
-//!
-//! Spec: SEQ-01, SEQ-02, FLOW-03, FLOW-11, SPLIT-03, SPLIT-06, DEC-06
+// Spec: SEQ-01, SEQ-02, FLOW-03, FLOW-11, SPLIT-03, SPLIT-06, DEC-06
 
 mod build;
 mod dot;

@@ -24,15 +24,13 @@ impl Lowering<'_> {
     }
 
     /// Returns text that names something.
-    ///
-    /// Spec: JSL-DOC-09
+    // Spec: JSL-DOC-09
     pub(super) fn named(&mut self, element: &Element, name: &str) -> Option<Spanned<String>> {
         self.named_value(element, name)?.known()
     }
 
     /// Returns required text that names something.
-    ///
-    /// Spec: JSL-DOC-08
+    // Spec: JSL-DOC-08
     pub(super) fn required(&mut self, element: &Element, name: &str) -> Option<Spanned<String>> {
         self.required_value(element, name)?.known()
     }

@@ -33,7 +33,7 @@ struct Interval {
 }
 
 impl<'a> Lowering<'a> {
-    /// Spec: JSL-CHUNK-01, JSL-CHUNK-25
+    // Spec: JSL-CHUNK-01, JSL-CHUNK-25
     pub(super) fn chunk(&mut self, element: &'a Element, has_skip_policy: bool) -> Option<Chunk> {
         self.scope.enter(element);
         let chunk = self.chunk_in_scope(element, has_skip_policy);
@@ -91,7 +91,8 @@ impl<'a> Lowering<'a> {
         })
     }
 
-    /// Returns whether the job has a skip policy, from its properties or from outside the document. Spec: FAULT-04
+    /// Returns whether the job has a skip policy, from its properties or from outside the document.
+    // Spec: FAULT-04
     fn job_has_skip_policy(&self) -> bool {
         let scope = &self.scope;
         let in_job = |job: &Level<'_>| job.matching(SKIP_POLICY, None).next().is_some();
@@ -99,8 +100,7 @@ impl<'a> Lowering<'a> {
     }
 
     /// Returns the artifacts of the chunk; `None`, after a report, if one is missing.
-    ///
-    /// Spec: JSL-CHUNK-02, JSL-CHUNK-03, JSL-CHUNK-04
+    // Spec: JSL-CHUNK-02, JSL-CHUNK-03, JSL-CHUNK-04
     fn parts(&mut self, element: &'a Element) -> Option<Parts> {
         if !self.scope.dialect.rules().parts_are_elements {
             let reader = self.artifact_named(element, "reader", Some(Target::Reader));
@@ -174,7 +174,8 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// Warns of a limit of what never happens. Without classes nothing is skipped or retried. Spec: D-09
+    /// Warns of a limit of what never happens. Without classes nothing is skipped or retried.
+    // Spec: D-09
     fn check_limit(
         &mut self,
         chunk: &Element,
@@ -199,7 +200,7 @@ impl<'a> Lowering<'a> {
         self.integer(element, name, 1).and_then(NonZeroU32::new)
     }
 
-    /// Spec: JSL-CHUNK-05, JSL-CHUNK-06, D-01
+    // Spec: JSL-CHUNK-05, JSL-CHUNK-06, D-01
     fn checkpoint_policy(&mut self, element: &Element) -> Option<Spanned<CheckpointPolicy>> {
         let name = "checkpoint-policy";
         if element.attribute(name).is_none() {
@@ -235,7 +236,7 @@ impl<'a> Lowering<'a> {
         Some(Spanned::new(policy, value.span))
     }
 
-    /// Spec: JSL-CHUNK-10, JSL-CHUNK-11
+    // Spec: JSL-CHUNK-10, JSL-CHUNK-11
     fn check_algorithm(&mut self, policy: &Spanned<CheckpointPolicy>, algorithm: Option<&Element>) {
         match (policy.value, algorithm) {
             (CheckpointPolicy::Custom, None) => {
@@ -256,7 +257,7 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// Spec: CHUNK-SKIP-01, CHUNK-SKIP-03, CHUNK-SKIP-04, CHUNK-RETRY-03, CHUNK-NORB-04, CHUNK-NORB-05
+    // Spec: CHUNK-SKIP-01, CHUNK-SKIP-03, CHUNK-SKIP-04, CHUNK-RETRY-03, CHUNK-NORB-04, CHUNK-NORB-05
     fn exception_classes(&mut self, chunk: &Element, name: &str) -> ExceptionClasses {
         let Some(element) = chunk.child(name) else {
             return ExceptionClasses::default();
@@ -277,7 +278,7 @@ impl<'a> Lowering<'a> {
     }
 }
 
-/// Spec: JSL-CHUNK-18, JSL-CHUNK-19, JSL-CHUNK-20, JSL-CHUNK-21, D-04
+// Spec: JSL-CHUNK-18, JSL-CHUNK-19, JSL-CHUNK-20, JSL-CHUNK-21, D-04
 fn effective_chunk_size(
     given: Option<NonZeroU32>,
     buffer_reads: bool,

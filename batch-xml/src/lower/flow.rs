@@ -10,8 +10,7 @@ use crate::values;
 
 impl<'a> Lowering<'a> {
     /// Returns `None` for an abstract flow too: only its id matters.
-    ///
-    /// Spec: FLOW-01, FLOW-02, FLOW-03, FLOW-04, FLOW-08, FLOW-17, FPART-01, FPART-02, FPART-05, FPART-06
+    // Spec: FLOW-01, FLOW-02, FLOW-03, FLOW-04, FLOW-08, FLOW-17, FPART-01, FPART-02, FPART-05, FPART-06
     pub(super) fn flow(&mut self, element: &'a Element) -> Option<Flow> {
         let (node, container) = self.container(element, ElementKind::Flow)?;
         let (id, next) = node.map(|node| (node.id, node.next)).unzip();
@@ -37,8 +36,7 @@ impl<'a> Lowering<'a> {
     }
 
     /// Returns `None` for an abstract split too.
-    ///
-    /// Spec: SPLIT-01, SPLIT-02, SPLIT-03, SPLIT-04, SPLIT-12, SPLIT-24
+    // Spec: SPLIT-01, SPLIT-02, SPLIT-03, SPLIT-04, SPLIT-12, SPLIT-24
     pub(super) fn split(&mut self, element: &'a Element) -> Option<Split> {
         let (node, container) = self.container(element, ElementKind::Split)?;
         let elements = self.elements_of(element, container);
@@ -55,7 +53,7 @@ impl<'a> Lowering<'a> {
         })
     }
 
-    /// Spec: DEC-01, DEC-02, DEC-03, DEC-05, DEC-11, DEC-18, D-28
+    // Spec: DEC-01, DEC-02, DEC-03, DEC-05, DEC-11, DEC-18, D-28
     pub(super) fn decision(&mut self, element: &'a Element) -> Option<Decision> {
         self.scope.enter(element);
         let node = self.node(element, ElementKind::Decision, false);
@@ -110,7 +108,7 @@ impl<'a> Lowering<'a> {
         elements
     }
 
-    /// Spec: FLOW-16, SPLIT-14
+    // Spec: FLOW-16, SPLIT-14
     fn check_not_empty(&mut self, element: &Element, parts: &[&str]) {
         let children = element.children.iter();
         let mut of_kind = children.filter(|child| parts.contains(&child.name.value.as_str()));
@@ -166,8 +164,7 @@ impl<'a> Lowering<'a> {
     }
 
     /// Returns the length of the prefix that the repository puts before the names of steps in this flow.
-    ///
-    /// Spec: JSL-STEP-02, D-75
+    // Spec: JSL-STEP-02, D-75
     fn prefix_of_partition(&self, flow: &Element, id: Option<&str>) -> usize {
         let Some(partition) = flow.child("partition") else {
             return self.prefix;

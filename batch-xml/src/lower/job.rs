@@ -13,7 +13,7 @@ use crate::tree::Element;
 use crate::values;
 
 impl<'a> Lowering<'a> {
-    /// Spec: JSL-JOB-01, JSL-JOB-06, JSL-JOB-09, DOM-04
+    // Spec: JSL-JOB-01, JSL-JOB-06, JSL-JOB-09, DOM-04
     pub(super) fn job(&mut self, root: &'a Element) -> Option<Job> {
         self.scope.enter(root);
         if self.boolean(root, "abstract", false) {
@@ -81,8 +81,7 @@ impl<'a> Lowering<'a> {
 
     /// Returns the element as one of its siblings. Attributes that determine the order of execution are the same in
     /// all partitions.
-    ///
-    /// Spec: SEQ-02, D-44
+    // Spec: SEQ-02, D-44
     pub(super) fn node(&mut self, element: &Element, kind: ElementKind, is_abstract: bool) -> Option<Node> {
         let is_concrete = !is_abstract && kind != ElementKind::Decision;
         self.outline.has_concrete_element |= is_concrete && self.at == JOB;
@@ -108,7 +107,7 @@ impl<'a> Lowering<'a> {
         })
     }
 
-    /// Spec: JSL-STEP-02, D-75
+    // Spec: JSL-STEP-02, D-75
     fn check_id(&mut self, id: &Spanned<String>, element: &Element) {
         let length = id.chars().count();
         let partition = element.child("partition");
@@ -139,8 +138,7 @@ impl<'a> Lowering<'a> {
     }
 
     /// Returns the listeners of a job or step, in a list or without one, in the order of the text.
-    ///
-    /// Spec: JSL-JOBLIS-02, JSL-JOBLIS-03, JSL-JOBLIS-08, JSL-STEPLIS-01, JSL-STEPLIS-05, D-52
+    // Spec: JSL-JOBLIS-02, JSL-JOBLIS-03, JSL-JOBLIS-08, JSL-STEPLIS-01, JSL-STEPLIS-05, D-52
     pub(super) fn listeners(&mut self, element: &'a Element) -> Vec<ArtifactRef> {
         let mut listeners = Vec::new();
         for child in &element.children {
@@ -161,8 +159,7 @@ impl<'a> Lowering<'a> {
     }
 
     /// Returns the artifact of an element with a `ref` and optional properties.
-    ///
-    /// Spec: JSL-JOBLIS-04, JSL-JOBLIS-09, JSL-STEPLIS-04, JSL-STEPLIS-06, CHUNK-CKPT-02, CHUNK-CKPT-05
+    // Spec: JSL-JOBLIS-04, JSL-JOBLIS-09, JSL-STEPLIS-04, JSL-STEPLIS-06, CHUNK-CKPT-02, CHUNK-CKPT-05
     pub(super) fn artifact(&mut self, element: &'a Element) -> Option<ArtifactRef> {
         self.scope.enter(element);
         let artifact = self.artifact_named(element, "ref", None);

@@ -1,6 +1,5 @@
 //! Lowers the tree to the model: substitutes and types attributes, and checks each element.
-//!
-//! Spec: JSL-DOC-12, JSL-DOC-13
+// Spec: JSL-DOC-12, JSL-DOC-13
 
 mod attributes;
 mod chunk;
@@ -68,8 +67,7 @@ pub(crate) fn lower<'a>(root: &'a Element, scope: Scope<'a>) -> Option<(Job, Out
 
 /// Lowers the innermost element of `views`, as it is in the requested partition. `None`, after a report, if there is
 /// no such element or if it is wrong.
-///
-/// Spec: PART-14, SUBST-09
+// Spec: PART-14, SUBST-09
 pub(crate) fn lower_partition<'a>(
     root: &'a Element,
     scope: Scope<'a>,

@@ -20,10 +20,11 @@ use crate::values;
 pub struct PartitionView<'a> {
     /// The id of the partitioned step or flow.
     pub element: &'a str,
-    /// The number of the partition, from 1. Spec: PART-09
+    /// The number of the partition, from 1.
+    // Spec: PART-09
     pub number: u32,
-    /// The properties from the algorithm, or from the plan of an earlier execution; `None`: those in the XML. Spec:
-    /// PART-18, PART-21, PART-30
+    /// The properties from the algorithm, or from the plan of an earlier execution; `None`: those in the XML.
+    // Spec: PART-18, PART-21, PART-30
     pub plan: Option<&'a BTreeMap<String, String>>,
 }
 
@@ -49,8 +50,7 @@ struct Plan<'a> {
 impl<'a> Lowering<'a> {
     /// Lowers the contents of a step or flow that may be partitioned: for the requested partition, or for the
     /// outside, where values of partitions are deferred.
-    ///
-    /// Spec: PART-05, PART-14, PART-16, SUBST-09, SUBST-18, FPART-03, FPART-04, FPART-07, D-34, D-39
+    // Spec: PART-05, PART-14, PART-16, SUBST-09, SUBST-18, FPART-03, FPART-04, FPART-07, D-34, D-39
     pub(super) fn partitioned<T>(
         &mut self,
         owner: &'a Element,
@@ -132,7 +132,7 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// Spec: PART-03, PART-08, PART-18
+    // Spec: PART-03, PART-08, PART-18
     fn plan_of_attributes(&mut self, element: &'a Element, has_algorithm: bool) -> Plan<'a> {
         let (count, is_known) = self.count(element, "instances");
         Plan {
@@ -238,7 +238,7 @@ impl<'a> Lowering<'a> {
         });
     }
 
-    /// Spec: PART-09, PART-13, PART-18, PART-21
+    // Spec: PART-09, PART-13, PART-18, PART-21
     fn subjob(
         &self,
         view: PartitionView<'a>,
@@ -260,7 +260,7 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// Spec: PART-08, PART-09, PART-10, PART-11, PART-15, D-33
+    // Spec: PART-08, PART-09, PART-10, PART-11, PART-15, D-33
     fn numbered(&mut self, element: &'a Element, count: Option<NonZeroU32>) -> Vec<Numbered<'a>> {
         let Some(list) = element.child("properties") else {
             return Vec::new();
@@ -335,8 +335,7 @@ impl<'a> Lowering<'a> {
     }
 
     /// Returns an artifact that runs on the parent thread, where values of partitions do not exist.
-    ///
-    /// Spec: PART-16, PART-19, PART-20, LTX-05, LTX-20, SUBJOB-08, SUBJOB-13
+    // Spec: PART-16, PART-19, PART-20, LTX-05, LTX-20, SUBJOB-08, SUBJOB-13
     fn parent_side(&mut self, partition: &'a Element, name: &str) -> Option<ArtifactRef> {
         let element = partition.children.iter().find(|child| child.name.value == name)?;
         self.scope.enter(element);
@@ -367,7 +366,7 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// Spec: SPLIT-15, LTX-04, LTX-05, SUBJOB-26
+    // Spec: SPLIT-15, LTX-04, LTX-05, SUBJOB-26
     pub(super) fn concurrency(&mut self, split: &'a Element) -> Concurrency {
         let Some(element) = split.child("concurrency") else {
             return Concurrency::default();

@@ -14,8 +14,7 @@ use crate::tree::Element;
 
 impl<'a> Lowering<'a> {
     /// Returns `None` for an abstract step too: it is never executed, and only its id matters.
-    ///
-    /// Spec: JSL-STEP-01, JSL-STEP-14
+    // Spec: JSL-STEP-01, JSL-STEP-14
     pub(super) fn step(&mut self, element: &'a Element) -> Option<Step> {
         self.scope.enter(element);
         let is_abstract = self.fixed(|lowering| lowering.boolean(element, "abstract", false));
@@ -31,7 +30,7 @@ impl<'a> Lowering<'a> {
         step
     }
 
-    /// Spec: JSL-STEP-17, PART-01, PART-07
+    // Spec: JSL-STEP-17, PART-01, PART-07
     fn concrete_step(&mut self, element: &'a Element, node: Option<Node>) -> Option<Step> {
         let lacks_parent = self.lacks_parent(element);
         let start_limit = self.integer(element, "start-limit", 0).unwrap_or(0);
@@ -87,8 +86,7 @@ impl<'a> Lowering<'a> {
     }
 
     /// Warns about transitions that are never taken, because another one always precedes them.
-    ///
-    /// Spec: SEQ-08, SEQ-17, SEQ-18, D-18, D-19
+    // Spec: SEQ-08, SEQ-17, SEQ-18, D-18, D-19
     fn warn_about_shadowed(&mut self, transitions: &[Transition], element: &Element) {
         let dialect = self.scope.dialect;
         let literal: Vec<&Transition> = transitions
@@ -125,7 +123,7 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// Spec: JSL-STEP-16
+    // Spec: JSL-STEP-16
     fn body(&mut self, element: &'a Element, lacks_parent: bool) -> Option<StepBody> {
         let chunk = element.child("chunk");
         let batchlet = element.child("batchlet");
@@ -160,7 +158,7 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// Spec: SEQ-07
+    // Spec: SEQ-07
     fn check_next_once(&mut self, element: &Element) {
         if self.scope.dialect.rules().next_beside_transitions {
             return;
@@ -176,8 +174,7 @@ impl<'a> Lowering<'a> {
     }
 
     /// Warns about properties that reach no artifact.
-    ///
-    /// Spec: JSL-STEPPROP-04, JSL-CHPROP-07, D-35
+    // Spec: JSL-STEPPROP-04, JSL-CHPROP-07, D-35
     fn check_targets_exist(&mut self, step: &Element) {
         let (None, Some(batchlet)) = (step.child("chunk"), step.child("batchlet")) else {
             return;
@@ -199,7 +196,7 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// Spec: SEQ-05, SEQ-06, TERM-04, TERM-05, TERM-09
+    // Spec: SEQ-05, SEQ-06, TERM-04, TERM-05, TERM-09
     fn transition(&mut self, element: &Element) -> Option<Transition> {
         let exit_status = |lowering: &mut Self| lowering.text_or_written(element, "exit-status");
         let kind = match element.name.value.as_str() {

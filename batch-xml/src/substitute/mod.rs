@@ -23,9 +23,11 @@ use crate::tree::Attribute;
 /// The values from outside of the document.
 #[derive(Clone, Copy, Debug)]
 pub struct Values<'a> {
-    /// The job parameters. They override everything. Spec: OVR-02
+    /// The job parameters. They override everything.
+    // Spec: OVR-02
     pub parameters: &'a BTreeMap<String, String>,
-    /// The system properties. They override the properties in the XML. Spec: OVR-04
+    /// The system properties. They override the properties in the XML.
+    // Spec: OVR-04
     pub system: &'a BTreeMap<String, String>,
 }
 
@@ -51,7 +53,8 @@ pub(crate) struct Definition<'a> {
     pub(crate) name: Spanned<String>,
     pub(crate) target: Option<Target>,
     pub(crate) value: &'a Attribute,
-    /// The value from outside that a property of a partition has under its raw name. Spec: PART-13
+    /// The value from outside that a property of a partition has under its raw name.
+    // Spec: PART-13
     pub(crate) given: Option<&'a str>,
 }
 
@@ -101,7 +104,8 @@ impl<'a> Level<'a> {
     }
 }
 
-/// The values that one partition has in addition to the job. Spec: PART-12, OVR-09, D-34
+/// The values that one partition has in addition to the job.
+// Spec: PART-12, OVR-09, D-34
 #[derive(Debug)]
 pub(crate) struct Subjob<'a> {
     /// The number of levels that enclose its properties.
@@ -236,8 +240,7 @@ impl<'a> Scope<'a> {
     }
 
     /// Returns the value of an attribute; `None`, after a report, if it has none.
-    ///
-    /// Spec: SUBST-01, SUBST-02, JSL-DOC-12
+    // Spec: SUBST-01, SUBST-02, JSL-DOC-12
     pub(crate) fn attribute(&mut self, attribute: &Attribute) -> Option<Value> {
         let text = self.expand(attribute, self.view(None), &mut Vec::new())?;
         let text = self.made(text, &attribute.value.span)?;
@@ -256,8 +259,7 @@ impl<'a> Scope<'a> {
     }
 
     /// Returns the effective value of a property that reaches an artifact or context here, with its place in the XML.
-    ///
-    /// Spec: OVR-02, OVR-04, OVR-05, OVR-07, PART-12
+    // Spec: OVR-02, OVR-04, OVR-05, OVR-07, PART-12
     pub(crate) fn effective(&mut self, name: &Spanned<String>, target: Option<Target>) -> Option<Value> {
         let view = self.view(target);
         let place = self.place(name, target).unwrap_or_else(|| name.span.clone());
@@ -307,8 +309,7 @@ impl<'a> Scope<'a> {
 
     /// Returns the meaning of a name at a place, by the precedence of the dialect. Skips properties that are being
     /// expanded; `Err` contains the first of them if nothing else is left.
-    ///
-    /// Spec: OVR-02, OVR-04, OVR-05, PART-12, SUBST-07, D-34, D-39
+    // Spec: OVR-02, OVR-04, OVR-05, PART-12, SUBST-07, D-34, D-39
     fn meaning(
         &self,
         name: &str,

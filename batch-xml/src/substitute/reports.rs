@@ -38,7 +38,8 @@ impl Scope<'_> {
         });
     }
 
-    /// Warns about an expression that is empty whatever the parameters and the environment are. Spec: JAK-45
+    /// Warns about an expression that is empty whatever the parameters and the environment are.
+    // Spec: JAK-45
     pub(super) fn warn_of_undefined(&mut self, name: &str, source: ValueSource, view: View, place: &Span) {
         let lists = match source {
             ValueSource::InnermostProperty => &self.levels[..view.levels],

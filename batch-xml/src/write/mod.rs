@@ -125,8 +125,7 @@ impl Node {
 }
 
 /// Returns an effective tree as XML.
-///
-/// Spec: JSL-DOC-19, INH-06
+// Spec: JSL-DOC-19, INH-06
 pub(crate) fn effective(root: &Element) -> String {
     let mut root_node = node(root);
     // It decides the dialect.
@@ -166,8 +165,7 @@ impl Job {
     /// Returns the job as self-contained XML of its dialect: every value is written where it takes effect, without defaults and
     /// abstract elements. Read without parameters and system properties it is the same job, with two exceptions that
     /// XML cannot express: the start of a symbol in a value, and values [deferred](crate::model::Partition::deferred) to partitions.
-    ///
-    /// Spec: JSL-DOC-19
+    // Spec: JSL-DOC-19
     pub fn to_xml(&self) -> String {
         let job = match self.dialect.rules().parts_are_elements {
             true => jakarta::job(self),

@@ -52,8 +52,7 @@ const LOOK: Duration = Duration::from_millis(500);
 ///
 /// An unknown job, and one that would run itself through nested jobs, are reported by `check`, and when the outer job is started. A name
 /// that depends on a parameter of a nested job is known only at run time: the step fails before the other job starts.
-///
-/// Spec: NEST-01 to NEST-05
+// Spec: NEST-01 to NEST-05
 #[derive(BatchArtifact)]
 pub struct RunJob {
     #[batch_property(name = "job")]

@@ -67,7 +67,7 @@ fn parameter(word: &str) -> Result<(String, ParameterValue), String> {
 mod tests {
     use super::*;
 
-    /// Spec: NEST-01
+    // Spec: NEST-01
     #[test]
     fn parameters_have_names_and_types() {
         let parameters: Parameters =
@@ -90,7 +90,7 @@ mod tests {
         assert!(shown.iter().all(|(.., identifying)| !identifying));
     }
 
-    /// Spec: NEST-01
+    // Spec: NEST-01
     #[test]
     fn wrong_parameters_are_errors() {
         for (text, problem) in [

@@ -286,7 +286,7 @@ fn http(text: &str, options: Options) -> io::Result<Service> {
 mod tests {
     use super::*;
 
-    /// Spec: LIN-02
+    // Spec: LIN-02
     #[test]
     fn a_container_has_the_name_of_its_account() {
         let options = ["account_name=shop".to_owned(), "skip_signature=true".to_owned()];

@@ -162,7 +162,7 @@ impl KafkaConnection {
 mod tests {
     use super::*;
 
-    /// Spec: LIN-02
+    // Spec: LIN-02
     #[test]
     fn the_first_server_is_the_namespace() {
         let servers: Servers = "a:9092,b:9092".parse().unwrap();

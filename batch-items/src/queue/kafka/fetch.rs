@@ -302,7 +302,7 @@ mod tests {
         (offsets, position)
     }
 
-    /// Spec: QUEUE-01
+    // Spec: QUEUE-01
     #[test]
     fn aborted_messages_and_markers_are_no_messages() {
         let none = Compression::None;
@@ -321,7 +321,7 @@ mod tests {
         assert_eq!(read(fetched(&batches[5..], 6, &[])), (vec![], 8));
     }
 
-    /// Spec: QUEUE-01
+    // Spec: QUEUE-01
     #[test]
     fn a_batch_that_is_cut_off_is_not_read() {
         let whole = batch(&[record(5, -1, "a")], Compression::None);

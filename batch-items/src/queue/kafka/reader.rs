@@ -73,8 +73,7 @@ use crate::query::{Parameters, Query, load_records};
 ///   </properties>
 /// </chunk>
 /// ```
-///
-/// Spec: QUEUE-01 to QUEUE-06
+// Spec: QUEUE-01 to QUEUE-06
 #[derive(BatchArtifact)]
 pub struct KafkaItemReader<T, F = JsonMessages> {
     #[batch_artifact]

@@ -62,8 +62,7 @@ use crate::error::{EncodeError, ResourceError};
 ///   </properties>
 /// </chunk>
 /// ```
-///
-/// Spec: QUEUE-07 to QUEUE-09
+// Spec: QUEUE-07 to QUEUE-09
 #[derive(BatchArtifact)]
 pub struct KafkaItemWriter<T, F = JsonMessages> {
     #[batch_artifact]

@@ -296,7 +296,7 @@ pub(super) fn close(server: Option<Server>) {
 mod tests {
     use super::*;
 
-    /// Spec: LIN-02
+    // Spec: LIN-02
     #[test]
     fn the_first_server_is_the_namespace() {
         for (servers, namespace) in [

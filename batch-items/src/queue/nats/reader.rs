@@ -67,8 +67,7 @@ use crate::query::{Parameters, Query, load_records};
 ///   </properties>
 /// </chunk>
 /// ```
-///
-/// Spec: QUEUE-01 to QUEUE-06
+// Spec: QUEUE-01 to QUEUE-06
 #[derive(BatchArtifact)]
 pub struct NatsItemReader<T, F = JsonMessages> {
     #[batch_artifact]

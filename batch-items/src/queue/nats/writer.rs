@@ -77,8 +77,7 @@ const MESSAGE_ID: &str = "Nats-Msg-Id";
 ///   </properties>
 /// </chunk>
 /// ```
-///
-/// Spec: QUEUE-07 to QUEUE-10
+// Spec: QUEUE-07 to QUEUE-10
 #[derive(BatchArtifact)]
 pub struct NatsItemWriter<T, F = JsonMessages> {
     #[batch_artifact]

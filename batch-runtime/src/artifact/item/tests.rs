@@ -11,7 +11,7 @@ fn even_halves() -> ItemSink {
     )
 }
 
-/// Spec: CHUNK-LOOP-03, DOM-23
+// Spec: CHUNK-LOOP-03, DOM-23
 #[test]
 fn results_keep_reading_order_and_filtered_items_are_left_out() {
     let (mut sink, stop) = (even_halves(), AtomicBool::new(false));
@@ -39,7 +39,7 @@ fn ends_at_the_read_limit_when_full_and_on_stop() {
     check(9, 9, FillEnd::Stop);
 }
 
-/// Spec: CHUNK-LOOP-17
+// Spec: CHUNK-LOOP-17
 #[test]
 fn another_item_type_is_an_error_that_names_it() {
     let (mut sink, stop) = (even_halves(), AtomicBool::new(false));

@@ -3,8 +3,7 @@
 //!
 //! Items that are read ahead belong to no transaction, and are committed with their own interval. If the step fails or resumes
 //! from a checkpoint, they are discarded. An error is kept until its interval begins, and then handled like any other.
-//!
-//! Spec: D-100
+// Spec: D-100
 
 use std::any::Any;
 use std::sync::atomic::{AtomicBool, Ordering};

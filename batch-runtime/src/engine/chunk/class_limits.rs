@@ -71,7 +71,7 @@ impl FromStr for ClassLimits {
 mod tests {
     use super::*;
 
-    /// Spec: FAULT-03
+    // Spec: FAULT-03
     #[test]
     fn mistakes_are_reported() {
         for (text, problem) in [

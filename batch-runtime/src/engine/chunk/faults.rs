@@ -1,6 +1,5 @@
 //! The skip and retry rules of a chunk step, and their limits.
-//!
-//! Spec: CHUNK-SKIP-01 to CHUNK-SKIP-08, CHUNK-RETRY-01 to CHUNK-RETRY-06, CHUNK-NORB-01 to CHUNK-NORB-05, D-07, D-08
+// Spec: CHUNK-SKIP-01 to CHUNK-SKIP-08, CHUNK-RETRY-01 to CHUNK-RETRY-06, CHUNK-NORB-01 to CHUNK-NORB-05, D-07, D-08
 
 use std::collections::BTreeMap;
 
@@ -33,13 +32,15 @@ pub(crate) struct FaultRules {
     /// True if errors of the reader and the processor are retried too.
     pub(crate) retry_input: bool,
     /// True if a failed call of the processor is repeated at once, if the error keeps the transaction. False if items are read ahead or
-    /// processed by several threads. Spec: JAK-31, FAULT-05
+    /// processed by several threads.
+    // Spec: JAK-31, FAULT-05
     pub(crate) repeats_processor: bool,
     /// The same for the reader. False in the draft, and for a reader of `batch-items`: it has advanced past the item that failed, so a
     /// repeated call would lose it.
-    /// Spec: JAK-31, FAULT-05, LOSS-07
+    // Spec: JAK-31, FAULT-05, LOSS-07
     pub(crate) repeats_reader: bool,
-    /// True if a retry reads and processes the items again, one by one, instead of keeping them. Spec: JAK-30
+    /// True if a retry reads and processes the items again, one by one, instead of keeping them.
+    // Spec: JAK-30
     pub(crate) retry_one_by_one: bool,
     /// True if a failed write skips its whole list, in Jakarta Batch.
     pub(crate) failed_write_skips_its_list: bool,
@@ -51,7 +52,8 @@ impl FaultRules {
         self.has_policy || !self.skippable.is_empty() || !self.retryable.is_empty()
     }
 
-    /// Returns whether a retryable exception keeps the transaction. Spec: CHUNK-NORB-02, CHUNK-NORB-03
+    /// Returns whether a retryable exception keeps the transaction.
+    // Spec: CHUNK-NORB-02, CHUNK-NORB-03
     pub(super) fn keeps_transaction(&self, error: &BatchError) -> bool {
         self.no_rollback.includes(error)
     }
@@ -61,7 +63,8 @@ impl FaultRules {
         !self.no_rollback.is_empty()
     }
 
-    /// Returns whether a failed call of the processor may be repeated without a rollback. Spec: JAK-31, FAULT-05
+    /// Returns whether a failed call of the processor may be repeated without a rollback.
+    // Spec: JAK-31, FAULT-05
     pub(crate) fn repeats_calls(&self) -> bool {
         self.retry_input
             && self.repeats_processor
@@ -76,7 +79,8 @@ pub(super) enum Skip<'r> {
     Yes,
     /// It is not skippable.
     No,
-    /// It is skippable, but the limit is used up. Spec: CHUNK-SKIP-07
+    /// It is skippable, but the limit is used up.
+    // Spec: CHUNK-SKIP-07
     LimitReached(u32),
     /// It is skippable, but the limit of its class is used up.
     ClassLimitReached(&'r ClassLimit),
@@ -99,7 +103,8 @@ pub(super) struct Budget {
     /// The retries by class, if the step limits them.
     retries_by_class: UsedLimits,
     pub(super) skipped: SkippedErrors,
-    /// The number of items that are still to be read one by one, after a retry. Spec: JAK-30
+    /// The number of items that are still to be read one by one, after a retry.
+    // Spec: JAK-30
     pub(super) one_by_one: usize,
 }
 
@@ -248,7 +253,8 @@ impl FaultRules {
         })
     }
 
-    /// Counts a retry, and returns whether the exception is retried. Spec: CHUNK-RETRY-04, CHUNK-RETRY-05, CHUNK-RETRY-06
+    /// Counts a retry, and returns whether the exception is retried.
+    // Spec: CHUNK-RETRY-04, CHUNK-RETRY-05, CHUNK-RETRY-06
     pub(super) fn retry(&self, error: &BatchError, budget: &mut Budget) -> bool {
         let allowed = self.retry_limit.is_none_or(|limit| budget.retries < limit)
             && self
@@ -354,7 +360,8 @@ impl FaultRules {
         Some(format!("its class `{class}` is neither skippable nor retryable"))
     }
 
-    /// Returns the limit, if it alone prevents a retry of the exception. Spec: CHUNK-RETRY-05
+    /// Returns the limit, if it alone prevents a retry of the exception.
+    // Spec: CHUNK-RETRY-05
     fn used_up(&self, error: &BatchError, budget: &Budget) -> Option<u32> {
         let limit = self.retry_limit.filter(|limit| budget.retries >= *limit)?;
         self.retryable.includes(error).then_some(limit)

@@ -1,6 +1,5 @@
 //! One checkpoint interval: from one commit to the next.
-//!
-//! Spec: CHUNK-LOOP-03 to CHUNK-LOOP-12, CHUNK-CKPT-03, CHUNK-CKPT-04
+// Spec: CHUNK-LOOP-03 to CHUNK-LOOP-12, CHUNK-CKPT-03, CHUNK-CKPT-04
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -55,13 +54,15 @@ pub(super) struct Interval<'r, 'l> {
 pub(super) enum Mode {
     /// In lists of the chunk size.
     Plain,
-    /// Only the item, or the list, at these positions, after calling the retry listeners. Spec: CHUNK-RETRY-08
+    /// Only the item, or the list, at these positions, after calling the retry listeners.
+    // Spec: CHUNK-RETRY-08
     Retry {
         items: Range<usize>,
         error: Arc<BatchError>,
     },
     /// Searches for the bad item of a failed list: writes the results from `from` to `until` one by one, or in ever
-    /// smaller lists if a failed write can be undone. The item is before `bad`. Spec: D-10
+    /// smaller lists if a failed write can be undone. The item is before `bad`.
+    // Spec: D-10
     Scan { from: usize, until: usize, bad: usize },
 }
 
@@ -79,7 +80,8 @@ pub(super) enum RolledBack {
     Failed(Interrupt),
     /// A stop was requested before a retry; `open` if something is left to roll back.
     Stopped { open: bool },
-    /// The items were not kept, so they are read again. Spec: D-12
+    /// The items were not kept, so they are read again.
+    // Spec: D-12
     ReadAgain(Mode),
 }
 
@@ -135,7 +137,8 @@ impl<'r, 'l> Interval<'r, 'l> {
         }
     }
 
-    /// Returns the skips of the step in its instance, including those of this interval. Spec: CHUNK-SKIP-06, D-95
+    /// Returns the skips of the step in its instance, including those of this interval.
+    // Spec: CHUNK-SKIP-06, D-95
     pub(super) fn skips(&self) -> u64 {
         let before = self.earlier.skips() + self.step.counters.skips();
         let here = self.read_skips + self.process_skips + self.write_skips;
@@ -188,7 +191,8 @@ impl<'r, 'l> Interval<'r, 'l> {
 }
 
 impl ChunkRunner<'_> {
-    /// Runs an interval. Each ends with a checkpoint, even an empty one. Spec: CHUNK-LOOP-09
+    /// Runs an interval. Each ends with a checkpoint, even an empty one.
+    // Spec: CHUNK-LOOP-09
     pub(super) fn interval(&mut self, interval: &mut Interval<'_, '_>) -> Result<IntervalEnd, RolledBack> {
         self.env.data.begin_chunk();
         self.env.context.begin_interval();
@@ -272,7 +276,8 @@ impl ChunkRunner<'_> {
         }
     }
 
-    /// Starts to read the next interval if the step is pipelined. Called when all items of this one are read. Spec: D-100
+    /// Starts to read the next interval if the step is pipelined. Called when all items of this one are read.
+    // Spec: D-100
     fn read_ahead(&mut self, interval: &mut Interval<'_, '_>) -> Result<(), Failure> {
         if self.ahead.is_none() || self.env.worker.stop_requested() || self.budget.one_by_one > 0 {
             return Ok(());
@@ -304,7 +309,8 @@ impl ChunkRunner<'_> {
         Ok(position)
     }
 
-    /// Collects the checkpoints and commits them with the data, whose write began at `begin`, and the counters. Spec: CHUNK-LOOP-10 to CHUNK-LOOP-12
+    /// Collects the checkpoints and commits them with the data, whose write began at `begin`, and the counters.
+    // Spec: CHUNK-LOOP-10 to CHUNK-LOOP-12
     fn checkpoint(
         &mut self,
         interval: &mut Interval<'_, '_>,
@@ -359,7 +365,8 @@ impl ChunkRunner<'_> {
         Ok(())
     }
 
-    /// Adds the number of items in skipped lists to the exit description, if it differs from the number of skips. Spec: LOSS-07, JAK-19
+    /// Adds the number of items in skipped lists to the exit description, if it differs from the number of skips.
+    // Spec: LOSS-07, JAK-19
     fn show_skipped_lists(&self) {
         let context = &self.env.context;
         let all = context.counters();
@@ -411,7 +418,8 @@ impl ChunkRunner<'_> {
     }
 
     /// Returns the ending to record with the last chunk, or `None` if something is left to do after it. In a worker process that is the
-    /// release of the artifacts: the next step must not begin before it. Spec: D-107
+    /// release of the artifacts: the next step must not begin before it.
+    // Spec: D-107
     fn last_ending(&self, end: IntervalEnd) -> Option<Ending> {
         let env = self.env;
         let is_last = end == IntervalEnd::EndOfInput && !env.worker.stop_requested();
@@ -427,7 +435,8 @@ impl ChunkRunner<'_> {
         failure.is_none().then(|| ending.described(description))
     }
 
-    /// Calls the checkpoint algorithm, if there is one. Spec: CKALG-05 to CKALG-08
+    /// Calls the checkpoint algorithm, if there is one.
+    // Spec: CKALG-05 to CKALG-08
     fn ask_algorithm<T>(
         &mut self,
         method: &str,
@@ -456,7 +465,7 @@ fn number_of(place: usize, dropped: &[usize]) -> usize {
 mod tests {
     use super::number_of;
 
-    /// Spec: FAULT-02
+    // Spec: FAULT-02
     #[test]
     fn dropped_results_keep_their_numbers() {
         let numbers = |dropped: &[usize]| [0, 1, 2, 3].map(|place| number_of(place, dropped));

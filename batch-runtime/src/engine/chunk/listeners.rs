@@ -1,6 +1,5 @@
 //! The listeners of a chunk step, and how they are called.
-//!
-//! Spec: section 18 of the catalogue, Appendix B.2
+// Spec: section 18 of the catalogue, Appendix B.2
 
 use std::any::Any;
 use std::sync::Arc;
@@ -78,33 +77,33 @@ macro_rules! notify {
 }
 
 notify! {
-    /// Spec: JAK-27
+    // Spec: JAK-27
     ChunkListener: before_chunk();
-    /// Spec: JAK-27
+    // Spec: JAK-27
     ChunkListener: after_chunk();
-    /// Spec: JAK-27
+    // Spec: JAK-27
     ChunkListener: on_chunk_error(error: &BatchError);
-    /// Spec: LISTEN-CKPT-02
+    // Spec: LISTEN-CKPT-02
     CheckpointListener: before_checkpoint();
-    /// Spec: LISTEN-CKPT-03, LISTEN-CKPT-04
+    // Spec: LISTEN-CKPT-03, LISTEN-CKPT-04
     CheckpointListener: after_checkpoint();
-    /// Spec: LISTEN-READ-02
+    // Spec: LISTEN-READ-02
     ItemReadListener: before_read();
-    /// Spec: LISTEN-READ-03
+    // Spec: LISTEN-READ-03
     ItemReadListener: after_read(item: &dyn Any);
-    /// Spec: LISTEN-READ-04
+    // Spec: LISTEN-READ-04
     ItemReadListener: on_read_error(error: &BatchError);
-    /// Spec: LISTEN-PROC-02
+    // Spec: LISTEN-PROC-02
     ItemProcessListener: before_process(item: &dyn Any);
-    /// Spec: LISTEN-PROC-03, LISTEN-PROC-04
+    // Spec: LISTEN-PROC-03, LISTEN-PROC-04
     ItemProcessListener: after_process(item: &dyn Any, result: Option<&dyn Any>);
-    /// Spec: LISTEN-PROC-05
+    // Spec: LISTEN-PROC-05
     ItemProcessListener: on_process_error(error: &BatchError, item: &dyn Any);
-    /// Spec: LISTEN-WRITE-02, LISTEN-WRITE-05
+    // Spec: LISTEN-WRITE-02, LISTEN-WRITE-05
     ItemWriteListener: before_write(items: &ChunkItems<'_>);
-    /// Spec: LISTEN-WRITE-03, LISTEN-WRITE-05
+    // Spec: LISTEN-WRITE-03, LISTEN-WRITE-05
     ItemWriteListener: after_write(items: &ChunkItems<'_>);
-    /// Spec: LISTEN-WRITE-04, LISTEN-WRITE-05
+    // Spec: LISTEN-WRITE-04, LISTEN-WRITE-05
     ItemWriteListener: on_write_error(error: &BatchError, items: &ChunkItems<'_>);
 }
 
@@ -123,7 +122,8 @@ impl<'r> ChunkListeners<'r> {
         }
     }
 
-    /// Calls the skip listeners of the job, then those of the step. Spec: LISTEN-SKIP-05, D-53
+    /// Calls the skip listeners of the job, then those of the step.
+    // Spec: LISTEN-SKIP-05, D-53
     pub(super) fn on_skip(
         &mut self,
         method: &'static str,
@@ -136,7 +136,8 @@ impl<'r> ChunkListeners<'r> {
     }
 
     /// Calls the retry listeners in the transaction that failed. Returns `true` if one of them threw, which forces a rollback,
-    /// unless that error fails the step. Spec: LISTEN-RETRY-03, LISTEN-RETRY-04
+    /// unless that error fails the step.
+    // Spec: LISTEN-RETRY-03, LISTEN-RETRY-04
     pub(super) fn before_rollback(
         &mut self,
         method: &'static str,
@@ -154,7 +155,8 @@ impl<'r> ChunkListeners<'r> {
         Ok(true)
     }
 
-    /// Calls the retry listeners of the job, then those of the step, all of them even if one fails. Returns the first error. Spec: LISTEN-RETRY-11, D-53
+    /// Calls the retry listeners of the job, then those of the step, all of them even if one fails. Returns the first error.
+    // Spec: LISTEN-RETRY-11, D-53
     pub(super) fn on_retry(
         &mut self,
         method: &'static str,

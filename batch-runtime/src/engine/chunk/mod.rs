@@ -1,6 +1,5 @@
 //! Chunk steps: read, process, write, checkpoint.
-//!
-//! Spec: Appendix B.2 of the catalogue
+// Spec: Appendix B.2 of the catalogue
 
 mod ahead;
 mod class_limits;
@@ -46,7 +45,8 @@ pub(crate) struct ChunkRunner<'a> {
     input: Arc<Mutex<Input>>,
     /// Only if the step is pipelined.
     ahead: Option<ReadAhead>,
-    /// True if the reader has to be closed, once for each time it was opened. Spec: D-80
+    /// True if the reader has to be closed, once for each time it was opened.
+    // Spec: D-80
     reader_is_open: bool,
     /// The results of the interval, for the writer.
     results: ResultBuffer,
@@ -107,7 +107,8 @@ impl<'a> ChunkRunner<'a> {
     }
 
     /// Opens the artifacts, runs the intervals, and closes the artifacts. `state` contains the checkpoints of the
-    /// last committed interval, of this execution or an earlier one. Spec: CHUNK-LOOP-01, CHUNK-LOOP-02
+    /// last committed interval, of this execution or an earlier one.
+    // Spec: CHUNK-LOOP-01, CHUNK-LOOP-02
     pub(crate) fn run(
         &mut self,
         step: &mut StepExecution,
@@ -145,7 +146,7 @@ impl<'a> ChunkRunner<'a> {
     }
 
     /// Reopens the writer after a rollback, if its checkpoint is a position: it has advanced past what was rolled back.
-    /// Spec: D-12
+    // Spec: D-12
     fn reopen_writer(&mut self, state: &StepState) -> Result<(), Failure> {
         if !self.chunk.writer_keeps_position {
             return Ok(());
@@ -154,7 +155,8 @@ impl<'a> ChunkRunner<'a> {
         self.open_writer(state)
     }
 
-    /// Completes the output. Spec: D-96
+    /// Completes the output.
+    // Spec: D-96
     fn finish(&mut self) -> Result<BodyEnd, Failure> {
         self.chunk.writer.call("finish", || self.writer.finish())?;
         Ok(BodyEnd::Completed { exit_status: None })
@@ -165,7 +167,8 @@ impl<'a> ChunkRunner<'a> {
         lock(&self.input)
     }
 
-    /// Closes reader and writer, also after a failure; errors here do not hide the first one. Spec: CHUNK-LOOP-14, D-80
+    /// Closes reader and writer, also after a failure; errors here do not hide the first one.
+    // Spec: CHUNK-LOOP-14, D-80
     fn close(&mut self) {
         self.discard_input();
         self.close_writer();
@@ -202,8 +205,8 @@ impl<'a> ChunkRunner<'a> {
         Ok(())
     }
 
-    /// Reopens the reader after a rollback; otherwise it would continue after items that were not written. Spec:
-    /// JSL-CHUNK-17
+    /// Reopens the reader after a rollback; otherwise it would continue after items that were not written.
+    // Spec: JSL-CHUNK-17
     fn reopen_reader(&mut self, state: &StepState) -> Result<(), Failure> {
         self.close_reader();
         self.open_reader(state)
@@ -363,7 +366,8 @@ impl<'a> ChunkRunner<'a> {
         Some(self.chunk.reader.shown(&error))
     }
 
-    /// Calls the chunk listeners with the error that rolls an interval back. Spec: JAK-27
+    /// Calls the chunk listeners with the error that rolls an interval back.
+    // Spec: JAK-27
     fn notify_chunk_error(&self, interval: &mut Interval<'_, '_>, rolled_back: RolledBack) -> RolledBack {
         let error = match &rolled_back {
             RolledBack::Stopped { .. } | RolledBack::Failed(Interrupt::Fenced(_)) => return rolled_back,
@@ -423,7 +427,8 @@ fn pass_through(reader: &Bound) -> Result<ItemSink, Failure> {
     sink.ok_or_else(|| Failure::new(format!("the items of reader `{name}` need a processor")))
 }
 
-/// Creates the processor, or several that share the items. Spec: D-99
+/// Creates the processor, or several that share the items.
+// Spec: D-99
 fn processors(
     chunk: &BoundChunk,
     contexts: &ContextScope,

@@ -1,6 +1,5 @@
 //! The skip policy of a step.
-//!
-//! Spec: FAULT-04
+// Spec: FAULT-04
 
 use super::super::bound::Bound;
 use super::super::call::Failure;

@@ -1,6 +1,5 @@
 //! Reading and processing, with their skips.
-//!
-//! Spec: CHUNK-LOOP-03, CHUNK-SKIP-09, CHUNK-SKIP-10
+// Spec: CHUNK-LOOP-03, CHUNK-SKIP-09, CHUNK-SKIP-10
 
 use std::any::Any;
 use std::sync::Arc;
@@ -107,7 +106,8 @@ impl ChunkRunner<'_> {
         (FillResult { end, reads, failed }, halted)
     }
 
-    /// Applies the skip rules to an item that failed in a fill of `reads` items, which was read ahead. Spec: LISTEN-SKIP-03
+    /// Applies the skip rules to an item that failed in a fill of `reads` items, which was read ahead.
+    // Spec: LISTEN-SKIP-03
     fn item_failed(
         &mut self,
         interval: &mut Interval<'_, '_>,
@@ -127,7 +127,8 @@ impl ChunkRunner<'_> {
         .map(|_| ())
     }
 
-    /// Skips a failed read, or returns the failure. Spec: CHUNK-SKIP-09, LISTEN-READ-04, LISTEN-SKIP-02
+    /// Skips a failed read, or returns the failure.
+    // Spec: CHUNK-SKIP-09, LISTEN-READ-04, LISTEN-SKIP-02
     fn read_failed(&mut self, interval: &mut Interval<'_, '_>, error: BatchError) -> Result<(), RolledBack> {
         let chunk = self.chunk;
         // No fault of an item. Spec: D-104
@@ -207,7 +208,8 @@ impl ChunkRunner<'_> {
         Ok(())
     }
 
-    /// Skips an item for which no listener is called, or returns the failure. Spec: CHUNK-SKIP-10
+    /// Skips an item for which no listener is called, or returns the failure.
+    // Spec: CHUNK-SKIP-10
     fn process_failed(
         &mut self,
         interval: &mut Interval<'_, '_>,
@@ -308,8 +310,8 @@ impl<'w, 'r> ChunkObserver<'w, 'r> {
         })
     }
 
-    /// Skips an item that the processor failed at, or retries it: returns whether the call is repeated. Spec: LISTEN-PROC-05,
-    /// LISTEN-SKIP-03, LISTEN-SKIP-05, JAK-29, JAK-31
+    /// Skips an item that the processor failed at, or retries it: returns whether the call is repeated.
+    // Spec: LISTEN-PROC-05, LISTEN-SKIP-03, LISTEN-SKIP-05, JAK-29, JAK-31
     fn failed(&mut self, error: BatchError, item: &dyn Any, behind: usize) -> Result<bool, Halted> {
         let error = Arc::new(error);
         self.env.context.set_exception(Arc::clone(&error));

@@ -1,6 +1,5 @@
 //! Writing, and the handling of items that the writer fails at: retry, skip, or failure of the step.
-//!
-//! Spec: CHUNK-SKIP-11, CHUNK-SKIP-12, CHUNK-RETRY-07 to CHUNK-RETRY-16, CHUNK-NORB-02, D-10 to D-15
+// Spec: CHUNK-SKIP-11, CHUNK-SKIP-12, CHUNK-RETRY-07 to CHUNK-RETRY-16, CHUNK-NORB-02, D-10 to D-15
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -30,7 +29,8 @@ struct FailedWrite {
 }
 
 impl ChunkRunner<'_> {
-    /// Passes the remaining results to the writer. Spec: CHUNK-LOOP-04, CHUNK-LOOP-05
+    /// Passes the remaining results to the writer.
+    // Spec: CHUNK-LOOP-04, CHUNK-LOOP-05
     pub(super) fn write(&mut self, interval: &mut Interval<'_, '_>) -> Result<(), RolledBack> {
         while interval.next < self.results.len() {
             let Some(range) = self.next_list(interval)? else {
@@ -77,7 +77,8 @@ impl ChunkRunner<'_> {
     }
 
     /// Calls the retry listeners for each item that is written again. An item whose listener throws is skipped;
-    /// returns the number of the others. Spec: LISTEN-RETRY-06, LISTEN-RETRY-09, LISTEN-RETRY-10
+    /// returns the number of the others.
+    // Spec: LISTEN-RETRY-06, LISTEN-RETRY-09, LISTEN-RETRY-10
     fn before_retry(
         &mut self,
         interval: &mut Interval<'_, '_>,
@@ -106,7 +107,8 @@ impl ChunkRunner<'_> {
         Ok(index - interval.next)
     }
 
-    /// Calls the writer once, with its listeners. The inner error is the writer's. Spec: LISTEN-WRITE-02 to LISTEN-WRITE-05
+    /// Calls the writer once, with its listeners. The inner error is the writer's.
+    // Spec: LISTEN-WRITE-02 to LISTEN-WRITE-05
     fn write_list(
         &mut self,
         interval: &mut Interval<'_, '_>,
@@ -180,7 +182,8 @@ impl ChunkRunner<'_> {
         self.chunk.transactional && faults.handle_writes() && (alone || faults.may_keep_transaction())
     }
 
-    /// Retries, skips, searches, or returns the failure. Spec: CHUNK-RETRY-14, D-10, D-11
+    /// Retries, skips, searches, or returns the failure.
+    // Spec: CHUNK-RETRY-14, D-10, D-11
     fn write_failed(
         &mut self,
         interval: &mut Interval<'_, '_>,
@@ -267,7 +270,7 @@ impl ChunkRunner<'_> {
         }
     }
 
-    /// Spec: CHUNK-RETRY-07 to CHUNK-RETRY-11, LISTEN-RETRY-02 to LISTEN-RETRY-08, D-15
+    // Spec: CHUNK-RETRY-07 to CHUNK-RETRY-11, LISTEN-RETRY-02 to LISTEN-RETRY-08, D-15
     fn retry(&mut self, interval: &mut Interval<'_, '_>, failed: FailedWrite) -> Result<(), RolledBack> {
         let FailedWrite {
             error,
@@ -321,7 +324,8 @@ impl ChunkRunner<'_> {
             .skipped(ItemPhase::Write, || self.chunk.writer.shown(error));
     }
 
-    /// Skips a whole list, as one skip. Spec: JAK-19, JAK-28
+    /// Skips a whole list, as one skip.
+    // Spec: JAK-19, JAK-28
     fn drop_list(
         &mut self,
         interval: &mut Interval<'_, '_>,
@@ -342,7 +346,8 @@ impl ChunkRunner<'_> {
         Ok(())
     }
 
-    /// Skips one item. Spec: CHUNK-SKIP-11, LISTEN-SKIP-04, D-13
+    /// Skips one item.
+    // Spec: CHUNK-SKIP-11, LISTEN-SKIP-04, D-13
     fn drop_item(
         &mut self,
         interval: &mut Interval<'_, '_>,
@@ -379,8 +384,8 @@ impl ChunkRunner<'_> {
         Ok(())
     }
 
-    /// Rolls back to the last checkpoint, and starts again with the kept items, or else reads them again. Spec:
-    /// CHUNK-RETRY-07, CHUNK-RETRY-09, CHUNK-RETRY-11, CHUNK-RETRY-12, D-12
+    /// Rolls back to the last checkpoint, and starts again with the kept items, or else reads them again.
+    // Spec: CHUNK-RETRY-07, CHUNK-RETRY-09, CHUNK-RETRY-11, CHUNK-RETRY-12, D-12
     fn write_again(&mut self, interval: &mut Interval<'_, '_>, mode: Mode) -> Result<(), RolledBack> {
         self.roll_back(interval, mode)?;
         Ok(interval.listeners.before_chunk()?)
@@ -418,8 +423,8 @@ impl ChunkRunner<'_> {
         Ok(interval.listeners.before_chunk()?)
     }
 
-    /// Pauses before a retry, to relieve an overloaded system. Returns `false` after a stop request. Spec:
-    /// CHUNK-RETRY-16, D-07
+    /// Pauses before a retry, to relieve an overloaded system. Returns `false` after a stop request.
+    // Spec: CHUNK-RETRY-16, D-07
     pub(super) fn pause_before_retry(&mut self) -> bool {
         let back_off = self.chunk.faults.back_off;
         self.budget.pause_before_retry(back_off, self.env.worker)
@@ -497,8 +502,7 @@ mod tests {
     use super::*;
 
     /// The first retries run at once; later ones after ever longer pauses, until the next commit.
-    ///
-    /// Spec: CHUNK-RETRY-16, D-07
+    // Spec: CHUNK-RETRY-16, D-07
     #[test]
     fn pauses_grow_until_the_next_commit() {
         let mut budget = Budget::default();
@@ -511,8 +515,7 @@ mod tests {
     }
 
     /// What other items have failed does not lengthen the pauses of a call that is repeated alone.
-    ///
-    /// Spec: CHUNK-RETRY-16, FAULT-05, D-07
+    // Spec: CHUNK-RETRY-16, FAULT-05, D-07
     #[test]
     fn pauses_of_a_repeated_call_are_those_of_its_item() {
         use super::super::faults::InputCall;
@@ -526,8 +529,7 @@ mod tests {
     }
 
     /// A commit of the items before it does not forget how often an item has failed.
-    ///
-    /// Spec: FAULT-02
+    // Spec: FAULT-02
     #[test]
     fn failures_move_with_their_items() {
         use super::super::faults::InputCall;

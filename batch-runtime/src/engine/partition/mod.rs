@@ -3,8 +3,7 @@
 //! `supervisor.rs` runs on the thread of the element and submits partitions, whose rows `prepare.rs` creates, to a channel;
 //! `reopen.rs` submits those again whose worker is lost; `local.rs` is the channel to threads of this process; `run.rs` runs one
 //! partition, in any process; `next.rs` starts the next one of a thread; `remote.rs` is the entry of a worker process.
-//!
-//! Spec: PART-01 to PART-34, FPART-01 to FPART-11, PALG-01, PALG-03, PPLAN-04, D-34, D-48 to D-50, D-67, D-75
+// Spec: PART-01 to PART-34, FPART-01 to FPART-11, PALG-01, PALG-03, PPLAN-04, D-34, D-48 to D-50, D-67, D-75
 
 mod local;
 mod monitor;
@@ -42,7 +41,8 @@ pub(super) struct PartitionedElement<'p> {
     pub(super) walk: &'p Walk<'p>,
     /// The id of the element.
     pub(super) id: &'p str,
-    /// Its name in the repository: the id after those of the enclosing partitions. Spec: D-75
+    /// Its name in the repository: the id after those of the enclosing partitions.
+    // Spec: D-75
     pub(super) key: &'p str,
     pub(super) bound: &'p BoundPartition,
     pub(super) plan: &'p PartitionPlan,
@@ -113,7 +113,8 @@ impl<'p> PartitionedElement<'p> {
         u32::try_from(self.plan.sub_job_count()).unwrap_or(0)
     }
 
-    /// Returns a failure if two partitions have the same output or the same input, even if one of them is complete. Spec: LOSS-03
+    /// Returns a failure if two partitions have the same output or the same input, even if one of them is complete.
+    // Spec: LOSS-03
     fn shared_data(&self) -> Option<Failure> {
         let (mut outputs, mut inputs) = (Outputs::default(), Inputs::default());
         for number in 1..=self.planned() {

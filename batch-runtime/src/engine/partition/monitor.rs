@@ -191,7 +191,7 @@ fn remedy(queue: &str, workers: &[WorkerRow]) -> String {
 mod tests {
     use super::*;
 
-    /// Spec: DISP-05, DISP-10
+    // Spec: DISP-05, DISP-10
     #[test]
     fn the_waits_are_fractions_of_the_lease_time() {
         let waits = |lease: u64| {
@@ -202,7 +202,7 @@ mod tests {
         assert_eq!(waits(86_400), (600, 600));
     }
 
-    /// Spec: DISP-16
+    // Spec: DISP-16
     #[test]
     fn the_warning_knows_the_workers_of_other_queues() {
         let worker = |queue: &str, is_alive| WorkerRow {

@@ -1,6 +1,5 @@
 //! The next partition of a thread: it starts in the transaction that ends the one before, which saves a commit and a thread.
-//!
-//! Spec: PART-33, D-105, D-107
+// Spec: PART-33, D-105, D-107
 
 use std::cell::RefCell;
 

@@ -18,7 +18,7 @@ type Properties = BTreeMap<String, String>;
 
 impl Walk<'_> {
     /// Returns the stored plan, or else that of the algorithm, or else that of the Job XML. Stores it before anything runs.
-    /// Spec: PART-18, PART-20 to PART-24, PART-30, D-49, D-50, D-101, JAK-32
+    // Spec: PART-18, PART-20 to PART-24, PART-30, D-49, D-50, D-101, JAK-32
     pub(super) fn plan(
         &self,
         key: &str,
@@ -75,7 +75,8 @@ impl Walk<'_> {
     }
 
     /// Returns a failure if a partition is complete, or has a checkpoint, with other properties than those of the new plan: records of
-    /// its new input would be skipped, and those of the old one belong to nobody, or to another partition. Spec: D-101
+    /// its new input would be skipped, and those of the old one belong to nobody, or to another partition.
+    // Spec: D-101
     fn replaced_input(
         &self,
         key: &str,
@@ -113,7 +114,8 @@ impl Walk<'_> {
 }
 
 impl Walk<'_> {
-    /// Adds a remark to the failure of partitions whose properties an algorithm has planned in an earlier execution. Spec: D-50
+    /// Adds a remark to the failure of partitions whose properties an algorithm has planned in an earlier execution.
+    // Spec: D-50
     pub(super) fn explained(&self, key: &str, outcome: Outcome) -> Outcome {
         let stored = self.state_of(key);
         let is_kept =
@@ -146,7 +148,8 @@ fn changed_property(then: Option<&Properties>, now: Option<&Properties>) -> Opti
     Some(format!("`{name}` was {}, and is {} now", shown(then), shown(now)))
 }
 
-/// Returns the change of the Job XML that prevents the stored plan from being used. Spec: PART-30
+/// Returns the change of the Job XML that prevents the stored plan from being used.
+// Spec: PART-30
 fn changed(plan: &PartitionPlan, partition: &BoundPartition, is_same_kind: bool) -> Option<String> {
     if !is_same_kind {
         return Some("an algorithm has been added or removed".to_owned());
@@ -172,7 +175,8 @@ fn planned_by(bound: &Bound, contexts: &ContextScope) -> Result<PartitionPlan, F
     checked(planned?, "the partition algorithm has planned")
 }
 
-/// Returns the plan of a restart with the number of partitions of the earlier one. Spec: JAK-32
+/// Returns the plan of a restart with the number of partitions of the earlier one.
+// Spec: JAK-32
 fn with_count_of(earlier: &PartitionPlan, plan: PartitionPlan, key: &str) -> Result<PartitionPlan, Failure> {
     let (planned, kept) = (plan.sub_job_count(), earlier.sub_job_count());
     if planned > kept {
@@ -185,7 +189,8 @@ fn with_count_of(earlier: &PartitionPlan, plan: PartitionPlan, key: &str) -> Res
     plan.map_err(|problem| Failure::new(format!("the plan of the partition algorithm {problem}")))
 }
 
-/// Warns about properties that no partition has, although the Job XML uses them: they are empty there. Spec: JAK-45
+/// Warns about properties that no partition has, although the Job XML uses them: they are empty there.
+// Spec: JAK-45
 fn warn_of_missing(key: &str, plan: &PartitionPlan, required: &BTreeSet<String>) {
     let properties = plan.sub_job_properties().unwrap_or_default();
     let planned: BTreeSet<&str> = properties
@@ -201,7 +206,8 @@ fn warn_of_missing(key: &str, plan: &PartitionPlan, required: &BTreeSet<String>)
     }
 }
 
-/// Checks that the counts of a plan fit together. Spec: PART-23, PART-24, D-49
+/// Checks that the counts of a plan fit together.
+// Spec: PART-23, PART-24, D-49
 fn checked(plan: PartitionPlan, origin: &str) -> Result<PartitionPlan, Failure> {
     let count = plan.sub_job_count();
     let problem = match (
@@ -221,7 +227,7 @@ fn checked(plan: PartitionPlan, origin: &str) -> Result<PartitionPlan, Failure> 
 mod tests {
     use super::*;
 
-    /// Spec: PART-23, PART-24
+    // Spec: PART-23, PART-24
     #[test]
     fn counts_of_a_plan_fit_together() {
         let with_properties = |sets: usize| {

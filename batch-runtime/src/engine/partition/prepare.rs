@@ -20,7 +20,7 @@ pub(super) enum Preparation {
 
 impl PartitionedElement<'_> {
     /// Reads the history of a partition, and inserts its row unless it is complete.
-    /// Spec: PART-29, PART-32, FPART-11
+    // Spec: PART-29, PART-32, FPART-11
     fn prepare(&self, number: u32, is_here: bool) -> Result<Preparation, RepositoryError> {
         let shared = self.walk.shared;
         let (repository, lease) = (shared.repository, &shared.running.lease);
@@ -78,7 +78,8 @@ impl PartitionedElement<'_> {
     }
 
     /// Prepares partitions, those that have never run by few statements. Their rows are STARTING until a thread or worker begins them.
-    /// After an error `prepared` has those whose rows exist. Spec: PART-32, D-105
+    /// After an error `prepared` has those whose rows exist.
+    // Spec: PART-32, D-105
     pub(super) fn prepare_all(
         &self,
         numbers: &[u32],

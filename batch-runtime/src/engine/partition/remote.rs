@@ -202,7 +202,8 @@ impl RemotePartition {
     }
 }
 
-/// Splits the name of a partition's row: ids and numbers of the partitioned elements, the outermost first. Spec: D-75
+/// Splits the name of a partition's row: ids and numbers of the partitioned elements, the outermost first.
+// Spec: D-75
 fn path_of(step_name: &str) -> Vec<(&str, u32)> {
     let keys = step_name.split('/').filter_map(|key| key.rsplit_once(':'));
     keys.filter_map(|(id, number)| Some((id, number.parse().ok()?)))

@@ -131,7 +131,7 @@ mod tests {
         Some(("a".to_owned(), commits))
     }
 
-    /// Spec: DISP-07
+    // Spec: DISP-07
     #[test]
     fn a_partition_fails_after_deaths_without_progress() {
         let mut deaths = Deaths::default();
@@ -150,7 +150,7 @@ mod tests {
         assert_eq!(deaths.failure(11, 0), None, "no limit");
     }
 
-    /// Spec: DISP-07
+    // Spec: DISP-07
     #[test]
     fn only_dead_workers_are_said_to_have_died() {
         let mut deaths = Deaths::default();

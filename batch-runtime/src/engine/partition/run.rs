@@ -1,6 +1,5 @@
 //! One partition: with its own contexts, artifacts and row.
-//!
-//! Spec: PART-06, PART-33, FPART-01, FPART-10, SUBJOB-02, D-67, D-75
+// Spec: PART-06, PART-33, FPART-01, FPART-10, SUBJOB-02, D-67, D-75
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -110,7 +109,8 @@ impl PartitionedElement<'_> {
         }
     }
 
-    /// Returns the path to a partition, with the properties of its plan. Spec: PART-21
+    /// Returns the path to a partition, with the properties of its plan.
+    // Spec: PART-21
     pub(super) fn path_to(&self, number: u32) -> Vec<PartitionKey> {
         let all = self.plan.sub_job_properties();
         let own: Option<&BTreeMap<_, _>> = all.and_then(|all| all.get(number as usize - 1));
@@ -183,7 +183,8 @@ impl PartitionedElement<'_> {
     }
 }
 
-/// Returns the contexts of a subjob: copies, so that changes stay in the subjob. Spec: CTX-06 to CTX-09, D-67
+/// Returns the contexts of a subjob: copies, so that changes stay in the subjob.
+// Spec: CTX-06 to CTX-09, D-67
 pub(in crate::engine) fn contexts_of_subjob(
     contexts: &ContextScope,
     worker: &Worker,

@@ -176,7 +176,8 @@ impl PartitionedElement<'_> {
         matches!(self.walk.shared.repository.claim_step(row), Ok(Some(_)))
     }
 
-    /// Returns the end of a partition according to its row. Spec: PART-26, FPART-09
+    /// Returns the end of a partition according to its row.
+    // Spec: PART-26, FPART-09
     pub(super) fn ended(&self, row: &StepExecution, state: &StepState) -> Ended {
         let termination = state
             .termination
@@ -250,7 +251,7 @@ impl<'s, 'a> Supervisor<'s, 'a> {
         }
     }
 
-    /// Spec: PART-04, PART-25, PART-28, PART-29, PART-34, FPART-08, D-32
+    // Spec: PART-04, PART-25, PART-28, PART-29, PART-34, FPART-08, D-32
     fn run(mut self) {
         let walk = self.element.walk;
         loop {
@@ -495,7 +496,8 @@ impl<'s, 'a> Supervisor<'s, 'a> {
     }
 
     /// Passes a payload to the analyzer, unless it has been delivered before, comes from a worker that has lost the partition since, or
-    /// belongs to another element. Spec: SUBJOB-09, SUBJOB-11
+    /// belongs to another element.
+    // Spec: SUBJOB-09, SUBJOB-11
     fn collected(&mut self, payload: CollectedPayload) {
         if !self.submitted.contains_key(&payload.step_execution) {
             return;
@@ -508,7 +510,8 @@ impl<'s, 'a> Supervisor<'s, 'a> {
         }
     }
 
-    /// Requests the partitions to stop, and ends those that no worker has claimed. Spec: PART-25, PART-28
+    /// Requests the partitions to stop, and ends those that no worker has claimed.
+    // Spec: PART-25, PART-28
     fn stop(&mut self) {
         if self.stopping {
             return;
@@ -591,7 +594,8 @@ impl<'s, 'a> Supervisor<'s, 'a> {
         self.note(id, self.element.end(id, &ending));
     }
 
-    /// Counts the end of a partition. Spec: SUBJOB-10
+    /// Counts the end of a partition.
+    // Spec: SUBJOB-10
     pub(super) fn note(&mut self, id: StepExecutionId, ended: Ended) {
         let status = ended.as_ref().ok().map(|(outcome, _)| outcome.status());
         self.count_ended(self.element.number_of(id), status);

@@ -244,7 +244,8 @@ impl Running {
         let _ = self.thread.set(std::thread::current().id());
     }
 
-    /// Returns whether the caller is a thread of the execution, which must not wait for itself. Spec: D-60
+    /// Returns whether the caller is a thread of the execution, which must not wait for itself.
+    // Spec: D-60
     pub(crate) fn is_this_thread(&self) -> bool {
         self.thread.get() == Some(&context_gate::step_thread())
             || self.workers.active().iter().any(|worker| worker.is_this_thread())
@@ -315,9 +316,7 @@ mod tests {
 
     /// A lease that was not renewed for most of its time is renewed before new work starts, and work does not start
     /// if it is lost. Before that, the repository is not queried.
-    ///
-    ///
-    /// Spec: OP-35, REPO-15
+    // Spec: OP-35, REPO-15
     #[test]
     fn a_lease_is_ensured_before_new_work_starts() {
         let repository = open("sqlite://:memory:", RepositoryConfig::with_lease(LEASE)).unwrap();
@@ -343,8 +342,7 @@ mod tests {
     }
 
     /// Whoever waits for an execution is answered, however its thread ends.
-    ///
-    /// Spec: LOSS-15
+    // Spec: LOSS-15
     #[test]
     fn a_wait_ends_with_the_thread_of_the_execution() {
         let repository = open("memory:", RepositoryConfig::with_lease(LEASE)).unwrap();
@@ -360,8 +358,7 @@ mod tests {
     }
 
     /// The keeper, which renews all leases, asks each worker for exceeded limits, also while a `#[cancel]` blocks.
-    ///
-    /// Spec: OP-35, BLET-06
+    // Spec: OP-35, BLET-06
     #[test]
     fn a_blocked_cancel_does_not_block_the_keeper() {
         let worker = Worker::default();
@@ -379,8 +376,7 @@ mod tests {
     }
 
     /// The request to the database takes time too: a lease is trusted until a sixth of its time is left, not until its end.
-    ///
-    /// Spec: OP-35
+    // Spec: OP-35
     #[test]
     fn a_lease_is_untrusted_before_it_expires() {
         let repository = open("sqlite://:memory:", RepositoryConfig::with_lease(LEASE)).unwrap();
@@ -391,7 +387,7 @@ mod tests {
         assert!(aged(LEASE * 5 / 6 + minute).is_untrusted());
     }
 
-    /// Spec: OBS-02
+    // Spec: OBS-02
     #[test]
     fn no_stop_is_emitted_after_the_end() {
         let repository = open("memory:", RepositoryConfig::with_lease(LEASE)).unwrap();
@@ -425,8 +421,7 @@ mod tests {
     }
 
     /// The keeper may try to renew a lease while the runner releases it, which does not count as a loss.
-    ///
-    /// Spec: OP-35
+    // Spec: OP-35
     #[test]
     fn a_released_lease_is_not_lost() {
         let repository = open("sqlite://:memory:", RepositoryConfig::with_lease(LEASE)).unwrap();

@@ -1,6 +1,5 @@
 //! Subjobs: their threads, their reports to the parent thread, and its analyzer.
-//!
-//! Spec: SUBJOB-02 to SUBJOB-27, SPLIT-16 to SPLIT-21, PART-25, PART-26, PART-34, D-31, D-32, D-45
+// Spec: SUBJOB-02 to SUBJOB-27, SPLIT-16 to SPLIT-21, PART-25, PART-26, PART-34, D-31, D-32, D-45
 
 use std::collections::BTreeMap;
 use std::io;
@@ -25,7 +24,8 @@ use crate::status::BatchStatus;
 /// The number of queued payloads for the analyzer, after which collectors block.
 const WAITING_PAYLOADS: usize = 64;
 
-/// A report of a subjob to its parent thread. The reports of one subjob arrive in order. Spec: SUBJOB-11
+/// A report of a subjob to its parent thread. The reports of one subjob arrive in order.
+// Spec: SUBJOB-11
 pub(in crate::engine) enum Report {
     /// The collector of the subjob at this position sent a payload.
     Data(usize, CollectorData),
@@ -165,14 +165,16 @@ impl<'c, 'scope> SubjobThreads<'c, 'scope> {
         self.running.workers.end(worker);
     }
 
-    /// Requests the running subjobs to stop. Spec: SPLIT-18, PART-25, LTX-10, D-32
+    /// Requests the running subjobs to stop.
+    // Spec: SPLIT-18, PART-25, LTX-10, D-32
     pub(in crate::engine) fn stop(&self) {
         self.active.iter().for_each(|worker| worker.request_stop());
     }
 }
 
 /// The outcomes of the subjobs of an element that have ended. What depends on their order does not depend on the order of their
-/// ends, which differs from run to run. Spec: D-31
+/// ends, which differs from run to run.
+// Spec: D-31
 #[derive(Default)]
 pub(in crate::engine) struct SubjobOutcomes {
     /// By the position of the subjob among its siblings.
@@ -200,13 +202,15 @@ impl SubjobOutcomes {
         self.broken.is_some() || self.ends_all
     }
 
-    /// Returns whether the subjobs that still run must stop. Spec: SPLIT-18, PART-25, FPART-08, LTX-10, D-32
+    /// Returns whether the subjobs that still run must stop.
+    // Spec: SPLIT-18, PART-25, FPART-08, LTX-10, D-32
     pub(in crate::engine) fn stop_siblings(&self, dialect: Dialect) -> bool {
         self.broken.is_some() || (self.are_ending() && dialect.ending_flow_stops_siblings())
     }
 
     /// Returns the end of the element: by a terminating element, FAILED before STOPPED before COMPLETED, or else by the worst
-    /// subjob. Spec: SPLIT-19, SPLIT-21, STATUS-15, PART-26
+    /// subjob.
+    // Spec: SPLIT-19, SPLIT-21, STATUS-15, PART-26
     pub(in crate::engine) fn outcome(&self) -> Outcome {
         let precedence = |outcome: &&Outcome| match (outcome, outcome.status()) {
             (Outcome::Terminated(_), BatchStatus::Failed) => 0,
@@ -222,7 +226,7 @@ impl SubjobOutcomes {
         first.cloned().unwrap_or(Outcome::Completed)
     }
 
-    /// Spec: SPLIT-19, PART-26, D-31
+    // Spec: SPLIT-19, PART-26, D-31
     pub(in crate::engine) fn worst(&self) -> BatchStatus {
         let statuses = self.finished.values().map(|(outcome, _)| outcome.status());
         let has = |status: &BatchStatus| statuses.clone().any(|other| other == *status);
@@ -230,7 +234,8 @@ impl SubjobOutcomes {
         worst.find(has).unwrap_or(BatchStatus::Completed)
     }
 
-    /// Returns the exit status of the last subjob with a batch status, in the order of the document. Spec: SPLIT-19, D-31
+    /// Returns the exit status of the last subjob with a batch status, in the order of the document.
+    // Spec: SPLIT-19, D-31
     pub(in crate::engine) fn exit_status(&self, status: BatchStatus) -> Option<String> {
         let mut of_status = self
             .finished
@@ -242,13 +247,15 @@ impl SubjobOutcomes {
     }
 }
 
-/// Returns the exit status of a subjob: the one it set, or else its batch status. Spec: SUBJOB-10, D-67
+/// Returns the exit status of a subjob: the one it set, or else its batch status.
+// Spec: SUBJOB-10, D-67
 pub(in crate::engine) fn exit_status_of(end: &ElementEnd) -> String {
     let set = end.last.as_ref().and_then(Last::exit_status);
     set.unwrap_or_else(|| end.outcome.status().to_string())
 }
 
-/// The analyzer of an element, on the parent thread. Spec: SUBJOB-08, SUBJOB-21, SUBJOB-25
+/// The analyzer of an element, on the parent thread.
+// Spec: SUBJOB-08, SUBJOB-21, SUBJOB-25
 pub(in crate::engine) struct Analysis<'a> {
     made: Option<(&'a Bound, Box<dyn SubJobAnalyzer>)>,
     /// The first error of the analyzer, which is not called again.
@@ -272,7 +279,7 @@ impl<'a> Analysis<'a> {
         self.made.is_some()
     }
 
-    /// Spec: SUBJOB-09, LTX-15
+    // Spec: SUBJOB-09, LTX-15
     pub(in crate::engine) fn data(&mut self, data: CollectorData) {
         let mut data = Some(data);
         self.notify("analyze_collector_data", |analyzer| {
@@ -282,7 +289,7 @@ impl<'a> Analysis<'a> {
         discard(data);
     }
 
-    /// Spec: SUBJOB-10, LTX-15
+    // Spec: SUBJOB-10, LTX-15
     pub(in crate::engine) fn ended(&mut self, batch_status: BatchStatus, exit_status: &str) {
         self.notify("analyze_exit_status", |analyzer| {
             analyzer.analyze_exit_status(batch_status, exit_status)
@@ -307,7 +314,8 @@ impl Drop for Analysis<'_> {
     }
 }
 
-/// The collector of a subjob, on the subjob's thread. Spec: SUBJOB-02, SUBJOB-18, SUBJOB-22
+/// The collector of a subjob, on the subjob's thread.
+// Spec: SUBJOB-02, SUBJOB-18, SUBJOB-22
 pub(crate) struct Collecting {
     bound: Arc<BoundListener>,
     /// Created at its first call, because it may need the context of a step.
@@ -324,7 +332,8 @@ impl Collecting {
         })
     }
 
-    /// Calls the collector and sends its payload; `contexts` are those of the step. Spec: SUBJOB-03 to SUBJOB-05, SUBJOB-15, LTX-14
+    /// Calls the collector and sends its payload; `contexts` are those of the step.
+    // Spec: SUBJOB-03 to SUBJOB-05, SUBJOB-15, LTX-14
     pub(in crate::engine) fn collect(&self, contexts: &ContextScope) -> Result<(), Failure> {
         let mut made = lock(&self.collector);
         let listener = match made.take() {
@@ -375,8 +384,7 @@ mod tests {
     }
 
     /// Whichever of two subjobs ends first.
-    ///
-    /// Spec: SPLIT-19, SPLIT-21, STATUS-15, D-31
+    // Spec: SPLIT-19, SPLIT-21, STATUS-15, D-31
     #[test]
     fn the_outcome_of_subjobs_has_a_precedence() {
         let failed = Outcome::Failed(Failure::new("no disk"));
@@ -400,7 +408,7 @@ mod tests {
         }
     }
 
-    /// Spec: SPLIT-19, D-31
+    // Spec: SPLIT-19, D-31
     #[test]
     fn the_exit_status_is_that_of_the_last_subjob_with_the_status() {
         let mut reversed = SubjobOutcomes::default();

@@ -1,6 +1,5 @@
 //! A thread of an execution that can be stopped: the main thread of the job, or the thread of a subjob.
-//!
-//! Spec: D-32, D-66, D-87
+// Spec: D-32, D-66, D-87
 
 use std::sync::OnceLock;
 use std::thread::ThreadId;
@@ -82,7 +81,8 @@ impl Worker {
         self.stop.load(Ordering::Relaxed)
     }
 
-    /// Requests the thread to stop, and cancels its running batchlet, on the calling thread. Spec: BLET-06, D-87
+    /// Requests the thread to stop, and cancels its running batchlet, on the calling thread.
+    // Spec: BLET-06, D-87
     pub(crate) fn request_stop(&self) {
         {
             let contexts = lock(&self.contexts);
@@ -158,7 +158,8 @@ impl Worker {
         lock(&self.children).retain(|other| !Arc::ptr_eq(other, child));
     }
 
-    /// Requests only the subjobs to stop. Spec: D-32
+    /// Requests only the subjobs to stop.
+    // Spec: D-32
     pub(crate) fn stop_children(&self) {
         let children = lock(&self.children).clone();
         children.iter().for_each(|child| child.request_stop());
@@ -183,7 +184,8 @@ impl Worker {
         }
     }
 
-    /// Makes `context` expose stop requests as STOPPING. Spec: CTX-16, CTX-26, STATUS-10
+    /// Makes `context` expose stop requests as STOPPING.
+    // Spec: CTX-16, CTX-26, STATUS-10
     pub(crate) fn enter(&self, context: impl ShowsStop + 'static) {
         // Under the lock, either this sees the request, or the request sees the context.
         let mut contexts = lock(&self.contexts);
@@ -214,7 +216,8 @@ impl Worker {
         true
     }
 
-    /// Records that `#[process]` has returned. Spec: BLET-08
+    /// Records that `#[process]` has returned.
+    // Spec: BLET-08
     pub(crate) fn leave_batchlet(&self) {
         *lock(&self.batchlet) = None;
     }

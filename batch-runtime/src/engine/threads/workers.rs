@@ -1,6 +1,5 @@
 //! The running threads of an execution, which a stop request reaches together.
-//!
-//! Spec: OP-13, PART-28, SPLIT-18
+// Spec: OP-13, PART-28, SPLIT-18
 
 use std::sync::OnceLock;
 use std::time::Instant;

@@ -269,7 +269,7 @@ impl<'a> Describer<'a> {
         properties
     }
 
-    /// Spec: OVR-02 to OVR-05, D-34
+    // Spec: OVR-02 to OVR-05, D-34
     fn field(
         &mut self,
         field: &PropertyInfo,

@@ -134,7 +134,8 @@ pub(super) trait Backend: Send + Sync + Sized + 'static {
         Ok(None)
     }
 
-    /// Allocates an id from a sequence, as Spring Batch does. Spec: REPO-18 to REPO-22
+    /// Allocates an id from a sequence, as Spring Batch does.
+    // Spec: REPO-18 to REPO-22
     fn next_id(
         pool: &Pool<Self>,
         connection: &mut Session<Self::Connection>,
@@ -195,8 +196,7 @@ pub(super) trait Backend: Send + Sync + Sized + 'static {
 
     /// Ends the sessions of an owner that is dead or silent, because its process does not end their transactions: their row
     /// locks would block the owner's successor. By default there are no sessions: locks of a file end with their process.
-    ///
-    /// Spec: OP-35
+    // Spec: OP-35
     fn end_sessions(connection: &mut Session<Self::Connection>, owner: &str) -> QueryResult<()> {
         let _ = (connection, owner);
         Ok(())
@@ -214,8 +214,7 @@ pub(super) trait Backend: Send + Sync + Sized + 'static {
     const END_AND_BEGIN: Option<EndAndBegin<Self::Connection>> = None;
 
     /// Updates the two rows of a chunk that commits: step execution and context.
-    ///
-    /// Spec: CHUNK-LOOP-12, REPO-15, REPO-62
+    // Spec: CHUNK-LOOP-12, REPO-15, REPO-62
     fn update_chunk_rows(
         connection: &mut Session<Self::Connection>,
         rows: &ChunkRows<'_>,

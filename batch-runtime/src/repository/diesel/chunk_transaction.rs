@@ -20,8 +20,7 @@ use crate::repository::RepositoryError;
 /// A writer that takes it as its second parameter writes exactly once: its rows, the checkpoint and the counters are
 /// committed together or not at all. The database transaction starts at the first use, so that reading and processing
 /// hold no lock. Dropping it without a commit rolls everything back.
-///
-/// Spec: CHUNK-LOOP-12, D-79
+// Spec: CHUNK-LOOP-12, D-79
 pub struct ChunkTransaction {
     on: On,
 }
@@ -80,12 +79,13 @@ impl ChunkTransaction {
     }
 
     /// Lets the commit be lost with the power, if the database can commit faster then. Whatever is committed later survives only with it.
-    /// Spec: D-103
+    // Spec: D-103
     pub(crate) fn relax(&mut self) {
         on!(self, chunk => chunk.relaxed = true, ());
     }
 
-    /// Rolls everything back, and starts a new transaction for the same interval. Spec: CHUNK-RETRY-07, CHUNK-RETRY-08
+    /// Rolls everything back, and starts a new transaction for the same interval.
+    // Spec: CHUNK-RETRY-07, CHUNK-RETRY-08
     pub(crate) fn restart(&mut self) {
         on!(self, chunk => chunk.restart(), ());
     }

@@ -82,8 +82,7 @@ mod calendar {
         }
 
         /// The last day of the Julian calendar was the one before 1582-10-15.
-        ///
-        /// Spec: REPO-33
+        // Spec: REPO-33
         #[test]
         fn old_dates_are_those_of_java() {
             for (gregorian, julian) in [

@@ -90,8 +90,7 @@ impl Catalog {
     }
 
     /// Returns the layout of the tables; `None` if there are none. Those of versions before 4.3 are upgraded to it.
-    ///
-    /// Spec: REPO-87
+    // Spec: REPO-87
     pub(super) fn layout(&self) -> Option<RepositoryLayout> {
         let is_typed = self.has_column("BATCH_JOB_EXECUTION_PARAMS.PARAMETER_TYPE");
         if !is_typed && !self.has_table("BATCH_JOB_INSTANCE") {
@@ -238,8 +237,7 @@ pub(super) struct Migrations(pub(super) Scripts);
 
 impl Migrations {
     /// Returns whether all migrations are applied. Rejects unsupported tables, and changes nothing.
-    ///
-    /// Spec: REPO-12
+    // Spec: REPO-12
     pub(super) fn are_applied<DB: Backend, C: MigrationHarness<DB>>(
         &self,
         connection: &mut Session<C>,
@@ -264,8 +262,7 @@ impl Migrations {
     }
 
     /// Runs the missing migrations. The caller ensures that no other process does so at the same time.
-    ///
-    /// Spec: REPO-08 to REPO-12, D-71
+    // Spec: REPO-08 to REPO-12, D-71
     pub(super) fn run<DB: Backend, C: MigrationHarness<DB>>(
         &self,
         connection: &mut Session<C>,

@@ -84,8 +84,7 @@ impl<D: Backend> DieselRepository<D> {
 
 /// Opens the database of `url` and brings its tables up to date. Except on SQLite, its TIMESTAMP columns hold the wall-clock
 /// time of `zone`.
-///
-/// Spec: REPO-06
+// Spec: REPO-06
 pub(crate) fn open_database(
     url: &str,
     config: RepositoryConfig,

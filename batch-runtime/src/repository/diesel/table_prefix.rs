@@ -11,8 +11,7 @@ const DEFAULT: &str = "BATCH_";
 const MAX_CHARACTERS: usize = 30;
 
 /// A prefix of names; the default is `BATCH_`.
-///
-/// Spec: REPO-84, D-88
+// Spec: REPO-84, D-88
 #[derive(Clone, Default)]
 pub(super) struct TablePrefix(Option<Arc<str>>);
 
@@ -143,7 +142,7 @@ fn replace_words(text: &str, from: &str, to: &str) -> String {
 mod tests {
     use super::*;
 
-    /// Spec: REPO-84
+    // Spec: REPO-84
     #[test]
     fn names_are_replaced_where_a_word_begins() {
         let prefix = TablePrefix::new("MY_BATCH_").unwrap();

@@ -112,7 +112,7 @@ const TABLE_PREFIX: &str = "table_prefix";
 const MAX_VARCHAR_LENGTH: &str = "max_varchar_length";
 const LAYOUT: &str = "layout";
 
-/// Spec: REPO-76
+// Spec: REPO-76
 fn max_varchar(text: &str) -> Result<usize, String> {
     const LEAST: usize = 100;
     match text.parse() {

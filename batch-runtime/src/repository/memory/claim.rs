@@ -175,8 +175,7 @@ fn new_instance(tables: &mut Tables, request: &ClaimRequest<'_>) -> Claimed {
 
 /// Returns the state that the next execution of an instance begins with, with the trace context of the newest one, if all that it resumes from can be read. An imported context
 /// may be damaged.
-///
-/// Spec: OP-35, REPO-69
+// Spec: OP-35, REPO-69
 fn readable_state(
     tables: &Tables,
     instance: JobInstanceId,

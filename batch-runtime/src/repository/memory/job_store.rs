@@ -187,7 +187,7 @@ impl JobStore for MemoryRepository {
 }
 
 /// Returns whether a stop was requested, which the runner adopts: `execution` then shows it. Fails if another runner has the instance.
-/// Spec: REPO-17
+// Spec: REPO-17
 fn is_changed(
     tables: &Tables,
     lease: &Lease,

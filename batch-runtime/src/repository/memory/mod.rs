@@ -4,8 +4,7 @@
 //! these has its own lock. Any other change has the tables alone.
 //!
 //! Its only owner is this process, so a lease never expires: it is held until it is released.
-//!
-//! Spec: MEM-01
+// Spec: MEM-01
 
 mod archive_store;
 mod claim;
@@ -67,7 +66,8 @@ impl MemoryRepository {
     }
 }
 
-/// Returns the rejection of a write because the execution was closed. Spec: REPO-15
+/// Returns the rejection of a write because the execution was closed.
+// Spec: REPO-15
 fn fenced(action: &'static str) -> RepositoryError {
     RepositoryError::Fenced { action }
 }

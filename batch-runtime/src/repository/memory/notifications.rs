@@ -1,6 +1,5 @@
 //! Notifications that wait for their delivery.
-//!
-//! Spec: NOTIFY-02
+// Spec: NOTIFY-02
 
 use std::time::Duration;
 

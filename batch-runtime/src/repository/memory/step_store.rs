@@ -291,7 +291,8 @@ fn end_row(row: &mut StepExecution, step: &mut StepExecution, ending: &Ending, n
     };
 }
 
-/// Fails if the job execution has an execution of this step. Spec: REPO-53
+/// Fails if the job execution has an execution of this step.
+// Spec: REPO-53
 fn ensure_new(tables: &Tables, lease: &Lease, name: &str) -> Result<(), RepositoryError> {
     let execution = tables.executions.get(&lease.execution_id);
     let execution = execution.ok_or_else(|| fenced("record the step execution"))?;

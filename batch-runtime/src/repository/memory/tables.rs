@@ -23,7 +23,8 @@ pub(super) struct Tables {
     pub(super) keys: HashMap<String, HashMap<String, JobInstanceId>>,
     pub(super) executions: BTreeMap<JobExecutionId, Execution>,
     pub(super) steps: BTreeMap<StepExecutionId, Mutex<Step>>,
-    /// The turns of jobs of which one execution runs at a time, until the end of the execution. Spec: TURN-02
+    /// The turns of jobs of which one execution runs at a time, until the end of the execution.
+    // Spec: TURN-02
     pub(super) turns: BTreeMap<JobExecutionId, Turn>,
     /// The notifications that are not delivered yet.
     pub(super) notifications: Vec<QueuedNotification>,
@@ -263,7 +264,8 @@ impl Tables {
     }
 
     /// Closes the open executions and step executions of an instance whose lease is not held. VERSION grows, so that what their threads may
-    /// still write is rejected. `cause` says why they cannot be resumed. Spec: OP-35
+    /// still write is rejected. `cause` says why they cannot be resumed.
+    // Spec: OP-35
     pub(super) fn close_open_executions(
         &mut self,
         instance: JobInstanceId,

@@ -489,7 +489,7 @@ fn damage(archived: &mut ArchivedInstance, random: &mut Random) {
     }
 }
 
-/// Spec: MEM-01
+// Spec: MEM-01
 #[test]
 fn it_answers_as_one_on_sqlite() {
     for seed in 0..RUNS {
@@ -525,8 +525,7 @@ fn it_answers_as_one_on_sqlite() {
 const DEADLINE: Duration = Duration::from_secs(60);
 
 /// While one thread writes a step and another reads.
-///
-/// Spec: MEM-06
+// Spec: MEM-06
 #[test]
 fn commits_of_different_steps_do_not_wait_for_each_other() {
     let repository = Arc::new(MemoryRepository {

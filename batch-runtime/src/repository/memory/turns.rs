@@ -1,6 +1,5 @@
 //! The turns of jobs of which one execution runs at a time.
-//!
-//! Spec: TURN-01 to TURN-03
+// Spec: TURN-01 to TURN-03
 
 use std::collections::BTreeMap;
 

@@ -5,8 +5,7 @@ use std::time::Duration;
 use crate::repository::{NewNotification, NextNotification, QueuedNotification, RepositoryError};
 
 /// The operations on notifications.
-///
-/// Spec: NOTIFY-02
+// Spec: NOTIFY-02
 pub(crate) trait NotificationStore: Send + Sync {
     /// Queues notifications. A crash before it loses them.
     fn queue_notifications(&self, new: &[NewNotification]) -> Result<(), RepositoryError>;

@@ -19,8 +19,7 @@ pub(crate) trait OperatorStore: Send + Sync {
     fn waits_for(&self, execution: JobExecutionId) -> Result<Option<JobExecutionId>, RepositoryError>;
 
     /// Returns the data of a job execution, in the form of Spring Batch.
-    ///
-    /// Spec: DATA-02
+    // Spec: DATA-02
     fn job_data(&self, id: JobExecutionId) -> Result<BTreeMap<String, String>, RepositoryError>;
 
     /// Requests an execution to stop; closes it if its owner is dead. Returns `None` if there is no such execution.

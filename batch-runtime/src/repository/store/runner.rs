@@ -17,20 +17,17 @@ pub(crate) trait JobStore: Send + Sync {
     /// Creates an execution: instance (if new), execution, parameters, job context and lease, together. Closes the
     /// executions of the instance whose owner is dead first. A crash afterwards leaves an execution STARTING whose owner
     /// is dead: the next claim takes it over.
-    ///
-    /// Spec: REPO-86, OP-34, OP-35
+    // Spec: REPO-86, OP-34, OP-35
     fn claim(&self, request: &ClaimRequest<'_>) -> Result<Claim, ClaimError>;
 
     /// Takes the turn of a job whose executions run one at a time, unless another execution has it or waits longer. Closes the execution
     /// of a dead owner that has the turn. The end of the execution gives it to the next. A crash afterwards leaves an execution with the
     /// turn whose owner is dead, which the next one closes.
-    ///
-    /// Spec: TURN-02
+    // Spec: TURN-02
     fn take_turn(&self, lease: &Lease, job_name: &str) -> Result<TurnOutcome, RepositoryError>;
 
     /// Closes an execution that has the turn of its job if its owner is dead. Returns what was closed; `None` if the owner is alive.
-    ///
-    /// Spec: TURN-02
+    // Spec: TURN-02
     fn pass_turn(&self, execution: JobExecutionId) -> Result<Option<Vec<JobExecutionId>>, RepositoryError>;
 
     /// Changes STARTING to STARTED. Returns `false` if a stop was requested first; `execution` then shows STOPPING.
@@ -47,8 +44,7 @@ pub(crate) trait JobStore: Send + Sync {
     ) -> Result<bool, RepositoryError>;
 
     /// Returns where the execution resumes: the position that the previous execution stored, if a `stop` element ended it.
-    ///
-    /// Spec: RESTART-04
+    // Spec: RESTART-04
     fn restart_position(&self, execution: &JobExecution) -> Result<Option<RestartPosition>, RepositoryError>;
 
     /// Returns the trace context that the execution has stored.
@@ -58,8 +54,7 @@ pub(crate) trait JobStore: Send + Sync {
     fn kept_state(&self, instance: JobInstanceId) -> Result<KeptState, RepositoryError>;
 
     /// Changes the data of a job execution, outside of its steps. A crash before it leaves the data as it was.
-    ///
-    /// Spec: DATA-01
+    // Spec: DATA-01
     fn save_job_data(&self, lease: &Lease, changes: &DataChanges) -> Result<(), RepositoryError>;
 
     /// Stores the state of one parallel element with this execution. A crash before it leaves the state stored before.
@@ -200,8 +195,7 @@ pub(crate) trait StepStore: Send + Sync {
     /// Commits a chunk: what the writer wrote through `tx`, and all of `commit`, together. Any error rolls everything back. VERSION grows by
     /// one, with the end of the step execution by two. After a crash before the commit the chunk is processed again; after the commit of
     /// an end, the step execution is complete.
-    ///
-    /// Spec: CHUNK-LOOP-12, REPO-62, D-107
+    // Spec: CHUNK-LOOP-12, REPO-62, D-107
     fn commit_chunk(
         &self,
         tx: &mut ChunkTransaction,

@@ -182,7 +182,8 @@ impl Backend for MysqlDatabase {
         sequences::convert(connection, to)
     }
 
-    /// On a connection of its own, so that no other transaction waits for the end of this one. Spec: REPO-20 to REPO-22
+    /// On a connection of its own, so that no other transaction waits for the end of this one.
+    // Spec: REPO-20 to REPO-22
     fn next_id(pool: &Pool<Self>, connection: &mut Connection, sequence: Sequence) -> QueryResult<i64> {
         let ids = Self::next_ids(pool, connection, sequence, 1)?;
         ids.into_iter().next().ok_or(DieselError::NotFound)

@@ -24,7 +24,8 @@ fixed_queries! {
         SELECT NEXT VALUE FOR BATCH_STEP_EXECUTION_SEQ FROM n";
 }
 
-/// Allocates ids from a sequence of MariaDB. Spec: REPO-87
+/// Allocates ids from a sequence of MariaDB.
+// Spec: REPO-87
 pub(super) fn next_ids(connection: &mut Connection, sequence: Sequence, count: i64) -> QueryResult<Vec<i64>> {
     let mut ids: Vec<i64> = match sequence {
         Sequence::Instance if connection.layout() == RepositoryLayout::V6 => {

@@ -324,8 +324,7 @@ fn instance_of(
 
 /// Returns the damage that keeps an execution from resuming where the previous ones ended: in the tables, in the context of the
 /// last job execution, or in the latest rows and contexts of the steps. Nothing is inserted then, and nothing unreadable is replaced.
-///
-/// Spec: OP-35, REPO-69
+// Spec: OP-35, REPO-69
 fn unreadable_state(connection: &mut Connection, claimed: &Claimed) -> ClaimWork<Option<RepositoryError>> {
     let Some(previous) = &claimed.previous else {
         return Ok(None);

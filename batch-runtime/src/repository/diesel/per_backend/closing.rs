@@ -48,7 +48,8 @@ type OpenExecution = (
 
 impl Repository {
     /// Closes the open executions and step executions of an instance whose owner is dead. VERSION grows, so that the
-    /// repository rejects what the owner may still write. `cause` says why they cannot be resumed. Spec: OP-35
+    /// repository rejects what the owner may still write. `cause` says why they cannot be resumed.
+    // Spec: OP-35
     pub(super) fn close_open_executions<E: From<RepositoryError>>(
         &self,
         connection: &mut Connection,

@@ -2,8 +2,7 @@
 //!
 //! On SQLite and PostgreSQL it is one transaction. MySQL commits each change of a table by itself: while the table `CONVERSION` exists, no
 //! repository opens, and the next run completes the conversion. Its row, inserted once the backup is written, contains both layouts.
-//!
-//! Spec: REPO-91
+// Spec: REPO-91
 
 use batch_migrations::Replacement;
 use diesel::connection::SimpleConnection;

@@ -1,6 +1,5 @@
 //! The plan of a conversion to another layout: what it changes, and the obstacles.
-//!
-//! Spec: REPO-91
+// Spec: REPO-91
 
 use std::collections::{BTreeMap, BTreeSet};
 

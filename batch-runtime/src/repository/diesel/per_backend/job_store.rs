@@ -288,7 +288,8 @@ impl JobStore for Repository {
 
 impl Repository {
     /// Handles a changed VERSION of the job row: either a stop was requested, which the runner adopts, or another runtime has
-    /// taken the execution over. Spec: REPO-17
+    /// taken the execution over.
+    // Spec: REPO-17
     fn adopt_stop(
         &self,
         connection: &mut Connection,

@@ -70,8 +70,7 @@ fn take_from_the_dead(place: &Place, first: &Repository) -> (Repository, LaunchI
 }
 
 /// A worker that has lost its launch, for example because it was suspended, does not run it.
-///
-/// Spec: DISP-15
+// Spec: DISP-15
 #[test]
 fn a_launch_that_was_taken_over_is_not_run() {
     let place = Place::new();
@@ -89,8 +88,7 @@ fn a_launch_that_was_taken_over_is_not_run() {
 }
 
 /// A worker may die between the end of its job and that of the launch.
-///
-/// Spec: DISP-15
+// Spec: DISP-15
 #[test]
 fn a_launch_whose_job_has_ended_does_not_run_again() {
     let place = Place::new();
@@ -113,8 +111,7 @@ fn a_launch_whose_job_has_ended_does_not_run_again() {
 }
 
 /// A worker may die after it has taken the launch of a drained one, and before it runs the job.
-///
-/// Spec: DISP-15
+// Spec: DISP-15
 #[test]
 fn a_launch_does_not_end_with_an_execution_that_was_drained() {
     let place = Place::new();
@@ -138,8 +135,7 @@ fn a_launch_does_not_end_with_an_execution_that_was_drained() {
 }
 
 /// A worker that does not run the job hands its launch back, whatever an execution of an earlier worker was requested to do.
-///
-/// Spec: DISP-15
+// Spec: DISP-15
 #[test]
 fn a_stopping_execution_keeps_only_the_launch_that_runs_it() {
     let place = Place::new();
@@ -170,8 +166,7 @@ fn a_stopping_execution_keeps_only_the_launch_that_runs_it() {
 }
 
 /// A launch can be withdrawn until a worker has started its job.
-///
-/// Spec: DISP-15
+// Spec: DISP-15
 #[test]
 fn a_launch_that_was_taken_and_does_not_run_is_withdrawn() {
     let place = Place::new();
@@ -187,8 +182,7 @@ fn a_launch_that_was_taken_and_does_not_run_is_withdrawn() {
 }
 
 /// Several schedulers launch the same instance at the same moment.
-///
-/// Spec: DISP-15
+// Spec: DISP-15
 #[test]
 fn an_instance_is_queued_once() {
     let place = Place::new();
@@ -217,8 +211,7 @@ fn an_instance_is_queued_once() {
 }
 
 /// A launch is listed for a week after its end; one that waits is never forgotten.
-///
-/// Spec: DISP-15
+// Spec: DISP-15
 #[test]
 fn launches_are_forgotten_a_week_after_their_end() {
     let place = Place::new();

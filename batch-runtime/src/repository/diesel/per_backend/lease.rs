@@ -1,6 +1,5 @@
 //! Leases: who may run an instance, decided by the clock of the database.
-//!
-//! Spec: OP-35
+// Spec: OP-35
 
 use diesel::helper_types::Add;
 use diesel::prelude::*;
@@ -130,8 +129,7 @@ impl Repository {
     }
 
     /// Returns the state of the holder of a lease. If its process can be checked, no clock decides.
-    ///
-    /// Spec: OP-35
+    // Spec: OP-35
     pub(super) fn holder(
         &self,
         connection: &mut Connection,

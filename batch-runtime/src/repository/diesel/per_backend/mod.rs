@@ -63,7 +63,8 @@ fn rejected<E: From<RepositoryError>>(error: RepositoryError) -> TransactionErro
     TransactionError::Rejected(error.into())
 }
 
-/// Returns the rejection of a write because another runtime has taken the execution over. Spec: REPO-15
+/// Returns the rejection of a write because another runtime has taken the execution over.
+// Spec: REPO-15
 fn fenced<E: From<RepositoryError>>(action: &'static str) -> TransactionError<E> {
     rejected(RepositoryError::Fenced { action })
 }

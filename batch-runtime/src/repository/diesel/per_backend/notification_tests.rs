@@ -39,7 +39,7 @@ fn take(repository: &Repository) -> Option<i64> {
     }
 }
 
-/// Spec: NOTIFY-02, NOTIFY-04
+// Spec: NOTIFY-02, NOTIFY-04
 #[test]
 fn a_notification_waits_until_it_is_delivered() {
     let place = Place::new();
@@ -83,7 +83,7 @@ fn a_notification_waits_until_it_is_delivered() {
     assert!(matches!(left, NextNotification::None), "{left:?}");
 }
 
-/// Spec: NOTIFY-07
+// Spec: NOTIFY-07
 #[test]
 fn a_deadline_is_due_at_its_time() {
     let place = Place::new();
@@ -99,8 +99,7 @@ fn a_deadline_is_due_at_its_time() {
 }
 
 /// A newer version may have written the rows.
-///
-/// Spec: NOTIFY-04
+// Spec: NOTIFY-04
 #[test]
 fn a_notification_that_cannot_be_read_blocks_no_other() {
     let place = Place::new();
@@ -161,8 +160,7 @@ fn end(repository: &Repository, claim: Claim, status: BatchStatus) -> JobExecuti
 }
 
 /// Nothing may have been able to send it before.
-///
-/// Spec: NOTIFY-02, NOTIFY-07
+// Spec: NOTIFY-02, NOTIFY-07
 #[test]
 fn the_end_of_an_instance_removes_only_a_deadline_that_has_not_come() {
     let pending = |deadline: Timestamp, is_tried: bool| {
@@ -182,8 +180,7 @@ fn the_end_of_an_instance_removes_only_a_deadline_that_has_not_come() {
 }
 
 /// Of its own target, a restart replaces the deadline, or removes it if the job has none any more.
-///
-/// Spec: NOTIFY-07
+// Spec: NOTIFY-07
 #[test]
 fn a_restart_keeps_the_deadlines_of_other_targets() {
     let place = Place::new();
@@ -213,8 +210,7 @@ fn a_restart_keeps_the_deadlines_of_other_targets() {
 }
 
 /// One cannot be recorded without the other.
-///
-/// Spec: NOTIFY-02
+// Spec: NOTIFY-02
 #[test]
 fn an_end_is_rolled_back_with_its_notification() {
     let place = Place::new();
@@ -233,8 +229,7 @@ fn an_end_is_rolled_back_with_its_notification() {
 }
 
 /// Another instance of the job waits for it.
-///
-/// Spec: NOTIFY-02, TURN-02
+// Spec: NOTIFY-02, TURN-02
 #[test]
 fn a_dead_execution_that_had_the_turn_has_failed() {
     let place = Place::new();
@@ -261,8 +256,7 @@ fn a_dead_execution_that_had_the_turn_has_failed() {
 }
 
 /// The execution that is abandoned is not the dead one.
-///
-/// Spec: NOTIFY-02
+// Spec: NOTIFY-02
 #[test]
 fn what_an_abandoned_instance_closes_has_failed() {
     let place = Place::new();
@@ -276,7 +270,7 @@ fn what_an_abandoned_instance_closes_has_failed() {
     assert_eq!(take(&repository), Some(dead.execution.id.0));
 }
 
-/// Spec: NOTIFY-04
+// Spec: NOTIFY-04
 #[test]
 fn one_of_two_processes_sends_a_notification() {
     const EACH: i64 = 20;

@@ -1,6 +1,5 @@
 //! Notifications that wait for their delivery. Those of ends are inserted by the transaction that records the end.
-//!
-//! Spec: NOTIFY-02
+// Spec: NOTIFY-02
 
 use std::time::Duration;
 

@@ -104,8 +104,7 @@ fn is_yes(column: &str) -> bool {
 
 impl ParameterRow {
     /// The columns of other types get the fillers that Spring Batch writes.
-    ///
-    /// Spec: REPO-28 to REPO-36
+    // Spec: REPO-28 to REPO-36
     fn new(execution: i64, name: &str, parameter: &JobParameter, settings: &SessionSettings) -> Self {
         let mut row = Self {
             job_execution_id: execution,
@@ -157,8 +156,7 @@ impl ParameterRow {
     }
 
     /// The fillers may be NULL, and so is a value that is null in Spring Batch.
-    ///
-    /// Spec: REPO-38
+    // Spec: REPO-38
     fn add_to(self, parameters: &mut JobParameters, settings: &SessionSettings) -> Work<()> {
         let (kind, value) = match self.type_cd.as_str() {
             "STRING" => (
@@ -189,7 +187,7 @@ impl ParameterRow {
 }
 
 impl TypedRow {
-    /// Spec: REPO-88
+    // Spec: REPO-88
     fn new(execution: i64, name: &str, parameter: &JobParameter) -> Self {
         Self {
             job_execution_id: execution,

@@ -10,8 +10,7 @@ use crate::repository::{ChunkCommit, DataChanges, EndOfStep, StepState, StepStor
 use crate::status::BatchStatus;
 
 /// The end of a partition and the start of the next one are recorded together, or not at all.
-///
-/// Spec: PART-33, REPO-15, D-105
+// Spec: PART-33, REPO-15, D-105
 #[test]
 fn a_partition_begins_with_the_end_of_another_one() {
     for state in [None, Some(StepState::default())] {
@@ -62,8 +61,7 @@ fn a_partition_begins_with_the_end_of_another_one() {
 }
 
 /// The last chunk of a partition, its end and the start of the next one are recorded together, or not at all.
-///
-/// Spec: PART-33, CHUNK-LOOP-12, D-107
+// Spec: PART-33, CHUNK-LOOP-12, D-107
 #[test]
 fn a_partition_ends_with_its_last_chunk() {
     let place = Place::new();

@@ -22,8 +22,7 @@ fn failed() -> Ending {
 
 /// A runner that slept starts steps while its execution is closed: each is either closed too, or rejected. An open
 /// step under a closed execution would never end.
-///
-/// Spec: OP-34, OP-35, REPO-15, REPO-16
+// Spec: OP-34, OP-35, REPO-15, REPO-16
 #[test]
 fn no_step_starts_under_a_closed_execution() {
     let place = Place::new();
@@ -56,8 +55,7 @@ fn no_step_starts_under_a_closed_execution() {
 }
 
 /// A partition that was dispatched many times runs once.
-///
-/// Spec: PART-32, REPO-15, REPO-16
+// Spec: PART-32, REPO-15, REPO-16
 #[test]
 fn one_of_many_claims_a_step() {
     let place = Place::new();
@@ -83,8 +81,7 @@ fn one_of_many_claims_a_step() {
 }
 
 /// An execution ends while an operator requests a stop: the request comes too late, or the runner sees it.
-///
-/// Spec: OP-17, REPO-15, REPO-17, STATUS-26
+// Spec: OP-17, REPO-15, REPO-17, STATUS-26
 #[test]
 fn a_stop_request_is_seen_or_comes_too_late() {
     let place = Place::new();
@@ -122,8 +119,7 @@ fn a_stop_request_is_seen_or_comes_too_late() {
 }
 
 /// An instance is deleted while it is launched: the launch resumes it, or creates it again.
-///
-/// Spec: OP-34, OP-36
+// Spec: OP-34, OP-36
 #[test]
 fn a_launch_of_an_instance_that_is_being_deleted_finds_or_creates_it() {
     let place = Place::new();
@@ -155,8 +151,7 @@ fn a_launch_of_an_instance_that_is_being_deleted_finds_or_creates_it() {
 }
 
 /// An execution that has ended keeps its message, although its lease names its last owner.
-///
-/// Spec: OP-35
+// Spec: OP-35
 #[test]
 fn the_exit_of_a_process_is_not_that_of_its_ended_executions() {
     let place = Place::new();

@@ -50,7 +50,8 @@ fn column(value: Option<i64>, name: &str, row: impl FnOnce() -> String) -> Resul
     }
 }
 
-/// Returns the value of a column that counts something. Spec: LOSS-02
+/// Returns the value of a column that counts something.
+// Spec: LOSS-02
 pub(super) fn number(value: i64, name: &str, row: impl FnOnce() -> String) -> Result<i64, RepositoryError> {
     match is_number(value) {
         true => Ok(value),

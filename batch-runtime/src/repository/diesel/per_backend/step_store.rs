@@ -322,7 +322,7 @@ impl Repository {
 }
 
 /// Fails if the job execution has an execution of the step. An index cannot hold this rule: a step of Spring Batch may run several times.
-/// Spec: REPO-53
+// Spec: REPO-53
 fn ensure_new(history: &StepHistory, lease: &Lease) -> Work<()> {
     match &history.last {
         Some(last) if last.job_execution_id == lease.execution_id => Err(corrupt(

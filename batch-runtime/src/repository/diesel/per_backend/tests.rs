@@ -223,8 +223,7 @@ fn content(repository: &Repository) -> BTreeMap<&'static str, i64> {
 
 /// A runtime that slept through a stop, which closed its execution, can write nothing more: before the next claim,
 /// after it, and after the end of that one.
-///
-/// Spec: REPO-15, REPO-17, OP-17, OP-35, STATUS-26
+// Spec: REPO-15, REPO-17, OP-17, OP-35, STATUS-26
 #[test]
 fn a_runner_whose_execution_was_closed_by_a_stop_is_fenced() {
     let place = Place::new();
@@ -242,8 +241,7 @@ fn a_runner_whose_execution_was_closed_by_a_stop_is_fenced() {
 }
 
 /// The same before its first step, and before the job has started.
-///
-/// Spec: REPO-15, OP-17, OP-35
+// Spec: REPO-15, OP-17, OP-35
 #[test]
 fn a_runner_that_was_stopped_before_it_began_is_fenced() {
     let place = Place::new();
@@ -265,8 +263,7 @@ fn a_runner_that_was_stopped_before_it_began_is_fenced() {
 }
 
 /// Not by an index, because a job of Spring Batch may repeat a step.
-///
-/// Spec: REPO-53
+// Spec: REPO-53
 #[test]
 fn a_job_execution_has_one_execution_of_each_step() {
     let place = Place::new();
@@ -278,7 +275,7 @@ fn a_job_execution_has_one_execution_of_each_step() {
     create("two").unwrap();
 }
 
-/// Spec: REPO-15, OP-34, OP-35
+// Spec: REPO-15, OP-34, OP-35
 #[test]
 fn a_runner_that_was_taken_over_is_fenced() {
     let place = Place::new();
@@ -299,8 +296,7 @@ fn a_runner_that_was_taken_over_is_fenced() {
 }
 
 /// An owner that claims twice: the fence distinguishes its leases.
-///
-/// Spec: REPO-15, OP-35
+// Spec: REPO-15, OP-35
 #[test]
 fn an_owner_cannot_use_its_own_older_lease() {
     let place = Place::new();
@@ -318,8 +314,7 @@ fn an_owner_cannot_use_its_own_older_lease() {
 }
 
 /// A deleted lease starts again with fence 1; the owner distinguishes it from the one before.
-///
-/// Spec: REPO-15, OP-35
+// Spec: REPO-15, OP-35
 #[test]
 fn a_lease_with_the_same_fence_belongs_to_its_owner() {
     let place = Place::new();
@@ -338,8 +333,7 @@ fn a_lease_with_the_same_fence_belongs_to_its_owner() {
 }
 
 /// Only the lease changes: the rows are as the runner left them.
-///
-/// Spec: REPO-15, OP-35
+// Spec: REPO-15, OP-35
 #[test]
 fn a_lost_lease_is_noticed_without_a_change_of_the_rows() {
     let place = Place::new();
@@ -356,7 +350,7 @@ fn a_lost_lease_is_noticed_without_a_change_of_the_rows() {
     }
 }
 
-/// Spec: OP-35
+// Spec: OP-35
 #[test]
 fn a_renewal_moves_the_expiry() {
     let place = Place::new();
@@ -376,7 +370,7 @@ fn a_renewal_moves_the_expiry() {
     assert!(is_held(), "a commit with a renewal of the lease");
 }
 
-/// Spec: OP-35
+// Spec: OP-35
 #[test]
 fn a_released_lease_can_be_acquired_at_once() {
     let place = Place::new();
@@ -389,8 +383,7 @@ fn a_released_lease_can_be_acquired_at_once() {
 }
 
 /// The lease decides who runs an instance, not a status that an operator set by hand.
-///
-/// Spec: OP-34, OP-35
+// Spec: OP-34, OP-35
 #[test]
 fn a_held_lease_counts_more_than_the_status() {
     let place = Place::new();
@@ -407,8 +400,7 @@ fn a_held_lease_counts_more_than_the_status() {
 }
 
 /// A takeover whose clock is behind the dead owner's, and a stop that closes.
-///
-/// Spec: REPO-42, REPO-43, REPO-50, OP-35
+// Spec: REPO-42, REPO-43, REPO-50, OP-35
 #[test]
 fn an_execution_closed_for_a_dead_owner_does_not_end_before_its_start() {
     type Close = fn(&Repository, &StartedJob);
@@ -436,8 +428,7 @@ fn an_execution_closed_for_a_dead_owner_does_not_end_before_its_start() {
 }
 
 /// The clock of the host is set back between the creation of an execution and its start, or its end.
-///
-/// Spec: REPO-42, REPO-43
+// Spec: REPO-42, REPO-43
 #[test]
 fn an_execution_does_not_start_or_end_before_its_creation() {
     let place = Place::new();
@@ -460,8 +451,7 @@ fn an_execution_does_not_start_or_end_before_its_creation() {
 
 /// A statement that fails and rolls back the transaction, on each table in turn: its own error is reported, not that
 /// of a following ROLLBACK.
-///
-/// Spec: REPO-16
+// Spec: REPO-16
 #[test]
 fn the_true_cause_of_a_failed_write_is_shown() {
     let check = |event: &str, table: &str, write: Write| {
@@ -497,8 +487,7 @@ fn the_true_cause_of_a_failed_write_is_shown() {
 }
 
 /// The same for a claim, which writes most tables.
-///
-/// Spec: REPO-86
+// Spec: REPO-86
 #[test]
 fn the_true_cause_of_a_failed_claim_is_shown() {
     for table in [
@@ -523,8 +512,7 @@ fn the_true_cause_of_a_failed_claim_is_shown() {
 }
 
 /// A partition that was dispatched twice is claimed once.
-///
-/// Spec: PART-32, REPO-15
+// Spec: PART-32, REPO-15
 #[test]
 fn a_step_is_claimed_once() {
     let place = Place::new();
@@ -542,8 +530,7 @@ fn a_step_is_claimed_once() {
 
 /// Automatic recovery requires that the execution is still dead, and not stopped or taken over since it was read. A
 /// restart by hand does not.
-///
-/// Spec: OP-35
+// Spec: OP-35
 #[test]
 fn only_dead_executions_are_recovered_automatically() {
     let place = Place::new();

@@ -1,6 +1,5 @@
 //! The turns of jobs of which one execution runs at a time. A unique key lets one execution have the turn.
-//!
-//! Spec: TURN-01 to TURN-03
+// Spec: TURN-01 to TURN-03
 
 use std::collections::BTreeMap;
 

@@ -29,8 +29,7 @@ fn with_seat() -> Place {
 }
 
 /// Those of other owners are left alone.
-///
-/// Spec: OP-35
+// Spec: OP-35
 #[test]
 fn the_sessions_of_an_owner_can_be_ended() {
     let place = with_seat();
@@ -52,8 +51,7 @@ fn the_sessions_of_an_owner_can_be_ended() {
 
 /// The number of connections that a server which is gone for good refuses: the first transaction keeps trying, the next ones,
 /// which record the failure, try once and once more.
-///
-/// Spec: REPO-02
+// Spec: REPO-02
 #[test]
 fn only_the_first_transaction_waits_for_a_lost_server() {
     let place = Place::new();
@@ -95,8 +93,7 @@ fn only_the_first_transaction_waits_for_a_lost_server() {
 
 /// A single statement is not preceded by a BEGIN that would notice a lost connection. It takes a new one at once, however many idle
 /// connections the server has closed.
-///
-/// Spec: REPO-02
+// Spec: REPO-02
 #[test]
 fn a_single_statement_replaces_closed_connections() {
     let place = with_seat();
@@ -120,8 +117,7 @@ fn a_single_statement_replaces_closed_connections() {
 }
 
 /// The locking session may belong to any program.
-///
-/// Spec: REPO-15
+// Spec: REPO-15
 #[test]
 fn a_wait_for_a_locked_row_names_the_session_to_end() {
     let place = with_seat();
@@ -147,8 +143,7 @@ fn a_wait_for_a_locked_row_names_the_session_to_end() {
 }
 
 /// The worker is suspended in a transaction that has locked the row of its partition.
-///
-/// Spec: OP-35, PART-32
+// Spec: OP-35, PART-32
 #[test]
 fn the_partition_of_a_suspended_worker_is_reopened() {
     let place = Place::new();

@@ -144,7 +144,8 @@ pub(super) fn missing_migrations(
     })
 }
 
-/// Returns the next id of a sequence table, as Spring Batch does. Spec: REPO-20 to REPO-22
+/// Returns the next id of a sequence table, as Spring Batch does.
+// Spec: REPO-20 to REPO-22
 macro_rules! next_id {
     ($connection:expr, $sequence:ident) => {{
         let id: i64 = diesel::insert_into($sequence::table)

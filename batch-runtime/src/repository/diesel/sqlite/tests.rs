@@ -9,7 +9,7 @@ use crate::repository::{ClaimError, HolderState, JobStore, OperatorStore};
 
 const LONG: Duration = Duration::from_secs(3_600);
 
-/// Spec: OP-34, OP-35
+// Spec: OP-34, OP-35
 #[test]
 #[cfg(unix)]
 fn an_owner_is_alive_through_a_symbolic_link() {
@@ -40,8 +40,7 @@ fn an_owner_is_alive_through_a_symbolic_link() {
 }
 
 /// A runner that has waited in vain has lost its lease: the wait is longer than the usual lease.
-///
-/// Spec: OP-35
+// Spec: OP-35
 #[test]
 fn a_connection_waits_longer_than_a_lease_lasts() {
     let place = Place::new();
@@ -52,8 +51,7 @@ fn a_connection_waits_longer_than_a_lease_lasts() {
 }
 
 /// A renewal of a lease goes ahead of the transactions that wait already; these have their turn in the order of their requests.
-///
-/// Spec: OP-35
+// Spec: OP-35
 #[test]
 fn a_renewal_goes_ahead_of_other_writes() {
     let place = Place::new();
@@ -102,8 +100,7 @@ fn a_renewal_goes_ahead_of_other_writes() {
 }
 
 /// Looking for a repository waits while another process holds the file, for example to close it.
-///
-/// Spec: OP-17, REPO-06
+// Spec: OP-17, REPO-06
 #[test]
 fn looking_for_a_repository_waits_for_the_file_lock() {
     let folder = tempfile::tempdir().unwrap();
@@ -141,8 +138,7 @@ fn looking_for_a_repository_waits_for_the_file_lock() {
 }
 
 /// A file that was moved away is neither replaced by an empty one nor confused with another one that takes its place.
-///
-/// Spec: REPO-06
+// Spec: REPO-06
 #[test]
 #[cfg(unix)]
 fn a_file_that_was_moved_away_is_not_replaced() {
@@ -174,7 +170,7 @@ fn a_file_that_was_moved_away_is_not_replaced() {
     assert_eq!(connect(), None, "it is back");
 }
 
-/// Spec: REPO-06
+// Spec: REPO-06
 #[test]
 #[cfg(unix)]
 fn others_cannot_read_a_new_database() {

@@ -98,8 +98,7 @@ mod tests {
     }
 
     /// A thread that writes again queues behind those that wait; one thread writes at a time.
-    ///
-    /// Spec: PART-34
+    // Spec: PART-34
     #[test]
     fn the_lock_is_passed_on_in_the_order_of_asking() {
         let queue = Arc::new(WriteQueue::default());
