@@ -172,6 +172,7 @@ impl Cli {
     ///         .main()
     /// }
     /// ```
+    // Spec: CLI-11
     #[must_use]
     pub fn configure(mut self, configure: impl FnOnce(BatchRuntimeBuilder) -> BatchRuntimeBuilder) -> Self {
         self.runtime = configure(self.runtime);

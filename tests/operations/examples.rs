@@ -386,3 +386,13 @@ fn a_missing_input_is_named() {
     let (_, err) = run_expecting(1, "partitions", folder.path(), &missing);
     assert!(err.contains("cannot read `missing.csv`: "), "{err}");
 }
+
+/// The command line hands its builder to the program, which adds a batch.xml: without it, no artifact of the job is found.
+///
+/// Spec: CLI-11
+#[test]
+fn a_program_configures_the_runtime_of_its_command_line() {
+    let folder = tempfile::tempdir().unwrap();
+    let (out, _) = run_expecting(0, "custom-loader", folder.path(), &["launch", "custom-loader"]);
+    assert!(out.contains("COMPLETED"), "{out}");
+}
