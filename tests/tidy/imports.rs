@@ -161,7 +161,7 @@ impl Crate {
             .collect();
         let mut cycles: Vec<Vec<&str>> = Vec::new();
         for (from, targets) in &graph {
-            for to in targets.iter().filter(|to| folder(to) != folder(from)) {
+            for to in targets {
                 let Some(back) = shortest(&graph, to, from) else {
                     continue;
                 };

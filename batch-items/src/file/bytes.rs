@@ -4,7 +4,7 @@ use std::io::{self, Read};
 use std::ops::Range;
 
 use super::content::Content;
-use super::input::Place;
+use super::line_ends::LineEnds;
 
 /// The content of a file, which is read once. The buffer keeps the last record until more is read, so that its text is known without
 /// reading the file again.
@@ -28,27 +28,6 @@ pub(crate) enum NextLine {
     /// Longer than the limit. It was skipped.
     TooLong,
     End,
-}
-
-/// Counts line ends: LF, CRLF, or CR.
-#[derive(Default)]
-pub(crate) struct LineEnds {
-    /// True after a CR, which a LF may complete.
-    after_cr: bool,
-}
-
-impl LineEnds {
-    /// Returns the number of line ends in the next bytes.
-    pub(crate) fn count(&mut self, bytes: &[u8]) -> u64 {
-        let Some(last) = bytes.last() else { return 0 };
-        let completes = self.after_cr && bytes[0] == b'\n';
-        self.after_cr = *last == b'\r';
-        let mut count = memchr::memchr_iter(b'\n', bytes).count() - usize::from(completes);
-        for at in memchr::memchr_iter(b'\r', bytes) {
-            count += usize::from(bytes.get(at + 1) != Some(&b'\n'));
-        }
-        count as u64
-    }
 }
 
 /// Returns where the line that begins at `from` ends, without and with its end; `None` if that is not in `bytes`, after which more comes
@@ -244,6 +223,16 @@ impl Part {
     pub(crate) fn bytes(&self) -> &[u8] {
         &self.bytes
     }
+}
+
+/// The place of the next record in its file.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Place {
+    pub(crate) byte: u64,
+    pub(crate) line: u64,
+    pub(crate) record: u64,
+    /// The number of elements around it, in formats that nest their records.
+    pub(crate) depth: u32,
 }
 
 #[cfg(test)]

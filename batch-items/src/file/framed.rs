@@ -6,7 +6,8 @@ use batch_runtime::{BatchArtifact, BatchError, ConfigurationError};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use super::output::{Existing, FileOutput, OutputPosition};
+use super::output::{Existing, FileOutput};
+use super::output_position::OutputPosition;
 use crate::error::{EncodeError, ResourceError};
 
 /// The header and footer of a file, with totals that survive a restart: its value is part of the checkpoint.

@@ -8,7 +8,7 @@ use batch_runtime::observer::DatasetRole;
 use encoding_rs::Encoding;
 use serde::{Deserialize, Serialize};
 
-use super::bytes::Bytes;
+use super::bytes::{Bytes, Place};
 use super::compression::Compression;
 use super::content::Coding;
 pub(super) use super::content::EncodingName;
@@ -142,16 +142,6 @@ pub struct FilePosition {
 
 fn is_zero(number: &u32) -> bool {
     *number == 0
-}
-
-/// The place of the next record in its file.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Place {
-    pub(crate) byte: u64,
-    pub(crate) line: u64,
-    pub(crate) record: u64,
-    /// The number of elements around it, in formats that nest their records.
-    pub(crate) depth: u32,
 }
 
 /// A format of files: its properties.

@@ -10,7 +10,7 @@ use crc32fast::Hasher;
 use super::compression::Compression;
 use super::identity::{FileId, FileState, prove_unchanged};
 use super::locked::LockedFile;
-use super::output::{CompleteFiles, OutputPosition};
+use super::output_position::{CompleteFiles, OutputPosition};
 use super::resource::Whole;
 use crate::error::ResourceError;
 

@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use super::bytes::LineEnds;
 use super::compression::Compression;
 use super::fingerprint::{Fingerprint, HEAD};
+use super::line_ends::LineEnds;
 use super::pattern::{FilePattern, Kind, kind};
 use super::store::Object;
 use super::url;

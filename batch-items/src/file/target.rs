@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use batch_runtime::OutputPath;
 
 use super::identity::check_regular;
-use super::output::OutputPosition;
+use super::output_position::OutputPosition;
 use super::part::{Complete, check_content};
 use super::store::Destination;
 use super::url;

@@ -6,10 +6,10 @@ use std::marker::PhantomData;
 
 use arrow_ipc::reader::{FileReader, read_footer_length};
 use arrow_ipc::{Block, root_as_footer, root_as_message};
-use arrow_schema::ArrowError;
 use batch_runtime::BatchArtifact;
 use serde::de::DeserializeOwned;
 
+use super::children::message;
 use super::rows::{Rows, named_columns};
 use crate::error::{ReadError, ResourceError};
 use crate::file::{Extra, FileItemReader, Format, OpenFile, Source, guard};
@@ -147,11 +147,4 @@ fn read(file: &mut BufReader<File>, start: u64, length: usize) -> Option<Vec<u8>
     file.seek(SeekFrom::Start(start)).ok()?;
     file.take(length as u64).read_to_end(&mut bytes).ok()?;
     Some(bytes)
-}
-
-/// Returns the message without the prefix that names the kind of the error.
-pub(super) fn message(error: &ArrowError) -> String {
-    let text = error.to_string();
-    text.split_once(": ")
-        .map_or_else(|| text.clone(), |(_, message)| message.to_owned())
 }

@@ -13,7 +13,7 @@ use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions};
 use parquet::basic::Type as PhysicalType;
 use parquet::errors::ParquetError;
 
-use super::arrow::message;
+use super::children::message;
 use super::children::{children, retyped, with_children};
 
 const NANOS_OF_SECOND: i64 = 1_000_000_000;

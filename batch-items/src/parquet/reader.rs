@@ -138,7 +138,7 @@ fn read<T: DeserializeOwned>(
     let differing = roots.iter().copied().filter(differs).collect();
     let batches = read(nanos.clone(), roots)?.zip(read(seconds.clone(), differing)?);
     let batches = batches
-        .map(|(nanos, seconds)| exact(&nanos?, &seconds?).map_err(|error| super::arrow::message(&error)));
+        .map(|(nanos, seconds)| exact(&nanos?, &seconds?).map_err(|error| super::children::message(&error)));
     Ok((names, Box::new(batches)))
 }
 

@@ -9,7 +9,7 @@ use arrow_select::take::take_record_batch;
 use serde::de::DeserializeOwned;
 use serde_arrow::Deserializer;
 
-use super::arrow::message;
+use super::children::message;
 use super::columns::{cause, cause_in};
 use super::values::plain;
 use crate::added::{added, from_record, from_record_with_path};

@@ -10,8 +10,7 @@ use arrow_array::{Array, ArrayRef, RecordBatch, StringArray, downcast_temporal_a
 use arrow_schema::{ArrowError, DataType, FieldRef, Schema, TimeUnit};
 use arrow_select::take::take;
 
-use super::arrow::message;
-use super::children::{children, retyped, with_children};
+use super::children::{children, message, retyped, with_children};
 
 const UTC: &str = "UTC";
 const MILLIS_OF_DAY: i64 = 86_400_000;

@@ -8,8 +8,9 @@ use batch_runtime::repository::RepositoryConnection;
 use diesel::result::QueryResult;
 
 use super::database::{blocks_commits, stream};
+use super::error::{QueryError, failed_query};
 use super::page::Statement;
-use super::reader::{QueryError, QueryPosition, failed_query};
+use super::position::QueryPosition;
 use super::row::{FromRow, Marked};
 
 /// A query on another thread, because its rows borrow the connection. It is at most two blocks of rows ahead, unless commits would

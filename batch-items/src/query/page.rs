@@ -4,7 +4,7 @@ use diesel::query_builder::{AstPass, Query, QueryFragment, QueryId};
 use diesel::result::QueryResult;
 use diesel::sql_types::Untyped;
 
-use super::row::Key;
+use super::position::Key;
 use crate::bind::{Bind, Parameter};
 use crate::record::Value;
 use crate::rows::Kind;

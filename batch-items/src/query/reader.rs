@@ -1,21 +1,19 @@
 //! The reader of a query.
 
 use std::collections::VecDeque;
-use std::error::Error;
-use std::fmt;
 
-use batch_runtime::ConnectionLost;
 use batch_runtime::observer::DatasetRole;
 use batch_runtime::prelude::*;
 use batch_runtime::repository::RepositoryConnection;
-use serde::{Deserialize, Serialize};
 
 use super::cursor::Cursor;
 use super::database::{connect, count, key_syntax, load, syntax};
+use super::error::{QueryError, failed_query};
 use super::order::has_order;
 use super::page::{KeySyntax, Statement};
 use super::parameters::{Parameters, Query};
-use super::row::{FromRow, Key, Keyed};
+use super::position::{Key, QueryOrder, QueryPosition};
+use super::row::{FromRow, Keyed};
 use crate::at_most::AtMost;
 use crate::dataset::Datasets;
 use crate::record::Record;
@@ -99,32 +97,6 @@ pub struct QueryItemReader<T> {
     position: QueryPosition,
 }
 
-/// The checkpoint of a query's reader.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct QueryPosition {
-    /// The number of rows that were read.
-    pub rows: u64,
-    /// The key of the last one, if the reader has a key.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub key: Option<Vec<Key>>,
-    /// A checksum of the first column of the last row, if the reader has no key.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub last: Option<u32>,
-    /// What this is a position in; `None` in checkpoints of earlier versions.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub of: Option<QueryOrder>,
-}
-
-/// The rows of a query in their order; a restart recognises them by it.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct QueryOrder {
-    /// The columns of the key; none without a key.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub key: Vec<String>,
-    /// The CRC-32 of the query, without the values of its parameters.
-    pub query: u32,
-}
-
 enum State<T> {
     Pages(Box<Pages<T>>),
     Cursor(Cursor<T>),
@@ -139,45 +111,6 @@ struct Pages<T> {
     /// The key of the last row of the page.
     last: Option<Vec<Key>>,
     ended: bool,
-}
-
-/// A query that failed.
-#[derive(Debug, BatchException)]
-pub struct QueryError {
-    action: &'static str,
-    cause: Box<dyn Error + Send + Sync>,
-}
-
-impl QueryError {
-    pub(crate) fn new(action: &'static str, cause: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
-        Self {
-            action,
-            cause: cause.into(),
-        }
-    }
-}
-
-/// Returns the error of a query that has failed on a connection.
-pub(super) fn failed_query(
-    connection: &mut RepositoryConnection,
-    error: diesel::result::Error,
-) -> QueryError {
-    match connection.is_lost() {
-        true => QueryError::new("run the query", ConnectionLost::new(error)),
-        false => QueryError::new("run the query", error),
-    }
-}
-
-impl fmt::Display for QueryError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "cannot {}: {}", self.action, self.cause)
-    }
-}
-
-impl Error for QueryError {
-    fn source(&self) -> Option<&(dyn Error + 'static)> {
-        Some(&*self.cause)
-    }
 }
 
 impl<T: FromRow> QueryItemReader<T> {

@@ -6,10 +6,10 @@ use diesel::deserialize::{self, QueryableByName};
 use diesel::query_dsl::methods::LoadQuery;
 use diesel::result::QueryResult;
 use diesel::row::{Field, NamedRow, Row};
-use serde::{Deserialize, Serialize};
 
 use super::decode::Decode;
 use super::page::{KEY, Statement};
+use super::position::Key;
 use crate::record::{Record, Value};
 
 /// A type that rows of a query become: with `#[derive(QueryableByName)]` of diesel, or a [`Record`].
@@ -75,66 +75,6 @@ pub(super) struct Keyed<T> {
 pub(super) struct Marked<T> {
     pub(super) mark: Option<u32>,
     pub(super) item: T,
-}
-
-/// A value of a key, in a checkpoint.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub enum Key {
-    /// Null, which a key must not be.
-    Null,
-    /// An integer.
-    Int(i64),
-    /// A number.
-    Float(f64),
-    /// A text, also of a date or a UUID.
-    Text(String),
-    /// A decimal of MySQL, or an integer that is not an `i64`.
-    Decimal(String),
-    /// Bytes.
-    Bytes(#[serde(with = "digits")] Vec<u8>),
-}
-
-/// Bytes as hexadecimal digits.
-mod digits {
-    use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
-
-    use crate::record::Value;
-    use crate::rows::bytes_of;
-
-    pub(super) fn serialize<S: Serializer>(bytes: &[u8], serializer: S) -> Result<S::Ok, S::Error> {
-        Value::Bytes(bytes.to_vec()).to_string().serialize(serializer)
-    }
-
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<u8>, D::Error> {
-        let digits = String::deserialize(deserializer)?;
-        let bytes = digits.starts_with("\\x").then(|| bytes_of(&digits)).flatten();
-        bytes.ok_or_else(|| D::Error::custom("a key of bytes begins with `\\x` and has hexadecimal digits"))
-    }
-}
-
-impl Key {
-    pub(super) fn to_value(&self) -> Value {
-        match self {
-            Self::Null => Value::Null,
-            Self::Int(value) => Value::Int(*value),
-            Self::Float(value) => Value::Float(*value),
-            Self::Text(value) | Self::Decimal(value) => Value::Text(value.clone()),
-            Self::Bytes(bytes) => Value::Bytes(bytes.clone()),
-        }
-    }
-}
-
-impl From<Value> for Key {
-    fn from(value: Value) -> Self {
-        match value {
-            Value::Null => Self::Null,
-            Value::Bool(value) => Self::Int(i64::from(value)),
-            Value::Int(value) => Self::Int(value),
-            Value::Float(value) => Self::Float(value),
-            Value::Text(value) | Value::Json(value) | Value::Decimal(value) => Self::Text(value),
-            Value::Bytes(bytes) => Self::Bytes(bytes),
-        }
-    }
 }
 
 fn key_of<'a, DB: Decode>(row: &impl NamedRow<'a, DB>) -> deserialize::Result<Vec<Key>> {

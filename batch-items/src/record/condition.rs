@@ -6,8 +6,8 @@ use std::str::FromStr;
 use regex::Regex;
 
 use super::decimal;
-use super::processor::{Field, MappingError};
-use super::value::{Record, Value};
+use super::field::{Field, MappingError};
+use super::value::{Record, Value, number};
 
 /// Conditions that all have to hold: `delay > 15 and origin = 'MUC' and note is not null`.
 #[derive(Clone, Debug, Default)]
@@ -279,7 +279,7 @@ pub(crate) fn literal(text: &str) -> Value {
         Err(_) if serde_json::from_str::<&serde_json::value::RawValue>(text).is_err() => {
             Value::Text(text.to_owned())
         }
-        Err(_) => decimal::number(text).unwrap_or_else(|| Value::Text(text.to_owned())),
+        Err(_) => number(text).unwrap_or_else(|| Value::Text(text.to_owned())),
     }
 }
 

@@ -2,8 +2,6 @@
 
 use std::cmp::Ordering;
 
-use super::value::Value;
-
 /// A decimal number: `0.digits` times ten to the power of `exponent`.
 #[derive(Debug, PartialEq, Eq)]
 struct Decimal {
@@ -194,22 +192,6 @@ pub(crate) fn is_exactly(text: &str, float: f64) -> bool {
     Decimal::parse(&shown) == Some(number)
 }
 
-/// Returns a number as a value that holds it exactly; `None` if the text is not a number.
-pub(crate) fn number(text: &str) -> Option<Value> {
-    if let Ok(value) = text.parse() {
-        return Some(Value::Int(value));
-    }
-    if !is_number(text) {
-        return None;
-    }
-    // A large integer keeps its digits: as a float it would be shown as `1e20`.
-    let is_integer = !text.contains(['.', 'e', 'E']);
-    Some(match text.parse() {
-        Ok(value) if !is_integer && is_float(text) => Value::Float(value),
-        _ => Value::Decimal(text.to_owned()),
-    })
-}
-
 /// Returns JSON without the blanks between its values.
 pub(super) fn compact(json: &str) -> String {
     let (mut in_text, mut is_escaped) = (false, false);
@@ -320,8 +302,6 @@ mod tests {
         for text in ["1e400", "-1e400", "1e-400", "x", ""] {
             assert_eq!(float(text), None, "{text}");
         }
-        // As `types` converts it.
-        assert_eq!(Value::from("1e400").as_f64(), None);
         assert_eq!(float("inf"), Some(f64::INFINITY));
         assert_eq!(float("-0.0e-400"), Some(-0.0));
     }

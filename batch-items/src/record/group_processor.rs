@@ -2,7 +2,8 @@
 
 use batch_runtime::prelude::*;
 
-use super::processor::{MappingError, RecordProcessor, Renamed};
+use super::field::MappingError;
+use super::processor::{RecordProcessor, Renamed};
 use super::value::{Record, Value};
 
 /// Maps and filters the records of groups by properties; registered as `recordGroupProcessor`.

@@ -2,15 +2,18 @@
 
 mod condition;
 pub(crate) mod decimal;
+mod field;
 mod group_processor;
 mod nested;
 mod processor;
 mod value;
 
+pub use self::field::MappingError;
 pub use self::group_processor::RecordGroupProcessor;
-pub use self::processor::{MappingError, RecordProcessor};
+pub use self::processor::RecordProcessor;
 pub use self::value::{Record, Value};
 
 pub(crate) use self::condition::{Condition, constants, literal};
-pub(crate) use self::processor::field;
-pub(crate) use self::value::{NUMBER, SCHEMA_INSTANCE, asks_for_text};
+pub(crate) use self::field::field;
+pub(crate) use self::nested::asks_for_text;
+pub(crate) use self::value::{NUMBER, SCHEMA_INSTANCE};

@@ -2,10 +2,58 @@
 
 use std::collections::HashSet;
 use std::fmt::{self, Write};
+use std::sync::LazyLock;
 
 use serde::de::{self, Deserialize, DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde_json::value::RawValue;
 
-use super::value::{Value, asks_for_text};
+/// The name that a value gives to ask a deserializer for the text as it is: a row of text, where `007` is not the number 7, and JSON, whose
+/// numbers may have more digits than a float. [`RawValue`] gives the same name.
+pub(super) static AS_IT_IS: LazyLock<&'static str> = LazyLock::new(|| {
+    let mut name = "batch_items::Value";
+    // The probe always fails, after it has recorded the name.
+    let _ = <&RawValue>::deserialize(NameProbe(&mut name));
+    name
+});
+
+/// Returns whether a value asks for the text as it is.
+pub(crate) fn asks_for_text(name: &str) -> bool {
+    name == *AS_IT_IS
+}
+
+struct NameProbe<'n>(&'n mut &'static str);
+
+impl<'de> Deserializer<'de> for NameProbe<'_> {
+    type Error = de::value::Error;
+
+    fn deserialize_any<V: Visitor<'de>>(self, _: V) -> Result<V::Value, Self::Error> {
+        Err(de::Error::custom("only the name is needed"))
+    }
+
+    fn deserialize_newtype_struct<V: Visitor<'de>>(
+        self,
+        name: &'static str,
+        visitor: V,
+    ) -> Result<V::Value, Self::Error> {
+        *self.0 = name;
+        self.deserialize_any(visitor)
+    }
+
+    serde::forward_to_deserialize_any! {
+        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf option unit unit_struct
+        seq tuple tuple_struct map struct enum identifier ignored_any
+    }
+}
+
+/// Bytes as a text that a column of bytes takes.
+pub(super) struct Hex<'a>(pub(super) &'a [u8]);
+
+impl fmt::Display for Hex<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("\\x")?;
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
 
 /// Appends the JSON of a value to a text. What JSON does not hold exactly is an error. The reader of XML limits
 /// the depth, and in Parquet and Arrow the schema does.
@@ -95,7 +143,7 @@ impl<'de> Visitor<'de> for Nested<'_> {
     }
 
     fn visit_bytes<E>(mut self, value: &[u8]) -> Result<(), E> {
-        self.push_text(&Value::Bytes(value.to_vec()).to_string());
+        self.push_text(&Hex(value).to_string());
         Ok(())
     }
 

@@ -2,14 +2,14 @@
 
 use std::collections::HashSet;
 use std::fmt;
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 
 use serde::de::{self, Deserialize, DeserializeSeed, Deserializer, MapAccess, Visitor};
 use serde::ser::{self, Serialize, SerializeMap, Serializer};
 use serde_json::value::RawValue;
 
 use super::decimal;
-use super::nested::{Name, Nested, Object};
+use super::nested::{AS_IT_IS, Hex, Name, Nested, Object};
 
 /// An item without a Rust type: values by name, in the order of the input.
 ///
@@ -169,10 +169,7 @@ impl fmt::Display for Value {
             Self::Float(value) => value.fmt(f),
             Self::Text(value) | Self::Json(value) | Self::Decimal(value) => value.fmt(f),
             // As a text that a column of bytes takes.
-            Self::Bytes(bytes) => {
-                f.write_str("\\x")?;
-                bytes.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
-            }
+            Self::Bytes(bytes) => Hex(bytes).fmt(f),
         }
     }
 }
@@ -249,44 +246,6 @@ fn serialize_decimal<S: Serializer>(digits: &str, serializer: S) -> Result<S::Ok
     match serde_json::from_str::<&RawValue>(digits) {
         Ok(number) if is_json::<S>() => number.serialize(serializer),
         _ => serializer.serialize_newtype_struct(NUMBER, digits),
-    }
-}
-
-/// The name that a value gives to ask a deserializer for the text as it is: a row of text, where `007` is not the number 7, and JSON, whose
-/// numbers may have more digits than a float. [`RawValue`] gives the same name.
-static AS_IT_IS: LazyLock<&'static str> = LazyLock::new(|| {
-    let mut name = "batch_items::Value";
-    // The probe always fails, after it has recorded the name.
-    let _ = <&RawValue>::deserialize(NameProbe(&mut name));
-    name
-});
-
-/// Returns whether a value asks for the text as it is.
-pub(crate) fn asks_for_text(name: &str) -> bool {
-    name == *AS_IT_IS
-}
-
-struct NameProbe<'n>(&'n mut &'static str);
-
-impl<'de> Deserializer<'de> for NameProbe<'_> {
-    type Error = de::value::Error;
-
-    fn deserialize_any<V: Visitor<'de>>(self, _: V) -> Result<V::Value, Self::Error> {
-        Err(de::Error::custom("only the name is needed"))
-    }
-
-    fn deserialize_newtype_struct<V: Visitor<'de>>(
-        self,
-        name: &'static str,
-        visitor: V,
-    ) -> Result<V::Value, Self::Error> {
-        *self.0 = name;
-        self.deserialize_any(visitor)
-    }
-
-    serde::forward_to_deserialize_any! {
-        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf option unit unit_struct
-        seq tuple tuple_struct map struct enum identifier ignored_any
     }
 }
 
@@ -419,7 +378,7 @@ fn of_json(json: &str) -> serde_json::Result<Value> {
         Some(b'{' | b'[') => Value::Json(decimal::compact(json)),
         Some(b'n') => Value::Null,
         Some(b't' | b'f') => Value::Bool(serde_json::from_str(json)?),
-        _ => decimal::number(json).unwrap_or_else(|| Value::Decimal(json.to_owned())),
+        _ => number(json).unwrap_or_else(|| Value::Decimal(json.to_owned())),
     })
 }
 
@@ -530,6 +489,22 @@ impl<'de> Visitor<'de> for &mut Names {
     }
 }
 
+/// Returns a number as a value that holds it exactly; `None` if the text is not a number.
+pub(crate) fn number(text: &str) -> Option<Value> {
+    if let Ok(value) = text.parse() {
+        return Some(Value::Int(value));
+    }
+    if !decimal::is_number(text) {
+        return None;
+    }
+    // A large integer keeps its digits: as a float it would be shown as `1e20`.
+    let is_integer = !text.contains(['.', 'e', 'E']);
+    Some(match text.parse() {
+        Ok(value) if !is_integer && decimal::is_float(text) => Value::Float(value),
+        _ => Value::Decimal(text.to_owned()),
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -553,7 +528,13 @@ mod tests {
         assert_eq!(parse("{}").len(), 0);
     }
 
-    /// Numbers and nested values are what they were, whatever they are.
+    /// As `types` converts it.
+    #[test]
+    fn a_number_beyond_floats_is_no_float() {
+        assert_eq!(Value::from("1e400").as_f64(), None);
+    }
+
+    /// Numbers and nested values stay as they are.
     // Spec: ITEM-VALUE-02
     #[test]
     fn json_keeps_its_values() {

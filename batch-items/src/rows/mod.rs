@@ -10,9 +10,9 @@ mod text;
 
 #[cfg(feature = "parquet")]
 pub(crate) use self::cells::parse_bool;
-pub(crate) use self::cells::{Cell, Kind, Rows, bytes_of};
+pub(crate) use self::cells::{Cell, Rows, bytes_of};
 pub(crate) use self::fields::{fields_of, is_same_name, lacking};
-pub(crate) use self::limit::Limit;
+pub(crate) use self::limit::{Kind, Limit};
 pub(crate) use self::names::Names;
 pub(crate) use self::serialize::{FieldSink, FieldValue};
 pub(crate) use self::temporal::{Dialect, Temporal};

@@ -21,6 +21,6 @@ mod writer;
 pub(crate) use self::catalogue::describe;
 pub(crate) use self::writer::TablePosition;
 
+pub use self::catalogue::{RowsAffected, WriteMode};
 pub use self::error::{ConstraintViolation, TableError};
-pub use self::plan::{RowsAffected, WriteMode};
 pub use self::writer::TableItemWriter;

@@ -2,38 +2,8 @@
 
 use diesel::QueryResult;
 
-use super::catalogue::{Settings, Table, is_same};
-use crate::choices::choices;
+use super::catalogue::{RowsAffected, Settings, Table, WriteMode, is_same};
 use crate::rows::{Cell, Kind, Limit, Rows};
-
-/// What a writer does with its items: the property `mode`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum WriteMode {
-    /// `insert`: adds rows. The default.
-    #[default]
-    Insert,
-    /// `upsert`: adds rows, or updates those that have the key.
-    Upsert,
-    /// `update`: updates the rows that have the key.
-    Update,
-    /// `delete`: deletes the rows that have the key.
-    Delete,
-}
-
-/// Whether the number of changed rows has to be that of the items: the property `rows.affected`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum RowsAffected {
-    /// `check`: another number is an error. The default.
-    #[default]
-    Check,
-    /// `ignore`: any number is accepted.
-    Ignore,
-}
-
-choices! {
-    WriteMode { "insert" => Insert, "upsert" => Upsert, "update" => Update, "delete" => Delete }
-    RowsAffected { "check" => Check, "ignore" => Ignore }
-}
 
 /// How many rows were changed for how many items.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,18 +25,6 @@ impl Changed {
             }
         }
         Ok(Self { rows: items, items })
-    }
-}
-
-impl WriteMode {
-    /// Returns the mode as a verb.
-    pub(super) fn verb(self) -> &'static str {
-        match self {
-            Self::Insert => "insert",
-            Self::Upsert => "upsert",
-            Self::Update => "update",
-            Self::Delete => "delete",
-        }
     }
 }
 

@@ -1,7 +1,7 @@
 //! Statements that diesel finds by their type.
 //!
 //! diesel caches prepared statements per connection, by the type of the query if its text never changes, else by the text. Building
-//! that text costs time for each value. The text of a [`Statement`] depends on the table, so each type here is assigned one text for
+//! that text costs time for each value. The text of a statement depends on the table, so each type here is assigned one text for
 //! the life of the process.
 
 use std::sync::{Mutex, PoisonError};
@@ -11,7 +11,6 @@ use diesel::prelude::*;
 use diesel::query_builder::{AstPass, QueryFragment, QueryId};
 use diesel::result::QueryResult;
 
-use super::template::Statement;
 use crate::bind::Bind;
 
 /// The texts in the order of their numbers.
@@ -22,23 +21,23 @@ static TEXTS: Mutex<Vec<String>> = Mutex::new(Vec::new());
 pub(super) struct TextNumber(Option<usize>);
 
 /// The statement whose text has the number `N`.
-struct Numbered<'t, const N: usize>(Statement<'t>);
+struct Numbered<S, const N: usize>(S);
 
 /// The identity of all statements whose text has the number `N`.
 struct Text<const N: usize>;
 
-impl<const N: usize> QueryId for Numbered<'_, N> {
+impl<S, const N: usize> QueryId for Numbered<S, N> {
     type QueryId = Text<N>;
     const HAS_STATIC_QUERY_ID: bool = true;
 }
 
-impl<DB: Bind, const N: usize> QueryFragment<DB> for Numbered<'_, N> {
+impl<DB: Bind, S: QueryFragment<DB>, const N: usize> QueryFragment<DB> for Numbered<S, N> {
     fn walk_ast<'b>(&'b self, out: AstPass<'_, 'b, DB>) -> QueryResult<()> {
         self.0.walk_ast(out)
     }
 }
 
-impl<C, const N: usize> RunQueryDsl<C> for Numbered<'_, N> {}
+impl<C, S, const N: usize> RunQueryDsl<C> for Numbered<S, N> {}
 
 /// Defines the number of types and the choice among them.
 macro_rules! numbered {
@@ -59,16 +58,17 @@ macro_rules! numbered {
         }
 
         /// Executes a statement whose text has the number.
-        pub(super) fn execute<C>(
+        pub(super) fn execute<C, S>(
             connection: &mut C,
-            statement: Statement<'_>,
+            statement: S,
             number: TextNumber,
         ) -> QueryResult<usize>
         where
             C: Connection<Backend: Bind>,
+            S: QueryFragment<C::Backend> + QueryId + RunQueryDsl<C>,
         {
             match number.0 {
-                $(Some($number) => Numbered::<$number>(statement).execute(connection),)*
+                $(Some($number) => Numbered::<S, $number>(statement).execute(connection),)*
                 _ => statement.execute(connection),
             }
         }

@@ -11,8 +11,9 @@ use diesel::result::{DatabaseErrorKind, Error as DieselError, QueryResult};
 use serde::{Deserialize, Serialize};
 
 use super::catalogue::{Catalogue, Settings, Table};
+use super::catalogue::{RowsAffected, WriteMode};
 use super::error::TableError;
-use super::plan::{Changed, Plan, RowsAffected, WriteMode};
+use super::plan::{Changed, Plan};
 use crate::error::EncodeError;
 use crate::rows::{Kind, Rows};
 

@@ -8,7 +8,8 @@ use batch_runtime::BatchArtifact;
 use csv::StringRecord;
 use serde::de::DeserializeOwned;
 
-use super::sheet::{IfNoResult, Sheet, letters};
+use super::numbers::letters;
+use super::sheet::{IfNoResult, Sheet};
 use super::unpack::Unpack;
 use crate::error::{Origin, ReadError, RecordError};
 use crate::file::{Extra, FileItemReader, Format, Items, OpenFile, Place, Records, Source, guard};

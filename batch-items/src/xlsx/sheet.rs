@@ -4,6 +4,7 @@ use calamine::{DataRef, Reader, Xlsx, XlsxError, open_workbook_from_rs};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 
+use super::numbers::letters;
 use super::text::text;
 use super::unpack::Unpack;
 use crate::choices::choices;
@@ -102,17 +103,6 @@ fn select(names: &[String], wanted: &str) -> Result<String, String> {
         let names: Vec<_> = names.iter().map(|name| format!("`{name}`")).collect();
         format!("it has no sheet `{wanted}`, but {}{hint}", names.join(", "))
     })
-}
-
-/// Returns the letters of a column: `A` for 0, `AA` for 26.
-pub(super) fn letters(column: u32) -> String {
-    let mut letters = Vec::new();
-    let mut rest = Some(column);
-    while let Some(index) = rest {
-        letters.push(char::from(b'A' + (index % 26) as u8));
-        rest = (index / 26).checked_sub(1);
-    }
-    letters.iter().rev().collect()
 }
 
 #[cfg(test)]

@@ -21,7 +21,7 @@ use self::portable as platform;
 use self::unix as platform;
 
 use self::exit_codes::ExitCodes;
-use self::output::{Output, Stream};
+use self::output::{Ending, Limits, Output, Stream};
 use self::words::Environment;
 pub(super) use self::words::Words;
 use super::cancel::{Cancel, STOPPED};
@@ -254,20 +254,4 @@ impl FromStr for Program {
             program => Ok(Self(program.to_owned())),
         }
     }
-}
-
-/// The end of a command.
-#[derive(Debug, PartialEq, Eq)]
-enum Ending {
-    Exited(ExitStatus),
-    TimedOut,
-    Cancelled,
-}
-
-/// The times after which a command is killed.
-#[derive(Clone, Copy)]
-struct Limits {
-    timeout: Option<std::time::Duration>,
-    #[cfg_attr(not(unix), expect(dead_code, reason = "other systems end a program at once"))]
-    kill_after: std::time::Duration,
 }

@@ -6,8 +6,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::output::{Output, Stream};
-use super::{Ending, Limits};
+use super::output::{Ending, Limits, Output, Stream};
 use crate::batchlet::cancel::Cancel;
 
 /// The interval of checks for the end of the process.

@@ -12,8 +12,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 
-use super::output::{Output, Stream};
-use super::{Ending, Limits};
+use super::output::{Ending, Limits, Output, Stream};
 use crate::batchlet::cancel::Cancel;
 
 /// Bytes per read.

@@ -7,7 +7,6 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::task::Task;
-use super::transfer::Pair;
 use crate::batchlet::publish::publish;
 
 /// A plan, stored in the target directory as a hidden file, which the next job instance replaces.
@@ -81,3 +80,6 @@ fn is_moved(source: &str, target: &str) -> bool {
 fn text(path: &Path) -> String {
     path.to_string_lossy().into_owned()
 }
+
+/// A source and its target.
+pub(super) type Pair = (PathBuf, PathBuf);

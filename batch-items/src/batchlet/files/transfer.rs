@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use batch_runtime::prelude::*;
 
 use super::format::Format;
-use super::plan::MovePlan;
+use super::plan::{MovePlan, Pair};
 use super::task::{Decision, IfExists, IfMissing, Target, Task};
 use crate::batchlet::publish::{directory_of, publish, sync_directory};
 use crate::error::ResourceError;
@@ -29,9 +29,6 @@ pub(super) struct Transfer<'a> {
     pub(super) target: Option<&'a Target>,
     pub(super) if_exists: IfExists,
 }
-
-/// A source and its target.
-pub(super) type Pair = (PathBuf, PathBuf);
 
 impl Transfer<'_> {
     /// Returns the exit status.

@@ -16,7 +16,7 @@ use object_store::path::Path as Key;
 use sha2::{Digest, Sha256};
 
 use super::object::{Object, parse};
-use super::service::Service;
+use super::service::{Service, of_request};
 use super::upload::Upload;
 use super::{error, wait};
 use crate::dataset::DatasetName;
@@ -72,7 +72,7 @@ impl Destination {
         let (service, key) = (Arc::clone(&self.service), self.key(name)?);
         match wait(async move { service.objects.delete(&key).await })? {
             Ok(()) | Err(object_store::Error::NotFound { .. }) => Ok(()),
-            Err(error) => Err(error::of_request(&self.service, &error)),
+            Err(error) => Err(of_request(&self.service, &error)),
         }
     }
 

@@ -1,7 +1,7 @@
 //! An object that is read.
 
 use std::fmt;
-use std::io::{self, Read};
+use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
@@ -9,11 +9,10 @@ use futures_util::TryStreamExt;
 use object_store::path::Path;
 use object_store::{Error, GetOptions, GetRange, GetResult, ObjectMeta, ObjectStoreExt};
 
-use super::super::fingerprint::{Fingerprint, HEAD};
+use super::super::fingerprint::Fingerprint;
 use super::super::pattern::matches_key;
 use super::super::url::redact;
-use super::reader::ObjectReader;
-use super::service::{Kind, Service};
+use super::service::{Kind, Service, of_request};
 use super::{error, wait};
 use crate::dataset::DatasetName;
 
@@ -100,7 +99,7 @@ impl Object {
     pub(super) fn head(&self) -> io::Result<ObjectMeta> {
         let (service, key) = (Arc::clone(&self.service), self.key.clone());
         let found = wait(async move { service.objects.head(&key).await })?;
-        found.map_err(|error| error::of_request(&self.service, &error))
+        found.map_err(|error| of_request(&self.service, &error))
     }
 
     pub(crate) fn fingerprint(&self) -> io::Result<Fingerprint> {
@@ -127,21 +126,7 @@ impl Object {
         Ok(Fingerprint { head, ..fingerprint })
     }
 
-    fn checksum_of_head(&self, meta: &ObjectMeta) -> io::Result<u32> {
-        let mut head = Vec::new();
-        ObjectReader::new(self.clone(), meta.clone(), 0)
-            .with_first_request(HEAD)
-            .take(HEAD)
-            .read_to_end(&mut head)?;
-        Ok(crc32fast::hash(&head))
-    }
-
-    /// Opens the object at a byte. If it is not the one of the last fingerprint any more, reading fails.
-    pub(crate) fn open_at(&self, start: u64) -> io::Result<Box<dyn Read + Send>> {
-        Ok(Box::new(ObjectReader::new(self.clone(), self.meta()?, start)))
-    }
-
-    fn meta(&self) -> io::Result<ObjectMeta> {
+    pub(super) fn meta(&self) -> io::Result<ObjectMeta> {
         let meta = self.known().meta.clone();
         meta.map_or_else(|| self.head(), Ok)
     }
@@ -191,7 +176,7 @@ impl Object {
     }
 
     pub(super) fn fail(&self, error: &Error) -> io::Error {
-        error::of_request(&self.service, error)
+        of_request(&self.service, error)
     }
 }
 
@@ -232,7 +217,7 @@ fn list(service: &Arc<Service>, pattern: &str) -> io::Result<Vec<ObjectMeta>> {
         let listed = of.objects.list_with_delimiter(Some(&prefix)).await?;
         Ok(listed.objects)
     })?;
-    let mut found = listed.map_err(|error| error::of_request(service, &error))?;
+    let mut found = listed.map_err(|error| of_request(service, &error))?;
     found.retain(|meta| matches_key(&glob, meta.location.as_ref()));
     Ok(found)
 }

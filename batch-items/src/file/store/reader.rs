@@ -5,6 +5,7 @@ use std::io::{self, Read};
 use futures_util::stream::{BoxStream, StreamExt};
 use object_store::ObjectMeta;
 
+use super::super::fingerprint::HEAD;
 use super::object::Object;
 use super::wait;
 
@@ -14,6 +15,23 @@ const MOST: u64 = 1 << 22;
 
 /// The body of an answer.
 type Body = BoxStream<'static, object_store::Result<bytes::Bytes>>;
+
+impl Object {
+    /// Returns the CRC-32 of the beginning.
+    pub(super) fn checksum_of_head(&self, meta: &ObjectMeta) -> io::Result<u32> {
+        let mut head = Vec::new();
+        ObjectReader::new(self.clone(), meta.clone(), 0)
+            .with_first_request(HEAD)
+            .take(HEAD)
+            .read_to_end(&mut head)?;
+        Ok(crc32fast::hash(&head))
+    }
+
+    /// Opens the object at a byte. If it is not the one of the last fingerprint any more, reading fails.
+    pub(crate) fn open_at(&self, start: u64) -> io::Result<Box<dyn Read + Send>> {
+        Ok(Box::new(ObjectReader::new(self.clone(), self.meta()?, start)))
+    }
+}
 
 /// Reads an object from a byte on. Fails if the object changes meanwhile.
 pub(super) struct ObjectReader {

@@ -282,6 +282,60 @@ fn http(text: &str, options: Options) -> io::Result<Service> {
     })
 }
 
+/// Returns the error of a request.
+pub(super) fn of_request(service: &Service, error: &object_store::Error) -> io::Error {
+    let (bucket, code) = (&service.bucket, error::code(error));
+    match error {
+        object_store::Error::NotFound { .. } if service.kind == Kind::Http => {
+            io::Error::new(io::ErrorKind::NotFound, "the server does not have it")
+        }
+        _ if code.as_deref() == Some("NoSuchBucket") => io::Error::new(
+            io::ErrorKind::NotFound,
+            format!("the bucket `{bucket}` does not exist; create it, or correct the URL"),
+        ),
+        object_store::Error::NotFound { .. } => io::Error::new(
+            io::ErrorKind::NotFound,
+            format!("it does not exist, or there is no bucket `{bucket}`"),
+        ),
+        object_store::Error::PermissionDenied { .. } | object_store::Error::Unauthenticated { .. } => {
+            let code = code.map(|code| format!(" ({code})")).unwrap_or_default();
+            let hint = hint(service).unwrap_or("check the credentials and their permissions");
+            io::Error::new(
+                io::ErrorKind::PermissionDenied,
+                format!("access to `{bucket}` is denied{code}; {hint}"),
+            )
+        }
+        _ => {
+            let hint = match hint(service) {
+                Some(hint) if !service.has_credentials => hint,
+                _ if service.kind == Kind::Http => "check the URL",
+                _ => "check the endpoint, the region and the bucket",
+            };
+            io::Error::other(format!("{}; {hint}", error::chain(error)))
+        }
+    }
+}
+
+/// Returns which credentials to set, unless some are set.
+fn hint(service: &Service) -> Option<&'static str> {
+    match service.kind {
+        Kind::Http => Some("check the user, the password and the query of the URL"),
+        _ if service.has_credentials => None,
+        Kind::S3 => Some(
+            "no credentials are set: set `AWS_ACCESS_KEY_ID` and `AWS_SECRET_ACCESS_KEY` in the environment, or \
+             `skip_signature=true` in `store.options` for public objects",
+        ),
+        Kind::Google => Some(
+            "no credentials are set: set `GOOGLE_APPLICATION_CREDENTIALS` in the environment, or `skip_signature=true` in \
+             `store.options` for public objects",
+        ),
+        Kind::Azure => Some(
+            "no credentials are set: set `AZURE_STORAGE_ACCOUNT_NAME` and `AZURE_STORAGE_ACCOUNT_KEY` in the environment, \
+             or `skip_signature=true` in `store.options` for public objects",
+        ),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

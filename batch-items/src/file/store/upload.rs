@@ -11,7 +11,7 @@ use object_store::{Error, ObjectStoreExt};
 use serde::{Deserialize, Serialize};
 
 use super::super::resource::{Whole, read_whole};
-use super::service::Service;
+use super::service::{Service, of_request};
 use super::{error, wait};
 
 /// The length of all parts but the last one. Stores accept 10,000 parts of at least 5 MiB.
@@ -182,7 +182,7 @@ impl<'a> Upload<'a> {
     }
 
     fn fail(&self, error: &Error) -> io::Error {
-        error::of_request(self.service, error)
+        of_request(self.service, error)
     }
 }
 

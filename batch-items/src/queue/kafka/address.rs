@@ -7,7 +7,7 @@ use std::time;
 
 use batch_runtime::BatchArtifact;
 
-use super::sasl::Login;
+use super::sasl::{Login, Mechanism};
 use super::tls;
 use crate::dataset::DatasetName;
 use crate::duration::Duration;
@@ -45,14 +45,6 @@ pub struct KafkaConnection {
     key: Option<PathBuf>,
     #[batch_property(name = "timeout", value = "30s")]
     timeout: Duration,
-}
-
-/// How a client proves who it is: the property `mechanism`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Mechanism {
-    Plain,
-    ScramSha256,
-    ScramSha512,
 }
 
 crate::choices::choices! {

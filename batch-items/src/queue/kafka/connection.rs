@@ -16,8 +16,8 @@ use rustls::{ClientConnection, StreamOwned};
 
 use super::super::fault::Fault;
 use super::super::waiting::{POLL, Waiting};
-use super::address::{Access, Address, Mechanism};
-use super::sasl::{Login, Scram};
+use super::address::{Access, Address};
+use super::sasl::{Login, Mechanism, Scram};
 use super::tls;
 
 /// The time limit for a connection and for each request, without the time for which a broker waits for messages.

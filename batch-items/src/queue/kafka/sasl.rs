@@ -8,8 +8,6 @@ use ring::digest::{self, digest};
 use ring::rand::{SecureRandom, SystemRandom};
 use ring::{hmac, pbkdf2};
 
-use super::address::Mechanism;
-
 /// A user.
 pub(super) struct Login {
     pub(super) user: String,
@@ -127,6 +125,14 @@ impl<'l> Scram<'l> {
             .as_ref()
             .to_vec()
     }
+}
+
+/// How a client proves who it is: the property `mechanism`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Mechanism {
+    Plain,
+    ScramSha256,
+    ScramSha512,
 }
 
 #[cfg(test)]
