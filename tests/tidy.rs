@@ -11,7 +11,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use tidy::functions::functions;
-use tidy::imports::Crate;
+use tidy::imports::{Crate, folder};
 
 /// The maximum length of a source file, in lines.
 const MAX_LINES: usize = 900;
@@ -68,7 +68,7 @@ fn sources(folders: &[&str]) -> Vec<(String, String)> {
 
 /// Returns the code of a file without comments and unit tests.
 fn code(text: &str) -> String {
-    let text = text.split("#[cfg(test)]\nmod tests").next().unwrap();
+    let text = text.split("\nmod tests {").next().unwrap();
     let lines = text.lines().filter(|line| !line.trim_start().starts_with("//"));
     lines.collect::<Vec<_>>().join("\n")
 }
@@ -300,21 +300,28 @@ fn functions_are_short() {
     );
 }
 
-/// No file uses an item of a file in another folder that uses, directly or indirectly, an item of the first.
+/// No file uses an item of another file that uses, directly or indirectly, an item of the first. The files of the runtime may, inside of a
+/// folder.
 #[test]
-fn imports_between_folders_have_no_cycle() {
+fn imports_have_no_cycle() {
     let mut found = BTreeSet::new();
-    for folder in LIBRARIES {
-        let files = sources(&[folder]).into_iter().map(|(name, text)| {
-            let name = name.strip_prefix(folder).unwrap().trim_start_matches('/');
+    for folder_of_crate in LIBRARIES {
+        let files = sources(&[folder_of_crate]).into_iter().map(|(name, text)| {
+            let name = name
+                .strip_prefix(folder_of_crate)
+                .unwrap()
+                .trim_start_matches('/');
             (name.to_owned(), code(&text))
         });
         let sources = Crate::new(files);
-        let cycles = sources.cycles();
+        let mut cycles = sources.cycles();
+        if folder_of_crate == "batch-runtime/src" {
+            cycles.retain(|cycle| cycle.iter().any(|file| folder(file) != folder(cycle[0])));
+        }
         found.extend(
             cycles
                 .iter()
-                .map(|cycle| format!("{folder}: {}", cycle.join(" > "))),
+                .map(|cycle| format!("{folder_of_crate}: {}", cycle.join(" > "))),
         );
     }
     assert!(found.is_empty(), "{found:#?}");

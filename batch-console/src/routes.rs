@@ -5,8 +5,8 @@ use std::sync::Arc;
 use axum::Router;
 use axum::extract::{DefaultBodyLimit, Request, State};
 use axum::http::header::{
-    ACCEPT, CACHE_CONTROL, CONTENT_SECURITY_POLICY, HeaderName, LOCATION, REFERRER_POLICY, WWW_AUTHENTICATE,
-    X_CONTENT_TYPE_OPTIONS,
+    ACCEPT, CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderName, LOCATION, REFERRER_POLICY,
+    WWW_AUTHENTICATE, X_CONTENT_TYPE_OPTIONS,
 };
 use axum::http::request::Parts;
 use axum::http::{HeaderValue, Method, StatusCode};
@@ -14,13 +14,15 @@ use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use batch_runtime::JobExecutionId;
+use serde::Deserialize;
 
 use crate::access::{Denied, is_cross_site};
+use crate::api;
 use crate::app::{App, RequestContext, Root, cross_site};
+use crate::extract::Path;
 use crate::pages::{self, Layout};
 use crate::problem::Problem;
 use crate::view::encoded;
-use crate::{api, assets};
 
 /// The longest body of a request, in bytes.
 const LONGEST_BODY: usize = 64 * 1024;
@@ -34,7 +36,7 @@ pub(crate) fn router(app: App) -> Router {
         .route("/metrics", get(metrics))
         .route_layer(from_fn_with_state(Arc::clone(&app), authenticate))
         .route("/login", get(pages::login::show).post(pages::login::log_in))
-        .route("/assets/{name}", get(assets::serve))
+        .route("/assets/{name}", get(asset))
         .route("/health", get(ready))
         .route("/health/live", get(async || "up\n"))
         .fallback(async || Problem::not_found("there is no such page"))
@@ -48,6 +50,25 @@ pub(crate) fn router(app: App) -> Router {
         .layer(DefaultBodyLimit::max(LONGEST_BODY))
         .layer(from_fn_with_state(Arc::clone(&app), finish))
         .with_state(app)
+}
+
+/// The part of the path of an asset.
+#[derive(Deserialize)]
+struct AssetPath {
+    name: String,
+}
+
+async fn asset(
+    State(app): State<Arc<App>>,
+    Path(AssetPath { name }): Path<AssetPath>,
+) -> Result<Response, Problem> {
+    let found = app.assets.find(&name);
+    let (kind, text) = found.ok_or_else(|| Problem::not_found("there is no such file"))?;
+    let headers = [
+        (CONTENT_TYPE, kind),
+        (CACHE_CONTROL, "public, max-age=31536000, immutable"),
+    ];
+    Ok((headers, text).into_response())
 }
 
 /// Finds the user of a request, and rejects what another site has caused.

@@ -4,7 +4,7 @@ use proc_macro2::TokenStream;
 use quote::{quote, quote_spanned};
 use syn::Type;
 
-use crate::expand::converted;
+use crate::call::converted;
 use crate::parameters::Parameters;
 use crate::tokens::{runtime, spanned};
 use crate::validate::{Artifact, ArtifactMethod};

@@ -3,8 +3,9 @@
 
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{ToTokens, format_ident, quote, quote_spanned};
-use syn::{Attribute, ItemImpl, Meta, ReturnType, Type};
+use syn::{Attribute, ItemImpl, Meta, Type};
 
+use crate::call::{associated, converted, result_type};
 use crate::checkpoints::{checkpoint_info, keeps_position, open};
 use crate::parameters::{Param, ParamBinding, Parameters};
 use crate::parse::cfgs;
@@ -550,47 +551,4 @@ fn has_end_methods(artifact: &Artifact) -> TokenStream {
         quote!(#(#cfgs)* true)
     });
     quote!([false, #(#methods),*].contains(&true))
-}
-
-/// Returns `<Result as Trait>::convert(Self::method(arguments))`, its ends spanned as the result type, which rustc
-/// underlines if it is wrong. `Self::method`, not `self.method()`, because a path finds the user's method before the trait's
-/// of the same name, whatever its receiver. The future of an `async` method is completed on the calling thread.
-pub(crate) fn converted(
-    method: &ArtifactMethod,
-    trait_name: TokenStream,
-    function: &str,
-    arguments: TokenStream,
-) -> TokenStream {
-    let ident = &method.ident;
-    let result = result_type(method);
-    spanned(&result, |open, close| {
-        let open_bracket = quote_spanned!(open=> <);
-        let function = Ident::new(function, close);
-        let mut call = quote!(Self::#ident(#arguments));
-        if method.is_async {
-            call = quote!(::batch_runtime::__private::block_on(#call));
-        }
-        let call = quote_spanned!(close=> (#call));
-        let close_bracket = quote_spanned!(close=> >);
-        quote!(#open_bracket #result as ::batch_runtime::__private::#trait_name #close_bracket::#function #call)
-    })
-}
-
-/// Returns `<Result as Trait>::name`, spanned as by `converted`.
-fn associated(method: &ArtifactMethod, trait_name: TokenStream, name: &str) -> TokenStream {
-    let result = result_type(method);
-    spanned(&result, |open, close| {
-        let open_bracket = quote_spanned!(open=> <);
-        let name = Ident::new(name, close);
-        let close = quote_spanned!(close=> >::#name);
-        quote!(#open_bracket #result as ::batch_runtime::__private::#trait_name #close)
-    })
-}
-
-/// Returns the method's result type; `()` at the method's name if there is none.
-fn result_type(method: &ArtifactMethod) -> TokenStream {
-    match &method.result {
-        ReturnType::Default => quote_spanned!(method.ident.span()=> ()),
-        ReturnType::Type(_, ty) => ty.to_token_stream(),
-    }
 }

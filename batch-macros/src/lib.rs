@@ -6,6 +6,7 @@
 
 mod alias;
 mod artifact;
+mod call;
 mod checkpoints;
 mod diagnostics;
 mod embed;

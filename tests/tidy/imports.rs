@@ -22,7 +22,7 @@ fn path_of(name: &str) -> Vec<String> {
 }
 
 /// Returns the folder of a file.
-fn folder(name: &str) -> &str {
+pub(crate) fn folder(name: &str) -> &str {
     name.rsplit_once('/').map_or("", |(folder, _)| folder)
 }
 
@@ -151,8 +151,7 @@ impl Crate {
         files.filter(|name| *name != file.name).collect()
     }
 
-    /// Returns every cycle that leaves its folder, as the shortest one for each pair of files that use each other
-    /// directly or indirectly.
+    /// Returns every cycle, as the shortest one for each pair of files that use each other directly or indirectly.
     pub(crate) fn cycles(&self) -> Vec<Vec<&str>> {
         let graph: BTreeMap<&str, BTreeSet<&str>> = self
             .files

@@ -7,11 +7,8 @@ use toml::Spanned;
 use toml::de::{DeString, DeValue};
 
 use super::Origin;
-use super::file::File;
+use super::file::{CONSOLE, File};
 use crate::metrics::Address;
-
-/// The table of the console.
-pub(super) const CONSOLE: &str = "console";
 
 const KEYS: [&str; 7] = [
     "address",

@@ -9,8 +9,6 @@ use batch_runtime::xml::suggest::nearest;
 use toml::Spanned;
 use toml::de::{DeString, DeTable, DeValue};
 
-use super::console::CONSOLE;
-use super::notify::NOTIFY;
 use super::{Origin, Setting, Source};
 use crate::parameters::MARK;
 
@@ -20,6 +18,10 @@ const FILE: &str = "batch.toml";
 pub(super) const VARIABLE: &str = "BATCH_CONFIG";
 /// The table of system properties.
 pub(super) const SYSTEM: &str = "system-properties";
+/// The table of notification targets.
+pub(super) const NOTIFY: &str = "notify";
+/// The table of the console.
+pub(super) const CONSOLE: &str = "console";
 
 /// Reads the file that `argument` or the environment names, or else `batch.toml` if it exists.
 pub(super) fn read(argument: Option<&Path>, problems: &mut Vec<String>) -> Source {

@@ -323,7 +323,7 @@ impl Settings {
         });
         let targets = self.targets.iter().map(|target| {
             [
-                format!("{}.{}", notify::NOTIFY, target.name),
+                format!("{}.{}", file::NOTIFY, target.name),
                 target.shown(),
                 target.origin.to_string(),
             ]

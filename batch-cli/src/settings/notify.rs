@@ -7,10 +7,7 @@ use toml::Spanned;
 use toml::de::DeValue;
 
 use super::Origin;
-use super::file::File;
-
-/// The table of notification targets.
-pub(super) const NOTIFY: &str = "notify";
+use super::file::{File, NOTIFY};
 
 const WEBHOOK: &str = "webhook";
 const COMMAND: &str = "command";

@@ -10,7 +10,7 @@ use batch_runtime::xml::model::Job;
 use batch_runtime::{JobOperator, JobOperatorError, JobParameters};
 use serde::Deserialize;
 
-use super::launch::{Form, LaunchForm};
+use super::launch_form::{Form, LaunchForm};
 use super::{Layout, html, now};
 use crate::app::RequestContext;
 use crate::extract::{JobPath, Path, Query, execution_id};

@@ -8,6 +8,7 @@ mod executions;
 mod job;
 mod jobs;
 mod launch;
+mod launch_form;
 pub(crate) mod login;
 mod overview;
 mod rejects;

@@ -5,7 +5,7 @@ use std::fmt;
 use std::fs;
 use std::path::Path;
 
-use super::Normalize;
+use super::settings::Normalize;
 use crate::database::TableRows;
 
 /// The number of rows that are shown.

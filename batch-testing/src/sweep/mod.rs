@@ -6,6 +6,7 @@ mod database_faults;
 mod difference;
 mod events;
 mod server;
+mod settings;
 mod sweep_run;
 mod task;
 mod workspace;
@@ -13,18 +14,19 @@ mod workspace;
 use std::collections::HashMap;
 use std::fmt;
 use std::panic::Location;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 use std::thread;
 
+use self::settings::{Check, SweepSettings, locked};
 use self::sweep_run::SweepRun;
 use self::task::{ChildTask, TASK};
 use crate::JobTest;
-use crate::database::{Prepare, TestDatabase};
+use crate::database::TestDatabase;
 
 /// Crashes a job at each event of its repository in turn. `test` is the file of the job, or a [`JobTest`] with doubles and further
 /// settings. See [`CrashSweep`].
 pub fn crash_sweep(test: impl Into<JobTest>) -> CrashSweep {
-    CrashSweep {
+    CrashSweep(SweepSettings {
         test: test.into(),
         repository: None,
         outputs: Vec::new(),
@@ -33,7 +35,7 @@ pub fn crash_sweep(test: impl Into<JobTest>) -> CrashSweep {
         normalize: None,
         test_name: None,
         sample: None,
-    }
+    })
 }
 
 /// A crash test of a job.
@@ -65,32 +67,20 @@ pub fn crash_sweep(test: impl Into<JobTest>) -> CrashSweep {
 /// the time of a sweep grows with the number of commits, as does the number of events; [`sample`](Self::sample) injects some of the
 /// faults. A job whose threads or partitions run in another
 /// order each time crashes at other moments each time.
-pub struct CrashSweep {
-    test: JobTest,
-    /// Returns the URL of a server's database.
-    repository: Option<Box<dyn FnOnce() -> String + Send + Sync>>,
-    /// Parameters whose values are files in the folder of the run.
-    outputs: Vec<(String, String)>,
-    prepare: Option<Box<Prepare>>,
-    ignored: Vec<String>,
-    normalize: Option<Box<Normalize>>,
-    test_name: Option<String>,
-    /// The number of faults, if not all are injected.
-    sample: Option<usize>,
-}
+pub struct CrashSweep(SweepSettings);
 
 impl CrashSweep {
     /// Adds a job parameter.
     #[must_use]
     pub fn parameter(mut self, name: impl Into<String>, value: impl ToString) -> Self {
-        self.test = self.test.parameter(name, value);
+        self.0.test = self.0.test.parameter(name, value);
         self
     }
 
     /// Adds a job parameter whose value is the path of a file in the folder of each run. All files of the folder are compared.
     #[must_use]
     pub fn output(mut self, name: impl Into<String>, file: impl Into<String>) -> Self {
-        self.outputs.push((name.into(), file.into()));
+        self.0.outputs.push((name.into(), file.into()));
         self
     }
 
@@ -101,28 +91,28 @@ impl CrashSweep {
     /// The function is called once. It may start a server: the processes of the runs do not call it.
     #[must_use]
     pub fn repository(mut self, url: impl FnOnce() -> String + Send + Sync + 'static) -> Self {
-        self.repository = Some(Box::new(url));
+        self.0.repository = Some(Box::new(url));
         self
     }
 
     /// Sets the function that creates the job's tables before each run.
     #[must_use]
     pub fn prepare(mut self, prepare: impl Fn(&mut TestDatabase) + Send + Sync + 'static) -> Self {
-        self.prepare = Some(Box::new(prepare));
+        self.0.prepare = Some(Box::new(prepare));
         self
     }
 
     /// Excludes a table from the comparison, whose rows differ in each run.
     #[must_use]
     pub fn ignore_table(mut self, table: impl Into<String>) -> Self {
-        self.ignored.push(table.into());
+        self.0.ignored.push(table.into());
         self
     }
 
     /// Excludes a column from the comparison, such as `booking.created`, whose values differ in each run.
     #[must_use]
     pub fn ignore_column(mut self, column: impl Into<String>) -> Self {
-        self.ignored.push(column.into());
+        self.0.ignored.push(column.into());
         self
     }
 
@@ -135,14 +125,14 @@ impl CrashSweep {
     #[track_caller]
     pub fn sample(mut self, faults: usize) -> Self {
         assert!(faults > 0, "a sweep without faults proves nothing");
-        self.sample = Some(faults);
+        self.0.sample = Some(faults);
         self
     }
 
     /// Sets the full name of the test, as the test program lists it. Necessary only if tests run on the main thread.
     #[must_use]
     pub fn test_name(mut self, name: impl Into<String>) -> Self {
-        self.test_name = Some(name.into());
+        self.0.test_name = Some(name.into());
         self
     }
 
@@ -153,7 +143,7 @@ impl CrashSweep {
         mut self,
         normalize: impl Fn(&str, String) -> String + Send + Sync + 'static,
     ) -> Self {
-        self.normalize = Some(Box::new(normalize));
+        self.0.normalize = Some(Box::new(normalize));
         self
     }
 
@@ -180,15 +170,15 @@ impl CrashSweep {
     #[track_caller]
     fn sweep(self, check: Option<&Check<'_>>) {
         let location = Location::caller().to_string();
-        let name = self.test_name.clone().unwrap_or_else(test_name);
+        let name = self.0.test_name.clone().unwrap_or_else(test_name);
         let ordinal = ordinal(&name, &location);
         let Ok(task) = std::env::var(TASK) else {
             assert!(
-                !self.test.has_repository(),
+                !self.0.test.has_repository(),
                 "the repository of a sweep is set by `CrashSweep::repository`, not by `JobTest::repository`"
             );
             let swept =
-                SweepRun::new(self, name, (location, ordinal), check).and_then(|sweeping| sweeping.run());
+                SweepRun::new(self.0, name, (location, ordinal), check).and_then(|sweeping| sweeping.run());
             match swept {
                 Ok((events, faults)) => println!("crash sweep: {faults} faults at {events} events"),
                 Err(problem) => panic!("{problem}"),
@@ -201,17 +191,8 @@ impl CrashSweep {
         if (&task.location, task.ordinal) != (&location, ordinal) {
             return;
         }
-        child::run(self.test, task);
+        child::run(self.0.test, task);
     }
-}
-
-/// Changes the text of a file with this name before it is compared.
-type Normalize = dyn Fn(&str, String) -> String + Send + Sync;
-
-type Check<'c> = dyn Fn(&mut TestDatabase) -> String + Sync + 'c;
-
-fn locked<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Returns the number of a sweep among those of its test at one place in the source.

@@ -13,9 +13,9 @@ use batch_runtime::parameters::ParameterValue;
 
 use super::difference::{Difference, Kind, Part, Snapshot};
 use super::events::{Event, Events};
+use super::settings::{Check, SweepSettings, locked};
 use super::task::{ChildTask, Fault, Injection, TASK};
 use super::workspace::{Run, Workspace};
-use super::{Check, CrashSweep, locked};
 use crate::JobTest;
 
 /// The time beyond the limit of an execution, for the start and the end of its process.
@@ -23,7 +23,7 @@ const MARGIN: Duration = Duration::from_secs(10);
 
 /// The runs of a sweep.
 pub(super) struct SweepRun<'c> {
-    sweep: CrashSweep,
+    sweep: SweepSettings,
     workspace: Workspace,
     /// The name of the test.
     name: String,
@@ -79,7 +79,7 @@ impl Drop for Permit {
 
 impl<'c> SweepRun<'c> {
     pub(super) fn new(
-        mut sweep: CrashSweep,
+        mut sweep: SweepSettings,
         name: String,
         location: (String, u32),
         check: Option<&'c Check<'c>>,
