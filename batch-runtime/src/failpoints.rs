@@ -1,5 +1,6 @@
-//! Planted faults, which tests must detect. Compiled by `--cfg batch_failpoints` only, and enabled by the environment
-//! variable `BATCH_FAILPOINTS`.
+//! Planted faults, which tests must detect. Only debug builds contain them; the environment variable `BATCH_FAILPOINTS` enables one.
+
+use std::sync::LazyLock;
 
 /// A fault that a test can enable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -12,12 +13,15 @@ pub(crate) enum Fault {
     LateCheckpoint,
 }
 
-/// Returns whether `fault` is enabled.
+static ENABLED: LazyLock<Option<Fault>> =
+    LazyLock::new(|| match std::env::var("BATCH_FAILPOINTS").as_deref() {
+        Ok("split-commit") => Some(Fault::SplitCommit),
+        Ok("no-fence") => Some(Fault::NoFence),
+        Ok("late-checkpoint") => Some(Fault::LateCheckpoint),
+        _ => None,
+    });
+
+/// Returns whether a fault is enabled.
 pub(crate) fn is_on(fault: Fault) -> bool {
-    let name = match fault {
-        Fault::SplitCommit => "split-commit",
-        Fault::NoFence => "no-fence",
-        Fault::LateCheckpoint => "late-checkpoint",
-    };
-    std::env::var("BATCH_FAILPOINTS").is_ok_and(|value| value == name)
+    *ENABLED == Some(fault)
 }

@@ -171,7 +171,7 @@ mod error;
 pub mod execution;
 mod execution_json;
 mod exit_codes;
-#[cfg(batch_failpoints)]
+#[cfg(debug_assertions)]
 mod failpoints;
 #[cfg(any(test, fuzzing))]
 pub mod fuzzing;

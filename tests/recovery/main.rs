@@ -8,7 +8,7 @@ mod dispatch;
 mod full_disk;
 mod kills;
 mod logical_tx;
-#[cfg(batch_failpoints)]
+#[cfg(all(debug_assertions, feature = "servers"))]
 mod negative_control;
 mod orders;
 mod partitions;

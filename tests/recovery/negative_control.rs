@@ -1,6 +1,6 @@
 //! The recovery tests on a runtime with a planted fault: they must detect it.
 //!
-//! `cargo test-failpoints` compiles the faults, which `BATCH_FAILPOINTS` enables, and runs these tests.
+//! Debug builds have the faults, which `BATCH_FAILPOINTS` enables. `cargo test-failpoints` runs these tests.
 
 use batch_tests::flights;
 use batch_tests::kill::{FLIGHTS, Folder, Killer, PARTITIONS_WITHOUT_TRANSACTION};

@@ -42,10 +42,6 @@ fn build_examples() -> PathBuf {
             cargo.args(["--features", &format!("batch-tests/{feature}")]);
         }
     }
-    if cfg!(batch_failpoints) {
-        let wrapper = Path::new(env!("CARGO_MANIFEST_DIR")).join("support/failpoints.sh");
-        cargo.env("RUSTC_WORKSPACE_WRAPPER", wrapper);
-    }
     if build.ends_with("release") {
         cargo.arg("--release");
     }

@@ -142,7 +142,7 @@ impl ReadAhead {
     }
 
     /// Waits until the pending fill is done, for a planted fault.
-    #[cfg(batch_failpoints)]
+    #[cfg(debug_assertions)]
     pub(super) fn wait_until_filled(&self) {
         let is_filled = || self.thread.as_ref().is_none_or(|thread| thread.filled.is_full());
         while !is_filled() {

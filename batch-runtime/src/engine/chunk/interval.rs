@@ -292,7 +292,7 @@ impl ChunkRunner<'_> {
             commit: interval.step.counters.commits + 2,
         };
         self.ahead.as_mut().map_or(Ok(()), |ahead| ahead.start(request))?;
-        #[cfg(batch_failpoints)]
+        #[cfg(debug_assertions)]
         if crate::failpoints::is_on(crate::failpoints::Fault::LateCheckpoint) {
             self.ahead.iter().for_each(ReadAhead::wait_until_filled);
             interval.position = Some(self.reader_position()?);

@@ -327,7 +327,7 @@ impl<D: Backend> Chunk<D> {
     }
 }
 
-#[cfg(batch_failpoints)]
+#[cfg(debug_assertions)]
 impl<D: Backend> Chunk<D> {
     /// The fault `split-commit`.
     pub(super) fn commit_data_only(&mut self) -> Result<(), RepositoryError> {

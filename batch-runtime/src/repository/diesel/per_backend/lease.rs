@@ -264,7 +264,7 @@ impl Repository {
                 .set(partition_lease::expires_at.eq(expires_at))
                 .execute(connection)?,
         };
-        #[cfg(batch_failpoints)]
+        #[cfg(debug_assertions)]
         if crate::failpoints::is_on(crate::failpoints::Fault::NoFence) {
             return Ok(true);
         }

@@ -445,8 +445,7 @@ impl CounterColumns {
     }
 }
 
-/// Writes the rows of a chunk and runs `renew`. In a build with `--cfg batch_failpoints`, the faults that the recovery
-/// tests must detect are injected here.
+/// Writes the rows of a chunk and runs `also`. In debug builds, the faults that the recovery tests must detect are injected here.
 fn write_rows(
     tx: &mut Chunk<Db>,
     step: &StepExecution,
@@ -455,7 +454,7 @@ fn write_rows(
     now: DbTimestamp,
     also: impl FnOnce(&mut Connection) -> Work<()>,
 ) -> Result<(), RepositoryError> {
-    #[cfg(batch_failpoints)]
+    #[cfg(debug_assertions)]
     if crate::failpoints::is_on(crate::failpoints::Fault::SplitCommit) {
         tx.commit_data_only()?;
         // So that about every second kill strikes between the two commits.
@@ -464,7 +463,7 @@ fn write_rows(
     let connection = tx.after_writer()?;
     let record = || {
         let version = step.version;
-        #[cfg(batch_failpoints)]
+        #[cfg(debug_assertions)]
         let version = match crate::failpoints::is_on(crate::failpoints::Fault::NoFence) {
             true => step_execution::table
                 .find(step.id.0)
