@@ -1,5 +1,7 @@
 //! Properties with a few valid texts.
 
+use batch_runtime::xml::suggest::one_of;
+
 /// Implements `FromStr` for enums, with an error that lists the valid texts.
 macro_rules! choices {
     ($($name:ident { $($text:literal => $variant:ident),* })*) => {$(
@@ -20,9 +22,5 @@ pub(crate) use choices;
 
 /// Returns ``expected `a`, `b` or `c` ``.
 pub(crate) fn expected(texts: &[&str]) -> String {
-    let texts: Vec<_> = texts.iter().map(|text| format!("`{text}`")).collect();
-    match texts.split_last() {
-        Some((last, rest)) if !rest.is_empty() => format!("expected {} or {last}", rest.join(", ")),
-        _ => format!("expected {}", texts.join("")),
-    }
+    format!("expected {}", one_of(texts))
 }

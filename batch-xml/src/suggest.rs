@@ -1,4 +1,4 @@
-//! Suggestions: the nearest of some known names.
+//! Suggestions in messages: the nearest of some known names, and a list of alternatives.
 
 use strsim::osa_distance;
 
@@ -46,6 +46,16 @@ pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) ->
         }
     }
     best.map(|(_, candidate)| candidate)
+}
+
+/// Returns names as alternatives: `a`, `b` or `c`, in backticks.
+pub fn one_of(names: &[&str]) -> String {
+    let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
+    match names.as_slice() {
+        [] => String::new(),
+        [only] => only.clone(),
+        [first @ .., last] => format!("{} or {last}", first.join(", ")),
+    }
 }
 
 #[cfg(test)]

@@ -131,7 +131,7 @@ mod tests {
         );
         assert_eq!(
             select("0"),
-            Err("it has no sheet `0`, but `Orders`, `1`; did you mean `1`?".to_owned())
+            Err("it has no sheet `0`, but `Orders`, `1`".to_owned())
         );
     }
 }

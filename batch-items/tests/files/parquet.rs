@@ -268,8 +268,8 @@ fn what_cannot_be_written_is_an_error() {
         "cannot write item 1 of the file to `out.parquet`: column `unused` of type Int32: it cannot hold \"xxxxx\" exactly"
     );
     assert_eq!(
-        fails("columns=id Int64, halve Float64"),
-        "cannot write `out.parquet`: the items have no field for the column `halve`; did you mean `half`?"
+        fails("columns=id Int64, halff Float64"),
+        "cannot write `out.parquet`: the items have no field for the column `halff`; did you mean `half`?"
     );
     assert_eq!(
         fails("columns=id Interval(YearMonth)"),
