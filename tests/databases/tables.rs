@@ -619,9 +619,9 @@ fn errors_name_the_place() {
         let smaller = stage(database, &good, "table=small", "");
         smaller
             .outside()
-            .execute("CREATE TABLE small (id BIGINT, pay VARCHAR(9))")
+            .execute("CREATE TABLE small (id BIGINT, payr VARCHAR(9))")
             .unwrap();
-        check(&run(&smaller), "it has no column `payer`; did you mean `pay`?");
+        check(&run(&smaller), "it has no column `payer`; did you mean `payr`?");
 
         // A duplicate key is found among many.
         let many: String = (1..=90).map(|id| payment(id, "null")).collect();
