@@ -85,7 +85,6 @@ const FAILING: &[(&str, i32, &str)] = &[
     ("notifications", 2, "does not exist"),
     ("explain unknown", 2, "unknown job `unknown`"),
     ("graph unknown", 2, "unknown job `unknown`"),
-    ("convert unknown", 2, "unknown job `unknown`"),
     ("check unknown", 2, "unknown job `unknown`"),
     ("db status", 1, ""),
     ("config show", 0, ""),
