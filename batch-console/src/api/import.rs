@@ -3,41 +3,59 @@
 use std::sync::Arc;
 
 use axum::Json;
-use axum::extract::DefaultBodyLimit;
-use axum::http::{HeaderMap, StatusCode};
+use axum::body::Body;
+use axum::extract::{DefaultBodyLimit, Request};
+use axum::http::StatusCode;
 use axum::routing::{MethodRouter, post};
+use futures_util::StreamExt as _;
 use serde_json::{Value, json};
 
 use super::require_type;
 use crate::app::{App, OperatorContext};
-use crate::extract::Body;
 use crate::problem::Problem;
 
 /// The longest body of an import, in bytes.
 const LONGEST_IMPORT: usize = 16 * 1024 * 1024;
+/// The bytes of a longer body that are read nevertheless: a client that is still sending when the connection ends does not get the answer.
+const DISCARDED: usize = 16 * LONGEST_IMPORT;
 
-/// Returns the route, with a limit of its own for the body.
+/// Returns the route, which limits the body itself.
 pub(super) fn route() -> MethodRouter<Arc<App>> {
-    post(import).layer(DefaultBodyLimit::max(LONGEST_IMPORT))
+    post(import).layer(DefaultBodyLimit::disable())
+}
+
+/// Reads a body of at most [`LONGEST_IMPORT`] bytes.
+async fn read(body: Body) -> Result<Vec<u8>, Problem> {
+    let (mut parts, mut bytes, mut length) = (body.into_data_stream(), Vec::new(), 0);
+    while let Some(part) = parts.next().await {
+        let part = part.map_err(|error| Problem::invalid(format!("the body cannot be read: {error}")))?;
+        length += part.len();
+        if length > DISCARDED {
+            break;
+        } else if length > LONGEST_IMPORT {
+            bytes.clear();
+        } else {
+            bytes.extend_from_slice(&part);
+        }
+    }
+    match length {
+        ..=LONGEST_IMPORT => Ok(bytes),
+        _ => Err(Problem::new(
+            StatusCode::PAYLOAD_TOO_LARGE,
+            "Too large",
+            "an import has at most 16 MiB; send fewer instances, or run `import` of the command line",
+        )),
+    }
 }
 
 /// Imports instances, one on each line. A line that cannot be imported does not prevent the others.
 async fn import(
     // Before the body is read.
     OperatorContext(context): OperatorContext,
-    headers: HeaderMap,
-    body: Result<Body, Problem>,
+    request: Request,
 ) -> Result<(StatusCode, Json<Value>), Problem> {
-    require_type(&headers, &["application/json", "application/x-ndjson"])?;
-    let Body(bytes) = body.map_err(|problem| match problem.status {
-        StatusCode::PAYLOAD_TOO_LARGE => Problem::new(
-            problem.status,
-            problem.title,
-            "an import has at most 16 MiB; send fewer instances, or run `import` of the command line",
-        ),
-        _ => problem,
-    })?;
-    let text = String::from_utf8(bytes.to_vec())
+    require_type(request.headers(), &["application/json", "application/x-ndjson"])?;
+    let text = String::from_utf8(read(request.into_body()).await?)
         .map_err(|error| Problem::invalid(format!("the body is not UTF-8: {error}")))?;
     if text.trim().is_empty() {
         return Err(Problem::invalid(
