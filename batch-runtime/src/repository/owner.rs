@@ -73,7 +73,7 @@ impl Owner {
         }
     }
 
-    /// Returns the name in the lease: `host/process/nonce/mark`. The mark says how others see whether the process is alive.
+    /// Returns the name in the lease: `host/process/nonce/mark`. The mark tells others how to check whether the process is alive.
     pub(crate) fn name(&self) -> &str {
         &self.name
     }
@@ -137,8 +137,8 @@ impl Owner {
         }
     }
 
-    /// Removes the lock files of dead owners, except those of the owners that `needed` returns: their leases are still to be
-    /// taken over. Touches only files that are named like those of owners.
+    /// Removes the lock files of dead owners, except those of the owners that `needed` returns: their leases are still to be taken over.
+    /// Touches only files with names of owners' lock files.
     pub(crate) fn sweep(&self, needed: impl FnOnce() -> Option<Vec<String>>) {
         let Some(directory) = self
             .directory
