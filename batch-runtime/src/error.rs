@@ -330,7 +330,7 @@ fn cast<E: 'static, R: 'static>(value: E) -> Result<R, E> {
     let any: &mut dyn Any = &mut value;
     match any.downcast_mut::<Option<R>>().and_then(Option::take) {
         Some(report) => Ok(report),
-        None => Err(value.unwrap_or_else(|| unreachable!("a value is taken as one of its own type"))),
+        None => Err(value.unwrap_or_else(|| unreachable!("a value can be cast to its type"))),
     }
 }
 

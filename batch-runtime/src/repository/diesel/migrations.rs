@@ -163,7 +163,7 @@ impl Catalog {
         };
         if layout.has_typed_parameters() && self.has_both_instance_sequences() && wanted != Some(layout) {
             return Err(
-                "it has the sequence of instances of Spring Batch 5, BATCH_JOB_SEQ, and that of 6, BATCH_JOB_INSTANCE_SEQ: drop the one \
+                "it has the sequence of instances of Spring Batch 5, BATCH_JOB_SEQ, and of 6, BATCH_JOB_INSTANCE_SEQ: drop the one \
                  that is not used, or name the layout in the URL (`layout=5` or `layout=6`)"
                     .into(),
             );

@@ -114,7 +114,7 @@ pub(super) fn lock_hint(connection: &mut Connection, error: &DieselError) -> Opt
         .map(|OpenTransaction { id, client, seconds }| format!("{id} (`{client}`, open for {seconds} s)"))
         .collect();
     Some(format!(
-        "the oldest open transactions are those of the sessions {}; to end one, run `KILL {}`",
+        "the sessions with the oldest open transactions are {}; to end one, run `KILL {}`",
         described.join(", "),
         first.id
     ))

@@ -116,7 +116,7 @@ pub(super) fn lock_hint(connection: &mut Connection, error: &DieselError) -> Opt
         })
         .collect();
     Some(format!(
-        "the oldest open transactions are those of the sessions {}; to end one, run `SELECT pg_terminate_backend({})`",
+        "the sessions with the oldest open transactions are {}; to end one, run `SELECT pg_terminate_backend({})`",
         described.join(", "),
         first.pid
     ))
