@@ -19,7 +19,7 @@ use crate::parameters::JobParameters;
 use crate::repository::{JobRepository, NextNotification, QueuedNotification, RepositoryError};
 use crate::status::BatchStatus;
 
-/// The interval between looks for notifications that other processes have left.
+/// The interval between searches for notifications that other processes have left.
 const LOOK: Duration = Duration::from_secs(15);
 /// How long a process claims a notification while it sends it.
 const ATTEMPT: Duration = Duration::from_secs(60);

@@ -9,7 +9,7 @@ use super::JobOperator;
 use crate::engine::Running;
 use crate::ids::JobExecutionId;
 
-/// The interval between looks for executions that have started meanwhile.
+/// The interval between searches for executions that have started meanwhile.
 const POLL: Duration = Duration::from_millis(100);
 
 impl JobOperator {
