@@ -24,7 +24,7 @@ pub(crate) enum Resume {
     Never,
 }
 
-/// The way in which the end of an execution is printed.
+/// How the end of an execution is printed.
 #[derive(Clone, Copy)]
 pub(crate) struct Ending {
     resume: Resume,

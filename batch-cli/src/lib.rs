@@ -89,7 +89,7 @@ impl Cli {
     }
 
     /// Adds the Job XML files that [`embed_jobs!`] has compiled into the program, see [`BatchRuntimeBuilder::jobs`]. The program needs no
-    /// directory then. Files of `--job-path` replace those of the same id, with a warning.
+    /// directory then. A file of `--job-path` replaces an embedded file with the same id, with a warning.
     // Spec: EMBED-01, EMBED-02
     #[must_use]
     pub fn jobs(mut self, files: &[(&str, &str)]) -> Self {
@@ -152,8 +152,8 @@ impl Cli {
     /// Configures the runtime by everything that its builder has: observers, artifact loaders, clocks, dispatchers, the tokio runtime of
     /// `async` methods.
     ///
-    /// The settings of the command line are applied afterwards. So the repository, its time zone, and the times of leases and stops are
-    /// those of the settings; [`repository`](Self::repository) and the others set their defaults.
+    /// The settings of the command line are applied afterwards. So the settings determine the repository, its time zone, and the times of
+    /// leases and stops; [`repository`](Self::repository) and the others set their defaults.
     ///
     /// ```no_run
     /// use batch_runtime::observer::{JobEvent, JobObserver};

@@ -283,8 +283,8 @@ fn and_nested(nested: &[TokenStream], list: TokenStream) -> TokenStream {
     quote!(.into_iter()#(.chain(#nested.#list()))*.collect())
 }
 
-/// Returns the struct's generics, with the bound that fills each field whose type depends on them. A bound on the field's
-/// type requires less than one on the parameter: `Vec<T>` is `Default` whatever `T` is.
+/// Returns the struct's generics, with the bound that fills each field whose type depends on them. A bound on the
+/// field's type requires less than one on the parameter: `Vec<T>` is `Default` for every `T`.
 fn generics(input: &DeriveInput, slots: &[Slot<'_>]) -> Generics {
     let mut generics = input.generics.clone();
     let types: Vec<Ident> = generics.type_params().map(|one| one.ident.clone()).collect();

@@ -7,9 +7,9 @@ use syn::{Ident, ReturnType};
 use crate::tokens::spanned;
 use crate::validate::ArtifactMethod;
 
-/// Returns `<Result as Trait>::convert(Self::method(arguments))`, its ends spanned as the result type, which rustc
-/// underlines if it is wrong. `Self::method`, not `self.method()`, because a path finds the user's method before the trait's
-/// of the same name, whatever its receiver. The future of an `async` method is completed on the calling thread.
+/// Returns `<Result as Trait>::convert(Self::method(arguments))`, its ends spanned as the result type, which rustc underlines if it is
+/// wrong. `Self::method`, not `self.method()`, because a path finds the user's method before the trait's method of the same name, with any
+/// receiver. The future of an `async` method is completed on the calling thread.
 pub(crate) fn converted(
     method: &ArtifactMethod,
     trait_name: TokenStream,

@@ -1,5 +1,5 @@
-//! Arguments that all are `key = "text"`: those of `#[batch_property]`, `#[batch_artifact]`,
-//! `#[batch_exception]` and `#[artifact_loader]`.
+//! Arguments of the form `key = "text"`, of `#[batch_property]`, `#[batch_artifact]`, `#[batch_exception]` and
+//! `#[artifact_loader]`.
 
 use proc_macro2::TokenStream;
 use quote::ToTokens;

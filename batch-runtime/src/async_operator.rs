@@ -1,5 +1,5 @@
-//! The asynchronous calls of the operator. The repository blocks, so each call runs on a thread of its own, which does not belong to the
-//! tokio runtime: neither does it take one of its blocking threads for the length of a job, nor does the end of the runtime wait for it.
+//! The asynchronous calls of the operator. The repository blocks, so each call starts a thread outside the tokio runtime: the call does not
+//! occupy a blocking thread of the runtime for the length of a job, and the runtime does not wait for the call when it shuts down.
 // Spec: ASYNC-03
 
 use std::thread;
@@ -20,7 +20,7 @@ impl JobOperator {
     /// As [`start`](Self::start).
     ///
     /// # Errors
-    /// Those of `start`; [`JobOperatorError::Thread`].
+    /// As `start`, and [`JobOperatorError::Thread`].
     // Spec: ASYNC-03
     pub async fn start_async(
         &self,
@@ -35,7 +35,7 @@ impl JobOperator {
     /// As [`launch`](Self::launch).
     ///
     /// # Errors
-    /// Those of `launch`; [`JobOperatorError::Thread`].
+    /// As `launch`, and [`JobOperatorError::Thread`].
     // Spec: ASYNC-03
     pub async fn launch_async(
         &self,
@@ -50,7 +50,7 @@ impl JobOperator {
     /// As [`restart`](Self::restart).
     ///
     /// # Errors
-    /// Those of `restart`; [`JobOperatorError::Thread`].
+    /// As `restart`, and [`JobOperatorError::Thread`].
     // Spec: ASYNC-03
     pub async fn restart_async(
         &self,
@@ -65,7 +65,7 @@ impl JobOperator {
     /// As [`stop`](Self::stop).
     ///
     /// # Errors
-    /// Those of `stop`; [`JobOperatorError::Thread`].
+    /// As `stop`, and [`JobOperatorError::Thread`].
     // Spec: ASYNC-03
     pub async fn stop_async(&self, execution: JobExecutionId) -> Result<bool> {
         if self.is_on_thread_of(execution) {
@@ -77,7 +77,7 @@ impl JobOperator {
     /// As [`wait`](Self::wait).
     ///
     /// # Errors
-    /// Those of `wait`; [`JobOperatorError::Thread`].
+    /// As `wait`, and [`JobOperatorError::Thread`].
     // Spec: ASYNC-03
     pub async fn wait_async(&self, execution: JobExecutionId) -> Result<JobExecution> {
         if self.is_on_thread_of(execution) {

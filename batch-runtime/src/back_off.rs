@@ -14,7 +14,7 @@ pub(crate) struct BackOff {
     /// The factor from each pause to the next.
     pub(crate) multiplier: f64,
     pub(crate) max: Duration,
-    /// The largest fraction by which a pause is shortened at random; 0 leaves all as they are.
+    /// The largest fraction of a pause that is cut off at random; 0 disables the jitter.
     pub(crate) jitter: f64,
 }
 
@@ -32,7 +32,7 @@ impl Default for BackOff {
 }
 
 impl BackOff {
-    /// Returns the pauses with an open transaction, for which all writes wait on SQLite.
+    /// Returns the pauses to use while a transaction is open: on SQLite, all other writers wait for it.
     pub(crate) fn in_transaction(self) -> Self {
         Self {
             max: self.max.min(Duration::from_secs(1)),
@@ -40,7 +40,7 @@ impl BackOff {
         }
     }
 
-    /// Returns the pause before an attempt, the first of which has the number 1.
+    /// Returns the pause before an attempt. The first attempt has the number 1.
     pub(crate) fn pause(self, attempt: u32) -> Option<Duration> {
         if self.initial.is_zero() {
             return None;

@@ -17,7 +17,7 @@ pub enum BuildError {
     /// The repository cannot be opened.
     #[error(transparent)]
     Repository(#[from] RepositoryError),
-    /// `tokio_handle` is that of a runtime with one thread.
+    /// `tokio_handle` belongs to a runtime with one thread.
     // Spec: ASYNC-02
     #[error(
         "the tokio runtime has one thread, on which `async` methods of artifacts could wait for each other forever; use a runtime with \

@@ -1,4 +1,4 @@
-//! The contexts: handles through which a running job, step, flow or split and its artifacts share data.
+//! The contexts: handles that a running job, step, flow or split shares with its artifacts.
 // Spec: CTX-01, CTX-13 to CTX-36
 
 mod records;
@@ -316,8 +316,8 @@ impl JobContext {
         &self.0.data
     }
 
-    /// Returns the context of a subjob: that of the job, without the data stored by its artifacts. A partition cannot change the persistent
-    /// data.
+    /// Returns the context of a subjob: the job's context without the data that artifacts stored in it. A partition cannot change the
+    /// persistent data.
     // Spec: CTX-06, D-67, DATA-01
     pub(crate) fn for_subjob(&self, is_partition: bool) -> Self {
         let job = &self.0;
@@ -378,9 +378,9 @@ struct StepState {
     exception: Option<Arc<BatchError>>,
     counters: StepCounters,
     description: Description,
-    /// The description at the beginning of the interval, to which its rollback returns.
+    /// The description at the beginning of the interval, which a rollback restores.
     before_interval: Description,
-    /// The description when the items were read, to which a rollback returns that keeps them.
+    /// The description after the items were read, restored by a rollback that keeps the items.
     before_writing: Description,
 }
 
@@ -558,11 +558,11 @@ impl StepContext {
     }
 
     /// Sets the number of records that were read, including skipped ones, and how many of them were skipped, for a reader whose items are
-    /// lists of records. If the writer counts its [records](Self::set_records_written) too, the exit description says what became of them:
+    /// lists of records. If the writer counts its [records](Self::set_records_written) too, the exit description shows what became of them:
     /// `14 records read: 8 written, 3 filtered, 3 skipped`.
     ///
-    /// Call it in `#[get_checkpoint_info]`, with numbers that the checkpoint keeps, so that they count the whole job instance. Filtered are
-    /// those that were neither skipped nor written: if the processor makes records of its own, this number means nothing.
+    /// Call it in `#[get_checkpoint_info]`, with numbers that the checkpoint keeps, so that they count the whole job instance. Records that
+    /// were neither skipped nor written count as filtered, so this number means nothing if the processor adds records.
     // Spec: LOSS-07
     pub fn set_records_read(&self, read: u64, skipped: u64) {
         if context_gate::wait() {
@@ -636,7 +636,7 @@ impl StepContext {
         self.counters().metrics()
     }
 
-    /// Returns the counters of this step execution alone, those of its row in the repository, by name.
+    /// Returns the counters of this step execution alone, as in its row in the repository, by name.
     // Spec: CTX-30, D-98
     pub fn execution_metrics(&self) -> Vec<Metric> {
         let _ = context_gate::wait();

@@ -12,7 +12,7 @@ use crate::time_zone::TimeZone;
 pub(crate) enum Deadline {
     /// This time after its first execution was created.
     After(Duration),
-    /// At the first time after that at which clocks in the zone show this time of day, in milliseconds.
+    /// When clocks in the zone next show this time of day, in milliseconds, after the first execution was created.
     TimeOfDay(i64, TimeZone),
     /// At this time.
     At(Timestamp),
@@ -104,7 +104,7 @@ mod tests {
         for (text, expected) in [
             ("90", "2026-03-28T22:31:30Z"),
             ("23:00 UTC", "2026-03-28T23:00:00Z"),
-            // A time that has come is that of the next day.
+            // A time of day that has passed means the next day.
             ("22:30 UTC", "2026-03-29T22:30:00Z"),
             // On the next day clocks are set forward in between, at 2:00.
             ("06:00 Europe/Berlin", "2026-03-29T04:00:00Z"),

@@ -9,8 +9,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 /// An error that an artifact returned. It keeps its type for skip and retry rules and for reports.
 ///
 /// Everything that converts into a `Box<dyn std::error::Error + Send + Sync>` converts into it, so artifacts can use `?`: every error that is
-/// `Send + Sync`, text, and the errors of anyhow and eyre. With the features `anyhow` and `eyre` the rules for skip and retry see the class of
-/// the error in such a report; without them only those of its causes, because the report does not show its type.
+/// `Send + Sync`, text, and the errors of anyhow and eyre. With the features `anyhow` and `eyre` the rules for skip and retry see the class
+/// of the error in such a report; without them only the classes of its causes, because the report does not show its type.
 ///
 /// `BatchError` itself does not implement `Error`, which makes the conversion possible; see [`BatchError::as_error`].
 // Spec: ART-06, ART-14
@@ -202,14 +202,14 @@ impl fmt::Display for ConnectionLost {
 
 impl Error for ConnectionLost {}
 
-/// The error of an artifact whose properties, or table or file, do not fit its items: no item is bad. It fails the step: no skip or
-/// retry rule includes it, whatever its classes. It may be the source of another error.
+/// The error of an artifact whose properties, or table or file, do not fit its items: no item is bad. It fails the step: no skip or retry
+/// rule includes it, even if it lists the error's class. It may be the source of another error.
 // Spec: D-106
 #[derive(Debug)]
 pub struct ConfigurationError(Box<dyn Error + Send + Sync>);
 
 impl ConfigurationError {
-    /// Creates it from the error that says what is wrong.
+    /// Creates it from the error that describes what is wrong.
     pub fn new(source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
         Self(source.into())
     }
@@ -330,7 +330,7 @@ fn cast<E: 'static, R: 'static>(value: E) -> Result<R, E> {
     let any: &mut dyn Any = &mut value;
     match any.downcast_mut::<Option<R>>().and_then(Option::take) {
         Some(report) => Ok(report),
-        None => Err(value.unwrap_or_else(|| unreachable!("a value is taken as one of its own type"))),
+        None => Err(value.unwrap_or_else(|| unreachable!("a value can be cast to its type"))),
     }
 }
 

@@ -132,8 +132,8 @@ pub struct StepExecution {
 }
 
 impl StepExecution {
-    /// Returns whether it belongs to a partition: it is one, or a step in a partitioned flow. Partitions have rows of their own beside
-    /// that of the partitioned step.
+    /// Returns whether it belongs to a partition: it is one, or a step in a partitioned flow. Each partition has a row in addition to the
+    /// row of the partitioned step.
     // Spec: D-75
     pub fn is_of_partition(&self) -> bool {
         // No id of Job XML has this form.

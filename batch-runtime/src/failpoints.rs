@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 /// A fault that a test can enable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fault {
-    /// The data is committed before the checkpoint, in a transaction of its own.
+    /// The data is committed in a separate transaction before the checkpoint.
     SplitCommit,
     /// A checkpoint is written regardless of the VERSION of the row and the lease holder.
     NoFence,

@@ -92,8 +92,8 @@ fn operator(url: &str) -> JobOperator {
     }
 }
 
-/// An exit status, and on the other lines the value of `batch.exit.codes`: the code is that of the first matching entry, by a simpler
-/// and slower comparison.
+/// Reads an exit status, and on the other lines the value of `batch.exit.codes`. The exit code must come from the first matching entry,
+/// which a simpler and slower comparison finds.
 #[doc(hidden)]
 pub fn exit_codes(data: &[u8]) {
     /// The simpler comparison takes time proportional to the product of the lengths.

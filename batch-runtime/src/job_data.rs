@@ -111,7 +111,7 @@ impl JobData {
         }
     }
 
-    /// Returns the data for a thread of its own.
+    /// Returns the data for the thread of a subjob.
     pub(crate) fn for_subjob(&self, is_read_only: bool) -> Self {
         Self::new(self.committed.clone(), self.is_read_only || is_read_only)
     }

@@ -28,13 +28,13 @@ pub(crate) struct JobFiles {
     pub(crate) directories: Option<String>,
     /// Embedded files: name and text.
     pub(crate) embedded: Vec<(String, String)>,
-    /// `None`: that of each document.
+    /// The dialect of all documents; `None` takes it from each document.
     pub(crate) dialect: Option<Dialect>,
 }
 
 impl JobFiles {
-    /// Returns the directories: those of the builder, else those of the system property. The default, the current directory, is for
-    /// programs without embedded files: others run the same jobs wherever they are started.
+    /// Returns the directories set in the builder, or else in the system property. The default is the current directory, unless the program
+    /// embeds files: such a program runs the same jobs wherever it is started.
     // Spec: PATH-02, PATH-03, EMBED-02
     fn directories(&self, property: Option<&str>) -> Vec<PathBuf> {
         match self.directories.as_deref().or(property) {
@@ -86,7 +86,7 @@ pub(crate) const JOB_PATH_HELP: &str = "set the job path by `--job-path DIRS`, b
 /// The directories and their files, and the embedded ones.
 pub(crate) struct JobPath {
     directories: Vec<PathBuf>,
-    /// `None`: that of each document.
+    /// The dialect of all documents; `None` takes it from each document.
     dialect: Option<Dialect>,
     limits: Limits,
     found: Mutex<Found>,
@@ -95,7 +95,7 @@ pub(crate) struct JobPath {
 #[derive(Default)]
 struct Found {
     files: BTreeMap<PathBuf, JobFile>,
-    /// Files of the job path replace those of the same id.
+    /// Embedded files. A file of the job path replaces an embedded file with the same id.
     embedded: Vec<JobFile>,
     unreadable: BTreeMap<PathBuf, String>,
     /// True if unreadable files and directories are logged.
@@ -304,7 +304,7 @@ impl JobPath {
         };
         let of_path = found.files.iter().filter_map(|(path, file)| {
             let written = file.name();
-            // The path is that of the target of a symbolic link.
+            // `path` is the target of a symbolic link, so its name may differ.
             let is_it = is_named(Path::new(&written)) || is_named(path);
             Some((written, is_it.then(|| lookup(file))??))
         });
@@ -422,8 +422,8 @@ fn log_broken(name: &dyn Display, file: &JobFile) {
 }
 
 impl Found {
-    /// Reads a file of a directory. A symbolic link may lead to another name in the directory, as those of a Kubernetes volume
-    /// do, but not out of it: a message could show a line of any file.
+    /// Reads a file of a directory. A symbolic link may lead to another name in the directory, as in a Kubernetes volume, but not out of
+    /// it: otherwise a message could show a line of any file.
     fn read(&mut self, path: &Path, directory: &Path, how: (&Limits, Option<Dialect>)) {
         // A file reached by two paths is read once. Spec: PATH-08
         let target = fs::canonicalize(path);

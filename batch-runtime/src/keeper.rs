@@ -12,7 +12,7 @@ use crate::operator::Shared;
 use crate::outage::Outage;
 use crate::repository::{JobRepository, RepositoryError};
 
-/// The interval at which it polls for stop requests of other processes.
+/// The interval between polls for stop requests of other processes.
 const STOP_POLL: Duration = Duration::from_millis(500);
 
 /// Keeps the executions of a runtime until it has ended.
@@ -93,7 +93,7 @@ fn request_stop(execution: &Arc<Running>) {
     }
 }
 
-/// Runs on a thread of its own: a batchlet's `#[cancel]` may take long, and leases have to be renewed.
+/// Does not run on the keeper's thread: a batchlet's `#[cancel]` may take long, and the keeper has to renew leases.
 fn on_own_thread(execution: &Arc<Running>, work: fn(&Running)) {
     let execution = Arc::clone(execution);
     let spawned = thread::Builder::new()

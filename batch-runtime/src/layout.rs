@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::time_zone::TimeZone;
 
-/// The layout of a repository's tables: that of a version of Spring Batch.
+/// The layout of a repository's tables, as defined by a version of Spring Batch.
 ///
 /// A new repository gets the layout that the option `layout` of its URL names; the default is 4.3. The layout of an existing repository is
 /// detected from its columns and sequences.

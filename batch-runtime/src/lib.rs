@@ -94,7 +94,8 @@
 //! alias), and `class = ".."`, the class name in a batch.xml that was written for Java.
 //!
 //! A role with one required method, except a reader, can be a function without `self`. Its parameters with `#[batch_property]`,
-//! `#[batch_context]` or `#[batch_artifact]` are injected, by value (cloned for each call) or by reference; the others are those of the method:
+//! `#[batch_context]` or `#[batch_artifact]` are injected, by value (cloned for each call) or by reference; the others are the method's
+//! parameters:
 //!
 //! ```
 //! use batch_runtime::prelude::*;

@@ -219,8 +219,8 @@ impl BatchRuntimeBuilder {
     }
 
     /// Adds the text of a Job XML file: a job, or a step, flow or split that others inherit. Messages refer to it by `name`, and
-    /// executions record the name. It is used like a file of the [job path](Self::job_path). If a file of the job path has the same
-    /// id, that file is used, and a warning says so; two embedded files with the same id are an error of each start.
+    /// executions record the name. It is used like a file of the [job path](Self::job_path). If a file of the job path has the same id,
+    /// that file is used, with a warning; two embedded files with the same id are an error of each start.
     ///
     /// [`JobBuilder::to_xml`](crate::xml::builder::JobBuilder::to_xml) makes such a text in Rust:
     ///
@@ -265,8 +265,8 @@ impl BatchRuntimeBuilder {
     }
 
     /// Adds an embedded batch.xml, for example from `include_str!`. It is merged with the files `META-INF/batch.xml`
-    /// under the directories of the system property `batch.classpath` (default: the current directory, then that of
-    /// the executable). Messages refer to it by `name`.
+    /// under the directories of the system property `batch.classpath` (default: the current directory, then the
+    /// directory of the executable). Messages refer to it by `name`.
     // Spec: PKG-02, LOADER-09 to LOADER-15
     #[must_use]
     pub fn batch_xml(mut self, name: impl Into<String>, text: impl Into<String>) -> Self {
@@ -275,7 +275,7 @@ impl BatchRuntimeBuilder {
     }
 
     /// Sets the preferred artifact loader, which is called first for every artifact; a second call replaces it.
-    /// Building the runtime fails if batch.xml names a loader too. Default: none, or that of batch.xml.
+    /// Building the runtime fails if batch.xml names a loader too. Default: the loader of batch.xml, if it names one.
     // Spec: LOADER-03
     #[must_use]
     pub fn artifact_loader(mut self, loader: impl BatchArtifactLoader + 'static) -> Self {
@@ -302,9 +302,9 @@ impl BatchRuntimeBuilder {
         self
     }
 
-    /// Sets the tokio runtime on which `async` methods of artifacts run; it needs several threads. All methods of artifacts, `async` or
-    /// not, are called within it, so that they can use clients that were made on it, and spawn tasks. Without it, `async` methods run on
-    /// a runtime that the first of them starts. Feature `tokio`.
+    /// Sets the tokio runtime that runs `async` methods of artifacts; it needs several threads. All methods of artifacts, `async` or not,
+    /// are called within it, so that they can use clients that were made on it, and spawn tasks. Without it, `async` methods run on a
+    /// runtime that the first of them starts. Feature `tokio`.
     ///
     /// It must outlive the jobs: call [`shutdown_async`](BatchRuntime::shutdown_async) before it ends.
     // Spec: ASYNC-02
@@ -353,8 +353,8 @@ impl BatchRuntimeBuilder {
         self
     }
 
-    /// Adds a transport between coordinators and workers, such as that of the crate `batch-nats`, under the name by which
-    /// [`dispatch`](Self::dispatch) and the property `batch.dispatch` choose it. The transport `repository` is always there.
+    /// Adds a transport between coordinators and workers, such as the one in the crate `batch-nats`, under the name that
+    /// [`dispatch`](Self::dispatch) and the property `batch.dispatch` choose it by. The transport `repository` is always there.
     // Spec: PART-34
     #[must_use]
     pub fn partition_transport(
@@ -378,8 +378,8 @@ impl BatchRuntimeBuilder {
         self
     }
 
-    /// Sets the lease time, after which another host may take over an execution whose runtime does not respond. The
-    /// lease is renewed every third of that time. Default: 30 seconds; at least 1 second.
+    /// Sets the lease time: how long a runtime may fail to respond before another host can take over its executions.
+    /// The lease is renewed every third of that time. Default: 30 seconds; at least 1 second.
     #[must_use]
     pub fn lease_time(mut self, time: Duration) -> Self {
         self.lease_time = time.max(Duration::from_secs(1));
@@ -414,8 +414,8 @@ impl BatchRuntimeBuilder {
         self
     }
 
-    /// Adds a target of notifications about jobs. See [`notify`](crate::notify). In worker processes add the same: they send those of the
-    /// steps that they run.
+    /// Adds a target of notifications about jobs. See [`notify`](crate::notify). Add the same targets in worker processes: each worker
+    /// sends the notifications about the steps that it runs.
     // Spec: NOTIFY-01
     #[must_use]
     pub fn notify(mut self, target: NotificationTarget) -> Self {
@@ -423,7 +423,7 @@ impl BatchRuntimeBuilder {
         self
     }
 
-    /// Sets the dialect of all Job XML files. Default: that of each file, by the namespace of its root.
+    /// Sets the dialect of all Job XML files. Default: the dialect of each file, recognized by the namespace of its root.
     // Spec: JAK-02
     #[must_use]
     pub fn dialect(mut self, dialect: Dialect) -> Self {

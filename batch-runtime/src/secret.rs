@@ -151,7 +151,7 @@ fn is_finite(kind: &std::fs::FileType) -> bool {
     kind.is_file()
 }
 
-/// Returns a value in every encoding in which an error, a log line or a report may contain it.
+/// Returns a value in every encoding that an error, a log line or a report may contain.
 fn encodings(value: &str) -> Vec<String> {
     let debug = format!("{value:?}");
     let json = serde_json::Value::from(value).to_string();
@@ -427,7 +427,7 @@ mod tests {
         assert_eq!(secrets.hidden(codes), "{pw}");
     }
 
-    /// In `user:password` and the like, whatever stands before and after the value.
+    /// In `user:password` and the like, regardless of the text before and after the value.
     // Spec: D-91
     #[test]
     fn a_value_is_hidden_within_base64() {

@@ -35,9 +35,9 @@ use crate::worker::launches::Launches;
 use crate::worker::partition::{SharedDelivery, decline, done, run};
 use crate::worker::suspects::{LATER, Suspects};
 
-/// The longest wait for a ticket, after which the slots and the registration are looked after.
+/// The longest wait for a ticket; then the worker looks after the slots and the registration.
 const WAIT: Duration = Duration::from_millis(250);
-/// The interval at which the transport learns that partitions still run.
+/// The interval between reports to the transport that partitions still run.
 const EXTEND: Duration = Duration::from_secs(5);
 /// Partitions that end within this time are quick: a ticket for each slot is taken ahead.
 const QUICK: Duration = Duration::from_millis(100);

@@ -41,7 +41,7 @@ codes! {
     MISSING_PART = "JSL0031": "a chunk lacks its reader or writer, or a partition its plan or mapper";
     NOT_A_JOB = "JSL0032": "a document whose root is a step, flow or split cannot be started";
     UNKNOWN_PARENT = "JSL0033": "`parent` names an element that does not exist in the job or on the job path";
-    PARENT_KIND = "JSL0034": "an element inherits only from one of its own kind";
+    PARENT_KIND = "JSL0034": "an element inherits only from one of the same kind";
     AMBIGUOUS_PARENT = "JSL0035": "several documents have the id that `parent` names";
     INHERITANCE_CYCLE = "JSL0036": "an element inherits from itself";
     INHERITANCE_LIMIT = "JSL0037": "inheritance exceeds a limit: generations, elements or bytes";
@@ -54,7 +54,7 @@ codes! {
     LITERAL_ONLY = "JSL0044": "ids of documents, `parent`, and `merge` of a list that inherits cannot contain symbols";
     EMPTY_CONTAINER = "JSL0045": "a flow contains no step, or a split no flow, that is not abstract";
     DECIDER_TWICE = "JSL0046": "a decision names its decider by both `decider` and `ref`";
-    PARTITION_NUMBER = "JSL0047": "a property is for a partition that does not exist, or does not say for which one it is";
+    PARTITION_NUMBER = "JSL0047": "a property is for a partition that does not exist, or does not name its partition";
     SPLIT_TARGET = "JSL0048": "a flow of a split follows more than one other element, or, in Jakarta Batch, any";
     PARTITION_ID = "JSL0049": "`X:n` is the name of partition n of the element `X` in the job repository, and cannot be an id";
     RECORD_POLICY = "JSL0050": "the checkpoint policy `record` is an obsolete name of `item`";

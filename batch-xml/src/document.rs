@@ -71,8 +71,8 @@ impl Document {
         self.kind
     }
 
-    /// Returns the id of the root element, by which the document is found. At most 100 of the characters `A-Z`,
-    /// `a-z`, `0-9`, `.`, `_` and `-`.
+    /// Returns the id of the root element, which the document is found by. At most 100 of the characters `A-Z`, `a-z`,
+    /// `0-9`, `.`, `_` and `-`.
     // Spec: JSL-JOB-02, SUBST-19
     pub fn id(&self) -> &Spanned<String> {
         &self.id
@@ -119,7 +119,7 @@ pub fn parse(source: &Arc<Source>, limits: &Limits) -> Result<Document, JobXmlEr
     parse_as(source, limits, None)
 }
 
-/// Reads a document like [`parse`], in this dialect if one is given, whatever its namespace is.
+/// Reads a document like [`parse`], but in this dialect if one is given, even if its namespace is another dialect's.
 ///
 /// # Errors
 ///

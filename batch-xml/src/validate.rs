@@ -12,7 +12,7 @@ use crate::search::{Visit, depth_first};
 use crate::span::Spanned;
 use crate::suggest;
 
-/// Maximum number of siblings and transitions for which it is computed what has run before; the time is quadratic.
+/// With more siblings and transitions than this, it is not computed what has run before: the time is quadratic.
 const MAX_COMPARED: usize = 4_000;
 
 /// Checks the whole outline.
@@ -282,7 +282,7 @@ fn cut(ids: &[String]) -> Vec<&str> {
 fn check_reach(outline: &Outline, siblings: &Siblings<'_>, sink: &mut Sink) {
     let mut waiting: Vec<&Node> = Vec::new();
     if siblings.kind.is_none() {
-        // A stop in a flow lets the job restart at one of its own elements.
+        // A stop in a flow lets the job restart at one of the job's elements.
         let nested = outline.nodes.iter().filter(|node| node.container != JOB);
         let targets = nested.flat_map(|node| &node.targets);
         let restarts = targets.filter(|target| target.attribute == "restart");

@@ -104,7 +104,7 @@ fn is_within_workspace(folder: &Path) -> bool {
     })
 }
 
-/// Returns the name of the crate, which is also that of the job.
+/// Returns the name of the crate, which is also the id of the job.
 fn crate_name(folder: &Path) -> Result<String, CliError> {
     let name = folder
         .file_name()
@@ -113,7 +113,7 @@ fn crate_name(folder: &Path) -> Result<String, CliError> {
         .into_owned();
     let is_inner = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
     let is_valid = name.starts_with(|c: char| c.is_ascii_alphabetic()) && name.chars().all(is_inner);
-    // Cargo rejects these, or the crate would be one of its own dependencies.
+    // Cargo rejects these, or the crate would depend on itself.
     const TAKEN: [&str; 9] = [
         "serde",
         "test",

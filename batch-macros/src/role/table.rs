@@ -222,8 +222,8 @@ macro_rules! role_table {
             on_retry_process_exception("fn on_retry_process_exception(&mut self, ex: &BatchError, item: &In) -> Result<(), E>"
                 or "fn on_retry_process_exception(&mut self, ex: &BatchError, item: &dyn Any) -> Result<(), E>")
             { shape: Shape::Notice(&[ParamKind::Error, INPUT]), ..NOTICE }
-            /// Runs after the writer failed with an error that is retried, in the transaction that failed: once for each item, or
-            /// once with the list. An error of its own forces the rollback and the retry of the whole chunk. Optional.
+            /// Runs after the writer failed with an error that is retried, in the transaction that failed: once for each item, or once with
+            /// the list. If this method fails, the whole chunk is rolled back and retried. Optional.
             on_retry_exception | on_retry_write_exception
             ("fn on_retry_exception(&mut self, ex: &BatchError, item: &Out) -> Result<(), E>"
                 or "fn on_retry_exception(&mut self, ex: &BatchError, items: &[Out]) -> Result<(), E>")

@@ -56,7 +56,7 @@ pub struct ExceptionClass {
 
 /// A `#[derive(BatchException)]`.
 pub struct ExceptionRegistration {
-    /// The class of the type, then those of its variants.
+    /// The class of the type, then the classes of its variants.
     pub classes: &'static [ExceptionClass],
     /// Returns which of `classes` an error has, if it is of this type.
     pub classify: fn(&(dyn Error + 'static)) -> Option<usize>,
@@ -137,7 +137,7 @@ pub(crate) fn class_names() -> impl Iterator<Item = &'static str> {
     known().names.iter().copied()
 }
 
-/// Returns the names of the classes of an error type, those of its variants and of their ancestors; none if it has no derive.
+/// Returns the names of the classes of an error type, its variants and their ancestors; none if it has no derive.
 pub(crate) fn class_names_of(error_type: &str) -> Vec<&'static str> {
     let known = known();
     let mut registrations = known.registrations.iter();
@@ -149,7 +149,7 @@ pub(crate) fn class_names_of(error_type: &str) -> Vec<&'static str> {
     names.concat()
 }
 
-/// Returns the classes of an error, the nearest first; those of one group are equally near.
+/// Returns the classes of an error, the nearest first; classes of one group are equally near.
 fn lineage(error: &BatchError) -> Vec<Vec<&'static str>> {
     let known = known();
     let mut lineage = Vec::new();
@@ -334,7 +334,7 @@ mod tests {
         Outer(io::ErrorKind::NotFound.into()).into()
     }
 
-    /// An error is of its own class, of that of its causes, and of the root; the nearest decides, exclude wins a tie.
+    /// An error belongs to its class, the classes of its causes, and the root; the nearest decides, exclude wins a tie.
     // Spec: CHUNK-EXC-01, CHUNK-EXC-02
     #[test]
     fn the_nearest_class_decides() {

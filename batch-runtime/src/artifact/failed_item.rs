@@ -5,7 +5,7 @@ use std::any::Any;
 use crate::error::BatchError;
 use crate::observer::ItemPhase;
 
-/// An item at which the reader, the processor or the writer has failed.
+/// An item that the reader, the processor or the writer has failed at.
 #[derive(Clone, Copy)]
 pub struct FailedItem<'a> {
     phase: ItemPhase,
@@ -39,8 +39,8 @@ impl<'a> FailedItem<'a> {
         self.error
     }
 
-    /// Returns the item: for the processor that of the reader, for the writer a result of the processor. `None` if it is of another type,
-    /// for the reader, and for a list of which the failed item is not known.
+    /// Returns the item: for the processor the reader's item, for the writer a result of the processor. `None` if it is of another type,
+    /// for the reader, and if the failed item of a list is not known.
     pub fn item<T: 'static>(&self) -> Option<&'a T> {
         self.item?.downcast_ref()
     }

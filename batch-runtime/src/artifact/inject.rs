@@ -52,9 +52,9 @@ use crate::secret::Secrets;
 /// }
 /// ```
 ///
-/// An artifact can be made of others. The properties of this one are `departures.fileName`, `arrivals.fileName`, and so on; a
-/// property `fileName` does not reach it. Over several levels, the outer prefix comes first. The runtime calls only the
-/// methods of the outer artifact, which calls those of the inner ones.
+/// An artifact can be made of others. The properties of this one are `departures.fileName`, `arrivals.fileName`, and so on; a property
+/// `fileName` does not reach it. Over several levels, the outer prefix comes first. The runtime calls only the methods of the outer
+/// artifact, which calls the inner artifacts.
 ///
 /// ```
 /// # use batch_runtime::prelude::*;
@@ -99,10 +99,10 @@ pub trait BatchArtifact: Sized + 'static {
     // Spec: LISTEN-JOB-06, D-66
     fn bind_contexts(&mut self, contexts: &ContextScope) -> Result<(), InjectError>;
 
-    /// Returns the `#[batch_property]` fields, including those of nested artifacts.
+    /// Returns the `#[batch_property]` fields, nested artifacts included.
     fn properties() -> Vec<PropertyInfo>;
 
-    /// Returns the `#[batch_context]` fields, including those of nested artifacts.
+    /// Returns the `#[batch_context]` fields, nested artifacts included.
     fn contexts() -> Vec<ContextInfo>;
 }
 

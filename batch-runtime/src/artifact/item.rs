@@ -1,8 +1,8 @@
 //! Items between artifacts: typed in chunks, erased at the seams.
 //!
-//! The processor's sink receives the reader's items one by one through one dynamic call, and collects the results in a
-//! `Vec`, of which the writer borrows a list at a time. Types are compared when the step is bound and once more per chunk here; only an
-//! item that the processor fails at is boxed.
+//! The processor's sink receives the reader's items one by one through one dynamic call, and collects the results in a `Vec`. The writer
+//! borrows one list of them at a time. Types are compared when the step is bound and once more per chunk here; only an item that the
+//! processor fails at is boxed.
 
 use std::any::{Any, TypeId};
 use std::fmt;
@@ -66,7 +66,7 @@ impl fmt::Debug for ItemType {
     }
 }
 
-/// The destination of a reader's items: the processor, and behind it the results of a fill.
+/// The destination of a reader's items: the processor, and then the results of a fill.
 pub struct ItemSink(Box<dyn ErasedSink>);
 
 impl ItemSink {
@@ -120,8 +120,8 @@ impl ItemSink {
         self.0.waiting()
     }
 
-    /// Combines sinks of the same processor into one that runs each but the first on a thread of its own. `gate` is between the
-    /// processors and the contexts.
+    /// Combines sinks of the same processor into one that runs each but the first on a separate thread. `gate` is between the processors
+    /// and the contexts.
     ///
     /// # Errors
     /// If the sinks are of different types, or if a thread cannot be started.
@@ -180,7 +180,7 @@ pub fn item_clone<I: ItemClone>() -> fn(&I) -> I {
     I::item_clone
 }
 
-/// The sink for items of type `I`, to which `Fill::run` downcasts.
+/// The sink for items of type `I`; `Fill::run` downcasts to it.
 enum TypedSink<I> {
     Sequential(Box<dyn Sink<I>>),
     Parallel(Box<dyn Parallel<I>>),
@@ -402,7 +402,7 @@ pub trait ItemObserver {
 
 /// Returns the item that an observer wants to have processed again.
 pub(super) fn again<I: 'static>(item: Option<Box<dyn Any + Send>>) -> Option<I> {
-    // It has the type with which the observer got it.
+    // The observer returns the type that it got.
     item.and_then(|item| item.downcast().ok()).map(|item| *item)
 }
 

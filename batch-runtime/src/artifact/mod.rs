@@ -1,5 +1,5 @@
-//! Batch artifacts: injection, typed items behind erased handles, exceptions, and the registry of linked
-//! artifacts. Knows no job; of the repository only the chunk transaction, which writers receive.
+//! Batch artifacts: injection, typed items behind erased handles, exceptions, and the registry of linked artifacts.
+//! Depends on no job, and of the repository only on the chunk transaction, which writers receive.
 
 mod default_field;
 mod exception;

@@ -67,7 +67,7 @@ impl<T> NestedArtifact<T> {
         format!("{}.{inner}", self.field)
     }
 
-    /// Puts the field's name before that of the inner field.
+    /// Puts the field's name before the name of the inner field.
     fn located(&self, mut error: InjectError) -> InjectError {
         match &mut error {
             InjectError::Property { field, .. }

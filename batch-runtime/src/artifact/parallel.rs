@@ -136,7 +136,7 @@ struct PieceResults<O> {
     items: usize,
 }
 
-/// An item for which the processor failed.
+/// An item that the processor failed at.
 struct PieceFailure {
     error: Result<BatchError, Panic>,
     /// The number of results before it.
@@ -161,7 +161,7 @@ pub(super) struct ParallelSink<I, O> {
     own: Box<dyn FnMut(Piece<I>) -> Done<I, O> + Send>,
     waiter: Waiter,
     threads: Vec<JoinHandle<()>>,
-    /// The piece that is being filled, and the number of items at which it is sent.
+    /// The piece that is being filled. It is sent when it has `size` items.
     piece: Vec<I>,
     kept: bool,
     size: usize,

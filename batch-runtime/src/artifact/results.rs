@@ -13,7 +13,7 @@ pub(super) trait Results: Send {
     fn item(&self, index: usize) -> Option<&dyn Any>;
     fn buffer(&self) -> &(dyn Any + Send);
     fn buffer_mut(&mut self) -> &mut (dyn Any + Send);
-    /// Exchanges the results with those of another buffer of the same type.
+    /// Exchanges the results with another buffer of the same type.
     fn swap(&mut self, other: &mut dyn Results);
     /// Returns an empty buffer of the same type.
     fn new_empty(&self) -> Box<dyn Results>;

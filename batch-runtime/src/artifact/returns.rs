@@ -1,5 +1,5 @@
-//! The return types of artifact methods: plain or `Result`. Generated code calls these traits, so that a wrong type is a
-//! compile error at the return type that names the right ones. Their errors are those of the artifacts.
+//! The return types of artifact methods: plain or `Result`. Generated code calls these traits, so that a wrong type is
+//! a compile error at the return type that names the right ones. Their errors are the artifacts' errors.
 // Spec: ART-06, ART-07
 
 use super::item::ItemType;

@@ -31,7 +31,7 @@ pub trait PartitionChannel {
     /// died, and with the same one if no worker claims a partition, because its ticket may be lost.
     ///
     /// # Errors
-    /// If no worker can be reached; those of the partitions that no worker has claimed then end FAILED.
+    /// If no worker can be reached; the partitions that no worker has claimed then end FAILED.
     fn submit(&mut self, tickets: &[PartitionTicket]) -> Result<(), DispatchError>;
 
     /// Waits for the next event, at most `wait`. Returns `None` on timeout. The events of one partition come in their
@@ -53,7 +53,7 @@ pub trait PartitionChannel {
 pub enum PartitionEvent {
     /// The partition's collector sent a payload.
     Collected(CollectedPayload),
-    /// The worker has returned; the row says how the partition ended.
+    /// The worker has returned; the row records how the partition ended.
     Ended(StepExecutionId),
     /// The worker may be dead. Once its lease has expired, the engine reopens the partition and submits it again. A hint: the engine
     /// looks for expired leases by itself.

@@ -11,9 +11,9 @@ const SHORTEST_PAUSE: Duration = Duration::from_millis(5);
 const LONGEST_PAUSE: Duration = Duration::from_millis(200);
 /// The longest pause of a process that is notified.
 const LONGEST_NOTIFIED_PAUSE: Duration = Duration::from_secs(1);
-/// The interval at which it checks for a notification, which costs no request.
+/// The interval between checks for a notification, which cost no request.
 const LISTEN_POLL: Duration = Duration::from_millis(5);
-/// The time for which polls are so frequent after a success that no notification is needed.
+/// For this long after a success, polls are so frequent that no notification is needed.
 pub(super) const BUSY_FOR: Duration = Duration::from_millis(50);
 /// The wait before a process whose connection was lost listens again.
 const LISTEN_AGAIN_AFTER: Duration = Duration::from_secs(30);

@@ -84,7 +84,7 @@ pub(crate) struct BoundSplit {
 #[derive(Clone, Default)]
 pub(crate) struct BoundSubjobs {
     pub(crate) logical_tx: Option<Bound>,
-    /// The collector of a split. That of a partition is bound with the partition, whose properties reach it.
+    /// The collector of a split. The collector of a partition is bound with the partition, because it receives the partition's properties.
     pub(crate) collector: Option<Bound>,
     pub(crate) analyzer: Option<Bound>,
 }
@@ -192,7 +192,7 @@ pub(crate) struct PartitionKey {
 
 /// The body of a partition.
 pub(crate) struct PartitionBody {
-    /// The step or flow, without partitions of its own.
+    /// The step or flow, without its partition element.
     pub(crate) element: Element,
     pub(crate) collector: Option<Bound>,
 }
@@ -269,7 +269,7 @@ pub(crate) struct BoundChunk {
     pub(crate) reader: Bound,
     /// Without one, the items are written as they are read.
     pub(crate) processor: Option<Bound>,
-    /// The number of instances of the processor: the first on the thread that reads, each other on a thread of its own.
+    /// The number of instances of the processor: the first runs on the thread that reads, each other one on a separate thread.
     // Spec: D-99
     pub(crate) processors: usize,
     /// True if the first list of the next interval is read while one is written.

@@ -43,7 +43,7 @@ pub(crate) struct JobRunner {
 /// The end of a job's elements, and the start position of a restart.
 struct ElementsEnd {
     outcome: Outcome,
-    /// The element at which a `fail`, `end` or `stop` element ended the job.
+    /// The element whose `fail`, `end` or `stop` element ended the job.
     terminated_at: Option<String>,
     restart: Option<RestartPosition>,
 }
@@ -162,7 +162,7 @@ impl JobRunner {
     /// Walks from the first element, or from where the previous execution was stopped.
     // Spec: SEQ-01, RESTART-04
     fn walk(&self, walk: &Walk<'_>) -> Result<ElementsEnd, RepositoryError> {
-        // That of `before_job`.
+        // The data that `before_job` has set.
         walk.save_data()?;
         if let Some(failure) = self.removed_step()? {
             return Ok(Outcome::Failed(failure).into());

@@ -77,7 +77,7 @@ impl StepLimits {
     }
 }
 
-/// The time in which a step has not shown that it is alive.
+/// The time since a step last showed that it is alive.
 struct Silence {
     step: StepContext,
     since: Instant,

@@ -158,7 +158,7 @@ impl Transaction<'_, '_> {
     }
 
     /// Calls the rollback, which stays pending until it returns. Afterwards, step executions before `from` no longer
-    /// count, and a new plan is made, if the dialect says so.
+    /// count, and a new plan is made, if the dialect requires it.
     // Spec: LTX-09, LTX-10, LTX-22, D-48, JAK-33
     fn roll_back(&mut self, from: i64) -> Result<Result<(), Failure>, RepositoryError> {
         self.record(Some(TxState::RollingBack))?;

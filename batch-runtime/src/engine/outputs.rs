@@ -236,7 +236,7 @@ fn artifacts(step: &BoundStep) -> Vec<&Bound> {
             artifacts.extend(&chunk.processor);
         }
         BoundBody::Batchlet(batchlet) => artifacts.push(batchlet),
-        // Its partitions have plans of their own.
+        // Each partition has its own plan.
         BoundBody::Partitioned(_) => {}
     }
     artifacts

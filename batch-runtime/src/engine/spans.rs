@@ -1,4 +1,4 @@
-//! The spans of the log: the threads of a job are in that of the job, and of a step in that of the step.
+//! The spans of the log: a thread of a job runs in the job's span, a thread of a step in the step's span.
 
 use tracing::Span;
 

@@ -1,4 +1,4 @@
-//! Splits: flows on threads of their own.
+//! Splits: each flow runs on its own thread.
 // Spec: SPLIT-06 to SPLIT-12, SPLIT-17 to SPLIT-21, SPLIT-23, SPLIT-25, Appendix B.6 of the catalogue
 
 use std::collections::VecDeque;
@@ -20,7 +20,7 @@ use crate::status::BatchStatus;
 use crate::transition::Follow;
 
 impl Walk<'_> {
-    /// Runs the flows of a split, each on a thread of its own, until all have ended.
+    /// Runs the flows of a split, each on its own thread, until all have ended.
     pub(super) fn split(&self, element: &Element, split: &BoundSplit) -> Result<ElementEnd, RepositoryError> {
         let context = SplitContext::new(&element.id);
         context.set_batch_status(BatchStatus::Started);

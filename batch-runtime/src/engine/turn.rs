@@ -8,7 +8,7 @@ use super::threads::Worker;
 use crate::observer::JobEventKind;
 use crate::repository::{Concurrency, RepositoryError};
 
-/// The interval at which a waiting execution looks for its turn.
+/// The interval between checks of a waiting execution for its turn.
 const LOOK: Duration = Duration::from_millis(500);
 
 /// Waits until the execution has the turn of its job. Returns `false` after a request to stop.

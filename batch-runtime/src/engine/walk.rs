@@ -68,7 +68,7 @@ pub(crate) struct Walk<'a> {
     pub(crate) since: Option<i64>,
     /// The collector of the subjob that runs here.
     pub(crate) collecting: Option<Arc<Collecting>>,
-    /// The data of the job, as this thread sees it: that of the job's context.
+    /// The data of the job's context, as this thread sees it.
     pub(crate) data: JobData,
 }
 
@@ -82,7 +82,7 @@ pub(super) fn data_of(contexts: &ContextScope) -> JobData {
 pub(crate) struct WalkEnd {
     pub(crate) outcome: Outcome,
     pub(crate) last: Option<Last>,
-    /// The position of the element at which it ended.
+    /// The position of the element that it ended at.
     pub(crate) at: usize,
 }
 

@@ -123,7 +123,7 @@ impl Artifacts {
                 Ok(None) => {}
                 Ok(Some(loaded)) => {
                     let resolution = Resolution::Loaded(loaded.type_id(), loaded.type_name(), loaded.role());
-                    // The instance only shows its type: each place gets an instance of its own. Spec: LOADER-18
+                    // The instance only shows its type: each place gets another instance. Spec: LOADER-18
                     discard(loaded);
                     return Ok(resolution);
                 }
@@ -166,7 +166,7 @@ impl Artifacts {
         in_role.find(|group| !group.is_empty()).unwrap_or_default()
     }
 
-    /// Returns the artifacts that match, in any role: those of the name, then those of the class.
+    /// Returns the artifacts that match, in any role: by name, then by class.
     fn matching(
         &self,
         resolution: &Resolution<'_>,
@@ -215,7 +215,7 @@ impl Artifacts {
         .help(class_help(class, classes))
     }
 
-    /// Reports a name that has no artifact in any of the roles, of which the first is shown.
+    /// Reports a name that has no artifact in any of the roles. The message shows the first role.
     fn not_found(&self, resolution: &Resolution<'_>, roles: &[Role], name: &Spanned<String>) -> Diagnostic {
         let role = roles[0];
         let other = self.matching(resolution, name).into_iter().flatten().next();

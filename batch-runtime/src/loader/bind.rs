@@ -192,7 +192,7 @@ impl Binder<'_> {
         let all = bound.into_iter().collect::<Option<Vec<_>>>()?;
         for (position, problem) in Outputs::replaced(&all) {
             let span = elements[position].id().span.clone();
-            let help = "give each a name of its own; `if.exists` = `append` keeps what is there";
+            let help = "give each a different name; `if.exists` = `append` keeps what is there";
             let warning = Diagnostic::warning(SHARED_OUTPUT, problem, span);
             self.warnings
                 .push(warning.label("this step replaces the output").help(help));
@@ -547,9 +547,9 @@ fn acts_on_commits(listeners: &[ListenerAt]) -> bool {
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Wanted {
     All,
-    /// Those of a partitioned step, on its own thread.
+    /// Roles that run on the parent thread of a partitioned step.
     Step,
-    /// Those of its partitions.
+    /// Roles that run in its partitions.
     Partitions,
 }
 

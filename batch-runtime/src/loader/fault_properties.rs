@@ -43,7 +43,7 @@ pub(super) struct FaultProperties {
 }
 
 impl FaultProperties {
-    /// Returns those of a step, with the defaults of its job.
+    /// Returns the properties of a step, with the defaults of its job.
     pub(super) fn or(self, job: &Self) -> Self {
         Self {
             initial: self.initial.or(job.initial),
@@ -122,7 +122,7 @@ impl Binder<'_> {
         }
     }
 
-    /// Binds the skip policy of a step. Properties of the step are those of the policy. Classes of the step win against a policy of the job.
+    /// Binds the skip policy of a step. The policy receives the step's properties. Classes of the step win over a policy of the job.
     pub(super) fn skip_policy(
         &mut self,
         step: &Step,

@@ -1,4 +1,4 @@
-//! Checks the item types of processor, writer and listeners against those of reader and processor.
+//! Checks the item types of processor, writer and listeners against the types that reader and processor return.
 // Spec: CHUNK-LOOP-17, D-81
 
 use batch_xml::model::Chunk;

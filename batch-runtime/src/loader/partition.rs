@@ -1,5 +1,5 @@
-//! Partitioned steps and flows. Artifacts on the parent thread are bound with the job; those of a partition when it
-//! starts, because its properties are known then. The XML of partitions is checked before.
+//! Partitioned steps and flows. Artifacts on the parent thread are bound with the job, artifacts of a partition when it
+//! starts, because its properties are known only then. The XML of partitions is checked before.
 // Spec: PART-12 to PART-18, PART-31, FPART-03 to FPART-07, SUBST-09, D-34, D-39
 
 use std::collections::BTreeSet;

@@ -47,7 +47,7 @@ const PROCESSORS: &str = "batch.chunk.processors";
 /// `true` or `false`.
 const PIPELINE: &str = "batch.chunk.pipeline";
 
-/// The runtime properties of a job. Those of a step are the defaults of its steps.
+/// The runtime properties of a job. A property that a step may have, too, is the default of the job's steps.
 pub(super) const OF_JOB: &[&str] = &[
     JOB_TIMEOUT,
     JOB_CONCURRENCY,
@@ -74,7 +74,7 @@ pub(super) const OF_JOB: &[&str] = &[
     PROCESSORS,
     PIPELINE,
 ];
-/// The runtime properties of a step: those of a job without the first ones, which only a job has.
+/// The runtime properties of a step: the job's without the first ones, which only a job has.
 pub(super) const OF_STEP: &[&str] = OF_JOB.split_at(5).1;
 
 /// The runtime properties that a job sets for all its elements.
@@ -273,7 +273,7 @@ impl Binder<'_> {
         self.flag(PIPELINE, &step.properties, None)
     }
 
-    /// Returns whether a step is to be pipelined, by its own property or by that of the job.
+    /// Returns whether a step is to be pipelined, by its own property or the job's.
     pub(super) fn wants_pipeline(&self, of_step: Option<bool>) -> bool {
         of_step.or(self.defaults.pipeline).unwrap_or(false)
     }

@@ -146,7 +146,7 @@ impl PropertyUses {
     /// Creates the warning. `shown` lists the runtime properties of the place, if a context exposes the property.
     fn warning(&self, one: &PropertyUse, shown: Option<RuntimeProperties>) -> Option<Diagnostic> {
         let name = one.name.value.as_str();
-        // Those of a job are rejected on a step.
+        // Another check rejects a job's properties on a step.
         if shown.is_some() && OF_JOB.contains(&name) {
             return None;
         }

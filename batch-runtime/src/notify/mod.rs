@@ -3,12 +3,12 @@
 //! A [`NotificationTarget`] chooses the events and jobs, and sends through a [`NotificationChannel`], such as a webhook or a command of
 //! the crate `batch-notify`. A program adds targets by [`BatchRuntimeBuilder::notify`](crate::BatchRuntimeBuilder::notify).
 //!
-//! A notification is a row of the repository until it is delivered. That of an end is written together with the end itself, so that no
-//! crash loses it. If the process ends first, or dies, the next one that runs jobs with a target of the same name delivers it. A channel
+//! A notification is a row of the repository until it is delivered. The row about an end is written together with the end itself, so that
+//! no crash loses it. If the process ends first, or dies, the next one that runs jobs with a target of the same name delivers it. A channel
 //! that fails is tried again, at intervals from 1 second to 5 minutes, for 7 days. So each notification arrives at least once, and may
 //! arrive again; its [`id`](Notification::id) stays the same.
 //!
-//! Each target has a thread of its own. No job waits for it.
+//! Each target has its own thread, and no job waits for it.
 // Spec: NOTIFY-01 to NOTIFY-09
 
 mod cloud_event;
@@ -195,7 +195,7 @@ pub struct PendingNotification {
     pub job: String,
     /// The job execution.
     pub execution: JobExecutionId,
-    /// When it happened; that of an overdue job is prepared when the job starts.
+    /// When it was created. The notification of an overdue job is created when the job starts.
     pub created: Timestamp,
     /// When it is to be sent.
     pub due: Timestamp,

@@ -17,7 +17,7 @@ pub(crate) struct NotificationObserver {
     skips: Mutex<HashMap<JobExecutionId, Skips>>,
 }
 
-/// The skips of the steps of a job execution: of each step, those of its step execution, or of each of its partitions.
+/// The skips of a job execution, by step name and by step execution; a partitioned step has one step execution for each partition.
 type Skips = HashMap<String, HashMap<StepExecutionId, i64>>;
 
 impl JobObserver for NotificationObserver {

@@ -19,9 +19,9 @@ use crate::parameters::JobParameters;
 use crate::repository::{JobRepository, NextNotification, QueuedNotification, RepositoryError};
 use crate::status::BatchStatus;
 
-/// The interval at which a thread looks for what other processes have left.
+/// The interval between searches for notifications that other processes have left.
 const LOOK: Duration = Duration::from_secs(15);
-/// The time for which a process keeps a notification to itself while it sends it.
+/// How long a process claims a notification while it sends it.
 const ATTEMPT: Duration = Duration::from_secs(60);
 /// The pauses after attempts that failed. Their jitter keeps processes apart whose attempts failed together.
 const PAUSES: BackOff = BackOff {
@@ -31,7 +31,7 @@ const PAUSES: BackOff = BackOff {
     max: Duration::from_secs(300),
     jitter: 0.5,
 };
-/// The age at which a notification that cannot be delivered is given up.
+/// The age of an undelivered notification when it is given up.
 const GIVE_UP_MILLIS: u64 = 7 * 24 * 60 * 60 * 1_000;
 
 /// Delivers notifications of a runtime.
@@ -84,8 +84,8 @@ impl Senders {
         }
     }
 
-    /// Waits until the threads have sent everything that is due, but not longer than `limit`. If a thread still hangs for which an earlier
-    /// call has waited, it does not wait again.
+    /// Waits until the threads have sent everything that is due, but not longer than `limit`. It does not wait again for a thread that
+    /// still hangs since an earlier call.
     pub(crate) fn drain(&self, limit: Duration) {
         let mut unanswered = self.unanswered.lock().unwrap_or_else(PoisonError::into_inner);
         let hangs = |answer: &Receiver<()>| answer.try_recv() == Err(TryRecvError::Empty);
@@ -391,7 +391,7 @@ mod tests {
         assert_eq!(attempts, [1, 2, 3, 1]);
     }
 
-    /// Does not return before the test says so.
+    /// Returns when the test permits it.
     struct Gate(Receiver<()>);
 
     impl NotificationChannel for Gate {

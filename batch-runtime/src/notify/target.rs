@@ -57,7 +57,7 @@ impl NotificationTarget {
         self
     }
 
-    /// Adds jobs, by their ids or by patterns, in which `*` is any number of characters and `?` is one. Default: all jobs.
+    /// Adds jobs, by their ids or by patterns: `*` is any number of characters and `?` is one. Default: all jobs.
     #[must_use]
     pub fn jobs<N: Into<String>>(mut self, names: impl IntoIterator<Item = N>) -> Self {
         self.jobs.extend(names.into_iter().map(Into::into));
@@ -72,8 +72,8 @@ impl NotificationTarget {
         self.on([NotificationEvent::Skipped])
     }
 
-    /// Returns those of its [jobs](Self::jobs) that match none of these ids, such as the [jobs](crate::operator::JobPathReport::jobs) of
-    /// the job path.
+    /// Returns the ids and patterns of its [jobs](Self::jobs) that match none of these ids, such as the
+    /// [jobs](crate::operator::JobPathReport::jobs) of the job path.
     // Spec: NOTIFY-09
     pub fn jobs_without_match<'k>(&self, known: impl IntoIterator<Item = &'k str> + Clone) -> Vec<&str> {
         let matches_none = |name: &&String| {

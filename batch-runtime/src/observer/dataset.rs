@@ -10,9 +10,9 @@ const MOST: usize = 256;
 
 /// A dataset that a step reads or writes: a file, an object, a table, a topic.
 ///
-/// Artifacts report it by [`StepContext::report_dataset`](crate::context::StepContext::report_dataset). Its name should be that of the
-/// [naming conventions of OpenLineage](https://openlineage.io/docs/spec/naming), so that other programs name it alike: `file` and
-/// `/data/in.csv`, `s3://bucket` and `in.csv`, `postgres://host:5432` and `shop.public.payment`. It must not contain passwords or tokens.
+/// Artifacts report it by [`StepContext::report_dataset`](crate::context::StepContext::report_dataset). Its name should follow the [naming
+/// conventions of OpenLineage](https://openlineage.io/docs/spec/naming), so that other programs name it alike: `file` and `/data/in.csv`,
+/// `s3://bucket` and `in.csv`, `postgres://host:5432` and `shop.public.payment`. It must not contain passwords or tokens.
 // Spec: LIN-02
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]

@@ -56,7 +56,7 @@ pub struct ObservedOuter {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct JobTrace {
-    /// The context of the job execution, as the observer returned it; in a worker process, that of the coordinator.
+    /// The context of the job execution, as the observer returned it; in a worker process, the context of the coordinator.
     pub context: Option<String>,
     /// The context of the execution of the instance before, if that was traced.
     pub previous: Option<String>,
@@ -70,7 +70,7 @@ pub struct ObservedStep {
     pub step: String,
     /// Its name in the repository: `load`, and `load:1` for its first partition.
     pub name: String,
-    /// The step execution, or that of the partition.
+    /// The id of the step execution or partition.
     pub execution: StepExecutionId,
     /// True for a partition.
     pub is_partition: bool,
@@ -171,7 +171,7 @@ pub enum JobEventKind {
         /// Its status; `None` if its end is not recorded.
         status: Option<BatchStatus>,
     },
-    /// The reader has reported the number of its items, including those of earlier executions.
+    /// The reader has reported the number of its items, including items of earlier executions.
     ItemsCounted {
         /// The number of items.
         items: u64,
@@ -208,15 +208,15 @@ pub enum JobEventKind {
         /// The error.
         error: String,
     },
-    /// Events were dropped because the observer was too slow. Only that observer gets this event; `job` and `step` are those of the event
-    /// before.
+    /// Events were dropped because the observer was too slow. Only that observer gets this event; `job` and `step` are taken from the
+    /// previous event.
     EventsDropped {
         /// The number of events.
         count: u64,
     },
 }
 
-/// The part of a chunk at which an item fails.
+/// The part of a chunk that an item fails in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ItemPhase {
     /// The reader.
@@ -247,7 +247,7 @@ pub struct JobEnd {
 pub struct ClosedJob {
     /// The execution: FAILED, STOPPED or ABANDONED.
     pub execution: JobExecution,
-    /// Its step executions, and those of partitions, that were closed with it, in the order of their start.
+    /// The executions of its steps and partitions that were closed with it, in the order of their start.
     pub steps: Vec<StepExecution>,
 }
 

@@ -3,10 +3,10 @@
 //! Metrics, log events and progress are observers of the runtime. A program adds its own by
 //! [`BatchRuntimeBuilder::observer`](crate::BatchRuntimeBuilder::observer).
 //!
-//! An observer cannot hold a job up. It has a thread and a queue of its own: if it blocks until the queue is full, further events are
-//! dropped for it, and `EventsDropped` reports how many; if it panics, that is logged, and it gets the next event. When the last clone of the runtime is
-//! dropped, it waits up to five seconds for the observers to receive the rest. An observer must not own its runtime or an operator of it,
-//! which would then never end.
+//! An observer cannot hold a job up. It has its own thread and queue: if it blocks until the queue is full, further events are dropped for
+//! it, and `EventsDropped` reports how many; if it panics, that is logged, and it gets the next event. When the last clone of the runtime
+//! is dropped, it waits up to five seconds for the observers to receive the rest. An observer must not own its runtime or an operator of
+//! it, which would then never end.
 // Spec: OBS-01 to OBS-07
 
 mod closed;
@@ -31,10 +31,10 @@ pub(crate) use self::emit::{JobEvents, StepEvents};
 pub(crate) use self::observers::Observers;
 pub(crate) use self::outer::outer_of;
 
-/// Receives what happens to jobs of a runtime: their start and end, and those of their steps and partitions; chunks, skips and retries;
-/// takeovers and stop requests; the datasets of steps. There is no event for each item.
+/// Receives what happens to jobs of a runtime: the start and end of jobs, steps and partitions; chunks, skips and retries; takeovers and
+/// stop requests; the datasets of steps. There is no event for each item.
 ///
-/// Events of one job execution arrive in the order in which they happened, those of partitions interleaved. A closure is an observer too.
+/// Events of one job execution arrive in the order they happened; events of its partitions are interleaved. A closure is an observer too.
 ///
 /// ```
 /// use batch_runtime::BatchRuntime;
@@ -58,7 +58,7 @@ pub trait JobObserver: Send + Sync {
     ///
     /// Called when the execution is about to be created, on the thread that launches the job, which waits: return at once. The launch may
     /// still fail, so that no event follows. The context of the first observer that returns one is stored with the execution. Its events
-    /// have it as [`JobTrace::context`], in worker processes too, and those of the next execution of the instance as
+    /// have the context as [`JobTrace::context`], in worker processes too; events of the next execution of the instance have it as
     /// [`JobTrace::previous`].
     // Spec: OTEL-03
     fn trace_job(&self, _job: &str) -> Option<String> {

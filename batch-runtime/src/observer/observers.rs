@@ -13,7 +13,7 @@ use crate::clock::{Clock, Timestamp};
 /// The time that the end of a runtime waits for observers.
 const LAST_EVENTS: Duration = Duration::from_secs(5);
 
-/// The observers of a runtime: its own, which are called at once, and those of the program, which have queues.
+/// The observers of a runtime: its own, which are called at once, and the program's, which have queues.
 pub(crate) struct Observers {
     clock: Arc<dyn Clock>,
     metrics: MetricsObserver,

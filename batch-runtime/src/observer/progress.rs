@@ -22,8 +22,8 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// Returns how much of a step is done, from 0 to 1: of its items or, if it is partitioned, of its partitions, to which those that run
-    /// contribute the share of their items. `None` if the total is unknown.
+    /// Returns how much of a step is done, from 0 to 1: the share of its items or, if it is partitioned, of its partitions. A running
+    /// partition counts by the share of its items. `None` if the total is unknown.
     // Spec: CON-02
     pub fn share(&self, step: &StepProgress) -> Option<f64> {
         let Some(PartitionProgress { planned, ended }) = step.partitions else {
@@ -193,7 +193,7 @@ impl ProgressObserver {
         }
     }
 
-    /// Changes the partitions of the last step with this name; those of a flow are not shown.
+    /// Changes the partitions of the last step with this name; partitions of a flow are not shown.
     fn change_partitions(&self, element: &str, change: impl FnOnce(&mut PartitionProgress)) {
         let mut steps = self.followed();
         let found = steps
@@ -256,7 +256,7 @@ mod tests {
         assert_eq!(alone(step("load", 5, Some(20))), (Some(0.25), Some(30)));
         assert_eq!(alone(step("load", 30, Some(20))), (Some(1.0), Some(0)));
         assert_eq!(alone(step("load", 0, Some(0))), (Some(1.0), None));
-        // The speed is that of this execution.
+        // The speed counts this execution alone.
         let mut resumed = step("load", 5, Some(20));
         resumed.earlier.reads = 10;
         assert_eq!(alone(resumed), (Some(0.75), Some(10)));

@@ -14,7 +14,7 @@ use crate::status::BatchStatus;
 
 /// The number of instances that are read together.
 const PAGE: u32 = 1_000;
-/// The number of instances that are deleted in one transaction, for which other writers wait.
+/// The number of instances that are deleted in one transaction, while other writers wait.
 const BATCH: usize = 100;
 
 /// Selects the instances that [`JobOperator::purge`] deletes.

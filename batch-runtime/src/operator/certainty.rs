@@ -7,7 +7,7 @@ use super::{JobOperator, Result};
 use crate::ids::JobExecutionId;
 use crate::repository::HolderState;
 
-/// The interval at which the lease is polled.
+/// The interval between polls of the lease.
 const LOOK: Duration = Duration::from_millis(250);
 
 impl JobOperator {

@@ -70,7 +70,7 @@ impl Problem {
     }
 }
 
-/// Returns whether it is a warning, other than those of `REMINDERS`.
+/// Returns whether it is a warning that is not listed in `REMINDERS`.
 pub(super) fn may_be_mistake(diagnostic: &Diagnostic) -> bool {
     diagnostic.severity == Severity::Warning && !REMINDERS.contains(&diagnostic.code)
 }

@@ -42,14 +42,14 @@ pub struct Definitions {
     pub(crate) system: Arc<BTreeMap<String, String>>,
 }
 
-/// The way in which a job is looked up.
+/// How a job is looked up.
 #[derive(Clone, Copy)]
 pub(crate) enum Wanted<'a> {
     /// By its id.
     Id(&'a str),
     /// By the name of its file.
     File(&'a str),
-    /// By its id; of several jobs with the id, that of the file that an execution has recorded.
+    /// By its id; if several files have a job with this id, in the file that an execution has recorded.
     Recorded { job: &'a str, file: Option<&'a str> },
 }
 
@@ -127,7 +127,7 @@ impl Definitions {
     /// As [`JobOperator::start`](crate::JobOperator::start).
     pub fn check(&self, job: &str, parameters: &JobParameters) -> Result<Vec<Diagnostic>> {
         let reject = rejecting(job);
-        // Those of the repository are checked when the job is started.
+        // The limits of the repository are checked when the job is started.
         parameters
             .validate(None)
             .map_err(|error| reject(StartError::Parameter(error)))?;
@@ -139,7 +139,8 @@ impl Definitions {
         Ok(warnings)
     }
 
-    /// Checks everything of a start that needs no repository. `layout` is that of a new one, `dispatchers` are those of the runtime.
+    /// Checks everything of a start that needs no repository. `layout` is the layout of a new repository, `dispatchers` are the dispatchers
+    /// of the runtime.
     pub(crate) fn check_start(
         &self,
         wanted: Wanted<'_>,
@@ -202,8 +203,8 @@ impl Definitions {
             .map(|(resolved, _)| resolved.effective)
     }
 
-    /// Returns the names of job parameters that have an effect on the values of a job's document. Unlike those of [`Job::parameter_names`],
-    /// they are also known of a job that is valid only with parameters.
+    /// Returns the names of job parameters that have an effect on the values of a job's document. Unlike [`Job::parameter_names`], this
+    /// also works for a job that is valid only with parameters.
     ///
     /// # Errors
     /// `NoSuchJob`, or `JobStart` if several files define the job, or its file cannot be read.
@@ -227,7 +228,7 @@ impl Definitions {
         parameters: &JobParameters,
     ) -> Result<(Resolved, ExternalValues)> {
         let reject = rejecting(wanted.name());
-        // Those of the repository are checked when the job is started.
+        // The limits of the repository are checked when the job is started.
         parameters
             .validate(None)
             .map_err(|error| reject(StartError::Parameter(error)))?;

@@ -11,7 +11,7 @@ use crate::parameters::ParameterError;
 use crate::repository::RepositoryError;
 use crate::secret::SecretError;
 
-/// An error of the operator. Nothing was changed, unless a variant says so.
+/// An error of the operator. Nothing was changed, unless the documentation of a variant mentions a change.
 // Spec: OP-31
 #[derive(Debug, Error)]
 #[non_exhaustive]

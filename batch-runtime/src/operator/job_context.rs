@@ -4,8 +4,8 @@ use super::{JobOperator, Shared};
 use crate::context::JobContext;
 
 impl JobContext {
-    /// Returns the operator of the runtime that runs the job, with which a batchlet can launch another job and wait for it. `None` in a
-    /// test of an artifact alone, which has no runtime.
+    /// Returns the operator of the runtime that runs the job. A batchlet can use it to launch another job and wait for it. `None` in a test
+    /// of an artifact alone, which has no runtime.
     ///
     /// A chunk that has written in its transaction holds locks until its commit, so do not launch a job there.
     // Spec: OP-37

@@ -54,7 +54,7 @@ impl Wish {
 }
 
 impl JobOperator {
-    /// Starts a new instance of a job, whatever its parameters, and returns while it runs.
+    /// Starts a new instance of a job, even if one with the same parameters exists, and returns while it runs.
     ///
     /// # Errors
     /// `NoSuchJob`, or `JobStart` with everything that is wrong with the job's definition or parameters.

@@ -4,14 +4,14 @@ use super::{JobOperator, JobOperatorError, Result};
 use crate::notify::{NotificationTarget, PendingNotification};
 
 impl JobOperator {
-    /// Returns the names of the notification targets to which this runtime delivers, in the order in which they were added.
+    /// Returns the names of this runtime's notification targets, in the order they were added.
     pub fn notification_targets(&self) -> Vec<&str> {
         let targets = self.shared.notifications.deliveries();
         targets.map(|delivery| delivery.target()).collect()
     }
 
-    /// Returns the notifications that are not delivered yet, of all targets that processes have had, in the order in which they are due.
-    /// That of a deadline waits for it.
+    /// Returns the notifications that are not delivered yet, for the targets of all processes, in the order they are due. The notification
+    /// of a deadline is due at the deadline.
     ///
     /// # Errors
     /// When the repository fails.

@@ -22,9 +22,9 @@ pub struct ExecutionState {
     /// has followed.
     // Spec: CON-14
     pub last_owner: Option<String>,
-    /// True if no runtime has ever run the instance: its executions are those of another program, such as Spring Batch, or imported.
+    /// True if no runtime has ever run the instance: its executions were run by another program, such as Spring Batch, or imported.
     pub is_of_other_program: bool,
-    /// The execution for which it waits, because executions of its job run one at a time.
+    /// The execution it waits for, because executions of its job run one at a time.
     pub waits_for: Option<JobExecutionId>,
 }
 
@@ -106,8 +106,8 @@ impl JobOperator {
         Ok(self.shared.repository.partition_owners(partitions)?)
     }
 
-    /// Returns the step executions of job executions, without those of partitions and without user data; those of one job execution are
-    /// in the order of their start. A job execution without steps is missing.
+    /// Returns the step executions of job executions, without partitions and without user data. The step executions of one job execution
+    /// are in the order of their start. A job execution without steps is missing.
     ///
     /// # Errors
     /// When the repository fails.
@@ -119,7 +119,7 @@ impl JobOperator {
         Ok(self.shared.repository.steps_of(executions)?)
     }
 
-    /// Returns the sums of the counters of all steps of job executions, with those of partitions. A job execution without steps is missing.
+    /// Returns the sums of the counters of all steps of job executions, including partitions. A job execution without steps is missing.
     ///
     /// # Errors
     /// When the repository fails.
@@ -154,7 +154,7 @@ impl JobOperator {
     }
 }
 
-/// Sums the counters of steps. Spring Batch has added those of partitions to their step, this runtime has not.
+/// Sums the counters of steps. Spring Batch adds the counters of partitions to their step, this runtime does not.
 fn sum(steps: &[(String, StepCounters)]) -> StepCounters {
     let own: HashMap<&str, StepCounters> = steps
         .iter()

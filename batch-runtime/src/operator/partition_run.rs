@@ -34,7 +34,7 @@ pub enum ClaimPartitionError {
         /// The cause.
         source: Box<JobOperatorError>,
     },
-    /// The job differs from that of the coordinator: another version of the Job XML, or other system properties.
+    /// The job differs from the coordinator's job: another version of the Job XML, or other system properties.
     #[error(
         "cannot run a partition of job `{job}`: its definition here has the fingerprint {here}, and the coordinator's has \
          {}; run workers with the same Job XML and system properties", .ticket
@@ -167,7 +167,7 @@ pub struct PartitionRun {
     remote: Option<RemotePartition>,
     ticket: PartitionTicket,
     running: Arc<Running>,
-    /// True once the end is recorded, with which the lease was released.
+    /// True once the end is recorded, which releases the lease.
     is_recorded: bool,
     shared: Arc<Shared>,
 }

@@ -26,7 +26,7 @@ impl JobOperator {
     /// dead is permitted. A restart may still fail: its artifacts and secrets are not checked.
     ///
     /// # Errors
-    /// The error that the action would return; that of the repository.
+    /// The error that the action would return, or the error of the repository.
     // Spec: CON-15
     pub fn check_action(&self, execution: JobExecutionId, action: ExecutionAction) -> Result<()> {
         let repository = &self.shared.repository;

@@ -24,7 +24,7 @@ impl JobOperator {
         Ok(names)
     }
 
-    /// Returns the execution for which this one waits, because the executions of its job run one at a time; `None` if it does not wait.
+    /// Returns the execution that this one waits for, because executions of its job run one at a time; `None` if it does not wait.
     ///
     /// # Errors
     /// When the repository fails.
@@ -155,8 +155,8 @@ impl JobOperator {
     }
 
     /// Returns the totals of the steps of a job instance up to an execution, in the order of their first start: for each step, the sums
-    /// over this execution and the earlier ones since the step last completed. A step that this execution skipped as complete has the
-    /// totals with which it completed.
+    /// over this execution and the earlier ones since the step last completed. A step that this execution skipped as complete keeps its
+    /// totals at completion.
     ///
     /// # Errors
     /// `NoSuchJobExecution`.

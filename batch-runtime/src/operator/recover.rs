@@ -15,7 +15,7 @@ pub struct Recovered {
     pub recovery: Recovery,
 }
 
-/// The way in which a dead execution was recovered.
+/// How a dead execution was recovered.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Recovery {
@@ -39,7 +39,7 @@ impl JobOperator {
     // Spec: OP-35
     pub fn recover(&self) -> Result<Vec<Recovered>> {
         let mut all = self.dead_executions()?;
-        // In the order in which they were started.
+        // Oldest first.
         all.reverse();
         let recover = |execution: JobExecution| {
             let recovery = self.recover_one(&execution);
@@ -79,7 +79,7 @@ impl JobOperator {
             };
         }
         let limit = Some(self.shared.limits.crash_limit);
-        // With the parameters of the dead execution, which may differ from those of the instance.
+        // The parameters of the dead execution may differ from the parameters of the instance.
         let parameters = match self.parameters(execution.id) {
             Ok(parameters) => parameters,
             Err(error) => return Recovery::Failed(error),

@@ -41,7 +41,7 @@ pub enum LaunchStatus {
     Running,
     /// Its job execution has ended with this status.
     Ended(BatchStatus),
-    /// No worker can run it; the message says why.
+    /// No worker can run it; the message gives the reason.
     Rejected,
     /// It was stopped before a worker ran it.
     Withdrawn,
@@ -86,7 +86,7 @@ impl JobOperator {
             .map_err(|problem| rejecting(job)(StartError::Remote(problem)))?;
         let (prepared, mut wish) = self.prepare_launch(job, &parameters)?;
         let fingerprint = self.fingerprint(Wanted::Id(job), &wish.parameters)?;
-        // The worker completes them by those of the instance, as this call did to check the job.
+        // The worker adds the parameters of the instance, as this call did to check the job.
         wish.parameters = parameters;
         let submitted = self
             .shared

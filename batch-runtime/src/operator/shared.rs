@@ -102,13 +102,13 @@ impl Shared {
         self.notifications.drain(LAST_NOTIFICATIONS);
     }
 
-    /// Passes the ends of executions to the observers, of those that were closed because their process is dead.
+    /// Passes the ends of executions to the observers that were closed because their process is dead.
     pub(crate) fn observe_closed(&self, closed: &[JobExecutionId]) {
         self.observers.emit_closed(&*self.repository, closed);
     }
 
-    /// Passes on the ends of the executions that a claim has closed, and that of the execution before: a command without observers may
-    /// have closed it.
+    /// Passes on the ends of the executions that a claim has closed, and the end of the previous execution, which a command without
+    /// observers may have closed.
     pub(crate) fn observe_claim(&self, claim: &Claim) {
         if !self.observers.are_any() {
             return;

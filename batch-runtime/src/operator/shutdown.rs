@@ -9,7 +9,7 @@ use super::JobOperator;
 use crate::engine::Running;
 use crate::ids::JobExecutionId;
 
-/// The interval at which executions that have started meanwhile are looked for.
+/// The interval between searches for executions that have started meanwhile.
 const POLL: Duration = Duration::from_millis(100);
 
 impl JobOperator {

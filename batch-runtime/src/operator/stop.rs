@@ -12,17 +12,17 @@ use crate::observer::progress::Progress;
 use crate::repository::{HolderState, RepositoryError, StopOutcome};
 use crate::status::BatchStatus;
 
-/// The interval at which the repository is polled for an execution of another process.
+/// The interval between polls of the repository for an execution of another process.
 const POLL: Duration = Duration::from_millis(100);
 
 /// The time that a stop waits for the repository before it notifies the threads anyway.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 impl JobOperator {
-    /// Requests a running execution to stop, in whatever process it runs, and waits until it has stopped, at most the runtime's
-    /// [`stop_timeout`](crate::BatchRuntimeBuilder::stop_timeout). Returns `true` if it is STOPPED by then; otherwise the request
-    /// stays in force. An execution whose process is dead is closed STOPPED. A batchlet's `#[cancel]` runs on the calling thread,
-    /// before the wait, or on its own thread if the repository blocks for a second.
+    /// Requests a running execution to stop, in this or another process, and waits until it has stopped, at most the runtime's
+    /// [`stop_timeout`](crate::BatchRuntimeBuilder::stop_timeout). Returns `true` if it is STOPPED by then; otherwise the request stays in
+    /// force. An execution whose process is dead is closed STOPPED. A batchlet's `#[cancel]` runs on the calling thread, before the wait,
+    /// or on its own thread if the repository blocks for a second.
     ///
     /// # Errors
     /// `NoSuchJobExecution`, `JobExecutionNotRunning`.
@@ -105,8 +105,8 @@ impl JobOperator {
         Ok(execution.is_some_and(|execution| execution.status == BatchStatus::Stopped))
     }
 
-    /// Waits until an execution has ended, in whatever process it runs, and returns it. On a thread of that execution, which
-    /// would deadlock, it returns the execution at once.
+    /// Waits until an execution has ended, in this or another process, and returns it. On a thread of that execution, which would deadlock,
+    /// it returns the execution at once.
     ///
     /// # Errors
     /// `NoSuchJobExecution`; `JobExecutionLost` when its process is dead and its end is not recorded.

@@ -230,7 +230,7 @@ mod tests {
         check(f64::NEG_INFINITY, "-Infinity");
     }
 
-    /// Texts that OpenJDK 17 prints. Where it uses a name of its own, the text is not certain.
+    /// Texts that OpenJDK 17 prints. For a zone that Java names differently, there is no certain text.
     // Spec: REPO-89
     #[test]
     fn dates_are_spelled_as_java_does_or_not_at_all() {

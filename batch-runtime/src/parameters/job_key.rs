@@ -169,7 +169,7 @@ mod tests {
         JobParameters::new().with_parameter("n", value, true)
     }
 
-    /// The texts are those of the `toString` of Spring Batch's parameters.
+    /// The texts are the output of `toString` of Spring Batch's parameters.
     // Spec: REPO-26, REPO-89
     #[test]
     fn keys_of_later_layouts_contain_the_types() {

@@ -1,4 +1,4 @@
-//! Job parameters, and the key by which they identify the job instance.
+//! Job parameters, and the key that identifies the job instance by them.
 // Spec: DOM-10, DOM-11, REPO-26 to REPO-36, D-56
 
 mod java_text;
@@ -18,12 +18,12 @@ use crate::clock::Timestamp;
 pub use crate::secret::{SecretError, SecretReference, SecretReferenceError};
 use java_text::java_double;
 
-/// The parameter that gives each `start` an instance of its own. Spring Batch's JSR-352 support uses it too.
+/// The parameter that gives each `start` a new instance. Spring Batch's JSR-352 support uses it too.
 pub(crate) const RUN_ID: &str = "jsr_batch_run_id";
 
 const MAX_NAME: usize = 100;
-/// 1000-01-08T00:00:00.000Z to 9999-12-31T23:59:59.999Z in milliseconds since 1970, the range of MySQL's columns: the first days of
-/// that year are in the year 999 of the Julian calendar, by which Java's drivers store them, at least in some time zone.
+/// 1000-01-08T00:00:00.000Z to 9999-12-31T23:59:59.999Z in milliseconds since 1970, the range of MySQL's columns: Java's drivers store
+/// dates in the Julian calendar, which puts the first days of that year into the year 999 in at least one time zone.
 const DATES: RangeInclusive<i64> = -30_609_619_200_000..=253_402_300_799_999;
 
 /// The value of a parameter: of one of the four types of the repository, null, a reference to a secret, which is stored as text, or of
@@ -52,8 +52,8 @@ pub enum ParameterValue {
 
 /// The value of a parameter whose type is a class of Java.
 ///
-/// It can identify an instance if its text in the identity is certain: that of an `Integer`, `Short`, `Byte`, `BigInteger`, `BigDecimal`,
-/// `Boolean`, `UUID`, `LocalDate`, `LocalTime` or `LocalDateTime`.
+/// It can identify an instance if its text in the identity is certain, which is so for `Integer`, `Short`, `Byte`, `BigInteger`,
+/// `BigDecimal`, `Boolean`, `UUID`, `LocalDate`, `LocalTime` and `LocalDateTime`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct JavaValue {
     /// The name of the class, such as `java.time.LocalDate`.
@@ -195,7 +195,7 @@ impl ParameterValue {
         })
     }
 
-    /// Returns the text for the JOB_KEY, in which dates are milliseconds.
+    /// Returns the text for the JOB_KEY, with dates in milliseconds.
     fn key_text(&self) -> String {
         match self {
             Self::Date(time) => time.0.to_string(),
@@ -335,7 +335,7 @@ impl JobParameters {
         self
     }
 
-    /// Returns the user's parameters, without those of the runtime.
+    /// Returns the user's parameters, without the runtime's.
     // Spec: OP-06
     #[must_use]
     pub(crate) fn without_run_id(mut self) -> Self {

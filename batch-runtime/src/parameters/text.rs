@@ -87,7 +87,7 @@ impl fmt::Display for NamedParameter {
 }
 
 impl JobParameter {
-    /// Returns the parameter as text with a name, from which [`NamedParameter`] is parsed again.
+    /// Returns the parameter as text with a name, which [`NamedParameter`] parses again.
     pub fn to_text(&self, name: &str) -> String {
         let not_identifying = if self.identifying { "" } else { "-" };
         let (kind, value) = match &self.value {

@@ -29,7 +29,7 @@ impl JobParameters {
         Ok(())
     }
 
-    /// Checks that the columns of a repository with this layout can store the parameters; without a layout, that those of any can.
+    /// Checks that the columns of a repository with this layout can store the parameters; without a layout, that some layout can.
     ///
     /// # Errors
     /// The first parameter that does not fit.

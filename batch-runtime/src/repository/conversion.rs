@@ -20,7 +20,7 @@ pub struct LayoutConversion {
     pub to: RepositoryLayout,
     /// The number of job instances.
     pub instances: u64,
-    /// The number of instances whose keys are replaced by those of the new layout.
+    /// The number of instances whose keys are replaced by keys of the new layout.
     pub replaced_keys: u64,
     /// The number of instances whose keys are kept, because Spring Batch did not compute them or the new key cannot be determined. A launch
     /// with the same parameters does not find these instances.

@@ -12,7 +12,7 @@ type Source = Box<dyn Error + Send + Sync>;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RepositoryError {
-    /// The URL is not that of a supported database.
+    /// The URL does not name a supported database.
     #[error("unsupported repository `{url}`: {problem}")]
     Url {
         /// The URL.

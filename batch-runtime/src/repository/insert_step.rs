@@ -1,4 +1,4 @@
-//! Steps that tests insert, whatever their history.
+//! Steps that tests insert, regardless of the step's history.
 
 use super::{Lease, NewStepExecution, RepositoryError, StepState, StepStore};
 use crate::execution::StepExecution;

@@ -1,4 +1,4 @@
-//! Values of JSON in the form in which Spring Batch stores them in contexts: with the Java types that JSON does not have.
+//! Values of JSON as Spring Batch stores them in contexts: with the Java types that JSON does not have.
 //!
 //! `i64` is a `Long`, `i32` an `Integer`; a sequence is an `ArrayList`, a map or struct a `HashMap`.
 // Spec: DATA-03
@@ -238,7 +238,7 @@ mod tests {
         assert_eq!(big, r#"["java.math.BigInteger",18446744073709551615]"#);
     }
 
-    /// Keys are strings of JSON, whatever their Rust type.
+    /// Keys of every Rust type are strings of JSON.
     // Spec: DATA-03
     #[test]
     fn keys_have_no_types() {

@@ -14,9 +14,9 @@ use crate::ids::{JobInstanceId, StepExecutionId};
 /// A lease that can be observed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum LeaseKey {
-    /// That of the runner of an instance.
+    /// The lease of an instance's runner.
     Instance(JobInstanceId),
-    /// That of the worker of a partition.
+    /// The lease of a partition's worker.
     Partition(StepExecutionId),
 }
 
@@ -40,7 +40,7 @@ struct Sighting {
     owner: String,
     expires_at: i64,
     since: Instant,
-    /// The time without a renewal after which the holder counts as dead.
+    /// The holder counts as dead after this time without a renewal.
     patience: Duration,
     /// Whether another state of the lease was seen before, so that its holder has been alive since.
     is_renewal: bool,
@@ -49,7 +49,7 @@ struct Sighting {
 /// The leases that this runtime observes.
 #[derive(Debug)]
 pub(crate) struct Observations {
-    /// The least time without a renewal after which a holder counts as dead.
+    /// No holder counts as dead before this time without a renewal.
     patience: Duration,
     seen: Mutex<HashMap<LeaseKey, Sighting>>,
 }

@@ -73,7 +73,7 @@ impl Owner {
         }
     }
 
-    /// Returns the name in the lease: `host/process/nonce/mark`. The mark says how others see whether the process is alive.
+    /// Returns the name in the lease: `host/process/nonce/mark`. The mark tells others how to check whether the process is alive.
     pub(crate) fn name(&self) -> &str {
         &self.name
     }
@@ -137,8 +137,8 @@ impl Owner {
         }
     }
 
-    /// Removes the lock files of dead owners, except those of the owners that `needed` returns: their leases are still to be
-    /// taken over. Touches only files that are named like those of owners.
+    /// Removes the lock files of dead owners, but keeps the files of the owners that `needed` returns: their leases are still to be taken
+    /// over. Touches only files that are named like lock files of owners.
     pub(crate) fn sweep(&self, needed: impl FnOnce() -> Option<Vec<String>>) {
         let Some(directory) = self
             .directory
@@ -241,7 +241,7 @@ fn take_lock(directory: &Path, nonce: &str, mode: u32) -> io::Result<File> {
 }
 
 /// Creates a directory. Users who may read its files may enter it.
-#[cfg_attr(not(unix), expect(unused_variables, reason = "permissions are those of Unix"))]
+#[cfg_attr(not(unix), expect(unused_variables, reason = "only Unix has these modes"))]
 fn create_directory(directory: &Path, mode: u32) -> io::Result<()> {
     let builder = &mut fs::DirBuilder::new();
     #[cfg(unix)]
@@ -252,7 +252,7 @@ fn create_directory(directory: &Path, mode: u32) -> io::Result<()> {
     }
 }
 
-#[cfg_attr(not(unix), expect(unused_variables, reason = "permissions are those of Unix"))]
+#[cfg_attr(not(unix), expect(unused_variables, reason = "only Unix has these modes"))]
 fn create_file(path: &Path, mode: u32) -> io::Result<File> {
     let mut options = File::options();
     #[cfg(unix)]

@@ -1,8 +1,8 @@
 //! The processes of owners without a lock file, as their host shows them.
 //!
-//! A process id proves little: another host may have the same name, containers count their processes apart, and ids are used again.
-//! So a mark says of a process where it runs, by the boot of the kernel and the namespace of process ids, and when it was started. This
-//! decides what people are shown, and no lease: copies of a suspended virtual machine have equal marks.
+//! A process id proves little: another host may have the same name, containers count their processes apart, and ids are used again. So a
+//! mark also identifies where a process runs, by the boot of the kernel and the namespace of process ids, and when it was started. It
+//! decides what users are shown, but no lease: copies of a suspended virtual machine have equal marks.
 
 use std::fs;
 use std::io::ErrorKind;

@@ -156,10 +156,9 @@ pub struct ExecutionFilter {
     pub until: Option<Timestamp>,
     /// The earliest time of the end, inclusive; executions that have not ended do not match.
     pub ended_since: Option<Timestamp>,
-    /// Only executions that are older than this one, exclusive: of a list in pages, those of the next page.
+    /// Only executions older than this one, exclusive: in a paged list, the next page.
     pub before: Option<JobExecutionId>,
-    /// Only executions that are newer than this one, exclusive. The limit then selects those next to it: of a list in pages, those of the
-    /// previous page.
+    /// Only executions newer than this one, exclusive. The limit then selects the nearest ones: in a paged list, the previous page.
     // Spec: CON-01
     pub after: Option<JobExecutionId>,
     /// The most executions to return, newest first.
@@ -174,7 +173,7 @@ pub struct RepositorySize {
     pub job_instances: u64,
     /// Job executions.
     pub job_executions: u64,
-    /// Step executions, those of partitions included.
+    /// Step executions, including partitions.
     pub step_executions: u64,
 }
 
@@ -188,7 +187,7 @@ pub(crate) struct Lease {
     pub(crate) execution_id: JobExecutionId,
     /// The number of claims of the instance so far.
     pub(crate) fence: i64,
-    /// The partition for which a worker process holds its own lease; `None` for the runner of the whole execution.
+    /// The partition that a worker process holds this lease for; `None` for the runner of the whole execution.
     pub(crate) partition: Option<StepExecutionId>,
 }
 
@@ -272,7 +271,7 @@ pub(crate) struct EndOfStep<'a> {
 /// The repository's part of the commit of a chunk.
 #[derive(Debug)]
 pub(crate) struct ChunkCommit<'a> {
-    /// The counters of the step execution, with those of the chunk.
+    /// The counters of the step execution, including the chunk.
     pub(crate) counters: StepCounters,
     /// The checkpoints and the user data.
     pub(crate) state: &'a StepState,
@@ -418,7 +417,7 @@ pub(crate) struct PartitionReport {
 impl PartitionReport {
     /// The number of the report that a partition has ended, which follows all others.
     pub(crate) const END: u64 = i64::MAX as u64;
-    /// The number of the report that a worker cannot run the partition. Those of payloads count from 1.
+    /// The number of the report that a worker cannot run the partition. Payloads are numbered from 1.
     pub(crate) const DECLINED: u64 = 0;
 }
 
@@ -451,7 +450,7 @@ pub(crate) struct WorkerRow {
     pub(crate) partitions: Vec<(JobExecutionId, StepExecutionId)>,
 }
 
-/// What has become of a launch, as far as its row says.
+/// The state of a launch, as far as its row shows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LaunchPhase {
     /// It waits for a worker.
@@ -533,7 +532,7 @@ pub(crate) struct NewNotification {
     pub(crate) job: String,
     pub(crate) instance: JobInstanceId,
     pub(crate) execution: JobExecutionId,
-    /// Its deadline is the time at which it is due; without one it is due at once.
+    /// It is due at the deadline in it; without one it is due at once.
     pub(crate) detail: NotificationDetail,
 }
 

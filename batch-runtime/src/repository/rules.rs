@@ -1,5 +1,5 @@
-//! The rules that every repository follows, whatever stores its rows: which instances may run, how the executions of a dead owner are
-//! closed, and what the next execution of a step continues.
+//! The rules that all kinds of repositories follow: which instances may run, how the executions of a dead owner are closed, and what the
+//! next execution of a step continues.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -69,8 +69,8 @@ pub(crate) fn new_step_version(status: BatchStatus) -> i64 {
     i64::from(status == BatchStatus::Started)
 }
 
-/// Returns the rejection if the newest execution of an instance is open, and is not the one that the lease is for: a lease says
-/// nothing about other executions, so a program that keeps no lease runs it.
+/// Returns the rejection if the newest execution of an instance is open, and is not the one that the lease is for: the lease does not cover
+/// other executions, so a program that keeps no lease runs it.
 pub(crate) fn running_without_lease(
     newest: Option<&JobExecution>,
     lease_is_for: Option<JobExecutionId>,

@@ -153,7 +153,7 @@ impl<'a> Object<'a> {
     }
 }
 
-/// JSON in which objects contain their classes, or are preceded by them.
+/// JSON whose objects contain their classes, or follow them.
 struct Rewritten {
     text: String,
     has_classes_in_objects: bool,

@@ -102,7 +102,7 @@ impl RepositoryUrl {
         Ok(missing_migrations(&self.0)?.map(|(layout, _)| layout))
     }
 
-    /// Reports what a conversion to another layout would change, and what blocks it. Changes nothing. `zone` is that of
+    /// Reports what a conversion to another layout would change, and what blocks it. Changes nothing. `zone` is as for
     /// [`BatchRuntimeBuilder::repository_time_zone`](crate::BatchRuntimeBuilder::repository_time_zone).
     ///
     /// # Errors

@@ -5,7 +5,7 @@ use crate::error::BatchError;
 /// Makes a type a batchlet, a step that does one thing. All methods take `&self`, because `#[cancel]` runs on another
 /// thread while `#[process]` does.
 ///
-/// The arguments are those of [every artifact attribute](crate#artifact-attributes).
+/// Takes the arguments of [every artifact attribute](crate#artifact-attributes).
 ///
 /// | method | required | |
 /// |---|---|---|

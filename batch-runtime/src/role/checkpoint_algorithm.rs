@@ -5,7 +5,7 @@ use crate::error::BatchError;
 /// Makes a type a checkpoint algorithm, which decides when a chunk step with `checkpoint-policy="custom"` takes a
 /// checkpoint.
 ///
-/// The arguments are those of [every artifact attribute](crate#artifact-attributes).
+/// Takes the arguments of [every artifact attribute](crate#artifact-attributes).
 ///
 /// | method | required | |
 /// |---|---|---|

@@ -5,7 +5,7 @@ use crate::error::BatchError;
 /// Makes a type a chunk listener, called around each chunk: what is read, processed and written between two checkpoints.
 /// The `ChunkListener` of Jakarta Batch; an extension of the draft.
 ///
-/// The arguments are those of [every artifact attribute](crate#artifact-attributes).
+/// Takes the arguments of [every artifact attribute](crate#artifact-attributes).
 ///
 /// | method | required | |
 /// |---|---|---|

@@ -5,7 +5,7 @@ use crate::execution::StepExecution;
 
 /// Makes a type a decider, which selects the transition of a job after a step, flow or split.
 ///
-/// The arguments are those of [every artifact attribute](crate#artifact-attributes).
+/// Takes the arguments of [every artifact attribute](crate#artifact-attributes).
 ///
 /// | method | required | |
 /// |---|---|---|
@@ -62,8 +62,8 @@ impl<'a> StepsBefore<'a> {
         Self(&|| Ok(Vec::new()))
     }
 
-    /// Reads them: after a step, its latest execution; after a flow, that of the step that ran last in it; after a split, that of each
-    /// flow, in the order of the document. Called by generated code.
+    /// Reads them: after a step, its latest execution; after a flow, the execution of the step that ran last in it; after a split, the last
+    /// one of each flow, in the order of the document. Called by generated code.
     ///
     /// # Errors
     /// When the repository fails.

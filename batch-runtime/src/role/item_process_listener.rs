@@ -8,7 +8,7 @@ use crate::error::BatchError;
 /// Makes a type an item process listener, called around each call of the processor. `&dyn Any` instead of an item type
 /// accepts every type.
 ///
-/// The arguments are those of [every artifact attribute](crate#artifact-attributes).
+/// Takes the arguments of [every artifact attribute](crate#artifact-attributes).
 ///
 /// | method | required | |
 /// |---|---|---|

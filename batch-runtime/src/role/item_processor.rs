@@ -4,7 +4,7 @@ use crate::artifact::item::{ItemSink, ItemType};
 
 /// Makes a type an item processor, which transforms or filters one item at a time.
 ///
-/// The arguments are those of [every artifact attribute](crate#artifact-attributes), and `pipelined = false` if the processor depends on
+/// Takes the arguments of [every artifact attribute](crate#artifact-attributes), and `pipelined = false` if the processor depends on
 /// what the writer of its step writes: a step with it reads each chunk after the commit of the one before.
 ///
 /// | method | required | |

@@ -6,10 +6,10 @@ use crate::error::BatchError;
 
 /// Makes a type an item reader, the source of the items of a chunk step.
 ///
-/// The arguments are those of [every artifact attribute](crate#artifact-attributes), and `pipelined = false` if the reader depends on
-/// what the writer of its step writes: a step with it reads each chunk after the commit of the one before. `rewindable = true` on the
-/// impl block says that the reader can be opened at any of its checkpoints, not only at the last one, because reading changes
-/// nothing: see [`item_writer`](macro@crate::item_writer).
+/// Takes the arguments of [every artifact attribute](crate#artifact-attributes), and `pipelined = false` if the reader depends on what
+/// the writer of its step writes: a step with it reads each chunk after the commit of the one before. `rewindable = true` on the impl block
+/// declares that the reader can be opened at any of its checkpoints, not only at the last one, because reading changes nothing: see
+/// [`item_writer`](macro@crate::item_writer).
 ///
 /// | method | required | |
 /// |---|---|---|

@@ -7,7 +7,7 @@ use crate::error::BatchError;
 /// Makes a type an item write listener, called around each call of the writer. `ChunkItems<'_>` instead of `&[Out]` accepts
 /// lists of every type.
 ///
-/// The arguments are those of [every artifact attribute](crate#artifact-attributes).
+/// Takes the arguments of [every artifact attribute](crate#artifact-attributes).
 ///
 /// | method | required | |
 /// |---|---|---|

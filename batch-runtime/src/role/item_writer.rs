@@ -8,13 +8,13 @@ use crate::repository::ChunkTransaction;
 
 /// Makes a type an item writer, which writes the results of a chunk step, a list at a time.
 ///
-/// The arguments are those of [every artifact attribute](crate#artifact-attributes); `buffered = false` on the impl block for one
-/// item per call; and `pipelined = false` if a step with the writer must read each chunk after the commit of the one before.
+/// Takes the arguments of [every artifact attribute](crate#artifact-attributes); `buffered = false` on the impl block for one item per
+/// call; and `pipelined = false` if a step with the writer must read each chunk after the commit of the one before.
 ///
-/// `rewindable = true` on the impl block says that the writer can be opened at any checkpoint that it has returned, not only at the
-/// last one, and then removes or overwrites what it has written after it. If the reader is rewindable, too, the step may resume at
-/// an earlier checkpoint after a loss of power, so its commits on SQLite do not wait for the disk, except for the last one,
-/// before `#[finish]`. With checkpoint listeners or a collector, which may act on a commit, all of them wait.
+/// `rewindable = true` on the impl block declares that the writer can be opened at any checkpoint that it has returned, not only at the
+/// last one, and then removes or overwrites what it has written after it. If the reader is rewindable, too, the step may resume at an
+/// earlier checkpoint after a loss of power, so its commits on SQLite do not wait for the disk, except for the last one, before
+/// `#[finish]`. With checkpoint listeners or a collector, which may act on a commit, all of them wait.
 ///
 /// | method | required | |
 /// |---|---|---|

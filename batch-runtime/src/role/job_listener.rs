@@ -4,7 +4,7 @@ use crate::error::BatchError;
 
 /// Makes a type a job listener, called around a job and around each of its steps.
 ///
-/// The arguments are those of [every artifact attribute](crate#artifact-attributes).
+/// Takes the arguments of [every artifact attribute](crate#artifact-attributes).
 ///
 /// | method | required | |
 /// |---|---|---|

@@ -5,7 +5,7 @@ use crate::error::BatchError;
 /// Makes a type a logical transaction: the subjobs of a step, flow or split become one unit of work, which is undone as a
 /// whole.
 ///
-/// The arguments are those of [every artifact attribute](crate#artifact-attributes).
+/// Takes the arguments of [every artifact attribute](crate#artifact-attributes).
 ///
 /// | method | required | |
 /// |---|---|---|

@@ -44,7 +44,7 @@ macro_rules! exports {
         $(pub use $a_attribute::$artifact;)*
         $(pub use $l_attribute::$listener;)*
 
-        /// The attributes, under which users know the roles.
+        /// The attributes, which users know the roles by.
         pub(crate) mod attributes {
             $(#[doc(inline)] pub use super::$a_attribute::$a_attribute;)*
             $(#[doc(inline)] pub use super::$l_attribute::$l_attribute;)*

@@ -6,7 +6,7 @@ use crate::plan::PartitionPlan;
 /// Makes a type a partition algorithm, which decides into how many partitions a step or flow is divided, and sets
 /// the properties of each.
 ///
-/// The arguments are those of [every artifact attribute](crate#artifact-attributes).
+/// Takes the arguments of [every artifact attribute](crate#artifact-attributes).
 ///
 /// | method | required | |
 /// |---|---|---|

@@ -9,7 +9,7 @@ use crate::error::BatchError;
 /// Makes a type a retry listener, called when the reader, the processor or the writer is retried. `&dyn Any` instead of an item
 /// type accepts every type.
 ///
-/// The arguments are those of [every artifact attribute](crate#artifact-attributes).
+/// Takes the arguments of [every artifact attribute](crate#artifact-attributes).
 ///
 /// | method | required | |
 /// |---|---|---|

@@ -8,7 +8,7 @@ use crate::error::BatchError;
 
 /// Makes a type a skip listener, called for each skipped item or error. `&dyn Any` instead of an item type accepts every type.
 ///
-/// The arguments are those of [every artifact attribute](crate#artifact-attributes).
+/// Takes the arguments of [every artifact attribute](crate#artifact-attributes).
 ///
 /// | method | required | |
 /// |---|---|---|
@@ -31,8 +31,8 @@ use crate::error::BatchError;
 /// }
 /// ```
 ///
-/// The methods run within the chunk's transaction. A write to the same SQLite database through a connection of its own would
-/// wait for this transaction: write to a file, or count and write in a later step.
+/// The methods run within the chunk's transaction. A write to the same SQLite database through another connection would wait for this
+/// transaction: write to a file, or count and write in a later step.
 // Spec: LISTEN-SKIP-01 to LISTEN-SKIP-04, D-13, D-54, JAK-28
 #[doc(inline)]
 pub use batch_macros::skip_listener;

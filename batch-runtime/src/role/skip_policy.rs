@@ -6,8 +6,8 @@ use crate::error::BatchError;
 /// Makes a type a skip policy, which decides in code which errors of a chunk step are skipped, in place of
 /// `skippable-exception-classes`. An extension of the draft.
 ///
-/// The property `batch.skip.policy` of the step names it. The limits of skips apply as without it. The properties of the step are those of
-/// the policy. The arguments are those of [every artifact attribute](crate#artifact-attributes).
+/// The property `batch.skip.policy` of the step names it. The limits of skips apply as without it. The policy receives the properties of
+/// the step. Takes the arguments of [every artifact attribute](crate#artifact-attributes).
 ///
 /// | method | required | |
 /// |---|---|---|

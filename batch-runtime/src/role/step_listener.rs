@@ -4,7 +4,7 @@ use crate::error::BatchError;
 
 /// Makes a type a step listener, called around a step.
 ///
-/// The arguments are those of [every artifact attribute](crate#artifact-attributes).
+/// Takes the arguments of [every artifact attribute](crate#artifact-attributes).
 ///
 /// | method | required | |
 /// |---|---|---|

@@ -8,7 +8,7 @@ use crate::status::BatchStatus;
 /// Makes a type a subjob analyzer, which receives the payloads of the collectors and the exit statuses of the subjobs, on the
 /// main thread.
 ///
-/// The arguments are those of [every artifact attribute](crate#artifact-attributes).
+/// Takes the arguments of [every artifact attribute](crate#artifact-attributes).
 ///
 /// | method | required | |
 /// |---|---|---|

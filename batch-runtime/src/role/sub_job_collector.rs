@@ -6,7 +6,7 @@ use crate::error::BatchError;
 
 /// Makes a type a subjob collector, which sends data of a subjob to the analyzer, from the thread of the subjob.
 ///
-/// The arguments are those of [every artifact attribute](crate#artifact-attributes).
+/// Takes the arguments of [every artifact attribute](crate#artifact-attributes).
 ///
 /// | method | required | |
 /// |---|---|---|

@@ -52,8 +52,8 @@ impl BatchRuntime {
 }
 
 impl WorkerBuilder {
-    /// Sets the queue from which it takes partitions and launches. Default: `default`. The property `batch.dispatch.queue` of a step or job chooses
-    /// the queue of its partitions.
+    /// Sets the queue that it takes partitions and launches from. Default: `default`. The property `batch.dispatch.queue` of a step or job
+    /// chooses the queue of its partitions.
     pub fn queue(mut self, name: impl Into<String>) -> Self {
         self.queue = name.into();
         self
@@ -82,9 +82,9 @@ impl WorkerBuilder {
     /// Registers the worker and starts to take partitions.
     ///
     /// # Errors
-    /// If it has no slots, the name of the queue is invalid, the transport is unknown or cannot be reached, the clock of this host differs
-    /// from that of the database by more than 10 s, the repository is `memory:` or a SQLite file that another host uses, the
-    /// runtime has a worker already, or the repository fails.
+    /// If it has no slots, the name of the queue is invalid, the transport is unknown or cannot be reached, the clocks of this host and the
+    /// database differ by more than 10 s, the repository is `memory:` or a SQLite file that another host uses, the runtime has a worker
+    /// already, or the repository fails.
     pub fn start(self) -> Result<Worker, WorkerError> {
         if self.slots == 0 {
             return Err(WorkerError::NoSlots);

@@ -18,7 +18,7 @@ use crate::status::BatchStatus;
 const INTERVAL: Duration = Duration::from_secs(1);
 /// The wait before a launch whose instance runs elsewhere is tried again.
 const LATER: Duration = Duration::from_secs(5);
-/// The time for which launches that this worker has declined are left to others.
+/// How long launches that this worker has declined are left to others.
 const DECLINED_FOR: Duration = Duration::from_secs(10);
 
 /// The launches of a worker.

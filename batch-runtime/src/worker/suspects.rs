@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 use crate::dispatch::PartitionTicket;
 use crate::ids::StepExecutionId;
 
-/// The time after which a partition that runs is not suspected any more. Others whose workers have died do not wait longer for it: after
-/// the end of a machine, most of them are innocent.
+/// A partition that has run for this long is not suspected any more, so that other partitions whose workers have died need not wait longer:
+/// after a machine has failed, most of them are innocent.
 const SUSPECTED_FOR: Duration = Duration::from_secs(60);
 /// The wait before a suspect is offered again, to this worker or another one.
 pub(super) const LATER: Duration = Duration::from_secs(1);

@@ -137,7 +137,7 @@ impl SkippedErrors {
         }
     }
 
-    /// Returns a remark if more than half of a limit was used by another class than that of this error.
+    /// Returns a remark if errors of another class than this one used more than half of a limit.
     fn remark_on_other_cause(&self, limit: u32, error: &BatchError) -> String {
         let mut all = self.clone();
         all.commit();
@@ -157,7 +157,7 @@ fn class_or_type(error: &BatchError) -> &'static str {
     class_of(error).unwrap_or_else(|| error.type_name())
 }
 
-/// The way in which a failed call of the reader or processor is retried.
+/// How a failed call of the reader or processor is retried.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum InputRetry {
     No,

@@ -50,7 +50,7 @@ pub(super) struct Interval<'r, 'l> {
     pub(super) failed_after: Option<Duration>,
 }
 
-/// The way in which the remaining results are written. Positions count from the start of the interval.
+/// How the remaining results are written. Positions count from the start of the interval.
 pub(super) enum Mode {
     /// In lists of the chunk size.
     Plain,
@@ -86,7 +86,7 @@ pub(super) enum RolledBack {
 }
 
 impl RolledBack {
-    /// Returns whether the reader has lost a connection of its own.
+    /// Returns whether the reader has lost its own connection.
     pub(super) fn is_connection_lost(&self) -> bool {
         let Self::Failed(Interrupt::Failed(failure)) = self else {
             return false;

@@ -108,7 +108,7 @@ notify! {
 }
 
 impl<'r> ChunkListeners<'r> {
-    /// Creates the listeners. `contexts` are those of the step, `after` those after its end.
+    /// Creates the listeners. `contexts` are the step's contexts, `after` the contexts after its end.
     pub(crate) fn new(
         (step, of_step): (&'r mut StepListeners, &[Arc<BoundListener>]),
         (job, of_job): (&'r JobListeners, &[Arc<BoundListener>]),
@@ -122,7 +122,7 @@ impl<'r> ChunkListeners<'r> {
         }
     }
 
-    /// Calls the skip listeners of the job, then those of the step.
+    /// Calls the skip listeners of the job, then of the step.
     // Spec: LISTEN-SKIP-05, D-53
     pub(super) fn on_skip(
         &mut self,
@@ -155,7 +155,7 @@ impl<'r> ChunkListeners<'r> {
         Ok(true)
     }
 
-    /// Calls the retry listeners of the job, then those of the step, all of them even if one fails. Returns the first error.
+    /// Calls the retry listeners of the job, then of the step, all of them even if one fails. Returns the first error.
     // Spec: LISTEN-RETRY-11, D-53
     pub(super) fn on_retry(
         &mut self,
@@ -190,7 +190,7 @@ impl<'r> ChunkListeners<'r> {
     }
 }
 
-/// The error of a retry listener, to which the skip rules apply.
+/// The error of a retry listener. The skip rules apply to it.
 pub(super) struct Thrown {
     pub(super) failure: Failure,
     pub(super) error: Arc<BatchError>,

@@ -18,7 +18,7 @@ use crate::artifact::{FailedItem, Fill, FillEnd, FillError, Halt, ItemObserver};
 use crate::error::BatchError;
 use crate::observer::ItemPhase;
 
-/// The number of consecutive skipped reads after which the reader's position has to change.
+/// After this number of consecutive skipped reads, the reader's position has to have changed.
 const SUSPICIOUS_SKIPS: u32 = 1_000;
 
 impl ChunkRunner<'_> {
@@ -35,7 +35,7 @@ impl ChunkRunner<'_> {
                 Some(mut filled) => {
                     let mut input = lock(&self.input);
                     input.sink.swap(&mut self.results);
-                    // The interval continues, so those of the one before would remain in memory.
+                    // The interval continues: results of the previous one, now in the sink, would remain in memory.
                     if matches!(filled.end, Ok(Ok(FillEnd::Full))) {
                         input.sink.clear();
                     }
@@ -208,7 +208,7 @@ impl ChunkRunner<'_> {
         Ok(())
     }
 
-    /// Skips an item for which no listener is called, or returns the failure.
+    /// Skips an item without calling a listener, or returns the failure.
     // Spec: CHUNK-SKIP-10
     fn process_failed(
         &mut self,

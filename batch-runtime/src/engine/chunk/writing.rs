@@ -478,14 +478,14 @@ impl Budget {
         *failures
     }
 
-    /// Resets the retry state after the commit of an interval of so many items that were read or skipped, and so many results.
+    /// Resets the retry state after the commit of an interval: `inputs` items were read or skipped, and gave `results` results.
     pub(super) fn committed(&mut self, inputs: usize, results: usize) {
         self.one_by_one = self.one_by_one.saturating_sub(inputs);
         self.skipped.commit();
         self.attempts = 0;
         self.open_retries = 0;
         self.losses = 0;
-        // After a rollback the interval may be shorter: failures of items behind it remain.
+        // After a rollback the interval may be shorter: failures of later items remain.
         let input = |((place, call), failures): (InputPlace, u32)| {
             Some(((place.checked_sub(inputs)?, call), failures))
         };

@@ -41,7 +41,7 @@ pub(super) struct PartitionedElement<'p> {
     pub(super) walk: &'p Walk<'p>,
     /// The id of the element.
     pub(super) id: &'p str,
-    /// Its name in the repository: the id after those of the enclosing partitions.
+    /// Its name in the repository: the names of the enclosing partitions, then its id.
     // Spec: D-75
     pub(super) key: &'p str,
     pub(super) bound: &'p BoundPartition,
@@ -144,7 +144,7 @@ impl<'p> PartitionedElement<'p> {
         lock(&self.numbers).get(&row).copied().unwrap_or(0)
     }
 
-    /// Returns a failure that says which partition has failed.
+    /// Returns a failure that names the partition.
     fn failed(&self, number: impl fmt::Display, failure: Failure) -> Outcome {
         Outcome::Failed(failure.because(format_args!("in partition {number} of `{}`", self.id)))
     }

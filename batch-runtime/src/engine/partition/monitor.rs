@@ -1,5 +1,5 @@
-//! Finds the submitted partitions that need their coordinator: whose worker has died, whose ticket or report was lost, or which no
-//! worker can run. The transport's events are hints; the repository says what is true.
+//! Finds the submitted partitions that need their coordinator: whose worker has died, whose ticket or report was lost, or which no worker
+//! can run. The transport's events are hints; the repository decides.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
@@ -13,15 +13,14 @@ use crate::repository::{JobRepository, PartitionFinding, WorkerRow};
 const INTERVAL: Duration = Duration::from_secs(1);
 /// The longest wait before a ticket is submitted again.
 const RESUBMIT_AT_MOST_AFTER: Duration = Duration::from_secs(600);
-/// The time for which the report of an ended partition may be under way.
+/// How long the report of an ended partition may be under way.
 const REPORT_AFTER: Duration = Duration::from_secs(5);
 
 pub(super) struct PartitionMonitor {
     next: Instant,
-    /// The time after which the ticket of a partition that no worker has claimed is submitted again: it may have been lost. Doubles
-    /// each time.
+    /// The wait before the ticket of a partition that no worker has claimed is submitted again, because it may be lost. Doubles each time.
     resubmit_after: Duration,
-    /// The time without any claim after which a warning with the reason is logged.
+    /// After this time without any claim, a warning with the reason is logged.
     warn_after: Duration,
     /// When the ticket of an unclaimed partition is submitted again, and the wait after that.
     resubmit: BTreeMap<StepExecutionId, (Instant, Duration)>,

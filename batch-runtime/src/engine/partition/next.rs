@@ -34,7 +34,7 @@ impl<'e> PartitionEnd<'e> {
         }
     }
 
-    /// Records the end of a partition in a transaction of its own, with its stored state.
+    /// Records the end of a partition in a separate transaction, with its stored state.
     ///
     /// # Errors
     /// See `PartitionRecorder`.

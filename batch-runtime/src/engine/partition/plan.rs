@@ -17,7 +17,7 @@ use crate::status::BatchStatus;
 type Properties = BTreeMap<String, String>;
 
 impl Walk<'_> {
-    /// Returns the stored plan, or else that of the algorithm, or else that of the Job XML. Stores it before anything runs.
+    /// Returns the stored plan, or else the algorithm's plan, or else the plan of the Job XML. Stores it before anything runs.
     // Spec: PART-18, PART-20 to PART-24, PART-30, D-49, D-50, D-101, JAK-32
     pub(super) fn plan(
         &self,
@@ -74,8 +74,8 @@ impl Walk<'_> {
         Ok(plan)
     }
 
-    /// Returns a failure if a partition is complete, or has a checkpoint, with other properties than those of the new plan: records of
-    /// its new input would be skipped, and those of the old one belong to nobody, or to another partition.
+    /// Returns a failure if a partition is complete, or has a checkpoint, and the new plan changes its properties: records of its new input
+    /// would be skipped, and the rest of its old input would be processed by no partition, or by another one.
     // Spec: D-101
     fn replaced_input(
         &self,

@@ -43,8 +43,8 @@ struct Found<'j> {
 }
 
 impl RemotePartition {
-    /// Returns whether the partition can stop at a checkpoint and be resumed by another worker within the same job execution: those of
-    /// chunk steps.
+    /// Returns whether the partition can stop at a checkpoint and be resumed by another worker within the same job execution. Only
+    /// partitions of chunk steps can.
     pub(crate) fn can_hand_back(&self) -> bool {
         let name = &self.claimed.row.step_name;
         let id = name.rsplit_once(':').map_or("", |(id, _)| id);

@@ -210,9 +210,9 @@ pub(super) struct Supervisor<'s, 'a> {
     pending: RangeInclusive<u32>,
     /// The submitted partitions that have not ended.
     pub(super) submitted: BTreeMap<StepExecutionId, PartitionTicket>,
-    /// Those of them whose worker may be dead, and when to find out next.
+    /// The submitted partitions whose worker may be dead, and when to check next.
     pub(super) lost: BTreeMap<StepExecutionId, Instant>,
-    /// The deaths of their workers.
+    /// The deaths of the workers of submitted partitions.
     pub(super) deaths: BTreeMap<StepExecutionId, Deaths>,
     /// The claim and number of the last payload of each partition.
     payloads: BTreeMap<StepExecutionId, (i64, u64)>,
@@ -439,7 +439,7 @@ impl<'s, 'a> Supervisor<'s, 'a> {
         while let Some(event) = next.take() {
             match event {
                 PartitionEvent::Ended(id) if self.monitor.is_some() => ended.push(id),
-                // In the order in which the threads have reported.
+                // In the order the threads have reported.
                 other => self.handle(other),
             }
             handled += 1;
@@ -450,7 +450,7 @@ impl<'s, 'a> Supervisor<'s, 'a> {
         self.ended(&ended);
     }
 
-    /// Notes the ends of partitions, as their rows or this process say.
+    /// Notes the ends of partitions, from their rows or from this process.
     fn ended(&mut self, ids: &[StepExecutionId]) {
         let mut ids = ids.to_vec();
         ids.retain(|id| self.submitted.contains_key(id) && !self.note_end_here(*id));

@@ -95,7 +95,7 @@ impl Running {
         *lock(&self.stop_announced) = true;
     }
 
-    /// Sets the timeout, after which the execution is stopped and fails.
+    /// Sets the timeout. When it expires, the execution is stopped and fails.
     pub(crate) fn set_deadline(&self, limit: Duration) {
         *lock(&self.deadline) = Instant::now().checked_add(limit);
     }
@@ -257,7 +257,7 @@ impl Running {
         self.end.notify_all();
     }
 
-    /// Returns a guard for the runner's thread: whatever ends the thread ends the waits for it.
+    /// Returns a guard for the runner's thread: even a panic of the thread ends the waits for it.
     pub(crate) fn end_guard(self: &Arc<Self>) -> EndGuard {
         EndGuard(Arc::clone(self))
     }

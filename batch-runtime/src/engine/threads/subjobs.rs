@@ -21,7 +21,7 @@ use crate::repository::RepositoryError;
 use crate::role::{SubJobAnalyzer, SubJobCollector};
 use crate::status::BatchStatus;
 
-/// The number of queued payloads for the analyzer, after which collectors block.
+/// The number of queued payloads for the analyzer at most; further collectors block.
 const WAITING_PAYLOADS: usize = 64;
 
 /// A report of a subjob to its parent thread. The reports of one subjob arrive in order.
@@ -70,7 +70,7 @@ impl<'c, 'scope> SubjobThreads<'c, 'scope> {
         }
     }
 
-    /// Starts a subjob on a thread of its own.
+    /// Starts a subjob on a new thread.
     ///
     /// # Errors
     /// If the operating system cannot create a thread.
@@ -332,7 +332,7 @@ impl Collecting {
         })
     }
 
-    /// Calls the collector and sends its payload; `contexts` are those of the step.
+    /// Calls the collector and sends its payload; `contexts` are the step's contexts.
     // Spec: SUBJOB-03 to SUBJOB-05, SUBJOB-15, LTX-14
     pub(in crate::engine) fn collect(&self, contexts: &ContextScope) -> Result<(), Failure> {
         let mut made = lock(&self.collector);

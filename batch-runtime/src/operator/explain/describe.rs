@@ -52,7 +52,7 @@ struct Describer<'a> {
     external: ExternalValues,
     /// The partitions that enclose the current element, outermost first.
     partitions: Vec<&'a Partition>,
-    /// Names through which a job parameter can have an effect.
+    /// Names of job parameters that can have an effect.
     used: BTreeSet<String>,
     /// Names that a symbol uses.
     symbols: BTreeSet<String>,
@@ -347,8 +347,8 @@ impl<'a> Describer<'a> {
         unused.map(|(_, one)| one).collect()
     }
 
-    /// A property of the Job XML, whose value is already that of the parameter or system property of its name, if the dialect lets
-    /// them override it.
+    /// Explains a property of the Job XML. If the dialect lets a job parameter or system property of the same name override it, its value
+    /// is already overridden.
     fn property(&self, property: &Property) -> PropertyExplanation {
         let name = property.name.value.clone();
         let span = property.value.span.clone();

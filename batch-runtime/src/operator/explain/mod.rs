@@ -193,7 +193,7 @@ impl FieldExplanation {
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct PartitionExplanation {
-    /// Attributes, as those of an element.
+    /// Attributes, in the form of [`ElementExplanation`].
     #[serde(serialize_with = "map")]
     pub attributes: Vec<(&'static str, AttributeValue)>,
     /// The properties of each partition.

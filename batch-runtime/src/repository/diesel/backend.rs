@@ -1,6 +1,6 @@
-//! The interface of a database. To add one: implement [`Backend`] in a folder of its own, declare its tables there
-//! with `schema::tables!`, include `per_backend/mod.rs` (and on a server `per_server/mod.rs`) as a module, and add
-//! its migrations, its scheme in `url.rs` and its variants in `connection.rs` and `chunk_transaction.rs`.
+//! The interface of a database. To add one: implement [`Backend`] in a new folder, declare its tables there with
+//! `schema::tables!`, include `per_backend/mod.rs` (and on a server `per_server/mod.rs`) as a module, and add its
+//! migrations, its scheme in `url.rs` and its variants in `connection.rs` and `chunk_transaction.rs`.
 
 use diesel::connection::{AnsiTransactionManager, Connection};
 use diesel::result::{Error as DieselError, QueryResult};
@@ -188,7 +188,7 @@ pub(super) trait Backend: Send + Sync + Sized + 'static {
         Ok(())
     }
 
-    /// Listens to a channel, with a connection of its own. By default the database notifies no process.
+    /// Listens to a channel, on a separate connection. By default the database notifies no process.
     fn listen(&self, channel: Channel, about: &str) -> Result<Option<Box<dyn Listener>>, RepositoryError> {
         let _ = (channel, about);
         Ok(None)
@@ -202,8 +202,8 @@ pub(super) trait Backend: Send + Sync + Sized + 'static {
         Ok(())
     }
 
-    /// Returns a hint to add to the error of a statement that waited in vain for a locked row: the sessions that may hold the
-    /// lock. `None` for any other error.
+    /// Returns a hint to add to the error of a statement that timed out waiting for a locked row: the sessions that may hold the lock.
+    /// `None` for any other error.
     fn lock_hint(connection: &mut Session<Self::Connection>, error: &DieselError) -> Option<String> {
         let _ = (connection, error);
         None

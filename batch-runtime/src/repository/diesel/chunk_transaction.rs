@@ -1,4 +1,4 @@
-//! The chunk transaction, in which the writer's data and the checkpoint are committed together.
+//! The chunk transaction, which commits the writer's data together with the checkpoint.
 
 use diesel::connection::{AnsiTransactionManager, SimpleConnection, TransactionManager};
 use diesel::prelude::*;
@@ -78,7 +78,7 @@ impl ChunkTransaction {
         on!(self, chunk => chunk.is_lost(), false)
     }
 
-    /// Lets the commit be lost with the power, if the database can commit faster then. Whatever is committed later survives only with it.
+    /// Allows a power failure to lose the commit, if that lets the database commit faster. A later commit survives only if this one does.
     // Spec: D-103
     pub(crate) fn relax(&mut self) {
         on!(self, chunk => chunk.relaxed = true, ());
@@ -92,8 +92,8 @@ impl ChunkTransaction {
 }
 
 impl ChunkTransaction {
-    /// Returns the diesel connection to the database of the repository, inside the transaction. The rules are those of
-    /// `sqlite`, `postgres` and `mysql`.
+    /// Returns the diesel connection to the database of the repository, inside the transaction. The same rules apply as
+    /// for `sqlite`, `postgres` and `mysql`.
     ///
     /// # Errors
     /// When the transaction cannot start, or the repository is in memory.

@@ -66,7 +66,7 @@ impl RepositoryConnection {
     /// Executes statements, separated by `;`, in the SQL of the database.
     ///
     /// # Errors
-    /// Those of the database; statements before the wrong one may have been executed.
+    /// When a statement fails; the statements before it may have been executed.
     pub fn batch_execute(&mut self, statements: &str) -> QueryResult<()> {
         match &mut self.on {
             #[cfg(feature = "sqlite")]

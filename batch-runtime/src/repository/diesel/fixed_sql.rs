@@ -1,5 +1,5 @@
-//! SQL that diesel cannot express, as queries that it prepares once for each connection. Those of `diesel::dsl::sql` and
-//! `diesel::sql_query` are prepared at each execution, because their text is not known to the compiler; here it is that of a type.
+//! SQL that diesel cannot express, as queries that it prepares once for each connection. diesel prepares queries of `diesel::dsl::sql` and
+//! `diesel::sql_query` at each execution, because the compiler does not know their text; here a type determines the text.
 
 use std::marker::PhantomData;
 

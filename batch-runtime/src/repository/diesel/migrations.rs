@@ -15,7 +15,7 @@ use crate::repository::RepositoryLayout;
 
 pub(super) type Failure = Box<dyn std::error::Error + Send + Sync>;
 
-/// The prefix of the runtime's migration versions; those of the program start with a year.
+/// The prefix of the runtime's migration versions; the program's versions start with a year.
 const OUR_VERSIONS: &str = "0000000000";
 /// Their length; diesel's own first migration is `00000000000000`.
 const OUR_VERSION_LENGTH: usize = 13;
@@ -26,7 +26,7 @@ const LIST_OF_MIGRATIONS: &str = "__DIESEL_SCHEMA_MIGRATIONS";
 /// The existing columns, as `TABLE.COLUMN` in upper case, of tables and sequences.
 pub(super) struct Catalog {
     columns: Vec<String>,
-    /// The applied migrations, including those of the program.
+    /// The applied migrations, including the program's.
     listed: Vec<String>,
 }
 
@@ -89,7 +89,7 @@ impl Catalog {
             .map(|(_, column)| column)
     }
 
-    /// Returns the layout of the tables; `None` if there are none. Those of versions before 4.3 are upgraded to it.
+    /// Returns the layout of the tables; `None` if there are none. Tables of versions before 4.3 are upgraded to 4.3.
     // Spec: REPO-87
     pub(super) fn layout(&self) -> Option<RepositoryLayout> {
         let is_typed = self.has_column("BATCH_JOB_EXECUTION_PARAMS.PARAMETER_TYPE");
@@ -123,12 +123,12 @@ impl Catalog {
         self.is_replaced() && !self.has_table("BATCH_JOB_EXECUTION_PARAMS")
     }
 
-    /// Returns whether there is the sequence of instances of Spring Batch 5, and that of 6: only one of them is used.
+    /// Returns whether there are two sequences of instances, one of Spring Batch 5 and one of 6: only one of them is used.
     pub(super) fn has_both_instance_sequences(&self) -> bool {
         self.has_table("BATCH_JOB_SEQ") && self.has_instance_sequence_of_6()
     }
 
-    /// Returns the layout of the tables; if it can be that of 5 or 6, the wanted one.
+    /// Returns the layout of the tables; if they fit both 5 and 6, the wanted one.
     pub(super) fn layout_or(&self, wanted: Option<RepositoryLayout>) -> Option<RepositoryLayout> {
         let layout = self.layout()?;
         let is_either = layout.has_typed_parameters() && self.has_both_instance_sequences();
@@ -149,7 +149,8 @@ impl Catalog {
         self.has_table("BATCH_JOB_INSTANCE_SEQ")
     }
 
-    /// Returns the repository's layout, or that of a new one. Rejects a layout other than the URL's, and an interrupted conversion.
+    /// Returns the repository's layout, or the layout for a new repository. Rejects a layout other than the URL's, and an interrupted
+    /// conversion.
     fn layout_for(&self, wanted: Option<RepositoryLayout>) -> Result<RepositoryLayout, String> {
         if self.is_between_layouts() {
             return Err(
@@ -162,7 +163,7 @@ impl Catalog {
         };
         if layout.has_typed_parameters() && self.has_both_instance_sequences() && wanted != Some(layout) {
             return Err(
-                "it has the sequence of instances of Spring Batch 5, BATCH_JOB_SEQ, and that of 6, BATCH_JOB_INSTANCE_SEQ: drop the one \
+                "it has the sequence of instances of Spring Batch 5, BATCH_JOB_SEQ, and of 6, BATCH_JOB_INSTANCE_SEQ: drop the one \
                  that is not used, or name the layout in the URL (`layout=5` or `layout=6`)"
                     .into(),
             );

@@ -106,7 +106,7 @@ pub(crate) fn open_database(
     })
 }
 
-/// Opens a connection to the database of `url`, whatever is in it.
+/// Opens a connection to the database of `url`, and does not check its contents.
 pub(crate) fn connect(url: &str) -> Result<RepositoryConnection, RepositoryError> {
     let database = database_of(url)?;
     let (url, _) = own_options(url)?;

@@ -1,5 +1,5 @@
-//! Conditions that compare a column with a list, in statements that diesel prepares once for each connection and each of a few lengths.
-//! Those of `eq_any` are prepared at each execution, except on PostgreSQL, because the text has a placeholder for each value.
+//! Conditions that compare a column with a list, in statements that diesel prepares once for each connection and each of a few lengths. A
+//! condition of `eq_any` is prepared at each execution, except on PostgreSQL, because its text has a placeholder for each value.
 
 use diesel::expression::{AppearsOnTable, Expression, SelectableExpression, ValidGrouping};
 use diesel::query_builder::{AstPass, QueryFragment, QueryId};
@@ -42,8 +42,8 @@ pub(super) fn one_of<C, I>(column: C, values: impl IntoIterator<Item = I>) -> On
     }
 }
 
-/// As `one_of`, with which PostgreSQL plans a statement each time. It keeps the plan of a prepared statement, and that of many values
-/// for a table that is still small would read the whole table, until the next `ANALYZE`. A single value is found by an index.
+/// As `one_of`, but PostgreSQL plans the statement each time. It would keep the plan of a prepared statement; a plan for many values made
+/// while the table is small reads the whole table, until the next `ANALYZE`. A single value is found by an index.
 pub(super) fn one_of_many<C, I>(column: C, values: impl IntoIterator<Item = I>) -> OneOf<C, I> {
     OneOf {
         is_planned_anew: true,
@@ -116,7 +116,7 @@ where
     }
 }
 
-/// Implements a list of placeholders, the last of which repeat a value.
+/// Implements a list of placeholders. The last value fills the placeholders that pad the list.
 #[cfg(any(feature = "sqlite", feature = "mysql"))]
 macro_rules! padded {
     ($database:ty) => {
@@ -174,7 +174,7 @@ mod tests {
 
     diesel::table! { line (id) { id -> BigInt, } }
 
-    /// Lists select what they contain; those of 0 to 8 values have five texts, each prepared once.
+    /// Lists select what they contain; lists of 0 to 8 values have five texts, each prepared once.
     #[test]
     fn lists_are_prepared_once_for_each_power_of_two() {
         let mut connection = SqliteConnection::establish(":memory:").unwrap();

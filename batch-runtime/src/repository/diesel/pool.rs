@@ -217,7 +217,7 @@ impl<D: Backend> Pool<D> {
                 Err(error) => DieselError::QueryBuilderError(Box::new(error)),
             };
             if !D::IS_REMOTE || !retries.pause(&error) {
-                // A poll that did not wait says nothing about how long the database is away.
+                // A poll that did not wait does not show how long the database is unreachable.
                 if retries.is_patient {
                     self.shared.unreachable.store(true, Ordering::Relaxed);
                 }
@@ -428,7 +428,7 @@ impl<D: Backend> Pool<D> {
     }
 }
 
-/// Returns whether a connection on which a statement has failed is lost. The connection cannot be used afterwards.
+/// Returns whether a connection is lost after a statement has failed on it. The connection cannot be used afterwards.
 pub(super) fn is_lost<D: Backend>(connection: &mut Session<D::Connection>) -> bool {
     D::IS_REMOTE && connection.batch_execute("ROLLBACK").is_err()
 }

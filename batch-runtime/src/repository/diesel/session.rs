@@ -155,9 +155,9 @@ impl<Q: QueryId, C> RunQueryDsl<C> for Q {}
 ///
 /// With the prefix `MY_`, `SELECT version FROM BATCH_X WHERE id = ?` is sent as `SELECT version FROM MY_X WHERE id = ? /*
 /// SELECT version FROM BATCH_X WHERE id = ? */`. The original stays as a comment because diesel walks a query several
-/// times, for its text, its values and more, without saying which: the walk through the original supplies the values. (An
-/// implementation of `to_sql` instead would not be called: diesel hands queries on by reference, and a reference has a
-/// `to_sql` of its own.) A connection has one prefix, so its cache of prepared statements can use the key of the original.
+/// times, for its text, its values and more, without saying which: the walk through the original supplies the values. (An implementation of
+/// `to_sql` instead would not be called: diesel passes queries by reference, and a reference has another `to_sql`.) A connection has one
+/// prefix, so its cache of prepared statements can use the key of the original.
 pub(super) struct Renamed<Q> {
     query: Q,
     prefix: TablePrefix,

@@ -10,7 +10,7 @@ use crate::repository::RepositoryError;
 pub(super) enum TransactionError<E> {
     /// A statement failed.
     Database(DieselError),
-    /// The work returned an error of its own.
+    /// The work itself returned an error.
     Rejected(E),
     /// Another transaction has changed what this one read, so it is run again. The error is reported when that has not
     /// helped.
@@ -24,7 +24,7 @@ impl<E> TransactionError<E> {
             Self::Conflict(_) => true,
             Self::Rejected(_) => false,
             Self::Database(DieselError::DatabaseError(DatabaseErrorKind::SerializationFailure, _)) => true,
-            // PostgreSQL's deadlocks have no kind of their own in diesel.
+            // diesel has no kind for PostgreSQL's deadlocks.
             Self::Database(DieselError::DatabaseError(DatabaseErrorKind::Unknown, about)) => {
                 about.message() == "deadlock detected"
             }
@@ -34,7 +34,7 @@ impl<E> TransactionError<E> {
 }
 
 impl TransactionError<RepositoryError> {
-    /// Converts it for work with errors of its own.
+    /// Converts it for work that returns another type of error.
     pub(super) fn into_other<E: From<RepositoryError>>(self) -> TransactionError<E> {
         match self {
             Self::Database(error) => TransactionError::Database(error),

@@ -1,5 +1,5 @@
-//! UPDATE statements that diesel prepares once for each connection. Those of `diesel::update` are prepared at each execution, because
-//! a changeset may leave out columns; here the columns are fixed by the type.
+//! UPDATE statements that diesel prepares once for each connection. Statements of `diesel::update` are prepared at each execution, because
+//! a changeset may leave out columns; here the type determines the columns.
 
 use diesel::backend::Backend;
 use diesel::prelude::*;
@@ -80,7 +80,7 @@ mod tests {
 
     diesel::table! { line (id) { id -> BigInt, text -> Nullable<Text>, } }
 
-    /// A statement is prepared once, whatever its values.
+    /// A statement is prepared once for all values.
     #[test]
     fn a_statement_is_prepared_once() {
         let mut connection = SqliteConnection::establish(":memory:").unwrap();

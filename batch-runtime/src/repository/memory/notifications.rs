@@ -116,7 +116,7 @@ impl MemoryRepository {
             };
             self.notify(tables, NotificationEvent::TakenOver, execution, &detail);
         }
-        // That of an earlier execution.
+        // The deadline of an earlier execution.
         tables
             .notifications
             .retain(|one| !is_deadline_of(one, execution.instance_id));

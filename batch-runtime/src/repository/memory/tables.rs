@@ -23,7 +23,7 @@ pub(super) struct Tables {
     pub(super) keys: HashMap<String, HashMap<String, JobInstanceId>>,
     pub(super) executions: BTreeMap<JobExecutionId, Execution>,
     pub(super) steps: BTreeMap<StepExecutionId, Mutex<Step>>,
-    /// The turns of jobs of which one execution runs at a time, until the end of the execution.
+    /// The turns of jobs whose executions run one at a time, until the end of the execution.
     // Spec: TURN-02
     pub(super) turns: BTreeMap<JobExecutionId, Turn>,
     /// The notifications that are not delivered yet.
@@ -73,7 +73,7 @@ pub(super) struct Step {
 /// The context of an execution.
 pub(super) enum Context<S> {
     State(S),
-    /// That of an imported execution.
+    /// The context of an imported execution.
     Text(StoredContext),
 }
 
@@ -102,7 +102,7 @@ impl Tables {
         id
     }
 
-    /// Inserts a job execution under the next id, whatever the id in `row` is.
+    /// Inserts a job execution under the next id, and ignores the id in `row`.
     pub(super) fn insert_execution(
         &mut self,
         mut row: JobExecution,
@@ -126,7 +126,7 @@ impl Tables {
         id
     }
 
-    /// Inserts a step execution under the next id, whatever the id in `row` is.
+    /// Inserts a step execution under the next id, and ignores the id in `row`.
     pub(super) fn insert_step(
         &mut self,
         mut row: StepExecution,
@@ -264,7 +264,7 @@ impl Tables {
     }
 
     /// Closes the open executions and step executions of an instance whose lease is not held. VERSION grows, so that what their threads may
-    /// still write is rejected. `cause` says why they cannot be resumed.
+    /// still write is rejected. `cause` is the reason why they cannot be resumed.
     // Spec: OP-35
     pub(super) fn close_open_executions(
         &mut self,

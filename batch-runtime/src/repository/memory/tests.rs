@@ -114,7 +114,7 @@ fn ending(random: &mut Random) -> Ending {
     ending
 }
 
-/// The events of which a repository queues the notifications.
+/// The events that a repository queues notifications for.
 const EVENTS: [NotificationEvent; 5] = [
     NotificationEvent::Completed,
     NotificationEvent::Stopped,

@@ -1,4 +1,4 @@
-//! The turns of jobs of which one execution runs at a time.
+//! The turns of jobs whose executions run one at a time.
 // Spec: TURN-01 to TURN-03
 
 use std::collections::BTreeMap;
@@ -15,7 +15,7 @@ pub(super) struct Turn {
     is_taken: bool,
 }
 
-/// Rejects an execution if one of another instance has the turn of its job. The open ones of its own instance are closed first.
+/// Rejects an execution if an execution of another instance has the turn of its job. Open executions of the same instance are closed first.
 pub(super) fn check_turn(
     tables: &Tables,
     request: &ClaimRequest<'_>,
@@ -88,7 +88,7 @@ impl MemoryRepository {
 }
 
 impl Tables {
-    /// Returns the living execution for which this one waits.
+    /// Returns the living execution that this one waits for.
     pub(super) fn waits_for(&self, execution: JobExecutionId) -> Option<JobExecutionId> {
         let turn = self.turns.get(&execution).filter(|_| self.is_open(execution));
         turn.and_then(|turn| self.turn_before(&turn.job, execution))
@@ -111,8 +111,7 @@ impl Tables {
         waiting
     }
 
-    /// Returns the living execution that has the turn of a job, else the first that waits before `own`; `None` if the turn is that of
-    /// `own`.
+    /// Returns the living execution that has the turn of a job, else the first that waits before `own`; `None` if `own` has the turn.
     fn turn_before(&self, job: &str, own: JobExecutionId) -> Option<JobExecutionId> {
         let of_job = || self.turns.iter().filter(|(_, turn)| turn.job == job);
         let taken = of_job().filter(|(_, turn)| turn.is_taken).map(|(id, _)| *id);

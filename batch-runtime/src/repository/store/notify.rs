@@ -1,4 +1,4 @@
-//! The operations on notifications that wait for their delivery. Those of ends are queued by the ends themselves.
+//! The operations on notifications that wait for their delivery. The operation that records an end queues its notification.
 
 use std::time::Duration;
 
@@ -24,6 +24,6 @@ pub(crate) trait NotificationStore: Send + Sync {
     /// Makes the notifications of a target due that could not be delivered.
     fn retry_notifications(&self, target: &str) -> Result<(), RepositoryError>;
 
-    /// Returns all notifications of known events, in the order in which they are due.
+    /// Returns all notifications of known events, in the order they are due.
     fn notifications(&self) -> Result<Vec<QueuedNotification>, RepositoryError>;
 }

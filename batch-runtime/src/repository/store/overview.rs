@@ -10,7 +10,7 @@ use crate::status::BatchStatus;
 /// The holder of an instance's lease.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Holder {
-    /// The latest execution for which the lease was taken.
+    /// The latest execution that the lease was taken for.
     pub(crate) execution: JobExecutionId,
     /// The name of the owner, or of the last one; empty if an early version of the runtime has removed it.
     pub(crate) owner: String,
@@ -42,17 +42,17 @@ pub(crate) trait OverviewStore: Send + Sync {
         partitions: &[StepExecutionId],
     ) -> Result<BTreeMap<StepExecutionId, String>, RepositoryError>;
 
-    /// Returns the executions that wait for the turn of their job, each with the one for which it waits: the one that has the turn, else
-    /// the first that waits. Unlike `OperatorStore::waits_for` it does not check whether that one is alive.
+    /// Returns the executions that wait for the turn of their job, each with the one that it waits for: the one that has the turn, else the
+    /// first that waits. Unlike `OperatorStore::waits_for` it does not check whether that one is alive.
     fn waiting(&self) -> Result<BTreeMap<JobExecutionId, JobExecutionId>, RepositoryError>;
 
-    /// Returns the step executions of job executions without those of partitions, in the order of their start, without user data.
+    /// Returns the step executions of job executions without partitions, in the order of their start, without user data.
     fn steps_of(
         &self,
         executions: &[JobExecutionId],
     ) -> Result<BTreeMap<JobExecutionId, Vec<StepExecution>>, RepositoryError>;
 
-    /// Returns the counters of all step executions of job executions, those of partitions included, with the names of their steps.
+    /// Returns the counters of all step executions of job executions, including partitions, with the names of their steps.
     fn counters_of(
         &self,
         executions: &[JobExecutionId],

@@ -68,7 +68,7 @@ pub(crate) trait QueueStore: Send + Sync {
     /// Returns a listener; `None` if the database notifies no process.
     fn listen(&self, channel: Channel, about: &str) -> Result<Option<Box<dyn Listener>>, RepositoryError>;
 
-    /// Returns how far the clock of this host is ahead of that of the database, in milliseconds.
+    /// Returns how far the clock of this host is ahead of the database's clock, in milliseconds.
     fn clock_ahead(&self) -> Result<i64, RepositoryError>;
 
     /// Returns whether processes of other hosts can use the database.

@@ -133,8 +133,8 @@ pub(crate) trait StepStore: Send + Sync {
     fn claim_step(&self, id: StepExecutionId) -> Result<Option<(StepExecution, StepState)>, RepositoryError>;
 
     /// Claims a partition for a worker process: STARTING becomes STARTED, and the process holds a lease of the partition.
-    /// Returns `None` if the partition is claimed or has ended, or its job execution is closed. A crash afterwards leaves a
-    /// lease that expires. `is_first` says that the job execution is the first one of its instance.
+    /// Returns `None` if the partition is claimed or has ended, or its job execution is closed. A crash afterwards leaves a lease that
+    /// expires. `is_first` is true if the job execution is the first one of its instance.
     fn claim_partition(
         &self,
         execution: JobExecutionId,
@@ -146,7 +146,7 @@ pub(crate) trait StepStore: Send + Sync {
     /// checkpoint. VERSION grows: what the dead worker may still write is rejected.
     ///
     /// # Errors
-    /// `Fenced` if `lease`, that of the job, is lost.
+    /// `Fenced` if `lease`, the job's lease, is lost.
     fn reopen_partition(
         &self,
         lease: &Lease,
@@ -157,7 +157,7 @@ pub(crate) trait StepStore: Send + Sync {
     /// Ends the open steps within a partition of a flow that no worker runs any more.
     ///
     /// # Errors
-    /// `Fenced` if `lease`, that of the job, is lost.
+    /// `Fenced` if `lease`, the job's lease, is lost.
     fn close_inner_steps(&self, lease: &Lease, partition: &StepExecution) -> Result<(), RepositoryError>;
 
     /// Makes a partition that this worker has stopped STARTING again, so that another one can claim it. Not counted as a failed claim.
@@ -173,7 +173,7 @@ pub(crate) trait StepStore: Send + Sync {
         names: &[String],
     ) -> Result<Vec<StepExecution>, RepositoryError>;
 
-    /// Returns those of the names that have step executions of the instance.
+    /// Returns the names that the instance has step executions of.
     fn names_with_history(
         &self,
         instance: JobInstanceId,

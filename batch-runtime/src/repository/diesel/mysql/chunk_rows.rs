@@ -1,4 +1,4 @@
-//! The two rows of a chunk, each updated by a prepared statement of its own.
+//! The two rows of a chunk, updated by two prepared statements.
 
 use diesel::prelude::*;
 

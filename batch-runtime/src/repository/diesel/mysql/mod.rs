@@ -159,8 +159,8 @@ impl Backend for MysqlDatabase {
         with_migration_lock(connection, work)
     }
 
-    /// Changes of tables wait for each other, so the lock is on a table that launches write and a conversion does not: on MySQL that of
-    /// the ids. MariaDB replaces it by a sequence; but there another table may refer to a locked one.
+    /// Changes of tables wait for each other, so the lock is on a table that launches write and a conversion does not: on MySQL the table
+    /// of the ids. MariaDB replaces it by a sequence; but there another table may refer to a locked one.
     fn lock_out_launches(&self, settings: &SessionSettings) -> Result<Option<Connection>, Failure> {
         let mut connection = Session::new(self.connect()?, settings.clone());
         let version: String = diesel::select(sql::<Text>("VERSION()")).get_result(&mut connection)?;
@@ -182,7 +182,7 @@ impl Backend for MysqlDatabase {
         sequences::convert(connection, to)
     }
 
-    /// On a connection of its own, so that no other transaction waits for the end of this one.
+    /// On a separate connection, so that no other transaction waits for the end of this one.
     // Spec: REPO-20 to REPO-22
     fn next_id(pool: &Pool<Self>, connection: &mut Connection, sequence: Sequence) -> QueryResult<i64> {
         let ids = Self::next_ids(pool, connection, sequence, 1)?;

@@ -1,4 +1,4 @@
-//! The sequences of MariaDB, from which Spring Batch takes ids since version 5. MySQL has tables with one row instead, as both have in the
+//! The sequences of MariaDB, which Spring Batch takes ids from since version 5. MySQL has tables with one row instead, as both have in the
 //! layout of Spring Batch 4.3.
 
 use diesel::connection::SimpleConnection;

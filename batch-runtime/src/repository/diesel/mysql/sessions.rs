@@ -1,4 +1,4 @@
-//! The settings and names of sessions, and how those of a dead owner are ended.
+//! The settings and names of sessions, and how a dead owner's sessions are ended.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -11,10 +11,9 @@ use diesel::sql_types::{BigInt, Nullable, Text};
 use super::Connection;
 use crate::repository::diesel::session::RunQueryDsl;
 
-/// Each statement sees what was committed before it. A text that does not fit is an error instead of being truncated. The wait
-/// for a locked row is longer than a lease: a runner that has waited this long in vain has lost its lease. MariaDB ends a
-/// transaction that is idle for an hour, unless it is configured otherwise: its process hangs. A statement outside of a transaction
-/// commits by itself.
+/// Each statement sees what was committed before it. A text that does not fit is an error instead of being truncated. The wait for a locked
+/// row is longer than a lease: a runner whose wait times out has lost its lease. MariaDB ends a transaction that is idle for an hour,
+/// unless it is configured otherwise: its process hangs. A statement outside of a transaction commits by itself.
 pub(super) const SETTINGS: &str = "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED;
     SET SESSION innodb_lock_wait_timeout = 60,
         SESSION autocommit = 1,
@@ -64,7 +63,7 @@ struct SessionId {
     id: Option<i64>,
 }
 
-/// Ends the sessions whose names have this prefix. A user may end its own sessions; those of another user are left alone.
+/// Ends the sessions whose names have this prefix. A user may end its own sessions; sessions of another user are left alone.
 pub(super) fn end(connection: &mut Connection, prefix: &str) -> QueryResult<()> {
     let holders: Vec<String> = (0..NAMED)
         .map(|number| {
@@ -115,7 +114,7 @@ pub(super) fn lock_hint(connection: &mut Connection, error: &DieselError) -> Opt
         .map(|OpenTransaction { id, client, seconds }| format!("{id} (`{client}`, open for {seconds} s)"))
         .collect();
     Some(format!(
-        "the oldest open transactions are those of the sessions {}; to end one, run `KILL {}`",
+        "the sessions with the oldest open transactions are {}; to end one, run `KILL {}`",
         described.join(", "),
         first.id
     ))

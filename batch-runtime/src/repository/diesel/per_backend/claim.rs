@@ -48,7 +48,7 @@ pub(super) struct Claimed {
     pub(super) previous: Option<JobExecution>,
 }
 
-/// What the lease of an instance says about crashes: how many in a row, and the progress since.
+/// The crashes recorded in the lease of an instance: how many in a row, and the progress since.
 type Crashes = (i64, i64);
 
 impl Repository {
@@ -161,7 +161,7 @@ impl Repository {
             },
             execution,
             taken_over: Vec::new(),
-            // Reads the histories, of which nothing is known here.
+            // The histories are not known here, so that they are read.
             is_first: false,
             previous_traceparent: None,
         }))

@@ -48,7 +48,7 @@ type OpenExecution = (
 
 impl Repository {
     /// Closes the open executions and step executions of an instance whose owner is dead. VERSION grows, so that the
-    /// repository rejects what the owner may still write. `cause` says why they cannot be resumed.
+    /// repository rejects what the owner may still write. `cause` is the reason why they cannot be resumed.
     // Spec: OP-35
     pub(super) fn close_open_executions<E: From<RepositoryError>>(
         &self,
@@ -101,7 +101,7 @@ impl Repository {
             .select((
                 step_execution::step_execution_id,
                 step_execution::start_time,
-                // The row of a step never shows STOPPING; that of its job does.
+                // The row of a step never shows STOPPING; the row of its job does.
                 job_execution::status,
             ))
             .load(connection)?;

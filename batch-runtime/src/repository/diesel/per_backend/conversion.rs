@@ -203,7 +203,7 @@ fn execute(connection: &mut Connection, script: &str) -> QueryResult<()> {
     connection.batch_execute(&statements)
 }
 
-/// Runs `work` in a transaction of its own, if the conversion as a whole is not one.
+/// Runs `work` in a transaction, unless the whole conversion is one.
 fn in_own_transaction(
     connection: &mut Connection,
     work: impl FnOnce(&mut Connection) -> Work<()>,

@@ -24,7 +24,7 @@ use crate::repository::{
 };
 use crate::status::BatchStatus;
 
-/// Milliseconds for which a launch that has ended is kept.
+/// How long an ended launch is kept, in milliseconds.
 const KEPT_FOR: i64 = 7 * 24 * 60 * 60 * 1_000;
 
 /// The value of `is_open` until a launch has ended. At most one launch of an instance has it.
@@ -328,7 +328,7 @@ impl Repository {
                 return Ok(None);
             }
             if execution.is_some() && was_drained {
-                // Its end is that of a hand-over: if this worker dies, too, the launch has not ended with it.
+                // The execution was stopped for a hand-over. Forget it: if this worker dies, too, the launch must not count as ended.
                 update(launch::table.find(id))
                     .set(launch::job_execution_id.eq(None::<i64>))
                     .execute(connection)?;

@@ -87,7 +87,7 @@ fn a_launch_that_was_taken_over_is_not_run() {
     assert_eq!(listed[0].execution, Some((execution.id, BatchStatus::Starting)));
 }
 
-/// A worker may die between the end of its job and that of the launch.
+/// A worker may die between the end of its job and the end of the launch.
 // Spec: DISP-15
 #[test]
 fn a_launch_whose_job_has_ended_does_not_run_again() {
@@ -134,7 +134,7 @@ fn a_launch_does_not_end_with_an_execution_that_was_drained() {
     assert_eq!(first.launches().unwrap()[0].execution, None);
 }
 
-/// A worker that does not run the job hands its launch back, whatever an execution of an earlier worker was requested to do.
+/// A worker that does not run the job hands its launch back, even if an execution of an earlier worker was requested to stop.
 // Spec: DISP-15
 #[test]
 fn a_stopping_execution_keeps_only_the_launch_that_runs_it() {

@@ -179,7 +179,7 @@ fn the_end_of_an_instance_removes_only_a_deadline_that_has_not_come() {
     assert_eq!(pending(Timestamp(1_000), true), 1);
 }
 
-/// Of its own target, a restart replaces the deadline, or removes it if the job has none any more.
+/// A restart replaces the deadline of its own target, or removes it if the job no longer has one.
 // Spec: NOTIFY-07
 #[test]
 fn a_restart_keeps_the_deadlines_of_other_targets() {

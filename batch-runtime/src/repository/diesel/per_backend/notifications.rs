@@ -1,4 +1,4 @@
-//! Notifications that wait for their delivery. Those of ends are inserted by the transaction that records the end.
+//! Notifications that wait for their delivery. The notification of an end is inserted by the transaction that records the end.
 // Spec: NOTIFY-02
 
 use std::time::Duration;
@@ -74,7 +74,7 @@ impl NotificationStore for Repository {
             let now: i64 = diesel::select(Db::now()).get_result(connection)?;
             let query = notifications!()
                 .filter(notification::target.eq(target))
-                // Others are those of a newer version, which sends them.
+                // Other events are of a newer version, which sends them.
                 .filter(one_of(notification::event, known_events()))
                 .order((notification::due_at.asc(), notification::notification_id.asc()));
             let row: Option<Row> = query.first(connection).optional()?;
@@ -232,7 +232,7 @@ impl Repository {
         if targets.is_empty() {
             return Ok(());
         }
-        // That of an earlier execution. Other targets belong to other processes.
+        // The deadline of an earlier execution. Other targets belong to other processes.
         let earlier = deadlines_of(execution.instance_id).filter(one_of(notification::target, targets));
         diesel::delete(earlier).execute(connection)?;
         let Some(deadline) = &request.deadline else {

@@ -123,7 +123,7 @@ impl OperatorStore for Repository {
             }
             let mut closed =
                 self.close_open_executions::<RepositoryError>(connection, instance, lease.as_ref(), None)?;
-            // That of `id` is the end which the operator gives it.
+            // `id` is ended by the operator, not by the death of its owner.
             closed.retain(|closed| *closed != id);
             self.notify_of_closed::<RepositoryError>(connection, &closed)?;
             if let Some(row) = lease.as_ref().filter(|row| !row.is_free()) {

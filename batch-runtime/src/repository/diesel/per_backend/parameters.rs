@@ -1,5 +1,5 @@
-//! The parameters of executions: with a column for each type in the layout of Spring Batch 4.3, as text with a class of Java in those of
-//! 5 and 6.
+//! The parameters of executions: with a column for each type in the layout of Spring Batch 4.3, as text with a class of Java in the layouts
+//! of 5 and 6.
 
 use std::collections::BTreeMap;
 use std::mem;
@@ -145,7 +145,7 @@ impl ParameterRow {
                 row.date_val = None;
                 "DATE"
             }
-            // Those of Java are rejected before.
+            // Values of Java were rejected earlier.
             ParameterValue::String(_) | ParameterValue::Secret(_) | ParameterValue::Java(_) => {
                 row.string_val = parameter.value.typed_text();
                 "STRING"

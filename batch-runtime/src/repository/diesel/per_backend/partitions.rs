@@ -1,4 +1,4 @@
-//! Partitions that worker processes claim: a lease for each, beside that of the job.
+//! Partitions that worker processes claim: each has a lease, in addition to the lease of the job.
 
 use diesel::prelude::*;
 
@@ -240,7 +240,7 @@ impl Repository {
 /// The id of a step execution, and when it started.
 type OpenStep = (i64, Option<DbTimestamp>);
 
-/// Returns whether a partition of a flow has started steps, and those of them that have not ended.
+/// Returns whether a partition of a flow has started steps, and the steps that have not ended.
 fn open_steps_within(
     connection: &mut Connection,
     partition: &StepExecution,

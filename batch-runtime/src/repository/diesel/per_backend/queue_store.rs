@@ -348,7 +348,7 @@ impl QueueStore for Repository {
     }
 }
 
-/// Milliseconds after which an expired registration is removed.
+/// How long an expired registration is kept, in milliseconds.
 const FORGOTTEN_AFTER: i64 = 24 * 60 * 60 * 1_000;
 
 impl Repository {

@@ -97,8 +97,8 @@ pub(super) struct ExecutionRow {
 }
 
 impl ExecutionRow {
-    /// Returns the row for a list: a status that cannot be read becomes UNKNOWN, and the message says so. One damaged row must not hide all
-    /// others.
+    /// Returns the row for a list: a status that cannot be read becomes UNKNOWN, and the message reports it. One damaged row must not hide
+    /// all others.
     pub(super) fn for_list(mut self) -> Self {
         let message = self.exit_message.take();
         (self.status, self.exit_message) = listed_status(self.status, message);

@@ -49,7 +49,7 @@ macro_rules! counter_columns {
 
 pub(in crate::repository::diesel) use counter_columns;
 
-/// The columns of a step execution that is inserted into a table. That of later layouts has one more.
+/// The columns of a step execution that is inserted into a table. The table of later layouts has one more.
 macro_rules! new_step_columns {
     ($step:expr, $table:ident) => {{
         let step: &$crate::repository::diesel::backend::NewStep<'_> = $step;

@@ -399,7 +399,7 @@ fn a_held_lease_counts_more_than_the_status() {
     claim(&other).unwrap();
 }
 
-/// A takeover whose clock is behind the dead owner's, and a stop that closes.
+/// A takeover whose clock is slower than the dead owner's, and a stop that closes.
 // Spec: REPO-42, REPO-43, REPO-50, OP-35
 #[test]
 fn an_execution_closed_for_a_dead_owner_does_not_end_before_its_start() {
@@ -449,8 +449,8 @@ fn an_execution_does_not_start_or_end_before_its_creation() {
     assert!(stored.ended >= Some(stored.created), "{stored:?}");
 }
 
-/// A statement that fails and rolls back the transaction, on each table in turn: its own error is reported, not that
-/// of a following ROLLBACK.
+/// A statement that fails and rolls back the transaction, on each table in turn: its own error is reported, not the
+/// error of a following ROLLBACK.
 // Spec: REPO-16
 #[test]
 fn the_true_cause_of_a_failed_write_is_shown() {

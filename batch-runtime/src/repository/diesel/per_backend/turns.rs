@@ -1,4 +1,4 @@
-//! The turns of jobs of which one execution runs at a time. A unique key lets one execution have the turn.
+//! The turns of jobs whose executions run one at a time. A unique key lets one execution have the turn.
 // Spec: TURN-01 to TURN-03
 
 use std::collections::BTreeMap;
@@ -143,7 +143,7 @@ impl Repository {
         })
     }
 
-    /// Returns the living execution that has the turn, else the first that waits before `own`; `None` if the turn is that of `own`.
+    /// Returns the living execution that has the turn, else the first that waits before `own`; `None` if `own` has the turn.
     fn before(&self, connection: &mut Connection, turns: &[Turn], own: i64) -> Work<Option<JobExecutionId>> {
         if turns.iter().any(|turn| turn.is_taken && turn.execution == own) {
             return Ok(None);

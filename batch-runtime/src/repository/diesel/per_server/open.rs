@@ -52,7 +52,7 @@ pub(in crate::repository::diesel) fn open(
     Ok(repository)
 }
 
-/// Opens a connection, whatever the database contains.
+/// Opens a connection, and does not check the contents of the database.
 pub(in crate::repository::diesel) fn connect_to(
     url: &str,
 ) -> Result<<Db as Backend>::Connection, RepositoryError> {

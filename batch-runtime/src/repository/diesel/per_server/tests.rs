@@ -28,7 +28,7 @@ fn with_seat() -> Place {
     place
 }
 
-/// Those of other owners are left alone.
+/// The sessions of other owners are left alone.
 // Spec: OP-35
 #[test]
 fn the_sessions_of_an_owner_can_be_ended() {

@@ -20,7 +20,7 @@ struct PostgresListener {
     about: String,
 }
 
-/// Returns the name of a channel. Tables with another prefix use the same, which wakes in vain.
+/// Returns the name of a channel. Tables with another prefix use the same name, which wakes processes that have nothing to do.
 fn name(channel: Channel) -> &'static str {
     match channel {
         Channel::Tickets => "batch_tickets",

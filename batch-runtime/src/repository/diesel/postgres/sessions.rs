@@ -1,4 +1,4 @@
-//! The settings and names of sessions, and how those of a dead owner are ended.
+//! The settings and names of sessions, and how a dead owner's sessions are ended.
 
 use diesel::prelude::*;
 use diesel::result::Error as DieselError;
@@ -16,10 +16,10 @@ const OPTIONS: [(&str, u32); 5] = [
     ("tcp_user_timeout", 30_000),
 ];
 
-/// Settings of the server for a session, unless the URL, the role or the server configures them. A statement waits for a
-/// locked row longer than for a lease: a runner that has waited this long in vain has lost its lease. The server ends the
-/// sessions of a host that does not answer. A transaction that is idle for an hour belongs to a process that hangs; a shorter
-/// time would also end transactions of slow writers.
+/// Settings of the server for a session, unless the URL, the role or the server configures them. A statement waits for a locked row for
+/// longer than a lease lasts: a runner whose wait times out has lost its lease. The server ends the sessions of a host that does not
+/// answer. A transaction that is idle for an hour belongs to a process that hangs; a shorter time would also end transactions of slow
+/// writers.
 const SETTINGS: [(&str, &str); 6] = [
     ("lock_timeout", "60s"),
     ("tcp_keepalives_idle", "10"),
@@ -60,7 +60,7 @@ pub(super) fn settings(name: &str) -> String {
     )
 }
 
-/// Ends the sessions with this name. A server shows a role the names of its own sessions only, and lets it end them.
+/// Ends the sessions with this name. A server shows a role only the names of the role's sessions, and lets it end them.
 pub(super) fn end(connection: &mut Connection, name: &str) -> QueryResult<()> {
     let end = "SELECT pg_terminate_backend(pid)::int AS ended FROM pg_catalog.pg_stat_activity
          WHERE datname = current_database() AND usename = current_user AND pid <> pg_backend_pid()
@@ -116,7 +116,7 @@ pub(super) fn lock_hint(connection: &mut Connection, error: &DieselError) -> Opt
         })
         .collect();
     Some(format!(
-        "the oldest open transactions are those of the sessions {}; to end one, run `SELECT pg_terminate_backend({})`",
+        "the sessions with the oldest open transactions are {}; to end one, run `SELECT pg_terminate_backend({})`",
         described.join(", "),
         first.pid
     ))

@@ -39,7 +39,7 @@ pub(super) fn write(connection: &mut Connection, rows: &ChunkRows<'_>) -> QueryR
     })
 }
 
-/// Updates the row of the step; the values are those of `STEP`.
+/// Updates the row of the step; the values are in the order of `STEP`.
 struct UpdateStep([i64; 12]);
 
 /// What precedes each value.

@@ -46,7 +46,7 @@ impl DatabaseFile {
         self.mode
     }
 
-    /// Returns the URI by which SQLite opens the file, and does not create it; `None` if the path is not UTF-8.
+    /// Returns the URI that makes SQLite open the file and not create it; `None` if the path is not UTF-8.
     pub(super) fn uri(&self) -> Option<String> {
         let path = utf8_percent_encode(self.path.to_str()?, NOT_IN_PATH);
         Some(format!("file:{path}?mode=rw"))

@@ -92,7 +92,7 @@ pub(super) fn open(
     Ok(repository)
 }
 
-/// Opens a connection, whatever the file contains.
+/// Opens a connection, and does not check the contents of the file.
 pub(super) fn connect(url: &str) -> Result<SqliteConnection, RepositoryError> {
     SqliteDatabase::from_url(url)?.connect_unchanged()
 }
@@ -256,7 +256,7 @@ impl Backend for SqliteDatabase {
         let done = work(connection)?;
         let orphans: Vec<Name> =
             diesel::sql_query("SELECT \"table\" AS name FROM pragma_foreign_key_check").load(connection)?;
-        // The program may have tables of its own.
+        // Tables of the program are not checked.
         let prefix = &connection.settings().prefix;
         let is_ours = |orphan: &&Name| prefix.plain_name(&orphan.name.to_uppercase()).is_some();
         if let Some(orphan) = orphans.iter().find(is_ours) {
@@ -475,8 +475,8 @@ impl SqliteDatabase {
     }
 }
 
-/// How long a writer waits for others, of this process or another. Longer than a chunk should take and longer than a lease:
-/// a runner that has waited this long in vain has lost its lease.
+/// How long a writer waits for others, of this process or another. Longer than a chunk should take and longer than a lease: a runner whose
+/// wait times out has lost its lease.
 const BUSY_MILLIS: u64 = 60_000;
 
 #[derive(QueryableByName)]

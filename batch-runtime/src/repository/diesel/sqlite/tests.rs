@@ -39,7 +39,7 @@ fn an_owner_is_alive_through_a_symbolic_link() {
     assert_eq!(next.unwrap().taken_over, [started.job.id], "now it is dead");
 }
 
-/// A runner that has waited in vain has lost its lease: the wait is longer than the usual lease.
+/// A runner whose wait times out has lost its lease: the wait is longer than the usual lease.
 // Spec: OP-35
 #[test]
 fn a_connection_waits_longer_than_a_lease_lasts() {

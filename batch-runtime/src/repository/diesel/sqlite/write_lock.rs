@@ -1,4 +1,4 @@
-//! The write lock of a process: its threads write one after the other, in the order in which they asked.
+//! The write lock of a process: its threads write one after the other, first come, first served.
 //!
 //! SQLite has one writer. A thread that finds it busy sleeps and tries again, so that one busy partition could starve the
 //! others. Writers of other processes are waited for as SQLite does it.
@@ -97,7 +97,7 @@ mod tests {
         }
     }
 
-    /// A thread that writes again queues behind those that wait; one thread writes at a time.
+    /// A thread that writes again queues after the waiting threads; one thread writes at a time.
     // Spec: PART-34
     #[test]
     fn the_lock_is_passed_on_in_the_order_of_asking() {
@@ -109,7 +109,7 @@ mod tests {
                 let (queue, writes) = (&queue, writes.clone());
                 scope.spawn(move || {
                     let _lock = queue.take(LONG, false).unwrap();
-                    // Twice: whatever is received between the two was sent while this thread held the lock.
+                    // Twice: between receiving the two, the test knows that this thread holds the lock.
                     writes.send(number).unwrap();
                     writes.send(number).unwrap();
                 });
