@@ -12,7 +12,7 @@ use crate::time_zone::TimeZone;
 pub(crate) enum Deadline {
     /// This time after its first execution was created.
     After(Duration),
-    /// When clocks in the zone next show this time of day, in milliseconds, after the first execution was created.
+    /// When clocks in the zone first show this time of day, in milliseconds, after the first execution was created.
     TimeOfDay(i64, TimeZone),
     /// At this time.
     At(Timestamp),

@@ -195,7 +195,7 @@ pub struct PendingNotification {
     pub job: String,
     /// The job execution.
     pub execution: JobExecutionId,
-    /// When it was created. The notification of an overdue job is created when the job starts.
+    /// When it was created: at the event, or for an overdue job at the start of the job.
     pub created: Timestamp,
     /// When it is to be sent.
     pub due: Timestamp,

@@ -102,7 +102,7 @@ impl Shared {
         self.notifications.drain(LAST_NOTIFICATIONS);
     }
 
-    /// Passes the ends of executions to the observers that were closed because their process is dead.
+    /// Passes on the ends of executions that were closed because their process is dead.
     pub(crate) fn observe_closed(&self, closed: &[JobExecutionId]) {
         self.observers.emit_closed(&*self.repository, closed);
     }

@@ -73,7 +73,7 @@ impl Owner {
         }
     }
 
-    /// Returns the name in the lease: `host/process/nonce/mark`. The mark tells others how to check whether the process is alive.
+    /// Returns the name in the lease: `host/process/nonce/mark`. From the mark, others know how to check whether the process is alive.
     pub(crate) fn name(&self) -> &str {
         &self.name
     }

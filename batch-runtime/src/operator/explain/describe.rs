@@ -347,8 +347,8 @@ impl<'a> Describer<'a> {
         unused.map(|(_, one)| one).collect()
     }
 
-    /// Explains a property of the Job XML. If the dialect lets a job parameter or system property of the same name override it, its value
-    /// is already overridden.
+    /// Explains a property of the Job XML. Its value already includes the override by a job parameter or system property of the same name,
+    /// if the dialect permits one.
     fn property(&self, property: &Property) -> PropertyExplanation {
         let name = property.name.value.clone();
         let span = property.value.span.clone();

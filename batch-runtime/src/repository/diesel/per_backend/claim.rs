@@ -161,7 +161,7 @@ impl Repository {
             },
             execution,
             taken_over: Vec::new(),
-            // The histories are not known here, so that they are read.
+            // The histories are not known here, so they have to be read.
             is_first: false,
             previous_traceparent: None,
         }))
