@@ -284,7 +284,7 @@ fn and_nested(nested: &[TokenStream], list: TokenStream) -> TokenStream {
 }
 
 /// Returns the struct's generics, with the bound that fills each field whose type depends on them. A bound on the field's
-/// type requires less than one on the parameter: `Vec<T>` is `Default` whatever `T` is.
+/// type requires less than one on the parameter: `Vec<T>` is `Default` for every `T`.
 fn generics(input: &DeriveInput, slots: &[Slot<'_>]) -> Generics {
     let mut generics = input.generics.clone();
     let types: Vec<Ident> = generics.type_params().map(|one| one.ident.clone()).collect();

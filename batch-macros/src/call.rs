@@ -1,4 +1,4 @@
-//! Calls of an artifact's methods, whose results become those of the erased traits.
+//! Calls of an artifact's methods. Their results are converted to the results of the erased traits.
 
 use proc_macro2::TokenStream;
 use quote::{ToTokens, quote, quote_spanned};
@@ -9,7 +9,7 @@ use crate::validate::ArtifactMethod;
 
 /// Returns `<Result as Trait>::convert(Self::method(arguments))`, its ends spanned as the result type, which rustc
 /// underlines if it is wrong. `Self::method`, not `self.method()`, because a path finds the user's method before the trait's
-/// of the same name, whatever its receiver. The future of an `async` method is completed on the calling thread.
+/// of the same name, with any receiver. The future of an `async` method is completed on the calling thread.
 pub(crate) fn converted(
     method: &ArtifactMethod,
     trait_name: TokenStream,

@@ -39,7 +39,7 @@ pub(crate) fn jobs(input: TokenStream) -> TokenStream {
 /// Returns name and path of each file.
 fn files(directory: &LitStr, errors: &mut Errors) -> Vec<(String, String)> {
     let written = directory.value();
-    // Cargo sets the variable for each crate; without it, the current directory is that of the compiler.
+    // Cargo sets the variable for each crate; without it, paths are relative to the compiler's current directory.
     let root = std::env::var_os("CARGO_MANIFEST_DIR").unwrap_or_default();
     match xml_files(&Path::new(&root).join(&written)) {
         Ok(files) if files.is_empty() => {

@@ -1,4 +1,4 @@
-//! `#[derive(BatchException)]`: the class names by which Job XML knows an error type and its variants.
+//! `#[derive(BatchException)]`: the class names of an error type and its variants in Job XML.
 
 use proc_macro2::TokenStream;
 use quote::{ToTokens, quote, quote_spanned};

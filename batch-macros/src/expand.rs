@@ -70,7 +70,7 @@ pub(crate) fn registration(role: &Role, names: &Registration, self_ty: impl ToTo
     }
 }
 
-/// Returns the trait's methods for one row: one per marked method, because each may have a `#[cfg]` of its own, and the
+/// Returns the trait's methods for one row: one per marked method, because each may have its own `#[cfg]`, and the
 /// default if no `#[cfg]` holds.
 fn trait_methods(row: &'static Method, artifact: &Artifact) -> TokenStream {
     let found: Vec<_> = artifact
@@ -111,8 +111,8 @@ fn all(cfgs: &[Attribute]) -> TokenStream {
     quote!(all(#(#conditions),*))
 }
 
-/// Returns the signatures of the trait's functions for a row: the method, and the function by which the
-/// loader inspects it.
+/// Returns the signatures of the trait's functions for a row: the method, and the function that lets
+/// the loader inspect it.
 fn signatures(row: &Method) -> Vec<TokenStream> {
     let runtime = runtime();
     let fact = match row.shape {
@@ -288,7 +288,7 @@ fn notice(method: &ArtifactMethod) -> TokenStream {
     quote!(#bound #call)
 }
 
-/// Calls the user's method, whose result needs no conversion but that of `Result`.
+/// Calls the user's method, whose result is converted only to a `Result`.
 fn value(method: &ArtifactMethod, arguments: TokenStream) -> TokenStream {
     let ty = result(method.row);
     converted(method, quote!(ValueReturn<#ty>), "into_value", arguments)
@@ -418,7 +418,7 @@ fn analyze(method: &ArtifactMethod) -> Vec<TokenStream> {
         return Vec::new();
     };
     let runtime = runtime();
-    // Not with the span of the payload, which may be that of a macro of the user, where the parameter has another hygiene.
+    // Not with the span of the payload: it may come from a macro of the user, where the parameter has another hygiene.
     let parameter = quote!(data);
     let data = spanned(payload, |open, close| {
         let open = quote_spanned!(open=> ::batch_runtime);

@@ -1,5 +1,5 @@
 //! An artifact attribute on a function: the one required method of a role, for an artifact without state. Parameters with
-//! `#[batch_property]`, `#[batch_context]` or `#[batch_artifact]` are injected, the others are those of the method.
+//! `#[batch_property]`, `#[batch_context]` or `#[batch_artifact]` are injected, the others are the method's.
 // Spec: ART-15
 
 use proc_macro2::TokenStream;
@@ -13,7 +13,7 @@ use crate::parse::cfgs;
 use crate::role::{Method, Receiver, Role, Shape};
 use crate::types::ends_in;
 
-/// The attributes of an injected parameter, which are those of a field.
+/// The attributes of an injected parameter, the same as a field's.
 const INJECTED: [&str; 3] = ["batch_property", "batch_context", "batch_artifact"];
 
 /// Returns the only required method of a role, which a function can implement. Returns `None` for readers, which need a checkpoint, and for
@@ -29,7 +29,7 @@ pub(crate) fn method_of(role: &Role, item: &ItemFn) -> Option<&'static Method> {
     }
 }
 
-/// Expands to the function and an artifact that calls it. `arguments` are those of the attribute.
+/// Expands to the function and an artifact that calls it. `arguments` are the attribute's.
 pub(crate) fn function(
     role: &Role,
     method: &Method,
@@ -85,7 +85,7 @@ pub(crate) fn function(
 #[derive(Default)]
 struct Parameters {
     fields: Vec<TokenStream>,
-    /// Those of the method, which are not injected.
+    /// The method's parameters, which are not injected.
     of_method: Vec<(Ident, Type)>,
     /// The arguments of the function.
     arguments: Vec<TokenStream>,

@@ -22,7 +22,7 @@ pub(crate) enum Parameters {
         item: Type,
         transaction: Option<Box<Type>>,
     },
-    /// Those of an event.
+    /// The parameters of an event.
     Event(Vec<Param>),
     /// The payload of a collector.
     Payload(Type),
@@ -34,7 +34,7 @@ pub(crate) struct Param {
     pub(crate) binding: ParamBinding,
 }
 
-/// The type by which the method takes the parameter.
+/// The parameter's type in the method.
 pub(crate) enum ParamBinding {
     /// The item type that the method names.
     Item(Type),

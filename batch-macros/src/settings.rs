@@ -32,7 +32,7 @@ pub(crate) struct Settings {
     pub(crate) rewindable: bool,
 }
 
-/// The names under which a concrete type is registered.
+/// The registered names of a concrete type.
 pub(crate) struct Registration {
     pub(crate) name: String,
     /// `class = "..."`

@@ -1,4 +1,4 @@
-//! Arguments that all are `key = "text"`: those of `#[batch_property]`, `#[batch_artifact]`,
+//! Arguments that all are `key = "text"`, of `#[batch_property]`, `#[batch_artifact]`,
 //! `#[batch_exception]` and `#[artifact_loader]`.
 
 use proc_macro2::TokenStream;

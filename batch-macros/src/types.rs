@@ -20,7 +20,7 @@ pub(crate) fn borrow_in(tokens: TokenStream) -> Option<TokenTree> {
                 Some(TokenTree::Ident(name)) if name == "static" => {}
                 name => return name.or(Some(token)),
             },
-            // The parameters of a function pointer have lifetimes of their own.
+            // The parameters of a function pointer have their own lifetimes.
             TokenTree::Ident(name) if ["fn", "Fn", "FnMut", "FnOnce"].iter().any(|word| name == word) => {
                 tokens.next_if(|next| matches!(next, TokenTree::Group(group) if group.delimiter() == Delimiter::Parenthesis));
             }
@@ -49,7 +49,7 @@ pub(crate) fn option_of(ty: &Type) -> Option<&Type> {
     argument_of(ty, "Option")
 }
 
-/// Returns `T` of a type written `Vec<T>`. By name, so that a list may have a separator of its own.
+/// Returns `T` of a type written `Vec<T>`. By name, so that a list may declare a separator.
 pub(crate) fn list_of(ty: &Type) -> Option<&Type> {
     argument_of(ty, "Vec")
 }

@@ -10,7 +10,7 @@ pub(crate) struct Deferral {
     pub(crate) names: Option<HashSet<String>>,
     /// The deferred symbols.
     pub(crate) used: BTreeSet<String>,
-    /// Those of them without a default.
+    /// The deferred symbols that have no default.
     pub(crate) required: BTreeSet<String>,
 }
 

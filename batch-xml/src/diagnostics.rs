@@ -207,7 +207,7 @@ pub(crate) struct Sink {
 }
 
 impl Sink {
-    /// Makes every further diagnostic explain the `parent` through which its place belongs to the job.
+    /// Makes every further diagnostic explain the `parent` that made its place part of the job.
     pub(crate) fn set_origins(&mut self, origins: Origins) {
         for diagnostic in &mut self.diagnostics {
             explain_origin(diagnostic, &origins);
@@ -271,7 +271,7 @@ impl Sink {
         self.failed
     }
 
-    /// Returns all diagnostics, in the order of the text; those of the job's own text first.
+    /// Returns all diagnostics, in the order of the text, with the job's own text first.
     pub(crate) fn into_errors(mut self) -> JobXmlErrors {
         let origins = &self.origins;
         self.diagnostics.sort_by_key(|Diagnostic { span, .. }| {
@@ -285,10 +285,10 @@ impl Sink {
     }
 }
 
-/// The note at a `parent` through which a place was inherited.
+/// The note at a `parent` that contributed a place.
 pub(crate) const INHERITED: &str = "inherited through this `parent`";
 
-/// Adds the `parent` attributes through which the place was inherited, unless they are there already.
+/// Adds the `parent` attributes that the place was inherited through, unless they are there already.
 fn explain_origin(diagnostic: &mut Diagnostic, origins: &Origins) {
     if diagnostic.related.iter().any(|(_, what)| what == INHERITED) {
         return;

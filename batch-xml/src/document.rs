@@ -71,7 +71,7 @@ impl Document {
         self.kind
     }
 
-    /// Returns the id of the root element, by which the document is found. At most 100 of the characters `A-Z`,
+    /// Returns the id of the root element, which identifies the document. At most 100 of the characters `A-Z`,
     /// `a-z`, `0-9`, `.`, `_` and `-`.
     // Spec: JSL-JOB-02, SUBST-19
     pub fn id(&self) -> &Spanned<String> {
@@ -119,7 +119,7 @@ pub fn parse(source: &Arc<Source>, limits: &Limits) -> Result<Document, JobXmlEr
     parse_as(source, limits, None)
 }
 
-/// Reads a document like [`parse`], in this dialect if one is given, whatever its namespace is.
+/// Reads a document like [`parse`], in this dialect if one is given, regardless of its namespace.
 ///
 /// # Errors
 ///

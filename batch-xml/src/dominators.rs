@@ -6,8 +6,8 @@ use crate::search::{Visit, depth_first};
 
 /// The dominators of a graph with several entry nodes.
 pub(crate) struct Dominators {
-    /// The nearest node that every path to a node passes, by node. The last one is a virtual root, from which the
-    /// entries are reached.
+    /// The nearest node that every path to a node passes, by node. The last one is a virtual root, which leads to
+    /// the entries.
     nearest: Vec<Option<usize>>,
 }
 

@@ -169,7 +169,7 @@ impl Effective {
 const EXECUTABLE: [&str; 3] = ["step", "flow", "split"];
 const TRANSITIONS: [&str; 4] = ["next", "fail", "end", "stop"];
 
-/// Returns children of which the only execution element is the one with the id, or contains it.
+/// Returns the children with a single execution element: the one with the id, or the one that contains it.
 fn only(children: &[Element], id: &str) -> Option<Vec<Element>> {
     let name = |child: &Element| child.name.value.clone();
     let is_executable = |child: &&Element| EXECUTABLE.contains(&name(child).as_str());

@@ -9,13 +9,13 @@
 //! 4. Some values of a partitioned step or flow are known only in a partition: [`Effective::resolve_partition`]
 //!    resolves it for one.
 //!
-//! The job's [`Dialect`] answers every question on which dialects differ, such as which of several transitions is
+//! The job's [`Dialect`] answers every question that depends on the dialect, such as which of several transitions is
 //! taken ([`Dialect::select`]). A job can be written as XML again, before substitution ([`Effective::to_xml`]) or
 //! after it ([`model::Job::to_xml`]), built in Rust ([`builder::JobBuilder`]), and drawn ([`graph::JobGraph`]).
 //!
 //! [`BatchXml`] reads batch.xml, which maps artifact ids to classes.
 //!
-//! Mistakes are collected: [`JobXmlErrors`] is a list of [`Diagnostic`]s that render like those of a compiler.
+//! Mistakes are collected: [`JobXmlErrors`] is a list of [`Diagnostic`]s that render like compiler errors.
 //!
 //! ```
 //! use std::collections::BTreeMap;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::document::{Document, RootKind};
 use crate::span::Span;
 
-/// The documents of the job path, from which a job can inherit.
+/// The documents of the job path, as parents for a job.
 // Spec: INH-15, INH-27, PATH-10
 pub trait Library {
     /// Returns every document whose root has the id; several if the id is duplicated.

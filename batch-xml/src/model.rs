@@ -231,9 +231,9 @@ pub struct Concurrency {
 
 /// The partition of a step or flow.
 ///
-/// Each partition has values of its own: [`Effective::resolve_partition`](crate::Effective::resolve_partition)
-/// resolves the step or flow for one of them. The job contains the values outside of all partitions, of which some
-/// may be [deferred](Partition::deferred).
+/// Each partition has its own values: [`Effective::resolve_partition`](crate::Effective::resolve_partition)
+/// resolves the step or flow for one of them. The job contains the values outside of all partitions; some may be
+/// [deferred](Partition::deferred).
 // Spec: PART-01, PART-05, FPART-01, SUBST-09
 #[derive(Clone, Debug)]
 pub struct Partition {
@@ -260,7 +260,7 @@ pub struct Partition {
     /// The symbols in the step or flow that have a value only in a partition.
     // Spec: SUBST-09
     pub deferred: BTreeSet<String>,
-    /// Those of them without a default.
+    /// The deferred symbols that have no default.
     pub required: BTreeSet<String>,
     /// The start tag.
     pub span: Span,
@@ -386,8 +386,8 @@ pub struct Chunk {
     pub checkpoint_policy: Spanned<CheckpointPolicy>,
     /// Items (policy `item`) or seconds (policy `time`) between checkpoints. Default 10; ignored by `custom`.
     pub commit_interval: NonZeroU32,
-    /// Seconds after which a checkpoint is taken before the interval has all its items; only of policy `item`, and never in the
-    /// draft.
+    /// Takes a checkpoint after this number of seconds, even if the interval has not all its items; only of policy `item`, and
+    /// never in the draft.
     pub time_limit: Option<NonZeroU32>,
     /// Items per call of the writer. Default: the commit interval for policy `item`, else 10; always 1 if
     /// reads are not buffered.
@@ -410,7 +410,7 @@ pub struct Chunk {
     /// Exceptions that are skipped.
     // Spec: CHUNK-SKIP-01
     pub skippable: ExceptionClasses,
-    /// Exceptions after which the write is retried.
+    /// Exceptions that make the write be retried.
     // Spec: CHUNK-RETRY-01
     pub retryable: ExceptionClasses,
     /// Exceptions that are retried without a rollback.
@@ -445,11 +445,11 @@ pub struct ExceptionClasses {
 /// An artifact named in the XML.
 #[derive(Clone, Debug)]
 pub struct ArtifactRef {
-    /// The name by which the loader finds it. Deferred: as written.
+    /// The name for the loader. Deferred: as written.
     pub name: Spanned<String>,
-    /// The properties that reach the artifact from the XML, outermost first, each name once: those of the partition
-    /// come first, then the outermost wins. Job parameters and system properties are included in the values, so
-    /// within a partition these take precedence over both.
+    /// The properties that reach the artifact from the XML, outermost first, each name once: properties of the
+    /// partition come first, then the outermost wins. Job parameters and system properties are included in the
+    /// values, so within a partition these take precedence over both.
     // Spec: OVR-05, OVR-13, PART-12, D-34, D-36
     pub properties: Vec<Property>,
     /// True if the name is known only in a partition.

@@ -1,5 +1,5 @@
-//! The texts that a job was made from, and the `parent` through which each was inherited. Diagnostics are sorted and
-//! explained by it.
+//! The texts that a job was made from, each with the `parent` that it was inherited through. Diagnostics are sorted
+//! and explained by it.
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -67,7 +67,7 @@ impl Origins {
         position.unwrap_or(self.sources.len())
     }
 
-    /// Returns the `parent` attributes through which a place was inherited, the nearest first.
+    /// Returns the `parent` attributes that a place was inherited through, the nearest first.
     pub(crate) fn trail(&self, span: &Span) -> Vec<Span> {
         let mut trail: Vec<Span> = Vec::new();
         let mut at = span;

@@ -5,7 +5,7 @@ use std::fmt::{self, Write as _};
 use crate::diagnostics::{Diagnostic, Severity};
 use crate::span::Span;
 
-/// Characters of a source line up to which it is shown whole.
+/// Maximum characters of a source line that is shown whole.
 const SHOWN_WHOLE: usize = 140;
 
 /// Characters of a longer line shown before and after the start of a span; the rest is cut off.

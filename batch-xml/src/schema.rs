@@ -1,6 +1,6 @@
 //! Checks a tree against the element table of its dialect.
 //!
-//! The table says which elements and attributes are allowed where. Which attributes are required, and what
+//! The table defines which elements and attributes are allowed where. Which attributes are required, and what
 //! their values must be, depends on inheritance and substitution and is checked when the tree is lowered.
 
 use crate::codes;

@@ -12,7 +12,7 @@ use crate::search::{Visit, depth_first};
 use crate::span::Spanned;
 use crate::suggest;
 
-/// Maximum number of siblings and transitions for which it is computed what has run before; the time is quadratic.
+/// Maximum number of siblings and transitions; above it, what has run before is not computed, because the time is quadratic.
 const MAX_COMPARED: usize = 4_000;
 
 /// Checks the whole outline.

@@ -149,7 +149,7 @@ fn the_picture_shows_what_is_what() {
     assert!(pointers.contains(&"step repair (job.xml:9:3)"), "{pointers:?}");
 }
 
-/// The begin and end of a flow are marked, unless its steps follow each other whatever they return.
+/// The begin and end of a flow are marked, unless its steps follow each other unconditionally.
 ///
 /// Spec: FLOW-03, SEQ-20
 #[test]
@@ -214,7 +214,7 @@ fn long_ids_do_not_make_it_wide() {
     assert!(width < 600.0, "{width}");
 }
 
-/// The size of the picture is linear in that of the job.
+/// The size of the picture is linear in the size of the job.
 #[test]
 fn many_steps_take_room_for_many_steps() {
     let size = |count: usize| {

@@ -96,8 +96,8 @@ fn ten_thousand_unknown_parents() {
     assert!(library.lists.get() <= 101, "{}", library.lists.get());
 }
 
-/// Cycles are reported in jobs of up to some thousand elements and transitions; beyond, only those of an element to
-/// itself.
+/// Cycles are reported in jobs of up to some thousand elements and transitions; in larger jobs, only cycles of an
+/// element to itself.
 ///
 /// Spec: SEQ-25, D-76
 #[test]

@@ -65,7 +65,7 @@ fn the_most_specific_of_all_kinds_acts() {
     }
 }
 
-/// A transition back to an element that always ran before is a mistake, unless a restart may begin behind that element: at a flow or
+/// A transition back to an element that always ran before is a mistake, unless a restart may begin after that element: at a flow or
 /// split, too, if a stop within it stops the job.
 ///
 /// Spec: SEQ-25, D-76

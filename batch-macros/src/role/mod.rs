@@ -23,7 +23,7 @@ pub(crate) struct Role {
     pub(crate) pipelined: bool,
     /// True if the attribute takes the argument `rewindable = ...`.
     pub(crate) rewindable: bool,
-    /// The associated function of the trait by which the loader inspects a type, and its result.
+    /// The associated function of the trait that lets the loader inspect a type, and its result.
     pub(crate) fact: Option<(&'static str, &'static str)>,
     /// For a listener, the `listeners` elements that accept it. `None` for every other artifact.
     pub(crate) places: Option<&'static [Place]>,

@@ -82,7 +82,7 @@ const ELEMENTS: &[Rule] = elements! {
     "stop" ["on" "exit-status" "restart"];
 };
 
-/// List entries are not combined with those of a parent, so missing parts of them cannot be inherited.
+/// List entries are not combined with the parent's entries, so missing parts of them cannot be inherited.
 // Spec: INH-17
 const REQUIRED: &[Required] = required! {
     "step" ["id"] one of ["chunk" "batchlet"];

@@ -1,6 +1,6 @@
 //! Element tables: the attributes and children that an element may have, and those that it must have.
 
-/// A row of an element table. The rows of its parents say where the element is allowed.
+/// A row of an element table. The rows of its parents define where the element is allowed.
 #[derive(Debug)]
 pub(crate) struct Rule {
     pub(crate) name: &'static str,

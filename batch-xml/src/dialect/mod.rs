@@ -1,4 +1,4 @@
-//! The dialects of Job XML, and every rule on which they differ.
+//! The dialects of Job XML, and every rule that differs between them.
 //!
 //! A document decides its dialect, and the job carries it from the reader to the engine. All other code asks the
 //! dialect and never compares it with another. A new dialect is a file beside `draft.rs` that fills in [`Rules`], and
@@ -40,7 +40,7 @@ impl fmt::Display for Dialect {
     }
 }
 
-/// The name is not that of a dialect.
+/// The name is not a dialect's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UnknownDialect;
 
@@ -100,7 +100,7 @@ pub(crate) struct Rules {
     pub(crate) inheritable: &'static [&'static str],
     /// The syntax of substitution.
     pub(crate) substitution: Substitution,
-    /// The order in which the value of a name is looked up.
+    /// The sources of a name's value, in the order of lookup.
     // Spec: OVR-02, OVR-04, OVR-05, PART-12, D-34
     pub(crate) precedence: &'static [ValueSource],
     /// See [`Dialect::artifacts_see_outer_properties`].
@@ -111,7 +111,7 @@ pub(crate) struct Rules {
     /// True if the most specific of several matching transition elements is taken, and not the first.
     // Spec: SEQ-18, D-19
     pub(crate) most_specific_transition_first: bool,
-    /// True if the reader, processor and writer of a chunk, and the plan of a partition, are elements of their own.
+    /// True if the reader, processor and writer of a chunk, and the plan of a partition, are separate elements.
     pub(crate) parts_are_elements: bool,
     /// The values of `checkpoint-policy`.
     // Spec: JSL-CHUNK-05
@@ -230,12 +230,12 @@ impl Dialect {
         }
     }
 
-    /// Returns, for each transition that is never taken, its index and that of one which always precedes it.
+    /// Returns, for each transition that is never taken, its index and the index of one that always precedes it.
     pub(crate) fn shadowed(self, patterns: &[&Pattern]) -> Vec<(usize, usize)> {
         pattern::shadowed(patterns, self.rules().most_specific_transition_first)
     }
 
-    /// Returns whether retryable errors of readers and processors are retried, and not only those of writers.
+    /// Returns whether retryable errors of readers and processors are retried, and not only errors of writers.
     // Spec: CHUNK-RETRY-01, JAK-18
     pub fn retries_input(self) -> bool {
         self.rules().retries_input
@@ -261,8 +261,8 @@ impl Dialect {
         self.rules().keeps_user_data_of_failed_chunk
     }
 
-    /// Returns whether a restart makes a new plan for the partitions of an incomplete step: their number stays, their properties are those
-    /// of the new plan, unless that plan replaces all partitions. Otherwise the plan of the first execution is kept.
+    /// Returns whether a restart makes a new plan for the partitions of an incomplete step: their number stays, their properties come from
+    /// the new plan, unless that plan replaces all partitions. Otherwise the plan of the first execution is kept.
     // Spec: PART-30, D-50, JAK-32
     pub fn replans_partitions(self) -> bool {
         self.rules().replans_partitions
@@ -324,7 +324,7 @@ impl Dialect {
         self.rules().restart_resumes_at_stopped_element
     }
 
-    /// Returns whether the exit status of `stop`, `end` and `fail` is that of the job context when `after_job` is called, which may
+    /// Returns whether the job context has the exit status of `stop`, `end` and `fail` when `after_job` is called, which may
     /// replace it; else it applies afterwards.
     // Spec: STATUS-20, JAK-44
     pub fn job_listener_chooses_last(self) -> bool {

@@ -25,7 +25,7 @@ pub(super) fn write(title: &str, root: &Group) -> String {
     dot.lines.text
 }
 
-/// The end points of a node's edges, and the cluster at which they end.
+/// The end points of a node's edges, and the cluster that clips them.
 #[derive(Clone)]
 struct Ports {
     enter: String,
@@ -169,7 +169,7 @@ impl Ports {
     }
 }
 
-/// A quoted text, in which Graphviz sees no escape sequences except our line breaks.
+/// A quoted text. Graphviz sees no escape sequences in it except our line breaks.
 struct Quoted<'a>(&'a str);
 
 impl std::fmt::Display for Quoted<'_> {

@@ -12,9 +12,9 @@ pub(super) struct Item {
     pub(super) left: f64,
     pub(super) right: f64,
     pub(super) height: f64,
-    /// Distance from the upper and lower edges at which lines attach.
+    /// Distance of the lines' attachment points from the upper and lower edges.
     pub(super) inset: f64,
-    /// Maximum distance from the middle at which lines attach; infinite, if the box grows with its lines.
+    /// Maximum distance of the lines' attachment points from the middle; infinite, if the box grows with its lines.
     pub(super) port: f64,
 }
 
@@ -38,7 +38,7 @@ pub(super) struct Link {
     pub(super) to: usize,
     /// Width of its label, if it has one.
     pub(super) label: Option<f64>,
-    /// Weight with which it is straightened.
+    /// Weight of straightening it.
     pub(super) weight: f64,
 }
 
@@ -64,7 +64,7 @@ pub(super) struct Route {
 
 const BOX_GAP: f64 = 28.0;
 const LINE_GAP: f64 = 14.0;
-/// Between layers, of which every second one is for labels.
+/// Between layers; every second layer is for labels.
 const LAYER_GAP: f64 = 17.0;
 const LABEL_HEIGHT: f64 = 20.0;
 /// Between two lines of one box.

@@ -114,7 +114,7 @@ impl Mermaid {
     }
 }
 
-/// A quoted text, in which everything with a meaning in Mermaid or HTML is a character number.
+/// A quoted text. Everything with a meaning in Mermaid or HTML is escaped as a character number.
 struct Quoted<'a>(&'a str);
 
 impl std::fmt::Display for Quoted<'_> {

@@ -81,8 +81,8 @@ impl JobGraph {
     }
 
     /// Returns the drawing as an element of an HTML page that has a style sheet for it. The element has the class `job-graph`, each element
-    /// of the job the classes `element`, `of-step` (`of-flow`, `of-split`, `of-decision`) and that of its mark; the shapes in it are named
-    /// in [`to_svg`](Self::to_svg)'s own style sheet.
+    /// of the job the classes `element`, `of-step` (`of-flow`, `of-split`, `of-decision`) and the class of its mark; the shapes in it are
+    /// named in [`to_svg`](Self::to_svg)'s own style sheet.
     pub fn to_svg_element(&self) -> String {
         svg::write(&self.title, &place::place(&self.root), svg::Style::OfThePage)
     }

@@ -266,8 +266,8 @@ fn with_exits(node: &Node, Block { item, picture: own }: Block) -> Block {
     let mut picture = Picture::default();
     for (exit, label) in node.exits.iter().zip(labels) {
         let line = Line::Exit(exit.kind);
-        // Lines start at the corner of a diamond, or anywhere at the side of a box; that of a partitioned step excludes
-        // the copies behind it.
+        // Lines start at the corner of a diamond, or anywhere at the side of a box; the box of a partitioned step
+        // excludes its copies.
         let start = if is_decision {
             (item.right, total / 2.0)
         } else {

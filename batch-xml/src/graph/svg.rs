@@ -131,7 +131,7 @@ impl Picture {
         }
     }
 
-    /// Makes the picture that of an element, with a tooltip.
+    /// Makes the picture represent an element, with a tooltip.
     pub(super) fn of_element(self, kind: ElementKind, tooltip: &str, mark: Option<&ElementMark>) -> Picture {
         let (kind, tooltip, picture) = (kind.as_str(), Escaped(tooltip), self.0);
         let Some(mark) = mark else {
@@ -165,7 +165,7 @@ impl Picture {
         );
     }
 
-    /// Draws the end of a transition out of the job. Each kind has a shape of its own, so that colors are not required.
+    /// Draws the end of a transition out of the job. Each kind has its own shape, so that colors are not required.
     pub(super) fn exit(&mut self, kind: ExitKind, area: Area) {
         let class = kind.word();
         match kind {

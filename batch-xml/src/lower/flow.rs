@@ -84,7 +84,7 @@ impl<'a> Lowering<'a> {
         })
     }
 
-    /// Returns the element as one of its siblings, and the number of its own container. `None` if it is abstract.
+    /// Returns the element's node among its siblings, and the number of the container that it opens. `None` if it is abstract.
     fn container(&mut self, element: &'a Element, kind: ElementKind) -> Option<(Option<Node>, usize)> {
         let is_abstract = self.fixed(|lowering| lowering.boolean(element, "abstract", false));
         let node = self.node(element, kind, is_abstract);

@@ -239,7 +239,7 @@ fn references(transitions: &[Transition]) -> Vec<Reference> {
     transitions.iter().filter_map(named).collect()
 }
 
-/// Returns whether a step has a skip policy of its own, which decides in place of exception classes.
+/// Returns whether a step names a skip policy, which decides in place of exception classes.
 fn names_skip_policy(step: &Element) -> bool {
     let names_it = |property: &Element| {
         let name = property.attribute("name");

@@ -168,7 +168,7 @@ enum Meaning<'a> {
     },
 }
 
-/// The point of view from which a value is resolved.
+/// The point of view for resolving a value.
 #[derive(Clone, Copy)]
 struct View {
     /// The number of levels that enclose it.
@@ -198,7 +198,7 @@ pub(crate) struct Scope<'a> {
     /// The names of all properties seen.
     pub(crate) names: BTreeSet<String>,
     pub(crate) definitions: usize,
-    /// The expanded values of properties, by number, target and depth of partitions, on which symbols may depend.
+    /// The expanded values of properties, by number, and by target and depth of partitions, because symbols may depend on these.
     known: HashMap<(usize, Option<Target>, usize), Option<Text>>,
     /// The numbers of properties without a value; the reason has been reported.
     failed: HashSet<usize>,
@@ -252,7 +252,7 @@ impl<'a> Scope<'a> {
         self.dialect.first_value(|source| self.values.get(source, name))
     }
 
-    /// Returns whether a job parameter or system property has this name, also in a dialect in which parameters set no properties.
+    /// Returns whether a job parameter or system property has this name, also in a dialect whose parameters set no properties.
     pub(crate) fn is_given(&self, name: &str) -> bool {
         let Values { parameters, system } = self.values;
         parameters.contains_key(name) || system.contains_key(name)

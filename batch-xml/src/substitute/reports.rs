@@ -38,7 +38,7 @@ impl Scope<'_> {
         });
     }
 
-    /// Warns about an expression that is empty whatever the parameters and the environment are.
+    /// Warns about an expression that is always empty, with any parameters and environment.
     // Spec: JAK-45
     pub(super) fn warn_of_undefined(&mut self, name: &str, source: ValueSource, view: View, place: &Span) {
         let lists = match source {
