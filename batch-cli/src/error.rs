@@ -124,7 +124,7 @@ impl CliError {
 mod tests {
     use super::*;
 
-    /// The other codes are those of processes in `tests/operations/schedulers.rs`.
+    /// `tests/operations/schedulers.rs` tests the other codes, with processes.
     // Spec: CLI-02
     #[test]
     fn a_server_that_cannot_be_reached_may_be_later() {

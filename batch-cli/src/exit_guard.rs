@@ -52,7 +52,7 @@ extern "C" fn at_exit() {
     err(format_args!(
         "error: {cause}; run the same `launch`, or `recover`, to resume from the last checkpoint"
     ));
-    // On a thread of its own: this one may hold a lock that the database waits for.
+    // On a separate thread: this one may hold a lock that the database waits for.
     let (done, wait) = channel();
     let record = move || {
         let operator = OPERATOR.lock().unwrap_or_else(PoisonError::into_inner);

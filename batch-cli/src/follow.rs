@@ -24,7 +24,7 @@ pub(crate) enum Resume {
     Never,
 }
 
-/// The way in which the end of an execution is printed.
+/// The format of the end of an execution.
 #[derive(Clone, Copy)]
 pub(crate) struct Ending {
     resume: Resume,

@@ -152,8 +152,8 @@ impl Cli {
     /// Configures the runtime by everything that its builder has: observers, artifact loaders, clocks, dispatchers, the tokio runtime of
     /// `async` methods.
     ///
-    /// The settings of the command line are applied afterwards. So the repository, its time zone, and the times of leases and stops are
-    /// those of the settings; [`repository`](Self::repository) and the others set their defaults.
+    /// The settings of the command line are applied afterwards. So the repository, its time zone, and the times of leases and stops
+    /// come from the settings; [`repository`](Self::repository) and the others set their defaults.
     ///
     /// ```no_run
     /// use batch_runtime::observer::{JobEvent, JobObserver};

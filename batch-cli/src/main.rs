@@ -1,4 +1,4 @@
-//! The command line without jobs of its own: starts a crate with `new`, and inspects and maintains a repository.
+//! The command line without jobs: starts a crate with `new`, and inspects and maintains a repository.
 
 use std::process::ExitCode;
 

@@ -133,7 +133,7 @@ fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> std::io::Result<()
     thread::Builder::new().name(name.into()).spawn(work).map(drop)
 }
 
-/// Responds to each client on a thread of its own, so that a slow one delays no probe of the health.
+/// Responds to each client on a separate thread, so that a slow one delays no health probe.
 fn respond_to_all(listener: &TcpListener, metrics: &Metrics, health: &Health) {
     let connected = Arc::new(());
     for client in listener.incoming() {

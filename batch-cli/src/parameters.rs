@@ -178,7 +178,7 @@ mod tests {
 
     use super::*;
 
-    /// What `params` prints is read again as the same parameter, whatever its value.
+    /// What `params` prints is read again as the same parameter, for any value.
     // Spec: LOSS-16
     #[test]
     fn a_parameter_survives_a_file() {

@@ -30,7 +30,7 @@ mod with_exporter {
 
     use crate::telemetry::Telemetry;
 
-    /// The interval at which the exporter drains its histograms.
+    /// The interval between drains of the exporter's histograms.
     const UPKEEP: Duration = Duration::from_secs(5);
 
     /// The metrics of this process.

@@ -109,8 +109,8 @@ impl Session {
         Ok(self.build()?.job_operator())
     }
 
-    /// As `create`, to start a job. If the repository does not exist, the job is checked first, so that a mistake leaves no repository
-    /// behind.
+    /// As `create`, to start a job. If the repository does not exist, the job is checked first, so that a mistake creates no
+    /// repository.
     // Spec: CLI-01
     pub(crate) fn create_for(
         &self,

@@ -13,7 +13,7 @@ use crate::print::{err, errln};
 
 /// The exit code of a process that a signal ended is this number plus the signal, as shells report it.
 const BY_SIGNAL: c_int = 128;
-/// The interval at which signals are polled. Two of one kind within this time count as one, as they may for the system.
+/// The polling interval for signals. Two of one kind within this time count as one, as they may for the system.
 const POLL: Duration = Duration::from_millis(20);
 
 /// The request of a signal to end the process.
@@ -82,7 +82,7 @@ pub(crate) fn end_process(code: c_int) -> ! {
     low_level::exit(code)
 }
 
-/// Runs on its own thread, so that a second signal ends the process whatever the others do.
+/// Runs on its own thread, so that a second signal ends the process even if all others are busy.
 fn poll(signals: &[(c_int, Arc<AtomicBool>)], signalled: &AtomicBool, at_once: &AtomicBool) {
     loop {
         thread::sleep(POLL);

@@ -45,7 +45,7 @@ impl Telemetry {
         }
     }
 
-    /// Starts to send what a command needs that runs no jobs, but may close those of dead processes: their lineage.
+    /// Starts to send the lineage of a command that runs no jobs, but may close jobs of dead processes.
     pub(crate) fn of_closed_jobs() -> Self {
         #[cfg(feature = "lineage")]
         let lineage = OpenLineage::from_env();

@@ -115,7 +115,7 @@ impl Before {
     }
 }
 
-/// A job of one step, in a folder of its own.
+/// A job of one step, in its own folder.
 struct OneStep {
     test: JobTest,
     _folder: TempDir,
@@ -214,7 +214,7 @@ impl ArtifactTest {
         }
     }
 
-    /// Returns the results of a processor, without those of filtered items.
+    /// Returns the results of a processor, without filtered items.
     ///
     /// # Errors
     /// The failure of the processor.
@@ -277,7 +277,7 @@ impl ArtifactTest {
         (written, step)
     }
 
-    /// Returns a job of one step. The properties are those of the artifact `tested`.
+    /// Returns a job of one step. The properties are for the artifact `tested`.
     #[track_caller]
     fn one_step(
         &self,

@@ -8,7 +8,7 @@ use crate::session::{Outcome, Session};
 /// Serves the operations console: pages that show running and failed jobs and operate them, and a JSON API
 ///
 /// Every user of this computer may use it; `[console]` in batch.toml configures tokens, a reverse proxy and other addresses. Jobs that
-/// are launched there run in this process, or on workers. SIGTERM stops them like those of `launch`.
+/// are launched there run in this process, or on workers. SIGTERM stops them like the jobs of `launch`.
 #[derive(Args, Debug)]
 pub(crate) struct Console {
     /// Where it listens: a port of 127.0.0.1, or an IP address with a port; 0 picks a free port [default: 7070]
@@ -45,7 +45,7 @@ mod with_feature {
     use crate::print::{errln, outln};
     use crate::session::{Outcome, Session};
 
-    /// The interval at which signals and the ends of jobs are polled.
+    /// The polling interval for signals and the ends of jobs.
     const POLL: Duration = Duration::from_millis(50);
 
     pub(super) fn run(session: &Session, address: Option<SocketAddr>) -> Outcome {

@@ -26,7 +26,7 @@ impl Import {
     /// Reports a line that cannot be imported, and continues with the next.
     pub(crate) fn run(self, session: &Session) -> Outcome {
         let mut lines = open(&self.file).map_err(CliError::file("read", &self.file))?;
-        // A file without an instance leaves no new repository behind: one in memory tries the lines until the first that is valid.
+        // A file without an instance creates no repository: one in memory tries the lines until the first that is valid.
         let mut is_trial = !session.exists()?;
         let mut operator = match is_trial {
             true => session.in_memory()?,

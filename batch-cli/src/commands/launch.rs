@@ -22,7 +22,7 @@ use crate::print::{errln, outln};
 use crate::session::{Outcome, Session};
 use crate::signals::Shutdown;
 
-/// The interval at which the end of an execution of another process is looked for.
+/// The polling interval for the end of an execution in another process.
 const POLL: Duration = Duration::from_millis(200);
 
 /// Runs the instance of a job with these parameters: starts it, or resumes it where it was interrupted

@@ -104,7 +104,7 @@ fn is_within_workspace(folder: &Path) -> bool {
     })
 }
 
-/// Returns the name of the crate, which is also that of the job.
+/// Returns the name of the crate, which is also the name of the job.
 fn crate_name(folder: &Path) -> Result<String, CliError> {
     let name = folder
         .file_name()

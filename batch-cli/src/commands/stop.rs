@@ -11,7 +11,7 @@ use crate::error::CliError;
 use crate::print::{errln, out, outln};
 use crate::session::{Outcome, Session, exit_code};
 
-/// Requests a running execution, in whatever process, to stop after the current item, and waits up to 5 seconds
+/// Requests a running execution, in any process, to stop after the current item, and waits up to 5 seconds
 #[derive(Args, Debug)]
 pub(crate) struct Stop {
     /// Id of the execution, or of a remote launch; or id of a job, to stop all that runs of it

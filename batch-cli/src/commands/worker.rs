@@ -11,7 +11,7 @@ use crate::metrics::Health;
 use crate::print::{errln, outln};
 use crate::session::{Outcome, Session};
 
-/// The interval at which signals are polled.
+/// The polling interval for signals.
 const POLL: Duration = Duration::from_millis(50);
 
 /// Runs partitions of jobs that other processes have launched, and jobs launched with --remote, until a signal ends it

@@ -7,7 +7,7 @@ use batch_runtime::operator::{PartitionProgress, Progress, StepProgress};
 
 use crate::print::{cut, printable};
 
-/// The time after which a rate is shown; an earlier one would be a guess.
+/// The minimum time before a rate is shown; an earlier one would be a guess.
 const RATE_AFTER: Duration = Duration::from_millis(500);
 /// Maximum length of a name; longer ones are cut.
 const LONGEST_NAME: usize = 30;
@@ -96,7 +96,7 @@ fn outermost(step: &str) -> &str {
     step.split(':').next().unwrap_or(step)
 }
 
-/// Returns a sort key by which `load:2` precedes `load:10`.
+/// Returns a sort key that orders `load:2` before `load:10`.
 fn by_number(step: &str) -> Vec<(u64, &str)> {
     let parts = step.split([':', '/']);
     parts
@@ -306,7 +306,7 @@ mod tests {
         assert!(summary(&shown(vec![ended])).is_empty());
     }
 
-    /// The bar includes what earlier executions have read; the rate is that of this execution.
+    /// The bar includes what earlier executions have read; the rate covers this execution only.
     #[test]
     fn the_bar_resumes_after_a_restart() {
         let mut restarted = step("load", 1_000, Some(10_000));

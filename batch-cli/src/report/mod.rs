@@ -27,7 +27,7 @@ struct Run {
     /// All executions of the instance.
     executions: Vec<JobExecution>,
     decisions: Vec<(String, String)>,
-    /// The time at which it was read, where the bars of running steps end.
+    /// The time of the reading, where the bars of running steps end.
     now: Timestamp,
 }
 
@@ -109,7 +109,7 @@ impl Run {
         }
     }
 
-    /// Returns the messages of steps, each once, without that of the job.
+    /// Returns the messages of steps, each once, without the job's message.
     fn messages(&self) -> impl Iterator<Item = (&str, &str)> {
         let mut seen = vec![self.execution.exit_message.as_str()];
         self.steps.iter().filter_map(move |step| {

@@ -163,7 +163,7 @@ pub(crate) struct Settings {
     pub(crate) metrics_port: Option<Address>,
     pub(crate) log: LevelFilter,
     pub(crate) log_format: LogFormat,
-    /// `None`: that of each job file.
+    /// `None`: each job file has its own.
     pub(crate) dialect: Option<Dialect>,
     pub(crate) targets: Vec<TargetSettings>,
     pub(crate) console: ConsoleSettings,
@@ -340,7 +340,7 @@ struct Parser<'a> {
 }
 
 impl Parser<'_> {
-    /// Parses a value by a function whose error says what is expected.
+    /// Parses a value by a function whose error describes what is expected.
     fn result<T, E: fmt::Display>(
         &mut self,
         setting: Setting,

@@ -16,7 +16,7 @@ use crate::problem::Problem;
 /// The longest body of an import, in bytes.
 const LONGEST_IMPORT: usize = 16 * 1024 * 1024;
 
-/// Returns the route, with a limit of its own for the body.
+/// Returns the route, with its own limit for the body.
 pub(super) fn route() -> MethodRouter<Arc<App>> {
     post(import).layer(DefaultBodyLimit::max(LONGEST_IMPORT))
 }
