@@ -159,7 +159,7 @@ impl Case {
         self.then(Action::RestartFails(execution, parameters.into(), errors))
     }
 
-    /// Waits until so many batchlets wait for a stop request, then stops the execution and waits for its end.
+    /// Waits until this number of batchlets wait for a stop request, then stops the execution and waits for its end.
     pub(crate) fn stop_when_running(self, batchlets: i64) -> Self {
         self.then(Action::UntilRunning(batchlets)).then(Action::Stop)
     }
