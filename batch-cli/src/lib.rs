@@ -89,7 +89,7 @@ impl Cli {
     }
 
     /// Adds the Job XML files that [`embed_jobs!`] has compiled into the program, see [`BatchRuntimeBuilder::jobs`]. The program needs no
-    /// directory then. Files of `--job-path` replace those of the same id, with a warning.
+    /// directory then. A file of `--job-path` replaces an embedded file of the same id, with a warning.
     // Spec: EMBED-01, EMBED-02
     #[must_use]
     pub fn jobs(mut self, files: &[(&str, &str)]) -> Self {

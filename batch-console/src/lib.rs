@@ -1,7 +1,7 @@
 //! An operations console for batch jobs: pages that show running and failed jobs and operate them, and a JSON API.
 //!
 //! [`router`] mounts it in a program on axum. The program authenticates its users by adding a [`User`] to each request, or configures
-//! [`Access`]. Otherwise the console responds only to requests from this computer, for which the program has to serve with
+//! [`Access`]. Otherwise the console responds only to requests from this computer. For that the program has to serve with
 //! `into_make_service_with_connect_info::<SocketAddr>()`.
 //!
 //! ```no_run

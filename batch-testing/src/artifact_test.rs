@@ -183,7 +183,7 @@ impl ArtifactTest {
     /// The time grows with the square of the number of items; some tens are enough.
     ///
     /// # Panics
-    /// If it does not, with the item after which it was opened again.
+    /// If it does not; the message has the number of items before the reopening.
     #[track_caller]
     pub fn assert_restartable<T: Clone + PartialEq + fmt::Debug + Send + 'static>(
         &self,
@@ -345,7 +345,7 @@ impl OneStep {
 /// [`ArtifactTest::assert_restartable`].
 ///
 /// # Panics
-/// If it does not, with the item after which it was opened again.
+/// If it does not; the message has the number of items before the reopening.
 #[track_caller]
 pub fn reader_is_restartable<T: Clone + PartialEq + fmt::Debug + Send + 'static>(
     reader: impl Fn() -> LoadedArtifact + Send + Sync + 'static,

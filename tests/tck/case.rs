@@ -51,7 +51,7 @@ pub(crate) enum Action {
     ExitStatus(Vec<String>),
     /// All executions are of one instance.
     SameInstance,
-    /// The last execution has so many step executions.
+    /// The last execution has this number of step executions.
     Steps(usize),
     /// Every step execution has this status.
     EveryStep(BatchStatus),
@@ -200,7 +200,7 @@ impl Case {
         self.then(Action::SameInstance)
     }
 
-    /// The last execution has so many step executions.
+    /// The last execution has this number of step executions.
     pub(crate) fn steps(self, count: usize) -> Self {
         self.then(Action::Steps(count))
     }

@@ -38,7 +38,7 @@ enum Action {
     /// The statements do not record that they were run. After they were run by hand, `db status` reports "not up to date"
     /// until `db migrate`, or the first start, has found the tables and recorded them.
     ExportSchema {
-        /// Database to print them for [default: that of --repository]
+        /// Database to print them for [default: the database of --repository]
         #[arg(long, value_enum)]
         database: Option<Database>,
         /// Prints the statements that upgrade tables of this version of Spring Batch to 4.3 instead; `db upgrade` converts them to 5 or 6

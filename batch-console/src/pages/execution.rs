@@ -376,7 +376,7 @@ fn resume(execution: &JobExecution, is_dead: bool, is_latest: bool, totals: &[St
     };
     let items = counters.reads + counters.read_skips;
     Some(match counters.commits {
-        0 => format!("A restart resumes with step {step}, of which nothing was committed."),
+        0 => format!("A restart resumes with step {step}; nothing of it was committed."),
         commits => format!(
             "A restart resumes with step {step}, after {} and {}.",
             counted(items, "item"),

@@ -84,7 +84,7 @@ impl CrashSweep {
         self
     }
 
-    /// Sets the server on which the job runs instead of SQLite, by a function that returns the URL of a database. On PostgreSQL
+    /// Runs the job on a server instead of SQLite. The function returns the URL of a database. On PostgreSQL
     /// each run has its own schema in this database, on MySQL and MariaDB its own database beside it; both are removed after the
     /// run. The user needs the right to create them.
     ///

@@ -184,7 +184,7 @@ fn step(node: &Node, name: &str) -> Block {
     let detail = cut(&node.detail);
     let half = ((text_width(name, 14.0).max(text_width(&detail, 12.0))) / 2.0 + 16.0).max(60.0);
     let mut picture = Picture::default();
-    // Copies behind the step show that it is partitioned.
+    // Copies in the background show that the step is partitioned.
     let behind = if node.partitions.is_some() { 8.0 } else { 0.0 };
     for offset in [8.0, 4.0, 0.0].into_iter().filter(|offset| *offset <= behind) {
         let area = Area::new(offset - half, offset, 2.0 * half, STEP_HEIGHT);

@@ -274,7 +274,8 @@ fn console_blocks_show_the_output() {
     assert!(ran > 20, "{ran}");
 }
 
-/// The contents of the guide link every page, the README every example, and doctests include every page: those of this package, of those for OTLP, lineage, notifications and the
+/// The contents of the guide link every page, the README every example. Doctests include every
+/// page: the doctests of this package, of the packages for OTLP, lineage, notifications and the
 /// console, of the asynchronous example, or of batch-items for what needs its features.
 #[test]
 fn every_page_is_linked_and_compiled() {

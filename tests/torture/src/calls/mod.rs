@@ -23,7 +23,7 @@ use self::jobs::{KINDS, Kind};
 use self::stage::{Ended, Stage};
 use crate::random::Random;
 
-/// The time after which a process hangs, in seconds.
+/// Seconds until a process counts as hanging.
 const PATIENCE: u32 = 60;
 
 /// A system call that fails.

@@ -25,7 +25,7 @@ pub(super) struct Stage {
     folder: tempfile::TempDir,
     place: Place,
     kind: &'static Kind,
-    /// The time after which a process hangs, in seconds.
+    /// Seconds until a process counts as hanging.
     patience: u32,
 }
 
