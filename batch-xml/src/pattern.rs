@@ -156,7 +156,7 @@ fn covers(pattern: &[Token], texts: &[Token]) -> bool {
 /// Maximum number of patterns that are compared with each other.
 const MAX_COMPARED: usize = 64;
 
-/// Returns, for each pattern that is never used, its index and the index of the earlier pattern that shadows it.
+/// Returns, for each pattern that is never used, its index and the index of a pattern that is tried before it and shadows it.
 pub(crate) fn shadowed(patterns: &[&Pattern], most_specific_first: bool) -> Vec<(usize, usize)> {
     let mut order: Vec<usize> = (0..patterns.len()).collect();
     if most_specific_first {

@@ -292,7 +292,7 @@ impl Order {
     fn next(&mut self, call: &Call<'_>) -> Vec<Kind> {
         let panicked = call.thrown == Some("Panic");
         let mut open: Vec<Kind> = match call.kind {
-            // Again, after a rollback or in vain.
+            // Opened again after a rollback, or the attempt failed.
             OpenReader if self.reopened && self.reader_is_open => vec![Begin, CloseWriter],
             OpenReader if self.reopened => vec![CloseWriter],
             OpenReader if !self.reader_is_open => vec![OpenReader],
