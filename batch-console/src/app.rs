@@ -120,7 +120,7 @@ impl RequestContext {
         }
     }
 
-    /// Records an action that needs no thread of its own.
+    /// Records an action that needs no separate thread.
     pub(crate) fn record(&self, action: &str, outcome: &str) {
         self.app.audit.record(self.identity.user.name(), action, outcome);
     }

@@ -116,7 +116,7 @@ impl AuditLog {
         entries.latest.push_back(entry);
     }
 
-    /// Returns those of the latest entries that are about an execution, the newest first.
+    /// Returns the latest entries about an execution, the newest first.
     pub(crate) fn about(&self, execution: JobExecutionId) -> Vec<Entry> {
         let execution = execution.to_string();
         let all = self.latest().into_iter();

@@ -14,7 +14,7 @@ use tokio::sync::watch;
 
 use crate::async_operator::AsyncOperator;
 
-/// The interval at which the repository is read.
+/// The interval between reads of the repository.
 const INTERVAL: Duration = Duration::from_secs(1);
 /// The number of running executions whose steps are read.
 const MAX_RUNNING: u32 = 100;
@@ -77,7 +77,7 @@ async fn poll(changes: Arc<Changes>, operator: AsyncOperator) {
         if changes.stops_if_unwatched() {
             return;
         }
-        // An unreachable repository looks different as well: pages say so, and recover when it is back.
+        // An unreachable repository is a change as well: pages report it, and recover when it is back.
         let seen = operator.run(fingerprint).await.unwrap_or(0);
         changes.seen.send_if_modified(|last| {
             let is_new = *last != seen;

@@ -5,7 +5,7 @@ use std::fmt::{self, Write as _};
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::{Digest as _, Sha256};
 
-/// The digest of a secret. Comparing two says nothing about the secrets to someone who measures the time.
+/// The digest of a secret. Comparing two reveals nothing about the secrets to someone who measures the time.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Digest([u8; 32]);
 
@@ -16,7 +16,7 @@ impl Digest {
     }
 }
 
-/// Without the digest, from which a weak secret could be found.
+/// Without the digest, which would reveal a weak secret.
 impl fmt::Debug for Digest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Digest")

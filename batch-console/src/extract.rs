@@ -1,4 +1,4 @@
-//! Parts of requests. Unlike those of axum, their rejections are problems, which become pages or JSON.
+//! Parts of requests. Unlike axum's extractors, these reject with problems, which become pages or JSON.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

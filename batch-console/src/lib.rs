@@ -1,7 +1,7 @@
 //! An operations console for batch jobs: pages that show running and failed jobs and operate them, and a JSON API.
 //!
 //! [`router`] mounts it in a program on axum. The program authenticates its users by adding a [`User`] to each request, or configures
-//! [`Access`]. Otherwise the console responds only to requests from this computer, for which the program has to serve with
+//! [`Access`]. Otherwise the console responds only to requests from this computer. For that the program has to serve with
 //! `into_make_service_with_connect_info::<SocketAddr>()`.
 //!
 //! ```no_run
@@ -19,10 +19,10 @@
 //! # }
 //! ```
 //!
-//! A program without axum starts it by [`Console::start`], on a thread of its own; `batch-cli console` does nothing else.
+//! A program without axum starts it by [`Console::start`], on a separate thread; `batch-cli console` does nothing else.
 //!
-//! The pages work without JavaScript, which only refreshes them. They show the executions of every process and host on the repository, and
-//! those of Spring Batch. A job that is launched here runs in this process, or on a worker.
+//! The pages work without JavaScript, which only refreshes them. They show the executions of every process and host on the repository,
+//! Spring Batch's included. A job that is launched here runs in this process, or on a worker.
 // Spec: CON-01 to CON-15
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
@@ -127,7 +127,7 @@ impl Console {
         self
     }
 
-    /// Sets the path under which browsers see the console, such as `/batch`, if a reverse proxy removes it from requests. The prefix of
+    /// Sets the path prefix that browsers use, such as `/batch`, if a reverse proxy removes it from requests. The prefix of
     /// [`Router::nest`] is known without that.
     #[must_use]
     pub fn base_path(mut self, path: &str) -> Self {

@@ -19,7 +19,7 @@ const MAX_LINES: usize = 200;
 const MAX_EXECUTIONS: usize = 200;
 /// The longest line, in characters.
 const LONGEST: usize = 2_000;
-/// The fields with which the runtime's spans name a job execution and a step execution.
+/// The fields of the runtime's spans that name a job execution and a step execution.
 const JOB_EXECUTION: &str = "execution";
 const STEP_EXECUTION: &str = "step_execution";
 

@@ -48,7 +48,7 @@ impl Action {
         operator.check_action(id, action)
     }
 
-    /// Performs the action, a restart with parameters that override those of the instance. Returns its outcome, and the execution to look
+    /// Performs the action, a restart with parameters that override the instance's. Returns its outcome, and the execution to look
     /// at next.
     fn perform(
         self,
@@ -84,7 +84,7 @@ pub(crate) enum Launched {
 }
 
 impl RequestContext {
-    /// Performs an action on an execution, a restart with parameters that override those of the instance. Returns the execution to look at
+    /// Performs an action on an execution, a restart with parameters that override the instance's. Returns the execution to look at
     /// next.
     pub(crate) async fn perform(
         &self,
@@ -120,7 +120,7 @@ impl RequestContext {
         .await
     }
 
-    /// Runs a new instance of a job in this process, whatever its parameters.
+    /// Runs a new instance of a job in this process, with any parameters.
     pub(crate) async fn start(
         &self,
         job: String,

@@ -125,7 +125,7 @@ fn denied_response(denied: Denied) -> Response {
         ),
         Denied::Remote => (
             StatusCode::FORBIDDEN,
-            "without authentication, the console answers requests of its own computer only; configure tokens or a reverse proxy",
+            "without authentication, the console answers requests from its own computer only; configure tokens or a reverse proxy",
         ),
         Denied::Host => (
             StatusCode::MISDIRECTED_REQUEST,

@@ -1,4 +1,4 @@
-//! The console on a thread of its own, for programs without axum.
+//! The console on a separate thread, for programs without axum.
 
 use std::io;
 use std::net::SocketAddr;
@@ -27,7 +27,7 @@ use crate::{Console, app, routes};
 const THREADS: usize = 2;
 /// The number of connections that are served at the same time; others wait. The jobs of the process need descriptors too.
 const MAX_CONNECTIONS: usize = 512;
-/// The time in which the headers of a request have to arrive, and after which an idle connection is closed.
+/// The time limit for the headers of a request, and for an idle connection.
 const HEADERS: Duration = Duration::from_secs(15);
 /// The pause after a connection that cannot be accepted, usually because there are no descriptors left.
 const PAUSE: Duration = Duration::from_millis(200);
@@ -84,7 +84,7 @@ pub enum StartError {
 }
 
 impl Console {
-    /// Serves the console at an address, on a thread of its own. Port 0 picks a free port.
+    /// Serves the console at an address, on a separate thread. Port 0 picks a free port.
     ///
     /// # Errors
     /// When the address is not a loopback address and [`Access`](crate::Access) requires no authentication, or cannot be used.
@@ -156,6 +156,6 @@ async fn serve(stream: TcpStream, peer: SocketAddr, router: Router) {
     });
     let mut server = http1::Builder::new();
     server.timer(TokioTimer::new()).header_read_timeout(HEADERS);
-    // The errors of a connection are those of its client.
+    // The errors of a connection are its client's concern.
     let _ = server.serve_connection(TokioIo::new(stream), service).await;
 }

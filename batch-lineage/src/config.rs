@@ -18,7 +18,7 @@ const ENDPOINT: &str = "api/v1/lineage";
 pub(crate) enum Target {
     /// A server.
     Http(Server),
-    /// A file, to which each event is appended as a line.
+    /// A file that each event is appended to, as a line.
     File(PathBuf),
 }
 

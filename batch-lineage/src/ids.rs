@@ -8,7 +8,7 @@ use sha2::{Digest, Sha256};
 
 /// Returns the id of the run of a job execution.
 ///
-/// It must never change, as that of a step: processes of several versions take part in a job.
+/// Neither this id nor a step's may ever change: processes of several versions take part in a job.
 pub(crate) fn of_job(context: &str) -> String {
     hashed(context, "")
 }
@@ -59,7 +59,7 @@ mod tests {
 
     const CONTEXT: &str = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
 
-    /// The ids are those of every other process and version.
+    /// The ids are the same in every other process and version.
     // Spec: LIN-05
     #[test]
     fn ids_never_change() {

@@ -30,8 +30,8 @@
 //! | `FAIL` | FAILED, or lost by the process | FAILED, or lost by the process |
 //! | `ABORT` | STOPPED, or abandoned after its process died | as the job |
 //!
-//! The process that closes an execution whose process has died sends its end. The run of a nested job has that of the step which runs it as
-//! parent.
+//! The process that closes an execution whose process has died sends its end. The parent of a nested job's run is the run of the step that
+//! runs it.
 //!
 //! The job of OpenLineage is named as the job, or `JOB.STEP`. Partitions belong to the run of their step, also those in worker processes.
 //! Facets: `parent`, `processing_engine`, `errorMessage` of a failure; `jobType`; `schema` of datasets whose fields are known; at the end
@@ -39,8 +39,9 @@
 //!
 //! # Failures of the server
 //!
-//! Nothing here delays a job or changes its result. Events wait in a bounded queue for the thread that sends them; those that do not fit are
-//! lost. A request is repeated up to three times; a server that cannot be reached is one warning until it responds again.
+//! Nothing here delays a job or changes its result. Events wait in a bounded queue for the thread that sends them; events
+//! that do not fit are lost. A request is repeated up to three times; a server that cannot be reached is one warning
+//! until it responds again.
 // Spec: LIN-01 to LIN-11
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 

@@ -87,7 +87,7 @@ impl JobObserver for OpenLineage {
         }
     }
 
-    /// The ids of runs follow from the context, that of an observer which traces if there is one.
+    /// The ids of runs follow from the context; an observer that traces supplies it, if there is one.
     fn trace_job(&self, _: &str) -> Option<String> {
         self.log_problems();
         self.is_active().then(ids::new_context)

@@ -52,7 +52,7 @@ pub(crate) fn is_uuid(text: &str) -> bool {
     lengths.eq([8, 4, 4, 4, 12]) && text.bytes().all(|byte| byte == b'-' || byte.is_ascii_hexdigit())
 }
 
-/// The runs above those of a process.
+/// The runs above a process.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Parents {
     /// The run that started this process.

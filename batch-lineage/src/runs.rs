@@ -15,7 +15,7 @@ use crate::steps::{StepRun, Used};
 /// The runs of this process.
 pub(crate) struct Runs {
     namespace: String,
-    /// Those of the environment.
+    /// The parents in the environment.
     parents: Parents,
     /// The runs at the top of the jobs that run here, by the ids of their runs; `None` if it is not known.
     roots: HashMap<String, Option<RunOf>>,
@@ -106,7 +106,7 @@ impl Runs {
         }
     }
 
-    /// Returns the runs above that of a job: those of the environment, or of the step that runs it.
+    /// Returns the runs above a job's run: the parents in the environment, or the step that runs it.
     fn parents_of(&self, job: &ObservedJob) -> Parents {
         let Some(ObservedOuter { job: outer, step, .. }) = job.outer.as_deref() else {
             return self.parents.clone();
@@ -170,7 +170,7 @@ impl Runs {
     }
 
     fn on_step_event(&mut self, event: &JobEvent, step: &ObservedStep, job: &RunOf, context: &str) {
-        // Partitions have no runs of their own.
+        // Partitions have no separate runs.
         let of = match step_of_partition(&step.name) {
             Some(of) if step.is_partition => of,
             _ => &step.name,

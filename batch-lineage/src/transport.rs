@@ -55,7 +55,7 @@ impl Transport {
         }
     }
 
-    /// Returns the variable that says where events are sent.
+    /// Returns the variable that sets the destination of events.
     pub(crate) fn variable(&self) -> &'static str {
         match self {
             Self::Http { .. } => "OPENLINEAGE_URL",

@@ -13,7 +13,7 @@ use crate::error::NatsError;
 /// The names of the options, for messages.
 const OPTIONS: &str = "credentials, nkey, ca, certificate, key, prefix, ack-wait, replicas";
 
-/// The time after which a ticket is delivered to another worker if the first one has not reported that it still runs.
+/// The time until a ticket is delivered to another worker, if the first one has not reported that it still runs.
 const ACK_WAIT: Duration = Duration::from_secs(30);
 /// The least of it. Workers report every 5 s, and a report may be late.
 const MIN_ACK_WAIT: u32 = 15;

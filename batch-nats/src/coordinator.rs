@@ -27,7 +27,7 @@ pub(crate) struct Channel {
     failed: (Sender<PartitionTicket>, Receiver<PartitionTicket>),
     publish_again: Instant,
     reports: Reports,
-    /// Reports of which not all pieces have arrived.
+    /// Reports with missing pieces.
     pieces: BTreeMap<String, BTreeMap<usize, String>>,
     /// The events that have arrived and are to be returned.
     events: VecDeque<PartitionEvent>,

@@ -17,7 +17,7 @@ pub(crate) enum Report {
 /// A piece of a report: servers limit the size of a message.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Piece {
-    /// Identifies the report among those of its job execution.
+    /// Identifies the report within its job execution.
     pub(crate) report: String,
     /// The number of the piece, from 0, and how many there are.
     pub(crate) number: usize,

@@ -1,4 +1,4 @@
-//! The messages that a worker sends, in order per partition. Those of different partitions do not wait for each other.
+//! The messages that a worker sends, in order per partition. Different partitions do not wait for each other.
 //!
 //! During an outage, payloads wait here, and then the partitions that send more of them. What can be lost does not wait: the thread of the
 //! worker must not.

@@ -16,15 +16,15 @@ use crate::address::Address;
 use crate::error::NatsError;
 use crate::violations::Violations;
 
-/// The queue that is checked by every process; that of an element is checked when its channel opens.
+/// The queue that every process checks; an element's queue is checked when its channel opens.
 const DEFAULT_QUEUE: &str = "default";
 /// The time limit for the first connection, and for each response of the server.
 pub(crate) const TIMEOUT: Duration = Duration::from_secs(5);
-/// The age at which a ticket is removed. Its job has ended without it, or submits it again.
+/// The maximum age of a ticket. Its job has ended without it, or submits it again.
 const TICKETS_EXPIRE_AFTER: Duration = Duration::from_secs(7 * 24 * 60 * 60);
-/// The age at which a report is removed: its coordinator has long found the end in the repository.
+/// The maximum age of a report: its coordinator has long found the end in the repository.
 const REPORTS_EXPIRE_AFTER: Duration = Duration::from_secs(24 * 60 * 60);
-/// The time for which the server recognizes a message that was published twice.
+/// The server recognizes a message that was published twice within this time.
 const DUPLICATE_WINDOW: Duration = Duration::from_secs(120);
 
 /// A connection. The threads of its runtime belong to it alone.
@@ -133,7 +133,7 @@ impl Server {
         })
     }
 
-    /// Returns the answer to a request. The error is that of the request, or what the server does not permit.
+    /// Returns the answer to a request. The error is the request's, or names what the server does not permit.
     fn answer<T, E: Display>(&self, request: impl Future<Output = Result<T, E>>) -> Result<T, String> {
         let answer = self.wait(self.violations.or_result(request, |_| true));
         answer?.map_err(|error| error.to_string())

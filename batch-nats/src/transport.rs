@@ -18,7 +18,7 @@ use crate::worker::Source;
 pub struct NatsTransport(Arc<Server>);
 
 impl NatsTransport {
-    /// Connects to a server, and creates the streams if they do not exist. The connection has threads of its own, and reconnects by itself.
+    /// Connects to a server, and creates the streams if they do not exist. The connection has its own threads, and reconnects by itself.
     ///
     /// The address is `nats://USER:PASSWORD@HOST:PORT`, `nats://TOKEN@HOST`, or the same with `tls`; the port is 4222 by default. It may have options, as in
     /// `nats://host?prefix=payroll&ack-wait=60`:
@@ -27,10 +27,11 @@ impl NatsTransport {
     /// |---|---|---|
     /// | `credentials` | | path of a `.creds` file |
     /// | `nkey` | | path of a file with the seed of an nkey |
-    /// | `ca` | those of the system | path of a PEM file with root certificates |
+    /// | `ca` | the system's certificates | path of a PEM file with root certificates |
     /// | `certificate`, `key` | | paths of PEM files with the certificate of the client and its key |
     /// | `prefix` | `batch` | the first part of all names, in lower case: programs with different repositories need different ones |
-    /// | `ack-wait` | `30` | seconds, at least 15, after which a ticket is delivered to another worker if the first one is silent; the last worker to connect sets it for its queue |
+    /// | `ack-wait` | `30` | seconds, at least 15, until a ticket is delivered to another worker if the first one is silent; the
+    /// last worker to connect sets it for its queue |
     /// | `replicas` | `1` | the number of servers that store the streams, 1 to 5, when they are created |
     ///
     /// # Errors

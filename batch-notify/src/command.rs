@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use batch_runtime::notify::{Notification, NotificationChannel};
 
-/// The time after which the program is ended.
+/// The time limit of the program.
 const TIMEOUT: Duration = Duration::from_secs(30);
 const POLL: Duration = Duration::from_millis(20);
 

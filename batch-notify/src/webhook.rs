@@ -18,8 +18,8 @@ const TIMEOUT: Duration = Duration::from_secs(10);
 ///
 /// A status from 200 to 299 within 10 seconds means that it has arrived. Redirections are not followed. The header `webhook-id` is the
 /// notification's, which a repetition has too; `webhook-timestamp` is the time of the request, in seconds since 1970. With a
-/// [key](Self::signed), `webhook-signature` is that of [Standard Webhooks](https://www.standardwebhooks.com), for which there are
-/// libraries in most languages.
+/// [key](Self::signed), `webhook-signature` follows [Standard Webhooks](https://www.standardwebhooks.com); most languages have
+/// libraries for it.
 // Spec: NOTIFY-05
 #[derive(Clone)]
 pub struct Webhook {

@@ -1,4 +1,4 @@
-//! The names of attributes and events. Those of errors are of the semantic conventions, which have none for batch jobs.
+//! The names of attributes and events. Names for errors come from the semantic conventions, which have none for batch jobs.
 
 use batch_runtime::execution::StepCounters;
 use opentelemetry::KeyValue;

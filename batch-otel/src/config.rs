@@ -112,7 +112,7 @@ impl Config {
         }
     }
 
-    /// Returns the time limit of a request, of which the SDK knows only that of its own HTTP clients.
+    /// Returns the time limit of a request. The SDK applies it only to its own HTTP clients.
     fn timeout(&mut self, signal: Signal, variable: &dyn Fn(&str) -> Option<String>) -> Duration {
         let upper = signal.as_str().to_uppercase();
         for name in [

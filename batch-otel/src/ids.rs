@@ -13,7 +13,7 @@ thread_local! {
     static NEXT: Cell<Option<(TraceId, SpanId)>> = const { Cell::new(None) };
 }
 
-/// Generates random ids, unless the thread has chosen those of the next span.
+/// Generates random ids, unless the thread has chosen the next span's.
 #[derive(Debug, Default)]
 pub(crate) struct Ids(RandomIdGenerator);
 
@@ -94,7 +94,7 @@ fn has_form(traceparent: &str) -> bool {
         && (fields.next().is_none() || !is_current)
 }
 
-/// Parses a stored context, or that of a ticket.
+/// Parses a stored context, or a ticket's.
 pub(crate) fn parsed_stored(traceparent: Option<&str>) -> Option<SpanContext> {
     let context = parsed(traceparent?, None)?;
     let (trace, span) = (context.trace_id(), context.span_id());

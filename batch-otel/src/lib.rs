@@ -31,15 +31,16 @@
 //! | `partition NAME` | its step, also in another process | as a step, `batch.partition.name` |
 //! | `chunk NAME` | the step or partition | `batch.chunk.items.*`; `batch.chunk.number` of a committed one |
 //!
-//! A chunk begins at the commit before it. Its events are `batch.item.skip`, `batch.item.retry` and `batch.chunk.rollback`; those of a job
-//! `batch.job.takeover`, `batch.job.stop`, `batch.job.lease_lost`, and `batch.job.wait` and `batch.job.turn` if it waits for its turn. Errors have the attributes `exception.message` and `error.type` of
-//! the semantic conventions. The trace of a restart links to that of the execution before. Times have milliseconds.
+//! A chunk begins at the commit before it. Its events are `batch.item.skip`, `batch.item.retry` and `batch.chunk.rollback`; the events of
+//! a job are `batch.job.takeover`, `batch.job.stop`, `batch.job.lease_lost`, and `batch.job.wait` and `batch.job.turn` if it waits for its
+//! turn. Errors have the attributes `exception.message` and `error.type` of the semantic conventions. The trace of a restart links to the
+//! trace of the execution before. Times have milliseconds.
 //!
 //! # Failures of the collector
 //!
 //! Nothing here delays a job or changes its result. Spans and logs wait in bounded queues (`OTEL_BSP_MAX_QUEUE_SIZE`,
-//! `OTEL_BLRP_MAX_QUEUE_SIZE`); those that do not fit are dropped. A collector that cannot be reached is logged once as a warning, until it
-//! can be reached again.
+//! `OTEL_BLRP_MAX_QUEUE_SIZE`); records that do not fit are dropped. A collector that cannot be reached is logged once as a warning, until
+//! it can be reached again.
 // Spec: OTEL-01 to OTEL-10
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 

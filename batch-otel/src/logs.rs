@@ -12,7 +12,7 @@ use opentelemetry_sdk::logs::{LogBatch, SdkLogRecord};
 
 use crate::known::{Execution, Known};
 
-/// The fields with which the runtime logs a job execution and a step execution.
+/// The fields of the runtime's logs that name a job execution and a step execution.
 const JOB_EXECUTION: &str = "execution";
 const STEP_EXECUTION: &str = "step_execution";
 

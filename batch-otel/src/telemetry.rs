@@ -160,7 +160,7 @@ impl OpenTelemetry {
                 Box::new(move || provider.shutdown_with_timeout(longer)),
             ));
         }
-        // Each on a thread of its own: none waits for another.
+        // Each on a separate thread: none waits for another.
         let pending: Vec<_> = pending
             .into_iter()
             .map(|(signal, shutdown)| {
@@ -282,7 +282,7 @@ fn logger_provider(
     Ok(provider.build())
 }
 
-/// Configures what the variables say in the same way for all signals.
+/// Applies the variables that all signals share.
 fn with<B: WithHttpConfig + opentelemetry_otlp::WithExportConfig>(
     exporter: B,
     transport: Transport,

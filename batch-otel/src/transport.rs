@@ -10,7 +10,7 @@ use ureq::Agent;
 use ureq::http::Uri;
 use ureq::tls::{RootCerts, TlsConfig};
 
-/// The maximum length of a response, in bytes, of which nothing is used.
+/// The maximum length of a response in bytes; its content is not used.
 const LONGEST_RESPONSE: u64 = 4 << 20;
 
 /// The connection to the collector for one signal.
@@ -22,7 +22,7 @@ pub(crate) struct Transport {
 }
 
 impl Transport {
-    /// `timeout` is that of a request, with its response. `roots` replaces the certificates that the system trusts.
+    /// `timeout` covers a request and its response. `roots` replaces the certificates that the system trusts.
     pub(crate) fn new(signal: &'static str, timeout: Duration, roots: Option<RootCerts>) -> Self {
         let roots = roots.unwrap_or(RootCerts::PlatformVerifier);
         let config = Agent::config_builder()

@@ -115,7 +115,7 @@ impl Before {
     }
 }
 
-/// A job of one step, in a folder of its own.
+/// A job of one step, in its own folder.
 struct OneStep {
     test: JobTest,
     _folder: TempDir,
@@ -183,7 +183,7 @@ impl ArtifactTest {
     /// The time grows with the square of the number of items; some tens are enough.
     ///
     /// # Panics
-    /// If it does not, with the item after which it was opened again.
+    /// If it does not; the message has the number of items before the reopening.
     #[track_caller]
     pub fn assert_restartable<T: Clone + PartialEq + fmt::Debug + Send + 'static>(
         &self,
@@ -214,7 +214,7 @@ impl ArtifactTest {
         }
     }
 
-    /// Returns the results of a processor, without those of filtered items.
+    /// Returns the results of a processor, without filtered items.
     ///
     /// # Errors
     /// The failure of the processor.
@@ -277,7 +277,7 @@ impl ArtifactTest {
         (written, step)
     }
 
-    /// Returns a job of one step. The properties are those of the artifact `tested`.
+    /// Returns a job of one step. The properties are for the artifact `tested`.
     #[track_caller]
     fn one_step(
         &self,
@@ -345,7 +345,7 @@ impl OneStep {
 /// [`ArtifactTest::assert_restartable`].
 ///
 /// # Panics
-/// If it does not, with the item after which it was opened again.
+/// If it does not; the message has the number of items before the reopening.
 #[track_caller]
 pub fn reader_is_restartable<T: Clone + PartialEq + fmt::Debug + Send + 'static>(
     reader: impl Fn() -> LoadedArtifact + Send + Sync + 'static,

@@ -8,7 +8,7 @@ use diesel::connection::SimpleConnection;
 use diesel::prelude::*;
 use diesel::sql_types::Text;
 
-/// A connection to the database of a test's repository, where artifacts may keep tables of their own.
+/// A connection to the database of a test's repository, where artifacts may keep their own tables.
 ///
 /// The methods panic if a statement fails.
 pub struct TestDatabase {

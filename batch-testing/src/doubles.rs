@@ -1,4 +1,4 @@
-//! Artifacts that stand in for those of a job.
+//! Test doubles for a job's artifacts.
 
 use std::any::Any;
 use std::fmt;
@@ -97,7 +97,7 @@ impl<T> WrittenItems<T> {
 }
 
 impl<T: Clone> WrittenItems<T> {
-    /// Returns the items up to the last checkpoint, in the order of writing; those of partitions are mixed.
+    /// Returns the items up to the last checkpoint, in the order of writing; items of partitions are mixed.
     pub fn items(&self) -> Vec<T> {
         self.lock().iter().map(|(_, item)| item.clone()).collect()
     }
@@ -130,7 +130,7 @@ impl<T: fmt::Debug> fmt::Debug for WrittenItems<T> {
 #[derive(BatchArtifact)]
 pub(crate) struct WriterDouble<T> {
     written: WrittenItems<T>,
-    /// The number of items after which it fails.
+    /// Fails after this number of items.
     fails_after: Option<Arc<AtomicUsize>>,
     fault: Option<Check<T>>,
     #[batch_context]

@@ -39,7 +39,7 @@ pub struct InstanceFixture {
     executions: Vec<ExecutionFixture>,
 }
 
-/// An execution of an [`InstanceFixture`]. It ends a minute after its start, unless its status is that of a running one.
+/// An execution of an [`InstanceFixture`]. It ends a minute after its start, unless its status is a running one.
 #[derive(Clone, Debug)]
 pub struct ExecutionFixture {
     status: BatchStatus,
@@ -96,7 +96,7 @@ impl InstanceFixture {
         Ok(ids)
     }
 
-    /// Returns the instance in the format of an export, in which all executions have ended.
+    /// Returns the instance in the format of an export, with all executions ended.
     fn archived(&self) -> Value {
         let parameters: Vec<Value> = self
             .parameters
@@ -220,7 +220,7 @@ impl ExecutionFixture {
     }
 }
 
-/// Returns the status with which an execution can be imported.
+/// Returns the status for the import of an execution.
 fn ended(status: BatchStatus) -> BatchStatus {
     if status.is_final() {
         status

@@ -67,7 +67,7 @@ impl JobRun {
         &self.execution
     }
 
-    /// Returns all step executions, those of partitions included, in the order of their start.
+    /// Returns all step executions, including partitions, in the order of their start.
     pub fn steps(&self) -> &[StepExecution] {
         &self.steps
     }
@@ -115,7 +115,7 @@ impl JobRun {
         self.assert_status(BatchStatus::Completed)
     }
 
-    /// Asserts that the job is FAILED, with this text in its message or that of a step.
+    /// Asserts that the job is FAILED, with this text in its message or a step's message.
     #[track_caller]
     pub fn assert_failed(&self, message: &str) -> &Self {
         self.assert_status(BatchStatus::Failed);
@@ -190,7 +190,7 @@ impl<'r> StepRun<'r> {
         self.step
     }
 
-    /// Returns the counters of this execution, without those of executions before a restart.
+    /// Returns the counters of this execution, without earlier executions of the instance.
     pub fn counters(self) -> StepCounters {
         self.step.counters
     }
@@ -269,7 +269,7 @@ impl std::fmt::Display for JobRun {
     }
 }
 
-/// Returns the exit status where it says more than the batch status.
+/// Returns the exit status where it differs from the batch status.
 fn exit_status(status: BatchStatus, exit_status: &str) -> String {
     if exit_status == status.to_string() {
         String::new()

@@ -22,7 +22,7 @@ use crate::job_run::{self, JobRun};
 use crate::names;
 use crate::{FailsAt, SkippedItems, WrittenItems};
 
-/// The time after which an execution is stopped and the test fails.
+/// The time limit of an execution, which is then stopped; the test fails.
 const TIME_LIMIT: Duration = Duration::from_secs(60);
 
 /// The name of the listener of skips.
@@ -82,7 +82,7 @@ struct Stage {
 }
 
 impl JobTest {
-    /// Creates a test of the job in a file. Relative paths are resolved against the package's folder, in which Cargo runs
+    /// Creates a test of the job in a file. Relative paths are resolved against the package's folder, where Cargo runs
     /// tests.
     pub fn new(file: impl Into<PathBuf>) -> Self {
         Self {
@@ -171,7 +171,7 @@ impl JobTest {
         self
     }
 
-    /// Sets the time after which an execution is stopped and the test fails. Default: 60 seconds.
+    /// Sets the time limit of an execution. An execution that exceeds it is stopped, and the test fails. Default: 60 seconds.
     #[must_use]
     pub fn time_limit(mut self, limit: Duration) -> Self {
         self.time_limit = limit;
@@ -285,7 +285,7 @@ impl JobTest {
         self
     }
 
-    /// Sets the time after which the holder of a lease counts as dead, see [`BatchRuntimeBuilder::lease_time`].
+    /// Sets the time until a silent lease holder counts as dead, see [`BatchRuntimeBuilder::lease_time`].
     #[must_use]
     pub(crate) fn lease_time(mut self, time: Duration) -> Self {
         self.lease_time = Some(time);

@@ -1,6 +1,6 @@
 //! A test kit for batch jobs of `batch-runtime`.
 //!
-//! A [`JobTest`] runs a job, or one of its steps, as it is, on a database of its own. The [`JobRun`] that it returns is checked by
+//! A [`JobTest`] runs a job, or one of its steps, as it is, on its own database. The [`JobRun`] that it returns is checked by
 //! assertions that print the execution if they fail.
 //!
 //! ```standalone_crate

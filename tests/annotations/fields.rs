@@ -126,7 +126,7 @@ fn properties_and_contexts_are_described() {
     );
 }
 
-/// The own fields come first, then those of the nested artifacts.
+/// The own fields come first, then the fields of the nested artifacts.
 #[test]
 fn fields_of_nested_artifacts_are_described_with_their_paths() {
     let properties = Nesting::properties();

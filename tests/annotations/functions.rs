@@ -1,4 +1,4 @@
-//! Functions as artifacts without state: their injected parameters are fields, the others those of the method.
+//! Functions as artifacts without state: their injected parameters are fields, the others the method's.
 //!
 //! Spec: ART-15
 #![deny(warnings)]

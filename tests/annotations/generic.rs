@@ -24,7 +24,7 @@ struct Flight {
 #[item_read_listener("FlightReader")]
 type FlightReader = JsonLines<Flight>;
 
-// The same type under a second name, that of the alias; and another type.
+// The same type under a second name, the alias's; and another type.
 #[item_reader]
 type Flights = JsonLines<Flight>;
 
@@ -248,7 +248,7 @@ fn an_alias_may_register_several_roles() {
     assert_eq!(said("json-lines").len(), 5, "{}", stage.tree(execution));
 }
 
-/// Item types and their names are those of the concrete types.
+/// Item types and their names come from the concrete types.
 #[test]
 fn concrete_item_types_are_compared_before_the_start() {
     let mismatch = |reader: &str, writer: &str| {

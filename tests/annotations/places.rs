@@ -1,9 +1,9 @@
-//! Attributes by their paths, artifacts in modules, in a function, behind `#[cfg]` and made by `macro_rules!`.
+//! Attributes by their paths, artifacts in modules, in a function, under `#[cfg]` and made by `macro_rules!`.
 //!
 //! Spec: ART-01, ART-02, ART-04, ART-05
 #![deny(warnings)]
 
-// Attributes by their paths, artifacts in modules, in a function and behind `#[cfg]`.
+// Attributes by their paths, artifacts in modules, in a function and under `#[cfg]`.
 mod outer {
     pub(super) mod inner {
         #[derive(batch_runtime::BatchArtifact)]

@@ -13,7 +13,7 @@ use batch_runtime::__private::{
 use batch_runtime::BatchStatus;
 use batch_runtime::prelude::BatchError;
 
-/// Writes one artifact for each role. `$result!` turns the type of a value into that of a method's result, `$value!` the value
+/// Writes one artifact for each role. `$result!` turns the type of a value into the type of a method's result, `$value!` the value
 /// into the result.
 macro_rules! artifacts {
     ($result:ident, $value:ident, $($role:ident { $(

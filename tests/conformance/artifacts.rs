@@ -309,7 +309,7 @@ writers! {
     };
 }
 
-/// Behaves as its properties say.
+/// Behaves according to its properties.
 #[derive(BatchArtifact)]
 struct Task {
     #[batch_property(name = "log")]

@@ -1,4 +1,4 @@
-//! Jobs inside the program, beside those of the job path.
+//! Jobs inside the program, beside the job path.
 
 use std::fs;
 use std::path::Path;
@@ -102,7 +102,7 @@ fn the_current_directory_is_not_read() {
     );
 }
 
-/// A file of the job path replaces an embedded one of the same id, whatever its name.
+/// A file of the job path replaces an embedded one of the same id, under any name.
 ///
 /// Spec: EMBED-02
 #[test]

@@ -18,7 +18,7 @@ fn job_with(properties: &[(&str, &str)], attributes: &str) -> String {
     job.replace("<chunk", &format!("<properties>{list}</properties><chunk"))
 }
 
-/// An item is tried as often as the property says, also if it could be skipped; then it is skipped, or the step fails.
+/// An item is tried as often as the property allows, also if it could be skipped; then it is skipped, or the step fails.
 ///
 /// Spec: FAULT-02
 #[test]
@@ -69,7 +69,7 @@ fn attempts_at_a_read_are_limited() {
     }
 }
 
-/// Skips of a class are counted over the executions of the instance, those of others are not limited.
+/// Skips of a class are counted over the executions of the instance, skips of other classes are not limited.
 ///
 /// Spec: FAULT-03
 #[test]
@@ -103,7 +103,7 @@ fn the_first_limit_that_matches_counts() {
     }
 }
 
-/// The limits of a job are those of its steps.
+/// The limits of a job apply to its steps.
 ///
 /// Spec: FAULT-02, FAULT-03
 #[test]

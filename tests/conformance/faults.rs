@@ -101,7 +101,7 @@ pub(crate) fn ears(name: &str, hears: &str) -> String {
     )
 }
 
-/// The calls by which listeners record retries and skips.
+/// The calls of listeners to record retries and skips.
 pub(crate) const RETRIES: &str = "on retry,on skip";
 
 /// Returns the story of a job with these faults, for each writer.
@@ -186,7 +186,7 @@ pub(crate) fn class(error: &BatchError) -> String {
 /// The number of times each fault of each log was thrown.
 static THROWN: Mutex<Option<HashMap<(String, String), u32>>> = Mutex::new(None);
 
-/// Records a call, and throws its error. `items` are those of a call of the writer.
+/// Records a call, and throws its error. `items` are the items of a writer's call.
 pub(crate) fn record(log: &str, faults: &str, call: &str, items: &[String]) -> Result<(), BatchError> {
     for entry in faults.split(';').map(str::trim).filter(|entry| !entry.is_empty()) {
         let (place, fault) = entry.rsplit_once(": ").expect("`call: Class`");

@@ -97,7 +97,7 @@ fn a_chunk_without_a_processor_writes_what_it_reads() {
     assert_eq!(written.items(), [1, 2, 3, 4, 5]);
 }
 
-/// Without a property of its own, the reader has its default.
+/// Without its own property, the reader has the default.
 ///
 /// Spec: JAK-12
 #[test]
@@ -305,7 +305,7 @@ fn a_failed_chunk_step_keeps_its_user_data() {
     job.launch().assert_completed();
 }
 
-/// Decides what its property says.
+/// Decides what its property contains.
 #[derive(BatchArtifact)]
 struct Decided {
     #[batch_property(name = "result")]
@@ -411,7 +411,7 @@ impl DecideBySteps {
     }
 }
 
-/// Returns the exit status of a job with a decision after these elements, the last of which has the id `last`.
+/// Returns the exit status of a job with a decision after these elements. The last one has the id `last`.
 fn decided_after(elements: &str) -> String {
     let (_folder, job) = job(&format!(
         "{elements}<decision id='decision' ref='DecideBySteps'><end on='NEVER'/></decision>"

@@ -41,7 +41,7 @@ impl LastWord {
     }
 }
 
-/// Runs a job that ends with `end`, and returns the exit status that its listener sees and that of the job.
+/// Runs a job that ends with `end`, and returns the exit status that its listener sees and the job's exit status.
 fn ended(namespace: &str, say: &str, end: &str) -> (Option<String>, String) {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("job.xml");

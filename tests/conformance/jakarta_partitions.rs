@@ -7,7 +7,7 @@ use batch_runtime::prelude::*;
 use batch_runtime::{BatchStatus, JobExecutionId, JobOperator, PartitionPlan};
 use batch_testing::{JobRun, JobTest};
 
-/// Plans as many partitions as its property says. The one with the number `fails`, from 0, gets a wrong property.
+/// Plans the number of partitions in its property. The one with the number `fails`, from 0, gets a wrong property.
 #[derive(BatchArtifact)]
 struct PlanParts {
     #[batch_property(name = "parts")]
@@ -158,7 +158,7 @@ fn mapped(more: &str) -> (tempfile::TempDir, JobTest) {
     ))
 }
 
-/// The number of partitions is remembered; their properties are those of the new plan.
+/// The number of partitions is remembered; their properties come from the new plan.
 ///
 /// Spec: D-50, JAK-32
 #[test]

@@ -394,7 +394,7 @@ fn without_a_rollback_a_write_is_repeated_with_its_list() {
     }
 }
 
-/// A list is one skip, so the step says how many items it has dropped.
+/// A list is one skip, so the step reports how many items it has dropped.
 ///
 /// Spec: JAK-19, LOSS-07
 #[test]

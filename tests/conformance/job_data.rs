@@ -192,7 +192,7 @@ impl SameNumber {
     }
 }
 
-/// Fails at the item `bad`, as often as `times` says.
+/// Fails at the item `bad`, `times` times.
 #[derive(BatchArtifact)]
 struct FailingSums {
     #[batch_property(value = "0")]

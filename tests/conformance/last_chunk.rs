@@ -1,4 +1,4 @@
-//! The last chunk of a partition, with which its end is recorded.
+//! The last chunk of a partition, whose commit records its end.
 
 use batch_runtime::prelude::*;
 use batch_runtime::{BatchStatus, JobParameters};
@@ -172,7 +172,7 @@ fn a_late_panic_does_not_change_a_recorded_end() {
     );
 }
 
-/// In a worker process the end has a transaction of its own, which releases the lease of the partition.
+/// In a worker process the end has a separate transaction, which releases the lease of the partition.
 ///
 /// Spec: PART-32, DISP-05, D-107
 #[test]
@@ -197,7 +197,7 @@ fn a_partition_in_a_worker_releases_its_lease_with_its_end() {
     assert_eq!(stage.place().connect().number(leases), 2);
 }
 
-/// Describes an attempt that fails. The next one succeeds, and has nothing to say.
+/// Describes an attempt that fails. The next one succeeds, and describes nothing.
 #[derive(BatchArtifact)]
 struct DescribesFailure {
     attempts: u32,

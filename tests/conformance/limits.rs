@@ -184,7 +184,7 @@ fn endless(property: &str, value: &str, of_reader: &str) -> String {
     ))
 }
 
-/// A step that neither commits nor shows a heartbeat is stopped, and says what it was doing; a batchlet is cancelled.
+/// A step that neither commits nor shows a heartbeat is stopped, and reports what it was doing; a batchlet is cancelled.
 ///
 /// Spec: BLET-06
 #[test]
@@ -232,7 +232,7 @@ fn a_checkpoint_has_a_maximum_size() {
     assert_snapshot!(stage.operator().wait(execution).unwrap().exit_message, @"the checkpoint of reader `Endless` has 1048578 bytes, more than the 1048576 of `batch.checkpoint.limit`; store a position instead of data, or set this property of the step to a larger number of bytes");
 }
 
-/// Stores as many bytes as its property says.
+/// Stores the number of bytes in its property.
 #[derive(BatchArtifact)]
 struct Hoarder {
     #[batch_property(name = "bytes")]
@@ -321,7 +321,7 @@ impl CountsCheckpoints {
     }
 }
 
-/// The data is that of the moment of the commit, not of some call before.
+/// The data has the value at the commit, not at some call before.
 ///
 /// Spec: CTX-23, CHUNK-LOOP-11
 #[test]
@@ -338,7 +338,7 @@ fn user_data_is_stored_as_of_the_checkpoint() {
     assert!(stored[0].contains(&expected), "{expected}: {}", stored[0]);
 }
 
-/// Stores data, and says what it finds.
+/// Stores data, and reports what it finds.
 #[derive(BatchArtifact)]
 struct Remembers {
     #[batch_property(name = "log")]

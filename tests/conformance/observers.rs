@@ -120,7 +120,7 @@ fn an_observer_sees_chunks_skips_and_retries() {
     "#);
 }
 
-/// An execution says once whom it waits for, and again when that is another one.
+/// An execution reports once which execution it waits for, and again when that changes.
 ///
 /// Spec: OBS-01, TURN-03
 #[test]
@@ -163,7 +163,7 @@ fn an_observer_sees_the_wait_for_a_turn() {
     assert_eq!(turns.iter().filter(|line| *line == "TurnTaken").count(), 2);
 }
 
-/// Partitions are planned, start and end, on threads of their own.
+/// Partitions are planned, start and end, on separate threads.
 ///
 /// Spec: OBS-01, OBS-02
 #[test]
@@ -239,7 +239,7 @@ fn an_observer_sees_a_timeout() {
     assert!(lines.iter().any(|line| line == stop), "{lines:#?}");
 }
 
-/// A partition of a flow starts and ends as those of a step do.
+/// A partition of a flow starts and ends like a partition of a step.
 ///
 /// Spec: OBS-01, OBS-02
 #[test]
@@ -265,7 +265,7 @@ fn an_observer_sees_partitions_of_flows() {
     }
 }
 
-/// A runtime that takes an execution over says so, and how the execution was closed; so does the one that has lost it.
+/// A runtime that takes an execution over reports that, and how the execution was closed; so does the one that has lost it.
 ///
 /// Spec: OBS-01, OBS-02, OBS-07
 #[test]
@@ -523,7 +523,7 @@ fn an_observer_sees_all_outer_jobs() {
     }
     stage.operator().flush_observers();
     let mut seen = seen.lock().unwrap().clone();
-    // The jobs start on threads of their own, in any order.
+    // The jobs start on separate threads, in any order.
     seen.sort_by_key(Vec::len);
     assert_eq!(
         seen,

@@ -38,7 +38,7 @@ impl Patient {
     }
 }
 
-/// Returns a job with every element that has threads of its own: flows, partitions, processors of a chunk, time-outs.
+/// Returns a job with every element that starts threads: flows, partitions, processors of a chunk, time-outs.
 fn with_all_threads() -> String {
     let limits = "<properties><property name=\"batch.step.timeout\" value=\"600\"/>\
                   <property name=\"batch.step.heartbeat\" value=\"600\"/></properties>";
@@ -101,7 +101,7 @@ fn count(of: &str) -> usize {
 }
 
 /// After a hundred jobs that completed, failed, panicked or were stopped, and their restarts, a process has as many threads as after
-/// ten, and as many open files, apart from those of connections that the pool has opened for more concurrent requests.
+/// ten, and as many open files, apart from the files of connections that the pool has opened for more concurrent requests.
 ///
 /// Spec: OP-38
 #[test]

@@ -13,7 +13,7 @@ use super::parallel::{ONE_THREAD, partitioned};
 use super::s4_2_6_restart::restart_edited;
 use super::sequence::{decision, flow, split, task};
 
-/// A restart uses the current Job XML, not that of the first execution.
+/// A restart uses the current Job XML, not the first execution's.
 ///
 /// Spec: RESTART-03, RESTART-05, RESTART-06, RESTART-07
 #[test]
@@ -142,7 +142,7 @@ fn without_its_context_a_step_that_has_committed_nothing_starts_from_the_beginni
     );
 }
 
-/// The step fails if another program has committed items of a chunk step under checkpoints of its own: they are not
+/// The step fails if another program has committed items of a chunk step under its own checkpoints: they are not
 /// written again. A step without commits or checkpoints starts from the beginning, as in the other program.
 ///
 /// Spec: RESTART-08, RESTART-17, REPO-69

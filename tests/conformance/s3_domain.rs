@@ -9,7 +9,7 @@ use super::artifacts::{Gate, calls, chunk_job, job, restart_with};
 const TWO: &str =
     r#"<step id="one" next="two"><batchlet ref="Task"/></step><step id="two"><batchlet ref="Task"/></step>"#;
 
-/// Every start creates a new instance with an execution, whatever the parameters; only a restart adds an execution.
+/// Every start creates a new instance with an execution, for any parameters; only a restart adds an execution.
 ///
 /// Spec: DOM-01, DOM-05, DOM-07, DOM-10, DOM-11, DOM-12, DOM-13, DOM-14, DOM-20, DOM-31, ID-01, ID-02, ID-03, ID-04,
 /// Spec: ID-05, ID-06, ID-07, OP-07, OP-12, OP-16

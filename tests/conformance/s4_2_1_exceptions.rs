@@ -158,8 +158,8 @@ fn classes_are_known_by_all_their_names() {
     ");
 }
 
-/// Only errors of item methods are skipped: those of open, the checkpoint methods, the algorithm and listeners end the
-/// step whatever their class; those of close are only logged.
+/// Only errors of item methods are skipped. Errors of open, the checkpoint methods, the algorithm and listeners of any
+/// class end the step; errors of close are only logged.
 ///
 /// Spec: CHUNK-SKIP-14, LISTEN-SKIP-06, CHUNK-LOOP-13, CHUNK-LOOP-14
 #[test]

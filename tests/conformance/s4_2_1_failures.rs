@@ -18,8 +18,8 @@ fn failing(stage: &Stage, parameter: &str, call: &str) -> String {
     format!("== {call}\n{}{}\n", stage.tree(execution), log[from..].join("\n"))
 }
 
-/// Whatever fails in the second interval, its transaction is rolled back, reader and writer are closed, and the first
-/// interval stays.
+/// When anything fails in the second interval, its transaction is rolled back, reader and writer are closed, and the
+/// first interval stays.
 ///
 /// Spec: CHUNK-LOOP-13, CHUNK-LOOP-14, STATUS-12, STATUS-15, STATUS-25, STATUS-27, STATUS-03, ART-06, READ-05, WRITE-06
 #[test]

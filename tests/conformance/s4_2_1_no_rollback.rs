@@ -281,7 +281,7 @@ fn a_stop_comes_before_the_retry() {
     "#);
 }
 
-/// A retry in vain is rolled back like every failure: the repository records only commits.
+/// A retry that fails is rolled back like every failure: the repository records only commits.
 ///
 /// Spec: CHUNK-RETRY-05, CHUNK-RETRY-12, CHUNK-LOOP-13, CHUNK-LOOP-16
 #[test]

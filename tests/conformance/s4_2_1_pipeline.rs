@@ -259,7 +259,7 @@ impl SeesTheSum {
     fn checkpoint(&mut self) {}
 }
 
-/// The user data of a commit is that of its items, although later ones are read already.
+/// The user data of a commit belongs to its items, although later ones are read already.
 ///
 /// Spec: D-100, CTX-23, CTX-24, CTX-25, CHUNK-LOOP-11, RESTART-14
 #[test]
@@ -296,7 +296,7 @@ impl StopsItself {
     }
 }
 
-/// An artifact that stops its own job does not wait for the end of the job, on whatever thread of the step it is called.
+/// An artifact that stops its own job does not wait for the end of the job, on any thread of the step.
 ///
 /// Spec: D-60, D-99, D-100
 #[test]
@@ -583,7 +583,7 @@ fn obstacles_are_named() {
         let execution = stage.start("job", parameters);
         assert!(stage.tree(execution).starts_with("job job COMPLETED"));
     }
-    // An instance of a loader keeps what its registration says.
+    // An instance of a loader keeps the flags of its registration.
     let loaded = faulty_job("", "TableOut", "", "");
     let stage = Stage::configured(&pipelined(&loaded), |builder| {
         builder.artifact_loader(LoadsReadsBalances)

@@ -25,7 +25,7 @@ fn story(property: bool, listeners: &str, attributes: &str, fault: &str) -> Stri
     format!("== {fault}\n{printed}\ntable: {}", lines(&stage))
 }
 
-/// In the draft only writes are retried, and the message says so.
+/// In the draft only writes are retried, and the message explains this.
 ///
 /// Spec: CHUNK-RETRY-02, D-09
 #[test]
@@ -374,7 +374,7 @@ fn the_property_is_a_boolean() {
     assert!(error.contains("expected `true` or `false`"), "{error}");
 }
 
-/// A limit without classes limits nothing; a failure says so.
+/// A limit without classes limits nothing; a failure mentions it.
 ///
 /// Spec: JSL-CHUNK-22, JSL-CHUNK-23
 #[test]

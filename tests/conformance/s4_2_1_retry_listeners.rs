@@ -21,7 +21,7 @@ fn story_of(attributes: &str, faults: &str) -> String {
     )
 }
 
-/// An error of `on_retry_exception` forces a rollback, whatever the classes of the two errors; it is the same retry.
+/// An error of `on_retry_exception` forces a rollback, for any classes of the two errors; it is the same retry.
 ///
 /// Spec: LISTEN-RETRY-04, LISTEN-RETRY-05, LISTEN-RETRY-08, CHUNK-RETRY-04
 #[test]
@@ -61,7 +61,7 @@ fn on_retry_item_that_throws_is_skipped_or_the_end() {
     assert_snapshot!(text);
 }
 
-/// All retry listeners are called with an exception, those of the job first, even if one of them throws; then the next
+/// All retry listeners are called with an exception, the job's first, even if one of them throws; then the next
 /// stage follows.
 ///
 /// Spec: CHUNK-RETRY-15, LISTEN-RETRY-11, LISTEN-RETRY-05, JSL-JOBLIS-05, JSL-JOBLIS-07
@@ -148,7 +148,7 @@ impl SeesTransactions {
 }
 
 /// `on_retry_exception` runs in the transaction of the failed write; `on_retry_item` too with no rollback, else after
-/// the rollback, in the transaction in which the earlier items have been written.
+/// the rollback, in the transaction that has written the earlier items.
 ///
 /// Spec: LISTEN-RETRY-03, LISTEN-RETRY-07, LISTEN-RETRY-08
 #[test]

@@ -325,7 +325,7 @@ fn lists_that_fail_without_a_bad_item_end() {
     assert_eq!(lines(&stage), "n1 n2 n3 n4");
 }
 
-/// The search ends with the item's own exception, which decides, not that of the list.
+/// The search ends with the item's own exception, which decides, not the list's.
 ///
 /// Spec: CHUNK-SKIP-05, CHUNK-SKIP-11, CHUNK-EXC-03
 #[test]
@@ -345,7 +345,7 @@ fn the_error_of_the_found_item_decides() {
     assert_snapshot!(text);
 }
 
-/// Skip listeners of the job are called for every chunk step, before those of the step.
+/// Skip listeners of the job are called for every chunk step, before the step's.
 ///
 /// Spec: CHUNK-SKIP-13, LISTEN-SKIP-01, LISTEN-SKIP-02, LISTEN-SKIP-03, LISTEN-SKIP-04, JSL-JOBLIS-05, JSL-JOBLIS-06
 #[test]

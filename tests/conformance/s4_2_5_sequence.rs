@@ -274,7 +274,7 @@ fn a_step_that_failed_by_an_element_runs_again() {
     "#);
 }
 
-/// A restart begins where the `stop` element says, else at the stopped step; after any other end at the beginning,
+/// A restart begins at the element that `stop` names, else at the stopped step; after any other end at the beginning,
 /// where completed steps transition by their recorded exit status.
 ///
 /// Spec: TERM-09, TERM-10, TERM-11, RESTART-04, RESTART-06, D-24

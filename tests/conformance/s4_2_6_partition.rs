@@ -177,8 +177,8 @@ fn an_algorithm_plans_the_partitions() {
     "#);
 }
 
-/// A plan may have no properties and no partitions; a negative number, or one that differs from that of its properties,
-/// is rejected.
+/// A plan may have no properties and no partitions; a negative number, or one that differs from the number of its
+/// properties, is rejected.
 ///
 /// Spec: PART-22, PART-23, PART-24, D-49
 #[test]
@@ -553,7 +553,7 @@ fn partitions_have_contexts_of_their_own() {
     "#);
 }
 
-/// The maximum number of threads is a setting of the runtime, or a property of the step or job; that of the job wins.
+/// The maximum number of threads is a setting of the runtime, or a property of the step or job; the job's property wins.
 ///
 /// Spec: PART-03, PART-34
 #[test]
@@ -847,7 +847,7 @@ fn an_output_belongs_to_one_lane() {
     );
 }
 
-/// Two partitions with the same output do not start, whatever their names of it; `check` warns.
+/// Two partitions with the same output do not start, even if they name it differently; `check` warns.
 ///
 /// Spec: LOSS-03
 #[test]

@@ -6,7 +6,7 @@ use crate::artifacts::{job, restart_with, story};
 use crate::sequence::{decision, flow, run, task};
 use batch_tests::stage::Stage;
 
-/// A flow runs its steps, and transitions as a whole; its statuses are those of its last step.
+/// A flow runs its steps, and transitions as a whole; it has the statuses of its last step.
 ///
 /// Spec: FLOW-01, FLOW-03, FLOW-06, FLOW-07, FLOW-08, FLOW-11, FLOW-12, FLOW-14, FLOW-18, FLOW-19, SEQ-10, DEC-13, DEC-18, CTX-31, CTX-32
 #[test]

@@ -92,7 +92,7 @@ fn each_flow_has_contexts_of_its_own() {
     "#);
 }
 
-/// The exit status of a split is that of the last flow of the document, here one that follows another.
+/// A split has the exit status of the last flow of the document, here one that follows another.
 ///
 /// Spec: SPLIT-16, D-31, D-67
 #[test]
@@ -349,7 +349,7 @@ impl OneOfThree {
     }
 }
 
-/// As many flows as `batch.split.threads` says run at the same time, and each other one when one has ended.
+/// At most `batch.split.threads` flows run at the same time, and each other one when one has ended.
 ///
 /// Spec: LOSS-15, SPLIT-06
 #[test]

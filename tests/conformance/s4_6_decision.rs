@@ -207,7 +207,7 @@ impl AfterSplit {
     }
 }
 
-/// A decider may require the context of the flow or split before it; behind another element its job cannot start.
+/// A decider may require the context of the flow or split before it; after another element its job cannot start.
 ///
 /// Spec: CTX-05, CTX-10
 #[test]

@@ -308,7 +308,7 @@ impl SeesCounters {
     }
 }
 
-/// The context's counters are those of the last commit, also after a rollback; before a checkpoint they include its items and skips.
+/// The context's counters have the values of the last commit, also after a rollback; before a checkpoint they include its items and skips.
 ///
 /// Spec: CTX-30, LISTEN-CKPT-03, D-98
 #[test]

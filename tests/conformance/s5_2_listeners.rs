@@ -80,7 +80,7 @@ fn a_restart_calls_job_listeners_but_none_for_skipped_steps() {
     ");
 }
 
-/// Whatever a listener does, every after-callback is called, and the step or job fails.
+/// Even if a listener fails, every after-callback is called, and the step or job fails.
 ///
 /// Spec: STATUS-24, STATUS-25, STATUS-27, LISTEN-STEP-03, LISTEN-STEP-05, CHUNK-EXC-03, LISTEN-JOB-03
 #[test]

@@ -8,7 +8,7 @@ use insta::assert_snapshot;
 
 use super::artifacts::{calls, job, refused, story};
 
-/// Has properties of several kinds, a context, and a field of its own.
+/// Has properties of several kinds, a context, and a plain field.
 #[derive(BatchArtifact)]
 struct Output {
     #[batch_property(name = "resource")]
@@ -35,7 +35,7 @@ impl Output {
     }
 }
 
-/// The level in the middle, with a name of its own in another field than the nested artifact.
+/// The level in the middle, with its own name in another field than the nested artifact.
 #[derive(BatchArtifact)]
 struct Archive {
     #[batch_artifact(prefix = "archive.")]
@@ -101,7 +101,7 @@ fn shown(properties: &str, parameters: impl Into<JobParameters>) -> String {
         .unwrap()
 }
 
-/// Each prefix makes names of its own, also over two levels; a name without the prefix does not reach a nested field.
+/// Each prefix makes separate names, also over two levels; a name without the prefix does not reach a nested field.
 ///
 /// Spec: D-97, BPROP-04, BPROP-05, BPROP-06, BPROP-09, BPROP-10, CTX-02
 #[test]
@@ -176,7 +176,7 @@ impl Shows {
     fn cancel(&self) {}
 }
 
-/// A number at the end of a name is that of the partition, as for other properties.
+/// A number at the end of a name is the partition's number, as for other properties.
 ///
 /// Spec: D-97, PART-12, PART-13
 #[test]
@@ -561,7 +561,7 @@ impl Watch {
     }
 }
 
-/// One instance listens to the whole job; the contexts of its nested artifacts are those of the current step.
+/// One instance listens to the whole job; the contexts of its nested artifacts belong to the current step.
 ///
 /// Spec: D-97, D-66, LISTEN-JOB-06, CTX-05
 #[test]

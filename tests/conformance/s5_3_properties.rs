@@ -145,7 +145,7 @@ fn properties(text: &str) -> String {
 }
 
 /// A property without a value has the annotation's default, else the empty string; an empty value is a value; names
-/// need not be those of the fields.
+/// may differ from the fields' names.
 ///
 /// Spec: BPROP-01, BPROP-02, BPROP-03, BPROP-05, BPROP-06, BPROP-07, BPROP-08, BPROP-09, BPROP-10
 #[test]
@@ -531,7 +531,7 @@ fn lists_of_values() {
     "#);
 }
 
-/// The explanation of a job says that a value for the processor alone comes from the partition.
+/// The explanation of a job shows that a value for the processor alone comes from the partition.
 ///
 /// Spec: OP-11, PART-12
 #[test]

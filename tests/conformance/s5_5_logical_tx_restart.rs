@@ -75,7 +75,7 @@ fn a_commit_is_finished() {
     "#);
 }
 
-/// A committed split is not undone by later events, whatever its artifact returns.
+/// A committed split is not undone by later events, for any result of its artifact.
 ///
 /// Spec: LTX-17, RESTART-11, SPLIT-23
 #[test]

@@ -72,7 +72,7 @@ fn a_collector_is_called_after_each_checkpoint_and_at_the_end() {
     assert!(at("data a 3 at load") < at("status COMPLETED"));
 }
 
-/// A batchlet collects once, at its end. Properties reach both artifacts, those of the partition only the collector.
+/// A batchlet collects once, at its end. Properties reach both artifacts, the partition's properties only the collector.
 ///
 /// Spec: SUBJOB-04, SUBJOB-06, SUBJOB-13, SUBJOB-14, SUBJOB-15, PART-16
 #[test]

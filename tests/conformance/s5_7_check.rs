@@ -325,7 +325,7 @@ fn jobs_that_artifacts_run_are_checked() {
         text.contains("= help: a file that may define it is not valid:"),
         "{text}"
     );
-    // A job that runs those of a cycle, and a cycle of one.
+    // A job that runs the jobs of a cycle, and a cycle of one.
     let (outside, loops) = (runs("above", "second"), runs("loops", "loops"));
     let report = check(
         &[

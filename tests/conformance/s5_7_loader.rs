@@ -212,7 +212,7 @@ fn item_types(of_job: &str, of_step: &str) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// Each method with an item type must name that of the reader's or of the processor's items; a job listener is called
+/// Each method with an item type must name the type of the reader's or of the processor's items; a job listener is called
 /// for the items of every step.
 ///
 /// Spec: CHUNK-LOOP-17

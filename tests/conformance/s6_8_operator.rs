@@ -120,7 +120,7 @@ fn instances_and_executions_show_their_records() {
     assert!(!execution.name().contains(' '));
 }
 
-/// Parameters are returned as they were given; a restart's are those of the first execution, overlaid with its own.
+/// Parameters are returned as they were given; a restart has the parameters of the first execution, overlaid with its own.
 ///
 /// Spec: OP-06, OP-09, OP-13, OP-15, OP-16
 #[test]
@@ -266,7 +266,7 @@ fn the_operator_is_shared_between_threads() {
     assert_eq!(operator.job_instance_count("job").unwrap(), 0);
 }
 
-/// Every callback is called for every execution that ends, whatever other callbacks do, until it is deregistered.
+/// Every callback is called for every execution that ends, even if other callbacks fail, until it is deregistered.
 ///
 /// Spec: OP-27, OP-28, OP-29, OP-30, OP-31
 #[test]

@@ -68,7 +68,7 @@ impl Asked {
     }
 }
 
-/// Fails as long as the parameter says so.
+/// Fails as long as the parameter is set.
 #[derive(BatchArtifact)]
 struct Unless {
     #[batch_property(name = "fail", value = "no")]
@@ -191,7 +191,7 @@ impl FromStart {
     fn checkpoint(&mut self) {}
 }
 
-/// Rejects the first number, and cannot process the last one while the parameter says so.
+/// Rejects the first number, and cannot process the last one while the parameter is set.
 #[derive(BatchArtifact)]
 struct RejectsFirst {
     #[batch_property(name = "fail", value = "no")]

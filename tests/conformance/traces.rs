@@ -41,7 +41,7 @@ impl Tracing {
     }
 }
 
-/// The next execution of the instance knows the trace of the one before; those of other instances do not.
+/// The next execution of the instance knows the trace of the one before; executions of other instances do not.
 ///
 /// Spec: OTEL-03
 #[test]

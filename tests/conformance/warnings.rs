@@ -97,8 +97,8 @@ impl ServiceNumbers {
     }
 }
 
-/// Where only writes are retried, a retryable class that the reader or processor throws is reported, unless the step or the job says
-/// that this is meant.
+/// Where only writes are retried, a retryable class that the reader or processor throws is reported, unless the step or the job
+/// declares that this is intended.
 ///
 /// Spec: CHUNK-RETRY-02
 #[test]

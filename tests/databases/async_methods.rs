@@ -231,7 +231,7 @@ fn methods_of_all_roles_may_be_async() {
     }
 }
 
-/// Errors and panics of `async` methods are those of the artifact; a restart resumes at the checkpoint.
+/// Errors and panics of `async` methods count as the artifact's; a restart resumes at the checkpoint.
 ///
 /// Spec: ASYNC-01
 #[test]

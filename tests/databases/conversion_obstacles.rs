@@ -227,7 +227,7 @@ fn what_depends_on_a_replaced_column_prevents_a_conversion() {
     assert_eq!(repository.place.connect().number(granted), 1);
 }
 
-/// Only one of the sequences of 5 and 6 is used, and only the user knows which; for a runtime the URL can say it.
+/// Only one of the sequences of 5 and 6 is used, and only the user knows which; for a runtime the URL can name it.
 ///
 /// Spec: REPO-87, REPO-91
 #[test]

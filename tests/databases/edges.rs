@@ -242,8 +242,8 @@ fn contexts() {
     }
 }
 
-/// Each table in place of a sequence has one row, the last id: 0 at first, whatever another program has set it to later, and one more
-/// for each key, also of those that the threads of many launches need at once.
+/// Each table in place of a sequence has one row, the last id: 0 at first, later any value that another program has set, and one more
+/// for each key, also if the threads of many launches need keys at once.
 ///
 /// Spec: REPO-18, REPO-19, REPO-20, REPO-22
 #[test]

@@ -1,4 +1,4 @@
-//! Databases created by Spring Batch: those of 4.3 are used unchanged, older ones are migrated first.
+//! Databases created by Spring Batch: version 4.3 is used unchanged, older ones are migrated first.
 
 use std::fs;
 use std::path::Path;
@@ -11,7 +11,7 @@ use batch_tests::stage::said;
 use super::jobs::{CHUNK, SUM};
 use super::prefix::with_prefix;
 
-/// The differences between the scripts: the type of whole numbers, and that of points in time.
+/// The differences between the scripts: the types of whole numbers and of points in time.
 fn types(database: Database) -> (&'static str, &'static str) {
     match database {
         Database::Sqlite => ("INTEGER", "TIMESTAMP"),
@@ -309,8 +309,8 @@ fn an_administrator_can_upgrade_the_tables() {
     }
 }
 
-/// A step of Spring Batch may run several times in one execution: such rows are migrated, whether the tables are Spring Batch's or
-/// those of the version of this runtime that had a unique index.
+/// A step of Spring Batch may run several times in one execution: such rows are migrated, whether the tables come from Spring
+/// Batch or from the version of this runtime that had a unique index.
 ///
 /// Spec: REPO-12, REPO-82, D-71
 #[test]

@@ -283,7 +283,7 @@ fn a_restart_inserts_each_row_once() {
     }
 }
 
-/// A writer for other databases says so, and its items are not skipped.
+/// A writer for other databases reports that, and its items are not skipped.
 #[test]
 #[cfg(feature = "servers")]
 fn a_writer_is_for_its_databases() {

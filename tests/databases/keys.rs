@@ -1,4 +1,4 @@
-//! Keys of the table writer: what `upsert`, `update` and `delete` do is the same on each database, whatever the chunks.
+//! Keys of the table writer: what `upsert`, `update` and `delete` do is the same on each database, for all sizes of chunks.
 
 use std::fs;
 
@@ -199,7 +199,7 @@ fn a_key_of_sqlite_that_is_not_written_needs_a_value() {
     }
 }
 
-/// A key with a null is no key: whatever the chunks, no row gets it, and none is changed.
+/// A key with a null matches nothing: for all sizes of chunks, no row gets it, and none is changed.
 ///
 /// Spec: ITEM-TABLE-02
 #[test]
@@ -294,7 +294,7 @@ fn the_last_item_with_a_key_counts() {
     }
 }
 
-/// Of several rows with one key, the rows of one item do not stand for those of another.
+/// Of several rows with one key, the rows of one item do not count as another item's.
 ///
 /// Spec: ITEM-TABLE-03
 #[test]

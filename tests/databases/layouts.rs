@@ -246,7 +246,7 @@ fn times_that_are_texts_are_rejected() {
     );
 }
 
-/// An exported instance of Spring Batch is imported, whatever its serializer; it is not resumed.
+/// An exported instance of Spring Batch is imported, with any serializer; it is not resumed.
 ///
 /// Spec: REPO-69, REPO-90
 #[test]

@@ -277,7 +277,7 @@ impl Line {
     }
 }
 
-/// Whichever request or answer is lost, even that of a COMMIT, the execution continues and completes; nothing is lost,
+/// Whichever request or answer is lost, even a COMMIT's, the execution continues and completes; nothing is lost,
 /// doubled or skipped.
 ///
 /// Spec: CHUNK-LOOP-12, OP-34, REPO-02, REPO-15, REPO-62
@@ -444,7 +444,7 @@ impl EndsSessions {
     }
 }
 
-/// The query reader has a connection of its own. If that is lost, the step resumes from its last checkpoint; no rule for items counts it.
+/// The query reader has its own connection. If that is lost, the step resumes from its last checkpoint; no rule for items counts it.
 ///
 /// Spec: D-104, OP-36
 #[test]
@@ -588,7 +588,7 @@ fn with_a_short_lease() -> (Place, BatchRuntime, tempfile::TempDir) {
     (place, runtime, folder)
 }
 
-/// On PostgreSQL a checkpoint takes three round trips, besides those of the writer.
+/// On PostgreSQL a checkpoint takes three round trips, besides the writer's.
 ///
 /// Spec: CHUNK-LOOP-12
 #[test]

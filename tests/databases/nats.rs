@@ -278,7 +278,7 @@ fn a_broker_that_refuses_is_named_before_anything_starts() {
         fleet.run(0, &["launch", "fleet"]);
         fleet.is_exact(200);
     }
-    // The checks have left nothing behind.
+    // The checks have left no messages.
     let messages = messages_of(&at, &["BATCH_PARTITIONS", "BATCH_REPORTS"]);
     assert_eq!(messages, [0, 0]);
 }
@@ -294,7 +294,7 @@ fn is_refused(address: String, command: &[&str], parts: &[&str]) {
     }
 }
 
-/// The permissions that only workers use, those of stop requests, and those of queues other than `default`.
+/// The permissions that only workers use, and the permissions for stop requests and for queues other than `default`.
 ///
 /// Spec: DISP-12, DISP-14
 #[test]

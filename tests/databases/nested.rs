@@ -222,8 +222,8 @@ fn is_named(operator: &JobOperator, executions: &[JobExecution], step: &str, nes
     }
 }
 
-/// The process that runs a job within a job is killed at random, and launched again, until the outer job is complete: each number is written
-/// once by each nested instance, of which each step has one.
+/// The process that runs a job within a job is killed at random, and launched again, until the
+/// outer job is complete: each number is written once by each nested instance, one for each step.
 ///
 /// Spec: NEST-01, NEST-02, NEST-04, OP-35, OP-36
 #[test]

@@ -13,7 +13,7 @@ use batch_tests::own_process;
 use batch_tests::proxy::Proxy;
 use tracing_subscriber::filter::LevelFilter;
 
-/// A step that skips an item, of which an observer stores notifications.
+/// A step that skips an item. An observer stores notifications of it.
 const JOB: &str = r#"<job id="job"><step id="load">
   <chunk reader="Numbers" processor="Unchanged" writer="Rows" commit-interval="4" skip-limit="1">
     <properties><property name="to" value="10"/><property name="fails-at" value="5"/></properties>

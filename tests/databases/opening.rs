@@ -66,7 +66,7 @@ fn opening_waits_for_tables_that_another_process_creates() {
     });
 }
 
-/// Tables created by hand from the complete schema file equal those of the migrations, and the runtime uses them.
+/// Tables created by hand from the complete schema file equal the tables of the migrations, and the runtime uses them.
 ///
 /// Spec: REPO-05, REPO-07, REPO-08, REPO-11
 #[test]
@@ -169,7 +169,7 @@ fn incompatible_tables_are_rejected() {
     }
 }
 
-/// Two repositories in one database, each in a schema of its own.
+/// Two repositories in one database, each in its own schema.
 ///
 /// Spec: REPO-84, D-88
 #[cfg(feature = "servers")]

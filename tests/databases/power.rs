@@ -69,8 +69,8 @@ fn resume(writing: &Writing, run: u32) -> Result<(), String> {
     }
 }
 
-/// Wherever the power fails, and whatever is left of the writes that no one has waited for, the next launch resumes, and files and rows
-/// are those of an undisturbed run: also where only the last checkpoint of a step has waited for the disk.
+/// Wherever the power fails, with any part of the writes that no one has waited for, the next launch resumes, and files and rows equal
+/// an undisturbed run's: also where only the last checkpoint of a step has waited for the disk.
 ///
 /// Spec: D-103, CHUNK-LOOP-12, CHUNK-LOOP-16, RESTART-07, REPO-62
 #[test]

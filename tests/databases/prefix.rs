@@ -67,7 +67,7 @@ fn repositories_with_different_prefixes_share_a_database() {
             assert_eq!(count(prefix), rows, "{database:?} {table}");
             assert_eq!(count("BATCH_"), 1, "{database:?} {table}");
         }
-        // MariaDB, as on Linux, distinguishes upper and lower case in names of tables, but not in those of constraints.
+        // MariaDB, as on Linux, distinguishes upper and lower case in names of tables, but not of constraints.
         let other_case = BatchRuntime::builder()
             .repository(with_prefix(&place, "ORDERS_"))
             .build();

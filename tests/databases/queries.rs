@@ -134,7 +134,7 @@ fn run(stage: &Stage) -> String {
 
 const ALL: &str = "query=SELECT id, owner FROM account";
 
-/// Whatever the size of the pages, and wherever the job fails, each row is read once, in the order of the key.
+/// With any page size, and wherever the job fails, each row is read once, in the order of the key.
 #[test]
 fn a_restart_continues_after_the_last_key() {
     for database in Database::ALL {
@@ -327,7 +327,7 @@ fn equal_keys_are_found_where_a_page_begins() {
     }
 }
 
-/// Records take the columns as they are, whatever their types.
+/// Records take the columns as they are, with any types.
 #[test]
 fn records_have_the_columns_of_the_query() {
     for database in Database::ALL {
@@ -350,7 +350,7 @@ fn records_have_the_columns_of_the_query() {
     }
 }
 
-/// Values of the types that a server sends in a form of its own.
+/// Values of the types that a server sends in its own form.
 #[cfg(feature = "servers")]
 #[test]
 fn types_of_servers_are_shown_as_text() {

@@ -43,7 +43,7 @@ struct Recorder {
     url: String,
     is_in_transaction: bool,
     prepared: HashSet<String>,
-    /// Those of `prepared` that the connection keeps.
+    /// The statements of `prepared` that the connection keeps.
     kept: HashSet<String>,
 }
 
@@ -370,9 +370,9 @@ impl CountedNothing {
     fn cancel(&self) {}
 }
 
-/// A step commits at its begin and at its end, and has no transaction that only reads. On MySQL the id comes from a transaction of its
-/// own, as in Spring Batch. The rows of up to 16 partitions are inserted by one transaction. A partition commits its end together with the
-/// start of the next one; that of a chunk step with its last chunk, if its artifacts have no `#[close]`.
+/// A step commits at its begin and at its end, and has no transaction that only reads. On MySQL the id comes from a separate transaction,
+/// as in Spring Batch. The rows of up to 16 partitions are inserted by one transaction. A partition commits its end together with the
+/// start of the next one; a partition of a chunk step together with its last chunk, if its artifacts have no `#[close]`.
 ///
 /// Spec: D-102, D-105, D-107
 #[test]
@@ -415,7 +415,7 @@ fn prepared_again(stage: &Stage, dispatch: &str, partitions: &str, first: u32) -
     std::mem::take(&mut COUNTED.lock().unwrap().prepared_again)
 }
 
-/// A connection prepares a statement once, whatever the number of chunks, steps, partitions and launches. The exception on servers
+/// A connection prepares a statement once, for any number of chunks, steps, partitions and launches. The exception on servers
 /// are statements about many partitions at once.
 ///
 /// Spec: CHUNK-LOOP-12, REPO-62

@@ -13,7 +13,7 @@ use diesel::prelude::*;
 /// Writes numbers in the transaction of the chunk, or with a mistake.
 #[derive(BatchArtifact)]
 struct SweptNumbers {
-    /// `outside`: on a connection of its own. `counts`: with a count that a rollback does not undo.
+    /// `outside`: on its own connection. `counts`: with a count that a rollback does not undo.
     #[batch_property(name = "mistake", value = "none")]
     mistake: String,
     count: usize,
@@ -53,7 +53,7 @@ const JOB: &str = r#"<job id="numbers"><step id="load">
   </chunk>
 </step></job>"#;
 
-/// Returns a sweep, and the database in which it creates its runs.
+/// Returns a sweep, and the database that its runs are created in.
 fn sweep(
     kind: Kind,
     mistake: &str,

@@ -25,7 +25,7 @@ type PaymentReader = JsonLinesItemReader<Payment>;
 #[item_writer("PaymentTable")]
 type PaymentTable = TableItemWriter<Payment>;
 
-/// The database in which the table is dropped.
+/// The database whose table is dropped.
 static DROPS: Mutex<Option<Place>> = Mutex::new(None);
 
 /// Fails at a payment that a property names, and drops the table at another.
@@ -61,7 +61,7 @@ fn stage(database: Database, payments: &str, properties: &str, children: &str) -
     stage_of_chunks(100, database, payments, properties, children)
 }
 
-/// The same with so many payments in a chunk.
+/// The same with a given number of payments in a chunk.
 fn stage_of_chunks(
     chunk: u32,
     database: Database,
@@ -126,7 +126,7 @@ fn run(stage: &Stage) -> String {
     stage.tree(execution)
 }
 
-/// Every value arrives, whatever its type, in full statements and in the remaining rows.
+/// Every value of every type arrives, in full statements and in the remaining rows.
 #[test]
 fn items_are_inserted() {
     for database in Database::ALL {
@@ -144,7 +144,7 @@ fn items_are_inserted() {
     }
 }
 
-/// Statements are found by their table, also if a process writes to more tables than have prepared statements of their own.
+/// Statements are found by their table, also if a process writes to more tables than have their own prepared statements.
 #[test]
 fn each_table_has_its_statements() {
     const TABLES: i64 = 12;
@@ -463,7 +463,7 @@ fn the_number_of_changed_rows_is_checked() {
     }
 }
 
-/// A table that does not fit the items is not the fault of an item: nothing is skipped, whatever the list includes.
+/// A table that does not fit the items is not the fault of an item: nothing is skipped, even if the list includes the error.
 ///
 /// Spec: D-106
 #[test]
@@ -561,7 +561,7 @@ fn a_table_that_is_dropped_is_not_skipped() {
     }
 }
 
-/// What a constraint rejects has a class of its own, which is a table error too. Its message contains the key if the
+/// What a constraint rejects has its own class, which is a table error too. Its message contains the key if the
 /// database reports it.
 #[test]
 fn violations_of_constraints_are_skipped_alone() {
@@ -773,10 +773,10 @@ fn a_text_that_is_too_long_is_an_error() {
     }
 }
 
-/// A chunk for which PostgreSQL has `COPY`.
+/// A chunk large enough for PostgreSQL's `COPY`.
 const LARGE: u32 = 3_000;
 
-/// The rows of a large chunk are those of small ones, whatever is in their texts.
+/// A large chunk writes the same rows as small ones, with anything in their texts.
 #[test]
 fn a_large_chunk_is_the_same_as_small_ones() {
     for database in Database::ALL {

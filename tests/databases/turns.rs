@@ -249,7 +249,7 @@ fn a_suspended_process_loses_its_turn() {
     }
 }
 
-/// `list` and `show` say what an execution waits for, and `stop` ends the wait.
+/// `list` and `show` print what an execution waits for, and `stop` ends the wait.
 ///
 /// Spec: TURN-03
 #[test]

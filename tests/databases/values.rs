@@ -369,7 +369,7 @@ fn numbers_keep_their_digits() {
     );
 }
 
-/// Sums and decimals are numbers in JSON, whatever the database.
+/// Sums and decimals are numbers in JSON, on every database.
 ///
 /// Spec: ITEM-VALUE-02
 #[test]

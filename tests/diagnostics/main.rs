@@ -1,7 +1,7 @@
 //! The compiler's errors for invalid annotations: `ui/<attribute>/<mistake>.rs` fails with exactly the text of its
 //! `.stderr`. Valid annotations are in `annotations`.
 //!
-//! The texts are those of the pinned toolchain; `TRYBUILD=overwrite cargo test-diagnostics` updates them.
+//! The texts come from the pinned toolchain; `TRYBUILD=overwrite cargo test-diagnostics` updates them.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 
 /// Each case names the requirements that it proves.

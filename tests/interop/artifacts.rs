@@ -1,4 +1,4 @@
-//! The artifacts of this runtime's jobs; those of Spring Batch are in `Jobs.java`.
+//! The artifacts of this runtime's jobs; `Jobs.java` contains the artifacts of Spring Batch.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use batch_runtime::prelude::*;
 
-/// `skips`: twenty numbers by fours; one is skipped, one filtered, and one fails. `prepared`: completes or fails, as
-/// the parameter `load` says, and counts its runs. `waits`: waits until it is stopped.
+/// `skips`: twenty numbers by fours; one is skipped, one filtered, and one fails. `prepared`: completes or fails,
+/// depending on the parameter `load`, and counts its runs. `waits`: waits until it is stopped.
 pub(super) const JOBS: [(&str, &str); 4] = [
     (
         "skips",

@@ -143,8 +143,8 @@ fn contexts_survive_executions_of_the_other_program() {
 }
 
 /// Spring Batch starts a chunk step of this runtime from the beginning, because it does not know its checkpoint; a
-/// chunk step that Spring Batch has partly committed is rejected by this runtime, even if it has a checkpoint of its
-/// own.
+/// chunk step that Spring Batch has partly committed is rejected by this runtime, even if this runtime has a
+/// checkpoint of the step.
 ///
 /// Spec: REPO-68, RESTART-17
 #[test]

@@ -9,7 +9,7 @@ use super::artifacts::message;
 use super::shared::{On, Shared, TablesOf, parameters};
 use super::spring::Version;
 
-/// Spring Batch reads data of this runtime with its Java types, and this runtime reads that of Spring Batch.
+/// Spring Batch reads data of this runtime with its Java types, and this runtime reads Spring Batch's data.
 ///
 /// Spec: DATA-01, DATA-02, DATA-03
 #[test]

@@ -202,7 +202,7 @@ fn random_parameters_have_the_keys_of_each_version() {
 }
 
 /// Both programs launch instances at the same time: ids do not collide, and all of this runtime's complete. Spring Batch creates executions
-/// in serializable transactions, of which the servers roll back some.
+/// in serializable transactions; the servers roll back some of them.
 ///
 /// Spec: REPO-18 to REPO-22, ID-07
 #[test]
@@ -259,7 +259,7 @@ fn both_launch_at_the_same_time() {
     }
 }
 
-/// A date identifies an instance only in zones, and at times, in which every JVM shows it as this runtime does.
+/// A date identifies an instance only in zones, and at times, where every JVM shows it as this runtime does.
 ///
 /// Spec: REPO-89
 #[test]
@@ -277,7 +277,7 @@ fn dates_in_keys_are_as_java_shows_them_in_every_zone() {
     assert!(zones.len() > 500, "{}", zones.len());
     let (mut certain, mut different) = (0, Vec::new());
     for (zone, keys) in zones {
-        // Java has names of its own, which no other program knows.
+        // Java has names that no other program knows.
         let Some(operator) = shared.operator_if_known(zone) else {
             continue;
         };

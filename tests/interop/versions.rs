@@ -66,7 +66,7 @@ impl Repository {
     }
 }
 
-/// Parameters of many types, all of which identify an instance, except `load`.
+/// Parameters of many types. All except `load` identify an instance.
 fn parameters(run: &str, load: &str) -> Value {
     let id = "00000000-0000-0000-0000-000000000001";
     let all = [
@@ -181,7 +181,7 @@ fn check_rows(repository: &mut Repository, parameters: &Value) {
     );
 }
 
-/// Spring Batch creates executions in serializable transactions, of which the servers roll back some.
+/// Spring Batch creates executions in serializable transactions; the servers roll back some of them.
 #[test]
 fn instances_are_launched_at_the_same_time() {
     for mut repository in Repository::all() {

@@ -42,7 +42,7 @@ fn launch_completes_an_instance_once() {
     assert!(err.contains("is complete"), "{err}");
 }
 
-/// The last line says how to resume, if the execution can be resumed.
+/// The last line explains how to resume, if the execution can be resumed.
 ///
 /// Spec: OP-12, OP-36, RESTART-02
 #[test]
@@ -398,7 +398,7 @@ fn the_help_of_a_command_lists_its_own_options_first() {
     }
 }
 
-/// `META-INF/batch.xml` is found in the current directory and in that of the executable.
+/// `META-INF/batch.xml` is found in the current directory and in the executable's directory.
 ///
 /// Spec: PKG-02, D-64
 #[test]
@@ -608,7 +608,7 @@ fn a_database_of_another_program_is_not_changed() {
     }
 }
 
-/// The job ran, so unreadable rows afterwards are not wrong usage: the exit code is that of its end, or 1 if the end is unknown.
+/// The job ran, so unreadable rows afterwards are not wrong usage: the exit code follows from its end, or is 1 if the end is unknown.
 ///
 /// Spec: OP-19, STATUS-13
 #[test]

@@ -1,5 +1,5 @@
-//! The files of `examples/deploy` and `examples/cluster/deploy`: their command lines run, their exit codes are those of the guide, and they
-//! leave a job the time to stop.
+//! The files of `examples/deploy` and `examples/cluster/deploy`: their command lines run, their exit codes match the guide, and they leave
+//! a job the time to stop.
 #![cfg(unix)]
 
 use std::collections::BTreeMap;
@@ -307,7 +307,7 @@ fn the_cron_job_runs_the_job_once_a_day() {
     assert!(grace > SHUTDOWN_TIMEOUT);
 }
 
-/// The image runs its command, and those in its comment. Its build is that of this repository.
+/// The image runs its command, and the commands in its comment. It builds this repository.
 ///
 /// Spec: CLI-08
 #[test]
@@ -367,7 +367,7 @@ fn the_image_runs_its_commands() {
     eprintln!("\nNOT TESTED: the image of examples/deploy/Dockerfile is not built\n");
 }
 
-/// The command lines of the workers' deployment are those of the command line. Its jobs need servers, and run in the tests of workers.
+/// The command lines of the workers' deployment are valid. Its jobs need servers, and run in the tests of workers.
 ///
 /// Spec: CLI-08
 #[test]
@@ -393,7 +393,7 @@ fn the_command_lines_of_the_cluster_are_valid() {
                 continue;
             };
             match words.as_slice() {
-                // NATS, with options of its own.
+                // NATS, with its own options.
                 [first, ..] if first == "-js" => {}
                 [shell, _, command] if shell == "/bin/sh" => commands.push(command.clone()),
                 words => commands.push(format!("cluster {}", words.join(" "))),

@@ -1,11 +1,11 @@
-//! Programs with their jobs inside: they run without the files from which they were built.
+//! Programs with their jobs inside: they run without the files that they were built from.
 
 use std::fs;
 
 use batch_tests::process::{self, run_expecting};
 
 /// Every command that names or reads jobs finds them, in a folder without any file. What is recorded is the name of the embedded file, not
-/// a place of the machine on which the program was built.
+/// a place on the machine that built the program.
 ///
 /// Spec: EMBED-01, EMBED-03
 #[test]
@@ -38,7 +38,7 @@ fn a_copied_program_takes_its_input_from_elsewhere() {
     process::ended(0, &{ here }.output().unwrap());
 }
 
-/// A file that the user names wins, and the program says so.
+/// A file that the user names wins, and the program reports that.
 ///
 /// Spec: EMBED-02
 #[test]

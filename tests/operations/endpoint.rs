@@ -42,7 +42,7 @@ fn the_process_serves_at_the_address_that_is_given() {
     }
 }
 
-/// A program without the feature says why it serves no metrics.
+/// A program without the feature explains why it serves no metrics.
 #[test]
 fn metrics_are_optional() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! The peak of memory of a process does not depend on the length of its input, nor on that of a record which is too long.
+//! The peak of memory of a process does not depend on the length of its input, nor on the length of a record that is too long.
 
 use std::fs::File;
 use std::io::{BufWriter, Write};

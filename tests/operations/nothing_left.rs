@@ -1,4 +1,4 @@
-//! A command that fails before it starts anything leaves no repository behind, which later ones would take for that of the jobs.
+//! A command that fails before it starts anything creates no repository, which later commands would take for the repository of the jobs.
 
 use std::collections::BTreeSet;
 use std::fs;

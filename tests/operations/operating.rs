@@ -647,7 +647,7 @@ fn old_instances_are_purged() {
     assert_eq!(err, "error: unknown job instance 4\n");
 }
 
-/// The message of a panic has its source line, also in `show`, and whatever the thread.
+/// The message of a panic on any thread has its source line, also in `show`.
 ///
 /// Spec: CHUNK-EXC-03
 #[test]

@@ -1,4 +1,4 @@
-//! What a scheduler relies on: exit codes that say why nothing was started, launches that wait, ids at once.
+//! What a scheduler relies on: exit codes that tell why nothing was started, launches that wait, ids at once.
 #![cfg(unix)]
 
 use std::fs;

@@ -20,7 +20,7 @@ fn run(folder: &Path, arguments: &[&str]) -> Operated {
     Operated::run(env!("CARGO_BIN_EXE_operated"), folder, arguments)
 }
 
-/// The job stops, with `#[cancel]` called; the exit code is that of STOPPED.
+/// The job stops, with `#[cancel]` called; the exit code means STOPPED.
 ///
 /// Spec: OP-17, BLET-06, STATUS-04
 #[test]

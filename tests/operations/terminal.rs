@@ -168,7 +168,7 @@ impl Drop for Terminal {
     }
 }
 
-/// Each partition has a bar below the output of the job, of which no line is lost or torn.
+/// Each partition has a bar below the output of the job. No line of the output is lost or torn.
 ///
 /// Spec: PART-04
 #[test]

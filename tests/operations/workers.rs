@@ -30,7 +30,7 @@ fn probe(address: &str, path: &str) -> (u16, String) {
     (code, body.trim().to_owned())
 }
 
-/// Returns the address at which a worker reports its health.
+/// Returns the address of a worker's health endpoint.
 fn address_of(worker: &mut Process) -> String {
     let log = worker.log();
     let (_, at) = log.split_once("health at http://").unwrap();

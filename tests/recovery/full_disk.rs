@@ -24,7 +24,7 @@ fn steps() -> impl Iterator<Item = &'static Step> {
     STEPS.iter().filter(move |Step(name, ..)| wide.contains(name))
 }
 
-/// Returns a folder in which run 0 of the step was undisturbed, what it has written, and the path of a file of run 1.
+/// Returns a folder where run 0 of the step was undisturbed, what it has written, and the path of a file of run 1.
 fn prepared(step: &Step, load: Load) -> (Writing, Written, String) {
     let writing = Writing::new(PROGRAM, std::slice::from_ref(step), load);
     writing.completes(0);

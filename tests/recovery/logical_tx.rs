@@ -29,7 +29,7 @@ enum Step {
 }
 
 impl Step {
-    /// The statement at which it hangs.
+    /// The statement that hangs.
     fn hangs_at(self) -> String {
         let call = |name| format!("INSERT ON load_call WHEN NEW.call = '{name}'");
         match self {

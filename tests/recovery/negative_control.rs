@@ -69,7 +69,7 @@ fn the_sweep_finds_a_checkpoint_outside_the_chunk_transaction() {
     }
 }
 
-/// In a pipeline the checkpoint is that of the chunk that is written, not of the one that is read ahead, and the data of a chunk
+/// In a pipeline the checkpoint belongs to the chunk that is written, not of the one that is read ahead, and the data of a chunk
 /// is not written before the commit of the one before.
 #[test]
 #[cfg(unix)]

@@ -45,7 +45,7 @@ fn without_a_logical_transaction_each_partition_resumes() {
         continued += verified.unwrap_or_else(|problem| panic!("{problem}"));
     }
     let in_the_middle = verify_ends(&folder, kills);
-    // Step executions in which a partition did not run because it was already complete.
+    // Step executions that skipped a partition because it was already complete.
     let passed_over = folder.count(
         "SELECT COUNT(*) AS n FROM BATCH_STEP_EXECUTION S JOIN BATCH_JOB_EXECUTION E USING (JOB_EXECUTION_ID)
          WHERE S.STEP_NAME = 'load' AND EXISTS (

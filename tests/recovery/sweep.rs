@@ -15,7 +15,7 @@ use diesel::connection::SimpleConnection;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_sweeping");
 
-/// The distance between the events at which a sweep strikes.
+/// The distance between the events that a sweep strikes.
 const STRIDE: u32 = 5;
 
 /// Strikes at events, and checks their number.
@@ -38,7 +38,7 @@ fn a_death_at_any_event_is_recovered_by_a_launch() {
 }
 
 /// The same for files that are written exactly once: whenever the process dies, also while the files get their names, they
-/// are those of an undisturbed run.
+/// equal an undisturbed run's.
 ///
 /// Spec: OP-35, CHUNK-LOOP-12, CHUNK-LOOP-16, RESTART-07, D-96
 #[test]
@@ -105,8 +105,8 @@ fn a_fault_at_any_event_leaves_data_that_agrees_with_the_rows() {
     strike(DATA, Fault::Once, Raised::InCommit, 30);
 }
 
-/// Wherever a process dies that runs a job within a job, or a statement fails, a launch of the outer job resumes the inner one, of which there is
-/// one instance.
+/// Wherever a process dies that runs a job within a job, or a statement fails, a launch of the
+/// outer job resumes the inner one, which has a single instance.
 ///
 /// Spec: NEST-01, NEST-02, OP-35, CHUNK-LOOP-12
 #[test]

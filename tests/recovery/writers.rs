@@ -25,7 +25,7 @@ enum Ended {
     Complete,
 }
 
-/// Runs the launch, and kills it after so many events of a kind, if it has so many. Returns the number of events.
+/// Runs the launch, and kills it after `after` events of a kind, if it reaches them. Returns the number of events.
 fn kill(mut launch: Command, event: &str, after: Option<u64>) -> (Ended, u64) {
     let mut child = launch
         .env(EVENTS, "1")
@@ -63,7 +63,7 @@ fn check(writing: &Writing, run: u32, expected: &Written) {
     }
 }
 
-/// Whenever a process is killed, its files and rows are those of an undisturbed run when it has been launched again: each
+/// Whenever a process is killed, its files and rows equal an undisturbed run's when it has been launched again: each
 /// writer writes exactly once.
 ///
 /// Spec: OP-35, CHUNK-LOOP-12, CHUNK-LOOP-16, RESTART-07, REPO-62
@@ -92,7 +92,7 @@ fn kills_leave_the_files_and_rows_of_an_undisturbed_run() {
     println!("{killed} kills in {run} instances of {all} events");
 }
 
-/// What a killed process has written behind its last checkpoint is removed, also if the next one writes less: longer items, and
+/// What a killed process has written after its last checkpoint is removed, also if the next one writes less: longer items, and
 /// files that it started.
 ///
 /// Spec: OP-35, CHUNK-LOOP-12, CHUNK-LOOP-16, RESTART-07
@@ -101,7 +101,7 @@ fn nothing_uncommitted_is_left_of_a_killed_process() {
     let writing = Writing::new(PROGRAM, STEPS, LOAD);
     writing.completes(0);
     for Step(step, ..) in STEPS {
-        // In the first chunk, in the middle, and behind the last row, where a file is full.
+        // In the first chunk, in the middle, and after the last row, where a file is full.
         for row in [1, 60, ROWS + 1] {
             let mut launch = writing.launch(1);
             launch.env(WRONG_FROM, format!("{step}:{row}"));

@@ -16,7 +16,7 @@ use batch_runtime::{
 /// The contended job.
 pub const JOB: &str = r#"<job id="job"><step id="one"><batchlet ref="Contended"/></step></job>"#;
 
-/// Fails if its property says so.
+/// Fails if its property is set.
 #[derive(BatchArtifact)]
 struct Contended {
     #[batch_property(name = "fail")]

@@ -62,7 +62,7 @@ pub fn waits_for(what: impl Fn() -> String + Send + 'static) {
     drop(before);
 }
 
-/// Sets a deadline for the tests in a child process that is shorter than that of the test that waits for it.
+/// Sets a deadline for the tests in a child process that is shorter than the deadline of the test that waits for it.
 pub fn of_child(command: &mut Command) -> &mut Command {
     command.env(LIMIT_OF_PROCESS, (limit().as_secs() / 2).to_string())
 }

@@ -303,7 +303,7 @@ pub fn a_killed_coordinator_is_relaunched(fleet: &Fleet) {
     fleet.is_exact(8_000);
 }
 
-/// A worker with other Job XML leaves a partition to workers that have that of the coordinator.
+/// A worker with other Job XML leaves a partition to workers that have the coordinator's Job XML.
 ///
 /// Spec: DISP-10
 pub fn another_version_is_left_to_others(fleet: &Fleet) {
@@ -392,7 +392,7 @@ pub fn a_poisonous_flow_fails(fleet: &Fleet) {
     fleet.is_exact(100);
 }
 
-/// Kills and freezes workers and the coordinator at random, and whatever `disturb` kills, until the job has survived as many faults as
+/// Kills and freezes workers and the coordinator at random, and anything that `disturb` kills, until the job has survived as many faults as
 /// ordered; each launch of a job resumes the one before. Records are neither lost nor doubled.
 ///
 /// Spec: DISP-02, DISP-03, DISP-09, DISP-14

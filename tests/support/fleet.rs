@@ -1,4 +1,4 @@
-//! Coordinators and workers in processes of their own, which are killed, frozen and drained, and what they leave behind.
+//! Coordinators and workers in separate processes, which are killed, frozen and drained, and what they leave.
 //!
 //! Each test of a dispatcher has a `Fleet`: a folder with the Job XML, a repository, and the setting `dispatch`.
 
@@ -82,7 +82,7 @@ const TINY: &str = r#"<job id="tiny">
 </job>
 "#;
 
-/// The lease time of the processes, in seconds: the time after which a dead worker is noticed.
+/// The lease time of the processes, in seconds: the time until a dead worker is noticed.
 const LEASE: &str = "2";
 
 /// The longest wait for something that has to happen.
@@ -296,7 +296,7 @@ impl Fleet {
         self.queue.lose(self)
     }
 
-    /// Returns the number of tickets that wait for workers; a broker also counts those of partitions that run.
+    /// Returns the number of tickets that wait for workers; a broker also counts the tickets of partitions that run.
     pub fn waiting(&self) -> i64 {
         self.queue.waiting(self)
     }
@@ -346,7 +346,7 @@ impl Fleet {
         self.connect().rows(rows)
     }
 
-    /// Checks that `expected` items are processed, each once, and that nothing is left behind.
+    /// Checks that `expected` items are processed, each once, and that nothing is left.
     ///
     /// # Errors
     /// The first thing that is wrong.

@@ -1,4 +1,4 @@
-//! An HTTP server that keeps the requests which it receives, and treats them as the test says; and a client for one request.
+//! An HTTP server that keeps the requests which it receives, and treats them as the test requires; and a client for one request.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};

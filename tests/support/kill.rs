@@ -17,7 +17,7 @@ use crate::{process, sqlite};
 pub struct Target<'a> {
     /// The example program.
     pub program: &'a str,
-    /// The launch, to which the number of the run is added.
+    /// The launch, without the number of the run, which is appended.
     pub launch: &'a [&'a str],
     /// The latest time of a kill, as a percentage of a whole run.
     pub percent: u64,
@@ -57,7 +57,7 @@ const LAUNCH_PARTITIONS: [&str; 5] = [
     "commit.interval=10",
 ];
 
-/// A folder in which an example runs, with its repository.
+/// The folder of an example's run, with its repository.
 pub struct Folder {
     folder: tempfile::TempDir,
 }

@@ -1,4 +1,4 @@
-//! Tests of remote launches, whatever carries the partitions of their jobs.
+//! Tests of remote launches, with any dispatcher for the partitions of their jobs.
 
 use crate::fleet::{Fleet, until};
 
@@ -150,7 +150,7 @@ pub fn a_launch_is_awaited(fleet: &Fleet) {
     waiting(&["--complete-ok"]).ends(0);
 }
 
-/// A worker with other Job XML leaves a launch to workers that have that of the process that launched it.
+/// A worker with other Job XML leaves a launch to workers that have the Job XML of the process that launched it.
 ///
 /// Spec: DISP-15, DISP-10
 pub fn launches_of_another_version_wait(fleet: &Fleet) {

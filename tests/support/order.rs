@@ -208,10 +208,10 @@ pub struct Order {
     /// The items whose retry listeners are called again before they are written.
     retried: BTreeSet<u64>,
     telling: bool,
-    /// Those of them whose listeners have been called again, and whether one threw.
+    /// The items among them whose listeners have been called again, and whether one threw.
     notified: BTreeSet<u64>,
     refused: bool,
-    /// The item for which the skip listeners are called one by one.
+    /// The item that is passed to the skip listeners, one by one.
     skipped: Option<u64>,
     /// True if reader and writer may be opened again.
     reopened: bool,
@@ -292,7 +292,7 @@ impl Order {
     fn next(&mut self, call: &Call<'_>) -> Vec<Kind> {
         let panicked = call.thrown == Some("Panic");
         let mut open: Vec<Kind> = match call.kind {
-            // Again, after a rollback or in vain.
+            // Opened again after a rollback, or the attempt failed.
             OpenReader if self.reopened && self.reader_is_open => vec![Begin, CloseWriter],
             OpenReader if self.reopened => vec![CloseWriter],
             OpenReader if !self.reader_is_open => vec![OpenReader],
@@ -472,7 +472,7 @@ mod tests {
         Order::hearing(true, true).check(&log).err()
     }
 
-    /// A whole run: two items, one of which is written again alone after a rollback, and one read is skipped.
+    /// A whole run: two items are written, one of them again alone after a rollback, and one read is skipped.
     const RIGHT: &[&str] = &[
         "open reader at 0",
         "open writer at 0",

@@ -260,8 +260,8 @@ impl Ended {
         compare(&self.rows, &expected)
     }
 
-    /// Checks the step itself: its executions died, and one is complete; the counters are those of its partitions, so
-    /// it has none.
+    /// Checks the step itself: its executions died, and one is complete; the partitions have the counters, so it has
+    /// none.
     fn verify_parents(&self, right: impl Fn(&Step) -> bool) -> Result<(), String> {
         let parents: Vec<&Step> = self.steps.iter().filter(|step| step.name == "load").collect();
         let (last, before) = parents.split_last().ok_or("the step did not run")?;

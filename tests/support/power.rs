@@ -1,8 +1,8 @@
 //! A loss of power at any moment of a process: what is on the disk then is computed from a trace of its system calls.
 //!
-//! What a process has written is certain to be there only after `fsync`; before that, each write may be there, torn or missing, whatever
-//! became of the others. As on ext4, XFS and Btrfs, names change in the order of the calls, and `fsync` of a file or folder makes its
-//! name durable with all changes before it.
+//! What a process has written is certain to be there only after `fsync`; before that, each write may be there, torn or missing,
+//! independently of the others. As on ext4, XFS and Btrfs, names change in the order of the calls, and `fsync` of a file or folder makes
+//! its name durable with all changes before it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
@@ -72,7 +72,7 @@ enum Change {
     Truncate { length: usize },
 }
 
-/// A file, whatever its name.
+/// A file, under any name.
 #[derive(Clone, Default)]
 struct Content {
     durable: Vec<u8>,
@@ -183,8 +183,8 @@ impl Trace {
         self.calls.iter().filter(waits).count()
     }
 
-    /// Replaces the content of `folder`, which it had at the start of the trace, by what is left of it if the power fails after so many
-    /// calls: by one of the ways in which a cache is lost.
+    /// Replaces the content of `folder`, which it had at the start of the trace, by what is left of it if the power fails after `calls`
+    /// calls: with one of the possible losses of the cache.
     pub fn lose_power(&self, folder: &Path, calls: usize, random: &mut Random) {
         let way = match random.below(3) {
             0 => Loss::All,
@@ -527,7 +527,7 @@ impl Change {
         }
     }
 
-    /// Returns a change of which only the beginning happened.
+    /// Returns a change with only its beginning done.
     fn torn(&self, random: &mut Random) -> Self {
         match self {
             Self::Write { at, data } => {

@@ -14,7 +14,7 @@ pub fn example(name: &str) -> PathBuf {
     folder.join(format!("{name}{}", std::env::consts::EXE_SUFFIX))
 }
 
-/// The variable by which the examples find their input files, as `cargo run` sets it.
+/// The variable that points the examples to their input files, as `cargo run` sets it.
 pub const OF_CARGO: (&str, &str) = (
     "CARGO_MANIFEST_DIR",
     concat!(env!("CARGO_MANIFEST_DIR"), "/../examples"),

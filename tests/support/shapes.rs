@@ -169,7 +169,7 @@ pub const PARTITIONS: Shape = Shape {
     child: "",
 };
 
-/// Moves each call of a processor behind the call of the reader, where one processor would have been called; a process may have died
+/// Moves each call of a processor after the call of the reader, where one processor would have been called; a process may have died
 /// before.
 pub(crate) fn as_by_one_processor(log: &[String]) -> Vec<String> {
     let item = |line: &str, call: &str| -> Option<String> {

@@ -5,7 +5,7 @@ pub fn times(usual: u32, slow: u32) -> u32 {
     if is_slow() { slow } else { usual }
 }
 
-/// Returns the distance between the events at which a sweep strikes: 1, all of them, in the slow tier.
+/// Returns the distance between the events that a sweep strikes: 1, all of them, in the slow tier.
 pub fn stride(usual: u32) -> u32 {
     if is_slow() { 1 } else { usual }
 }

@@ -27,10 +27,10 @@ pub const REARM_FOR_EVER: &str = "UPDATE sweep_strike SET at = 0";
 /// The environment variable of an order.
 const ORDER: &str = "SWEEP_ORDER";
 
-/// The environment variable of the number at which the reader waits.
+/// The environment variable with the number that the reader waits at.
 pub const WAITS_AT: &str = "SWEEP_WAITS_AT";
 
-/// The file to which the artifacts write their calls.
+/// The file that the artifacts write their calls to.
 pub const CALLS: &str = "calls";
 
 /// A fault of the process.
@@ -99,7 +99,7 @@ pub enum Raised {
     InCommit,
 }
 
-/// Triggers that reject rows beyond those of `Outside::reject_wrong_rows`, and record every insert and update of an
+/// Triggers that reject rows beyond `Outside::reject_wrong_rows`, and record every insert and update of an
 /// execution.
 const AUDIT: &str = "
     CREATE TABLE audit (kind TEXT, id INTEGER, version INTEGER);
@@ -144,7 +144,7 @@ const STRIKE: &str = "
     CREATE TABLE sweep_nothing (id INTEGER PRIMARY KEY);
     CREATE TABLE sweep_orphan (parent INTEGER REFERENCES sweep_nothing (id) DEFERRABLE INITIALLY DEFERRED);";
 
-/// A folder in which an instance of a shape runs.
+/// The folder of a run of a shape's instance.
 pub struct Sweep {
     program: &'static str,
     shape: Shape,
@@ -287,7 +287,7 @@ impl Sweep {
             .current_dir(self.path())
             .env(ORDER, order.text())
             .env_remove("BATCH_FAILPOINTS")
-            // Backtraces of so many panics take long.
+            // Backtraces of many panics take long.
             .env("RUST_BACKTRACE", "0")
             .envs(self.environment.iter().copied())
             .stdin(Stdio::null())
@@ -307,7 +307,7 @@ impl Sweep {
         }
         let code = output.status.code();
         let in_order = match order.fault {
-            // The calls of the reader are between those of the writer.
+            // The calls of the reader are between calls of the writer.
             _ if self.shape.xml.contains("batch.chunk.pipeline") => Ok(()),
             Fault::None => Calls::default().check(&log),
             // A panic within the runtime may leave the step open.

@@ -144,7 +144,7 @@ impl Written {
     }
 }
 
-/// A folder in which the job runs. Each run has a folder in it.
+/// The folder of the job. Each run has a folder in it.
 pub struct Writing {
     program: &'static str,
     folder: tempfile::TempDir,

@@ -51,7 +51,7 @@ pub(crate) enum Action {
     ExitStatus(Vec<String>),
     /// All executions are of one instance.
     SameInstance,
-    /// The last execution has so many step executions.
+    /// The last execution has this number of step executions.
     Steps(usize),
     /// Every step execution has this status.
     EveryStep(BatchStatus),
@@ -159,7 +159,7 @@ impl Case {
         self.then(Action::RestartFails(execution, parameters.into(), errors))
     }
 
-    /// Waits until so many batchlets wait for a stop request, then stops the execution and waits for its end.
+    /// Waits until this number of batchlets wait for a stop request, then stops the execution and waits for its end.
     pub(crate) fn stop_when_running(self, batchlets: i64) -> Self {
         self.then(Action::UntilRunning(batchlets)).then(Action::Stop)
     }
@@ -200,7 +200,7 @@ impl Case {
         self.then(Action::SameInstance)
     }
 
-    /// The last execution has so many step executions.
+    /// The last execution has this number of step executions.
     pub(crate) fn steps(self, count: usize) -> Self {
         self.then(Action::Steps(count))
     }

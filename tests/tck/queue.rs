@@ -38,7 +38,7 @@ pub(crate) fn run_all(mut cases: Vec<Case>, folder: &Path) -> BTreeMap<&'static 
     results.into_inner().unwrap()
 }
 
-/// Runs a case on a thread of its own, which is left behind after the time limit.
+/// Runs a case on a separate thread, which is abandoned after the time limit.
 fn run_limited(case: Case, folder: &Path) -> Result<(), String> {
     let (sender, receiver) = channel();
     let folder = Arc::<Path>::from(folder);

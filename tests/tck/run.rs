@@ -1,4 +1,4 @@
-//! Executes a case with a runtime of its own.
+//! Executes a case with its own runtime.
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
@@ -17,7 +17,7 @@ use serde_json::Value;
 
 use crate::case::{Action, Case};
 
-/// The interval at which a case looks for what it waits for.
+/// The polling interval of a case that waits.
 const POLL: Duration = Duration::from_millis(10);
 
 /// Parameters by name.
@@ -244,7 +244,7 @@ impl Run {
         self.operator.wait(self.last()).map(drop).map_err(text)
     }
 
-    /// Waits until so many batchlets wait for a stop request.
+    /// Waits until `count` batchlets wait for a stop request.
     fn until_running(&self, count: i64) -> Result<(), String> {
         #[derive(QueryableByName)]
         struct Count {

@@ -163,9 +163,9 @@ impl Access {
         Ok(self)
     }
 
-    /// Adds a name by which browsers reach the console, without the port. Requests for other names are rejected, as they are for every name
-    /// but `localhost` and loopback addresses if no user has to log in: a page of another site could otherwise give its own name the address
-    /// of this computer.
+    /// Adds a host name that browsers use for the console, without the port. Requests for other names are rejected, as they are for every
+    /// name but `localhost` and loopback addresses if no user has to log in: a page of another site could otherwise give its own name the
+    /// address of this computer.
     #[must_use]
     pub fn host(mut self, name: impl Into<String>) -> Self {
         self.hosts.insert(name.into().to_ascii_lowercase());

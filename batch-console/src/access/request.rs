@@ -28,7 +28,7 @@ pub(crate) enum Denied {
     NotFromProxy,
     /// It does not come from this computer.
     Remote,
-    /// Its host is not one of those of the console.
+    /// Its host is not one of the console's host names.
     Host,
 }
 
@@ -76,7 +76,7 @@ impl Access {
         let proxy = self.proxy.as_ref()?;
         let mut names = headers.get_all(&proxy.header).iter();
         let name = names.next()?.to_str().ok()?;
-        // A proxy that adds its header to that of a client does not say which one to trust.
+        // If a proxy adds its header to a client's header of the same name, it is unclear which one to trust.
         if names.next().is_some() || name.is_empty() || !proxy.addresses.contains(&peer) {
             return None;
         }
@@ -85,7 +85,7 @@ impl Access {
         Some(User::new(name, role))
     }
 
-    /// Returns whether the host of a request is one of those by which browsers reach the console.
+    /// Returns whether the host of a request is one of the console's host names.
     fn is_known_host(&self, headers: &HeaderMap, uri: &Uri) -> bool {
         let Some(host) = authority(headers, uri).map(host_of) else {
             return false;
@@ -108,10 +108,10 @@ fn authority<'a>(headers: &'a HeaderMap, uri: &'a Uri) -> Option<&'a str> {
     host.or_else(|| uri.authority().map(|authority| authority.as_str()))
 }
 
-/// Returns whether a browser says that a page of another site has caused the request.
+/// Returns whether a browser reports that a page of another site has caused the request.
 pub(crate) fn is_cross_site(headers: &HeaderMap, uri: &Uri) -> bool {
     let text = |name: HeaderName| headers.get(name).map(|value| value.to_str().unwrap_or_default());
-    // Every current browser sends it, and unlike a comparison of hosts it is right behind each reverse proxy.
+    // Every current browser sends it, and unlike a comparison of hosts it is correct with every reverse proxy.
     if let Some(site) = text(HeaderName::from_static("sec-fetch-site")) {
         return !matches!(site, "same-origin" | "none");
     }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use super::User;
 use crate::digest::{self, Digest};
 
-/// The time after which a user has to log in again.
+/// The time until a user has to log in again.
 const LIFETIME: Duration = Duration::from_secs(12 * 60 * 60);
 /// The number of sessions that are kept; the oldest ends for a new one.
 const MAX_SESSIONS: usize = 1_000;

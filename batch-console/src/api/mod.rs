@@ -25,7 +25,7 @@ use crate::pages::Filter;
 use crate::problem::Problem;
 use crate::view::owners;
 
-/// The number of executions that a list returns, unless the request says so.
+/// The number of executions that a list returns by default.
 const LIMIT: usize = 100;
 /// The most executions that a list returns.
 const MAX_LIMIT: usize = 1_000;
@@ -282,7 +282,7 @@ struct EmptyBody {}
 #[derive(Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 struct RestartRequest {
-    /// They override those of the instance.
+    /// They override the instance's parameters.
     parameters: Vec<String>,
 }
 

@@ -1,4 +1,4 @@
-//! Pages that ask before an action on executions, and say what it does.
+//! Pages that describe an action on executions and ask for confirmation.
 
 use askama::Template;
 use axum::http::StatusCode;

@@ -1,4 +1,4 @@
-//! The stream of events by which open pages refresh.
+//! The stream of events that refreshes open pages.
 
 use std::convert::Infallible;
 use std::sync::Arc;

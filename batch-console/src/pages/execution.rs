@@ -230,7 +230,7 @@ pub(super) fn count(number: usize) -> Count {
     Count(i64::try_from(number).unwrap_or(i64::MAX))
 }
 
-/// Returns the row of an execution, those of the latest others of its instance, and the number of all others.
+/// Returns the row of an execution, the rows of the latest others of its instance, and the number of all others.
 fn with_others(
     operator: &JobOperator,
     executions: &[JobExecution],
@@ -354,7 +354,7 @@ fn graph(job: &Job, steps: &[StepExecution], is_dead: bool, link: &str) -> Strin
     JobGraph::new(job).marked(mark).to_svg_element()
 }
 
-/// Says where a restart resumes, if there can be one.
+/// Describes where a restart resumes, if there can be one.
 fn resume(execution: &JobExecution, is_dead: bool, is_latest: bool, totals: &[StepTotal]) -> Option<String> {
     let can_resume =
         is_latest && (is_dead || matches!(execution.status, BatchStatus::Failed | BatchStatus::Stopped));
@@ -376,7 +376,7 @@ fn resume(execution: &JobExecution, is_dead: bool, is_latest: bool, totals: &[St
     };
     let items = counters.reads + counters.read_skips;
     Some(match counters.commits {
-        0 => format!("A restart resumes with step {step}, of which nothing was committed."),
+        0 => format!("A restart resumes with step {step}; nothing of it was committed."),
         commits => format!(
             "A restart resumes with step {step}, after {} and {}.",
             counted(items, "item"),

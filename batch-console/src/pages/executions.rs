@@ -161,7 +161,7 @@ impl Listed {
     }
 }
 
-/// Returns whether an execution precedes or follows those of a page.
+/// Returns whether an execution precedes or follows the executions of a page.
 fn has_neighbour(
     operator: &JobOperator,
     filter: &ExecutionFilter,

@@ -153,7 +153,7 @@ fn read(operator: &JobOperator, name: String, form: &Form, root: &str) -> Result
 /// The definition of a job, as far as it is known without its parameters.
 pub(super) enum Definition {
     Valid(Box<Job>),
-    /// What is wrong, whatever the parameters are.
+    /// What is wrong with any parameters.
     Invalid(String),
     /// What is wrong with values that parameters can change.
     Incomplete(String),
@@ -161,7 +161,7 @@ pub(super) enum Definition {
     Missing,
 }
 
-/// Returns the definition of a job without parameters, else with those of its latest execution.
+/// Returns the definition of a job without parameters, else with the parameters of its latest execution.
 pub(super) fn definition(operator: &JobOperator, name: &str, latest: Option<&JobParameters>) -> Definition {
     let definitions = operator.definitions();
     let error = match definitions.effective_job(name, &JobParameters::new()) {

@@ -1,4 +1,4 @@
-//! All jobs: those of the job path, and those of which the repository has executions.
+//! All jobs: from the job path, and from executions in the repository.
 
 use std::collections::BTreeMap;
 

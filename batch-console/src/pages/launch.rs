@@ -13,7 +13,7 @@ use crate::extract::{Form as Fields, JobPath, Path};
 use crate::operations::Launched;
 use crate::problem::Problem;
 
-/// Leads to the form: a browser may load the address again to which the form was sent.
+/// Leads to the form: a browser may reload the address that the form was sent to.
 pub(super) async fn form(context: RequestContext, Path(JobPath { job }): Path<JobPath>) -> Response {
     let page = format!("{}#launch", job_link(&context.root.path, &job));
     (StatusCode::SEE_OTHER, [(LOCATION, page)]).into_response()

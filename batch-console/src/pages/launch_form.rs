@@ -95,7 +95,7 @@ impl Form {
         self.token.is_empty() && self.again.is_none()
     }
 
-    /// Returns the parameters: those with a value, and those of the lines.
+    /// Returns the parameters: the fields with a value, and the lines.
     pub(super) fn parameters(&self) -> Result<JobParameters, Problem> {
         let mut all = Vec::new();
         for (name, value) in self.values.iter().filter(|(_, value)| !value.is_empty()) {
@@ -196,7 +196,7 @@ impl Parameter {
 }
 
 impl LaunchForm {
-    /// Returns the form with the declared parameters, and those of the latest execution.
+    /// Returns the form with the declared parameters and the parameters of the latest execution.
     pub(super) fn of(
         operator: &JobOperator,
         job: &str,
@@ -288,8 +288,8 @@ fn of_executions(form: &Form, latest: Option<&JobParameters>) -> impl Iterator<I
     all.into_values()
 }
 
-/// Returns the parameters that a job declares: first its own properties, those that the Job XML refers to and those of the program's
-/// artifacts, then those of ready-made artifacts.
+/// Returns the parameters that a job declares: first its own properties, the names that the Job XML refers to and the properties of
+/// the program's artifacts, then the properties of ready-made artifacts.
 fn parameters(definitions: &Definitions, job: &str) -> (Vec<Parameter>, Vec<Parameter>) {
     let mut found = Declared::default();
     if let Ok(effective) = definitions.effective_job(job, &JobParameters::new()) {
@@ -310,7 +310,7 @@ fn parameters(definitions: &Definitions, job: &str) -> (Vec<Parameter>, Vec<Para
     found.into_fields()
 }
 
-/// The declared parameters, in the order in which they are found.
+/// The declared parameters, in the order of discovery.
 #[derive(Default)]
 struct Declared {
     fields: Vec<(Parameter, bool)>,

@@ -81,7 +81,7 @@ pub(crate) struct Layout {
     pub(crate) script: String,
     pub(crate) icon: String,
     pub(crate) version: &'static str,
-    /// The interval in seconds after which a browser without JavaScript loads the page again; 0: never.
+    /// Seconds until a browser without JavaScript reloads the page; 0: never.
     pub(crate) refresh: u32,
     /// True if a browser with JavaScript refreshes the page.
     pub(crate) is_live: bool,

@@ -145,7 +145,7 @@ pub(crate) fn counted(count: i64, noun: &str) -> String {
     format!("{} {noun}{plural}", Count(count))
 }
 
-/// Returns a process as people name it, by its host and number, of the name under which it holds leases: `host/4281/5f0c/locked`.
+/// Returns a process as people name it, by its host and number, from its name as a lease holder: `host/4281/5f0c/locked`.
 pub(crate) fn process(owner: &str) -> String {
     match owner.split('/').collect::<Vec<_>>()[..] {
         [host, process, _, _] if process.parse::<u32>().is_ok() => format!("{host}, process {process}"),
@@ -159,7 +159,7 @@ pub(crate) fn scaled(value: u64, length: u64, whole: u64) -> u64 {
     u64::try_from(scaled).unwrap_or(length)
 }
 
-/// Returns the items per second; `None` if it is too early to say.
+/// Returns the items per second; `None` if it is too early for a rate.
 pub(crate) fn rate(items: i64, millis: u64) -> Option<Count> {
     let items = u64::try_from(items).ok().filter(|items| *items > 0)?;
     let per_second = (millis >= 100).then(|| items.saturating_mul(1_000) / millis)?;

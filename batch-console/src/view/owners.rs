@@ -1,4 +1,4 @@
-//! The processes that run executions and their partitions, or have run them, by the names under which they hold leases.
+//! The processes that run executions and their partitions, or have run them, by their names as lease holders.
 
 use std::collections::BTreeMap;
 

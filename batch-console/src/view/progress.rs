@@ -16,7 +16,7 @@ pub(crate) struct Share {
 }
 
 impl Share {
-    /// Returns that of a running step or partition, of an execution that this process runs.
+    /// Returns the share of a running step or partition, in an execution that this process runs.
     pub(crate) fn of(progress: &Progress, step: &str) -> Option<Self> {
         let mut all = progress.steps.iter().rev();
         let found = all.find(|one| one.step == step && one.is_running)?;

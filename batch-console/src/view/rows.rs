@@ -18,7 +18,7 @@ pub(crate) struct ExecutionRow {
     /// The job as part of a URL.
     pub(crate) job_path: String,
     pub(crate) pill: Pill,
-    /// The exit status, if it is not that of the batch status.
+    /// The exit status, if it differs from the batch status.
     pub(crate) exit_status: Option<String>,
     pub(crate) created: Time,
     pub(crate) took: String,
@@ -149,8 +149,8 @@ pub(crate) fn truncated(text: &str) -> String {
 /// The number of partitions that a page shows.
 pub(crate) const MOST_PARTITIONS: usize = 200;
 
-/// Returns the steps with at most so many partitions, and the number of those that are left out. The failed ones come first then, and
-/// those that run.
+/// Returns the steps with at most `most` partitions, and the number of partitions left out. If any are, failed and running ones come
+/// first.
 pub(crate) fn without_surplus(steps: &[StepExecution], most: usize) -> (Vec<StepExecution>, usize) {
     // `load:1` of this runtime, and `load:partition0` of Spring Batch.
     let (mut partitions, mut shown): (Vec<_>, Vec<_>) =

@@ -134,7 +134,7 @@ pub(crate) fn draw(
     (svg, steps.len() - shown.len())
 }
 
-/// Returns the steps in the order of their start, but with those of a split, and of each of its flows, together.
+/// Returns the steps in the order of their start, but with the steps of a split, and of each of its flows, together.
 fn grouped<'a>(
     steps: &'a [StepExecution],
     lanes: &'a BTreeMap<String, Lane>,
@@ -144,7 +144,7 @@ fn grouped<'a>(
         .iter()
         .enumerate()
         .map(|(index, step)| {
-            // The partitions of `load` are `load:1`, the steps in those of a flow `flow:1/load`.
+            // A partition of `load` is `load:1`, a step in a partition of `flow` is `flow:1/load`.
             let name = step
                 .step_name
                 .split_once(':')
@@ -168,7 +168,7 @@ fn caption(svg: &mut String, top: u64, lane: &Lane) {
     );
 }
 
-/// Draws the name of a step and its bar, on a scale of so many milliseconds.
+/// Draws the name of a step and its bar, on a scale in milliseconds.
 fn bar(
     svg: &mut String,
     top: u64,

@@ -33,7 +33,7 @@ thread_local! {
     static KIT_STATEMENT: Cell<bool> = const { Cell::new(false) };
 }
 
-/// The time after which the second launch takes over from a dead process on a server.
+/// The time until the second launch takes over from a dead process on a server.
 pub(super) const LEASE_TIME: Duration = Duration::from_secs(2);
 
 static INJECTOR: OnceLock<FaultInjector> = OnceLock::new();
@@ -182,8 +182,8 @@ impl FaultInjector {
     }
 
     /// Returns whether the fault happens at an event. Threads may reach the events in another order than in the undisturbed run. An error
-    /// happens at the first event, from that of the injection on, at which it is possible: within a transaction of SQLite, the kit would
-    /// wait for its end.
+    /// happens at the injection's event, or at the first possible event after it: within a transaction of SQLite, the kit would wait for
+    /// its end.
     fn strikes(&self, injection: Injection, number: usize, text: &str) -> bool {
         if injection.fault != Fault::Error {
             return number == injection.event;
@@ -229,7 +229,7 @@ mod tests {
     use super::*;
     use crate::database::TestDatabase;
 
-    /// Threads may have reached another event when that of an error has its number.
+    /// Threads may reach another event under the number of an error's event.
     #[test]
     fn an_error_happens_where_a_transaction_begins() {
         let folder = tempfile::tempdir().unwrap();

@@ -29,7 +29,7 @@ impl DatabaseFaults {
         }
     }
 
-    /// Returns whether the database is that of a server.
+    /// Returns whether the database is on a server.
     pub(super) fn has_server(&self) -> bool {
         self.url.database() != DatabaseKind::Sqlite
     }
@@ -66,7 +66,7 @@ impl DatabaseFaults {
         execute(database, &triggers.collect::<String>())
     }
 
-    /// Ends the rejection if it is that of a transaction of this connection, which has ended.
+    /// Ends the rejection if it applied to the transaction of this connection, which has ended.
     pub(super) fn transaction_ended(&self, connection: usize) -> Result<(), String> {
         let is_its = self
             .rejected

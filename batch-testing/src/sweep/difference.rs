@@ -89,7 +89,7 @@ pub(super) struct Difference {
     parts: Vec<PartDifference>,
 }
 
-/// The way in which a part differs.
+/// The kind of difference of a part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Order,

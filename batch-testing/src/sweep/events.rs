@@ -12,7 +12,7 @@ pub(super) fn begins(statement: &str) -> bool {
     statement.starts_with("BEGIN") || statement.contains("START TRANSACTION")
 }
 
-/// The line of the file of events that says that the fault has happened.
+/// The line in the file of events that records the fault.
 pub(super) const STRUCK: &str = "! struck\n";
 
 /// An event of a run.

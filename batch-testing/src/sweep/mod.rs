@@ -1,4 +1,4 @@
-//! Crashes a job at each event of its repository in turn, launches it again, and compares the result with that of an
+//! Crashes a job at each event of its repository in turn, launches it again, and compares the result with an
 //! undisturbed run.
 
 mod child;
@@ -61,7 +61,7 @@ pub fn crash_sweep(test: impl Into<JobTest>) -> CrashSweep {
 /// }
 /// ```
 ///
-/// Each run is a process of its own: the sweep starts the test program again with the name of the test. So the lines of the test
+/// Each run is a separate process: the sweep starts the test program again with the name of the test. So the lines of the test
 /// before the sweep run in each of these processes, too, and doubles lose what they keep. Parameters and system properties have in all
 /// of them the values of the first process. Use few items and small chunks:
 /// the time of a sweep grows with the number of commits, as does the number of events; [`sample`](Self::sample) injects some of the
@@ -84,9 +84,9 @@ impl CrashSweep {
         self
     }
 
-    /// Sets the server on which the job runs instead of SQLite, by a function that returns the URL of a database. On PostgreSQL
-    /// each run has a schema of its own in this database, on MySQL and MariaDB a database of its own beside it; both are removed
-    /// after the run. The user needs the right to create them.
+    /// Runs the job on a server instead of SQLite. The function returns the URL of a database. On PostgreSQL
+    /// each run has its own schema in this database, on MySQL and MariaDB its own database beside it; both are removed after the
+    /// run. The user needs the right to create them.
     ///
     /// The function is called once. It may start a server: the processes of the runs do not call it.
     #[must_use]
@@ -136,7 +136,7 @@ impl CrashSweep {
         self
     }
 
-    /// Sets a function through which each file passes before it is compared: it gets the name and the text. For values that
+    /// Sets a function that rewrites each file before the comparison: it gets the name and the text. For values that
     /// differ in each run, such as the id of the instance, which a crash on a server may increase.
     #[must_use]
     pub fn normalize_files(
@@ -195,7 +195,7 @@ impl CrashSweep {
     }
 }
 
-/// Returns the number of a sweep among those of its test at one place in the source.
+/// Returns the number of a sweep among the sweeps of its test at one place in the source.
 fn ordinal(test: &str, location: &str) -> u32 {
     static COUNTS: Mutex<Option<HashMap<(String, String), u32>>> = Mutex::new(None);
     let mut counts = locked(&COUNTS);

@@ -1,4 +1,4 @@
-//! A database server, on which each run has a schema or a database of its own.
+//! A database server where each run has its own schema or database.
 
 use std::hash::{BuildHasher, RandomState};
 
@@ -6,7 +6,7 @@ use batch_runtime::repository::{DatabaseKind, RepositoryUrl};
 
 use crate::database::TestDatabase;
 
-/// A server on which runs are created.
+/// A server that hosts the runs.
 pub(super) struct Server {
     /// The URL that the test has set.
     url: RepositoryUrl,

@@ -287,7 +287,7 @@ impl<'c> SweepRun<'c> {
         })
     }
 
-    /// Runs the job in a process of its own. Its output and its events are in files with this name.
+    /// Runs the job in a separate process. Its output and its events are in files with this name.
     fn launch(
         &self,
         run: &Run<'_>,

@@ -30,7 +30,7 @@ pub(super) struct Run<'w> {
 }
 
 impl Workspace {
-    /// Creates the folder. `url` is that of a server.
+    /// Creates the folder. `url` is the URL of a server.
     pub(super) fn new(url: Option<String>) -> Result<Self, String> {
         let folder = tempfile::tempdir().map_err(|error| format!("cannot create a folder: {error}"))?;
         let mut workspace = Self {
@@ -109,7 +109,7 @@ impl Workspace {
     }
 }
 
-/// The folder for files of the job, within that of the run.
+/// The folder for files of the job, within the run's folder.
 const FILES: &str = "files";
 /// The folder for temporary files.
 const TEMPORARY: &str = "tmp";
@@ -134,7 +134,7 @@ impl Run<'_> {
         self.folder.join(TEMPORARY)
     }
 
-    /// Returns a file beside those of the job.
+    /// Returns a file beside the job's files.
     pub(super) fn beside(&self, name: &str) -> PathBuf {
         self.folder.join(name)
     }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use batch_items as _;
 use batch_runtime::prelude::*;
 
-/// The interval at which a gate is looked at.
+/// The polling interval for a gate.
 const POLL: Duration = Duration::from_millis(20);
 
 /// Reads numbers up to `count`. Before the item `gate.at` it waits until the file `gate` exists.

@@ -39,8 +39,8 @@ fn many_runtimes_open_a_new_database_at_once() {
     }
 }
 
-/// The program's own diesel migrations are in the same table; the first ones may be older than the runtime's, and that
-/// of `diesel setup` has a version of zeros only.
+/// The program's own diesel migrations are in the same table; the first ones may be older than the runtime's, and the
+/// migration of `diesel setup` has a version of zeros only.
 ///
 /// Spec: REPO-06, REPO-07, REPO-12
 #[test]
@@ -316,7 +316,7 @@ impl Wanders {
     }
 }
 
-/// Relative paths of the repository and of outputs belong to the directory in which the step was started.
+/// Relative paths of the repository and of outputs belong to the directory where the step was started.
 ///
 /// Spec: LOSS-01
 #[test]

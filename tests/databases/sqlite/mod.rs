@@ -20,7 +20,7 @@ use diesel::sql_types::Text;
 
 const JOB: &str = r#"<job id="job"><step id="one"><batchlet ref="Meddler"/></step></job>"#;
 
-/// Runs a statement on the repository from outside while its step runs, then fails if its property says so.
+/// Runs a statement on the repository from outside while its step runs, then fails if its property is set.
 #[derive(BatchArtifact)]
 struct Meddler {
     #[batch_property(name = "folder")]
@@ -313,7 +313,7 @@ fn die_again(stage: &Stage) {
         .unwrap();
 }
 
-/// An execution of Spring Batch has no lease; it is considered dead only if the operator says so.
+/// An execution of Spring Batch has no lease; it is considered dead only if the operator declares it.
 ///
 /// Spec: OP-34, OP-35
 #[test]

@@ -88,7 +88,7 @@ const CHUNK: &str = r#"<job id="job"><step id="one">
 
 const ENDED: &str = "the chunk transaction has ended early";
 
-/// If a writer ignores an error after which SQLite rolled the transaction back, or ends the transaction itself, the
+/// If a writer ignores an error that made SQLite roll the transaction back, or ends the transaction itself, the
 /// step fails with the reason, and its checkpoint is unchanged.
 ///
 /// Spec: CHUNK-LOOP-12, CHUNK-LOOP-13, REPO-62, STATUS-13

@@ -28,7 +28,7 @@ fn pages() -> Vec<(String, String)> {
     pages
 }
 
-/// A block: what stands behind the backticks, its first line, its text.
+/// A block: its info string, its first line, its text.
 fn blocks(page: &str) -> Vec<(String, usize, String)> {
     let mut blocks = Vec::new();
     let mut open: Option<(String, usize, String)> = None;
@@ -189,7 +189,7 @@ fn is_killed(command: &str, folder: &Path, programs: &Path) {
     panic!("at {seconds} s, it has ended or not started: {command}");
 }
 
-/// The page whose job is killed, as that of the README is.
+/// The page whose job is killed, like the README's.
 const TOUR: &str = "tour.md";
 
 /// Each command in the README and on the first page of the guide has the effect that it describes.
@@ -204,8 +204,8 @@ fn the_readme_shows_the_output() {
     );
 }
 
-/// Runs the blocks of a page, each in a folder of its own, and returns the number of commands. Those that build are those that build the
-/// tests; the job that is killed is killed in the middle.
+/// Runs the blocks of a page, each in its own folder, and returns the number of commands. The commands that build are the commands that
+/// build the tests; the job that is killed is killed in the middle.
 #[cfg(unix)]
 fn run_blocks(page: &str) -> usize {
     let readme = fs::read_to_string(root().join(page)).unwrap();
@@ -274,7 +274,8 @@ fn console_blocks_show_the_output() {
     assert!(ran > 20, "{ran}");
 }
 
-/// The contents of the guide link every page, the README every example, and doctests include every page: those of this package, of those for OTLP, lineage, notifications and the
+/// The contents of the guide link every page, the README every example. Doctests include every
+/// page: the doctests of this package, of the packages for OTLP, lineage, notifications and the
 /// console, of the asynchronous example, or of batch-items for what needs its features.
 #[test]
 fn every_page_is_linked_and_compiled() {
@@ -337,7 +338,7 @@ fn links_lead_somewhere() {
     }
 }
 
-/// The block that a doctest cannot run, because a sweep starts its test program again, is that of an example.
+/// The block that a doctest cannot run, because a sweep starts its test program again, comes from an example.
 #[test]
 fn the_crash_sweep_of_the_guide_is_that_of_an_example() {
     let read = |file: &str| fs::read_to_string(root().join(file)).unwrap();

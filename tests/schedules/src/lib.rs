@@ -1,7 +1,7 @@
 //! The state shared by the threads of an execution, `batch-runtime/src/engine/threads` and `context_gate.rs`, and the wait of
 //! commits for the disk, `group_sync.rs`, under many schedules.
 //!
-//! The engine takes its locks and flags from `sync.rs`; here they are those of shuttle, which runs a test under many
+//! The engine takes its locks and flags from `sync.rs`; here they come from shuttle, which runs a test under many
 //! schedules and finds deadlocks. Each property is also checked with a fault planted in a lock or flag, which it must
 //! detect.
 

@@ -4,7 +4,7 @@ use std::sync::OnceLock;
 
 use crate::supervisor::Supervisor;
 
-/// A running `chromedriver` on a port of the loopback interface. Each of its sessions starts a browser of its own.
+/// A running `chromedriver` on a port of the loopback interface. Each of its sessions starts a separate browser.
 #[derive(Debug)]
 pub struct BrowserDriver {
     url: String,

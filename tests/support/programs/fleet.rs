@@ -38,7 +38,7 @@ struct Numbers {
     /// The time of an item, in milliseconds.
     #[batch_property(name = "pace", value = "0")]
     pace: u64,
-    /// The partition in which 25 is not readable.
+    /// The partition that cannot read 25.
     #[batch_property(name = "fails")]
     fails: Option<u64>,
     /// The partition whose process dies when it comes to 25.

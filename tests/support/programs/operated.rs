@@ -276,7 +276,7 @@ impl DiesOnce {
     fn cancel(&self) {}
 }
 
-/// Compares the password that it is given, in three ways, with that of the file `expected`; then it fails if requested.
+/// Compares the password that it is given, in three ways, with the password in the file `expected`; then it fails if requested.
 #[derive(BatchArtifact)]
 struct Keeper {
     #[batch_property]

@@ -24,7 +24,7 @@ use serde::{Deserialize, Serialize};
 /// True once a wrong row was read.
 static WRONG: AtomicBool = AtomicBool::new(false);
 
-/// Prints a line at which the test may kill the process.
+/// Prints a line that lets the test kill the process.
 fn event(what: &str) {
     if env::var_os(EVENTS).is_some() {
         // A test that has killed this process reads no more.
@@ -114,7 +114,7 @@ function_processor!(ToText("ToText"): |row: &Row| -> Option<String> {
     Some(format!("{} {}", row.id, row.name.replace('\n', " ")))
 });
 
-/// The row of a table in which each run has its own.
+/// The row of a table with a separate row for each run.
 #[derive(Insertable, Serialize)]
 #[diesel(table_name = inserted)]
 struct TableRow {

@@ -1,4 +1,4 @@
-//! The chunks of the older tests, whose artifacts fail at listed items and say so in the exit status of the job.
+//! The chunks of the older tests, whose artifacts fail at listed items and record it in the exit status of the job.
 
 use batch_runtime::prelude::*;
 

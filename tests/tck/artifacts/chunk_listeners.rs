@@ -73,7 +73,7 @@ impl ReportsException {
     }
 }
 
-/// Compares the seconds of the chunk before with those of its property, with one second of tolerance.
+/// Compares the seconds of the chunk before with its property, with one second of tolerance.
 #[derive(BatchArtifact)]
 struct MeasuresChunks {
     #[batch_property(name = "timeinterval")]

@@ -1,4 +1,4 @@
-//! Batchlets that report what their contexts say.
+//! Batchlets that report the content of their contexts.
 
 use std::collections::BTreeMap;
 

@@ -6,7 +6,7 @@ use batch_runtime::prelude::*;
 
 use super::values::Required;
 
-/// The exit status of a step after which the decider returns the step's persistent user data.
+/// The exit status of a step that makes the decider return the step's persistent user data.
 const GOOD_STEP: &str = "STEP:ES:Good";
 
 /// Returns the executions of a decision if there are as many as expected, all of them complete.
@@ -178,7 +178,7 @@ impl AfterFlow {
     }
 }
 
-/// Returns the number of steps, of which there have to be two.
+/// Returns the number of steps, which has to be two.
 #[derive(BatchArtifact)]
 struct AfterTwoFlows;
 

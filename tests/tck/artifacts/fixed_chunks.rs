@@ -150,7 +150,7 @@ impl FailingWriter {
     fn checkpoint(&self) {}
 }
 
-/// The number at which the artifacts of `listenerOnError` fail.
+/// The number that makes the artifacts of `listenerOnError` fail.
 const FAILING_NUMBER: i64 = 8;
 
 /// Reads the numbers from 0 to 9.

@@ -103,7 +103,7 @@ impl InstanceOfStep {
     }
 }
 
-/// Notes the calls in the transient user data of the step, after those of the step listeners.
+/// Notes the calls in the transient user data of the step, after the calls of the step listeners.
 #[derive(BatchArtifact)]
 struct InstanceOfChunk {
     #[batch_property(name = "chunk.property")]

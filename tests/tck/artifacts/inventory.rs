@@ -223,7 +223,7 @@ impl CountsOrders {
     }
 }
 
-/// Takes a checkpoint after every ninth item, or whatever its property says.
+/// Takes a checkpoint after every ninth item, or after the number of items in its property.
 #[derive(BatchArtifact)]
 struct EveryNth {
     #[batch_property(name = "commitInterval")]

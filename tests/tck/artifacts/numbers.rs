@@ -138,7 +138,7 @@ enum State {
 #[derive(Default)]
 struct Failing {
     state: State,
-    /// The call at which it fails; 0: none.
+    /// The number of the call that fails; 0: none.
     fail_at: i64,
 }
 

@@ -1,4 +1,4 @@
-//! Partitions that report their contexts, that run again, and that keep user data of their own.
+//! Partitions that report their contexts, that run again, and that keep their own user data.
 
 use batch_runtime::prelude::*;
 
@@ -263,7 +263,7 @@ impl UserDataReader {
 /// The user data of the partitioned step itself.
 const TOP_LEVEL: &str = "the user data of the partitioned step";
 
-/// Checks that the user data of the step is not that of a partition.
+/// Checks that the user data of the step does not come from a partition.
 #[derive(BatchArtifact)]
 struct UserDataReducer {
     #[batch_context]

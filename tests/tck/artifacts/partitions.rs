@@ -5,7 +5,7 @@ use batch_runtime::prelude::*;
 
 use super::values::{COMPLETED, GOOD, or_null};
 
-/// Plans as many partitions as its property says, of which one may have to fail.
+/// Plans the number of partitions in its property; one of them may have to fail.
 #[derive(BatchArtifact)]
 struct Mapper {
     #[batch_property(name = "numPartitionsProp")]
@@ -159,7 +159,7 @@ impl Reducer {
     }
 }
 
-/// Counts the exit statuses of the partitions in those of step and job.
+/// Counts the exit statuses of the partitions in the exit statuses of step and job.
 #[derive(BatchArtifact)]
 struct CountsExitStatuses {
     #[batch_context]

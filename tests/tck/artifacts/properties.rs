@@ -17,7 +17,7 @@ struct WithProperties {
     submitted: String,
     #[batch_property(name = "batchletProp", value = "to be replaced")]
     batchlet_property: String,
-    /// The test asks for it by this name and by that of the property.
+    /// The test asks for it by this name and by the property's name.
     #[batch_property(name = "myProperty4", value = "")]
     property4: String,
     #[batch_property(name = "myConcatProp", value = "")]

@@ -5,7 +5,7 @@ use batch_runtime::prelude::*;
 
 use super::values::{COMPLETED, Required};
 
-/// An exit status for each step and the executions in which it has it.
+/// The exit statuses of each step, with the executions that end with them.
 type Table = &'static [(&'static str, &'static [u32], &'static str)];
 
 /// Returns the exit status of a step in an execution.

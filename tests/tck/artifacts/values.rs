@@ -13,7 +13,7 @@ pub(crate) const GOOD: &str = "VERY GOOD INVOCATION";
 /// The exit status of a batchlet that returns `null` in Java: the batch status.
 pub(crate) const COMPLETED: &str = "COMPLETED";
 
-/// A property without which an artifact cannot run.
+/// A property that an artifact cannot run without.
 pub(crate) trait Required<T> {
     /// Returns the value.
     fn required(self) -> Result<T, BatchError>;

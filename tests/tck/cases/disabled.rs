@@ -1,4 +1,4 @@
-//! The methods that the TCK lists and does not run, without that of `CDITests`.
+//! The methods that the TCK lists and does not run, without the method of `CDITests`.
 
 use batch_runtime::BatchStatus::{Completed, Failed};
 
@@ -96,7 +96,7 @@ fn ids(run: &Run, step: usize) -> Result<String, String> {
     ))
 }
 
-/// Checks that so many partitions have sent the id of the step execution.
+/// Checks that this number of partitions have sent the id of the step execution.
 fn sent(run: &Run, partitions: usize) -> Result<(), String> {
     let steps = run.steps()?;
     let step = steps.iter().find(|step| step.step_name == "step1");

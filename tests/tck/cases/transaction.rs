@@ -18,8 +18,8 @@ pub(crate) fn cases() -> Vec<Case> {
     cases
 }
 
-/// One artifact fails at the eighth item, to be retried and then to be skipped. The TCK leaves out the metrics, without
-/// which the job completes too if nothing fails.
+/// One artifact fails at the eighth item, to be retried and then to be skipped. The TCK leaves out the metrics; without
+/// them the job would also complete if nothing failed.
 fn retry(method: &'static str, [read, process, write]: [u32; 3], skips: MetricName) -> Case {
     case(method, "job_chunk_retryskip_rollback")
         .sql(&CREATE_NUMBERS)

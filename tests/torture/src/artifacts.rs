@@ -18,7 +18,7 @@ use crate::plant::Plant;
 
 /// The environment variable with the number of the call that waits for a fault.
 pub(crate) const HOLD: &str = "TORTURE_HOLD";
-/// The file that says that the call waits.
+/// The file that exists while the call waits.
 pub(crate) const HELD: &str = "held";
 /// The file that ends the wait.
 pub(crate) const GO: &str = "go";
@@ -48,7 +48,7 @@ fn call(artifact: u32, what: &str) {
     let _ = file.write_all(format!("{artifact} {what}\n").as_bytes());
 }
 
-/// Returns a number for an artifact, so that its calls can be told from those of others.
+/// Returns a number for an artifact, so that its calls can be told from other artifacts' calls.
 fn next_artifact() -> u32 {
     static NEXT: AtomicU32 = AtomicU32::new(1);
     NEXT.fetch_add(1, Ordering::Relaxed)
@@ -261,7 +261,7 @@ rows! { Rows, "open writer",
 }
 rows! { UnclosedRows, "begin to write", }
 
-/// Executes a statement on a connection of its own.
+/// Executes a statement on a separate connection.
 fn outside(job: &JobContext, statement: &str) -> Result<(), BatchError> {
     let mut connection = job.connect()?;
     if let Ok(connection) = connection.postgres() {

@@ -61,7 +61,7 @@ pub(crate) struct Chunk {
     pub(crate) bad_writes: Vec<u32>,
     /// The items that each process fails to write once, and retries.
     pub(crate) transient: Vec<u32>,
-    /// The item at which the first execution fails.
+    /// The item that fails the first execution.
     pub(crate) fails_at: Option<u32>,
 }
 
@@ -82,7 +82,7 @@ pub(crate) struct Batchlet {
 pub(crate) struct Fault {
     pub(crate) kind: FaultKind,
     pub(crate) time: FaultTime,
-    /// The process is also killed, so many microseconds after the fault.
+    /// The process is also killed, this number of microseconds after the fault.
     #[serde(default)]
     pub(crate) killed_after: Option<u64>,
 }
@@ -163,7 +163,7 @@ impl FaultKind {
 }
 
 impl Case {
-    /// Returns the chunk steps that run, each with its parts, or those of the flow around it.
+    /// Returns the chunk steps that run, each with its parts, or the parts of the flow around it.
     pub(crate) fn chunks(&self) -> Vec<(&Chunk, Vec<u32>)> {
         let steps = self.steps().into_iter();
         let chunks = steps.filter_map(|step| match step.work {

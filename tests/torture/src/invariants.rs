@@ -1,4 +1,4 @@
-//! The checks after every launch, and those of a complete instance.
+//! The checks after every launch, and of a complete instance.
 
 use std::collections::BTreeMap;
 use std::fs::File;

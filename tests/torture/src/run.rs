@@ -26,7 +26,7 @@ impl Tally {
     }
 }
 
-/// The time in which an instance has to complete after the last fault.
+/// The time limit for an instance to complete after the last fault.
 const LIVENESS: Duration = Duration::from_secs(60);
 
 /// Runs a case. A panic of the suite is a violation, too: the case is not lost.

@@ -12,7 +12,7 @@ use crate::violation::{Checked, Invariant};
 use crate::world::{Databases, World};
 use crate::{faults, invariants};
 
-/// A planted fault, and the checkers of which one has to notice it.
+/// A planted fault, and the checkers; one of them has to notice it.
 struct Planted {
     plant: Plant,
     /// The faults of the first launches, each at the same call of an artifact.
@@ -204,7 +204,7 @@ const PLANTED: &[Planted] = &[
     ),
 ];
 
-/// The call of an artifact at which the first fault happens; the next ones are between two checkpoints.
+/// The first call of an artifact that fails; the next ones are between two checkpoints.
 const FIRST_CALL: u32 = 11;
 
 /// A chunk step and a batchlet, with the faults.

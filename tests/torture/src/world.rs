@@ -20,7 +20,7 @@ use crate::violation::{Checked, Invariant, Violation};
 
 /// The environment variable of a process that runs a command of the operator.
 pub(crate) const CHILD: &str = "TORTURE_CHILD";
-/// The time after which a dead owner on another host is noticed.
+/// The time until a dead owner on another host is noticed.
 pub(crate) const LEASE: Duration = Duration::from_secs(1);
 /// A process that runs longer hangs.
 const PATIENCE: Duration = Duration::from_secs(60);

@@ -195,7 +195,7 @@ fn a_session_begins_and_ends() {
         served.send("GET", "/api/v1/jobs", &[("cookie", &cookie)], "").0,
         401
     );
-    // The token of one session is not that of another.
+    // The token of one session is not valid for another.
     let other = served.response("POST", "/login", &form, &format!("token={ALICE}"));
     let other = other.headers()["set-cookie"]
         .to_str()
@@ -253,7 +253,7 @@ fn a_proxy_names_the_user() {
     assert!(page.contains("bob") && page.contains("read only"), "{page}");
     let (_, page) = served.send("GET", "/jobs/nightly", &[("x-forwarded-user", "alice")], "");
     assert!(page.contains("name=\"form\""), "{page}");
-    // A proxy that adds its header to that of its client: the first would be the client's choice.
+    // A proxy that adds its header to its client's: the first would be the client's choice.
     let both = [("x-forwarded-user", "alice"), ("x-forwarded-user", "bob")];
     assert_eq!(served.send("GET", "/jobs/nightly", &both, "").0, 401);
     let elsewhere = Scene::new();
@@ -303,7 +303,7 @@ fn wrong_settings_are_reported_at_once() {
     assert!(!text.contains("in clear"), "{text}");
 }
 
-/// A reverse proxy may pass on another host than that of the browser, which says itself where a request comes from.
+/// A reverse proxy may pass on another host than the browser's; the browser itself reports where a request comes from.
 ///
 /// Spec: CON-07
 #[test]

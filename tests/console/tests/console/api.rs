@@ -1,4 +1,4 @@
-//! The JSON API, as its description says.
+//! The JSON API, compared with its description.
 
 use serde_json::{Value, json};
 

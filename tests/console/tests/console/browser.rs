@@ -77,7 +77,7 @@ impl Browser {
         url.path().to_owned()
     }
 
-    /// Clicks on the link or button with a text, and waits for the page to which it leads.
+    /// Clicks on the link or button with a text, and waits for the page that it leads to.
     pub(crate) async fn click(&self, text: &str) {
         let any = format!("//a[normalize-space()='{text}'] | //button[normalize-space()='{text}']");
         let page = self.driver.find(By::Tag("html")).await.unwrap();

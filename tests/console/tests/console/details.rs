@@ -1,4 +1,4 @@
-//! What pages say about unusual executions and jobs.
+//! Pages of unusual executions and jobs.
 
 use std::fs;
 

@@ -140,7 +140,7 @@ fn a_form_without_its_token_does_nothing() {
         assert!(page.contains("the form is not from this console"), "{page}");
     }
     let (_, page) = served.get("/executions/1/do/restart");
-    // That of another process.
+    // The console of another process.
     let other = scene.serve(&[]);
     let body = format!("form={}", form_token(&page));
     assert_eq!(

@@ -76,7 +76,7 @@ fn parts_appear_and_times_grow() {
         ];
         served.post("/jobs/nightly/launch", "/jobs/nightly", &parameters);
         browser.until("#executions", "STARTED").await;
-        // The second chart is that of items, once there are some.
+        // The second chart shows items, once there are some.
         browser
             .until_script("return document.querySelectorAll('#history svg').length === 2")
             .await;

@@ -40,7 +40,7 @@ fn recorder() -> Option<Box<dyn Instrumentation>> {
     Some(Box::new(Recorder::default()))
 }
 
-/// Serves a router on a thread of its own, until the test program ends.
+/// Serves a router on a separate thread, until the test program ends.
 fn serve(router: Router) -> String {
     let (sender, receiver) = std::sync::mpsc::channel();
     std::thread::spawn(move || {
@@ -151,7 +151,7 @@ fn pages_take_a_constant_number_of_statements() {
     assert!(few.iter().all(|(_, count)| *count > 0 && *count < 50), "{few:?}");
 }
 
-/// The links of a console below a path lead to it, also behind a proxy that removes another path.
+/// The links of a console below a path lead to it, also through a proxy that removes another path.
 ///
 /// Spec: CON-02
 #[test]
@@ -209,7 +209,7 @@ fn a_program_says_who_the_user_is() {
     assert_eq!(get(&format!("{url}/recover")).0, 403);
 }
 
-/// A path of the program around the console may have parts of its own.
+/// A path of the program around the console may have its own parameters.
 ///
 /// Spec: CON-02
 #[test]

@@ -7,7 +7,7 @@ use diesel::prelude::*;
 
 use crate::program::Scene;
 
-/// The page says so, and recovers by itself.
+/// The page reports the outage, and recovers by itself.
 ///
 /// Spec: CON-11
 #[cfg(feature = "servers")]

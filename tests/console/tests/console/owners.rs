@@ -25,7 +25,7 @@ fn owners(execution: &Value) -> Vec<(String, String)> {
         .collect()
 }
 
-/// Returns the number of a process, of the name under which it holds leases.
+/// Returns the number of a process, from its name as a lease holder.
 fn number(owner: &str) -> String {
     owner.split('/').nth(1).unwrap().to_owned()
 }
@@ -35,8 +35,8 @@ fn spawn(mut command: Command) -> Child {
     command.spawn().unwrap()
 }
 
-/// Partitions have run in the process of their execution, which is known until another execution of the instance follows; that of an
-/// execution whose process has died is known for ever.
+/// Partitions have run in the process of their execution, which is known until another execution of the instance follows; a process
+/// that has died is known for ever.
 ///
 /// Spec: CON-14
 #[test]
@@ -69,7 +69,7 @@ fn the_process_of_an_execution_is_known_after_its_end() {
         page.contains(&format!("<dt>Process</dt><dd>{host}, process {process}</dd>")),
         "{page}"
     );
-    // The instance's lease is now that of the next execution.
+    // The instance's lease now belongs to the next execution.
     scene.run(&["restart", "1", "fail.at=0"]);
     assert_eq!(
         (

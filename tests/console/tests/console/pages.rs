@@ -71,7 +71,7 @@ fn a_launch_is_followed_to_its_end() {
         assert!(browser.text(".environment").await.contains("batch.db"));
         browser.click("branches:2").await;
         assert!(browser.text("#counters").await.contains("30"));
-        // The items of partitions are those of their step, and of the execution.
+        // The items of partitions count for their step, and for the execution.
         browser.open("/executions/1").await;
         browser.click("branches").await;
         assert!(browser.text("#counters").await.contains("90"));
@@ -347,7 +347,7 @@ fn skipped_items_are_shown() {
         "rejects.output=none.jsonl",
     ];
     scene.run(&[&["launch", "import"], &valid[..]].concat());
-    // A report may hold rejects of other instances, which are not those of this one.
+    // A report may hold rejects of other instances, which do not belong to this one.
     let report = scene.path().join("rejects.jsonl");
     let own: String = fs::read_to_string(&report).unwrap();
     let of_another = own

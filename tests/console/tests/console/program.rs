@@ -1,4 +1,4 @@
-//! The program `consoled` in a folder of its own, and requests to its console.
+//! The program `consoled` in its own folder, and requests to its console.
 
 use std::fs;
 use std::path::Path;
@@ -14,7 +14,7 @@ use ureq::http::{Request, Response};
 const PROGRAM: &str = env!("CARGO_BIN_EXE_consoled");
 /// Longer than anything takes that has to happen.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// The interval at which a condition is looked at.
+/// The polling interval for a condition.
 const POLL: Duration = Duration::from_millis(20);
 
 /// A folder with the jobs, and their repository.
@@ -59,7 +59,7 @@ impl Scene {
         command
     }
 
-    /// Runs a command to its end, whatever that is.
+    /// Runs a command to its end, with any exit code.
     pub(crate) fn run(&self, arguments: &[&str]) {
         self.command(arguments).output().unwrap();
     }

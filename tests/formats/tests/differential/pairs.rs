@@ -151,7 +151,7 @@ impl Pair {
         } = (self.form)(&mut generator);
         let mut rows = generator.rows(&kinds);
         if self.is_table() {
-            // The first column is the key, by which the rows are read in their order.
+            // The first column is the key, which orders the rows when they are read.
             let keys = rows.iter_mut().zip(1_i64..);
             keys.for_each(|(row, number)| row[0] = Value::Int(number));
         }

@@ -16,7 +16,7 @@ fn warnings(error: &str) -> Vec<&str> {
     warnings.collect()
 }
 
-/// One warning, whatever is sent how often; and one of what is lost.
+/// One warning, for any number of events and attempts; and one about lost events.
 ///
 /// Spec: LIN-09
 #[test]

@@ -153,7 +153,7 @@ fn rejects_are_named() {
       -> file /rejects.jsonl
       -> file /rejected.csv
     "#);
-    // Without a reject there is no file. Those of the first instance have been dealt with.
+    // Without a reject there is no file. The rejects of the first instance have been dealt with.
     for file in ["rejects.jsonl", "rejected.csv"] {
         fs::remove_file(tracked.path().join(file)).unwrap();
     }

@@ -28,7 +28,7 @@ fn kill(tracked: &Tracked, events: usize) {
     assert_eq!(killed.wait().unwrap().code(), None, "it ends by the signal");
 }
 
-/// Returns the events after those of the killed process, with the numbers of its runs.
+/// Returns the events after the killed process's, with the numbers of its runs.
 fn after_kill(tracked: &Tracked) -> String {
     let all = lines(&tracked.receiver.events(), &tracked.path());
     let killed = "  -> sqlite:///batch.db payment (id INTEGER, amount REAL)\n";
@@ -146,7 +146,7 @@ fn partitions_of_a_dead_process_end_with_their_step() {
     "#);
 }
 
-/// A step in a partition of a flow has a run of its own.
+/// A step in a partition of a flow has a separate run.
 ///
 /// Spec: LIN-10
 #[test]

@@ -23,7 +23,7 @@ fn nested(leaf: &str) -> Tracked {
     tracked
 }
 
-/// The run of a nested job has that of the step which runs it as parent, at any depth, and the root of the outermost job.
+/// The parent of a nested job's run is the run of the step that runs it, at any depth; the root is the outermost job's.
 ///
 /// Spec: LIN-11
 #[test]

@@ -1,4 +1,4 @@
-//! The program `tracked` in a folder of its own, with a receiver.
+//! The program `tracked` in its own folder, with a receiver.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -52,7 +52,7 @@ impl Tracked {
         Path::new(self.folder.path()).canonicalize().unwrap()
     }
 
-    /// Returns a command of the program that sends events to the receiver, without what the environment of the test says.
+    /// Returns a command of the program that sends events to the receiver, without the variables of the test's environment.
     pub(crate) fn command(&self, arguments: &[&str]) -> Command {
         let mut command = process::configured_alone(PROGRAM, &self.path(), arguments);
         command.env("OPENLINEAGE_URL", self.receiver.url());

@@ -178,7 +178,7 @@ fn an_event_has_all_facets() {
     "#);
 }
 
-/// A restart of a failed job is a run of its own; so is that of the step, with the rows that it has read and written.
+/// A restart of a failed job is a new run; so is the restart of its step, with the rows that it has read and written.
 ///
 /// Spec: LIN-03, LIN-05
 #[test]

@@ -188,7 +188,7 @@ fn a_dead_execution_that_nothing_continues_has_failed() {
     }
     notified.run(2, &["launch", "job", "then=wait"]);
     notified.run(0, &["notifications", "--send"]);
-    // Those of a killed process may arrive twice.
+    // Notifications of a killed process may arrive twice.
     let delivered = notified.receiver.received().into_iter();
     let by_id: BTreeMap<_, _> = delivered
         .map(|one| (one.header("webhook-id").to_owned(), one.kind()))

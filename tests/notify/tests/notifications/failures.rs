@@ -9,7 +9,7 @@ use crate::program::{Notified, TASK};
 
 const ON: &str = r#"on = ["completed"]"#;
 
-/// The exit code and the statuses are those of the job.
+/// The exit code and the statuses are the job's.
 ///
 /// Spec: NOTIFY-03, NOTIFY-04
 #[test]
@@ -43,7 +43,7 @@ fn what_cannot_be_delivered_stays_until_it_is() {
     }
 }
 
-/// The next process that runs a job delivers it, whatever the job.
+/// The next process that runs any job delivers it.
 ///
 /// Spec: NOTIFY-02, NOTIFY-04
 #[test]

@@ -1,4 +1,4 @@
-//! The program `notified` in a folder of its own.
+//! The program `notified` in its own folder.
 
 use std::fs;
 use std::path::Path;
@@ -13,7 +13,7 @@ use crate::receiver::Receiver;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_notified");
 
-/// A job that does what its parameter `then` says.
+/// A job that does what its parameter `then` names.
 pub(crate) const TASK: &str = r#"<job id="job"><step id="only">
   <batchlet ref="Task"><properties><property name="then" value="complete"/></properties></batchlet>
 </step></job>"#;
@@ -25,7 +25,7 @@ pub(crate) struct Notified {
 }
 
 impl Notified {
-    /// `settings` are those of the target `ops`, besides its URL.
+    /// `settings` are the settings of the target `ops`, besides its URL.
     pub(crate) fn new(job: &str, settings: &str, manner: Manner) -> Self {
         let receiver = Receiver::new(manner);
         let url = receiver.url();
@@ -49,7 +49,7 @@ impl Notified {
         fs::write(self.path().join(file), text).unwrap();
     }
 
-    /// Returns a command of the program, without what the environment of the test says.
+    /// Returns a command of the program, without the variables of the test's environment.
     pub(crate) fn command(&self, arguments: &[&str]) -> Command {
         process::configured_alone(PROGRAM, self.path(), arguments)
     }

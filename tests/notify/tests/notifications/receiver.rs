@@ -51,7 +51,7 @@ impl Receiver {
         self.0.set(manner);
     }
 
-    /// Returns what has arrived, whatever the response.
+    /// Returns what has arrived, with any response.
     pub(crate) fn received(&self) -> Vec<Delivered> {
         self.0.requests().into_iter().map(Delivered).collect()
     }

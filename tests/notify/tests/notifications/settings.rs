@@ -182,7 +182,7 @@ jobs = ["jobb", "j*"]"#,
     assert_eq!(error, "");
 }
 
-/// `config show` says whether keys are there, and shows none.
+/// `config show` reports whether keys are there, and shows none.
 ///
 /// Spec: NOTIFY-06
 #[test]

@@ -19,7 +19,7 @@ fn warnings(error: &str) -> Vec<&str> {
     warnings.collect()
 }
 
-/// One warning for each signal, whatever is sent how often.
+/// One warning for each signal, for any number of requests.
 ///
 /// Spec: OTEL-09
 #[test]

@@ -60,7 +60,7 @@ fn number(value: Option<number_data_point::Value>) -> String {
     }
 }
 
-/// The instruments are those of the endpoint for Prometheus, which has them at the same time.
+/// The endpoint for Prometheus has the same instruments at the same time.
 ///
 /// Spec: OTEL-06
 #[test]

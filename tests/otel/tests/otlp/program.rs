@@ -1,4 +1,4 @@
-//! The program `traced` in a folder of its own, with a receiver.
+//! The program `traced` in its own folder, with a receiver.
 
 use std::fs;
 use std::path::Path;
@@ -39,7 +39,7 @@ impl Traced {
         self.folder.path()
     }
 
-    /// Returns a command of the program that sends everything to the receiver, without what the environment of the test says.
+    /// Returns a command of the program that sends everything to the receiver, without the variables of the test's environment.
     pub(crate) fn command(&self, arguments: &[&str]) -> Command {
         let mut command = process::configured_alone(PROGRAM, self.path(), arguments);
         command.env("OTEL_EXPORTER_OTLP_ENDPOINT", self.receiver.endpoint());

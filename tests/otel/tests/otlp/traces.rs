@@ -61,7 +61,7 @@ fn a_job_is_a_tree() {
     "#);
 }
 
-/// The chunks of a process that is killed have arrived; the restart has a trace of its own, which links to that one.
+/// The chunks of a process that is killed have arrived; the restart has a new trace, which links to that one.
 ///
 /// Spec: OTEL-03
 #[test]
@@ -135,7 +135,7 @@ fn a_stop_is_an_event() {
     "#);
 }
 
-/// A job that waits for its turn says for which execution, and when it has the turn.
+/// A job that waits for its turn reports which execution it waits for, and when it has the turn.
 ///
 /// Spec: OTEL-02, TURN-03
 #[test]
@@ -170,7 +170,7 @@ fn the_wait_for_a_turn_is_an_event() {
     );
 }
 
-/// The span that started the process is the parent, whatever the process knows of it.
+/// The span that started the process is the parent.
 ///
 /// Spec: OTEL-05
 #[test]

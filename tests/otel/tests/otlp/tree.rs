@@ -27,8 +27,8 @@ fn text(value: &AnyValue) -> String {
 /// The attributes of a step that its job has, too.
 const OF_JOB: [&str; 2] = ["batch.job.execution.id", "batch.job.name"];
 
-/// Returns all attributes, by names without `batch.` and these prefixes. Without counts that are 0, and without those of the job at a step,
-/// which are compared with the job's.
+/// Returns all attributes, by names without `batch.` and these prefixes. Without counts that are 0, and without the job's attributes at a
+/// step, which are compared with the job's own.
 fn attributes(all: &[KeyValue], prefixes: &[&str]) -> String {
     let mut texts = Vec::new();
     let is_step = prefixes.contains(&"step.");
@@ -99,7 +99,7 @@ fn write_span(text: &mut String, span: &Span, all: &[&Span], depth: usize) {
         attributes(&span.attributes, &[own])
     );
     if let Some(status) = span.status.as_ref().filter(|status| status.code != 0) {
-        // The other lines say where it was thrown.
+        // The other lines show where it was thrown.
         let message = status.message.lines().next().unwrap_or_default();
         let _ = writeln!(text, "{indent}  ! {} {message}", status.code);
     }

@@ -26,7 +26,7 @@ const JOB: &str = r#"<job id="job">
 fn partitions_of_workers_are_in_the_trace_of_their_job() {
     let traced = Traced::new(JOB);
     let mut worker = traced.command(&["worker", "--slots", "1"]);
-    // That of the job counts.
+    // Not used: the job's trace counts.
     worker.env(
         "TRACEPARENT",
         "00-11111111111111111111111111111111-1111111111111111-01",

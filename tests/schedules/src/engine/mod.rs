@@ -1,4 +1,4 @@
-//! Modules named like those of the engine, for its files.
+//! Modules named like the engine's, for its files.
 
 pub(crate) mod call;
 pub(crate) mod threads;

@@ -102,7 +102,7 @@ pub(super) const KINDS: &[Kind] = careless![
     "ignores", "panics", "hangs", "doubles", "forgets", "leaves", "exits"
 ];
 
-/// A call that fails, and what the sweep says of it.
+/// A call that fails, and the sweep's report of it.
 const NOTICED: [(&str, &str); 8] = [
     ("ignores out/o.csv.part write 3 ENOSPC", "out/o.csv is"),
     ("ignores out/o.csv.part write 3+ EIO", "out/o.csv is"),

@@ -1,4 +1,4 @@
-//! A sweep over system calls: jobs of each kind of reader and writer, of which one call on one file fails, once or from then on.
+//! A sweep over system calls: jobs of each kind of reader and writer, where one call on one file fails, once or from then on.
 //!
 //! ```console
 //! $ cargo run -p batch-torture -- --calls
@@ -23,7 +23,7 @@ use self::jobs::{KINDS, Kind};
 use self::stage::{Ended, Stage};
 use crate::random::Random;
 
-/// The time after which a process hangs, in seconds.
+/// Seconds until a process counts as hanging.
 const PATIENCE: u32 = 60;
 
 /// A system call that fails.
@@ -116,7 +116,7 @@ fn replay(text: &str) -> Vec<String> {
     sweep(&[injection], PATIENCE)
 }
 
-/// Runs all injections, or a sample, in which each kind has each call with each error, and which grows to `count`.
+/// Runs all injections, or a sample that contains each call with each error for each kind, and grows to `count`.
 fn many(kinds: &'static [Kind], count: Option<u64>, seed: u64) -> Vec<String> {
     let all: Vec<Injection> = kinds.iter().flat_map(injections).collect();
     let chosen = match count {

@@ -18,14 +18,14 @@ const CALLS: &str = "?open,openat,read,pread64,?readv,?preadv,write,pwrite64,?wr
      newfstatat,lseek,fcntl,flock,?mkdir,mkdirat,?rmdir,fchmod,?chmod,fchmodat,utimensat,copy_file_range,sendfile,getdents64,?readlink,\
      readlinkat,?access,faccessat,faccessat2,mmap";
 
-/// The name of the file to which strace writes.
+/// The name of the file that strace writes to.
 const TRACE: &str = "trace";
 
 pub(super) struct Stage {
     folder: tempfile::TempDir,
     place: Place,
     kind: &'static Kind,
-    /// The time after which a process hangs, in seconds.
+    /// Seconds until a process counts as hanging.
     patience: u32,
 }
 
