@@ -71,7 +71,7 @@ where
     /// The origins of the items of the group.
     origins: Origins,
     counts: GroupCounts,
-    /// The position after the last item that could not be read, as JSON.
+    /// The position after the item that could not be read last, as JSON, if no item was read since.
     failed_at: Option<String>,
     /// `None` outside of a step.
     #[batch_context]
@@ -229,6 +229,7 @@ where
     pub fn open(&mut self, checkpoint: Option<GroupPosition<R::Position>>) -> Result<(), BatchError> {
         let start = checkpoint.as_ref();
         self.passing = start.is_some_and(|position| position.passing);
+        self.failed_at = None;
         self.counts = start.map(|position| position.counts).unwrap_or_default();
         self.items.open(checkpoint.map(|position| position.next))
     }
@@ -292,7 +293,10 @@ where
         let item = self.items.read();
         self.counts.read += match item {
             Ok(None) => 0,
-            Ok(Some(_)) => 1,
+            Ok(Some(_)) => {
+                self.failed_at = None;
+                1
+            }
             Err(_) => u64::from(self.has_advanced()),
         };
         item

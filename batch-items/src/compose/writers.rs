@@ -248,8 +248,9 @@ where
 pub struct FlatteningItemWriter<T, W> {
     #[batch_artifact]
     writer: W,
+    /// `None` outside of a step.
     #[batch_context]
-    step: StepContext,
+    step: Option<StepContext>,
     /// The number of elements that the step has written in its job instance.
     written: u64,
     item: PhantomData<fn(T)>,
@@ -278,7 +279,7 @@ impl<T: Send + 'static, W: WriteItems<T>> FlatteningItemWriter<T, W> {
     pub fn write(&mut self, items: &[Vec<T>], tx: &mut ChunkTransaction) -> Result<(), BatchError> {
         let items: Vec<&T> = items.iter().flatten().collect();
         if !items.is_empty() {
-            // The index of an element is not that of its list.
+            // An index counts elements, and the runtime would take it for the index of a list.
             self.writer
                 .write(&items, tx)
                 .map_err(BatchError::without_item_index)?;
@@ -290,7 +291,9 @@ impl<T: Send + 'static, W: WriteItems<T>> FlatteningItemWriter<T, W> {
     /// Returns the position of the inner writer and the number of elements.
     #[get_checkpoint_info]
     pub fn checkpoint(&mut self) -> Result<FlatteningPosition<W::Position>, BatchError> {
-        self.step.set_records_written(self.written);
+        if let Some(step) = &self.step {
+            step.set_records_written(self.written);
+        }
         Ok(FlatteningPosition {
             inner: self.writer.position()?,
             written: self.written,
@@ -367,7 +370,11 @@ impl<T: Send + 'static, L: LookUp<T>, W: WriteItems<L::Output>> EnrichingItemWri
     #[write_items]
     pub fn write(&mut self, items: &[T], tx: &mut ChunkTransaction) -> Result<(), BatchError> {
         let items: Vec<&T> = items.iter().collect();
-        let found = self.look_up.look_up(&items, tx)?;
+        // Nothing is written yet, where the index of an item means that the items before it are.
+        let found = self
+            .look_up
+            .look_up(&items, tx)
+            .map_err(BatchError::without_item_index)?;
         if found.len() != items.len() {
             return Err(BatchError::msg(format!(
                 "the look-up returned {} results for {} items",

@@ -5,6 +5,7 @@ use std::ops::Range;
 
 use super::content::Content;
 use super::line_ends::LineEnds;
+use super::place::Place;
 
 /// The content of a file, which is read once. The buffer keeps the last record until more is read, so that its text is known without
 /// reading the file again.
@@ -223,16 +224,6 @@ impl Part {
     pub(crate) fn bytes(&self) -> &[u8] {
         &self.bytes
     }
-}
-
-/// The place of the next record in its file.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Place {
-    pub(crate) byte: u64,
-    pub(crate) line: u64,
-    pub(crate) record: u64,
-    /// The number of elements around it, in formats that nest their records.
-    pub(crate) depth: u32,
 }
 
 #[cfg(test)]

@@ -8,12 +8,13 @@ use batch_runtime::observer::DatasetRole;
 use encoding_rs::Encoding;
 use serde::{Deserialize, Serialize};
 
-use super::bytes::{Bytes, Place};
+use super::bytes::Bytes;
 use super::compression::Compression;
 use super::content::Coding;
 pub(super) use super::content::EncodingName;
 use super::fingerprint::{Fingerprint, IfChanged};
 use super::inputs::Inputs;
+use super::place::Place;
 use super::resource::{EmptyFiles, FileOrder, Resource, current_folder};
 use super::url;
 use crate::choices::choices;

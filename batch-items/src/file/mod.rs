@@ -16,6 +16,7 @@ mod output;
 mod output_position;
 mod part;
 mod pattern;
+mod place;
 mod reader;
 mod resource;
 #[cfg(not(feature = "object-store"))]
@@ -40,7 +41,7 @@ pub use self::resource::{EmptyFiles, FileOrder};
 pub use self::text::{LineEnd, TextOutput};
 pub use self::writer::FileItemWriter;
 
-pub(crate) use self::bytes::{Bytes, NextLine, Part, Place, line_end};
+pub(crate) use self::bytes::{Bytes, NextLine, Part, line_end};
 #[cfg(test)]
 pub(crate) use self::content::counted;
 pub(crate) use self::content::{decode, encode};
@@ -52,6 +53,7 @@ pub(crate) use self::identity::{FileId, prove};
 pub(crate) use self::input::{Extra, Format, Items, OpenFile, Records, Source};
 pub(crate) use self::locked::{LockError, LockedFile};
 pub(crate) use self::pattern::{FilePattern, FoundFile, literal};
+pub(crate) use self::place::Place;
 pub(crate) use self::resource::{Whole, find_files, read_text, read_whole};
 pub(crate) use self::target::sync_folder;
 pub(crate) use self::url::redact;

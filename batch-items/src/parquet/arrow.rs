@@ -9,7 +9,7 @@ use arrow_ipc::{Block, root_as_footer, root_as_message};
 use batch_runtime::BatchArtifact;
 use serde::de::DeserializeOwned;
 
-use super::children::message;
+use super::error::message;
 use super::rows::{Rows, named_columns};
 use crate::error::{ReadError, ResourceError};
 use crate::file::{Extra, FileItemReader, Format, OpenFile, Source, guard};

@@ -55,10 +55,3 @@ pub(super) fn with_children(column: &ArrayRef, children: Vec<ArrayRef>) -> Resul
 pub(super) fn retyped(field: &FieldRef, kind: &DataType) -> FieldRef {
     Arc::new(Field::clone(field).with_data_type(kind.clone()))
 }
-
-/// Returns the message without the prefix that names the kind of the error.
-pub(super) fn message(error: &ArrowError) -> String {
-    let text = error.to_string();
-    text.split_once(": ")
-        .map_or_else(|| text.clone(), |(_, message)| message.to_owned())
-}

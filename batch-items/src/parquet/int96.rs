@@ -13,8 +13,8 @@ use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions};
 use parquet::basic::Type as PhysicalType;
 use parquet::errors::ParquetError;
 
-use super::children::message;
 use super::children::{children, retyped, with_children};
+use super::error::message;
 
 const NANOS_OF_SECOND: i64 = 1_000_000_000;
 

@@ -3,6 +3,7 @@
 mod arrow;
 mod children;
 mod columns;
+mod error;
 mod fit;
 mod footer;
 mod group;
@@ -17,12 +18,3 @@ pub use self::arrow::ArrowItemReader;
 pub use self::group::Codec;
 pub use self::reader::ParquetItemReader;
 pub use self::writer::ParquetItemWriter;
-
-use ::parquet::errors::ParquetError;
-
-/// Returns the message without the prefix that all of these errors have.
-fn message(error: &ParquetError) -> String {
-    let text = error.to_string();
-    text.split_once(": ")
-        .map_or_else(|| text.clone(), |(_, message)| message.to_owned())
-}

@@ -11,8 +11,8 @@ use parquet::arrow::arrow_reader::{
 use parquet::basic::Compression;
 use serde::de::DeserializeOwned;
 
+use super::error::message;
 use super::int96::{exact, units};
-use super::message;
 use super::rows::{Batches, Rows, named_columns};
 use crate::error::{ReadError, ResourceError};
 use crate::file::{Extra, FileItemReader, Format, OpenFile, Source, guard};
@@ -137,8 +137,7 @@ fn read<T: DeserializeOwned>(
     let differs = |root: &usize| nanos.schema().field(*root) != seconds.schema().field(*root);
     let differing = roots.iter().copied().filter(differs).collect();
     let batches = read(nanos.clone(), roots)?.zip(read(seconds.clone(), differing)?);
-    let batches = batches
-        .map(|(nanos, seconds)| exact(&nanos?, &seconds?).map_err(|error| super::children::message(&error)));
+    let batches = batches.map(|(nanos, seconds)| exact(&nanos?, &seconds?).map_err(|error| message(&error)));
     Ok((names, Box::new(batches)))
 }
 

@@ -9,8 +9,8 @@ use arrow_select::take::take_record_batch;
 use serde::de::DeserializeOwned;
 use serde_arrow::Deserializer;
 
-use super::children::message;
 use super::columns::{cause, cause_in};
+use super::error::message;
 use super::values::plain;
 use crate::added::{added, from_record, from_record_with_path};
 use crate::error::{Origin, ReadError, RecordError};

@@ -10,7 +10,8 @@ use arrow_array::{Array, ArrayRef, RecordBatch, StringArray, downcast_temporal_a
 use arrow_schema::{ArrowError, DataType, FieldRef, Schema, TimeUnit};
 use arrow_select::take::take;
 
-use super::children::{children, message, retyped, with_children};
+use super::children::{children, retyped, with_children};
+use super::error::message;
 
 const UTC: &str = "UTC";
 const MILLIS_OF_DAY: i64 = 86_400_000;

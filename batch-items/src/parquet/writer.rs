@@ -10,9 +10,9 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::columns::Columns;
+use super::error::message;
 use super::footer::{MAGIC, append_segment, check_columns, footer};
 use super::group::{Group, GroupFormat};
-use super::message;
 use crate::compose::WriteItems;
 use crate::error::{EncodeError, ResourceError};
 use crate::file::{FileOutput, OutputPosition};

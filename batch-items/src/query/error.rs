@@ -23,17 +23,6 @@ impl QueryError {
     }
 }
 
-/// Returns the error of a query that has failed on a connection.
-pub(super) fn failed_query(
-    connection: &mut RepositoryConnection,
-    error: diesel::result::Error,
-) -> QueryError {
-    match connection.is_lost() {
-        true => QueryError::new("run the query", ConnectionLost::new(error)),
-        false => QueryError::new("run the query", error),
-    }
-}
-
 impl fmt::Display for QueryError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "cannot {}: {}", self.action, self.cause)
@@ -43,5 +32,16 @@ impl fmt::Display for QueryError {
 impl Error for QueryError {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         Some(&*self.cause)
+    }
+}
+
+/// Returns the error of a query that has failed on a connection.
+pub(super) fn failed_query(
+    connection: &mut RepositoryConnection,
+    error: diesel::result::Error,
+) -> QueryError {
+    match connection.is_lost() {
+        true => QueryError::new("run the query", ConnectionLost::new(error)),
+        false => QueryError::new("run the query", error),
     }
 }

@@ -4,6 +4,32 @@ use serde::{Deserialize, Serialize};
 
 use crate::record::Value;
 
+/// The checkpoint of a query's reader.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct QueryPosition {
+    /// The number of rows that were read.
+    pub rows: u64,
+    /// The key of the last one, if the reader has a key.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub key: Option<Vec<Key>>,
+    /// A checksum of the first column of the last row, if the reader has no key.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last: Option<u32>,
+    /// What this is a position in; `None` in checkpoints of earlier versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub of: Option<QueryOrder>,
+}
+
+/// The rows of a query in their order; a restart recognises them by it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct QueryOrder {
+    /// The columns of the key; none without a key.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub key: Vec<String>,
+    /// The CRC-32 of the query, without the values of its parameters.
+    pub query: u32,
+}
+
 /// A value of a key, in a checkpoint.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Key {
@@ -44,32 +70,6 @@ impl From<Value> for Key {
             Value::Bytes(bytes) => Self::Bytes(bytes),
         }
     }
-}
-
-/// The checkpoint of a query's reader.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct QueryPosition {
-    /// The number of rows that were read.
-    pub rows: u64,
-    /// The key of the last one, if the reader has a key.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub key: Option<Vec<Key>>,
-    /// A checksum of the first column of the last row, if the reader has no key.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub last: Option<u32>,
-    /// What this is a position in; `None` in checkpoints of earlier versions.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub of: Option<QueryOrder>,
-}
-
-/// The rows of a query in their order; a restart recognises them by it.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct QueryOrder {
-    /// The columns of the key; none without a key.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub key: Vec<String>,
-    /// The CRC-32 of the query, without the values of its parameters.
-    pub query: u32,
 }
 
 /// Bytes as hexadecimal digits.

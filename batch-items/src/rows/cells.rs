@@ -5,7 +5,8 @@ use std::ops::Range;
 
 use serde::Serialize;
 
-use super::limit::{Kind, Limit, MOST_EXACT};
+use super::kind::{Kind, MOST_EXACT};
+use super::limit::Limit;
 use super::names::Names;
 use super::serialize::{FieldSink, FieldValue};
 use crate::record::decimal;

@@ -6,7 +6,8 @@ use std::fmt;
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
-use super::temporal::{Dialect, Temporal};
+use super::kind::{Kind, MOST_EXACT};
+use super::temporal::Temporal;
 use crate::record::decimal;
 
 /// The limit of a column.
@@ -157,53 +158,6 @@ fn is_utc(zone: &str) -> bool {
     let is_zero = |offset: &str| offset.bytes().all(|character| matches!(character, b'0' | b':'));
     matches!(zone, "" | "Z" | "z" | "UTC") || zone.strip_prefix(['+', '-']).is_some_and(is_zero)
 }
-
-/// The type of a column's values.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
-    Bool,
-    Int,
-    Float,
-    /// Texts of numbers, with more digits than a float has.
-    #[cfg_attr(
-        not(any(feature = "mysql", feature = "postgres")),
-        expect(dead_code, reason = "only servers have them")
-    )]
-    Decimal,
-    /// The same, but not with more digits than a float has: SQLite would round them.
-    #[cfg_attr(not(feature = "sqlite"), expect(dead_code, reason = "only SQLite has them"))]
-    ShortDecimal,
-    /// The values as they are, with their types.
-    #[cfg_attr(not(feature = "sqlite"), expect(dead_code, reason = "only SQLite has them"))]
-    Any,
-    /// The same, in a column where SQLite stores a number for each text that looks like one.
-    #[cfg_attr(not(feature = "sqlite"), expect(dead_code, reason = "only SQLite has them"))]
-    AnyNumeric,
-    /// Texts of dates and times.
-    Temporal(Temporal, Dialect),
-    Text,
-    Bytes,
-}
-
-impl Kind {
-    pub(super) fn name(self) -> &'static str {
-        match self {
-            Self::Bool => "a boolean",
-            Self::Int => "an integer",
-            Self::Float => "a number",
-            Self::Decimal => "a decimal number",
-            Self::ShortDecimal => "a decimal number of at most 15 digits, or a column of texts",
-            Self::Any => "a value",
-            Self::AnyNumeric => "a value that SQLite does not change, or a column of the type TEXT",
-            Self::Temporal(kind, _) => kind.name(),
-            Self::Text => "a text",
-            Self::Bytes => "bytes, such as `\\x0AFF`,",
-        }
-    }
-}
-
-/// Floats hold each integer up to this one.
-pub(super) const MOST_EXACT: u64 = 1 << 53;
 
 #[cfg(test)]
 mod tests {

@@ -14,15 +14,10 @@ use batch_runtime::repository::DatabaseConnection;
 use batch_runtime::repository::RepositoryConnection;
 use diesel::QueryResult;
 
-use crate::choices::choices;
+use super::settings::{Settings, WriteMode};
 use crate::dataset::Datasets;
 use crate::nearest::did_you_mean;
 use crate::rows::{Kind, Limit};
-
-choices! {
-    WriteMode { "insert" => Insert, "upsert" => Upsert, "update" => Update, "delete" => Delete }
-    RowsAffected { "check" => Check, "ignore" => Ignore }
-}
 
 /// A table, as its database describes it.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -59,15 +54,6 @@ pub(crate) struct TableColumn {
     pub(super) is_computed: bool,
     /// True if a row without a value for it has one that no other row has, or null.
     pub(super) is_distinct: bool,
-}
-
-/// The settings of a writer.
-#[derive(Clone, Copy)]
-pub(super) struct Settings<'a> {
-    pub(super) table: &'a str,
-    pub(super) key: &'a [String],
-    pub(super) mode: WriteMode,
-    pub(super) rows_affected: RowsAffected,
 }
 
 impl Table {
@@ -332,40 +318,4 @@ fn keep(place: Place, table: &Arc<Table>) {
     let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
     known.truncate(MOST_TABLES - 1);
     known.push_front((place, Arc::clone(table)));
-}
-
-/// What a writer does with its items: the property `mode`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum WriteMode {
-    /// `insert`: adds rows. The default.
-    #[default]
-    Insert,
-    /// `upsert`: adds rows, or updates those that have the key.
-    Upsert,
-    /// `update`: updates the rows that have the key.
-    Update,
-    /// `delete`: deletes the rows that have the key.
-    Delete,
-}
-
-/// Whether the number of changed rows has to be that of the items: the property `rows.affected`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum RowsAffected {
-    /// `check`: another number is an error. The default.
-    #[default]
-    Check,
-    /// `ignore`: any number is accepted.
-    Ignore,
-}
-
-impl WriteMode {
-    /// Returns the mode as a verb.
-    pub(super) fn verb(self) -> &'static str {
-        match self {
-            Self::Insert => "insert",
-            Self::Upsert => "upsert",
-            Self::Update => "update",
-            Self::Delete => "delete",
-        }
-    }
 }

@@ -9,9 +9,9 @@ use diesel::query_builder::{QueryBuilder, QueryFragment};
 use diesel::query_source::{QuerySource, Table};
 use diesel::result::{DatabaseErrorKind, Error, QueryResult};
 
-use super::catalogue::{self, Catalogue, Settings};
-use super::catalogue::{RowsAffected, WriteMode};
+use super::catalogue::{self, Catalogue};
 use super::error::TableError;
+use super::settings::{RowsAffected, Settings, WriteMode};
 use super::writer::{action, may_be_of_table};
 
 /// Declares a writer that inserts items with diesel's `Insertable`, in the transaction of the chunk: exactly once.

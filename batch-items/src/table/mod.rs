@@ -12,6 +12,7 @@ mod plan;
 mod postgres;
 #[cfg(any(feature = "sqlite", feature = "mysql"))]
 mod prepared;
+mod settings;
 #[cfg(feature = "sqlite")]
 mod sqlite;
 #[cfg(any(feature = "sqlite", feature = "mysql"))]
@@ -21,6 +22,6 @@ mod writer;
 pub(crate) use self::catalogue::describe;
 pub(crate) use self::writer::TablePosition;
 
-pub use self::catalogue::{RowsAffected, WriteMode};
 pub use self::error::{ConstraintViolation, TableError};
+pub use self::settings::{RowsAffected, WriteMode};
 pub use self::writer::TableItemWriter;

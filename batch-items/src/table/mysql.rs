@@ -7,9 +7,9 @@ use diesel::query_builder::{BoxedSqlQuery, SqlQuery};
 use diesel::result::{DatabaseErrorKind, Error};
 use diesel::sql_types::{Bool, Nullable, Text};
 
-use super::catalogue::WriteMode;
 use super::catalogue::{Table, TableColumn, grouped};
 use super::plan::{Changed, Plan, quoted};
+use super::settings::WriteMode;
 use super::template::{Limits, StatementSyntax, Template, template, update, write_in_parts};
 use crate::rows::{Dialect, Kind, Limit, Rows, Temporal};
 

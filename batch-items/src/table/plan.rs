@@ -2,7 +2,8 @@
 
 use diesel::QueryResult;
 
-use super::catalogue::{RowsAffected, Settings, Table, WriteMode, is_same};
+use super::catalogue::{Table, is_same};
+use super::settings::{RowsAffected, Settings, WriteMode};
 use crate::rows::{Cell, Kind, Limit, Rows};
 
 /// How many rows were changed for how many items.

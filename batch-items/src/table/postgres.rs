@@ -7,10 +7,10 @@ use diesel::prelude::*;
 use diesel::query_builder::{AstPass, Query, QueryFragment, QueryId};
 use diesel::sql_types::{Array, BigInt, Binary, Bool, Double, Integer, Nullable, Text};
 
-use super::catalogue::WriteMode;
 use super::catalogue::{Table, TableColumn};
 use super::copy;
 use super::plan::{Changed, Column, Plan, quoted, quoted_list, quoted_table};
+use super::settings::WriteMode;
 use crate::record::decimal;
 use crate::rows::{Cell, Dialect, Kind, Limit, Rows, Temporal};
 

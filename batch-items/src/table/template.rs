@@ -5,9 +5,9 @@ use diesel::prelude::*;
 use diesel::query_builder::{AstPass, QueryFragment, QueryId};
 use diesel::result::QueryResult;
 
-use super::catalogue::WriteMode;
 use super::plan::{Changed, Column, Plan, quoted, quoted_list, quoted_table};
 use super::prepared::{TextNumber, execute};
+use super::settings::WriteMode;
 use crate::bind::{Bind, Parameter};
 use crate::rows::{Cell, Kind, Rows};
 

@@ -10,10 +10,10 @@ use batch_runtime::repository::DatabaseConnection;
 use diesel::result::{DatabaseErrorKind, Error as DieselError, QueryResult};
 use serde::{Deserialize, Serialize};
 
-use super::catalogue::{Catalogue, Settings, Table};
-use super::catalogue::{RowsAffected, WriteMode};
+use super::catalogue::{Catalogue, Table};
 use super::error::TableError;
 use super::plan::{Changed, Plan};
+use super::settings::{RowsAffected, Settings, WriteMode};
 use crate::error::EncodeError;
 use crate::rows::{Kind, Rows};
 

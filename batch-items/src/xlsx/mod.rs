@@ -1,5 +1,6 @@
 //! Excel workbooks.
 
+mod letters;
 mod numbers;
 mod reader;
 mod sheet;

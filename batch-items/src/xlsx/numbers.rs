@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::io::{self, Write};
 
+use super::letters::letters;
 use crate::record::decimal;
 
 /// Up to here, a float holds every integer, and shows all of its digits.
@@ -138,15 +139,4 @@ impl Write for Numbers {
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
     }
-}
-
-/// Returns the letters of a column: `A` for 0, `AA` for 26.
-pub(super) fn letters(column: u32) -> String {
-    let mut letters = Vec::new();
-    let mut rest = Some(column);
-    while let Some(index) = rest {
-        letters.push(char::from(b'A' + (index % 26) as u8));
-        rest = (index / 26).checked_sub(1);
-    }
-    letters.iter().rev().collect()
 }

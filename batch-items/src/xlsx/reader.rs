@@ -8,7 +8,7 @@ use batch_runtime::BatchArtifact;
 use csv::StringRecord;
 use serde::de::DeserializeOwned;
 
-use super::numbers::letters;
+use super::letters::letters;
 use super::sheet::{IfNoResult, Sheet};
 use super::unpack::Unpack;
 use crate::error::{Origin, ReadError, RecordError};

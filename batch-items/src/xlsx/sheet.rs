@@ -4,7 +4,7 @@ use calamine::{DataRef, Reader, Xlsx, XlsxError, open_workbook_from_rs};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 
-use super::numbers::letters;
+use super::letters::letters;
 use super::text::text;
 use super::unpack::Unpack;
 use crate::choices::choices;

@@ -2,11 +2,12 @@
 
 use std::fs;
 
-use batch_items::compose::BySize;
+use batch_items::compose::{BySize, ReadItems, WriteItems};
 use batch_items::file::ReadPosition;
 use batch_items::registered::{CsvRecordGroupReader, QueryRecordGroupReader};
 use batch_items::{
-    DelimitedItemReader, GroupingItemReader, LineItemReader, LineItemWriter, PeekableItemReader, Record,
+    DelimitedItemReader, DelimitedItemWriter, FlatteningItemWriter, GroupingItemReader, LineItemReader,
+    LineItemWriter, PeekableItemReader, Record,
 };
 use batch_runtime::BatchStatus;
 use batch_runtime::prelude::*;
@@ -462,6 +463,101 @@ fn records_of_groups_are_counted_also_after_a_restart() {
         assert_eq!(again.status, BatchStatus::Completed, "{}", again.message);
         assert_eq!(again.description, description);
     }
+}
+
+/// Fails at its first call, and writes at the next ones.
+#[derive(BatchArtifact)]
+struct FailsOnce {
+    #[batch_artifact]
+    rows: DelimitedItemWriter<Record>,
+    failed: bool,
+}
+
+impl WriteItems<Record> for FailsOnce {
+    type Position = <DelimitedItemWriter<Record> as WriteItems<Record>>::Position;
+
+    fn open(&mut self, checkpoint: Option<Self::Position>) -> Result<(), BatchError> {
+        WriteItems::open(&mut self.rows, checkpoint)
+    }
+
+    fn write(&mut self, records: &[&Record], tx: &mut ChunkTransaction) -> Result<(), BatchError> {
+        match std::mem::replace(&mut self.failed, true) {
+            false => Err(std::io::Error::other("try again").into()),
+            true => WriteItems::write(&mut self.rows, records, tx),
+        }
+    }
+
+    fn position(&mut self) -> Result<Self::Position, BatchError> {
+        WriteItems::position(&mut self.rows)
+    }
+
+    fn finish(&mut self) -> Result<(), BatchError> {
+        WriteItems::finish(&mut self.rows)
+    }
+}
+
+#[item_writer("FailsOnceGroups")]
+type FailsOnceGroups = FlatteningItemWriter<Record, FailsOnce>;
+
+/// After a rollback the same bad record is read again, and counts once.
+///
+/// Spec: LOSS-07
+#[test]
+fn records_that_are_read_again_are_counted_once() {
+    for buffers in ["true", "false"] {
+        let stage = Stage::with_children(
+            &format!("reader=\"csvRecordGroupReader\" writer=\"FailsOnceGroups\" buffer-reads=\"{buffers}\""),
+            "resource=${dir}/in\noutput@writer=${dir}/out\ngroup=key order",
+            &format!(
+                "{SKIP}<retryable-exception-classes><include class=\"std::io::Error\"/></retryable-exception-classes>"
+            ),
+        );
+        stage.write("in", "order,article\n1,x\nbad\n1,y\n2,x\n3,x\n");
+        let ended = stage.completes();
+        assert_eq!(
+            ended.description, "5 records read: 2 written, 3 skipped",
+            "{buffers}"
+        );
+        assert_eq!(stage.read("out"), "order,article\n2,x\n3,x\n", "{buffers}");
+    }
+}
+
+/// Returns the same error at each call, and never advances.
+#[derive(BatchArtifact)]
+struct Stuck;
+
+impl ReadItems for Stuck {
+    type Item = Record;
+    type Position = u64;
+
+    fn open(&mut self, _checkpoint: Option<u64>) -> Result<(), BatchError> {
+        Ok(())
+    }
+
+    fn read(&mut self) -> Result<Option<Record>, BatchError> {
+        Err(std::io::Error::other("stuck").into())
+    }
+
+    fn position(&mut self) -> Result<u64, BatchError> {
+        Ok(0)
+    }
+}
+
+#[item_reader("StuckGroups")]
+type StuckGroups = GroupingItemReader<Stuck, BySize>;
+
+/// A reader of groups around one that never advances is not called forever.
+///
+/// Spec: CHUNK-SKIP-10
+#[test]
+fn a_reader_that_never_advances_fails_the_step() {
+    let stage = Stage::with_children(
+        "reader=\"StuckGroups\" writer=\"recordGroupCsvWriter\"",
+        "output=${dir}/out\ngroup.size=2",
+        r#"<skippable-exception-classes><include class="std::io::Error"/></skippable-exception-classes>"#,
+    );
+    let message = stage.fails();
+    assert!(message.contains("position has not changed"), "{message}");
 }
 
 /// A job of Job XML alone: each line gets the number of its order. Lines without a count are filtered.

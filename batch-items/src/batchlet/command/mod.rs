@@ -1,6 +1,7 @@
 //! `systemCommand`: runs a program.
 
 mod exit_codes;
+mod limits;
 mod output;
 #[cfg(any(not(unix), test))]
 mod portable;
@@ -21,7 +22,8 @@ use self::portable as platform;
 use self::unix as platform;
 
 use self::exit_codes::ExitCodes;
-use self::output::{Ending, Limits, Output, Stream};
+use self::limits::{Ending, Limits};
+use self::output::{Output, Stream};
 use self::words::Environment;
 pub(super) use self::words::Words;
 use super::cancel::{Cancel, STOPPED};

@@ -1,7 +1,6 @@
-//! What a command is given and returns: its limits, its end, and its output, of which lines go to the log, and the last ones to the error.
+//! The output of a command: lines for the log, and the last ones for the error.
 
 use std::collections::VecDeque;
-use std::process::ExitStatus;
 
 /// The longest line in the log, in bytes.
 const MAX_LINE: usize = 4096;
@@ -114,22 +113,6 @@ impl<'a> Output<'a> {
         let output = output.iter().skip(output.len().saturating_sub(few));
         output.chain(errors).map(|line| format!("\n{line}")).collect()
     }
-}
-
-/// The end of a command.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) enum Ending {
-    Exited(ExitStatus),
-    TimedOut,
-    Cancelled,
-}
-
-/// The times after which a command is killed.
-#[derive(Clone, Copy)]
-pub(super) struct Limits {
-    pub(super) timeout: Option<std::time::Duration>,
-    #[cfg_attr(not(unix), expect(dead_code, reason = "other systems end a program at once"))]
-    pub(super) kill_after: std::time::Duration,
 }
 
 #[cfg(test)]

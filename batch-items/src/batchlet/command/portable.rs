@@ -6,7 +6,8 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::output::{Ending, Limits, Output, Stream};
+use super::limits::{Ending, Limits};
+use super::output::{Output, Stream};
 use crate::batchlet::cancel::Cancel;
 
 /// The interval of checks for the end of the process.

@@ -12,7 +12,8 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 
-use super::output::{Ending, Limits, Output, Stream};
+use super::limits::{Ending, Limits};
+use super::output::{Output, Stream};
 use crate::batchlet::cancel::Cancel;
 
 /// Bytes per read.

@@ -9,6 +9,9 @@ use serde::{Deserialize, Serialize};
 use super::task::Task;
 use crate::batchlet::publish::publish;
 
+/// A source and its target.
+pub(super) type Pair = (PathBuf, PathBuf);
+
 /// A plan, stored in the target directory as a hidden file, which the next job instance replaces.
 pub(super) struct MovePlan<'a> {
     path: PathBuf,
@@ -80,6 +83,3 @@ fn is_moved(source: &str, target: &str) -> bool {
 fn text(path: &Path) -> String {
     path.to_string_lossy().into_owned()
 }
-
-/// A source and its target.
-pub(super) type Pair = (PathBuf, PathBuf);

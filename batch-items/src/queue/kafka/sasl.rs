@@ -15,6 +15,14 @@ pub(super) struct Login {
     pub(super) mechanism: Mechanism,
 }
 
+/// How a client proves who it is: the property `mechanism`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Mechanism {
+    Plain,
+    ScramSha256,
+    ScramSha512,
+}
+
 impl Mechanism {
     /// Returns the name in the protocol.
     pub(super) fn name(self) -> &'static str {
@@ -125,14 +133,6 @@ impl<'l> Scram<'l> {
             .as_ref()
             .to_vec()
     }
-}
-
-/// How a client proves who it is: the property `mechanism`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Mechanism {
-    Plain,
-    ScramSha256,
-    ScramSha512,
 }
 
 #[cfg(test)]
