@@ -1,7 +1,7 @@
 //! The slow tier: with `BATCH_TEST_SLOW=1` repeating tests repeat more often, and sweeps strike at each event.
 
-/// Returns the number of repetitions: `usual`, or `slow` in the slow tier.
-pub fn times(usual: u32, slow: u32) -> u32 {
+/// Returns `usual`, or `slow` in the slow tier: the number of repetitions, or the first seed.
+pub fn times<T>(usual: T, slow: T) -> T {
     if is_slow() { slow } else { usual }
 }
 

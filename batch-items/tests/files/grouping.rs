@@ -520,11 +520,25 @@ fn records_that_are_read_again_are_counted_once() {
         );
         assert_eq!(stage.read("out"), "order,article\n2,x\n3,x\n", "{buffers}");
     }
+    // A retry of the read itself: no other record is read in between.
+    let stage = Stage::with_listeners(
+        "<properties><property name=\"batch.retry.input\" value=\"true\"/></properties>",
+        "reader=\"csvRecordGroupReader\" writer=\"recordGroupCsvWriter\"",
+        "resource=${dir}/in\noutput@writer=${dir}/out\ngroup=size 2",
+        &format!(
+            "{SKIP}<retryable-exception-classes><include class=\"RecordError\"/></retryable-exception-classes>"
+        ),
+    );
+    stage.write("in", "order,article\nbad\n1,y\n2,x\n");
+    let ended = stage.completes();
+    assert_eq!(ended.description, "3 records read: 2 written, 1 skipped");
 }
 
-/// Returns the same error at each call, and never advances.
+/// Returns the same error at each call, and never advances. After many calls it ends, so that the test does.
 #[derive(BatchArtifact)]
-struct Stuck;
+struct Stuck {
+    calls: u32,
+}
 
 impl ReadItems for Stuck {
     type Item = Record;
@@ -535,7 +549,11 @@ impl ReadItems for Stuck {
     }
 
     fn read(&mut self) -> Result<Option<Record>, BatchError> {
-        Err(std::io::Error::other("stuck").into())
+        self.calls += 1;
+        match self.calls {
+            ..=10_000 => Err(std::io::Error::other("stuck").into()),
+            _ => Ok(None),
+        }
     }
 
     fn position(&mut self) -> Result<u64, BatchError> {

@@ -8,6 +8,7 @@ it, and its text.
 
 import csv
 import gzip
+import io
 import json
 import math
 import random
@@ -199,16 +200,19 @@ class Csv:
         encoding = options["encoding"]
         if encoding == "utf-16":
             encoding = chance.choice(["utf-16-le", "utf-16-be"])
-        encoding = {"shift_jis": "cp932", "utf-8": chance.choice(["utf-8", "utf-8-sig"])}.get(encoding, encoding)
-        with open(path, "w", newline="", encoding=encoding) as file:
-            if encoding.startswith("utf-16"):
-                file.write("\ufeff")
-            writer = csv.writer(file, quoting=quoting, lineterminator=end, **Csv.dialect(options))
-            if options.get("header") != "false":
-                writer.writerow(document["names"])
-            for row in document["rows"]:
-                kinds = zip(document["kinds"], row)
-                writer.writerow(["\\x" + text if kind == "Bytes" and text is not None else text for kind, text in kinds])
+        file = io.StringIO(newline="")
+        writer = csv.writer(file, quoting=quoting, lineterminator=end, **Csv.dialect(options))
+        if options.get("header") != "false":
+            writer.writerow(document["names"])
+        for row in document["rows"]:
+            kinds = zip(document["kinds"], row)
+            writer.writerow(["\\x" + text if kind == "Bytes" and text is not None else text for kind, text in kinds])
+        text = file.getvalue()
+        # A text that begins with U+FEFF needs a byte-order mark before it, or the character would be taken for one.
+        is_marked = encoding.startswith("utf-16") or text.startswith("\ufeff")
+        if is_marked or encoding in ("utf-8", "gb18030") and chance.random() < 0.5:
+            text = "\ufeff" + text
+        path.write_bytes(text.encode({"shift_jis": "cp932"}.get(encoding, encoding)))
 
 
 class Json:

@@ -22,10 +22,10 @@ pub(crate) fn check(name: &str) {
     let given = std::env::var("BATCH_SEED").ok();
     let (first, count) = match given {
         Some(seed) => (seed.parse().expect("BATCH_SEED is a number"), 1),
-        None => (fresh_seed(), u64::from(times(300, 10_000))),
+        None => (times(1, fresh_seed()), times(300, 10_000)),
     };
     let pair = pair(name);
-    for begin in (0..count).step_by(usize::try_from(AT_ONCE).unwrap()) {
+    for begin in (0_u64..count).step_by(usize::try_from(AT_ONCE).unwrap()) {
         let seeds = (begin..count.min(begin + AT_ONCE)).map(|number| first + number);
         let run = Run::new(pair, seeds.collect());
         if !run.python("prepare") {

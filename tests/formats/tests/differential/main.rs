@@ -1,7 +1,7 @@
 //! What our writers write is read by independent programs, and the other way round, with the same values.
 //!
-//! `differential.py` writes and reads the files and tables of the other side, and compares. `BATCH_SEED` repeats the document of a
-//! seed, `BATCH_TEST_PYTHON` is the interpreter.
+//! `differential.py` writes and reads the files and tables of the other side, and compares. The documents are
+//! always the same, and others in the slow tier; `BATCH_SEED` repeats the one of a seed. `BATCH_TEST_PYTHON` is the interpreter.
 #![cfg(unix)]
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 
