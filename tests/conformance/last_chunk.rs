@@ -235,3 +235,54 @@ fn a_rollback_takes_back_the_description() {
     assert_eq!((step.counters.rollbacks, step.counters.writes), (1, 3));
     assert_eq!(step.exit_message, "");
 }
+
+/// Describes its first checkpoint, after two items.
+#[derive(BatchArtifact)]
+struct DescribesPosition {
+    read: u32,
+    #[batch_context]
+    step: StepContext,
+}
+
+#[item_reader]
+impl DescribesPosition {
+    #[open]
+    fn open(&mut self, position: Option<u32>) {
+        self.read = position.unwrap_or_default();
+    }
+
+    #[get_checkpoint_info]
+    fn position(&mut self) -> u32 {
+        if self.read == 2 {
+            self.step.set_exit_description("position", "two items");
+        }
+        self.read
+    }
+
+    #[read_item]
+    fn read(&mut self) -> Option<u32> {
+        self.read += 1;
+        Some(self.read).filter(|read| *read <= 3)
+    }
+}
+
+/// A retry that keeps the items keeps what their reader has described, also where the next interval is read meanwhile.
+///
+/// Spec: LOSS-07, D-100
+#[test]
+fn a_retry_keeps_the_description_of_the_reader() {
+    for pipeline in [false, true] {
+        let stage = Stage::new(&format!(
+            r#"<job id="job"><step id="load">
+                 <properties><property name="batch.chunk.pipeline" value="{pipeline}"/></properties>
+                 <chunk reader="DescribesPosition" writer="DescribesFailure" commit-interval="2">
+                   <retryable-exception-classes><include class="std::io::Error"/></retryable-exception-classes>
+                 </chunk>
+               </step></job>"#
+        ));
+        let execution = stage.start("job", JobParameters::new());
+        let step = &stage.operator().step_executions(execution).unwrap()[0];
+        assert_eq!((step.counters.writes, step.counters.rollbacks), (3, 1));
+        assert_eq!(step.exit_message, "two items", "pipeline: {pipeline}");
+    }
+}

@@ -92,7 +92,7 @@ impl Scene {
 /// Spec: TURN-02
 #[test]
 fn processes_take_turns() {
-    let processes = usize::try_from(slow::times(6, 64)).unwrap();
+    let processes = slow::times(6, 64);
     for database in Database::ALL {
         let mut random = Random::new("the kills of executions that run one at a time");
         let scene = Scene::new(database, "queue");
@@ -165,7 +165,7 @@ fn a_dead_execution_is_closed_first() {
 fn one_process_runs() {
     for database in Database::ALL {
         let scene = Scene::new(database, "one");
-        let count = usize::try_from(slow::times(4, 64)).unwrap();
+        let count = slow::times(4, 64);
         let mut processes: Vec<_> = (0..count).map(|number| scene.launch(number)).collect();
         let number = until("an execution has the turn", || scene.turns().pop());
         let number: usize = number.parse().unwrap();

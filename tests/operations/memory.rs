@@ -42,7 +42,7 @@ fn job(reader: &str, processor: &str, writer: &str, properties: &str) -> Writing
 /// More rows take no more memory, from file to file and from file to table.
 #[test]
 fn memory_does_not_grow_with_the_input() {
-    let (least, most) = (slow::times(40_000, 100_000), slow::times(120_000, 10_000_000));
+    let (least, most): (u64, u64) = (slow::times(40_000, 100_000), slow::times(120_000, 10_000_000));
     for (processor, writer) in [("ToRow", "DelimitedRows"), ("ToTableRow", "TableRows")] {
         let [few, many] = [least, most].map(|rows| {
             let writing = job(
@@ -54,7 +54,7 @@ fn memory_does_not_grow_with_the_input() {
             let mut file = BufWriter::new(File::create(writing.path().join("rows.csv")).unwrap());
             writeln!(file, "id,name,cents").unwrap();
             for id in 0..rows {
-                writeln!(file, "{id},\"a name, and more of it\",{}", u64::from(id) * 101).unwrap();
+                writeln!(file, "{id},\"a name, and more of it\",{}", id * 101).unwrap();
             }
             file.into_inner().unwrap();
             peak(&writing)

@@ -227,7 +227,7 @@ fn random_failures_end_as_the_rules_say() {
     assert_eq!(operator.wait(connected).unwrap().status, BatchStatus::Completed);
 
     let given = |name: &str, usual: u64| std::env::var(name).map_or(usual, |value| value.parse().unwrap());
-    let usual = u64::from(slow::times(500, 10_000));
+    let usual = slow::times(500, 10_000);
     let (seed, cases) = (given("BATCH_SEED", 1), given("BATCH_CASES", usual));
     println!("BATCH_SEED={seed} BATCH_CASES={cases}");
     let mut bytes = [0; 32];

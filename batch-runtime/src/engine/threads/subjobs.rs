@@ -21,7 +21,7 @@ use crate::repository::RepositoryError;
 use crate::role::{SubJobAnalyzer, SubJobCollector};
 use crate::status::BatchStatus;
 
-/// The number of queued payloads for the analyzer at most; further collectors block.
+/// The capacity of the analyzer's queue of payloads. Collectors wait while it is full.
 const WAITING_PAYLOADS: usize = 64;
 
 /// A report of a subjob to its parent thread. The reports of one subjob arrive in order.

@@ -399,7 +399,7 @@ fn a_held_lease_counts_more_than_the_status() {
     claim(&other).unwrap();
 }
 
-/// A takeover whose clock is slower than the dead owner's, and a stop that closes.
+/// A takeover by a process whose clock is behind the dead owner's, and a stop that closes.
 // Spec: REPO-42, REPO-43, REPO-50, OP-35
 #[test]
 fn an_execution_closed_for_a_dead_owner_does_not_end_before_its_start() {

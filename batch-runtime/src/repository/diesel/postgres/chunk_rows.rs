@@ -57,8 +57,8 @@ fn is_aborted(error: &DieselError) -> bool {
         if about.message().starts_with("current transaction is aborted"))
 }
 
-/// Updates the row of the step, and then the row of its context. Returns the number of each, and whether the transaction of `BEGIN_CHUNK`
-/// is still open; if not, it updates nothing.
+/// Updates the row of the step and, if it still has `version`, the row of its context. Returns the number of each, and whether the transaction of
+/// `BEGIN_CHUNK` is still open; if not, it updates nothing.
 struct UpdateChunkRows<'a> {
     step: i64,
     version: i64,

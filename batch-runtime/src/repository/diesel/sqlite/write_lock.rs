@@ -109,7 +109,7 @@ mod tests {
                 let (queue, writes) = (&queue, writes.clone());
                 scope.spawn(move || {
                     let _lock = queue.take(LONG, false).unwrap();
-                    // Twice: between receiving the two, the test knows that this thread holds the lock.
+                    // Sent twice: between the two receives, this thread is known to hold the lock.
                     writes.send(number).unwrap();
                     writes.send(number).unwrap();
                 });
