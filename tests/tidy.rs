@@ -20,18 +20,14 @@ const MAX_LINES: usize = 900;
 const MAX_FUNCTION_LINES: usize = 60;
 
 /// The sources of the library crates.
-const LIBRARIES: [&str; 11] = [
+const LIBRARIES: [&str; 7] = [
     "batch-macros/src",
     "batch-xml/src",
     "batch-runtime/src",
     "batch-cli/src",
     "batch-items/src",
     "batch-testing/src",
-    "batch-nats/src",
-    "batch-otel/src",
-    "batch-notify/src",
-    "batch-lineage/src",
-    "batch-console/src",
+    "integrations",
 ];
 
 fn root() -> PathBuf {
@@ -64,6 +60,22 @@ fn files(folders: &[&str], extensions: &[&str]) -> Vec<(String, String)> {
 /// Returns every Rust file under these folders of the root.
 fn sources(folders: &[&str]) -> Vec<(String, String)> {
     files(folders, &["rs"])
+}
+
+/// Returns the folder with the sources of each library crate.
+fn source_folders() -> Vec<String> {
+    let mut folders = Vec::new();
+    for folder in LIBRARIES {
+        match folder {
+            "integrations" => {
+                let crates = fs::read_dir(root().join(folder)).unwrap();
+                let names = crates.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+                folders.extend(names.map(|name| format!("{folder}/{name}/src")));
+            }
+            _ => folders.push(folder.to_owned()),
+        }
+    }
+    folders
 }
 
 /// Returns the code of a file without comments and unit tests.
@@ -123,7 +135,7 @@ fn each_library_is_named_in_one_place() {
         cli,
         "batch-items/src",
         "batch-testing/src",
-        "batch-nats/src",
+        "integrations/batch-nats/src",
     ] {
         check_absent(folder, &[], &["opentelemetry"]);
     }
@@ -134,24 +146,34 @@ fn each_library_is_named_in_one_place() {
     );
     check_absent(cli, &["batch-cli/src/notify.rs"], &["batch_notify"]);
     check_absent(
-        "batch-console/src",
-        &["batch-console/src/digest.rs"],
-        &["hmac::", "sha2"],
-    );
-    check_absent("batch-notify/src", &["batch-notify/src/webhook.rs"], &["ureq"]);
-    check_absent(
-        "batch-notify/src",
-        &["batch-notify/src/signature.rs"],
+        "integrations/batch-console/src",
+        &["integrations/batch-console/src/digest.rs"],
         &["hmac::", "sha2"],
     );
     check_absent(
-        "batch-otel/src",
-        &["batch-otel/src/transport.rs", "batch-otel/src/telemetry.rs"],
+        "integrations/batch-notify/src",
+        &["integrations/batch-notify/src/webhook.rs"],
         &["ureq"],
     );
     check_absent(
-        "batch-lineage/src",
-        &["batch-lineage/src/transport.rs", "batch-lineage/src/config.rs"],
+        "integrations/batch-notify/src",
+        &["integrations/batch-notify/src/signature.rs"],
+        &["hmac::", "sha2"],
+    );
+    check_absent(
+        "integrations/batch-otel/src",
+        &[
+            "integrations/batch-otel/src/transport.rs",
+            "integrations/batch-otel/src/telemetry.rs",
+        ],
+        &["ureq"],
+    );
+    check_absent(
+        "integrations/batch-lineage/src",
+        &[
+            "integrations/batch-lineage/src/transport.rs",
+            "integrations/batch-lineage/src/config.rs",
+        ],
         &["ureq"],
     );
     check_absent(
@@ -192,10 +214,7 @@ fn no_crate_names_the_private_module_of_another() {
         "batch-cli",
         "batch-items",
         "batch-testing",
-        "batch-nats",
-        "batch-otel",
-        "batch-notify",
-        "batch-lineage",
+        "integrations",
         "examples",
         "benches",
         "tests",
@@ -221,15 +240,7 @@ fn the_command_line_depends_on_the_runtime_only() {
 /// The items and the test kit use the annotations and the public API, as any library would.
 #[test]
 fn the_libraries_depend_on_the_public_runtime_only() {
-    for folder in [
-        "batch-items/src",
-        "batch-testing/src",
-        "batch-nats/src",
-        "batch-otel/src",
-        "batch-notify/src",
-        "batch-lineage/src",
-        "batch-console/src",
-    ] {
+    for folder in ["batch-items/src", "batch-testing/src", "integrations"] {
         check_absent(folder, &[], &["batch_xml::", "batch_macros", "inventory"]);
     }
 }
@@ -305,7 +316,7 @@ fn functions_are_short() {
 #[test]
 fn imports_have_no_cycle() {
     let mut found = BTreeSet::new();
-    for folder_of_crate in LIBRARIES {
+    for folder_of_crate in &source_folders() {
         let files = sources(&[folder_of_crate]).into_iter().map(|(name, text)| {
             let name = name
                 .strip_prefix(folder_of_crate)
@@ -338,11 +349,7 @@ fn files_are_short_and_have_a_header() {
         "batch-items/tests",
         "batch-testing/src",
         "batch-testing/tests",
-        "batch-nats/src",
-        "batch-otel/src",
-        "batch-notify/src",
-        "batch-lineage/src",
-        "batch-console/src",
+        "integrations",
         "examples",
         "fuzz/src",
         "fuzz/fuzz_targets",
@@ -386,10 +393,7 @@ fn no_marker_of_unfinished_work() {
         "batch-cli/src",
         "batch-items",
         "batch-testing",
-        "batch-nats",
-        "batch-otel",
-        "batch-notify",
-        "batch-lineage",
+        "integrations",
     ];
     for folder in crates.iter().chain(&["examples"]) {
         check_absent(folder, &[], &words);
