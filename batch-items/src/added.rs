@@ -5,8 +5,6 @@ use std::marker::PhantomData;
 use serde::de::{self, Deserialize, DeserializeSeed, Deserializer, IntoDeserializer, MapAccess, Visitor};
 use serde::forward_to_deserialize_any;
 
-use crate::file::Extra;
-
 /// A field that the reader adds.
 pub(crate) struct Added<'a> {
     pub(crate) name: &'a str,
@@ -17,26 +15,6 @@ pub(crate) struct Added<'a> {
 pub(crate) enum AddedValue<'a> {
     Text(&'a str),
     Number(u64),
-}
-
-/// Returns the added fields of a record with the text `raw` in the file `name`.
-pub(crate) fn added<'a>(
-    extras: &'a [(String, Extra)],
-    name: &'a str,
-    line: u64,
-    record: u64,
-    raw: &'a str,
-) -> Vec<Added<'a>> {
-    let added = extras.iter().map(|(field, extra)| Added {
-        name: field,
-        value: match extra {
-            Extra::File => AddedValue::Text(name),
-            Extra::Line => AddedValue::Number(line),
-            Extra::Record => AddedValue::Number(record),
-            Extra::Raw => AddedValue::Text(raw),
-        },
-    });
-    added.collect()
 }
 
 /// Deserializes an item that has these fields in addition.

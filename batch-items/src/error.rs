@@ -112,7 +112,9 @@ impl RecordError {
         }
     }
 
-    pub(crate) fn with_field(mut self, field: Option<Field>) -> Self {
+    /// Adds the bad field.
+    #[must_use]
+    pub fn with_field(mut self, field: Option<Field>) -> Self {
         self.field = field;
         self
     }
@@ -310,7 +312,9 @@ impl Error for ResourceError {
 /// An error of a reader.
 #[derive(Debug)]
 pub enum ReadError {
+    /// A bad record: the next one can be read.
     Record(Box<RecordError>),
+    /// Nothing more can be read.
     Resource(ResourceError),
 }
 

@@ -111,7 +111,7 @@ pub use compose::{
     PeekableItemReader, ProcessorChain, ValidatingProcessor,
 };
 pub use delimited::{Character, DelimitedFormat, DelimitedItemReader, DelimitedItemWriter, QuoteMode};
-pub use error::{EncodeError, Field, Origin, RecordError, ResourceError};
+pub use error::{EncodeError, Field, Origin, ReadError, RecordError, ResourceError};
 pub use json::{JsonArrayItemReader, JsonArrayItemWriter, JsonLinesItemReader, JsonLinesItemWriter};
 pub use lines::{
     FixedWidthItemReader, FixedWidthItemWriter, LineItemReader, LineItemWriter, PatternItemReader,

@@ -378,6 +378,29 @@ fn custom_loader_shares_a_client() {
     );
 }
 
+/// A file format of the program is read, and a damaged record is rejected.
+///
+/// Spec: INPUT-26
+#[test]
+fn ebcdic_loads_bookings() {
+    let folder = tempfile::tempdir().unwrap();
+    run_expecting(0, "ebcdic", folder.path(), &["launch", "bookings"]);
+    assert_eq!(
+        lines(
+            &folder.path().join("batch.db"),
+            "SELECT account || ' ' || amount AS text FROM booking ORDER BY account"
+        ),
+        [
+            "4711 12.5",
+            "4712 -0.99",
+            "4713 1234567.89",
+            "4714 0",
+            "4716 0.05"
+        ]
+    );
+    assert!(folder.path().join("rejects.csv").exists());
+}
+
 /// A file that is missing is named.
 #[test]
 fn a_missing_input_is_named() {

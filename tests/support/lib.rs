@@ -57,6 +57,8 @@ pub mod guide {
     pub struct Artifacts;
     #[doc = include_str!("../../docs/guide/files.md")]
     pub struct Files;
+    #[doc = include_str!("../../docs/guide/formats.md")]
+    pub struct Formats;
     #[doc = include_str!("../../docs/guide/tables.md")]
     pub struct Tables;
     #[doc = include_str!("../../docs/guide/records.md")]

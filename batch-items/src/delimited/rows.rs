@@ -10,7 +10,7 @@ use serde::de::DeserializeOwned;
 use super::format::{DelimitedFormat, RowFormat};
 use super::split::{Characters, Fields, RowEnd};
 use crate::error::{Field, Origin, ReadError, RecordError, ResourceError};
-use crate::file::{Bytes, Extra, Format, Items, NextLine, OpenFile, Place, Records, Source, decode};
+use crate::file::{Bytes, Format, Items, NextLine, OpenFile, Place, Records, Source, decode};
 use crate::nearest::did_you_mean;
 use crate::rows::{RowError, fields_of, from_row, is_same_name, lacking};
 
@@ -97,22 +97,18 @@ impl Delimited {
     }
 
     /// Checks the names of the columns, and adds the names of the added fields.
-    fn add_names(
-        names: &mut StringRecord,
-        source: &Source,
-        extras: &[(String, Extra)],
-    ) -> Result<(), ResourceError> {
+    fn add_names(names: &mut StringRecord, source: &Source) -> Result<(), ResourceError> {
         if let Some(name) = duplicate(names) {
             return Err(source.fail(format!("its header has two columns `{name}`")));
         }
-        for (name, _) in extras {
+        for name in source.added_names() {
             if names.iter().any(|column| column == name) {
                 let cause =
                     format!("it has a column `{name}` already; choose another name for the added field");
                 return Err(source.fail(cause));
             }
         }
-        extras.iter().for_each(|(name, _)| names.push_field(name));
+        source.added_names().for_each(|name| names.push_field(name));
         Ok(())
     }
 }
@@ -126,7 +122,7 @@ impl Format for Delimited {
     type Records = Rows;
 
     fn start(&self, file: OpenFile<'_>) -> Result<Rows, ReadError> {
-        let (source, extras) = (file.source(), file.input.extra_fields());
+        let source = file.source();
         let checked = self.format.check(self.rows.comment);
         checked.map_err(|cause| source.fail(cause))?;
         // The header, or the first row, is read again after a restart.
@@ -141,7 +137,7 @@ impl Format for Delimited {
         }
         let width = names.as_ref().map(StringRecord::len);
         if let Some(names) = &mut names {
-            Self::add_names(names, &source, &extras)?;
+            Self::add_names(names, &source)?;
         }
         let record = resume_at.map_or(0, |place| place.record);
         let mut rows = Rows {
@@ -153,7 +149,6 @@ impl Format for Delimited {
             width,
             has_header: self.has_header(),
             strict: self.rows.strict,
-            extras: extras.into_iter().map(|(_, extra)| extra).collect(),
             record,
             raw: 0..0,
             row: StringRecord::new(),
@@ -180,7 +175,6 @@ pub struct Rows {
     width: Option<usize>,
     has_header: bool,
     strict: bool,
-    extras: Vec<Extra>,
     record: u64,
     /// The place of the current row.
     start: Place,
@@ -327,20 +321,14 @@ impl Rows {
         })
     }
 
-    fn add_extras(&mut self) -> Result<(), ReadError> {
-        for extra in &self.extras {
-            match extra {
-                Extra::File => self.row.push_field(self.source.name()),
-                Extra::Line => self.row.push_field(&self.start.line.to_string()),
-                Extra::Record => self.row.push_field(&self.record.to_string()),
-                Extra::Raw => {
-                    let (mut text, raw) = (String::new(), self.input.slice(&self.raw));
-                    let decoded = decode(self.source.encoding(), raw, &mut text);
-                    decoded.map_err(|cause| self.bad_row(cause, None))?;
-                    self.row.push_field(&text);
-                }
-            }
+    fn add_fields(&mut self) -> Result<(), ReadError> {
+        let mut raw = String::new();
+        if self.source.adds_raw() {
+            let decoded = decode(self.source.encoding(), self.input.slice(&self.raw), &mut raw);
+            decoded.map_err(|cause| self.bad_row(cause, None))?;
         }
+        self.source
+            .add_to_row(&mut self.row, self.start.line, self.record, &raw);
         Ok(())
     }
 }
@@ -375,11 +363,11 @@ impl Records for Rows {
             let cause = format!("the row has {fields} fields, but {width} are expected");
             return Err(self.bad_row(cause, None));
         }
-        if !self.extras.is_empty() {
+        if self.source.adds_fields() {
             // An added field has its place after the last column.
             (fields..width).for_each(|_| self.row.push_field(""));
             self.row.truncate(width);
-            self.add_extras()?;
+            self.add_fields()?;
         }
         Ok(true)
     }

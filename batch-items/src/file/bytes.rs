@@ -9,7 +9,7 @@ use super::place::Place;
 
 /// The content of a file, which is read once. The buffer keeps the last record until more is read, so that its text is known without
 /// reading the file again.
-pub(crate) struct Bytes {
+pub struct Bytes {
     content: Box<dyn Read + Send>,
     buffer: Vec<u8>,
     unread: Range<usize>,
@@ -23,11 +23,12 @@ pub(crate) struct Bytes {
 
 /// The next line, if there is one.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum NextLine {
+pub enum NextLine {
     /// Its place in the buffer, without its end.
     Line(Range<usize>),
     /// Longer than the limit. It was skipped.
     TooLong,
+    /// There is no further line.
     End,
 }
 
@@ -59,8 +60,8 @@ impl Bytes {
         }
     }
 
-    /// Returns the place of the next byte, after so many records.
-    pub(crate) fn place(&self, record: u64) -> Place {
+    /// Returns the place of the next byte, before which there are so many records.
+    pub fn place(&self, record: u64) -> Place {
         Place {
             byte: self.byte,
             line: self.line,
@@ -70,22 +71,28 @@ impl Bytes {
     }
 
     /// Returns the bytes in the buffer that are not consumed.
-    pub(crate) fn unread(&self) -> &[u8] {
+    pub fn unread(&self) -> &[u8] {
         &self.buffer[self.unread.clone()]
     }
 
     /// Returns whether nothing comes after the unread bytes.
-    pub(crate) fn ended(&self) -> bool {
+    pub fn ended(&self) -> bool {
         self.ended
     }
 
     /// Returns consumed bytes, at a place in the buffer that is valid until more is read.
-    pub(crate) fn slice(&self, place: &Range<usize>) -> &[u8] {
+    ///
+    /// # Panics
+    /// If the place is not of this buffer.
+    pub fn slice(&self, place: &Range<usize>) -> &[u8] {
         &self.buffer[place.clone()]
     }
 
     /// Reads more after the unread bytes, at least as many as these are: who looks at all of them again reads each twice at most.
-    pub(crate) fn fill(&mut self) -> io::Result<()> {
+    ///
+    /// # Errors
+    /// If the file cannot be read, or has changed.
+    pub fn fill(&mut self) -> io::Result<()> {
         let wanted = (2 * self.unread.len()).max(1);
         self.buffer.copy_within(self.unread.clone(), 0);
         self.unread = 0..self.unread.len();
@@ -105,8 +112,22 @@ impl Bytes {
         Ok(())
     }
 
+    /// Reads up to `count` bytes, fewer at the end of the file, and returns their place in the buffer.
+    ///
+    /// # Errors
+    /// As of [`fill`](Self::fill).
+    pub fn take(&mut self, count: usize) -> io::Result<Range<usize>> {
+        while self.unread.len() < count && !self.ended {
+            self.fill()?;
+        }
+        Ok(self.consume(count.min(self.unread.len())))
+    }
+
     /// Consumes bytes, and returns their place in the buffer.
-    pub(crate) fn consume(&mut self, count: usize) -> Range<usize> {
+    ///
+    /// # Panics
+    /// If they are more than those that are unread.
+    pub fn consume(&mut self, count: usize) -> Range<usize> {
         let place = self.unread.start..self.unread.start + count;
         self.line += self.line_ends.count(&self.buffer[place.clone()]);
         self.byte += count as u64;
@@ -115,7 +136,10 @@ impl Bytes {
     }
 
     /// Reads the next line. It ends with LF, CRLF or CR; the last one need not have an end.
-    pub(crate) fn next_line(&mut self, limit: usize) -> io::Result<NextLine> {
+    ///
+    /// # Errors
+    /// As of [`fill`](Self::fill).
+    pub fn next_line(&mut self, limit: usize) -> io::Result<NextLine> {
         let (mut searched, mut too_long) = (0, false);
         loop {
             if let Some((length, end)) = line_end(self.unread(), searched, self.ended) {

@@ -52,6 +52,8 @@ pub(crate) struct Coding {
     pub(crate) encoding: &'static Encoding,
     /// True for `utf-16`: a byte-order mark says which of the two it is.
     pub(crate) mark_decides: bool,
+    /// True for bytes that are no text: they have no byte-order mark.
+    pub(crate) is_binary: bool,
 }
 
 impl Coding {
@@ -110,6 +112,9 @@ impl Coding {
         &self,
         mut bytes: Box<dyn Read + Send>,
     ) -> io::Result<(&'static Encoding, u64, Box<dyn Read + Send>)> {
+        if self.is_binary {
+            return Ok((self.encoding, 0, bytes));
+        }
         let mut first = Vec::new();
         bytes.by_ref().take(LONGEST_MARK).read_to_end(&mut first)?;
         let Some((mark, name, encodings)) = MARKS.iter().find(|(mark, ..)| first.starts_with(mark)) else {

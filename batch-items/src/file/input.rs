@@ -1,10 +1,12 @@
 //! The input of file readers: one file after the other, the position of the next record, and the check that a restart finds
 //! the files that its checkpoint was taken in.
 
+use std::borrow::Cow;
 use std::error::Error;
 
 use batch_runtime::BatchArtifact;
 use batch_runtime::observer::DatasetRole;
+use csv::StringRecord;
 use encoding_rs::Encoding;
 use serde::{Deserialize, Serialize};
 
@@ -17,9 +19,11 @@ use super::inputs::Inputs;
 use super::place::Place;
 use super::resource::{EmptyFiles, FileOrder, Resource, current_folder};
 use super::url;
+use crate::added::{Added, AddedValue};
 use crate::choices::choices;
 use crate::dataset::Datasets;
-use crate::error::{Origin, ReadError, ResourceError};
+use crate::error::{Origin, ReadError, RecordError, ResourceError};
+use crate::record::{Record, Value};
 use crate::rows::is_same_name;
 
 /// The files that a reader reads, and what its job says about them.
@@ -145,37 +149,51 @@ fn is_zero(number: &u32) -> bool {
     *number == 0
 }
 
-/// A format of files: its properties.
+/// A format of files, for a [`FileItemReader`](super::FileItemReader): an artifact with the properties of the format.
+///
+/// The reader finds the files, decompresses them, resumes at checkpoints, and checks that the files are still the same. The format splits a
+/// file into [`Records`] and makes [`Items`] of them. The guide has an example:
+/// [a file format of your own](https://github.com/batch-runtime/batch-runtime/blob/main/docs/guide/formats.md).
 pub trait Format: Send {
     /// The records of a file.
     type Records: Records;
 
     /// Starts reading a file, at its beginning or at the place of a checkpoint.
+    ///
+    /// # Errors
+    /// A [`ResourceError`] if the file cannot be opened or is not of this format, or if the properties make every record impossible.
     fn start(&self, file: OpenFile<'_>) -> Result<Self::Records, ReadError>;
 
-    /// Returns the number of lines of a file that are not records, or `None` if records are not lines.
-    fn other_lines(&self) -> Option<u64>;
+    /// Returns the number of lines of a file that are not records, such as a header; `None` if records are not lines, which is the
+    /// default.
+    fn other_lines(&self) -> Option<u64> {
+        None
+    }
 
-    /// Returns the number of records of a file whose records are not lines, if that is known without reading them.
+    /// Returns the number of records of a file whose records are not lines, if that is known without reading them. Default: `None`.
     fn count(&self, _source: &Source) -> Option<u64> {
         None
     }
 
-    /// Returns whether each record starts a line.
+    /// Returns whether each record starts a line, which a restart checks. Default: whether records are lines.
     fn starts_lines(&self) -> bool {
         self.other_lines().is_some()
     }
 }
 
-/// The records of a file.
+/// The records of a file, one after the other.
 pub trait Records: Send {
-    /// Advances to the next record; `false` at the end. After an error, the next call continues with the next record.
+    /// Advances to the next record; `false` at the end of the file, of which nothing may be left over.
+    ///
+    /// # Errors
+    /// A [`RecordError`](crate::RecordError) for a record that cannot be read: the next call continues with the record after it. A
+    /// [`ResourceError`] if nothing more can be read.
     fn advance(&mut self) -> Result<bool, ReadError>;
 
-    /// Returns the place after the current record.
+    /// Returns the place after the current record, from which a restart continues.
     fn place(&self) -> Place;
 
-    /// Returns where the current record comes from.
+    /// Returns where the current record comes from, with its bytes, for messages and rejects.
     fn origin(&self) -> Origin<'_>;
 }
 
@@ -197,6 +215,9 @@ pub trait Items<T>: Records {
     }
 
     /// Returns the current record as an item.
+    ///
+    /// # Errors
+    /// A [`RecordError`](crate::RecordError) if the record is not an item.
     fn item(&mut self) -> Result<T, ReadError>;
 }
 
@@ -209,22 +230,51 @@ pub struct OpenFile<'a> {
 }
 
 impl OpenFile<'_> {
-    /// Opens the content at the place of the checkpoint, or after the lines that are skipped. Returns the number of records before it.
-    pub(crate) fn bytes(&self, source: &Source) -> Result<(Bytes, u64), ResourceError> {
+    /// Opens the content, decompressed, at the place of the checkpoint or at the beginning. In a text, that is after its byte-order mark and
+    /// the lines of `skip.lines`. Also returns the number of records before it.
+    ///
+    /// # Errors
+    /// If the file cannot be read, ends before the place, or has a byte-order mark that contradicts `encoding`.
+    pub fn bytes(&self, source: &Source) -> Result<(Bytes, u64), ResourceError> {
         match self.resume_at {
             Some(place) => Ok((source.open_at(&place)?, place.record)),
             None => Ok((source.open_after(self.input.skip_lines)?, 0)),
         }
     }
 
-    /// Returns what its records need to know of the file.
-    pub(crate) fn source(&self) -> Source {
+    /// Returns the place of the checkpoint; `None` for the beginning of the file.
+    pub fn resume_at(&self) -> Option<Place> {
+        self.resume_at
+    }
+
+    /// Returns the file as a text, whose bytes are those of its [encoding](Source::encoding).
+    pub fn source(&self) -> Source {
         Source {
             name: self.resource.to_string(),
             resource: self.resource.clone(),
             coding: self.input.coding(self.resource),
             max_record_length: self.input.max_record_length,
+            added: self.input.added_fields(),
         }
+    }
+
+    /// Returns the file as bytes that are no text.
+    ///
+    /// # Errors
+    /// If `encoding` or `skip.lines` are set, which would have no effect.
+    pub fn binary_source(&self) -> Result<Source, ResourceError> {
+        let mut source = self.source();
+        let input = self.input;
+        let ignored = [
+            ("encoding", input.encoding != EncodingName::default()),
+            ("skip.lines", input.skip_lines > 0),
+        ];
+        if let Some((property, _)) = ignored.iter().find(|(_, is_set)| *is_set) {
+            let cause = format!("a file of this format is no text; remove the property `{property}`");
+            return Err(source.fail(cause));
+        }
+        source.coding.is_binary = true;
+        Ok(source)
     }
 }
 
@@ -234,14 +284,16 @@ pub struct Source {
     resource: Resource,
     coding: Coding,
     max_record_length: usize,
+    added: Vec<(String, AddedField)>,
 }
 
 impl Source {
-    pub(crate) fn name(&self) -> &str {
+    /// Returns the path, or the URL without secrets.
+    pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Returns the encoding of the content.
+    /// Returns the encoding of the content: UTF-8 if the encoding of the file is converted before.
     pub(crate) fn encoding(&self) -> &'static Encoding {
         self.coding.of_content()
     }
@@ -252,7 +304,7 @@ impl Source {
     }
 
     /// Returns the maximum length of a record, in bytes.
-    pub(crate) fn max_record_length(&self) -> usize {
+    pub fn max_record_length(&self) -> usize {
         self.max_record_length
     }
 
@@ -280,32 +332,113 @@ impl Source {
         Ok(bytes)
     }
 
-    /// Returns the origin of a record. `raw` is its text.
-    pub(crate) fn origin<'a>(&'a self, line: u64, raw: &'a [u8]) -> Origin<'a> {
+    /// Returns the origin of a record. `line` is the number of its first line or, if records are no lines, its own number, both from 1; `raw`
+    /// has its bytes. Those that are no text are shown as `\xDEAD`.
+    pub fn origin<'a>(&'a self, line: u64, raw: &'a [u8]) -> Origin<'a> {
         Origin {
             resource: &self.name,
             line,
-            raw: raw.into(),
+            raw: self.shown(raw),
             encoding: self.encoding(),
         }
     }
 
-    pub(crate) fn fail(&self, cause: impl Into<Box<dyn Error + Send + Sync>>) -> ResourceError {
+    /// Returns the error for a record, which `line` and `raw` describe as in [`origin`](Self::origin).
+    pub fn bad_record(
+        &self,
+        line: u64,
+        raw: &[u8],
+        cause: impl Into<Box<dyn Error + Send + Sync>>,
+    ) -> RecordError {
+        RecordError::new(self.name(), line, cause).with_raw(self.shown(raw), self.encoding())
+    }
+
+    fn shown<'a>(&self, raw: &'a [u8]) -> Cow<'a, [u8]> {
+        match self.coding.is_binary && !raw.is_empty() {
+            true => Value::Bytes(raw.to_vec()).to_string().into_bytes().into(),
+            false => raw.into(),
+        }
+    }
+
+    /// Returns the error for a file that cannot be read.
+    pub fn fail(&self, cause: impl Into<Box<dyn Error + Send + Sync>>) -> ResourceError {
         ResourceError::new(format!("read `{}`", self.name), cause)
+    }
+
+    /// Sets the fields of a record that the properties of [`FileInput`] add, such as `file.field`. `line` and `raw` are as in
+    /// [`origin`](Self::origin), `number` is that of the record in the file, from 1.
+    pub fn add_fields(&self, record: &mut Record, line: u64, number: u64, raw: &[u8]) {
+        let number_of = |number| Value::Int(i64::try_from(number).unwrap_or(i64::MAX));
+        for (name, field) in &self.added {
+            let value = match field {
+                AddedField::File => self.name().into(),
+                AddedField::Line => number_of(line),
+                AddedField::Record => number_of(number),
+                AddedField::Raw => {
+                    let text = self
+                        .encoding()
+                        .decode_without_bom_handling(&self.shown(raw))
+                        .0
+                        .into_owned();
+                    Value::Text(text)
+                }
+            };
+            record.set(name, value);
+        }
+    }
+
+    /// Returns whether records get further fields, and whether one of them is their text.
+    pub(crate) fn adds_fields(&self) -> bool {
+        !self.added.is_empty()
+    }
+
+    pub(crate) fn adds_raw(&self) -> bool {
+        self.added.iter().any(|(_, field)| *field == AddedField::Raw)
+    }
+
+    /// Returns the names of the added fields.
+    pub(crate) fn added_names(&self) -> impl Iterator<Item = &str> + Clone {
+        self.added.iter().map(|(name, _)| name.as_str())
+    }
+
+    /// Returns the added fields of a record with the text `raw`.
+    pub(crate) fn added<'a>(&'a self, line: u64, record: u64, raw: &'a str) -> Vec<Added<'a>> {
+        let added = self.added.iter().map(|(name, field)| Added {
+            name,
+            value: match field {
+                AddedField::File => AddedValue::Text(self.name()),
+                AddedField::Line => AddedValue::Number(line),
+                AddedField::Record => AddedValue::Number(record),
+                AddedField::Raw => AddedValue::Text(raw),
+            },
+        });
+        added.collect()
+    }
+
+    /// Appends the added fields of a record to its row.
+    pub(crate) fn add_to_row(&self, row: &mut StringRecord, line: u64, record: u64, raw: &str) {
+        for (_, field) in &self.added {
+            match field {
+                AddedField::File => row.push_field(self.name()),
+                AddedField::Line => row.push_field(&line.to_string()),
+                AddedField::Record => row.push_field(&record.to_string()),
+                AddedField::Raw => row.push_field(raw),
+            }
+        }
     }
 }
 
 impl FileInput {
     /// Returns the fields that each record gets in addition.
-    pub(crate) fn extra_fields(&self) -> Vec<(String, Extra)> {
+    fn added_fields(&self) -> Vec<(String, AddedField)> {
         let all = [
-            (&self.file_field, Extra::File),
-            (&self.line_field, Extra::Line),
-            (&self.record_field, Extra::Record),
-            (&self.raw_field, Extra::Raw),
+            (&self.file_field, AddedField::File),
+            (&self.line_field, AddedField::Line),
+            (&self.record_field, AddedField::Record),
+            (&self.raw_field, AddedField::Raw),
         ];
         let named = all.into_iter().filter(|(name, _)| !name.is_empty());
-        named.map(|(name, extra)| (name.clone(), extra)).collect()
+        named.map(|(name, field)| (name.clone(), field)).collect()
     }
 
     fn coding(&self, resource: &Resource) -> Coding {
@@ -313,6 +446,7 @@ impl FileInput {
             compression: resource.compression(self.compression),
             encoding: self.encoding.0,
             mark_decides: self.encoding.1,
+            is_binary: false,
         }
     }
 
@@ -351,7 +485,7 @@ impl FileInput {
 
 /// A field that the reader adds to a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Extra {
+enum AddedField {
     File,
     Line,
     Record,

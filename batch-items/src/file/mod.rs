@@ -29,19 +29,23 @@ mod text;
 mod url;
 mod writer;
 
+pub use self::bytes::{Bytes, NextLine};
 pub use self::compression::Compression;
 pub use self::fingerprint::{Fingerprint, IfChanged};
 pub use self::framed::{FileFrame, FramedPosition};
-pub use self::input::{FileInput, FilePosition, IfMissing, ReadPosition};
+pub use self::input::{
+    FileInput, FilePosition, Format, IfMissing, Items, OpenFile, ReadPosition, Records, Source,
+};
 pub(crate) use self::output::Existing;
 pub use self::output::{FileOutput, IfEmpty, IfExists, Sync};
 pub use self::output_position::{CompleteFiles, OutputPosition};
+pub use self::place::Place;
 pub use self::reader::FileItemReader;
 pub use self::resource::{EmptyFiles, FileOrder};
 pub use self::text::{LineEnd, TextOutput};
 pub use self::writer::FileItemWriter;
 
-pub(crate) use self::bytes::{Bytes, NextLine, Part, line_end};
+pub(crate) use self::bytes::{Part, line_end};
 #[cfg(test)]
 pub(crate) use self::content::counted;
 pub(crate) use self::content::{decode, encode};
@@ -50,10 +54,8 @@ pub(crate) use self::framed::Encode;
 pub(crate) use self::guard::guard;
 pub use self::identity::FileState;
 pub(crate) use self::identity::{FileId, prove};
-pub(crate) use self::input::{Extra, Format, Items, OpenFile, Records, Source};
 pub(crate) use self::locked::{LockError, LockedFile};
 pub(crate) use self::pattern::{FilePattern, FoundFile, literal};
-pub(crate) use self::place::Place;
 pub(crate) use self::resource::{Whole, find_files, read_text, read_whole};
 pub(crate) use self::target::sync_folder;
 pub(crate) use self::url::redact;

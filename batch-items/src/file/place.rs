@@ -3,9 +3,12 @@
 /// The place of the next record in its file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Place {
-    pub(crate) byte: u64,
-    pub(crate) line: u64,
-    pub(crate) record: u64,
+    /// Its position in the content, in bytes.
+    pub byte: u64,
+    /// The number of its line, from 1.
+    pub line: u64,
+    /// The number of records before it.
+    pub record: u64,
     /// The number of elements around it, in formats that nest their records.
-    pub(crate) depth: u32,
+    pub depth: u32,
 }

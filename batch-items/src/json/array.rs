@@ -6,11 +6,10 @@ use serde::de::DeserializeOwned;
 
 use super::lines::without_place;
 use super::{append_json, parse};
-use crate::added::added;
 use crate::error::{Origin, ReadError, RecordError};
 use crate::file::{
-    Bytes, Encode, Extra, FileItemReader, FileItemWriter, Format, Items, OpenFile, Part, Place, Records,
-    Source, decode,
+    Bytes, Encode, FileItemReader, FileItemWriter, Format, Items, OpenFile, Part, Place, Records, Source,
+    decode,
 };
 
 /// Reads the elements of a JSON array as items of type `T`. The file is not loaded into memory: an element is read when it is
@@ -65,7 +64,6 @@ impl Format for JsonArray {
         let mut elements = Elements {
             start: input.place(record),
             input,
-            extras: file.input.extra_fields(),
             record,
             raw: Part::new(source.max_record_length()),
             text: String::new(),
@@ -86,7 +84,6 @@ impl Format for JsonArray {
 /// The elements of an array.
 pub struct Elements {
     input: Bytes,
-    extras: Vec<(String, Extra)>,
     record: u64,
     /// The place of the current element.
     start: Place,
@@ -200,13 +197,7 @@ impl Records for Elements {
 
 impl<T: DeserializeOwned> Items<T> for Elements {
     fn item(&mut self) -> Result<T, ReadError> {
-        let added = added(
-            &self.extras,
-            self.source.name(),
-            self.start.line,
-            self.record,
-            &self.text,
-        );
+        let added = self.source.added(self.start.line, self.record, &self.text);
         parse(&self.text, &added).map_err(|error| {
             let line = self.start.line + error.line().saturating_sub(1) as u64;
             RecordError::new(self.source.name(), line, without_place(&error))

@@ -5,10 +5,9 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::{append_json, parse};
-use crate::added::{Added, AddedValue};
 use crate::error::{Origin, ReadError};
 use crate::file::{Encode, FileItemReader, FileItemWriter, Format, Items, OpenFile, Place, Records};
-use crate::lines::{ExtraValue, LineFormat, LineRecords};
+use crate::lines::{LineFormat, LineRecords};
 
 /// Reads the JSON value on each line as an item of type `T`: JSON Lines, also called NDJSON.
 ///
@@ -90,17 +89,8 @@ impl Records for JsonLineRecords {
 impl<T: DeserializeOwned> Items<T> for JsonLineRecords {
     fn item(&mut self) -> Result<T, ReadError> {
         let lines = &self.0;
-        let added: Vec<Added<'_>> = lines
-            .extras()
-            .map(|(name, value)| Added {
-                name,
-                value: match value {
-                    ExtraValue::Text(text) => AddedValue::Text(text),
-                    ExtraValue::Number(number) => AddedValue::Number(number),
-                },
-            })
-            .collect();
-        parse(lines.text(), &added).map_err(|error| lines.bad_at(error.column(), without_place(&error)))
+        parse(lines.text(), &lines.added())
+            .map_err(|error| lines.bad_at(error.column(), without_place(&error)))
     }
 }
 

@@ -162,7 +162,7 @@ impl Format for FixedWidth {
     fn start(&self, file: OpenFile<'_>) -> Result<FixedWidthRecords, ReadError> {
         let lines = self.lines.start(&file)?;
         let mut names: StringRecord = self.columns.0.iter().map(|column| column.name.as_str()).collect();
-        lines.extra_names().for_each(|name| names.push_field(name));
+        lines.added_names().for_each(|name| names.push_field(name));
         Ok(FixedWidthRecords {
             lines,
             names,
@@ -196,7 +196,7 @@ impl Records for FixedWidthRecords {
         if let Some(cause) = self.split() {
             return Err(self.lines.bad(cause, None));
         }
-        self.lines.add_extras(&mut self.row);
+        self.lines.add_to(&mut self.row);
         Ok(true)
     }
 

@@ -9,4 +9,4 @@ pub use self::fixed_width::{FixedWidthItemReader, FixedWidthItemWriter};
 pub use self::pattern::PatternItemReader;
 pub use self::text::{LineItemReader, LineItemWriter};
 
-pub(crate) use self::records::{ExtraValue, LineFormat, LineRecords};
+pub(crate) use self::records::{LineFormat, LineRecords};

@@ -94,7 +94,7 @@ impl Format for Pattern {
         let (groups, names) = if named.is_empty() {
             ((1..pattern.captures_len()).collect(), None)
         } else {
-            let names = named.iter().map(|(_, name)| *name).chain(lines.extra_names());
+            let names = named.iter().map(|(_, name)| *name).chain(lines.added_names());
             (
                 named.iter().map(|(index, _)| *index).collect(),
                 Some(names.collect()),
@@ -148,7 +148,7 @@ impl Records for PatternRecords {
             let field = range.map_or("", |(start, end)| &self.lines.text()[start..end]);
             self.row.push_field(field);
         }
-        self.lines.add_extras(&mut self.row);
+        self.lines.add_to(&mut self.row);
         Ok(true)
     }
 

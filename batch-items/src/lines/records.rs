@@ -7,9 +7,10 @@ use batch_runtime::BatchArtifact;
 use csv::StringRecord;
 use serde::de::DeserializeOwned;
 
+use crate::added::Added;
 use crate::delimited::Character;
 use crate::error::{Field, Origin, ReadError, RecordError};
-use crate::file::{Bytes, Extra, NextLine, OpenFile, Place, Source, decode};
+use crate::file::{Bytes, NextLine, OpenFile, Place, Source, decode};
 use crate::rows::{RowError, lacking};
 
 /// The properties of formats whose records are lines.
@@ -46,7 +47,6 @@ impl LineFormat {
             record,
             comment: self.comment.map(|Character(character)| character),
             skip_blank: self.blank_lines == BlankLines::Skip,
-            extras: file.input.extra_fields(),
             current: 0..0,
             text: String::new(),
             line: 0,
@@ -61,8 +61,6 @@ pub struct LineRecords {
     record: u64,
     comment: Option<u8>,
     skip_blank: bool,
-    /// The fields that each record gets in addition.
-    extras: Vec<(String, Extra)>,
     /// The current line: its place in the buffer, and its text.
     current: Range<usize>,
     text: String,
@@ -125,31 +123,18 @@ impl LineRecords {
     }
 
     /// Returns the names of the added fields.
-    pub(crate) fn extra_names(&self) -> impl Iterator<Item = &str> {
-        self.extras.iter().map(|(name, _)| name.as_str())
+    pub(crate) fn added_names(&self) -> impl Iterator<Item = &str> {
+        self.source.added_names()
     }
 
     /// Returns the added fields with their values for the current line.
-    pub(crate) fn extras(&self) -> impl Iterator<Item = (&str, ExtraValue<'_>)> {
-        self.extras.iter().map(|(name, extra)| {
-            let value = match extra {
-                Extra::File => ExtraValue::Text(self.source.name()),
-                Extra::Line => ExtraValue::Number(self.line),
-                Extra::Record => ExtraValue::Number(self.record),
-                Extra::Raw => ExtraValue::Text(&self.text),
-            };
-            (name.as_str(), value)
-        })
+    pub(crate) fn added(&self) -> Vec<Added<'_>> {
+        self.source.added(self.line, self.record, &self.text)
     }
 
     /// Appends the added fields to a row.
-    pub(crate) fn add_extras(&self, row: &mut StringRecord) {
-        for (_, value) in self.extras() {
-            match value {
-                ExtraValue::Text(text) => row.push_field(text),
-                ExtraValue::Number(number) => row.push_field(&number.to_string()),
-            }
-        }
+    pub(crate) fn add_to(&self, row: &mut StringRecord) {
+        self.source.add_to_row(row, self.line, self.record, &self.text);
     }
 
     /// Returns the error for the current line.
@@ -189,7 +174,7 @@ impl LineRecords {
     /// Fails if `names` lacks a field of the items, probably by mistake. `names` are the columns or groups of the settings, followed by
     /// the added fields.
     pub(crate) fn check_names<T: DeserializeOwned>(&self, names: &StringRecord) -> Result<(), ReadError> {
-        let given = names.len() - self.extras.len();
+        let given = names.len() - self.added_names().count();
         let lacking = lacking::<T>(names.iter().take(given), names.iter().skip(given));
         lacking
             .first()
@@ -202,11 +187,4 @@ impl LineRecords {
         let cause = format!("there is no field `{missing}`, but {}{hint}", columns.join(", "));
         self.source.fail(cause).into()
     }
-}
-
-/// The value of a field that the reader adds.
-#[derive(Clone, Copy)]
-pub(crate) enum ExtraValue<'a> {
-    Text(&'a str),
-    Number(u64),
 }

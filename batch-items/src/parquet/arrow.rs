@@ -12,7 +12,7 @@ use serde::de::DeserializeOwned;
 use super::error::message;
 use super::rows::{Rows, named_columns};
 use crate::error::{ReadError, ResourceError};
-use crate::file::{Extra, FileItemReader, Format, OpenFile, Source, guard};
+use crate::file::{FileItemReader, Format, OpenFile, Source, guard};
 
 /// Reads the rows of Arrow IPC files, also called Feather, as items of type `T`. Requires the feature `parquet`.
 ///
@@ -46,9 +46,8 @@ impl<T: DeserializeOwned + Send + 'static> Format for Arrow<T> {
     type Records = Rows<T>;
 
     fn start(&self, file: OpenFile<'_>) -> Result<Rows<T>, ReadError> {
-        let source = file.source();
-        let extras = file.input.extra_fields();
-        if extras.iter().any(|(_, extra)| *extra == Extra::Raw) {
+        let source = file.binary_source()?;
+        if source.adds_raw() {
             let cause = "an Arrow file has no text for `raw.field`; remove the property";
             return Err(source.fail(cause).into());
         }
@@ -68,7 +67,7 @@ impl<T: DeserializeOwned + Send + 'static> Format for Arrow<T> {
             return Err(source.fail(cause).into());
         }
         let batches = batches.map(|batch| batch.map_err(|error| message(&error)));
-        let rows = Rows::new(Box::new(batches), names, extras, place.record, source);
+        let rows = Rows::new(Box::new(batches), names, place.record, source);
         Ok(rows.at_batch(place.byte, place.depth))
     }
 

@@ -15,12 +15,12 @@ use super::error::message;
 use super::int96::{exact, units};
 use super::rows::{Batches, Rows, named_columns};
 use crate::error::{ReadError, ResourceError};
-use crate::file::{Extra, FileItemReader, Format, OpenFile, Source, guard};
+use crate::file::{FileItemReader, Format, OpenFile, Source, guard};
 
 /// Reads the rows of Parquet files as items of type `T`. Requires the feature `parquet`.
 ///
-/// The properties are those of [`FileInput`](crate::file::FileInput); `encoding`, `skip.lines` and `max.record.length` do not apply,
-/// and a file cannot be compressed as a whole. Columns compressed with zstd also require the feature `zstd`.
+/// The properties are those of [`FileInput`](crate::file::FileInput) without `encoding` and `skip.lines`; `max.record.length` does not
+/// apply, and a file cannot be compressed as a whole. Columns compressed with zstd also require the feature `zstd`.
 ///
 /// A field of `T` gets the column of its name; only these columns are read. Missing columns, and files that are no Parquet files,
 /// are a [`ResourceError`]. A value that its field cannot have, such as null or a larger number, is a [`RecordError`], whose line is
@@ -73,9 +73,8 @@ impl<T: DeserializeOwned + Send + 'static> Format for Parquet<T> {
     type Records = Rows<T>;
 
     fn start(&self, file: OpenFile<'_>) -> Result<Rows<T>, ReadError> {
-        let source = file.source();
-        let extras = file.input.extra_fields();
-        if extras.iter().any(|(_, extra)| *extra == Extra::Raw) {
+        let source = file.binary_source()?;
+        if source.adds_raw() {
             return Err(source
                 .fail("a Parquet file has no text for `raw.field`; remove the property")
                 .into());
@@ -83,7 +82,7 @@ impl<T: DeserializeOwned + Send + 'static> Format for Parquet<T> {
         let (input, metadata) = open(&source)?;
         let record = file.resume_at.map_or(0, |place| place.record);
         let (names, batches) = read::<T>(&input, metadata, record).map_err(|cause| source.fail(cause))?;
-        Ok(Rows::new(batches, names, extras, record, source))
+        Ok(Rows::new(batches, names, record, source))
     }
 
     fn other_lines(&self) -> Option<u64> {

@@ -12,9 +12,9 @@ use serde_arrow::Deserializer;
 use super::columns::{cause, cause_in};
 use super::error::message;
 use super::values::plain;
-use crate::added::{added, from_record, from_record_with_path};
+use crate::added::{from_record, from_record_with_path};
 use crate::error::{Origin, ReadError, RecordError};
-use crate::file::{Extra, Items, Place, Records, Source, guard};
+use crate::file::{Items, Place, Records, Source, guard};
 use crate::nearest::did_you_mean;
 use crate::record::Record;
 use crate::rows::{fields_of, lacking};
@@ -89,7 +89,6 @@ pub struct Rows<T> {
     current: Option<Result<T, ReadError>>,
     /// The names of all columns.
     names: Vec<String>,
-    extras: Vec<(String, Extra)>,
     record: u64,
     /// The current batch and the row in it, if a restart seeks to a batch.
     batch: Option<(u64, u32)>,
@@ -102,19 +101,12 @@ pub(super) type Batches = Box<dyn Iterator<Item = Result<RecordBatch, String>> +
 
 impl<T: DeserializeOwned> Rows<T> {
     /// `names` are those of all columns, and `record` is the number of rows before the batches.
-    pub(super) fn new(
-        batches: Batches,
-        names: Vec<String>,
-        extras: Vec<(String, Extra)>,
-        record: u64,
-        source: Source,
-    ) -> Self {
+    pub(super) fn new(batches: Batches, names: Vec<String>, record: u64, source: Source) -> Self {
         Self {
             batches,
             items: Vec::new().into_iter(),
             current: None,
             names,
-            extras,
             record,
             batch: None,
             has_begun: false,
@@ -142,7 +134,7 @@ impl<T: DeserializeOwned> Rows<T> {
         let rows = Deserializer::from_record_batch(batch).map_err(fail)?;
         let mut items = Vec::with_capacity(rows.len());
         for (number, index) in (first..).zip(0..rows.len()) {
-            let added = added(&self.extras, self.source.name(), number, number, "");
+            let added = self.source.added(number, number, "");
             let row = || rows.get(index);
             let item = match row().map(|row| from_record(row, &added)) {
                 Some(Ok(item)) => Ok(item),
@@ -240,8 +232,7 @@ impl<T: DeserializeOwned + Send> Records for Rows<T> {
 
 impl<T: DeserializeOwned + Send> Items<T> for Rows<T> {
     fn check(&self) -> Result<(), ReadError> {
-        let added = self.extras.iter().map(|(name, _)| name.as_str());
-        let lacking = lacking::<T>(self.names.iter().map(String::as_str), added);
+        let lacking = lacking::<T>(self.names.iter().map(String::as_str), self.source.added_names());
         let cause = lacking.first().map(|field| missing(field, &self.names));
         cause.map_or(Ok(()), |cause| Err(self.source.fail(cause).into()))
     }

@@ -12,14 +12,14 @@ use super::letters::letters;
 use super::sheet::{IfNoResult, Sheet};
 use super::unpack::Unpack;
 use crate::error::{Origin, ReadError, RecordError};
-use crate::file::{Extra, FileItemReader, Format, Items, OpenFile, Place, Records, Source, guard};
+use crate::file::{FileItemReader, Format, Items, OpenFile, Place, Records, Source, guard};
 use crate::nearest::did_you_mean;
 use crate::rows::{RowError, fields_of, from_row, lacking};
 
 /// Reads the rows of a sheet of Excel workbooks (XLSX) as items of type `T`. Requires the feature `xlsx`.
 ///
-/// The properties are those of [`FileInput`](crate::file::FileInput), of which `encoding`, `skip.lines` and `max.record.length` do not
-/// apply, and:
+/// The properties are those of [`FileInput`](crate::file::FileInput) without `encoding` and `skip.lines`, of which `max.record.length` does
+/// not apply, and:
 ///
 /// | property | default | |
 /// |---|---|---|
@@ -92,7 +92,7 @@ impl Format for XlsxFormat {
     type Records = SheetRows;
 
     fn start(&self, file: OpenFile<'_>) -> Result<SheetRows, ReadError> {
-        let (source, extras) = (file.source(), file.input.extra_fields());
+        let source = file.binary_source()?;
         let (file, place) = (source.file()?, file.resume_at);
         let sheet = match guard(|| Sheet::read(file, &self.sheet, &self.unpack, self.if_no_result)) {
             Ok(sheet) => sheet,
@@ -104,7 +104,7 @@ impl Format for XlsxFormat {
         rows = rows.split_off(&self.skip_rows.saturating_add(1));
         let columns = if self.header {
             rows.pop_first()
-                .map_or_else(|| Ok(Columns::default()), |(_, header)| named(header, &extras))
+                .map_or_else(|| Ok(Columns::default()), |(_, header)| named(header, &source))
         } else {
             Ok(lettered(&rows))
         };
@@ -121,7 +121,6 @@ impl Format for XlsxFormat {
             inexact: sheet.inexact,
             trim: self.trim,
             strict: self.strict,
-            extras,
             values: StringRecord::new(),
             others: Vec::new(),
             source,
@@ -152,7 +151,7 @@ struct Columns {
 }
 
 /// Returns the columns with names.
-fn named(header: BTreeMap<u32, String>, extras: &[(String, Extra)]) -> Result<Columns, String> {
+fn named(header: BTreeMap<u32, String>, source: &Source) -> Result<Columns, String> {
     let (mut indexes, mut names) = (Vec::new(), StringRecord::new());
     for (index, name) in header {
         let name = name.trim();
@@ -165,7 +164,7 @@ fn named(header: BTreeMap<u32, String>, extras: &[(String, Extra)]) -> Result<Co
         indexes.push(index);
         names.push_field(name);
     }
-    for (name, _) in extras {
+    for name in source.added_names() {
         if names.iter().any(|column| column == name) {
             return Err(format!(
                 "it has a column `{name}` already; choose another name for the added field"
@@ -197,7 +196,6 @@ pub struct SheetRows {
     inexact: BTreeSet<(u64, u32)>,
     trim: bool,
     strict: bool,
-    extras: Vec<(String, Extra)>,
     /// The current row.
     values: StringRecord,
     /// The values of the current row in other columns.
@@ -218,7 +216,6 @@ impl SheetRows {
             inexact: BTreeSet::new(),
             trim: false,
             strict: true,
-            extras: Vec::new(),
             values: StringRecord::new(),
             others: Vec::new(),
             next: first(resume_at),
@@ -299,14 +296,13 @@ impl Records for SheetRows {
             .into_iter()
             .filter(|(_, text)| !text.trim().is_empty())
             .collect();
-        for (_, extra) in &self.extras {
-            match extra {
-                Extra::File => self.values.push_field(self.source.name()),
-                Extra::Line => self.values.push_field(&row.to_string()),
-                Extra::Record => self.values.push_field(&self.next.record.to_string()),
-                Extra::Raw => self.values.push_field(&self.raw()),
-            }
-        }
+        let raw = if self.source.adds_raw() {
+            self.raw()
+        } else {
+            String::new()
+        };
+        self.source
+            .add_to_row(&mut self.values, row, self.next.record, &raw);
         Ok(true)
     }
 

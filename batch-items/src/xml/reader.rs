@@ -14,10 +14,10 @@ use serde_path_to_error::Segment;
 use super::empty::without_empty;
 use super::markup::{Kind, Markup};
 use super::name::ElementName;
-use crate::added::{Added, added, from_record, from_record_with_path};
+use crate::added::{Added, from_record, from_record_with_path};
 use crate::error::{Origin, ReadError, RecordError};
 use crate::file::{
-    Bytes, Extra, FileItemReader, Format, Items, OpenFile, Part, Place, Records, Source, decode, encode,
+    Bytes, FileItemReader, Format, Items, OpenFile, Part, Place, Records, Source, decode, encode,
 };
 use crate::record::SCHEMA_INSTANCE;
 use crate::rows::fields_of;
@@ -98,7 +98,6 @@ impl Format for Xml {
             start: input.place(record),
             input,
             element: encoded,
-            extras: file.input.extra_fields(),
             record,
             depth: file.resume_at.map_or(0, |place| place.depth),
             inner: Vec::new(),
@@ -120,7 +119,6 @@ pub struct Fragments {
     input: Bytes,
     /// The name, in the encoding of the file.
     element: Vec<u8>,
-    extras: Vec<(String, Extra)>,
     record: u64,
     /// The number of open elements around the next byte.
     depth: u32,
@@ -418,13 +416,7 @@ impl Records for Fragments {
 
 impl<T: DeserializeOwned> Items<T> for Fragments {
     fn item(&mut self) -> Result<T, ReadError> {
-        let added = added(
-            &self.extras,
-            self.source.name(),
-            self.start.line,
-            self.record,
-            &self.text,
-        );
+        let added = self.source.added(self.start.line, self.record, &self.text);
         self.check_inner::<T>()?;
         let text = with_nil(&self.text);
         match from_record(&mut Deserializer::from_str(&text), &added) {

@@ -527,6 +527,20 @@ fn a_value_without_a_column_is_rejected() {
     );
 }
 
+/// A property of text files would have no effect.
+///
+/// Spec: INPUT-26
+#[test]
+fn a_workbook_has_no_encoding() {
+    let rows: &[Row<'_>] = &[(1, &[Text("id")]), (2, &[Text("x")])];
+    for property in ["encoding=utf-16", "skip.lines=1"] {
+        let name = property.split('=').next().unwrap();
+        let message =
+            format!("cannot read `in.xlsx`: a file of this format is no text; remove the property `{name}`");
+        assert_eq!(records(rows, property), Err(message));
+    }
+}
+
 /// Spec: INPUT-20
 #[test]
 fn two_cells_of_one_name_fail_the_step() {
