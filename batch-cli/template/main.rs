@@ -6,6 +6,8 @@ mod tests;
 
 use std::process::ExitCode;
 
+// Links `sqlScript`, which the job names.
+use batch_batchlets as _;
 use batch_cli::{Cli, embed_jobs};
 
 fn main() -> ExitCode {

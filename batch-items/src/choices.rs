@@ -2,7 +2,21 @@
 
 use batch_runtime::xml::suggest::one_of;
 
-/// Implements `FromStr` for enums, with an error that lists the valid texts.
+/// Implements `FromStr` for enums, so that they can be properties. Its error lists the valid texts.
+///
+/// ```
+/// #[derive(Clone, Copy)]
+/// enum Order {
+///     Name,
+///     Age,
+/// }
+///
+/// batch_items::choices! {
+///     Order { "name" => Name, "age" => Age }
+/// }
+/// assert!("size".parse::<Order>().is_err());
+/// ```
+#[macro_export]
 macro_rules! choices {
     ($($name:ident { $($text:literal => $variant:ident),* })*) => {$(
         impl ::std::str::FromStr for $name {
@@ -18,9 +32,8 @@ macro_rules! choices {
     )*};
 }
 
-pub(crate) use choices;
-
 /// Returns ``expected `a`, `b` or `c` ``.
-pub(crate) fn expected(texts: &[&str]) -> String {
+#[must_use]
+pub fn expected(texts: &[&str]) -> String {
     format!("expected {}", one_of(texts))
 }

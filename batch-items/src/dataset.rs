@@ -15,7 +15,7 @@ const MOST_FILES: usize = 100;
 
 /// The contexts of an artifact that reports datasets; `None` outside of a step, where nothing is reported.
 #[derive(BatchArtifact)]
-pub(crate) struct Datasets {
+pub struct Datasets {
     #[batch_context]
     job: Option<JobContext>,
     #[batch_context]
@@ -23,24 +23,24 @@ pub(crate) struct Datasets {
 }
 
 /// The namespace and the name of a dataset.
-pub(crate) type DatasetName = (String, String);
+pub type DatasetName = (String, String);
 
 impl Datasets {
     /// Returns the URL of the repository, the job execution and the id of the step; `None` outside of a step.
-    pub(crate) fn place(&self) -> Option<(String, JobExecutionId, String)> {
+    pub fn place(&self) -> Option<(String, JobExecutionId, String)> {
         let (job, step) = self.job.as_ref().zip(self.step.as_ref())?;
         Some((job.repository_url(), job.execution_id(), step.id().to_owned()))
     }
 
     /// Reports a dataset.
-    pub(crate) fn report(&self, role: DatasetRole, (namespace, name): DatasetName) {
+    pub fn report(&self, role: DatasetRole, (namespace, name): DatasetName) {
         if let Some(step) = &self.step {
             step.report_dataset(Dataset::new(role, namespace, name));
         }
     }
 
     /// Reports a file that is written beside the output of the step.
-    pub(crate) fn report_beside(&self, file: &Path) {
+    pub fn report_beside(&self, file: &Path) {
         if let Some(step) = &self.step {
             let (namespace, name) = of_file(file);
             step.report_dataset(Dataset::new(DatasetRole::Output, namespace, name).uncounted());
@@ -48,7 +48,7 @@ impl Datasets {
     }
 
     /// Reports the files of an input or output; of many, the folder that `pattern` names.
-    pub(crate) fn report_files(
+    pub fn report_files(
         &self,
         role: DatasetRole,
         pattern: &str,
@@ -93,7 +93,7 @@ fn folder_of(pattern: &str) -> &str {
 }
 
 /// Returns the dataset of a local file.
-pub(crate) fn of_file(path: &Path) -> DatasetName {
+pub fn of_file(path: &Path) -> DatasetName {
     let absolute = std::path::absolute(path);
     let path = absolute.as_deref().unwrap_or(path);
     ("file".to_owned(), path.to_string_lossy().into_owned())

@@ -4,10 +4,11 @@ use std::str::FromStr;
 
 /// A duration in a property: `500ms`, `90s`, `10m`, `2h`, `1d`, or a number of seconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Duration(std::time::Duration);
+pub struct Duration(std::time::Duration);
 
 impl Duration {
-    pub(crate) fn get(self) -> std::time::Duration {
+    /// Returns the time.
+    pub fn get(self) -> std::time::Duration {
         self.0
     }
 }

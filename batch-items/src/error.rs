@@ -97,8 +97,8 @@ impl RecordError {
     }
 
     /// `number` is that of a message of a queue, which counts in `unit`.
-    #[cfg(any(feature = "kafka", feature = "nats"))]
-    pub(crate) fn of_message(
+    #[must_use]
+    pub fn of_message(
         resource: String,
         unit: &'static str,
         number: u64,
@@ -247,7 +247,8 @@ impl EncodeError {
     }
 
     /// `item` is the number of the item in the list that is written, from 1.
-    pub(crate) fn of_chunk(resource: String, item: u64, cause: String) -> Self {
+    #[must_use]
+    pub fn of_chunk(resource: String, item: u64, cause: String) -> Self {
         let of = "chunk";
         Self {
             resource,
@@ -282,7 +283,7 @@ pub struct ResourceError {
 
 impl ResourceError {
     /// `action` completes "cannot ..".
-    pub(crate) fn new(action: impl Into<String>, cause: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
+    pub fn new(action: impl Into<String>, cause: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
         Self {
             action: action.into(),
             cause: cause.into(),

@@ -35,7 +35,7 @@
 //! | processor | [`recordProcessor`](record::RecordProcessor), which maps and filters |
 //! | listener | [`recordRejects`](RejectListener), which writes skipped items to a file |
 //! | partitions | [`filePartitions`](FilePartitions), [`keyRangePartitions`](KeyRangePartitions) |
-//! | queues | with the features `kafka` and `nats`: `kafkaRecordReader`, `recordKafkaWriter`, `kafkaPartitions`, `natsRecordReader`, `recordNatsWriter` |
+//! | queues | in the crates `batch-kafka` and `batch-nats`: `kafkaRecordReader`, `recordKafkaWriter`, `kafkaPartitions`, `natsRecordReader`, `recordNatsWriter` |
 //! | writers | `recordTableWriter`, `recordCsvWriter`, `recordFixedWidthWriter`, `recordJsonlWriter`, `recordJsonArrayWriter` |
 //!
 //! Others take groups of records, such as an order with its lines, see [`RecordGroups`](compose::RecordGroups):
@@ -60,8 +60,6 @@
 //! | `sqlite` (default), `postgres`, `mysql` | the databases, as of `batch-runtime` |
 //! | `object-store` | files in S3, Google Cloud Storage and Azure, and input from HTTP, by [`object_store`](https://docs.rs/object_store) |
 //! | `parquet` | `ParquetItemReader`, `ParquetItemWriter`, `ArrowItemReader` |
-//! | `kafka` | `KafkaItemReader`, `KafkaItemWriter`, `kafkaPartitions`, `kafkaRecordReader`, `recordKafkaWriter` |
-//! | `nats` | `NatsItemReader`, `NatsItemWriter`, `natsRecordReader`, `recordNatsWriter`, for streams of NATS JetStream |
 //! | `xlsx` | `XlsxItemReader` |
 //! | `zstd` | compression by zstd, of files and in Parquet files |
 //!
@@ -74,31 +72,30 @@
 
 mod added;
 mod at_most;
-pub mod batchlet;
 mod bind;
-mod choices;
+#[doc(hidden)]
+pub mod choices;
 pub mod compose;
-mod dataset;
+pub mod dataset;
 mod delimited;
-mod duration;
+pub mod duration;
 mod error;
 pub mod file;
 #[cfg(any(test, fuzzing))]
 pub mod fuzzing;
 mod json;
 mod lines;
-mod nearest;
 #[cfg(feature = "parquet")]
 mod parquet;
 mod partitions;
 pub mod query;
-#[cfg(any(feature = "kafka", feature = "nats"))]
 pub mod queue;
 pub mod record;
 pub mod registered;
 mod rejects;
 mod rows;
-mod sql;
+#[doc(hidden)]
+pub mod sql;
 mod table;
 #[cfg(feature = "xlsx")]
 mod xlsx;
@@ -118,10 +115,6 @@ pub use lines::{
 };
 pub use partitions::{FilePartitions, KeyRangePartitions};
 pub use query::QueryItemReader;
-#[cfg(feature = "kafka")]
-pub use queue::{KafkaItemReader, KafkaItemWriter, KafkaPartitions};
-#[cfg(feature = "nats")]
-pub use queue::{NatsItemReader, NatsItemWriter};
 pub use record::{Record, Value};
 pub use rejects::{
     IfRejectsExist, RecordGroupRejectListener, RecordRejectListener, RejectFormat, RejectListener,
@@ -132,10 +125,3 @@ pub use table::{ConstraintViolation, RowsAffected, TableError, TableItemWriter, 
 #[cfg(feature = "xlsx")]
 pub use xlsx::XlsxItemReader;
 pub use xml::{XmlItemReader, XmlItemWriter};
-
-/// The programs of the guide that need these features compile.
-#[cfg(all(doctest, feature = "kafka", feature = "nats"))]
-pub mod guide {
-    #[doc = include_str!("../../docs/guide/queues.md")]
-    pub struct Queues;
-}

@@ -89,23 +89,3 @@ pub type RecordGroupCsvWriter = FlatteningItemWriter<Record, RecordCsvWriter>;
 /// `recordGroupJsonlWriter`: JSON objects, one on each line, a group as a whole.
 #[item_writer("recordGroupJsonlWriter")]
 pub type RecordGroupJsonlWriter = FlatteningItemWriter<Record, RecordJsonlWriter>;
-
-/// `kafkaRecordReader`: the JSON objects of a Kafka topic.
-#[cfg(feature = "kafka")]
-#[item_reader("kafkaRecordReader")]
-pub type KafkaRecordReader = crate::KafkaItemReader<Record>;
-
-/// `recordKafkaWriter`: JSON objects in a Kafka topic.
-#[cfg(feature = "kafka")]
-#[item_writer("recordKafkaWriter")]
-pub type RecordKafkaWriter = crate::KafkaItemWriter<Record>;
-
-/// `natsRecordReader`: the JSON objects of a stream of NATS JetStream.
-#[cfg(feature = "nats")]
-#[item_reader("natsRecordReader")]
-pub type NatsRecordReader = crate::NatsItemReader<Record>;
-
-/// `recordNatsWriter`: JSON objects in streams of NATS JetStream.
-#[cfg(feature = "nats")]
-#[item_writer("recordNatsWriter")]
-pub type RecordNatsWriter = crate::NatsItemWriter<Record>;

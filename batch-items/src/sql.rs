@@ -2,7 +2,7 @@
 
 /// How a database writes texts, names in quotes and comments.
 #[derive(Debug)]
-pub(crate) struct Syntax {
+pub struct Syntax {
     /// `\'` does not end a text.
     backslashes: bool,
     /// Comments begin with `#`, and with `--` only before a blank; `/*! .. */` is code.
@@ -12,15 +12,14 @@ pub(crate) struct Syntax {
     /// `$tag$ .. $tag$` is a text, and `E'..'` one with backslashes.
     postgres_texts: bool,
     /// `?` is the place of a value.
-    pub(crate) has_question_marks: bool,
+    pub has_question_marks: bool,
     /// The characters before the names of variables that are null if a statement is executed without values for them.
     variables: &'static [char],
     /// The pairs of quotes around names, besides `"..".`
     names: &'static [(char, char)],
 }
 
-#[cfg(any(feature = "sqlite", test))]
-pub(crate) const SQLITE: Syntax = Syntax {
+pub const SQLITE: Syntax = Syntax {
     backslashes: false,
     mysql_comments: false,
     nested_comments: false,
@@ -30,8 +29,7 @@ pub(crate) const SQLITE: Syntax = Syntax {
     names: &[('`', '`'), ('[', ']')],
 };
 
-#[cfg(any(feature = "postgres", test))]
-pub(crate) const POSTGRES: Syntax = Syntax {
+pub const POSTGRES: Syntax = Syntax {
     backslashes: false,
     mysql_comments: false,
     nested_comments: true,
@@ -41,8 +39,7 @@ pub(crate) const POSTGRES: Syntax = Syntax {
     names: &[],
 };
 
-#[cfg(any(feature = "mysql", test))]
-pub(crate) const MYSQL: Syntax = Syntax {
+pub const MYSQL: Syntax = Syntax {
     backslashes: true,
     mysql_comments: true,
     nested_comments: false,
@@ -54,14 +51,14 @@ pub(crate) const MYSQL: Syntax = Syntax {
 };
 
 /// A text, a name in quotes, a comment, or a single character.
-pub(crate) struct Token {
-    pub(crate) length: usize,
-    pub(crate) is_comment: bool,
+pub struct Token {
+    pub length: usize,
+    pub is_comment: bool,
 }
 
 impl Token {
     /// Returns the token at a position, or the problem of one without an end.
-    pub(crate) fn at(script: &str, at: usize, syntax: &Syntax) -> Result<Self, &'static str> {
+    pub fn at(script: &str, at: usize, syntax: &Syntax) -> Result<Self, &'static str> {
         let rest = &script[at..];
         let first = rest.chars().next().unwrap_or_default();
         if let Some(length) = comment(rest, syntax)? {
@@ -90,7 +87,7 @@ impl Token {
 }
 
 /// Returns the variable at a position that is not within a text, a name in quotes or a comment, such as `@id` or `?1`.
-pub(crate) fn variable_at<'s>(statement: &'s str, at: usize, syntax: &Syntax) -> Option<&'s str> {
+pub fn variable_at<'s>(statement: &'s str, at: usize, syntax: &Syntax) -> Option<&'s str> {
     let rest = &statement[at..];
     let first = rest
         .chars()
@@ -104,7 +101,7 @@ pub(crate) fn variable_at<'s>(statement: &'s str, at: usize, syntax: &Syntax) ->
 }
 
 /// Returns the first variable of a statement.
-pub(crate) fn variable<'s>(statement: &'s str, syntax: &Syntax) -> Option<&'s str> {
+pub fn variable<'s>(statement: &'s str, syntax: &Syntax) -> Option<&'s str> {
     let mut at = 0;
     while at < statement.len() {
         // The database reports a text or a comment without an end.
@@ -119,7 +116,7 @@ pub(crate) fn variable<'s>(statement: &'s str, syntax: &Syntax) -> Option<&'s st
 }
 
 /// Returns the words, single characters, texts and names in quotes of a statement, without blanks and comments.
-pub(crate) fn tokens<'s>(statement: &'s str, syntax: &Syntax) -> Vec<&'s str> {
+pub fn tokens<'s>(statement: &'s str, syntax: &Syntax) -> Vec<&'s str> {
     let (mut tokens, mut at) = (Vec::new(), 0);
     while at < statement.len() {
         let rest = &statement[at..];
@@ -201,12 +198,12 @@ fn dollar_quoted(text: &str) -> Result<usize, &'static str> {
 }
 
 /// Returns whether a character is part of a name without quotes.
-pub(crate) fn is_of_word(character: char) -> bool {
+pub fn is_of_word(character: char) -> bool {
     character.is_alphanumeric() || character == '_' || character == '$'
 }
 
 /// Returns the beginning of a statement, in one line.
-pub(crate) fn beginning(statement: &str) -> String {
+pub fn beginning(statement: &str) -> String {
     const MOST: usize = 60;
     let words: Vec<&str> = statement.split_whitespace().collect();
     let line = words.join(" ");

@@ -48,6 +48,11 @@ pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) ->
     best.map(|(_, candidate)| candidate)
 }
 
+/// Returns `; did you mean `x`?` for the candidate that `wanted` is probably a misspelling of, or nothing.
+pub fn did_you_mean<'c>(wanted: &str, candidates: impl IntoIterator<Item = &'c str>) -> String {
+    nearest(wanted, candidates).map_or_else(String::new, |nearest| format!("; did you mean `{nearest}`?"))
+}
+
 /// Returns names as alternatives: `a`, `b` or `c`, in backticks.
 pub fn one_of(names: &[&str]) -> String {
     let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();

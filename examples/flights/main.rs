@@ -13,6 +13,8 @@ mod tests;
 
 use std::process::ExitCode;
 
+// Links the batchlets that the job names.
+use batch_batchlets as _;
 use batch_cli::{Cli, embed_jobs};
 use batch_examples::data_folder;
 

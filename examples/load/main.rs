@@ -14,8 +14,8 @@ use std::process::ExitCode;
 
 use batch_cli::{Cli, embed_jobs};
 use batch_examples::data_folder;
-// Links the readers and writers that the job names.
-use batch_items as _;
+// Links the artifacts that the job names.
+use {batch_batchlets as _, batch_items as _};
 
 fn main() -> ExitCode {
     Cli::new()

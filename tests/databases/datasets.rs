@@ -3,11 +3,11 @@
 use std::fs;
 use std::sync::{Arc, Mutex};
 
-use batch_items as _;
 use batch_runtime::JobParameters;
 use batch_runtime::observer::{JobEvent, JobEventKind};
 use batch_tests::database::Database;
 use batch_tests::stage::Stage;
+use {batch_batchlets as _, batch_items as _};
 
 const JOB: &str = r#"<job id="job">
   <step id="load" next="report">

@@ -80,7 +80,11 @@ fn manifest(text: &str, crates: Option<&Path>) -> String {
         .lines()
         .map(|line| match (line.split_once(" = CRATE"), crates) {
             (Some((name, _)), Some(crates)) => {
-                let path = crates.join(name).display().to_string();
+                let mut path = crates.join(name);
+                if !path.exists() {
+                    path = crates.join("integrations").join(name);
+                }
+                let path = path.display().to_string();
                 let path = path.replace('\\', r"\\").replace('"', r#"\""#);
                 format!("{name} = {{ path = \"{path}\" }}\n")
             }

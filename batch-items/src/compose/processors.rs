@@ -128,7 +128,7 @@ enum IfInvalid {
     Filter,
 }
 
-crate::choices::choices! {
+crate::choices! {
     IfInvalid { "fail" => Fail, "filter" => Filter }
 }
 

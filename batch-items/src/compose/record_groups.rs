@@ -6,8 +6,8 @@ use std::str::FromStr;
 use batch_runtime::prelude::*;
 
 use super::grouping::{GroupPart, GroupRule};
-use crate::nearest::did_you_mean;
 use crate::record::{Condition, Record, field};
+use batch_runtime::xml::suggest::did_you_mean;
 
 /// Groups of records.
 ///

@@ -5,7 +5,7 @@ use std::str::FromStr;
 use batch_runtime::BatchArtifact;
 
 use super::split::Characters;
-use crate::choices::choices;
+use crate::choices;
 
 /// The form of delimited rows.
 ///

@@ -11,8 +11,8 @@ use super::format::{DelimitedFormat, RowFormat};
 use super::split::{Characters, Fields, RowEnd};
 use crate::error::{Field, Origin, ReadError, RecordError, ResourceError};
 use crate::file::{Bytes, Format, Items, NextLine, OpenFile, Place, Records, Source, decode};
-use crate::nearest::did_you_mean;
 use crate::rows::{RowError, fields_of, from_row, is_same_name, lacking};
+use batch_runtime::xml::suggest::did_you_mean;
 
 /// The format of delimited files.
 #[derive(BatchArtifact)]

@@ -3,7 +3,7 @@
 use std::io::{self, Read, Write};
 use std::path::Path;
 
-use crate::choices::choices;
+use crate::choices;
 
 /// The compression of a file. A property of file readers and writers; the default is by the extension of the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::choices::choices;
+use crate::choices;
 
 /// The size, age and beginning of a file, by which a restart recognises it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -9,24 +9,25 @@ use serde::{Deserialize, Serialize};
 
 /// What tells a file from all others of the machine, also after it was renamed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct FileId(u64, u64);
+pub struct FileId(u64, u64);
 
 impl FileId {
+    /// Returns the identity of an open file.
     #[cfg(unix)]
-    pub(crate) fn of(metadata: &Metadata) -> Self {
+    pub fn of(metadata: &Metadata) -> Self {
         use std::os::unix::fs::MetadataExt;
         Self(metadata.dev(), metadata.ino())
     }
 
     // The index of a file is not in the standard library's stable interface.
     #[cfg(windows)]
-    pub(crate) fn of(metadata: &Metadata) -> Self {
+    pub fn of(metadata: &Metadata) -> Self {
         use std::os::windows::fs::MetadataExt;
         Self(metadata.creation_time(), 0)
     }
 
     #[cfg(not(any(unix, windows)))]
-    pub(crate) fn of(_metadata: &Metadata) -> Self {
+    pub fn of(_metadata: &Metadata) -> Self {
         Self(0, 0)
     }
 }
@@ -54,7 +55,7 @@ impl FileState {
 }
 
 /// Fails unless the file with this identity and length is at `path`.
-pub(crate) fn prove(path: &Path, id: FileId, length: u64) -> io::Result<()> {
+pub fn prove(path: &Path, id: FileId, length: u64) -> io::Result<()> {
     // A link is another file, even if it leads to this one.
     let found = match fs::symlink_metadata(path) {
         Ok(found) => found,

@@ -20,7 +20,7 @@ use super::place::Place;
 use super::resource::{EmptyFiles, FileOrder, Resource, current_folder};
 use super::url;
 use crate::added::{Added, AddedValue};
-use crate::choices::choices;
+use crate::choices;
 use crate::dataset::Datasets;
 use crate::error::{Origin, ReadError, RecordError, ResourceError};
 use crate::record::{Record, Value};

@@ -52,10 +52,11 @@ pub(crate) use self::content::{decode, encode};
 pub(crate) use self::framed::Encode;
 #[cfg(any(feature = "parquet", feature = "xlsx"))]
 pub(crate) use self::guard::guard;
-pub use self::identity::FileState;
-pub(crate) use self::identity::{FileId, prove};
+pub use self::identity::{FileId, FileState, prove};
 pub(crate) use self::locked::{LockError, LockedFile};
-pub(crate) use self::pattern::{FilePattern, FoundFile, literal};
-pub(crate) use self::resource::{Whole, find_files, read_text, read_whole};
+pub(crate) use self::pattern::literal;
+pub use self::pattern::{FilePattern, FoundFile};
+pub use self::resource::{Whole, read_text};
+pub(crate) use self::resource::{find_files, read_whole};
 pub(crate) use self::target::sync_folder;
-pub(crate) use self::url::redact;
+pub use self::url::redact;

@@ -21,7 +21,7 @@ use super::part::{Complete, Mark, Part, check_content, check_length};
 use super::resource::Whole;
 use super::target::{Target, exists};
 use super::url;
-use crate::choices::choices;
+use crate::choices;
 use crate::dataset::Datasets;
 use crate::error::ResourceError;
 

@@ -30,7 +30,7 @@ const PART: &str = ".part";
 /// written, `.part`, matches if the pattern ends with that. A link to nothing that matches is an error, and so is a link to a directory
 /// where `**` looks for files.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct FilePattern(String);
+pub struct FilePattern(String);
 
 impl FromStr for FilePattern {
     type Err = String;
@@ -57,11 +57,11 @@ impl FromStr for FilePattern {
 
 /// A file that a pattern matches.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct FoundFile {
+pub struct FoundFile {
     /// The path of the file.
-    pub(crate) path: PathBuf,
+    pub path: PathBuf,
     /// Its path below the directory of the pattern, which is the part before the first wildcard.
-    pub(crate) relative: PathBuf,
+    pub relative: PathBuf,
 }
 
 /// Returns whether a pattern matches the key of an object, by the same rules.
@@ -84,12 +84,13 @@ fn is_unfinished(pattern: &str, name: &str) -> bool {
 }
 
 impl FilePattern {
-    pub(crate) fn as_str(&self) -> &str {
+    /// Returns the text.
+    pub fn as_str(&self) -> &str {
         &self.0
     }
 
     /// Returns whether it names one file.
-    pub(crate) fn is_path(&self) -> bool {
+    pub fn is_path(&self) -> bool {
         !self.0.contains(['*', '?', '[']) || fs::symlink_metadata(&self.0).is_ok()
     }
 
@@ -97,7 +98,7 @@ impl FilePattern {
     ///
     /// # Errors
     /// When the path is not a regular file, or a directory cannot be read.
-    pub(crate) fn files(&self) -> Result<Vec<FoundFile>, ResourceError> {
+    pub fn files(&self) -> Result<Vec<FoundFile>, ResourceError> {
         if self.is_path() {
             let found = self.file(Path::new(&self.0));
             return found.map_err(|error| ResourceError::new(format!("take {} as a file", self.0), error));
@@ -107,7 +108,7 @@ impl FilePattern {
     }
 
     /// Returns the files that match the pattern, sorted.
-    pub(crate) fn matches(&self) -> io::Result<Vec<FoundFile>> {
+    pub fn matches(&self) -> io::Result<Vec<FoundFile>> {
         let (pattern, mut paths) = (Path::new(&self.0), Vec::new());
         let components: Vec<Component<'_>> = pattern.components().filter(is_name).collect();
         walk(Path::new(""), &components, &mut paths)?;

@@ -13,7 +13,7 @@ use super::line_ends::LineEnds;
 use super::pattern::{FilePattern, Kind, kind};
 use super::store::Object;
 use super::url;
-use crate::choices::choices;
+use crate::choices;
 use crate::dataset::{DatasetName, of_file};
 use crate::error::ResourceError;
 
@@ -214,7 +214,7 @@ fn open(path: &Path) -> io::Result<File> {
 
 /// A file that is read at least up to its length at the time of opening. Reading fails if the file is cut meanwhile, or modified without
 /// growing.
-pub(crate) struct Whole {
+pub struct Whole {
     file: File,
     read: u64,
     length: u64,
@@ -222,16 +222,24 @@ pub(crate) struct Whole {
 }
 
 impl Whole {
-    pub(crate) fn open(path: &Path) -> io::Result<Self> {
+    /// Opens a file.
+    ///
+    /// # Errors
+    /// If it cannot be opened.
+    pub fn open(path: &Path) -> io::Result<Self> {
         Self::new(File::open(path)?, 0)
     }
 
     /// Returns the length that the file had when it was opened.
-    pub(crate) fn length(&self) -> u64 {
+    pub fn length(&self) -> u64 {
         self.length
     }
 
-    pub(crate) fn new(mut file: File, start: u64) -> io::Result<Self> {
+    /// Reads an open file from a position on.
+    ///
+    /// # Errors
+    /// If it cannot be read there.
+    pub fn new(mut file: File, start: u64) -> io::Result<Self> {
         file.seek(SeekFrom::Start(start))?;
         let found = file.metadata()?;
         Ok(Self {
@@ -267,7 +275,7 @@ pub(crate) fn read_whole(path: &Path) -> io::Result<Vec<u8>> {
 }
 
 /// Reads a file of text that is small, to its end. A byte-order mark is no content.
-pub(crate) fn read_text(path: &Path) -> io::Result<String> {
+pub fn read_text(path: &Path) -> io::Result<String> {
     let mut text = String::new();
     Whole::open(path)?.read_to_string(&mut text)?;
     if text.starts_with('\u{feff}') {

@@ -7,7 +7,7 @@ use encoding_rs::{Encoding, UTF_8};
 
 use super::content::encode;
 use super::input::EncodingName;
-use crate::choices::choices;
+use crate::choices;
 
 /// The encoding and line ends of a text file.
 ///

@@ -19,7 +19,7 @@ pub(crate) fn local_path(text: &str) -> &str {
 }
 
 /// Returns a path or URL without secrets.
-pub(crate) fn redact(text: &str) -> String {
+pub fn redact(text: &str) -> String {
     match split(text) {
         Some(("file", _)) | None => text.to_owned(),
         Some((scheme, rest)) => {

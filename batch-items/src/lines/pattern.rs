@@ -60,7 +60,7 @@ enum IfNoMatch {
     Skip,
 }
 
-crate::choices::choices! {
+crate::choices! {
     IfNoMatch { "fail" => Fail, "skip" => Skip }
 }
 

@@ -33,7 +33,7 @@ enum BlankLines {
     Read,
 }
 
-crate::choices::choices! {
+crate::choices! {
     BlankLines { "skip" => Skip, "read" => Read }
 }
 
@@ -183,7 +183,7 @@ impl LineRecords {
 
     fn no_field(&self, missing: &str, names: &StringRecord) -> ReadError {
         let columns: Vec<_> = names.iter().map(|name| format!("`{name}`")).collect();
-        let hint = crate::nearest::did_you_mean(missing, names.iter());
+        let hint = batch_runtime::xml::suggest::did_you_mean(missing, names.iter());
         let cause = format!("there is no field `{missing}`, but {}{hint}", columns.join(", "));
         self.source.fail(cause).into()
     }

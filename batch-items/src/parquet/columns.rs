@@ -11,8 +11,8 @@ use serde_arrow::schema::{SchemaLike, TracingOptions};
 use serde_arrow::{ArrayBuilder, ErrorKind};
 
 use super::fit::Row;
-use crate::nearest::did_you_mean;
 use crate::rows::{Names, fields_of};
+use batch_runtime::xml::suggest::did_you_mean;
 
 /// Columns with types, such as `id Int64, price Decimal128(10, 2)`: the property `columns`.
 #[derive(Clone, Debug, PartialEq)]

@@ -12,7 +12,7 @@ use parquet::errors::ParquetError;
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
 
 use super::columns::ColumnList;
-use crate::choices::choices;
+use crate::choices;
 
 /// The compression of the columns: the property `codec`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -15,9 +15,9 @@ use super::values::plain;
 use crate::added::{from_record, from_record_with_path};
 use crate::error::{Origin, ReadError, RecordError};
 use crate::file::{Items, Place, Records, Source, guard};
-use crate::nearest::did_you_mean;
 use crate::record::Record;
 use crate::rows::{fields_of, lacking};
+use batch_runtime::xml::suggest::did_you_mean;
 
 /// Returns the names of all columns, and the columns that the fields of `T` name; `None` if `T` takes all columns.
 pub(super) fn named_columns<T: DeserializeOwned>(

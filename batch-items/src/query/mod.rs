@@ -17,5 +17,7 @@ pub use self::position::{Key, QueryOrder, QueryPosition};
 pub use self::reader::QueryItemReader;
 pub use self::row::FromRow;
 
-pub(crate) use self::parameters::{Parameters, Query};
+pub use self::parameters::Query;
+
+pub(crate) use self::parameters::Parameters;
 pub(crate) use self::reader::load_records;

@@ -3,13 +3,13 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::nearest::did_you_mean;
 use crate::record::{Value, constants, literal};
 use crate::sql::{Syntax, Token, variable_at};
+use batch_runtime::xml::suggest::did_you_mean;
 
 /// A query with named parameters such as `:region`.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Query(String);
+pub struct Query(String);
 
 /// The values of parameters: `region=EU; since='2026-01-01'`.
 #[derive(Clone, Debug, Default, PartialEq)]

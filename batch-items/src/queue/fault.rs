@@ -6,7 +6,7 @@ use crate::error::ResourceError;
 
 /// An error of a request.
 #[derive(Debug)]
-pub(super) enum Fault {
+pub enum Fault {
     /// The step has to stop.
     Stopped,
     /// It may succeed at another attempt.
@@ -17,7 +17,7 @@ pub(super) enum Fault {
 
 impl Fault {
     /// Returns the message.
-    pub(super) fn into_text(self) -> String {
+    pub fn into_text(self) -> String {
         match self {
             Self::Stopped => "the step was stopped".to_owned(),
             Self::Transient(text) | Self::Permanent(text) => text,
@@ -26,8 +26,10 @@ impl Fault {
 }
 
 /// Why a reader cannot be opened.
-pub(super) enum OpenError {
+pub enum OpenError {
+    /// A request has failed.
     Fault(Fault),
+    /// Something else, such as a query of the reader.
     Other(BatchError),
 }
 
@@ -39,7 +41,7 @@ impl From<Fault> for OpenError {
 
 impl OpenError {
     /// Returns the error of `open`; success if the step has to stop, which then ends at the first read.
-    pub(super) fn unless_stopped(self, fail: impl FnOnce(String) -> ResourceError) -> Result<(), BatchError> {
+    pub fn unless_stopped(self, fail: impl FnOnce(String) -> ResourceError) -> Result<(), BatchError> {
         match self {
             Self::Fault(Fault::Stopped) => Ok(()),
             Self::Fault(fault) => Err(fail(fault.into_text()).into()),
@@ -49,7 +51,8 @@ impl OpenError {
 }
 
 /// Why messages cannot be written.
-pub(super) enum WriteError {
+pub enum WriteError {
+    /// A request has failed.
     Fault(Fault),
     /// The broker does not accept the message at this place of the list.
     TooLarge(usize),

@@ -33,9 +33,22 @@ pub trait EncodeMessage<T>: BatchArtifact + Send {
 }
 
 /// The fields that a reader adds to an item, such as the offset of its message.
-pub struct AddedFields<'a>(pub(super) Vec<Added<'a>>);
+#[derive(Default)]
+pub struct AddedFields<'a>(Vec<Added<'a>>);
 
-impl AddedFields<'_> {
+impl<'a> AddedFields<'a> {
+    /// Adds a text.
+    pub fn text(&mut self, name: &'a str, text: &'a str) {
+        let value = AddedValue::Text(text);
+        self.0.push(Added { name, value });
+    }
+
+    /// Adds a number.
+    pub fn number(&mut self, name: &'a str, number: u64) {
+        let value = AddedValue::Number(number);
+        self.0.push(Added { name, value });
+    }
+
     /// Returns the names and values.
     pub fn iter(&self) -> impl Iterator<Item = (&str, Value)> {
         self.0.iter().map(|added| {

@@ -1,4 +1,4 @@
-//! Queues as the input and output of steps.
+//! Queues as the input and output of steps: what the crates of brokers share, `batch-kafka` and `batch-nats`, and the formats of messages.
 //!
 //! The checkpoint of a reader is a position in the queue, and it reads without acknowledging: whatever the broker delivers twice, and
 //! whenever the process dies, each message is an item once. Writers wait until the broker has stored all messages of a
@@ -6,28 +6,27 @@
 
 mod fault;
 mod format;
-#[cfg(feature = "kafka")]
-mod kafka;
-#[cfg(feature = "nats")]
-mod nats;
 mod template;
 mod until;
 mod waiting;
 
 use std::fmt::Display;
 
-use self::fault::Fault;
+pub use self::fault::{Fault, OpenError, WriteError};
 pub use self::format::{
     AddedFields, BinaryMessages, DecodeMessage, EncodeMessage, JsonMessages, TextMessages,
 };
-#[cfg(feature = "kafka")]
-pub use self::kafka::{KafkaConnection, KafkaItemReader, KafkaItemWriter, KafkaPartitions, KafkaPosition};
-#[cfg(feature = "nats")]
-pub use self::nats::{NatsConnection, NatsItemReader, NatsItemWriter, NatsPosition};
+pub use self::template::{Headers, Template};
+pub use self::until::Until;
+pub use self::waiting::{Attempts, POLL, Waiting};
+pub use crate::dataset::DatasetName;
+pub use crate::query::Query;
+use crate::query::{Parameters, QueryError};
+use crate::record::Record;
 
 /// Where a reader starts without a checkpoint: the property `start`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Start {
+pub enum Start {
     /// `earliest`: with the first message that the broker has.
     Earliest,
     /// `latest`: with messages that arrive from now on.
@@ -36,7 +35,7 @@ enum Start {
 
 /// What a reader does if the broker has removed messages that it has not read: the property `if.removed`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum IfRemoved {
+pub enum IfRemoved {
     /// `fail`: the step fails.
     Fail,
     /// `continue`: it logs a warning and reads the messages that are left.
@@ -45,7 +44,10 @@ enum IfRemoved {
 
 impl IfRemoved {
     /// Decides about `removed` messages that the broker does not have any more: `missing` says which. `remedy` prevents it.
-    fn check(self, missing: &str, removed: impl Display, remedy: &str) -> Result<(), Fault> {
+    ///
+    /// # Errors
+    /// If the step has to fail.
+    pub fn check(self, missing: &str, removed: impl Display, remedy: &str) -> Result<(), Fault> {
         let problem = format!("{missing}: {removed} messages were removed before they were read");
         match self {
             Self::Fail => Err(Fault::Permanent(format!(
@@ -59,7 +61,15 @@ impl IfRemoved {
     }
 }
 
-crate::choices::choices! {
+crate::choices! {
     Start { "earliest" => Earliest, "latest" => Latest }
     IfRemoved { "fail" => Fail, "continue" => Continue }
+}
+
+/// Returns the rows of a query in the database of the repository, such as positions that another job has stored.
+///
+/// # Errors
+/// If the query fails.
+pub fn load_records(waiting: &Waiting, query: &Query) -> Result<Vec<Record>, QueryError> {
+    crate::query::load_records(&waiting.job, "", query, &Parameters::default())
 }

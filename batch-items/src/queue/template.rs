@@ -4,11 +4,11 @@ use std::str::FromStr;
 
 use serde_json::Value;
 
-use crate::nearest::did_you_mean;
+use batch_runtime::xml::suggest::did_you_mean;
 
 /// A text with fields of an item, `orders.{region}`. `{{` and `}}` are braces.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Template(Vec<Part>);
+pub struct Template(Vec<Part>);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Part {
@@ -58,13 +58,12 @@ impl FromStr for Template {
 
 impl Template {
     /// Returns whether the text depends on the item.
-    pub(crate) fn has_fields(&self) -> bool {
+    pub fn has_fields(&self) -> bool {
         self.0.iter().any(|part| matches!(part, Part::Field(_)))
     }
 
     /// Returns the text with `any` in place of each field.
-    #[cfg(feature = "nats")]
-    pub(crate) fn pattern(&self, any: &str) -> String {
+    pub fn pattern(&self, any: &str) -> String {
         let parts = self.0.iter().map(|part| match part {
             Part::Text(plain) => plain.as_str(),
             Part::Field(_) => any,
@@ -73,7 +72,7 @@ impl Template {
     }
 
     /// Returns the text for an item; `None` if one of its fields is null.
-    pub(crate) fn text(&self, item: &Value) -> Result<Option<String>, String> {
+    pub fn text(&self, item: &Value) -> Result<Option<String>, String> {
         let mut text = String::new();
         for part in &self.0 {
             match part {
@@ -103,7 +102,7 @@ fn field<'v>(item: &'v Value, name: &str) -> Result<&'v Value, String> {
 
 /// The headers of messages: `source=batch; region={region}`. A header whose field is null is left out.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Headers(Vec<(String, Template)>);
+pub struct Headers(Vec<(String, Template)>);
 
 impl FromStr for Headers {
     type Err = String;
@@ -121,18 +120,18 @@ impl FromStr for Headers {
 }
 
 impl Headers {
-    pub(crate) fn has_fields(&self) -> bool {
+    /// Returns whether a header depends on the item.
+    pub fn has_fields(&self) -> bool {
         self.0.iter().any(|(_, value)| value.has_fields())
     }
 
     /// Returns the names.
-    #[cfg(feature = "nats")]
-    pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
+    pub fn names(&self) -> impl Iterator<Item = &str> {
         self.0.iter().map(|(name, _)| name.as_str())
     }
 
     /// Returns the headers for an item.
-    pub(crate) fn values(&self, item: &Value) -> Result<Vec<(&str, String)>, String> {
+    pub fn values(&self, item: &Value) -> Result<Vec<(&str, String)>, String> {
         let mut headers = Vec::new();
         for (name, value) in &self.0 {
             if let Some(value) = value.text(item)? {
@@ -150,7 +149,6 @@ mod tests {
     use super::*;
 
     // Spec: LIN-02
-    #[cfg(feature = "nats")]
     #[test]
     fn a_pattern_has_no_fields() {
         let template: Template = "orders.{region}.new".parse().unwrap();

@@ -7,13 +7,13 @@ use crate::duration::Duration;
 
 /// When a reader of a queue, which has no end of its own, ends: at the first of these.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Until {
+pub struct Until {
     /// `end`: at the messages that are there when the step first starts.
-    pub(crate) end: bool,
+    pub end: bool,
     /// `idle 30s`: when no message has arrived for that long.
-    pub(crate) idle: Option<time::Duration>,
+    pub idle: Option<time::Duration>,
     /// `items 1000`: after that many items, over all executions of the instance.
-    pub(crate) items: Option<u64>,
+    pub items: Option<u64>,
 }
 
 const EXPECTED: &str = "expected `end`, `idle` with a duration such as `idle 30s`, `items` with a number such as `items 1000`, or several \
@@ -48,23 +48,23 @@ impl FromStr for Until {
 
 impl Until {
     /// Returns whether this number of items is enough.
-    pub(crate) fn is_enough(&self, items: u64) -> bool {
+    pub fn is_enough(&self, items: u64) -> bool {
         self.items.is_some_and(|limit| items >= limit)
     }
 
     /// Returns whether the last message arrived too long ago.
-    pub(crate) fn is_idle(&self, last: Instant) -> bool {
+    pub fn is_idle(&self, last: Instant) -> bool {
         self.idle.is_some_and(|idle| last.elapsed() >= idle)
     }
 
     /// Returns the longest wait for a message, at most `longest`.
-    pub(crate) fn wait(&self, last: Instant, longest: time::Duration) -> time::Duration {
+    pub fn wait(&self, last: Instant, longest: time::Duration) -> time::Duration {
         let left = self.idle.map(|idle| idle.saturating_sub(last.elapsed()));
         left.map_or(longest, |left| left.min(longest))
     }
 
     /// Returns the number of items of the whole run, of which `read` are read and `left` are there.
-    pub(crate) fn count(&self, read: u64, left: Option<u64>) -> Option<u64> {
+    pub fn count(&self, read: u64, left: Option<u64>) -> Option<u64> {
         let there = left.filter(|_| self.end).map(|left| read + left);
         match (self.items, there) {
             (Some(limit), Some(there)) => Some(limit.min(there)),

@@ -11,32 +11,34 @@ use super::fault::Fault;
 use crate::dataset::DatasetName;
 
 /// The time after which a wait checks whether the step should stop.
-pub(super) const POLL: Duration = Duration::from_millis(200);
+pub const POLL: Duration = Duration::from_millis(200);
 
 /// The contexts of a step that waits.
 #[derive(BatchArtifact)]
-pub(crate) struct Waiting {
+pub struct Waiting {
     #[batch_context]
-    pub(super) job: JobContext,
+    /// That of the job.
+    pub job: JobContext,
     #[batch_context]
-    pub(super) step: StepContext,
+    /// That of the step.
+    pub step: StepContext,
 }
 
 impl Waiting {
     /// Reports a dataset of the step.
-    pub(super) fn report(&self, role: DatasetRole, (namespace, name): DatasetName) {
+    pub fn report(&self, role: DatasetRole, (namespace, name): DatasetName) {
         self.step.report_dataset(Dataset::new(role, namespace, name));
     }
 
     /// Reports that the step is alive, and returns whether it should stop.
-    pub(super) fn is_stopping(&self) -> bool {
+    pub fn is_stopping(&self) -> bool {
         self.step.heartbeat();
         let stopping = BatchStatus::Stopping;
         self.job.batch_status() == stopping || self.step.batch_status() == stopping
     }
 
     /// Waits for `time`. Returns true, soon, if the step should stop.
-    pub(super) fn pause(&self, time: Duration) -> bool {
+    pub fn pause(&self, time: Duration) -> bool {
         let end = Instant::now() + time;
         loop {
             let left = end.saturating_duration_since(Instant::now());
@@ -49,7 +51,7 @@ impl Waiting {
 }
 
 /// The attempts to reach a broker, with pauses between them.
-pub(super) struct Attempts {
+pub struct Attempts {
     time: Duration,
     deadline: Instant,
     pause: Duration,
@@ -60,7 +62,7 @@ impl Attempts {
     const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
     /// Allows attempts for `time`.
-    pub(super) fn new(time: Duration) -> Self {
+    pub fn new(time: Duration) -> Self {
         Self {
             time,
             deadline: Instant::now() + time,
@@ -69,15 +71,15 @@ impl Attempts {
     }
 
     /// Returns the pause before the next attempt; `None` if the time is over.
-    pub(super) fn next(&mut self) -> Option<Duration> {
+    pub fn next_pause(&mut self) -> Option<Duration> {
         let pause = self.pause;
         self.pause = (pause * 2).min(Self::LONGEST_PAUSE);
         (Instant::now() + pause < self.deadline).then_some(pause)
     }
 
     /// Waits before the next attempt, after one that failed with `problem`. Fails if the time is over, or the step has to stop.
-    pub(super) fn wait(&mut self, problem: &str, waiting: &Waiting) -> Result<(), Fault> {
-        let Some(pause) = self.next() else {
+    pub fn wait(&mut self, problem: &str, waiting: &Waiting) -> Result<(), Fault> {
+        let Some(pause) = self.next_pause() else {
             let seconds = self.time.as_secs();
             return Err(Fault::Permanent(format!(
                 "{problem}; the `timeout` of {seconds} s is over"

@@ -116,7 +116,7 @@ enum Type {
     Text,
 }
 
-crate::choices::choices! {
+crate::choices! {
     Type { "int" => Int, "float" => Float, "bool" => Bool, "text" => Text }
 }
 

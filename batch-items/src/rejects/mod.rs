@@ -14,7 +14,7 @@ use serde::Serialize;
 
 use self::reject::{Owner, PlaceFields, Reject};
 use self::report::{Opening, Report};
-use crate::choices::choices;
+use crate::choices;
 use crate::dataset::Datasets;
 use crate::error::ResourceError;
 use crate::file::redact;

@@ -8,7 +8,7 @@ use batch_runtime::{BatchArtifact, BatchError};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use crate::choices::choices;
+use crate::choices;
 use crate::error::{DroppedRecord, DroppedRecords, RecordError, in_utf8};
 use crate::json::json_to_show;
 

@@ -4,7 +4,7 @@ use std::fmt::Display;
 
 use serde::ser;
 
-use crate::nearest::did_you_mean;
+use batch_runtime::xml::suggest::did_you_mean;
 
 /// The reason why an item is not a row.
 #[derive(Debug)]

@@ -16,8 +16,8 @@ use diesel::QueryResult;
 
 use super::settings::{Settings, WriteMode};
 use crate::dataset::Datasets;
-use crate::nearest::did_you_mean;
 use crate::rows::{Kind, Limit};
+use batch_runtime::xml::suggest::did_you_mean;
 
 /// A table, as its database describes it.
 #[derive(Clone, Debug, Default, PartialEq)]

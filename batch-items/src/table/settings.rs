@@ -1,6 +1,6 @@
 //! The settings of a writer of tables.
 
-use crate::choices::choices;
+use crate::choices;
 
 choices! {
     WriteMode { "insert" => Insert, "upsert" => Upsert, "update" => Update, "delete" => Delete }

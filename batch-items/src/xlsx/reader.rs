@@ -13,8 +13,8 @@ use super::sheet::{IfNoResult, Sheet};
 use super::unpack::Unpack;
 use crate::error::{Origin, ReadError, RecordError};
 use crate::file::{FileItemReader, Format, Items, OpenFile, Place, Records, Source, guard};
-use crate::nearest::did_you_mean;
 use crate::rows::{RowError, fields_of, from_row, lacking};
+use batch_runtime::xml::suggest::did_you_mean;
 
 /// Reads the rows of a sheet of Excel workbooks (XLSX) as items of type `T`. Requires the feature `xlsx`.
 ///

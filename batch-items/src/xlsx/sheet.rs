@@ -7,8 +7,8 @@ use std::fs::File;
 use super::letters::letters;
 use super::text::text;
 use super::unpack::Unpack;
-use crate::choices::choices;
-use crate::nearest::did_you_mean;
+use crate::choices;
+use batch_runtime::xml::suggest::did_you_mean;
 
 /// The largest sheet.
 const ROWS: u32 = 1_048_576;

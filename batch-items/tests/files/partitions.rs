@@ -21,10 +21,6 @@ fn ended(step: &str, files: &[(&str, &str)]) -> (tempfile::TempDir, JobExecution
     fs::create_dir(dir.join("jobs")).unwrap();
     let xml = format!(
         r#"<job id="job">
-          <step id="create" next="work"><batchlet ref="sqlScript"><properties><property name="sql" value="
-            CREATE TABLE account (id INTEGER PRIMARY KEY, owner TEXT);
-            WITH RECURSIVE n (id) AS (SELECT 1 UNION ALL SELECT id + 1 FROM n WHERE id &lt; 23)
-            INSERT INTO account SELECT id, 'owner ' || id FROM n"/></properties></batchlet></step>
           <step id="work">{step}</step></job>"#
     );
     fs::write(dir.join("jobs/job.xml"), xml).unwrap();
@@ -38,6 +34,11 @@ fn ended(step: &str, files: &[(&str, &str)]) -> (tempfile::TempDir, JobExecution
             dir.join("batch.db").display()
         ))
         .system_property("dir", dir.display().to_string())
+        .schema_sql(
+            "CREATE TABLE account (id INTEGER PRIMARY KEY, owner TEXT);
+             WITH RECURSIVE n (id) AS (SELECT 1 UNION ALL SELECT id + 1 FROM n WHERE id < 23)
+             INSERT INTO account SELECT id, 'owner ' || id FROM n",
+        )
         .build()
         .unwrap();
     let operator = runtime.job_operator();

@@ -13,6 +13,8 @@ use std::process::ExitCode;
 use std::thread;
 use std::time::Duration;
 
+// Links the batchlets that the job names.
+use batch_batchlets as _;
 use batch_cli::Cli;
 use batch_items::{QueryItemReader, TableItemWriter};
 use batch_runtime::prelude::*;

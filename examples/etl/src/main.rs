@@ -13,6 +13,8 @@
 
 use std::process::ExitCode;
 
+// Links the batchlets that the job names.
+use batch_batchlets as _;
 use batch_cli::Cli;
 use batch_items::{ParquetItemReader, ParquetItemWriter, QueryItemReader, TableItemWriter};
 use batch_runtime::prelude::*;

@@ -1,4 +1,5 @@
-//! Partitions of batch jobs on worker processes, with [NATS JetStream](https://docs.nats.io/nats-concepts/jetstream) as the queue.
+//! [NATS JetStream](https://docs.nats.io/nats-concepts/jetstream) for batch jobs: as the queue of partitions on worker processes and, with the
+//! feature `items`, which is on by default, as the input and output of steps, see [`items`].
 //!
 //! ```no_run
 //! use batch_nats::NatsTransport;
@@ -19,9 +20,13 @@
 //! queue of workers, whose tickets expire after 7 days, and `BATCH_REPORTS`, whose messages expire after a day. With a [prefix](NatsTransport::connect) they have other names,
 //! so that several repositories can share a server.
 
+#![cfg_attr(test, allow(clippy::unwrap_used))]
+
 mod address;
 mod coordinator;
 mod error;
+#[cfg(feature = "items")]
+pub mod items;
 mod message;
 mod outbox;
 mod permissions;
@@ -32,4 +37,6 @@ mod violations;
 mod worker;
 
 pub use error::NatsError;
+#[cfg(feature = "items")]
+pub use items::{NatsItemReader, NatsItemWriter};
 pub use transport::NatsTransport;

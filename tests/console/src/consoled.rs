@@ -5,8 +5,8 @@ use std::process::ExitCode;
 use std::thread;
 use std::time::Duration;
 
-use batch_items as _;
 use batch_runtime::prelude::*;
+use {batch_batchlets as _, batch_items as _};
 
 /// The polling interval for a gate.
 const POLL: Duration = Duration::from_millis(20);

@@ -5,6 +5,8 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::thread;
 
+// Links the batchlets that the job names.
+use batch_batchlets as _;
 use batch_items::Record;
 use batch_runtime::BatchStatus;
 use batch_runtime::observer::{Dataset, DatasetRole};

@@ -7,9 +7,9 @@ use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-use batch_items as _;
 use batch_runtime::BatchStatus;
 use batch_runtime::prelude::*;
+use {batch_batchlets as _, batch_items as _};
 
 /// Reports that it waits, and waits until it is cancelled; a stubborn one ignores that.
 #[derive(BatchArtifact)]

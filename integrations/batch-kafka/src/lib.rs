@@ -1,0 +1,37 @@
+//! [Apache Kafka](https://kafka.apache.org) as the input and output of batch jobs: the protocol of brokers since version 2.1, without consumer
+//! groups.
+//!
+//! The checkpoint of a [`KafkaItemReader`] has the position in each partition, so each message is an item once, wherever the process dies. The
+//! guide has a page about [queues](https://github.com/batch-runtime/batch-runtime/blob/main/docs/guide/queues.md). In Job XML alone there are
+//! `kafkaRecordReader`, `recordKafkaWriter` and `kafkaPartitions`, once the program names this crate: `use batch_kafka as _;`.
+
+// The client is written here, on top of the messages of `kafka-protocol`, because a position has to be exact: it passes over markers
+// and aborted messages of transactions, which the clients in Rust return as messages, or hide together with their offsets.
+
+#![cfg_attr(test, allow(clippy::unwrap_used))]
+
+mod address;
+mod cluster;
+mod codes;
+mod connection;
+mod fetch;
+mod partition;
+mod partitions;
+mod produce;
+mod reader;
+mod sasl;
+mod tls;
+mod writer;
+
+pub use address::KafkaConnection;
+pub use partitions::KafkaPartitions;
+pub use reader::{KafkaItemReader, KafkaPosition};
+pub use writer::KafkaItemWriter;
+
+/// `kafkaRecordReader`: the JSON objects of a topic.
+#[batch_runtime::item_reader("kafkaRecordReader")]
+pub type KafkaRecordReader = KafkaItemReader<batch_items::Record>;
+
+/// `recordKafkaWriter`: JSON objects in a topic.
+#[batch_runtime::item_writer("recordKafkaWriter")]
+pub type RecordKafkaWriter = KafkaItemWriter<batch_items::Record>;
