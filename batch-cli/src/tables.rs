@@ -17,7 +17,7 @@ pub(crate) struct Table(comfy_table::Table);
 impl Table {
     pub(crate) fn new(head: &[&str]) -> Self {
         let mut table = comfy_table::Table::new();
-        table.load_preset(presets::NOTHING);
+        table.load_style(presets::NOTHING);
         let left = |title: &&str| Cell::new(title).set_alignment(CellAlignment::Left);
         table.set_header(head.iter().map(left));
         Self(table)
