@@ -383,13 +383,21 @@ impl<I: Send + 'static> Sink<I> for PassThrough<I> {
 /// Observes each item of a [`Fill`] while it is read and processed. Each method returns an error to end the fill.
 pub trait ItemObserver {
     /// Runs before the reader is called.
-    fn before_read(&mut self) -> Result<(), Halt>;
+    fn before_read(&mut self) -> Result<(), Halt> {
+        Ok(())
+    }
     /// Runs after the reader has returned an item.
-    fn after_read(&mut self, item: &dyn Any) -> Result<(), Halt>;
+    fn after_read(&mut self, _item: &dyn Any) -> Result<(), Halt> {
+        Ok(())
+    }
     /// Runs before the processor is called.
-    fn before_process(&mut self, item: &dyn Any) -> Result<(), Halt>;
+    fn before_process(&mut self, _item: &dyn Any) -> Result<(), Halt> {
+        Ok(())
+    }
     /// Runs after the processor has returned a result, or filtered the item.
-    fn after_process(&mut self, item: &dyn Any, result: Option<&dyn Any>) -> Result<(), Halt>;
+    fn after_process(&mut self, _item: &dyn Any, _result: Option<&dyn Any>) -> Result<(), Halt> {
+        Ok(())
+    }
     /// Runs after the processor has failed. Returns the item to process it again, or `None` to skip it. `behind` is the number of items
     /// that were read after it.
     fn process_failed(

@@ -49,14 +49,6 @@ impl Failure {
         self
     }
 
-    /// Adds a remark, if there is one.
-    pub(crate) fn because_of(self, remark: Option<String>) -> Self {
-        match remark {
-            Some(remark) => self.because(remark),
-            None => self,
-        }
-    }
-
     /// Adds the number of the failed item, from 1, and the step or partition that counts it.
     pub(crate) fn at_item(self, number: u64, step: &str) -> Self {
         self.because(format_args!("at item {number} of `{step}`"))

@@ -15,6 +15,7 @@ use crossbeam::channel::{Receiver, Sender, bounded};
 
 use super::super::call::{Failure, call};
 use super::super::threads::Worker;
+use super::interval::RolledBack;
 use crate::artifact::{Fill, FillEnd, FillError, Halt, ItemObserver, ItemSink};
 use crate::async_runtime::AsyncRuntime;
 use crate::context_gate::ContextGate;
@@ -50,12 +51,19 @@ pub(super) struct FillResult {
     /// The error of the outer `Result` is a panic.
     pub(super) end: Result<Result<FillEnd, FillError>, BatchError>,
     pub(super) reads: usize,
-    /// The item that the processor failed at, if a listener needs it.
-    pub(super) failed: Option<FailedAhead>,
+    /// The reason if the observer has ended the fill.
+    pub(super) halted: Option<Halted>,
+}
+
+/// The reason why an observer ends a fill.
+pub(super) enum Halted {
+    RolledBack(RolledBack),
+    /// The processor failed at an item that a listener needs.
+    Failed(FailedInput),
 }
 
 /// An item that the processor failed at, and the number of items read after it.
-pub(super) struct FailedAhead {
+pub(super) struct FailedInput {
     pub(super) error: BatchError,
     pub(super) item: Box<dyn Any + Send>,
     pub(super) behind: usize,
@@ -237,35 +245,23 @@ impl FillRequest {
         FillResult {
             end,
             reads,
-            failed: keeper.0,
+            halted: keeper.0.map(Halted::Failed),
         }
     }
 }
 
 /// Keeps the item that the processor fails at, and ends the fill there.
 #[derive(Default)]
-struct FailureKeeper(Option<FailedAhead>);
+struct FailureKeeper(Option<FailedInput>);
 
 impl ItemObserver for FailureKeeper {
-    fn before_read(&mut self) -> Result<(), Halt> {
-        Ok(())
-    }
-    fn after_read(&mut self, _: &dyn Any) -> Result<(), Halt> {
-        Ok(())
-    }
-    fn before_process(&mut self, _: &dyn Any) -> Result<(), Halt> {
-        Ok(())
-    }
-    fn after_process(&mut self, _: &dyn Any, _: Option<&dyn Any>) -> Result<(), Halt> {
-        Ok(())
-    }
     fn process_failed(
         &mut self,
         error: BatchError,
         item: Box<dyn Any + Send>,
         behind: usize,
     ) -> Result<Option<Box<dyn Any + Send>>, Halt> {
-        self.0 = Some(FailedAhead { error, item, behind });
+        self.0 = Some(FailedInput { error, item, behind });
         Err(Halt)
     }
 }

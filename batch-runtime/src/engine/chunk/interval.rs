@@ -1,15 +1,12 @@
 //! One checkpoint interval: from one commit to the next.
 // Spec: CHUNK-LOOP-03 to CHUNK-LOOP-12, CHUNK-CKPT-03, CHUNK-CKPT-04
 
-use std::ops::Range;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::super::call::{Failure, Interrupt};
 use super::super::elements::CheckpointInterval;
 use super::super::ending::settle;
 use super::ahead::{FillRequest, ReadAhead};
-use super::class_limits::UsedLimits;
 use super::{ChunkListeners, ChunkRunner};
 use crate::activity::Activity;
 use crate::artifact::FillEnd;
@@ -17,7 +14,7 @@ use crate::checkpoint::CheckpointInfo;
 use crate::engine::limits::check_size;
 use crate::error::BatchError;
 use crate::execution::{StepCounters, StepExecution};
-use crate::observer::JobEventKind;
+use crate::observer::{ItemPhase, JobEventKind};
 use crate::repository::{ChunkCommit, ChunkTransaction, EndOfStep, Ending, RepositoryError, StepState};
 use crate::role::CheckpointAlgorithm;
 use crate::status::BatchStatus;
@@ -30,40 +27,12 @@ pub(super) struct Interval<'r, 'l> {
     pub(super) listeners: &'r mut ChunkListeners<'l>,
     pub(super) tx: ChunkTransaction,
     pub(super) reads: usize,
-    pub(super) read_skips: usize,
-    pub(super) process_skips: usize,
-    pub(super) write_skips: usize,
-    /// The results that failed writes have skipped, by their numbers in the interval, in ascending order.
-    pub(super) dropped: Vec<usize>,
-    /// The skips of the step in its instance by class, including those of this interval, if the step limits them.
-    pub(super) skips_by_class: UsedLimits,
-    /// The counters of earlier executions of the step.
-    earlier: StepCounters,
-    /// The number of written results that are no longer in the buffer.
-    pub(super) flushed: usize,
-    /// The number of written results in the buffer.
-    pub(super) next: usize,
-    pub(super) mode: Mode,
+    /// The number of items that were read, or skipped by the reader, before this interval: since the step began in its instance.
+    pub(super) read_before: u64,
     /// The reader's position at the end of this interval, once the next one is being read.
-    position: Option<CheckpointInfo>,
+    pub(super) position: Option<CheckpointInfo>,
     /// The time of the write or commit that failed, once all items were there.
     pub(super) failed_after: Option<Duration>,
-}
-
-/// How the remaining results are written. Positions count from the start of the interval.
-pub(super) enum Mode {
-    /// In lists of the chunk size.
-    Plain,
-    /// Only the item, or the list, at these positions, after calling the retry listeners.
-    // Spec: CHUNK-RETRY-08
-    Retry {
-        items: Range<usize>,
-        error: Arc<BatchError>,
-    },
-    /// Searches for the bad item of a failed list: writes the results from `from` to `until` one by one, or in ever
-    /// smaller lists if a failed write can be undone. The item is before `bad`.
-    // Spec: D-10
-    Scan { from: usize, until: usize, bad: usize },
 }
 
 /// The reason for the end of an interval.
@@ -82,7 +51,7 @@ pub(super) enum RolledBack {
     Stopped { open: bool },
     /// The items were not kept, so they are read again.
     // Spec: D-12
-    ReadAgain(Mode),
+    ReadAgain,
 }
 
 impl RolledBack {
@@ -108,53 +77,11 @@ impl From<RepositoryError> for RolledBack {
     }
 }
 
-impl<'r, 'l> Interval<'r, 'l> {
-    pub(super) fn new(
-        tx: ChunkTransaction,
-        mode: Mode,
-        step: &'r mut StepExecution,
-        state: &'r mut StepState,
-        listeners: &'r mut ChunkListeners<'l>,
-        earlier: StepCounters,
-    ) -> Self {
-        Self {
-            step,
-            state,
-            listeners,
-            tx,
-            reads: 0,
-            read_skips: 0,
-            process_skips: 0,
-            write_skips: 0,
-            dropped: Vec::new(),
-            skips_by_class: UsedLimits::default(),
-            earlier,
-            flushed: 0,
-            next: 0,
-            mode,
-            position: None,
-            failed_after: None,
-        }
-    }
-
-    /// Returns the skips of the step in its instance, including those of this interval.
-    // Spec: CHUNK-SKIP-06, D-95
-    pub(super) fn skips(&self) -> u64 {
-        let before = self.earlier.skips() + self.step.counters.skips();
-        let here = self.read_skips + self.process_skips + self.write_skips;
-        u64::try_from(before).unwrap_or(0) + here as u64
-    }
-
-    /// Returns the number of items that were read, or skipped by the reader, before this interval: since the step began in its instance.
-    pub(super) fn read_before(&self) -> u64 {
-        let counters = self.earlier.plus(self.step.counters);
-        u64::try_from(counters.reads.saturating_add(counters.read_skips)).unwrap_or(0)
-    }
-
-    /// Names the items that were read in this interval so far.
-    pub(super) fn items_so_far(&self) -> String {
-        let (before, step) = (self.read_before(), &self.step.step_name);
-        let last = before + (self.reads + self.read_skips) as u64;
+impl Interval<'_, '_> {
+    /// Names the first `items` items of this interval.
+    pub(super) fn first_items(&self, items: usize) -> String {
+        let (before, step) = (self.read_before, &self.step.step_name);
+        let last = before + items as u64;
         match before + 1 {
             first if first >= last => format!("at item {last} of `{step}`"),
             first => format!("in the chunk of items {first} to {last} of `{step}`"),
@@ -163,30 +90,8 @@ impl<'r, 'l> Interval<'r, 'l> {
 
     /// Names the first item of this interval.
     pub(super) fn beginning(&self) -> String {
-        let (first, step) = (self.read_before() + 1, &self.step.step_name);
+        let (first, step) = (self.read_before + 1, &self.step.step_name);
         format!("in the chunk that begins at item {first} of `{step}`")
-    }
-
-    /// Returns the number, among all results of the interval, of the one at `index` in the buffer.
-    pub(super) fn number(&self, index: usize) -> usize {
-        number_of(self.flushed + index, &self.dropped)
-    }
-
-    /// Returns the counters after the commit of this interval.
-    fn counters(&self) -> StepCounters {
-        let before = self.step.counters;
-        let written = self.flushed + self.next;
-        let filtered = self.reads - self.process_skips - written - self.dropped.len();
-        StepCounters {
-            reads: before.reads + as_count(self.reads),
-            writes: before.writes + as_count(written),
-            filters: before.filters + as_count(filtered),
-            commits: before.commits + 1,
-            rollbacks: before.rollbacks,
-            read_skips: before.read_skips + as_count(self.read_skips),
-            process_skips: before.process_skips + as_count(self.process_skips),
-            write_skips: before.write_skips + as_count(self.write_skips),
-        }
     }
 }
 
@@ -207,7 +112,7 @@ impl ChunkRunner<'_> {
             let end = self.fill(interval, limit)?;
             let due = match &self.chunk.interval {
                 // Spec: JAK-30
-                _ if self.budget.one_by_one > 0 => interval.reads > 0,
+                _ if self.faults.budget.one_by_one > 0 => interval.reads > 0,
                 CheckpointInterval::Items { count, .. } if interval.reads >= *count => true,
                 CheckpointInterval::Items { .. } | CheckpointInterval::Time(_) => {
                     due_at.is_some_and(|due_at| due_at <= Instant::now())
@@ -268,7 +173,7 @@ impl ChunkRunner<'_> {
             processors => processors * 8,
         };
         match &self.chunk.interval {
-            _ if self.budget.one_by_one > 0 => 1,
+            _ if self.faults.budget.one_by_one > 0 => 1,
             CheckpointInterval::Items { count, time: None } => count - reads,
             CheckpointInterval::Items { count, time: Some(_) } => timed.min(count - reads),
             CheckpointInterval::Time(_) => timed,
@@ -279,7 +184,7 @@ impl ChunkRunner<'_> {
     /// Starts to read the next interval if the step is pipelined. Called when all items of this one are read.
     // Spec: D-100
     fn read_ahead(&mut self, interval: &mut Interval<'_, '_>) -> Result<(), Failure> {
-        if self.ahead.is_none() || self.env.worker.stop_requested() || self.budget.one_by_one > 0 {
+        if self.ahead.is_none() || self.env.worker.stop_requested() || self.faults.budget.one_by_one > 0 {
             return Ok(());
         }
         interval.position = Some(self.reader_position()?);
@@ -288,7 +193,7 @@ impl ChunkRunner<'_> {
             max_reads: self.most_reads(0),
             full_at: self.chunk.write_batch,
             due_at: self.due_at(),
-            keeps_failed_item: interval.listeners.active.single_items(&self.chunk.faults),
+            keeps_failed_item: interval.listeners.need_single_items(&self.chunk.faults),
             commit: interval.step.counters.commits + 2,
         };
         self.ahead.as_mut().map_or(Ok(()), |ahead| ahead.start(request))?;
@@ -319,7 +224,7 @@ impl ChunkRunner<'_> {
     ) -> Result<(), RolledBack> {
         let (chunk, env) = (self.chunk, self.env);
         env.context.set_activity(Activity::Committing);
-        let counters = interval.counters();
+        let counters = self.counters_after(interval);
         let before = interval.step.counters;
         // A listener sees what the checkpoint will contain. Spec: D-98
         env.context.set_counters(StepCounters {
@@ -344,17 +249,17 @@ impl ChunkRunner<'_> {
         )?;
         interval.state.writer = Some(position);
         interval.state.user_data = env.context.persistent_info();
-        if interval.skips_by_class != self.skips_by_class {
-            let skips = CheckpointInfo::encode(&interval.skips_by_class);
+        if let Some(by_class) = self.faults.budget.changed_classes() {
+            let skips = CheckpointInfo::encode(by_class);
             let skips = skips.map_err(|error| Failure::new(error.to_string()))?;
             interval.state.skips = Some(skips);
         }
         self.ask_algorithm("end_checkpoint", CheckpointAlgorithm::end_checkpoint)?;
         self.commit(interval, end, counters)?;
-        let results = interval.flushed + interval.next + interval.dropped.len();
-        self.budget
-            .committed(interval.reads + interval.read_skips, results);
-        self.skips_by_class = std::mem::take(&mut interval.skips_by_class);
+        let results = self.lists.written + self.lists.dropped.len();
+        let inputs = self.faults.budget.inputs(interval.reads);
+        self.faults.budget.commit(inputs, results);
+        self.lists.commit();
         env.context.set_counters(counters);
         env.context.heartbeat();
         env.events.emit(JobEventKind::ChunkCommitted {
@@ -363,6 +268,23 @@ impl ChunkRunner<'_> {
             elapsed: begin.elapsed(),
         });
         Ok(())
+    }
+
+    /// Returns the counters after the commit of an interval.
+    fn counters_after(&self, interval: &Interval<'_, '_>) -> StepCounters {
+        let (before, lists) = (interval.step.counters, &self.lists);
+        let skipped = |phase| self.faults.budget.skipped(phase);
+        let filtered = interval.reads - skipped(ItemPhase::Process) - lists.written - lists.dropped.len();
+        StepCounters {
+            reads: before.reads + as_count(interval.reads),
+            writes: before.writes + as_count(lists.written),
+            filters: before.filters + as_count(filtered),
+            commits: before.commits + 1,
+            rollbacks: before.rollbacks,
+            read_skips: before.read_skips + as_count(skipped(ItemPhase::Read)),
+            process_skips: before.process_skips + as_count(skipped(ItemPhase::Process)),
+            write_skips: before.write_skips + as_count(skipped(ItemPhase::Write)),
+        }
     }
 
     /// Adds the number of items in skipped lists to the exit description, if it differs from the number of skips.
@@ -453,25 +375,4 @@ impl ChunkRunner<'_> {
 
 fn as_count(items: usize) -> i64 {
     i64::try_from(items).unwrap_or(i64::MAX)
-}
-
-/// Returns the number of a result among all, from its place among those that are not dropped. `dropped` are numbers in ascending order.
-fn number_of(place: usize, dropped: &[usize]) -> usize {
-    let before = dropped.iter();
-    before.fold(place, |number, dropped| number + usize::from(*dropped <= number))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::number_of;
-
-    // Spec: FAULT-02
-    #[test]
-    fn dropped_results_keep_their_numbers() {
-        let numbers = |dropped: &[usize]| [0, 1, 2, 3].map(|place| number_of(place, dropped));
-        assert_eq!(numbers(&[]), [0, 1, 2, 3]);
-        assert_eq!(numbers(&[3]), [0, 1, 2, 4]);
-        assert_eq!(numbers(&[0, 2]), [1, 3, 4, 5]);
-        assert_eq!(numbers(&[1, 2, 3]), [0, 4, 5, 6]);
-    }
 }

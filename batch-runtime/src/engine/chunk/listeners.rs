@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::super::bound::{BoundListener, Listener};
 use super::super::call::{Failure, call};
 use super::super::listeners::{JobListeners, StepListeners};
-use super::faults::FaultRules;
+use super::rules::FaultRules;
 use crate::artifact::{ChunkItems, ContextScope};
 use crate::context::StepContext;
 use crate::error::BatchError;
@@ -16,44 +16,14 @@ use crate::role::{
     RetryListener, Role, RoleSet, SkipListener,
 };
 
-/// The roles that the listeners of a chunk step have: an event without a listener costs one test.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct ActiveListeners(RoleSet);
-
-impl ActiveListeners {
-    fn of(listeners: &[&[Arc<BoundListener>]]) -> Self {
-        let bound = listeners
-            .iter()
-            .copied()
-            .flatten()
-            .flat_map(|listener| &listener.roles);
-        Self(bound.map(|bound| bound.registration.role()).collect())
-    }
-
-    fn has(self, role: Role) -> bool {
-        self.0.contains(role)
-    }
-
-    /// Returns whether a listener wants single items, so that reading and processing are observed.
-    pub(super) fn single_items(self, rules: &FaultRules) -> bool {
-        let always = [
-            Role::ItemReadListener,
-            Role::ItemProcessListener,
-            Role::SkipListener,
-        ];
-        rules.has_policy
-            || always.into_iter().any(|role| self.has(role))
-            || (rules.retry_input && self.has(Role::RetryListener))
-    }
-}
-
 /// The listeners of the step, and the skip and retry listeners of its job.
 pub(crate) struct ChunkListeners<'r> {
     step: &'r mut StepListeners,
     job: &'r JobListeners,
     /// The contexts while the step runs, and afterwards.
     contexts: (&'r ContextScope, &'r ContextScope),
-    pub(super) active: ActiveListeners,
+    /// The roles that the listeners have: an event without a listener costs one test.
+    active: RoleSet,
 }
 
 /// Declares the events of the step's listeners: a method that calls every listener that has the role, and stops at the
@@ -64,7 +34,7 @@ macro_rules! notify {
             $(
                 $(#[$spec])*
                 pub(super) fn $event(&mut self $(, $argument: $ty)*) -> Result<(), Failure> {
-                    if !self.active.has(Role::$role) {
+                    if !self.active.contains(Role::$role) {
                         return Ok(());
                     }
                     self.step.each().try_for_each(|listener| {
@@ -118,8 +88,23 @@ impl<'r> ChunkListeners<'r> {
             step,
             job,
             contexts: (contexts, after),
-            active: ActiveListeners::of(&[of_step, of_job]),
+            active: of_step
+                .iter()
+                .chain(of_job)
+                .flat_map(|listener| &listener.roles)
+                .map(|bound| bound.registration.role())
+                .collect(),
         }
+    }
+
+    /// Returns whether a listener or the policy wants single items, so that reading and processing are observed.
+    pub(super) fn need_single_items(&self, rules: &FaultRules) -> bool {
+        let has = |role| self.active.contains(role);
+        rules.has_policy
+            || has(Role::ItemReadListener)
+            || has(Role::ItemProcessListener)
+            || has(Role::SkipListener)
+            || (rules.retry_input && has(Role::RetryListener))
     }
 
     /// Calls the skip listeners of the job, then of the step.
@@ -129,7 +114,7 @@ impl<'r> ChunkListeners<'r> {
         method: &'static str,
         notify: &mut dyn FnMut(&mut dyn SkipListener) -> Result<(), BatchError>,
     ) -> Result<(), Failure> {
-        if !self.active.has(Role::SkipListener) {
+        if !self.active.contains(Role::SkipListener) {
             return Ok(());
         }
         self.each(&mut |listener| listener.call::<dyn SkipListener>(method, |role| notify(role)))
@@ -144,14 +129,14 @@ impl<'r> ChunkListeners<'r> {
         context: &StepContext,
         notify: &mut dyn FnMut(&mut dyn RetryListener) -> Result<(), BatchError>,
     ) -> Result<bool, Failure> {
-        let Err(thrown) = self.on_retry(method, notify) else {
+        let Err(failure) = self.on_retry(method, notify) else {
             return Ok(false);
         };
-        if thrown.error.fails_the_step() {
-            return Err(thrown.failure);
-        }
-        context.set_exception(Arc::clone(&thrown.error));
-        tracing::warn!(message = thrown.failure.message, "the whole chunk is retried");
+        let Some(error) = failure.exception.as_ref().filter(|error| !error.fails_the_step()) else {
+            return Err(failure);
+        };
+        context.set_exception(Arc::clone(error));
+        tracing::warn!(message = failure.message, "the whole chunk is retried");
         Ok(true)
     }
 
@@ -161,8 +146,8 @@ impl<'r> ChunkListeners<'r> {
         &mut self,
         method: &'static str,
         notify: &mut dyn FnMut(&mut dyn RetryListener) -> Result<(), BatchError>,
-    ) -> Result<(), Thrown> {
-        if !self.active.has(Role::RetryListener) {
+    ) -> Result<(), Failure> {
+        if !self.active.contains(Role::RetryListener) {
             return Ok(());
         }
         let mut first = Ok(());
@@ -171,11 +156,7 @@ impl<'r> ChunkListeners<'r> {
                 && let Err(error) = call(|| notify(role))
                 && first.is_ok()
             {
-                let error = Arc::new(error);
-                first = Err(Thrown {
-                    failure: Failure::thrown(bound, method, Arc::clone(&error)),
-                    error,
-                });
+                first = Err(Failure::thrown(bound, method, error));
             }
             Ok(())
         });
@@ -188,10 +169,4 @@ impl<'r> ChunkListeners<'r> {
         self.job.each_within(contexts, after, &mut *visit)?;
         self.step.each().try_for_each(visit)
     }
-}
-
-/// The error of a retry listener. The skip rules apply to it.
-pub(super) struct Thrown {
-    pub(super) failure: Failure,
-    pub(super) error: Arc<BatchError>,
 }

@@ -6,11 +6,11 @@ mod class_limits;
 mod faults;
 mod interval;
 mod listeners;
-mod policy;
+mod lists;
 mod reading;
+mod rules;
 mod writing;
 
-use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
@@ -29,14 +29,14 @@ use crate::role::{CheckpointAlgorithm, ItemWriter};
 use crate::status::BatchStatus;
 
 pub(crate) use self::class_limits::ClassLimits;
-pub(crate) use self::faults::FaultRules;
 pub(crate) use self::listeners::ChunkListeners;
+pub(crate) use self::rules::FaultRules;
 
 use self::ahead::{Input, ReadAhead, lock};
-use self::class_limits::UsedLimits;
-use self::faults::Budget;
-use self::interval::{Interval, IntervalEnd, Mode, RolledBack};
-use self::policy::Policy;
+use self::faults::{Faults, Policy};
+use self::interval::{Interval, IntervalEnd, RolledBack};
+use self::lists::Lists;
+use self::rules::Budget;
 
 /// Runs one chunk.
 pub(crate) struct ChunkRunner<'a> {
@@ -50,14 +50,12 @@ pub(crate) struct ChunkRunner<'a> {
     reader_is_open: bool,
     /// The results of the interval, for the writer.
     results: ResultBuffer,
+    lists: Lists,
     writer: Box<dyn ItemWriter>,
     writer_is_open: bool,
     /// Only for the checkpoint policy `custom`.
     algorithm: Option<Box<dyn CheckpointAlgorithm>>,
-    budget: Budget,
-    policy: Option<Policy>,
-    /// The committed skips by class, if the step limits them.
-    skips_by_class: UsedLimits,
+    faults: Faults<'a>,
     read_progress: ProgressCheck,
 }
 
@@ -82,7 +80,7 @@ impl<'a> ChunkRunner<'a> {
         let results = sink.new_buffer();
         let writer = chunk.writer.item_writer(contexts)?;
         let policy = chunk.skip_policy.as_ref();
-        let policy = policy.map(|policy| Policy::make(policy, contexts));
+        let policy = policy.map(|policy| Policy::make(policy, contexts)).transpose()?;
         let algorithm = match &chunk.interval {
             CheckpointInterval::Custom(bound) => Some(bound.checkpoint_algorithm(contexts)?),
             CheckpointInterval::Items { .. } | CheckpointInterval::Time(_) => None,
@@ -96,12 +94,16 @@ impl<'a> ChunkRunner<'a> {
             ahead,
             reader_is_open: false,
             results,
+            lists: Lists::new(chunk.write_batch, chunk.transactional),
             writer,
             writer_is_open: false,
             algorithm,
-            budget: Budget::default(),
-            policy: policy.transpose()?,
-            skips_by_class: UsedLimits::default(),
+            faults: Faults {
+                chunk,
+                env,
+                policy,
+                budget: Budget::default(),
+            },
             read_progress: ProgressCheck::default(),
         })
     }
@@ -115,7 +117,7 @@ impl<'a> ChunkRunner<'a> {
         mut state: StepState,
         listeners: &mut ChunkListeners<'_>,
     ) -> Result<BodyEnd, Interrupt> {
-        let opened = self.restore_skips(&state).and_then(|()| self.open(&state));
+        let opened = self.restore_skips(step, &state).and_then(|()| self.open(&state));
         let result = opened
             .map_err(Interrupt::from)
             .and_then(|()| self.intervals(step, &mut state, listeners));
@@ -123,12 +125,13 @@ impl<'a> ChunkRunner<'a> {
         result
     }
 
-    /// Restores the skips by class, of this execution and of earlier ones.
-    fn restore_skips(&mut self, state: &StepState) -> Result<(), Failure> {
+    /// Restores the skips of this execution and of earlier ones.
+    fn restore_skips(&mut self, step: &StepExecution, state: &StepState) -> Result<(), Failure> {
         let stored = state.skips.as_ref().map(CheckpointInfo::decode).transpose();
         let stored =
             stored.map_err(|error| Failure::new(format!("cannot read the skips by class: {error}")))?;
-        self.skips_by_class = stored.unwrap_or_default();
+        let counters = self.env.context.earlier_counters().plus(step.counters);
+        self.faults.budget.restore(counters, stored.unwrap_or_default());
         Ok(())
     }
 
@@ -205,13 +208,6 @@ impl<'a> ChunkRunner<'a> {
         Ok(())
     }
 
-    /// Reopens the reader after a rollback; otherwise it would continue after items that were not written.
-    // Spec: JSL-CHUNK-17
-    fn reopen_reader(&mut self, state: &StepState) -> Result<(), Failure> {
-        self.close_reader();
-        self.open_reader(state)
-    }
-
     /// Publishes the item count. It is informational, so an error does not fail the step.
     fn publish_item_count(&mut self) {
         match call(|| self.input().reader.get_item_count()) {
@@ -250,7 +246,7 @@ impl<'a> ChunkRunner<'a> {
         let Interrupt::Failed(failure) = interrupt else {
             return Ok(false);
         };
-        if !self.budget.resume() {
+        if !self.faults.budget.resume() {
             return Ok(false);
         }
         let repository = self.env.repository;
@@ -273,7 +269,7 @@ impl<'a> ChunkRunner<'a> {
         );
         self.env.context.restore_persistent_info(kept.user_data.clone());
         *state = kept;
-        self.restore_skips(state)?;
+        self.restore_skips(step, state)?;
         self.close();
         self.open(state)?;
         Ok(true)
@@ -289,16 +285,22 @@ impl<'a> ChunkRunner<'a> {
         state: &mut StepState,
         listeners: &mut ChunkListeners<'_>,
     ) -> Result<BodyEnd, Interrupt> {
-        // The mode passes from a rolled back interval to the next. Spec: D-12
-        let mut mode = Mode::Plain;
         loop {
             let _span = tracing::debug_span!("chunk", commit = step.counters.commits + 1).entered();
             self.env.running.ensure_owned(self.env.repository)?;
             let tx = self.env.repository.begin_chunk();
-            let again = std::mem::replace(&mut mode, Mode::Plain);
-            let earlier = self.env.context.earlier_counters();
-            let mut interval = Interval::new(tx, again, step, state, listeners, earlier);
-            interval.skips_by_class.clone_from(&self.skips_by_class);
+            let counters = self.env.context.earlier_counters().plus(step.counters);
+            let read_before = counters.reads.saturating_add(counters.read_skips);
+            let mut interval = Interval {
+                step,
+                state,
+                listeners,
+                tx,
+                reads: 0,
+                read_before: u64::try_from(read_before).unwrap_or(0),
+                position: None,
+                failed_after: None,
+            };
             match self.interval(&mut interval) {
                 Ok(end) => {
                     interval.listeners.after_checkpoint()?;
@@ -324,17 +326,15 @@ impl<'a> ChunkRunner<'a> {
                     let elapsed = interval.failed_after;
                     drop(interval);
                     self.discard_input();
-                    self.budget.skipped.roll_back();
+                    self.faults.budget.read_again();
                     if !matches!(rolled_back, RolledBack::Stopped { open: false }) {
                         step.counters.rollbacks += 1;
-                        let error = self.error_of(&rolled_back);
-                        self.emit_rollback(step.counters, error, elapsed);
+                        self.emit_rollback(step.counters, self.error_of(&rolled_back), elapsed);
                     }
                     self.env.context.set_counters(step.counters);
                     self.env.context.roll_back_description(false);
-                    match self.recover(rolled_back, is_lost, step, state)? {
-                        ControlFlow::Continue(with) => mode = with,
-                        ControlFlow::Break(end) => return Ok(end),
+                    if let Some(end) = self.recover(rolled_back, is_lost, step, state)? {
+                        return Ok(end);
                     }
                 }
             }
@@ -354,7 +354,7 @@ impl<'a> ChunkRunner<'a> {
     fn error_of(&self, rolled_back: &RolledBack) -> Option<String> {
         match rolled_back {
             RolledBack::Stopped { .. } => None,
-            RolledBack::ReadAgain(_) => self.last_error(),
+            RolledBack::ReadAgain => self.last_error(),
             RolledBack::Failed(Interrupt::Failed(failure)) => Some(failure.message.clone()),
             RolledBack::Failed(Interrupt::Fenced(error)) => Some(error.to_string()),
         }
@@ -371,7 +371,7 @@ impl<'a> ChunkRunner<'a> {
     fn notify_chunk_error(&self, interval: &mut Interval<'_, '_>, rolled_back: RolledBack) -> RolledBack {
         let error = match &rolled_back {
             RolledBack::Stopped { .. } | RolledBack::Failed(Interrupt::Fenced(_)) => return rolled_back,
-            RolledBack::ReadAgain(_) => self.env.context.exception(),
+            RolledBack::ReadAgain => self.env.context.exception(),
             RolledBack::Failed(Interrupt::Failed(failure)) => {
                 let thrown = failure.exception.clone();
                 thrown.or_else(|| Some(Arc::new(BatchError::msg(&failure.message))))
@@ -388,35 +388,36 @@ impl<'a> ChunkRunner<'a> {
         }
     }
 
-    /// Prepares the next interval after a rollback, and returns its mode or the end of the step.
+    /// Prepares the next interval after a rollback, or returns the end of the step.
     fn recover(
         &mut self,
         rolled_back: RolledBack,
         is_lost: bool,
         step: &StepExecution,
         state: &mut StepState,
-    ) -> Result<ControlFlow<BodyEnd, Mode>, Interrupt> {
+    ) -> Result<Option<BodyEnd>, Interrupt> {
         self.env.data.roll_back_chunk();
         match rolled_back {
             RolledBack::Failed(interrupt) if !is_lost || !self.resume(&interrupt, step, state)? => {
-                Err(interrupt)
+                return Err(interrupt);
             }
             // Only the connection failed; a restart writes the remaining items.
-            RolledBack::Failed(_) if self.env.worker.stop_requested() => {
-                Ok(ControlFlow::Break(BodyEnd::stopped()))
-            }
-            RolledBack::Failed(_) => Ok(ControlFlow::Continue(Mode::Plain)),
+            RolledBack::Failed(_) if self.env.worker.stop_requested() => return Ok(Some(BodyEnd::stopped())),
+            RolledBack::Failed(_) => self.lists.commit(),
             // Stopped between two retries; a restart writes the remaining items. Spec: CHUNK-RETRY-16
-            RolledBack::Stopped { .. } => Ok(ControlFlow::Break(BodyEnd::stopped())),
-            RolledBack::ReadAgain(_) if !self.pause_before_retry() => {
-                Ok(ControlFlow::Break(BodyEnd::stopped()))
+            RolledBack::Stopped { .. } => return Ok(Some(BodyEnd::stopped())),
+            RolledBack::ReadAgain if !self.faults.pause_before_retry(self.chunk.faults.back_off) => {
+                return Ok(Some(BodyEnd::stopped()));
             }
-            RolledBack::ReadAgain(with) => {
-                self.reopen_reader(state)?;
+            RolledBack::ReadAgain => {
+                self.lists.read_again();
+                // Otherwise the reader would continue after items that were not written. Spec: JSL-CHUNK-17
+                self.close_reader();
+                self.open_reader(state)?;
                 self.reopen_writer(state)?;
-                Ok(ControlFlow::Continue(with))
             }
         }
+        Ok(None)
     }
 }
 
