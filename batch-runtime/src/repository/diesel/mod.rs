@@ -47,8 +47,9 @@ use crate::repository::{
 use crate::time_zone::TimeZone;
 use backend::Backend;
 use db_timestamp::DbTimestamp;
-use pool::Pool;
-use session::SessionSettings;
+use pool::{Pool, Tx};
+use session::{Session, SessionSettings};
+use transaction_error::TransactionError;
 use url::{database_of, own_options};
 
 pub(crate) use url::shown as shown_url;
@@ -68,6 +69,15 @@ struct DieselRepository<D: Backend> {
 }
 
 impl<D: Backend> DieselRepository<D> {
+    /// Runs `work` on a connection of the pool: see [`Pool::run`].
+    fn run<T, E: From<RepositoryError>>(
+        &self,
+        tx: Tx,
+        work: impl FnMut(&mut Session<D::Connection>, bool) -> Result<T, TransactionError<E>>,
+    ) -> Result<T, E> {
+        self.pool.run(tx, work)
+    }
+
     /// Returns the current time as a column stores it.
     fn now(&self) -> DbTimestamp {
         self.column(self.clock.now())

@@ -22,7 +22,7 @@ use diesel::sql_types::{BigInt, Text};
 use super::backend::{Backend, ChunkRows, NewStep, Sequence, TicketRow, UpdatedRows, WantedTickets};
 use super::fixed_sql::{FixedText, fixed_queries, fixed_query, fixed_sql};
 use super::migrations::{Failure, MigrationFailed, Migrations};
-use super::pool::Pool;
+use super::pool::{Pool, Tx};
 use super::session::{RunQueryDsl, Session, SessionSettings};
 use crate::repository::owner::nonce_of;
 use crate::repository::{RepositoryError, RepositoryLayout};
@@ -199,7 +199,7 @@ impl Backend for MysqlDatabase {
         if connection.settings().has_sequences {
             return sequences::next_ids(connection, sequence, count);
         }
-        let last: Result<i64, RepositoryError> = pool.write_idempotent("allocate an id", |connection, _| {
+        let last: Result<i64, RepositoryError> = pool.run(Tx::write("allocate an id"), |connection, _| {
             match sequence {
                 Sequence::Instance if connection.layout() == RepositoryLayout::V6 => {
                     fixed_query::<NextInstances6>(count).execute(connection)?

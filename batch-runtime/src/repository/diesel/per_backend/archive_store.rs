@@ -17,6 +17,7 @@ use crate::execution::{JobInstance, StepExecution};
 use crate::ids::{JobExecutionId, JobInstanceId};
 use crate::repository::diesel::backend::{Backend, Sequence};
 use crate::repository::diesel::db_timestamp::DbTimestamp;
+use crate::repository::diesel::pool::{Tx, ensure_known};
 use crate::repository::diesel::session::RunQueryDsl;
 use crate::repository::rules;
 use crate::repository::{
@@ -32,7 +33,7 @@ impl ArchiveStore for Repository {
         after: JobInstanceId,
         count: u32,
     ) -> Result<Vec<InstanceState>, RepositoryError> {
-        self.pool.read("read the states of job instances", |connection| {
+        self.run(Tx::read("read the states of job instances"), |connection, _| {
             let mut query = job_instance::table
                 .filter(job_instance::job_instance_id.gt(after.0))
                 .order(job_instance::job_instance_id.asc())
@@ -67,7 +68,8 @@ impl ArchiveStore for Repository {
     }
 
     fn delete_instances(&self, seen: &[InstanceState]) -> Result<u64, RepositoryError> {
-        self.pool.write("delete job instances", |connection| {
+        self.run(Tx::write("delete job instances"), |connection, in_doubt| {
+            ensure_known(in_doubt)?;
             let mut ids = Vec::new();
             for state in seen {
                 let id = state.instance.id.0;
@@ -89,7 +91,7 @@ impl ArchiveStore for Repository {
     }
 
     fn export_instance(&self, instance: JobInstanceId) -> Result<Option<ArchivedInstance>, RepositoryError> {
-        self.pool.read("read the job instance", |connection| {
+        self.run(Tx::read("read the job instance"), |connection, _| {
             archived_instance(connection, instance)
         })
     }
@@ -98,7 +100,7 @@ impl ArchiveStore for Repository {
         &self,
         archived: &ArchivedInstance,
     ) -> Result<Option<ArchivedInstance>, RepositoryError> {
-        self.pool.read("read the job instance", |connection| {
+        self.run(Tx::read("read the job instance"), |connection, _| {
             let known: Option<i64> = job_instance::table
                 .filter(job_instance::job_name.eq(&archived.job))
                 .filter(job_instance::job_key.eq(&archived.job_key))
@@ -113,7 +115,8 @@ impl ArchiveStore for Repository {
     }
 
     fn import_instance(&self, archived: &ArchivedInstance) -> Result<Option<JobInstanceId>, RepositoryError> {
-        self.pool.write("import the job instance", |connection| {
+        self.run(Tx::write("import the job instance"), |connection, in_doubt| {
+            ensure_known(in_doubt)?;
             let known: i64 = job_instance::table
                 .filter(job_instance::job_name.eq(&archived.job))
                 .filter(job_instance::job_key.eq(&archived.job_key))

@@ -17,6 +17,7 @@ use crate::ids::{JobExecutionId, StepExecutionId};
 use crate::parameters::JobParameters;
 use crate::repository::diesel::backend::{Backend, Sequence};
 use crate::repository::diesel::one_of::{one_of, one_of_many};
+use crate::repository::diesel::pool::Tx;
 use crate::repository::diesel::session::RunQueryDsl;
 use crate::repository::diesel::transaction_error::{
     TransactionError, concurrent_change, on_unique_violation,
@@ -55,7 +56,7 @@ impl Repository {
     /// Implements `JobStore::claim`.
     pub(super) fn claim_instance(&self, request: &ClaimRequest<'_>) -> Result<Claim, ClaimError> {
         let earlier = AllocatedIds::default();
-        self.pool.write_idempotent(ACTION, |connection, in_doubt| {
+        self.run(Tx::write(ACTION), |connection, in_doubt| {
             earlier.in_doubt.set(in_doubt);
             if let Some(claim) = self.claim_in_doubt(connection, &earlier)? {
                 return Ok(Ok(claim));

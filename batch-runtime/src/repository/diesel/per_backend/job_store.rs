@@ -14,6 +14,7 @@ use crate::ids::{JobExecutionId, JobInstanceId, StepExecutionId};
 use crate::repository::diesel::backend::Backend;
 use crate::repository::diesel::db_timestamp::DbTimestamp;
 use crate::repository::diesel::one_of::one_of;
+use crate::repository::diesel::pool::Tx;
 use crate::repository::diesel::session::RunQueryDsl;
 use crate::repository::diesel::update::update;
 use crate::repository::rules::stored_message;
@@ -41,7 +42,7 @@ impl JobStore for Repository {
         // The clock may have been set back since the execution was created.
         let now = self.now().max(self.column(execution.created));
         let started = BatchStatus::Started;
-        let is_started = self.pool.write_idempotent(ACTION, |connection, in_doubt| {
+        let is_started = self.run(Tx::write(ACTION), |connection, in_doubt| {
             let row = job_execution::table
                 .find(execution.id.0)
                 .filter(job_execution::version.eq(execution.version));
@@ -80,7 +81,7 @@ impl JobStore for Repository {
         let begin = execution.started.unwrap_or(execution.created);
         let now = self.now().max(self.column(begin));
         let message = stored_message(&ending.message, self.settings.format.max_varchar);
-        let is_ended = self.pool.write_idempotent(ACTION, |connection, in_doubt| {
+        let is_ended = self.run(Tx::write(ACTION), |connection, in_doubt| {
             let row = job_execution::table
                 .find(execution.id.0)
                 .filter(job_execution::version.eq(execution.version));
@@ -126,7 +127,7 @@ impl JobStore for Repository {
     }
 
     fn restart_position(&self, execution: &JobExecution) -> Result<Option<RestartPosition>, RepositoryError> {
-        self.pool.read("read the restart position", |connection| {
+        self.run(Tx::read("read the restart position"), |connection, _| {
             let before: Option<(i64, Option<String>)> = job_execution::table
                 .filter(job_execution::job_instance_id.eq(execution.instance_id.0))
                 .filter(job_execution::job_execution_id.lt(execution.id.0))
@@ -144,14 +145,15 @@ impl JobStore for Repository {
     }
 
     fn traceparent(&self, execution: JobExecutionId) -> Result<Option<String>, RepositoryError> {
-        self.pool.read("read the trace context", |connection| {
+        self.run(Tx::read("read the trace context"), |connection, _| {
             Ok(job_state_in(connection, execution.0)?.traceparent)
         })
     }
 
     fn kept_state(&self, instance: JobInstanceId) -> Result<KeptState, RepositoryError> {
-        self.pool
-            .read("read the state that the job has kept", |connection| {
+        self.run(
+            Tx::read("read the state that the job has kept"),
+            |connection, _| {
                 let mut kept = KeptState::default();
                 for execution in execution_ids(connection, instance)? {
                     let state = job_state_in(connection, execution.0)?;
@@ -159,12 +161,13 @@ impl JobStore for Repository {
                     kept.data = state.other_entries;
                 }
                 Ok(kept)
-            })
+            },
+        )
     }
 
     fn save_job_data(&self, lease: &Lease, changes: &DataChanges) -> Result<(), RepositoryError> {
         const ACTION: &str = "record the data of the job";
-        self.pool.write_idempotent(ACTION, |connection, _| {
+        self.run(Tx::write(ACTION), |connection, _| {
             // The row has no VERSION to compare, so the lease itself is checked.
             Db::lock_executions(connection, lease.instance_id.0)?;
             self.ensure_held(connection, lease, ACTION)?;
@@ -179,7 +182,7 @@ impl JobStore for Repository {
         state: &ElementState,
     ) -> Result<(), RepositoryError> {
         const ACTION: &str = "record the state of a parallel element";
-        self.pool.write_idempotent(ACTION, |connection, _| {
+        self.run(Tx::write(ACTION), |connection, _| {
             // Worker processes save states of the same execution. The row has no VERSION to compare, so the lease itself is
             // checked.
             Db::lock_executions(connection, lease.instance_id.0)?;
@@ -193,14 +196,15 @@ impl JobStore for Repository {
 
     fn renew_lease(&self, lease: &Lease) -> Result<bool, RepositoryError> {
         self.owner.restore_lock();
-        self.pool.write_with_priority("renew the lease", |connection, _| {
-            Ok(self.renew_lease_in(connection, lease)?)
-        })
+        self.run(
+            Tx::write("renew the lease").once().with_priority(),
+            |connection, _| Ok(self.renew_lease_in(connection, lease)?),
+        )
     }
 
     fn release_lease(&self, lease: &Lease) -> Result<(), RepositoryError> {
         // The caller tries again, and its keeper must not wait here while other leases have to be renewed.
-        self.pool.write_at_once("release the lease", |connection, _| {
+        self.run(Tx::write("release the lease").once(), |connection, _| {
             self.release_lease_in(connection, lease)?;
             Ok(())
         })
@@ -210,8 +214,9 @@ impl JobStore for Repository {
         if self.owner.note(cause) {
             return Ok(());
         }
-        self.pool
-            .write_with_priority("record the end of the process", |connection, _| {
+        self.run(
+            Tx::write("record the end of the process").once().with_priority(),
+            |connection, _| {
                 let held: Vec<i64> = instance_lease::table
                     .filter(instance_lease::owner.eq(self.owner.name()))
                     .filter(instance_lease::expires_at.ne(RELEASED))
@@ -226,7 +231,8 @@ impl JobStore for Repository {
                     ))
                     .execute(connection)?;
                 Ok(())
-            })
+            },
+        )
     }
 
     fn close(&self) {
@@ -246,7 +252,7 @@ impl JobStore for Repository {
         executions: &[JobExecutionId],
         partitions: &[StepExecutionId],
     ) -> Result<Signals, RepositoryError> {
-        self.pool.read_at_once("look for stop requests", |connection| {
+        self.run(Tx::read("look for stop requests").once(), |connection, _| {
             let stopping = BatchStatus::Stopping.as_str();
             // Spring Batch 6 does not ask for the end of an execution, but records it. The next write finds that.
             let stopped = BatchStatus::Stopped.as_str();

@@ -13,6 +13,7 @@ use crate::ids::{JobExecutionId, LaunchId};
 use crate::parameters::JobParameters;
 use crate::repository::diesel::backend::{Backend, Sequence};
 use crate::repository::diesel::one_of::none_of;
+use crate::repository::diesel::pool::Tx;
 use crate::repository::diesel::session::RunQueryDsl;
 use crate::repository::diesel::transaction_error::{
     TransactionError, concurrent_change, on_unique_violation,
@@ -58,7 +59,7 @@ impl LaunchStore for Repository {
         let Target::Identified(key) = &request.target else {
             return Err(RepositoryError::Fault.into());
         };
-        self.pool.write_idempotent("queue the launch", |connection, _| {
+        self.run(Tx::write("queue the launch"), |connection, _| {
             let now = database_now(connection)?;
             forget_old(connection, now)?;
             if let Some((id, phase)) = open_launch(connection, request.job_name, key)? {
@@ -96,7 +97,7 @@ impl LaunchStore for Repository {
         count: u32,
         except: &[String],
     ) -> Result<Vec<TakenLaunch>, RepositoryError> {
-        let found = self.pool.read_at_once("look for launches", |connection| {
+        let found = self.run(Tx::read("look for launches").once(), |connection, _| {
             let mut found = queued(connection, queue, count, except)?;
             found.extend(self.abandoned(connection, queue, except)?);
             Ok(found)
@@ -123,37 +124,36 @@ impl LaunchStore for Repository {
         message: &str,
         is_running: bool,
     ) -> Result<bool, RepositoryError> {
-        self.pool
-            .write_idempotent("queue the launch again", |connection, in_doubt| {
-                let now = database_now(connection)?;
-                let own = launch::table
-                    .find(id.0)
-                    .filter(launch::worker_name.eq(self.owner.name()))
-                    .filter(launch::status.eq(LaunchPhase::Taken.as_str()));
-                let execution: Option<Option<i64>> = own
-                    .select(launch::job_execution_id)
-                    .first(connection)
-                    .optional()?;
-                let Some(execution) = execution else {
-                    // The first attempt may have been committed.
-                    return Ok(in_doubt);
-                };
-                if is_running && status_of(connection, execution)? == Some(BatchStatus::Stopping) {
-                    return Ok(false);
-                }
-                let wait = i64::try_from(wait.as_millis()).unwrap_or(i64::MAX);
-                let changed = update(own)
-                    .set((
-                        launch::status.eq(LaunchPhase::Queued.as_str()),
-                        launch::worker_name.eq(None::<String>),
-                        launch::job_execution_id.eq(execution.filter(|_| is_running)),
-                        launch::message.eq(message),
-                        launch::available_at.eq(now.saturating_add(wait)),
-                        launch::changed_at.eq(now),
-                    ))
-                    .execute(connection)?;
-                Ok(changed > 0)
-            })
+        self.run(Tx::write("queue the launch again"), |connection, in_doubt| {
+            let now = database_now(connection)?;
+            let own = launch::table
+                .find(id.0)
+                .filter(launch::worker_name.eq(self.owner.name()))
+                .filter(launch::status.eq(LaunchPhase::Taken.as_str()));
+            let execution: Option<Option<i64>> = own
+                .select(launch::job_execution_id)
+                .first(connection)
+                .optional()?;
+            let Some(execution) = execution else {
+                // The first attempt may have been committed.
+                return Ok(in_doubt);
+            };
+            if is_running && status_of(connection, execution)? == Some(BatchStatus::Stopping) {
+                return Ok(false);
+            }
+            let wait = i64::try_from(wait.as_millis()).unwrap_or(i64::MAX);
+            let changed = update(own)
+                .set((
+                    launch::status.eq(LaunchPhase::Queued.as_str()),
+                    launch::worker_name.eq(None::<String>),
+                    launch::job_execution_id.eq(execution.filter(|_| is_running)),
+                    launch::message.eq(message),
+                    launch::available_at.eq(now.saturating_add(wait)),
+                    launch::changed_at.eq(now),
+                ))
+                .execute(connection)?;
+            Ok(changed > 0)
+        })
     }
 
     fn end_launch(
@@ -163,72 +163,70 @@ impl LaunchStore for Repository {
         execution: Option<JobExecutionId>,
         message: &str,
     ) -> Result<(), RepositoryError> {
-        self.pool
-            .write_idempotent("record the end of the launch", |connection, _| {
-                let now = database_now(connection)?;
-                let own = launch::table
-                    .find(id.0)
-                    .filter(launch::worker_name.eq(self.owner.name()))
-                    .filter(launch::status.eq(LaunchPhase::Taken.as_str()));
-                let ended = (
-                    launch::status.eq(phase.as_str()),
-                    launch::is_open.eq(CLOSED),
-                    launch::message.eq(message),
-                    launch::changed_at.eq(now),
-                );
-                match execution {
-                    Some(execution) => update(own)
-                        .set((ended, launch::job_execution_id.eq(execution.0)))
-                        .execute(connection)?,
-                    None => update(own).set(ended).execute(connection)?,
-                };
-                Ok(())
-            })
+        self.run(Tx::write("record the end of the launch"), |connection, _| {
+            let now = database_now(connection)?;
+            let own = launch::table
+                .find(id.0)
+                .filter(launch::worker_name.eq(self.owner.name()))
+                .filter(launch::status.eq(LaunchPhase::Taken.as_str()));
+            let ended = (
+                launch::status.eq(phase.as_str()),
+                launch::is_open.eq(CLOSED),
+                launch::message.eq(message),
+                launch::changed_at.eq(now),
+            );
+            match execution {
+                Some(execution) => update(own)
+                    .set((ended, launch::job_execution_id.eq(execution.0)))
+                    .execute(connection)?,
+                None => update(own).set(ended).execute(connection)?,
+            };
+            Ok(())
+        })
     }
 
     fn withdraw_launch(&self, id: LaunchId) -> Result<WithdrawOutcome, RepositoryError> {
-        self.pool
-            .write_idempotent("withdraw the launch", |connection, in_doubt| {
-                let row: Option<(String, Option<i64>)> = launch::table
-                    .find(id.0)
-                    .select((launch::status, launch::job_execution_id))
-                    .first(connection)
-                    .optional()?;
-                let Some((phase, execution)) = row else {
-                    return Ok(WithdrawOutcome::Unknown);
-                };
-                let status = status_of(connection, execution)?;
-                let running = execution
-                    .filter(|_| status.is_some_and(|status| !status.is_final()))
-                    .map(JobExecutionId);
-                match (LaunchPhase::from_repository(&phase), running) {
-                    (Some(LaunchPhase::Taken), Some(execution)) => {
-                        return Ok(WithdrawOutcome::Runs(execution));
-                    }
-                    (Some(LaunchPhase::Taken), None) if status.is_some() => {
-                        return Ok(WithdrawOutcome::NotRunning);
-                    }
-                    (Some(LaunchPhase::Queued | LaunchPhase::Taken), _) => {}
-                    (Some(LaunchPhase::Withdrawn), _) if in_doubt => return Ok(WithdrawOutcome::Withdrawn),
-                    _ => return Ok(WithdrawOutcome::NotRunning),
+        self.run(Tx::write("withdraw the launch"), |connection, in_doubt| {
+            let row: Option<(String, Option<i64>)> = launch::table
+                .find(id.0)
+                .select((launch::status, launch::job_execution_id))
+                .first(connection)
+                .optional()?;
+            let Some((phase, execution)) = row else {
+                return Ok(WithdrawOutcome::Unknown);
+            };
+            let status = status_of(connection, execution)?;
+            let running = execution
+                .filter(|_| status.is_some_and(|status| !status.is_final()))
+                .map(JobExecutionId);
+            match (LaunchPhase::from_repository(&phase), running) {
+                (Some(LaunchPhase::Taken), Some(execution)) => {
+                    return Ok(WithdrawOutcome::Runs(execution));
                 }
-                let now = database_now(connection)?;
-                let unchanged = launch::table.find(id.0).filter(launch::status.eq(&phase));
-                let withdrawn = (
-                    launch::status.eq(LaunchPhase::Withdrawn.as_str()),
-                    launch::is_open.eq(CLOSED),
-                    launch::changed_at.eq(now),
-                );
-                match update(unchanged).set(withdrawn).execute(connection)? {
-                    // A drained worker has handed it over, and it has not stopped yet.
-                    1 => Ok(running.map_or(WithdrawOutcome::Withdrawn, WithdrawOutcome::Runs)),
-                    _ => Err(concurrent_change()),
+                (Some(LaunchPhase::Taken), None) if status.is_some() => {
+                    return Ok(WithdrawOutcome::NotRunning);
                 }
-            })
+                (Some(LaunchPhase::Queued | LaunchPhase::Taken), _) => {}
+                (Some(LaunchPhase::Withdrawn), _) if in_doubt => return Ok(WithdrawOutcome::Withdrawn),
+                _ => return Ok(WithdrawOutcome::NotRunning),
+            }
+            let now = database_now(connection)?;
+            let unchanged = launch::table.find(id.0).filter(launch::status.eq(&phase));
+            let withdrawn = (
+                launch::status.eq(LaunchPhase::Withdrawn.as_str()),
+                launch::is_open.eq(CLOSED),
+                launch::changed_at.eq(now),
+            );
+            match update(unchanged).set(withdrawn).execute(connection)? {
+                // A drained worker has handed it over, and it has not stopped yet.
+                1 => Ok(running.map_or(WithdrawOutcome::Withdrawn, WithdrawOutcome::Runs)),
+                _ => Err(concurrent_change()),
+            }
+        })
     }
 
     fn launches(&self) -> Result<Vec<LaunchRow>, RepositoryError> {
-        self.pool.read("list the launches", |connection| {
+        self.run(Tx::read("list the launches"), |connection, _| {
             let alive = self.living_workers(connection)?;
             let rows: Vec<Listed> = launch::table
                 .order(launch::launch_id.asc())
@@ -283,7 +281,7 @@ impl Repository {
 
     /// Takes a launch that was found, unless another worker was faster.
     fn take_launch(&self, (id, phase, worker): &Found) -> Result<Option<TakenLaunch>, RepositoryError> {
-        self.pool.write_at_once("take a launch", |connection, in_doubt| {
+        self.run(Tx::write("take a launch").once(), |connection, in_doubt| {
             let now = database_now(connection)?;
             let row = launch::table.find(id).filter(launch::status.eq(phase));
             let taken = (

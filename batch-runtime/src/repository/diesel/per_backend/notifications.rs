@@ -15,6 +15,7 @@ use crate::notify::{NotificationDetail, NotificationEvent, UnknownEvent, event_o
 use crate::repository::diesel::backend::Backend;
 use crate::repository::diesel::db_timestamp::DbTimestamp;
 use crate::repository::diesel::one_of::one_of;
+use crate::repository::diesel::pool::Tx;
 use crate::repository::diesel::session::RunQueryDsl;
 use crate::repository::diesel::transaction_error::TransactionError;
 use crate::repository::diesel::update::update;
@@ -53,15 +54,14 @@ macro_rules! notifications {
 
 impl NotificationStore for Repository {
     fn queue_notifications(&self, new: &[NewNotification]) -> Result<(), RepositoryError> {
-        self.pool
-            .write_idempotent("store notifications", |connection, in_doubt| {
-                let first = new.first().map_or("", |first| &first.id);
-                let find = notification::table.find(first);
-                if in_doubt && find.count().get_result::<i64>(connection)? == 1 {
-                    return Ok(());
-                }
-                insert(connection, new)
-            })
+        self.run(Tx::write("store notifications"), |connection, in_doubt| {
+            let first = new.first().map_or("", |first| &first.id);
+            let find = notification::table.find(first);
+            if in_doubt && find.count().get_result::<i64>(connection)? == 1 {
+                return Ok(());
+            }
+            insert(connection, new)
+        })
     }
 
     fn take_notification(
@@ -70,7 +70,7 @@ impl NotificationStore for Repository {
         attempt: Duration,
     ) -> Result<NextNotification, RepositoryError> {
         const ACTION: &str = "take a notification";
-        let next = |connection: &mut Connection| -> Work<NextNotification> {
+        let next = |connection: &mut Connection, _| -> Work<NextNotification> {
             let now: i64 = diesel::select(Db::now()).get_result(connection)?;
             let query = notifications!()
                 .filter(notification::target.eq(target))
@@ -89,12 +89,12 @@ impl NotificationStore for Repository {
             })
         };
         // Most calls find nothing, and write nothing.
-        let found = self.pool.read(ACTION, &next)?;
+        let found = self.run(Tx::read(ACTION), &next)?;
         if !matches!(found, NextNotification::Due(_)) {
             return Ok(found);
         }
-        self.pool.write_idempotent(ACTION, |connection, _| {
-            let NextNotification::Due(found) = next(connection)? else {
+        self.run(Tx::write(ACTION), |connection, _| {
+            let NextNotification::Due(found) = next(connection, false)? else {
                 return Ok(NextNotification::In(Duration::ZERO));
             };
             let row = notification::table
@@ -116,44 +116,41 @@ impl NotificationStore for Repository {
     }
 
     fn forget_notification(&self, id: &str) -> Result<(), RepositoryError> {
-        self.pool
-            .write_idempotent("remove a notification", |connection, _| {
-                diesel::delete(notification::table.find(id)).execute(connection)?;
-                Ok(())
-            })
+        self.run(Tx::write("remove a notification"), |connection, _| {
+            diesel::delete(notification::table.find(id)).execute(connection)?;
+            Ok(())
+        })
     }
 
     fn postpone_notification(&self, id: &str, pause: Duration, error: &str) -> Result<(), RepositoryError> {
-        self.pool
-            .write_idempotent("postpone a notification", |connection, _| {
-                let now: i64 = diesel::select(Db::now()).get_result(connection)?;
-                update(notification::table.find(id))
-                    .set((
-                        notification::due_at.eq(later(now, pause)),
-                        notification::last_error.eq(error),
-                    ))
-                    .execute(connection)?;
-                Ok(())
-            })
+        self.run(Tx::write("postpone a notification"), |connection, _| {
+            let now: i64 = diesel::select(Db::now()).get_result(connection)?;
+            update(notification::table.find(id))
+                .set((
+                    notification::due_at.eq(later(now, pause)),
+                    notification::last_error.eq(error),
+                ))
+                .execute(connection)?;
+            Ok(())
+        })
     }
 
     fn retry_notifications(&self, target: &str) -> Result<(), RepositoryError> {
-        self.pool
-            .write_idempotent("retry notifications", |connection, _| {
-                let now: i64 = diesel::select(Db::now()).get_result(connection)?;
-                let failed = notification::table
-                    .filter(notification::target.eq(target))
-                    .filter(notification::attempts.gt(0))
-                    .filter(notification::due_at.gt(now));
-                diesel::update(failed)
-                    .set(notification::due_at.eq(now))
-                    .execute(connection)?;
-                Ok(())
-            })
+        self.run(Tx::write("retry notifications"), |connection, _| {
+            let now: i64 = diesel::select(Db::now()).get_result(connection)?;
+            let failed = notification::table
+                .filter(notification::target.eq(target))
+                .filter(notification::attempts.gt(0))
+                .filter(notification::due_at.gt(now));
+            diesel::update(failed)
+                .set(notification::due_at.eq(now))
+                .execute(connection)?;
+            Ok(())
+        })
     }
 
     fn notifications(&self) -> Result<Vec<QueuedNotification>, RepositoryError> {
-        self.pool.read("list notifications", |connection| {
+        self.run(Tx::read("list notifications"), |connection, _| {
             let query = notifications!()
                 .filter(one_of(notification::event, known_events()))
                 .order((notification::due_at.asc(), notification::notification_id.asc()));

@@ -19,6 +19,7 @@ use crate::execution::{JobExecution, JobInstance, StepExecution};
 use crate::ids::{JobExecutionId, JobInstanceId, StepExecutionId};
 use crate::parameters::JobParameters;
 use crate::repository::diesel::backend::Backend;
+use crate::repository::diesel::pool::{Tx, ensure_known};
 use crate::repository::diesel::session::RunQueryDsl;
 use crate::repository::diesel::update::update;
 use crate::repository::rules;
@@ -30,7 +31,7 @@ use crate::status::BatchStatus;
 
 impl OperatorStore for Repository {
     fn holder_state(&self, execution: JobExecutionId) -> Result<Option<HolderState>, RepositoryError> {
-        self.pool.read("read the owner", |connection| {
+        self.run(Tx::read("read the owner"), |connection, _| {
             let execution = execution_in(connection, execution.0)?;
             let Some(execution) = execution.filter(|execution| !execution.status.is_final()) else {
                 return Ok(None);
@@ -51,17 +52,19 @@ impl OperatorStore for Repository {
     }
 
     fn job_data(&self, id: JobExecutionId) -> Result<BTreeMap<String, String>, RepositoryError> {
-        self.pool.read("read the data of the job", |connection| {
-            match job_context_in(connection, id.0)? {
+        self.run(
+            Tx::read("read the data of the job"),
+            |connection, _| match job_context_in(connection, id.0)? {
                 Some(_) => Ok(job_state_in(connection, id.0)?.other_entries),
                 None => Ok(BTreeMap::new()),
-            }
-        })
+            },
+        )
     }
 
     fn request_stop(&self, id: JobExecutionId) -> Result<Option<StopOutcome>, RepositoryError> {
-        self.pool
-            .write_with_priority("request the stop", |connection, in_doubt| {
+        self.run(
+            Tx::write("request the stop").once().with_priority(),
+            |connection, in_doubt| {
                 let Some(execution) = execution_in(connection, id.0)? else {
                     return Ok(None);
                 };
@@ -105,11 +108,13 @@ impl OperatorStore for Repository {
                 self.notify_of_closed::<RepositoryError>(connection, &closed)?;
                 Self::void_lease(connection, instance, row, None)?;
                 Ok(Some(StopOutcome::Closed))
-            })
+            },
+        )
     }
 
     fn abandon(&self, id: JobExecutionId) -> Result<Option<AbandonOutcome>, RepositoryError> {
-        self.pool.write("abandon the job execution", |connection| {
+        self.run(Tx::write("abandon the job execution"), |connection, in_doubt| {
+            ensure_known(in_doubt)?;
             let Some(execution) = execution_in(connection, id.0)? else {
                 return Ok(None);
             };
@@ -149,37 +154,45 @@ impl OperatorStore for Repository {
     }
 
     fn declare_dead(&self, id: JobExecutionId) -> Result<Option<DeathOutcome>, RepositoryError> {
-        self.pool.write("close the dead job execution", |connection| {
-            let Some(execution) = execution_in(connection, id.0)? else {
-                return Ok(None);
-            };
-            let instance = execution.instance_id.0;
-            Db::lock_instance(connection, instance)?;
-            let lease = lease_of(connection, instance)?;
-            if let Some(row) = &lease
-                && self.is_held(connection, instance, row)?
-            {
-                let owner = self.described_owner(connection, row)?;
-                return Ok(Some(DeathOutcome::Running { owner }));
-            }
-            Db::lock_executions(connection, instance)?;
-            // Read again, under the locks. The caller has declared no other execution dead.
-            let newest = last_execution(connection, instance)?;
-            if newest.is_none_or(|newest| newest.id != id || newest.status.is_final()) {
-                return Ok(Some(DeathOutcome::Ended));
-            }
-            let closed =
-                self.close_open_executions::<RepositoryError>(connection, instance, lease.as_ref(), None)?;
-            self.notify_of_closed::<RepositoryError>(connection, &closed)?;
-            if let Some(row) = lease.as_ref().filter(|row| !row.is_free()) {
-                Self::void_lease(connection, instance, row, None)?;
-            }
-            Ok(Some(DeathOutcome::Closed))
-        })
+        self.run(
+            Tx::write("close the dead job execution"),
+            |connection, in_doubt| {
+                ensure_known(in_doubt)?;
+                let Some(execution) = execution_in(connection, id.0)? else {
+                    return Ok(None);
+                };
+                let instance = execution.instance_id.0;
+                Db::lock_instance(connection, instance)?;
+                let lease = lease_of(connection, instance)?;
+                if let Some(row) = &lease
+                    && self.is_held(connection, instance, row)?
+                {
+                    let owner = self.described_owner(connection, row)?;
+                    return Ok(Some(DeathOutcome::Running { owner }));
+                }
+                Db::lock_executions(connection, instance)?;
+                // Read again, under the locks. The caller has declared no other execution dead.
+                let newest = last_execution(connection, instance)?;
+                if newest.is_none_or(|newest| newest.id != id || newest.status.is_final()) {
+                    return Ok(Some(DeathOutcome::Ended));
+                }
+                let closed = self.close_open_executions::<RepositoryError>(
+                    connection,
+                    instance,
+                    lease.as_ref(),
+                    None,
+                )?;
+                self.notify_of_closed::<RepositoryError>(connection, &closed)?;
+                if let Some(row) = lease.as_ref().filter(|row| !row.is_free()) {
+                    Self::void_lease(connection, instance, row, None)?;
+                }
+                Ok(Some(DeathOutcome::Closed))
+            },
+        )
     }
 
     fn find_executions(&self, filter: &ExecutionFilter) -> Result<Vec<JobExecution>, RepositoryError> {
-        self.pool.read("list job executions", |connection| {
+        self.run(Tx::read("list job executions"), |connection, _| {
             let mut query = filtered!(executions!().into_boxed(), filter, self);
             if let Some(limit) = filter.limit {
                 query = query.limit(limit.into());
@@ -195,7 +208,7 @@ impl OperatorStore for Repository {
     }
 
     fn find_instance(&self, job_name: &str, job_key: &str) -> Result<Option<JobInstance>, RepositoryError> {
-        self.pool.read("find the job instance", |connection| {
+        self.run(Tx::read("find the job instance"), |connection, _| {
             let row = job_instance::table
                 .filter(job_instance::job_name.eq(job_name))
                 .filter(job_instance::job_key.eq(job_key))
@@ -207,13 +220,13 @@ impl OperatorStore for Repository {
     }
 
     fn instance(&self, id: JobInstanceId) -> Result<Option<JobInstance>, RepositoryError> {
-        self.pool.read("read the job instance", |connection| {
+        self.run(Tx::read("read the job instance"), |connection, _| {
             Ok(instance_in(connection, id.0)?)
         })
     }
 
     fn instances(&self, job_name: &str, start: i64, count: i64) -> Result<Vec<JobInstance>, RepositoryError> {
-        self.pool.read("list the job instances", |connection| {
+        self.run(Tx::read("list the job instances"), |connection, _| {
             let rows = job_instance::table
                 .filter(job_instance::job_name.eq(job_name))
                 .order(job_instance::job_instance_id.desc())
@@ -226,14 +239,14 @@ impl OperatorStore for Repository {
     }
 
     fn instance_count(&self, job_name: &str) -> Result<i64, RepositoryError> {
-        self.pool.read("count the job instances", |connection| {
+        self.run(Tx::read("count the job instances"), |connection, _| {
             let of_job = job_instance::table.filter(job_instance::job_name.eq(job_name));
             Ok(of_job.count().get_result(connection)?)
         })
     }
 
     fn job_names(&self) -> Result<BTreeSet<String>, RepositoryError> {
-        self.pool.read("list the job names", |connection| {
+        self.run(Tx::read("list the job names"), |connection, _| {
             let names: Vec<String> = job_instance::table
                 .select(job_instance::job_name)
                 .distinct()
@@ -243,20 +256,20 @@ impl OperatorStore for Repository {
     }
 
     fn job_execution(&self, id: JobExecutionId) -> Result<Option<JobExecution>, RepositoryError> {
-        self.pool.read("read the job execution", |connection| {
+        self.run(Tx::read("read the job execution"), |connection, _| {
             execution_in(connection, id.0)
         })
     }
 
     fn job_executions(&self, instance: JobInstanceId) -> Result<Vec<JobExecution>, RepositoryError> {
-        self.pool.read("list the job executions", |connection| {
+        self.run(Tx::read("list the job executions"), |connection, _| {
             let of_instance = executions!().filter(job_execution::job_instance_id.eq(instance.0));
             load_executions!(of_instance, connection)
         })
     }
 
     fn running_executions(&self, job_name: &str) -> Result<Vec<JobExecution>, RepositoryError> {
-        self.pool.read("list the running job executions", |connection| {
+        self.run(Tx::read("list the running job executions"), |connection, _| {
             let running = executions!()
                 .filter(job_instance::job_name.eq(job_name))
                 .filter(job_execution::status.eq_any(OPEN));
@@ -265,22 +278,23 @@ impl OperatorStore for Repository {
     }
 
     fn parameters(&self, id: JobExecutionId) -> Result<JobParameters, RepositoryError> {
-        self.pool.read("read the job parameters", |connection| {
+        self.run(Tx::read("read the job parameters"), |connection, _| {
             load_parameters(connection, id.0)
         })
     }
 
     fn original_parameters(&self, instance: JobInstanceId) -> Result<JobParameters, RepositoryError> {
-        self.pool.read("read the job parameters", |connection| {
-            match execution_ids(connection, instance)?.first() {
+        self.run(
+            Tx::read("read the job parameters"),
+            |connection, _| match execution_ids(connection, instance)?.first() {
                 Some(first) => load_parameters(connection, first.0),
                 None => Ok(JobParameters::new()),
-            }
-        })
+            },
+        )
     }
 
     fn step_executions(&self, execution: JobExecutionId) -> Result<Vec<StepExecution>, RepositoryError> {
-        self.pool.read("list the step executions", |connection| {
+        self.run(Tx::read("list the step executions"), |connection, _| {
             let rows: Vec<StepRow> = step_execution::table
                 .filter(step_execution::job_execution_id.eq(execution.0))
                 .order(step_execution::step_execution_id.asc())
@@ -295,7 +309,7 @@ impl OperatorStore for Repository {
         &self,
         execution: JobExecutionId,
     ) -> Result<BTreeMap<StepExecutionId, String>, RepositoryError> {
-        self.pool.read("read the user data of the steps", |connection| {
+        self.run(Tx::read("read the user data of the steps"), |connection, _| {
             let of_execution = step_execution::table
                 .filter(step_execution::job_execution_id.eq(execution.0))
                 .select(step_execution::step_execution_id);

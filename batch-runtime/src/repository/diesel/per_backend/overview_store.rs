@@ -15,6 +15,7 @@ use crate::execution::{JobExecution, StepCounters, StepExecution};
 use crate::ids::{JobExecutionId, JobInstanceId, StepExecutionId};
 use crate::repository::diesel::backend::Backend;
 use crate::repository::diesel::one_of::one_of_many;
+use crate::repository::diesel::pool::Tx;
 use crate::repository::diesel::session::RunQueryDsl;
 use crate::repository::{ExecutionFilter, Holder, LeaseKey, OverviewStore, RepositoryError, RepositorySize};
 use crate::status::BatchStatus;
@@ -53,7 +54,7 @@ pub(super) use filtered;
 
 impl OverviewStore for Repository {
     fn latest_executions(&self) -> Result<Vec<JobExecution>, RepositoryError> {
-        self.pool.read("list the latest job executions", |connection| {
+        self.run(Tx::read("list the latest job executions"), |connection, _| {
             let latest: Vec<(String, Option<i64>)> = job_execution::table
                 .inner_join(job_instance::table)
                 .group_by(job_instance::job_name)
@@ -72,7 +73,7 @@ impl OverviewStore for Repository {
         instances: &[JobInstanceId],
     ) -> Result<BTreeMap<JobInstanceId, JobExecutionId>, RepositoryError> {
         let ids: Vec<i64> = instances.iter().map(|instance| instance.0).collect();
-        self.pool.read("read the latest job executions", |connection| {
+        self.run(Tx::read("read the latest job executions"), |connection, _| {
             let latest: Vec<(i64, Option<i64>)> = job_execution::table
                 .filter(job_execution::job_instance_id.eq_any(&ids))
                 .group_by(job_execution::job_instance_id)
@@ -93,7 +94,7 @@ impl OverviewStore for Repository {
         instances: &[JobInstanceId],
     ) -> Result<BTreeMap<JobInstanceId, Holder>, RepositoryError> {
         let instances: Vec<i64> = instances.iter().map(|instance| instance.0).collect();
-        self.pool.read("read the lease holders", |connection| {
+        self.run(Tx::read("read the lease holders"), |connection, _| {
             let rows: Vec<(i64, LeaseRow)> = instance_lease::table
                 .filter(instance_lease::job_instance_id.eq_any(&instances))
                 .select((instance_lease::job_instance_id, LeaseRow::as_select()))
@@ -123,7 +124,7 @@ impl OverviewStore for Repository {
         partitions: &[StepExecutionId],
     ) -> Result<BTreeMap<StepExecutionId, String>, RepositoryError> {
         let ids: Vec<i64> = partitions.iter().map(|partition| partition.0).collect();
-        self.pool.read("read the owners of partitions", |connection| {
+        self.run(Tx::read("read the owners of partitions"), |connection, _| {
             let rows: Vec<(i64, String)> = partition_lease::table
                 .filter(one_of_many(partition_lease::step_execution_id, &ids))
                 .filter(partition_lease::owner.ne(""))
@@ -135,8 +136,9 @@ impl OverviewStore for Repository {
     }
 
     fn waiting(&self) -> Result<BTreeMap<JobExecutionId, JobExecutionId>, RepositoryError> {
-        self.pool
-            .read("read the turns of jobs", |connection| Ok(waiting_in(connection)?))
+        self.run(Tx::read("read the turns of jobs"), |connection, _| {
+            Ok(waiting_in(connection)?)
+        })
     }
 
     fn steps_of(
@@ -144,7 +146,7 @@ impl OverviewStore for Repository {
         executions: &[JobExecutionId],
     ) -> Result<BTreeMap<JobExecutionId, Vec<StepExecution>>, RepositoryError> {
         let ids: Vec<i64> = executions.iter().map(|execution| execution.0).collect();
-        self.pool.read("list the step executions", |connection| {
+        self.run(Tx::read("list the step executions"), |connection, _| {
             let rows: Vec<StepRow> = step_execution::table
                 .filter(step_execution::job_execution_id.eq_any(&ids))
                 // No id of a step has a colon, and the names of partitions all do.
@@ -166,8 +168,9 @@ impl OverviewStore for Repository {
         executions: &[JobExecutionId],
     ) -> Result<BTreeMap<JobExecutionId, Vec<(String, StepCounters)>>, RepositoryError> {
         let ids: Vec<i64> = executions.iter().map(|execution| execution.0).collect();
-        self.pool
-            .read("read the counters of the step executions", |connection| {
+        self.run(
+            Tx::read("read the counters of the step executions"),
+            |connection, _| {
                 let rows: Vec<CountersRow> = step_execution::table
                     .filter(step_execution::job_execution_id.eq_any(&ids))
                     .order(step_execution::step_execution_id.asc())
@@ -180,11 +183,12 @@ impl OverviewStore for Repository {
                     of_job.push((row.step_name, counters.map_err(rejected)?));
                 }
                 Ok(found)
-            })
+            },
+        )
     }
 
     fn count_executions(&self, filter: &ExecutionFilter) -> Result<Vec<(BatchStatus, u64)>, RepositoryError> {
-        self.pool.read("count the job executions", |connection| {
+        self.run(Tx::read("count the job executions"), |connection, _| {
             let query = job_execution::table
                 .inner_join(job_instance::table)
                 .group_by(job_execution::status)
@@ -209,7 +213,7 @@ impl OverviewStore for Repository {
     }
 
     fn size(&self) -> Result<RepositorySize, RepositoryError> {
-        self.pool.read("count the rows", |connection| {
+        self.run(Tx::read("count the rows"), |connection, _| {
             let instances: i64 = job_instance::table.count().get_result(connection)?;
             let executions: i64 = job_execution::table.count().get_result(connection)?;
             let steps: i64 = step_execution::table.count().get_result(connection)?;

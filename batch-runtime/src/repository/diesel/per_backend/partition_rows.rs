@@ -13,6 +13,7 @@ use crate::execution::StepExecution;
 use crate::ids::{JobInstanceId, StepExecutionId};
 use crate::repository::diesel::backend::{Backend, NewStep, Sequence};
 use crate::repository::diesel::one_of::one_of_many;
+use crate::repository::diesel::pool::Tx;
 use crate::repository::diesel::session::RunQueryDsl;
 use crate::repository::rules;
 use crate::repository::{Lease, RepositoryError, StepState, StoredContext};
@@ -29,7 +30,7 @@ impl Repository {
         let status = BatchStatus::Starting;
         let now = self.now();
         let context = StepState::default().encode(&self.settings.format);
-        self.pool.write_relaxed(ACTION, |connection, in_doubt| {
+        self.run(Tx::write(ACTION).relaxed(), |connection, in_doubt| {
             if in_doubt {
                 // Waits for the end of the earlier attempt.
                 Db::lock_executions(connection, lease.instance_id.0)?;
@@ -79,7 +80,7 @@ impl Repository {
         instance: JobInstanceId,
         names: &[String],
     ) -> Result<BTreeSet<String>, RepositoryError> {
-        self.pool.read("look for earlier partitions", |connection| {
+        self.run(Tx::read("look for earlier partitions"), |connection, _| {
             let executions = execution_ids(connection, instance)?.into_iter().map(|id| id.0);
             let found: Vec<String> = step_execution::table
                 .filter(one_of_many(step_execution::job_execution_id, executions))
@@ -97,7 +98,7 @@ impl Repository {
         ids: &[StepExecutionId],
     ) -> Result<Vec<(StepExecution, StepState)>, RepositoryError> {
         let ids: Vec<i64> = ids.iter().map(|id| id.0).collect();
-        self.pool.read("read step executions", |connection| {
+        self.run(Tx::read("read step executions"), |connection, _| {
             let steps = rows(connection, &ids)?;
             let contexts: Vec<(i64, String, Option<String>)> = step_context::table
                 .filter(one_of_many(step_context::step_execution_id, &ids))

@@ -11,9 +11,8 @@ use crate::execution::StepExecution;
 use crate::ids::{JobExecutionId, JobInstanceId, StepExecutionId};
 use crate::repository::diesel::backend::Backend;
 use crate::repository::diesel::db_timestamp::DbTimestamp;
-use crate::repository::diesel::pool::unknown_outcome;
+use crate::repository::diesel::pool::{Tx, ensure_known};
 use crate::repository::diesel::session::RunQueryDsl;
-use crate::repository::diesel::transaction_error::TransactionError;
 use crate::repository::diesel::update::update;
 use crate::repository::rules::Closing;
 use crate::repository::{
@@ -30,9 +29,7 @@ impl Repository {
         is_first: bool,
         in_doubt: bool,
     ) -> Work<Option<ClaimedPartition>> {
-        if in_doubt {
-            return Err(TransactionError::Database(unknown_outcome()));
-        }
+        ensure_known(in_doubt)?;
         Db::share_execution(connection, execution.0)?;
         let Some(mut step) = step_in(connection, id)? else {
             return Ok(None);
@@ -112,7 +109,7 @@ impl Repository {
     pub(super) fn hand_back(&self, step: &mut StepExecution) -> Result<(), RepositoryError> {
         const ACTION: &str = "hand the partition back";
         let (id, version) = (step.id, step.version);
-        self.pool.write_idempotent(ACTION, |connection, in_doubt| {
+        self.run(Tx::write(ACTION), |connection, in_doubt| {
             let row = step_execution::table.find(id.0);
             let changed = update(row.filter(step_execution::version.eq(version)))
                 .set((

@@ -9,9 +9,8 @@ use super::{Connection, Db, Repository, Work, fenced_if_none};
 use crate::execution::{StepCounters, StepExecution};
 use crate::repository::diesel::backend::{Backend, EndedStep, StartedStep};
 use crate::repository::diesel::db_timestamp::DbTimestamp;
-use crate::repository::diesel::pool::unknown_outcome;
+use crate::repository::diesel::pool::{Tx, ensure_known};
 use crate::repository::diesel::session::RunQueryDsl;
-use crate::repository::diesel::transaction_error::TransactionError;
 use crate::repository::diesel::update::update;
 use crate::repository::rules::stored_message;
 use crate::repository::{DataChanges, EndOfStep, Lease, RepositoryError, StepState};
@@ -24,17 +23,14 @@ impl Repository {
     pub(super) fn record_begin(&self, step: &mut StepExecution) -> Result<(), RepositoryError> {
         const ACTION: &str = "record the start of the step execution";
         let now = self.now().max(self.column(step.started));
-        self.pool
-            .write_statement_relaxed(ACTION, |connection, in_doubt| {
-                let changed = make_started(connection, &started_step(step, now))?;
-                if in_doubt
-                    && changed == 0
-                    && is_as_written(connection, (step.id.0, step.version), STARTED, now)?
-                {
-                    return Ok(());
-                }
-                fenced_if_none(changed, ACTION)
-            })?;
+        self.run(Tx::statement(ACTION).relaxed(), |connection, in_doubt| {
+            let changed = make_started(connection, &started_step(step, now))?;
+            if in_doubt && changed == 0 && is_as_written(connection, (step.id.0, step.version), STARTED, now)?
+            {
+                return Ok(());
+            }
+            fenced_if_none(changed, ACTION)
+        })?;
         self.set_started(step, now);
         Ok(())
     }
@@ -43,11 +39,10 @@ impl Repository {
     pub(super) fn claim_starting(&self, step: &mut StepExecution) -> Result<(), RepositoryError> {
         const ACTION: &str = "claim the step execution";
         let now = self.now().max(self.column(step.started));
-        self.pool
-            .write_relaxed(ACTION, |connection, in_doubt| match in_doubt {
-                true => Err(TransactionError::Database(unknown_outcome())),
-                false => fenced_if_none(make_started(connection, &started_step(step, now))?, ACTION),
-            })?;
+        self.run(Tx::write(ACTION).relaxed(), |connection, in_doubt| {
+            ensure_known(in_doubt)?;
+            fenced_if_none(make_started(connection, &started_step(step, now))?, ACTION)
+        })?;
         self.set_started(step, now);
         Ok(())
     }
@@ -77,8 +72,8 @@ impl Repository {
         };
         let is_one_statement = rows.started.is_none() || Db::END_AND_BEGIN.is_some();
         match is_one_statement && state.is_none() && data.is_empty() && !ends_lease {
-            true => self.pool.write_statement(ACTION, write)?,
-            false => self.pool.write_idempotent(ACTION, write)?,
+            true => self.run(Tx::statement(ACTION), write)?,
+            false => self.run(Tx::write(ACTION), write)?,
         }
         self.apply_end(step, end, &rows);
         Ok(())

@@ -15,6 +15,7 @@ use crate::ids::{JobExecutionId, JobInstanceId, StepExecutionId};
 use crate::repository::diesel::backend::{Backend, ChunkRows, NewStep, Sequence};
 use crate::repository::diesel::chunk_transaction::Chunk;
 use crate::repository::diesel::db_timestamp::DbTimestamp;
+use crate::repository::diesel::pool::Tx;
 use crate::repository::diesel::session::RunQueryDsl;
 use crate::repository::diesel::update::update;
 use crate::repository::rules::{self, StepRun};
@@ -77,7 +78,7 @@ impl StepStore for Repository {
         step_name: &str,
         since: Option<i64>,
     ) -> Result<StepHistory, RepositoryError> {
-        self.pool.read("read the step's history", |connection| {
+        self.run(Tx::read("read the step's history"), |connection, _| {
             history_in(connection, instance, step_name, since)
         })
     }
@@ -92,7 +93,7 @@ impl StepStore for Repository {
         let now = self.now();
         // What an attempt of unknown outcome has inserted, and the history before.
         let mut attempted: Option<(StepHistory, StepState)> = None;
-        self.pool.write_relaxed(ACTION, |connection, in_doubt| {
+        self.run(Tx::write(ACTION).relaxed(), |connection, in_doubt| {
             if in_doubt {
                 // Waits for the end of the earlier attempt.
                 Db::lock_executions(connection, lease.instance_id.0)?;
@@ -160,10 +161,9 @@ impl StepStore for Repository {
         id: StepExecutionId,
         is_first: bool,
     ) -> Result<Option<ClaimedPartition>, RepositoryError> {
-        self.pool
-            .write_idempotent("claim the partition", |connection, in_doubt| {
-                self.claim_partition_in(connection, (execution, id), is_first, in_doubt)
-            })
+        self.run(Tx::write("claim the partition"), |connection, in_doubt| {
+            self.claim_partition_in(connection, (execution, id), is_first, in_doubt)
+        })
     }
 
     fn reopen_partition(
@@ -173,14 +173,14 @@ impl StepStore for Repository {
         inner: InnerSteps,
     ) -> Result<PartitionState, RepositoryError> {
         const ACTION: &str = "reopen the partition";
-        self.pool.write_idempotent(ACTION, |connection, _| {
+        self.run(Tx::write(ACTION), |connection, _| {
             self.reopen_partition_in(connection, lease, (id, inner), ACTION)
         })
     }
 
     fn close_inner_steps(&self, lease: &Lease, partition: &StepExecution) -> Result<(), RepositoryError> {
         const ACTION: &str = "end the steps of the partition";
-        self.pool.write_idempotent(ACTION, |connection, _| {
+        self.run(Tx::write(ACTION), |connection, _| {
             self.ensure_held(connection, lease, ACTION)?;
             Ok(self
                 .close_steps_within(connection, partition, "unknown")
@@ -193,18 +193,17 @@ impl StepStore for Repository {
     }
 
     fn stop_partitions(&self, partitions: &[StepExecutionId]) -> Result<(), RepositoryError> {
-        self.pool
-            .write_idempotent("request the partitions to stop", |connection, _| {
-                for partition in partitions {
-                    let claimed = step_execution::table
-                        .find(partition.0)
-                        .filter(step_execution::status.eq(BatchStatus::Started.as_str()));
-                    update(claimed)
-                        .set(step_execution::status.eq(BatchStatus::Stopping.as_str()))
-                        .execute(connection)?;
-                }
-                Ok(())
-            })
+        self.run(Tx::write("request the partitions to stop"), |connection, _| {
+            for partition in partitions {
+                let claimed = step_execution::table
+                    .find(partition.0)
+                    .filter(step_execution::status.eq(BatchStatus::Started.as_str()));
+                update(claimed)
+                    .set(step_execution::status.eq(BatchStatus::Stopping.as_str()))
+                    .execute(connection)?;
+            }
+            Ok(())
+        })
     }
 
     fn create_partitions(
@@ -228,18 +227,17 @@ impl StepStore for Repository {
     }
 
     fn latest_step(&self, execution: JobExecutionId) -> Result<Option<StepExecutionId>, RepositoryError> {
-        self.pool
-            .read("look for the latest step execution", |connection| {
-                let latest: Option<i64> = step_execution::table
-                    .filter(step_execution::job_execution_id.eq(execution.0))
-                    .select(diesel::dsl::max(step_execution::step_execution_id))
-                    .first(connection)?;
-                Ok(latest.map(StepExecutionId))
-            })
+        self.run(Tx::read("look for the latest step execution"), |connection, _| {
+            let latest: Option<i64> = step_execution::table
+                .filter(step_execution::job_execution_id.eq(execution.0))
+                .select(diesel::dsl::max(step_execution::step_execution_id))
+                .first(connection)?;
+            Ok(latest.map(StepExecutionId))
+        })
     }
 
     fn step(&self, id: StepExecutionId) -> Result<Option<(StepExecution, StepState)>, RepositoryError> {
-        self.pool.read("read the step execution", |connection| {
+        self.run(Tx::read("read the step execution"), |connection, _| {
             let Some(step) = step_in(connection, id)? else {
                 return Ok(None);
             };
@@ -310,14 +308,16 @@ impl Repository {
         now: DbTimestamp,
         end: Option<&EndRows<'_>>,
     ) -> Result<bool, RepositoryError> {
-        self.pool
-            .write_idempotent("check whether the checkpoint is stored", |connection, _| {
+        self.run(
+            Tx::write("check whether the checkpoint is stored"),
+            |connection, _| {
                 Db::lock_step(connection, step.id.0)?;
                 Ok(match end {
                     Some(end) => end.are_written(connection)?,
                     None => is_as_written(connection, (step.id.0, step.version), step.status.as_str(), now)?,
                 })
-            })
+            },
+        )
     }
 }
 

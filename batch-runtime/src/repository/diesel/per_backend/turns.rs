@@ -12,6 +12,7 @@ use super::schema::{job_execution, turn};
 use super::{Connection, Db, Repository, Work};
 use crate::ids::JobExecutionId;
 use crate::repository::diesel::backend::Backend;
+use crate::repository::diesel::pool::{Tx, ensure_known};
 use crate::repository::diesel::session::RunQueryDsl;
 use crate::repository::diesel::transaction_error::{
     TransactionError, concurrent_change, on_unique_violation,
@@ -65,41 +66,40 @@ impl Repository {
         job_name: &str,
     ) -> Result<TurnOutcome, RepositoryError> {
         let own = lease.execution_id.0;
-        let waits_for = |connection: &mut Connection| -> Work<(Vec<Turn>, Option<JobExecutionId>)> {
+        let waits_for = |connection: &mut Connection, _| -> Work<(Vec<Turn>, Option<JobExecutionId>)> {
             let turns = turns_of(connection, job_name)?;
             let waits_for = self.before(connection, &turns, own)?;
             Ok((turns, waits_for))
         };
         // Most calls find the turn taken, and write nothing.
-        let (_, before) = self.pool.read("look for the turn of the job", &waits_for)?;
+        let (_, before) = self.run(Tx::read("look for the turn of the job"), &waits_for)?;
         if before.is_some() {
             return Ok(TurnOutcome::waits_for(before));
         }
-        self.pool
-            .write_idempotent("take the turn of the job", |connection, _| {
-                let (turns, before) = waits_for(connection)?;
-                if before.is_some() {
-                    return Ok(TurnOutcome::waits_for(before));
-                }
-                let mut closed = Vec::new();
-                for dead in turns.iter().filter(|turn| turn.is_taken && turn.execution != own) {
-                    closed.extend(self.close_dead(connection, dead)?);
-                    forget(connection, dead.execution)?;
-                }
-                forget_ended(connection, &turns)?;
-                let taken = update(turn::table.find(own))
-                    .set(turn::is_taken.eq(TAKEN))
-                    .execute(connection)
-                    .map_err(on_unique_violation)?;
-                if taken == 0 {
-                    // Another execution has taken this one for dead.
-                    insert(connection, job_name, own, TAKEN)?;
-                }
-                Ok(TurnOutcome {
-                    waits_for: None,
-                    closed,
-                })
+        self.run(Tx::write("take the turn of the job"), |connection, _| {
+            let (turns, before) = waits_for(connection, false)?;
+            if before.is_some() {
+                return Ok(TurnOutcome::waits_for(before));
+            }
+            let mut closed = Vec::new();
+            for dead in turns.iter().filter(|turn| turn.is_taken && turn.execution != own) {
+                closed.extend(self.close_dead(connection, dead)?);
+                forget(connection, dead.execution)?;
+            }
+            forget_ended(connection, &turns)?;
+            let taken = update(turn::table.find(own))
+                .set(turn::is_taken.eq(TAKEN))
+                .execute(connection)
+                .map_err(on_unique_violation)?;
+            if taken == 0 {
+                // Another execution has taken this one for dead.
+                insert(connection, job_name, own, TAKEN)?;
+            }
+            Ok(TurnOutcome {
+                waits_for: None,
+                closed,
             })
+        })
     }
 
     /// Implements `JobStore::pass_turn`.
@@ -107,7 +107,8 @@ impl Repository {
         &self,
         execution: JobExecutionId,
     ) -> Result<Option<Vec<JobExecutionId>>, RepositoryError> {
-        self.pool.write("pass the turn of the job", |connection| {
+        self.run(Tx::write("pass the turn of the job"), |connection, in_doubt| {
+            ensure_known(in_doubt)?;
             let Some(dead) = turn_of(connection, execution)? else {
                 return Ok(Some(Vec::new()));
             };
@@ -125,7 +126,7 @@ impl Repository {
         &self,
         execution: JobExecutionId,
     ) -> Result<Option<JobExecutionId>, RepositoryError> {
-        self.pool.read("look for the turn of the job", |connection| {
+        self.run(Tx::read("look for the turn of the job"), |connection, _| {
             let job_name: Option<String> = turn::table
                 .find(execution.0)
                 .select(turn::job_name)
