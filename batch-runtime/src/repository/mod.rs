@@ -53,7 +53,7 @@ pub use records::{ExecutionFilter, RepositorySize};
 pub(crate) use rules::Closing;
 pub(crate) use store::{
     ArchiveStore, Channel, Holder, JobRepository, JobStore, LaunchStore, Listener, NotificationStore,
-    OperatorStore, OverviewStore, QueueStore, StepStore,
+    OperatorStore, OverviewStore, PartitionStore, QueueStore, StepStore, WorkerStore,
 };
 pub(crate) use stored_context::StoredContext;
 pub(crate) use url::open;

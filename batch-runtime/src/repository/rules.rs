@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::clock::Timestamp;
 use crate::execution::{JobExecution, StepCounters, StepExecution};
 use crate::ids::{JobExecutionId, StepExecutionId};
-use crate::repository::{AbandonOutcome, ClaimError, ClaimRequest, StepHistory, StepState};
+use crate::repository::{AbandonOutcome, ClaimError, ClaimRequest, RepositoryError, StepHistory, StepState};
 use crate::status::BatchStatus;
 
 /// The largest number that is read from a row. Sums of a few are far from an overflow.
@@ -83,6 +83,14 @@ pub(crate) fn running_without_lease(
             open.id
         ),
     })
+}
+
+/// Returns the error of a job execution without a context. Without it, a rollback that is still owed would be forgotten.
+pub(crate) fn no_context(id: JobExecutionId) -> RepositoryError {
+    RepositoryError::Corrupt {
+        row: format!("the context of job execution {id}"),
+        problem: "is missing".into(),
+    }
 }
 
 /// Returns the reason why an instance may not run: one of its executions is `running`, is complete or abandoned, or its job is not

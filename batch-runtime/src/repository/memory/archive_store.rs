@@ -57,17 +57,6 @@ impl ArchiveStore for MemoryRepository {
         archived_instance(&self.shared(), instance)
     }
 
-    fn same_instance(
-        &self,
-        archived: &ArchivedInstance,
-    ) -> Result<Option<ArchivedInstance>, RepositoryError> {
-        let tables = self.shared();
-        match tables.instance_with(&archived.job, &archived.job_key) {
-            Some(id) => archived_instance(&tables, id),
-            None => Ok(None),
-        }
-    }
-
     fn import_instance(&self, archived: &ArchivedInstance) -> Result<Option<JobInstanceId>, RepositoryError> {
         let mut tables = self.alone();
         if tables.instance_with(&archived.job, &archived.job_key).is_some() {

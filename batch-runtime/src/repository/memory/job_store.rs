@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
-use super::tables::{Context, Tables};
+use super::tables::{Context, Execution, Tables};
 use super::{MemoryRepository, fenced};
 use crate::execution::JobExecution;
-use crate::ids::{JobExecutionId, JobInstanceId, StepExecutionId};
+use crate::ids::{JobExecutionId, StepExecutionId};
 use crate::repository::rules::stored_message;
 use crate::repository::{
     Claim, ClaimError, ClaimRequest, Connector, DataChanges, ElementState, Ending, JobState, JobStore,
-    KeptState, Lease, MAX_VARCHAR, RepositoryError, RepositoryFormat, RestartPosition, Signals, TurnOutcome,
+    KeptState, Lease, MAX_VARCHAR, RepositoryError, RepositoryFormat, Signals, TurnOutcome,
 };
 use crate::status::BatchStatus;
 
@@ -81,28 +81,13 @@ impl JobStore for MemoryRepository {
         Ok(true)
     }
 
-    fn restart_position(&self, execution: &JobExecution) -> Result<Option<RestartPosition>, RepositoryError> {
-        let tables = self.shared();
-        let mut earlier = tables.executions_of(execution.instance_id).rev();
-        match earlier.find(|earlier| earlier.row.id < execution.id) {
-            Some(before) if before.row.status == BatchStatus::Stopped => {
-                Ok(tables.job_state(before.row.id)?.restart)
-            }
-            _ => Ok(None),
-        }
-    }
-
-    fn traceparent(&self, execution: JobExecutionId) -> Result<Option<String>, RepositoryError> {
-        Ok(self.shared().job_state(execution)?.traceparent)
-    }
-
-    fn kept_state(&self, instance: JobInstanceId) -> Result<KeptState, RepositoryError> {
+    fn kept_state(&self, lease: &Lease) -> Result<KeptState, RepositoryError> {
         let tables = self.shared();
         let mut kept = KeptState::default();
-        for execution in tables.executions_of(instance) {
-            let state = tables.job_state(execution.row.id)?;
-            kept.elements.extend(state.elements);
-            kept.data = state.other_entries;
+        for Execution { row, .. } in tables.executions_of(lease.instance_id) {
+            let is_before = row.id < lease.execution_id;
+            let is_stopped = row.status == BatchStatus::Stopped;
+            kept.add(tables.job_state(row.id)?, is_before, is_stopped);
         }
         Ok(kept)
     }
@@ -139,13 +124,6 @@ impl JobStore for MemoryRepository {
         Ok(())
     }
 
-    fn record_exit(&self, _cause: &str) -> Result<(), RepositoryError> {
-        // The repository ends with the process.
-        Ok(())
-    }
-
-    fn close(&self) {}
-
     fn lease_time(&self) -> Duration {
         self.lease_time
     }
@@ -179,10 +157,6 @@ impl JobStore for MemoryRepository {
 
     fn format(&self) -> &RepositoryFormat {
         &self.format
-    }
-
-    fn has_database(&self) -> bool {
-        false
     }
 }
 

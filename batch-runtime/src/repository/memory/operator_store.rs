@@ -8,8 +8,8 @@ use crate::execution::{JobExecution, JobInstance, StepExecution};
 use crate::ids::{JobExecutionId, JobInstanceId, StepExecutionId};
 use crate::parameters::JobParameters;
 use crate::repository::{
-    AbandonOutcome, ClaimError, DeathOutcome, ExecutionFilter, HolderState, OperatorStore, RepositoryError,
-    StopOutcome, rules,
+    AbandonOutcome, ClaimError, DeathOutcome, ExecutionFilter, HolderState, JobState, OperatorStore,
+    RepositoryError, StopOutcome, rules,
 };
 use crate::status::BatchStatus;
 
@@ -33,16 +33,8 @@ impl OperatorStore for MemoryRepository {
         Ok(self.shared().waits_for(execution))
     }
 
-    fn job_data(&self, id: JobExecutionId) -> Result<BTreeMap<String, String>, RepositoryError> {
-        let tables = self.shared();
-        match tables
-            .executions
-            .get(&id)
-            .is_some_and(|found| found.context.is_some())
-        {
-            true => Ok(tables.job_state(id)?.other_entries),
-            false => Ok(BTreeMap::new()),
-        }
+    fn job_state(&self, id: JobExecutionId) -> Result<Option<JobState>, RepositoryError> {
+        self.shared().job_state_if_any(id)
     }
 
     fn request_stop(&self, id: JobExecutionId) -> Result<Option<StopOutcome>, RepositoryError> {
@@ -183,14 +175,6 @@ impl OperatorStore for MemoryRepository {
         let tables = self.shared();
         let newest_first = tables.executions_of(instance).rev();
         Ok(newest_first.map(|execution| execution.row.clone()).collect())
-    }
-
-    fn running_executions(&self, job_name: &str) -> Result<Vec<JobExecution>, RepositoryError> {
-        self.find_executions(&ExecutionFilter {
-            job: Some(job_name.to_owned()),
-            statuses: rules::OPEN.to_vec(),
-            ..ExecutionFilter::default()
-        })
     }
 
     fn parameters(&self, id: JobExecutionId) -> Result<JobParameters, RepositoryError> {

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use super::MemoryRepository;
 use crate::execution::{JobExecution, StepCounters, StepExecution};
-use crate::ids::{JobExecutionId, JobInstanceId, StepExecutionId};
+use crate::ids::{JobExecutionId, JobInstanceId};
 use crate::repository::{
     ExecutionFilter, Holder, HolderState, OperatorStore, OverviewStore, RepositoryError, RepositorySize,
 };
@@ -54,13 +54,6 @@ impl OverviewStore for MemoryRepository {
             ))
         });
         Ok(holders.collect())
-    }
-
-    fn partition_owners(
-        &self,
-        _partitions: &[StepExecutionId],
-    ) -> Result<BTreeMap<StepExecutionId, String>, RepositoryError> {
-        Ok(BTreeMap::new())
     }
 
     fn waiting(&self) -> Result<BTreeMap<JobExecutionId, JobExecutionId>, RepositoryError> {

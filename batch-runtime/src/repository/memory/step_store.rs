@@ -9,8 +9,8 @@ use crate::execution::StepExecution;
 use crate::ids::{JobExecutionId, JobInstanceId, StepExecutionId};
 use crate::repository::rules::{self, StepRun, stored_message};
 use crate::repository::{
-    ChunkCommit, ChunkTransaction, ClaimedPartition, DataChanges, EndOfStep, Ending, InnerSteps, Inserted,
-    Lease, MAX_VARCHAR, NewStepExecution, PartitionState, RepositoryError, StepHistory, StepState, StepStore,
+    ChunkCommit, ChunkTransaction, DataChanges, EndOfStep, Ending, Inserted, Lease, MAX_VARCHAR,
+    NewStepExecution, RepositoryError, StepHistory, StepState, StepStore,
 };
 use crate::status::BatchStatus;
 
@@ -69,51 +69,6 @@ impl StepStore for MemoryRepository {
         Ok(())
     }
 
-    fn claim_step(&self, id: StepExecutionId) -> Result<Option<(StepExecution, StepState)>, RepositoryError> {
-        let Some((mut step, state)) = self.step(id)? else {
-            return Ok(None);
-        };
-        if step.status != BatchStatus::Starting {
-            return Ok(None);
-        }
-        match self.begin_step(&mut step) {
-            Ok(()) => Ok(Some((step, state))),
-            Err(RepositoryError::Fenced { .. }) => Ok(None),
-            Err(error) => Err(error),
-        }
-    }
-
-    fn claim_partition(
-        &self,
-        _execution: JobExecutionId,
-        _id: StepExecutionId,
-        _is_first: bool,
-    ) -> Result<Option<ClaimedPartition>, RepositoryError> {
-        Err(super::workers::no_workers())
-    }
-
-    fn reopen_partition(
-        &self,
-        _lease: &Lease,
-        _id: StepExecutionId,
-        _inner: InnerSteps,
-    ) -> Result<PartitionState, RepositoryError> {
-        Err(super::workers::no_workers())
-    }
-
-    /// A partition that has not run on a thread has no steps.
-    fn close_inner_steps(&self, _lease: &Lease, _partition: &StepExecution) -> Result<(), RepositoryError> {
-        Ok(())
-    }
-
-    fn hand_back_partition(&self, _step: &mut StepExecution) -> Result<(), RepositoryError> {
-        Err(super::workers::no_workers())
-    }
-
-    fn stop_partitions(&self, _partitions: &[StepExecutionId]) -> Result<(), RepositoryError> {
-        Err(super::workers::no_workers())
-    }
-
     fn create_partitions(
         &self,
         lease: &Lease,
@@ -155,14 +110,6 @@ impl StepStore for MemoryRepository {
         let tables = self.shared();
         let execution = tables.executions.get(&execution);
         Ok(execution.and_then(|execution| execution.steps.last().copied()))
-    }
-
-    fn step(&self, id: StepExecutionId) -> Result<Option<(StepExecution, StepState)>, RepositoryError> {
-        let tables = self.shared();
-        let Some(step) = tables.step(id) else {
-            return Ok(None);
-        };
-        Ok(Some((step.row.clone(), step.state()?)))
     }
 
     fn begin_chunk(&self) -> ChunkTransaction {

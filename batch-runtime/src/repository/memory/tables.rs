@@ -9,7 +9,7 @@ use crate::clock::Timestamp;
 use crate::execution::{JobExecution, JobInstance, StepExecution};
 use crate::ids::{JobExecutionId, JobInstanceId, StepExecutionId};
 use crate::parameters::JobParameters;
-use crate::repository::rules::{Closing, stored_message};
+use crate::repository::rules::{self, Closing, stored_message};
 use crate::repository::{
     DataChanges, JobState, Lease, MAX_VARCHAR, QueuedNotification, RepositoryError, RepositoryLayout,
     StepState, StoredContext,
@@ -230,16 +230,19 @@ impl Tables {
 
     /// Returns the stored state of a job execution.
     pub(super) fn job_state(&self, id: JobExecutionId) -> Result<JobState, RepositoryError> {
-        let row = || format!("the context of job execution {id}");
-        match self
-            .executions
-            .get(&id)
-            .and_then(|execution| execution.context.as_ref())
-        {
-            Some(Context::State(state)) => Ok(state.clone()),
-            Some(Context::Text(text)) => JobState::decode(&text.json(RepositoryLayout::V4_3))
-                .map_err(|problem| corrupt(row(), problem)),
-            None => Err(corrupt(row(), "is missing")),
+        self.job_state_if_any(id)?.ok_or_else(|| rules::no_context(id))
+    }
+
+    /// Returns the stored state of a job execution; `None` if it has no context.
+    pub(super) fn job_state_if_any(&self, id: JobExecutionId) -> Result<Option<JobState>, RepositoryError> {
+        let execution = self.executions.get(&id);
+        match execution.and_then(|execution| execution.context.as_ref()) {
+            Some(Context::State(state)) => Ok(Some(state.clone())),
+            Some(Context::Text(text)) => match JobState::decode(&text.json(RepositoryLayout::V4_3)) {
+                Ok(state) => Ok(Some(state)),
+                Err(problem) => Err(corrupt(format!("the context of job execution {id}"), problem)),
+            },
+            None => Ok(None),
         }
     }
 

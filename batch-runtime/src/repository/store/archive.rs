@@ -20,10 +20,6 @@ pub(crate) trait ArchiveStore: Send + Sync {
     /// Returns an instance with everything that belongs to it.
     fn export_instance(&self, instance: JobInstanceId) -> Result<Option<ArchivedInstance>, RepositoryError>;
 
-    /// Returns the instance with the same job and key, with everything that belongs to it.
-    fn same_instance(&self, archived: &ArchivedInstance)
-    -> Result<Option<ArchivedInstance>, RepositoryError>;
-
     /// Inserts an instance, with new ids. Returns `None` if its job has an instance with the same key.
     fn import_instance(&self, archived: &ArchivedInstance) -> Result<Option<JobInstanceId>, RepositoryError>;
 }

@@ -6,7 +6,7 @@ use crate::execution::{JobExecution, JobInstance, StepExecution};
 use crate::ids::{JobExecutionId, JobInstanceId, StepExecutionId};
 use crate::parameters::JobParameters;
 use crate::repository::{
-    AbandonOutcome, DeathOutcome, ExecutionFilter, HolderState, RepositoryError, StopOutcome,
+    AbandonOutcome, DeathOutcome, ExecutionFilter, HolderState, JobState, RepositoryError, StopOutcome, rules,
 };
 
 /// The operations of the operator: requests to running executions, and queries.
@@ -18,9 +18,15 @@ pub(crate) trait OperatorStore: Send + Sync {
     /// Returns the execution that has the turn of the job, if this one waits for it, else one that waits longer.
     fn waits_for(&self, execution: JobExecutionId) -> Result<Option<JobExecutionId>, RepositoryError>;
 
-    /// Returns the data of a job execution, in the form of Spring Batch.
+    /// Returns the stored state of a job execution, with its data; `None` if there is none.
     // Spec: DATA-02
-    fn job_data(&self, id: JobExecutionId) -> Result<BTreeMap<String, String>, RepositoryError>;
+    fn job_state(&self, id: JobExecutionId) -> Result<Option<JobState>, RepositoryError>;
+
+    /// Returns the trace context that an execution has stored.
+    fn traceparent(&self, id: JobExecutionId) -> Result<Option<String>, RepositoryError> {
+        let state = self.job_state(id)?.ok_or_else(|| rules::no_context(id))?;
+        Ok(state.traceparent)
+    }
 
     /// Requests an execution to stop; closes it if its owner is dead. Returns `None` if there is no such execution.
     fn request_stop(&self, execution: JobExecutionId) -> Result<Option<StopOutcome>, RepositoryError>;
@@ -49,8 +55,6 @@ pub(crate) trait OperatorStore: Send + Sync {
     fn job_execution(&self, id: JobExecutionId) -> Result<Option<JobExecution>, RepositoryError>;
     /// Returns the executions of an instance, newest first.
     fn job_executions(&self, instance: JobInstanceId) -> Result<Vec<JobExecution>, RepositoryError>;
-    /// Returns the executions of a job that have not ended, newest first.
-    fn running_executions(&self, job_name: &str) -> Result<Vec<JobExecution>, RepositoryError>;
     /// Returns the parameters of an execution.
     fn parameters(&self, id: JobExecutionId) -> Result<JobParameters, RepositoryError>;
     /// Returns the parameters of the first execution of an instance.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::execution::{JobExecution, StepCounters, StepExecution};
-use crate::ids::{JobExecutionId, JobInstanceId, StepExecutionId};
+use crate::ids::{JobExecutionId, JobInstanceId};
 use crate::repository::{ExecutionFilter, HolderState, RepositoryError, RepositorySize};
 use crate::status::BatchStatus;
 
@@ -34,13 +34,6 @@ pub(crate) trait OverviewStore: Send + Sync {
         &self,
         instances: &[JobInstanceId],
     ) -> Result<BTreeMap<JobInstanceId, Holder>, RepositoryError>;
-
-    /// Returns the names of the worker processes that run partitions, or have run them last. A partition that has run in the process of its
-    /// job is missing.
-    fn partition_owners(
-        &self,
-        partitions: &[StepExecutionId],
-    ) -> Result<BTreeMap<StepExecutionId, String>, RepositoryError>;
 
     /// Returns the executions that wait for the turn of their job, each with the one that it waits for: the one that has the turn, else the
     /// first that waits. Unlike `OperatorStore::waits_for` it does not check whether that one is alive.

@@ -6,10 +6,9 @@ use std::time::Duration;
 use crate::execution::{JobExecution, StepExecution};
 use crate::ids::{JobExecutionId, JobInstanceId, StepExecutionId};
 use crate::repository::{
-    ChunkCommit, ChunkTransaction, Claim, ClaimError, ClaimRequest, ClaimedPartition, Connector, DataChanges,
-    ElementState, EndOfStep, Ending, InnerSteps, Inserted, KeptState, Lease, NewStepExecution,
-    PartitionState, RepositoryError, RepositoryFormat, RestartPosition, Signals, StepHistory, StepState,
-    TurnOutcome,
+    ChunkCommit, ChunkTransaction, Claim, ClaimError, ClaimRequest, Connector, DataChanges, ElementState,
+    EndOfStep, Ending, Inserted, KeptState, Lease, NewStepExecution, RepositoryError, RepositoryFormat,
+    Signals, StepHistory, StepState, TurnOutcome,
 };
 
 /// The operations of the runner of a job execution, and of the keeper of its lease.
@@ -43,15 +42,9 @@ pub(crate) trait JobStore: Send + Sync {
         ending: &Ending,
     ) -> Result<bool, RepositoryError>;
 
-    /// Returns where the execution resumes: the position that the previous execution stored, if a `stop` element ended it.
+    /// Returns what the executions of an instance have left for the one that runs.
     // Spec: RESTART-04
-    fn restart_position(&self, execution: &JobExecution) -> Result<Option<RestartPosition>, RepositoryError>;
-
-    /// Returns the trace context that the execution has stored.
-    fn traceparent(&self, execution: JobExecutionId) -> Result<Option<String>, RepositoryError>;
-
-    /// Returns the latest stored state of each parallel element of the instance, and the data of its latest job execution.
-    fn kept_state(&self, instance: JobInstanceId) -> Result<KeptState, RepositoryError>;
+    fn kept_state(&self, lease: &Lease) -> Result<KeptState, RepositoryError>;
 
     /// Changes the data of a job execution, outside of its steps. A crash before it leaves the data as it was.
     // Spec: DATA-01
@@ -73,10 +66,14 @@ pub(crate) trait JobStore: Send + Sync {
 
     /// Records why the process of this runtime is about to end while it runs executions: closing them adds it to their exit
     /// messages. A crash before it leaves executions without a cause.
-    fn record_exit(&self, cause: &str) -> Result<(), RepositoryError>;
+    fn record_exit(&self, cause: &str) -> Result<(), RepositoryError> {
+        // A repository in memory ends with the process.
+        let _ = cause;
+        Ok(())
+    }
 
     /// Releases what shows other runtimes that this one is alive. It claims nothing afterwards.
-    fn close(&self);
+    fn close(&self) {}
 
     /// Returns how long a lease lasts.
     fn lease_time(&self) -> Duration;
@@ -96,11 +93,6 @@ pub(crate) trait JobStore: Send + Sync {
 
     /// Returns how it identifies instances and cuts texts.
     fn format(&self) -> &RepositoryFormat;
-
-    /// Returns whether there is a database that artifacts can use, and that other processes may see.
-    fn has_database(&self) -> bool {
-        true
-    }
 }
 
 /// The operations of the runner of a step or partition.
@@ -128,44 +120,6 @@ pub(crate) trait StepStore: Send + Sync {
     /// afterwards leaves a STARTED row, which the next claim closes.
     fn begin_step(&self, step: &mut StepExecution) -> Result<(), RepositoryError>;
 
-    /// Changes STARTING to STARTED for the first caller and returns `None` to all others, so that a partition that was
-    /// dispatched twice runs once.
-    fn claim_step(&self, id: StepExecutionId) -> Result<Option<(StepExecution, StepState)>, RepositoryError>;
-
-    /// Claims a partition for a worker process: STARTING becomes STARTED, and the process holds a lease of the partition.
-    /// Returns `None` if the partition is claimed or has ended, or its job execution is closed. A crash afterwards leaves a lease that
-    /// expires. `is_first` is true if the job execution is the first one of its instance.
-    fn claim_partition(
-        &self,
-        execution: JobExecutionId,
-        id: StepExecutionId,
-        is_first: bool,
-    ) -> Result<Option<ClaimedPartition>, RepositoryError>;
-
-    /// Reopens a partition whose worker process is dead, so that another one can claim it and resume from its last
-    /// checkpoint. VERSION grows: what the dead worker may still write is rejected.
-    ///
-    /// # Errors
-    /// `Fenced` if `lease`, the job's lease, is lost.
-    fn reopen_partition(
-        &self,
-        lease: &Lease,
-        id: StepExecutionId,
-        inner: InnerSteps,
-    ) -> Result<PartitionState, RepositoryError>;
-
-    /// Ends the open steps within a partition of a flow that no worker runs any more.
-    ///
-    /// # Errors
-    /// `Fenced` if `lease`, the job's lease, is lost.
-    fn close_inner_steps(&self, lease: &Lease, partition: &StepExecution) -> Result<(), RepositoryError>;
-
-    /// Makes a partition that this worker has stopped STARTING again, so that another one can claim it. Not counted as a failed claim.
-    fn hand_back_partition(&self, step: &mut StepExecution) -> Result<(), RepositoryError>;
-
-    /// Requests the partitions that workers have claimed to stop: STARTED becomes STOPPING.
-    fn stop_partitions(&self, partitions: &[StepExecutionId]) -> Result<(), RepositoryError>;
-
     /// Inserts the executions of many partitions that have never run, as STARTING, by few statements.
     fn create_partitions(
         &self,
@@ -187,7 +141,9 @@ pub(crate) trait StepStore: Send + Sync {
     fn latest_step(&self, execution: JobExecutionId) -> Result<Option<StepExecutionId>, RepositoryError>;
 
     /// Returns a step execution and its stored state.
-    fn step(&self, id: StepExecutionId) -> Result<Option<(StepExecution, StepState)>, RepositoryError>;
+    fn step(&self, id: StepExecutionId) -> Result<Option<(StepExecution, StepState)>, RepositoryError> {
+        Ok(self.steps(&[id])?.pop())
+    }
 
     /// Returns a transaction for a chunk. Writes nothing yet.
     fn begin_chunk(&self) -> ChunkTransaction;

@@ -96,24 +96,6 @@ impl ArchiveStore for Repository {
         })
     }
 
-    fn same_instance(
-        &self,
-        archived: &ArchivedInstance,
-    ) -> Result<Option<ArchivedInstance>, RepositoryError> {
-        self.run(Tx::read("read the job instance"), |connection, _| {
-            let known: Option<i64> = job_instance::table
-                .filter(job_instance::job_name.eq(&archived.job))
-                .filter(job_instance::job_key.eq(&archived.job_key))
-                .select(job_instance::job_instance_id)
-                .first(connection)
-                .optional()?;
-            match known {
-                Some(id) => archived_instance(connection, JobInstanceId(id)),
-                None => Ok(None),
-            }
-        })
-    }
-
     fn import_instance(&self, archived: &ArchivedInstance) -> Result<Option<JobInstanceId>, RepositoryError> {
         self.run(Tx::write("import the job instance"), |connection, in_doubt| {
             ensure_known(in_doubt)?;

@@ -3,10 +3,11 @@
 use diesel::prelude::*;
 
 use super::schema::{job_context, step_context};
-use super::{Connection, Work, corrupt};
+use super::{Connection, Work, corrupt, rejected};
 use crate::ids::{JobExecutionId, StepExecutionId};
 use crate::repository::diesel::session::RunQueryDsl;
 use crate::repository::diesel::update::update;
+use crate::repository::rules;
 use crate::repository::{DataChanges, JobState, StepState, StoredContext};
 
 /// Reads the context of a step execution.
@@ -96,15 +97,17 @@ pub(in crate::repository::diesel) fn update_context(
 
 /// Returns the stored state of a job execution. Without its row, a rollback that is still owed would be forgotten.
 pub(super) fn job_state_in(connection: &mut Connection, execution: i64) -> Work<JobState> {
+    let state = job_state_if_any(connection, execution)?;
+    state.ok_or_else(|| rejected(rules::no_context(JobExecutionId(execution))))
+}
+
+/// Returns the stored state of a job execution; `None` if it has no context.
+pub(super) fn job_state_if_any(connection: &mut Connection, execution: i64) -> Work<Option<JobState>> {
     let layout = connection.settings().format.layout;
-    match job_context_in(connection, execution)? {
-        Some(context) => JobState::decode(&context.json(layout))
-            .map_err(|problem| corrupt(format!("the context of job execution {execution}"), problem)),
-        None => Err(corrupt(
-            format!("the context of job execution {execution}"),
-            "is missing",
-        )),
-    }
+    let context = job_context_in(connection, execution)?;
+    let state = context.map(|context| JobState::decode(&context.json(layout)));
+    let state = state.transpose();
+    state.map_err(|problem| corrupt(format!("the context of job execution {execution}"), problem))
 }
 
 /// Returns the stored state of a job execution, for a change: no other transaction changes it until this one has ended.

@@ -5,12 +5,12 @@ use std::time::Duration;
 use diesel::prelude::*;
 
 use super::contexts::{change_job_data, job_state_in, locked_job_state, save_job_state};
-use super::executions::{execution_ids, execution_in};
+use super::executions::execution_in;
 use super::lease::RELEASED;
 use super::schema::{instance_lease, job_execution, step_execution};
 use super::{Connection, Db, Repository, Work, fenced};
 use crate::execution::JobExecution;
-use crate::ids::{JobExecutionId, JobInstanceId, StepExecutionId};
+use crate::ids::{JobExecutionId, StepExecutionId};
 use crate::repository::diesel::backend::Backend;
 use crate::repository::diesel::db_timestamp::DbTimestamp;
 use crate::repository::diesel::one_of::one_of;
@@ -20,7 +20,7 @@ use crate::repository::diesel::update::update;
 use crate::repository::rules::stored_message;
 use crate::repository::{
     Claim, ClaimError, ClaimRequest, Connector, DataChanges, ElementState, Ending, JobState, JobStore,
-    KeptState, Lease, RepositoryError, RepositoryFormat, RestartPosition, Signals, TurnOutcome,
+    KeptState, Lease, RepositoryError, RepositoryFormat, Signals, TurnOutcome,
 };
 use crate::status::BatchStatus;
 
@@ -126,39 +126,20 @@ impl JobStore for Repository {
         Ok(is_ended)
     }
 
-    fn restart_position(&self, execution: &JobExecution) -> Result<Option<RestartPosition>, RepositoryError> {
-        self.run(Tx::read("read the restart position"), |connection, _| {
-            let before: Option<(i64, Option<String>)> = job_execution::table
-                .filter(job_execution::job_instance_id.eq(execution.instance_id.0))
-                .filter(job_execution::job_execution_id.lt(execution.id.0))
-                .order(job_execution::job_execution_id.desc())
-                .select((job_execution::job_execution_id, job_execution::status))
-                .first(connection)
-                .optional()?;
-            let Some((before, _)) =
-                before.filter(|(_, status)| status.as_deref() == Some(BatchStatus::Stopped.as_str()))
-            else {
-                return Ok(None);
-            };
-            Ok(job_state_in(connection, before)?.restart)
-        })
-    }
-
-    fn traceparent(&self, execution: JobExecutionId) -> Result<Option<String>, RepositoryError> {
-        self.run(Tx::read("read the trace context"), |connection, _| {
-            Ok(job_state_in(connection, execution.0)?.traceparent)
-        })
-    }
-
-    fn kept_state(&self, instance: JobInstanceId) -> Result<KeptState, RepositoryError> {
+    fn kept_state(&self, lease: &Lease) -> Result<KeptState, RepositoryError> {
         self.run(
             Tx::read("read the state that the job has kept"),
             |connection, _| {
+                let executions: Vec<(i64, Option<String>)> = job_execution::table
+                    .filter(job_execution::job_instance_id.eq(lease.instance_id.0))
+                    .order(job_execution::job_execution_id.asc())
+                    .select((job_execution::job_execution_id, job_execution::status))
+                    .load(connection)?;
                 let mut kept = KeptState::default();
-                for execution in execution_ids(connection, instance)? {
-                    let state = job_state_in(connection, execution.0)?;
-                    kept.elements.extend(state.elements);
-                    kept.data = state.other_entries;
+                for (id, status) in executions {
+                    let is_stopped = status.as_deref() == Some(BatchStatus::Stopped.as_str());
+                    let is_before = id < lease.execution_id.0;
+                    kept.add(job_state_in(connection, id)?, is_before, is_stopped);
                 }
                 Ok(kept)
             },

@@ -4,8 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use diesel::prelude::*;
 
-use super::closing::OPEN;
-use super::contexts::{job_context_in, job_state_in, step_state_of};
+use super::contexts::{job_state_if_any, step_state_of};
 use super::executions::{
     execution_ids, execution_in, executions, instance_in, last_execution, load_executions,
 };
@@ -24,8 +23,8 @@ use crate::repository::diesel::session::RunQueryDsl;
 use crate::repository::diesel::update::update;
 use crate::repository::rules;
 use crate::repository::{
-    AbandonOutcome, ClaimError, DeathOutcome, ExecutionFilter, HolderState, OperatorStore, RepositoryError,
-    StopOutcome, StoredContext,
+    AbandonOutcome, ClaimError, DeathOutcome, ExecutionFilter, HolderState, JobState, OperatorStore,
+    RepositoryError, StopOutcome, StoredContext,
 };
 use crate::status::BatchStatus;
 
@@ -51,14 +50,10 @@ impl OperatorStore for Repository {
         self.turn_before(execution)
     }
 
-    fn job_data(&self, id: JobExecutionId) -> Result<BTreeMap<String, String>, RepositoryError> {
-        self.run(
-            Tx::read("read the data of the job"),
-            |connection, _| match job_context_in(connection, id.0)? {
-                Some(_) => Ok(job_state_in(connection, id.0)?.other_entries),
-                None => Ok(BTreeMap::new()),
-            },
-        )
+    fn job_state(&self, id: JobExecutionId) -> Result<Option<JobState>, RepositoryError> {
+        self.run(Tx::read("read the state of the job"), |connection, _| {
+            job_state_if_any(connection, id.0)
+        })
     }
 
     fn request_stop(&self, id: JobExecutionId) -> Result<Option<StopOutcome>, RepositoryError> {
@@ -265,15 +260,6 @@ impl OperatorStore for Repository {
         self.run(Tx::read("list the job executions"), |connection, _| {
             let of_instance = executions!().filter(job_execution::job_instance_id.eq(instance.0));
             load_executions!(of_instance, connection)
-        })
-    }
-
-    fn running_executions(&self, job_name: &str) -> Result<Vec<JobExecution>, RepositoryError> {
-        self.run(Tx::read("list the running job executions"), |connection, _| {
-            let running = executions!()
-                .filter(job_instance::job_name.eq(job_name))
-                .filter(job_execution::status.eq_any(OPEN));
-            load_executions!(running, connection)
         })
     }
 

@@ -8,13 +8,12 @@ use diesel::prelude::*;
 use super::executions::{executions, load_executions};
 use super::lease::LeaseRow;
 use super::rows::{CountersRow, ExecutionRow, StepRow};
-use super::schema::{instance_lease, job_execution, job_instance, partition_lease, step_execution};
+use super::schema::{instance_lease, job_execution, job_instance, step_execution};
 use super::turns::waiting_in;
 use super::{Db, Repository, rejected};
 use crate::execution::{JobExecution, StepCounters, StepExecution};
-use crate::ids::{JobExecutionId, JobInstanceId, StepExecutionId};
+use crate::ids::{JobExecutionId, JobInstanceId};
 use crate::repository::diesel::backend::Backend;
-use crate::repository::diesel::one_of::one_of_many;
 use crate::repository::diesel::pool::Tx;
 use crate::repository::diesel::session::RunQueryDsl;
 use crate::repository::{ExecutionFilter, Holder, LeaseKey, OverviewStore, RepositoryError, RepositorySize};
@@ -116,22 +115,6 @@ impl OverviewStore for Repository {
                 ))
             });
             holders.collect()
-        })
-    }
-
-    fn partition_owners(
-        &self,
-        partitions: &[StepExecutionId],
-    ) -> Result<BTreeMap<StepExecutionId, String>, RepositoryError> {
-        let ids: Vec<i64> = partitions.iter().map(|partition| partition.0).collect();
-        self.run(Tx::read("read the owners of partitions"), |connection, _| {
-            let rows: Vec<(i64, String)> = partition_lease::table
-                .filter(one_of_many(partition_lease::step_execution_id, &ids))
-                .filter(partition_lease::owner.ne(""))
-                .select((partition_lease::step_execution_id, partition_lease::owner))
-                .load(connection)?;
-            let owners = rows.into_iter().map(|(id, owner)| (StepExecutionId(id), owner));
-            Ok(owners.collect())
         })
     }
 

@@ -9,7 +9,7 @@ use super::{Connection, Db, Repository, Work, fenced_if_none};
 use crate::execution::{StepCounters, StepExecution};
 use crate::repository::diesel::backend::{Backend, EndedStep, StartedStep};
 use crate::repository::diesel::db_timestamp::DbTimestamp;
-use crate::repository::diesel::pool::{Tx, ensure_known};
+use crate::repository::diesel::pool::Tx;
 use crate::repository::diesel::session::RunQueryDsl;
 use crate::repository::diesel::update::update;
 use crate::repository::rules::stored_message;
@@ -30,18 +30,6 @@ impl Repository {
                 return Ok(());
             }
             fenced_if_none(changed, ACTION)
-        })?;
-        self.set_started(step, now);
-        Ok(())
-    }
-
-    /// Changes STARTING to STARTED; only the first of several callers succeeds. If the outcome is unknown, none of them has the step.
-    pub(super) fn claim_starting(&self, step: &mut StepExecution) -> Result<(), RepositoryError> {
-        const ACTION: &str = "claim the step execution";
-        let now = self.now().max(self.column(step.started));
-        self.run(Tx::write(ACTION).relaxed(), |connection, in_doubt| {
-            ensure_known(in_doubt)?;
-            fenced_if_none(make_started(connection, &started_step(step, now))?, ACTION)
         })?;
         self.set_started(step, now);
         Ok(())
@@ -138,7 +126,7 @@ impl Repository {
     }
 }
 
-fn started_step(step: &StepExecution, now: DbTimestamp) -> StartedStep {
+pub(super) fn started_step(step: &StepExecution, now: DbTimestamp) -> StartedStep {
     StartedStep {
         id: step.id.0,
         version: step.version,
@@ -147,7 +135,7 @@ fn started_step(step: &StepExecution, now: DbTimestamp) -> StartedStep {
 }
 
 /// Changes the status of an unchanged row to STARTED. Returns the number of changed rows.
-fn make_started(connection: &mut Connection, started: &StartedStep) -> QueryResult<usize> {
+pub(super) fn make_started(connection: &mut Connection, started: &StartedStep) -> QueryResult<usize> {
     update(step_execution::table.filter(at_version(started.id, started.version)))
         .set((
             step_execution::version.eq(started.version + 1),

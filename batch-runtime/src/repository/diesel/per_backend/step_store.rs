@@ -5,7 +5,6 @@ use std::collections::BTreeSet;
 use diesel::prelude::*;
 
 use super::contexts::{change_job_data, insert_step_context, step_state_in};
-use super::partitions::step_in;
 use super::rows::StepRow;
 use super::schema::{job_execution, step_execution};
 use super::step_bounds::EndRows;
@@ -17,11 +16,10 @@ use crate::repository::diesel::chunk_transaction::Chunk;
 use crate::repository::diesel::db_timestamp::DbTimestamp;
 use crate::repository::diesel::pool::Tx;
 use crate::repository::diesel::session::RunQueryDsl;
-use crate::repository::diesel::update::update;
 use crate::repository::rules::{self, StepRun};
 use crate::repository::{
-    ChunkCommit, ChunkTransaction, ClaimedPartition, DataChanges, EndOfStep, InnerSteps, Inserted, Lease,
-    NewStepExecution, PartitionState, RepositoryError, StepHistory, StepState, StepStore,
+    ChunkCommit, ChunkTransaction, DataChanges, EndOfStep, Inserted, Lease, NewStepExecution,
+    RepositoryError, StepHistory, StepState, StepStore,
 };
 use crate::status::BatchStatus;
 
@@ -141,71 +139,6 @@ impl StepStore for Repository {
         self.record_begin(step)
     }
 
-    fn claim_step(&self, id: StepExecutionId) -> Result<Option<(StepExecution, StepState)>, RepositoryError> {
-        let Some((mut step, state)) = self.step(id)? else {
-            return Ok(None);
-        };
-        if step.status != BatchStatus::Starting {
-            return Ok(None);
-        }
-        match self.claim_starting(&mut step) {
-            Ok(()) => Ok(Some((step, state))),
-            Err(RepositoryError::Fenced { .. }) => Ok(None),
-            Err(error) => Err(error),
-        }
-    }
-
-    fn claim_partition(
-        &self,
-        execution: JobExecutionId,
-        id: StepExecutionId,
-        is_first: bool,
-    ) -> Result<Option<ClaimedPartition>, RepositoryError> {
-        self.run(Tx::write("claim the partition"), |connection, in_doubt| {
-            self.claim_partition_in(connection, (execution, id), is_first, in_doubt)
-        })
-    }
-
-    fn reopen_partition(
-        &self,
-        lease: &Lease,
-        id: StepExecutionId,
-        inner: InnerSteps,
-    ) -> Result<PartitionState, RepositoryError> {
-        const ACTION: &str = "reopen the partition";
-        self.run(Tx::write(ACTION), |connection, _| {
-            self.reopen_partition_in(connection, lease, (id, inner), ACTION)
-        })
-    }
-
-    fn close_inner_steps(&self, lease: &Lease, partition: &StepExecution) -> Result<(), RepositoryError> {
-        const ACTION: &str = "end the steps of the partition";
-        self.run(Tx::write(ACTION), |connection, _| {
-            self.ensure_held(connection, lease, ACTION)?;
-            Ok(self
-                .close_steps_within(connection, partition, "unknown")
-                .map(drop)?)
-        })
-    }
-
-    fn hand_back_partition(&self, step: &mut StepExecution) -> Result<(), RepositoryError> {
-        self.hand_back(step)
-    }
-
-    fn stop_partitions(&self, partitions: &[StepExecutionId]) -> Result<(), RepositoryError> {
-        self.run(Tx::write("request the partitions to stop"), |connection, _| {
-            for partition in partitions {
-                let claimed = step_execution::table
-                    .find(partition.0)
-                    .filter(step_execution::status.eq(BatchStatus::Started.as_str()));
-                update(claimed)
-                    .set(step_execution::status.eq(BatchStatus::Stopping.as_str()))
-                    .execute(connection)?;
-            }
-            Ok(())
-        })
-    }
-
     fn create_partitions(
         &self,
         lease: &Lease,
@@ -233,15 +166,6 @@ impl StepStore for Repository {
                 .select(diesel::dsl::max(step_execution::step_execution_id))
                 .first(connection)?;
             Ok(latest.map(StepExecutionId))
-        })
-    }
-
-    fn step(&self, id: StepExecutionId) -> Result<Option<(StepExecution, StepState)>, RepositoryError> {
-        self.run(Tx::read("read the step execution"), |connection, _| {
-            let Some(step) = step_in(connection, id)? else {
-                return Ok(None);
-            };
-            Ok(Some((step, step_state_in(connection, id)?)))
         })
     }
 

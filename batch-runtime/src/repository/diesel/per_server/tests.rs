@@ -15,7 +15,7 @@ use super::*;
 use crate::repository::diesel::pool::{Pool, Tx};
 use crate::repository::diesel::session::SessionSettings;
 use crate::repository::diesel::transaction_error::TransactionError;
-use crate::repository::{InnerSteps, InsertStep, PartitionState, RepositoryError, StepState, StepStore};
+use crate::repository::{InnerSteps, InsertStep, PartitionState, PartitionStore, RepositoryError, StepState};
 
 const LOCK: &str = "BEGIN; UPDATE seat SET taken = 1";
 const WRITE: &str = "UPDATE seat SET taken = 2";
