@@ -50,7 +50,6 @@ pub(crate) use records::{
     WithdrawOutcome, WorkerRow,
 };
 pub use records::{ExecutionFilter, RepositorySize};
-pub(crate) use rules::Closing;
 pub(crate) use store::{
     ArchiveStore, Channel, Holder, JobRepository, JobStore, LaunchStore, Listener, NotificationStore,
     OperatorStore, OverviewStore, PartitionStore, QueueStore, StepStore, WorkerStore,

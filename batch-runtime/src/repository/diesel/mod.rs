@@ -83,6 +83,11 @@ impl<D: Backend> DieselRepository<D> {
         self.column(self.clock.now())
     }
 
+    /// Returns the current time as it is read again from a column.
+    fn now_as_read(&self) -> Timestamp {
+        self.time(self.now())
+    }
+
     fn column(&self, time: Timestamp) -> DbTimestamp {
         self.settings.to_column(time)
     }

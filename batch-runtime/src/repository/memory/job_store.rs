@@ -6,7 +6,7 @@ use super::tables::{Context, Execution, Tables};
 use super::{MemoryRepository, fenced};
 use crate::execution::JobExecution;
 use crate::ids::{JobExecutionId, StepExecutionId};
-use crate::repository::rules::stored_message;
+use crate::repository::rules;
 use crate::repository::{
     Claim, ClaimError, ClaimRequest, Connector, DataChanges, ElementState, Ending, JobState, JobStore,
     KeptState, Lease, MAX_VARCHAR, RepositoryError, RepositoryFormat, Signals, TurnOutcome,
@@ -31,16 +31,9 @@ impl JobStore for MemoryRepository {
         if is_changed(&tables, lease, execution, "record the start of the job execution")? {
             return Ok(false);
         }
-        // The clock may have been set back since the execution was created.
-        let now = self.now().max(execution.created);
-        execution.version += 1;
-        execution.status = BatchStatus::Started;
-        execution.started = Some(now);
+        rules::begin_job(execution, self.now());
         if let Some(stored) = tables.executions.get_mut(&execution.id) {
-            stored.row = JobExecution {
-                last_updated: now,
-                ..execution.clone()
-            };
+            stored.row.clone_from(execution);
         }
         Ok(true)
     }
@@ -65,14 +58,7 @@ impl JobStore for MemoryRepository {
             None => None,
         };
         tables.release(lease);
-        // The clock may have been set back meanwhile.
-        let now = self.now().max(execution.started.unwrap_or(execution.created));
-        execution.version += 1;
-        execution.status = ending.status;
-        execution.exit_status.clone_from(&ending.exit_status);
-        execution.exit_message = stored_message(&ending.message, MAX_VARCHAR);
-        execution.ended = Some(now);
-        execution.last_updated = now;
+        rules::end_job(execution, ending, self.now(), MAX_VARCHAR);
         if let Some(stored) = tables.executions.get_mut(&execution.id) {
             stored.row.clone_from(execution);
             stored.context = context.map(Context::State).or(stored.context.take());
@@ -175,7 +161,7 @@ fn is_changed(
     if current.row.version == execution.version {
         return Ok(false);
     }
-    if current.row.status != BatchStatus::Stopping || !tables.holds(lease) {
+    if !rules::is_stop_request(current.row.status, tables.holds(lease)) {
         return Err(fenced(action));
     }
     execution.clone_from(&current.row);

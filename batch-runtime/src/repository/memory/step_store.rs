@@ -1,13 +1,14 @@
 //! Step executions: their start, chunks and end.
 
 use std::collections::BTreeSet;
+use std::sync::MutexGuard;
 
-use super::tables::{Context, Tables};
+use super::tables::{Context, Step, Tables};
 use super::{MemoryRepository, corrupt, fenced};
 use crate::clock::Timestamp;
 use crate::execution::StepExecution;
 use crate::ids::{JobExecutionId, JobInstanceId, StepExecutionId};
-use crate::repository::rules::{self, StepRun, stored_message};
+use crate::repository::rules::{self, StepRun};
 use crate::repository::{
     ChunkCommit, ChunkTransaction, DataChanges, EndOfStep, Ending, Inserted, Lease, MAX_VARCHAR,
     NewStepExecution, RepositoryError, StepHistory, StepState, StepStore,
@@ -63,9 +64,10 @@ impl StepStore for MemoryRepository {
 
     fn begin_step(&self, step: &mut StepExecution) -> Result<(), RepositoryError> {
         const ACTION: &str = "record the start of the step execution";
-        let now = self.now();
         let tables = self.shared();
-        begin_row(&mut tables.step_at(step, ACTION)?.row, step, now);
+        let mut stored = tables.step_at(step, ACTION)?;
+        rules::begin_step(step, self.now());
+        write(&mut stored.row, step);
         Ok(())
     }
 
@@ -136,7 +138,6 @@ impl StepStore for MemoryRepository {
             drop(self.shared().step_at(next, ACTION)?);
         }
         let now = self.now();
-        let ended = ending.map(|ending| (ending, self.now().max(step.started)));
         self.change_data_of(step, data, renew, ACTION)?;
         let tables = self.shared();
         let mut stored = tables.step_at(step, ACTION)?;
@@ -152,11 +153,8 @@ impl StepStore for MemoryRepository {
         stored.row.version = step.version;
         stored.row.counters = counters;
         stored.row.last_updated = now;
-        if let Some((ending, now)) = ended {
-            end_row(&mut stored.row, step, ending, now);
-            if let Some((next, mut waiting)) = next.zip(waiting) {
-                begin_row(&mut waiting.row, next, now);
-            }
+        if let Some(ending) = ending {
+            end_row(&mut stored.row, step, ending, next.zip(waiting), self.now());
         }
         Ok(())
     }
@@ -174,7 +172,6 @@ impl StepStore for MemoryRepository {
         if let Some(next) = &next {
             drop(self.shared().step_at(next, ACTION)?);
         }
-        let now = self.now().max(step.started);
         self.change_data_of(step, data, None, ACTION)?;
         let tables = self.shared();
         let mut stored = tables.step_at(step, ACTION)?;
@@ -183,10 +180,7 @@ impl StepStore for MemoryRepository {
         if let Some(state) = state {
             overwrite(stored.state_mut()?, state);
         }
-        end_row(&mut stored.row, step, ending, now);
-        if let Some((next, mut waiting)) = next.zip(waiting) {
-            begin_row(&mut waiting.row, next, now);
-        }
+        end_row(&mut stored.row, step, ending, next.zip(waiting), self.now());
         Ok(())
     }
 }
@@ -212,30 +206,28 @@ impl MemoryRepository {
     }
 }
 
-/// Makes a step execution STARTED, not before it was created.
-fn begin_row(row: &mut StepExecution, step: &mut StepExecution, now: Timestamp) {
-    step.version += 1;
-    step.status = BatchStatus::Started;
-    step.started = now.max(step.started);
-    step.last_updated = step.started;
-    row.version = step.version;
-    row.status = step.status;
-    row.started = step.started;
-    row.last_updated = step.started;
-}
-
-/// Ends a step execution.
-fn end_row(row: &mut StepExecution, step: &mut StepExecution, ending: &Ending, now: Timestamp) {
-    step.version += 1;
-    step.status = ending.status;
-    step.exit_status.clone_from(&ending.exit_status);
-    step.exit_message = stored_message(&ending.message, MAX_VARCHAR);
-    step.ended = Some(now);
-    step.last_updated = now;
+/// Writes a row, whose state is in its context.
+fn write(row: &mut StepExecution, step: &StepExecution) {
     *row = StepExecution {
         user_data: None,
         ..step.clone()
     };
+}
+
+/// Ends a step execution, and starts the next partition.
+fn end_row(
+    row: &mut StepExecution,
+    step: &mut StepExecution,
+    ending: &Ending,
+    next: Option<(&mut StepExecution, MutexGuard<'_, Step>)>,
+    now: Timestamp,
+) {
+    rules::end_step(step, ending, now, MAX_VARCHAR);
+    write(row, step);
+    if let Some((next, mut waiting)) = next {
+        rules::begin_step(next, step.last_updated);
+        write(&mut waiting.row, next);
+    }
 }
 
 /// Fails if the job execution has an execution of this step.

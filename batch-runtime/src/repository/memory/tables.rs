@@ -3,13 +3,12 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use super::turns::Turn;
 use super::{corrupt, fenced};
 use crate::clock::Timestamp;
 use crate::execution::{JobExecution, JobInstance, StepExecution};
 use crate::ids::{JobExecutionId, JobInstanceId, StepExecutionId};
 use crate::parameters::JobParameters;
-use crate::repository::rules::{self, Closing, stored_message};
+use crate::repository::rules;
 use crate::repository::{
     DataChanges, JobState, Lease, MAX_VARCHAR, QueuedNotification, RepositoryError, RepositoryLayout,
     StepState, StoredContext,
@@ -25,7 +24,7 @@ pub(super) struct Tables {
     pub(super) steps: BTreeMap<StepExecutionId, Mutex<Step>>,
     /// The turns of jobs whose executions run one at a time, until the end of the execution.
     // Spec: TURN-02
-    pub(super) turns: BTreeMap<JobExecutionId, Turn>,
+    pub(super) turns: BTreeMap<JobExecutionId, TurnRow>,
     /// The notifications that are not delivered yet.
     pub(super) notifications: Vec<QueuedNotification>,
     /// The latest ids.
@@ -53,6 +52,12 @@ pub(super) struct LeaseRow {
     /// The number of claims.
     pub(super) fence: i64,
     pub(super) is_held: bool,
+}
+
+/// An execution that has the turn of its job, or waits for it.
+pub(super) struct TurnRow {
+    pub(super) job: String,
+    pub(super) is_taken: bool,
 }
 
 pub(super) struct Execution {
@@ -285,17 +290,11 @@ impl Tables {
             let Some(Execution { row, .. }) = self.executions.get_mut(&id) else {
                 continue;
             };
-            let Some(closing) = Closing::of(row.status, NO_OWNER) else {
+            let Some(ending) = rules::closing(row.status, NO_OWNER) else {
                 continue;
             };
-            let closing = closing.explained(Some(row.exit_message.as_str()), cause);
-            let ended = now.max(row.started.unwrap_or(row.created));
-            row.version += 1;
-            row.status = closing.status;
-            row.exit_status = closing.exit_code.to_owned();
-            row.exit_message = stored_message(&closing.message, MAX_VARCHAR);
-            row.ended = Some(ended);
-            row.last_updated = ended;
+            let ending = rules::explained(ending, Some(row.exit_message.as_str()), cause);
+            rules::end_job(row, &ending, now, MAX_VARCHAR);
             closed.push(id);
         }
         closed
@@ -312,14 +311,8 @@ impl Tables {
             else {
                 continue;
             };
-            let closing = Closing::of(status, NO_OWNER).unwrap_or_else(|| Closing::crashed(NO_OWNER));
-            let ended = now.max(row.started);
-            row.version += 1;
-            row.status = closing.status;
-            row.exit_status = closing.exit_code.to_owned();
-            row.exit_message = stored_message(&closing.message, MAX_VARCHAR);
-            row.ended = Some(ended);
-            row.last_updated = ended;
+            let ending = rules::closing(status, NO_OWNER).unwrap_or_else(|| rules::crashed(NO_OWNER));
+            rules::end_step(row, &ending, now, MAX_VARCHAR);
         }
     }
 }

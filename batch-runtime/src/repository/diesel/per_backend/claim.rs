@@ -188,19 +188,15 @@ impl Repository {
         let cause = unreadable.as_ref().map(ToString::to_string);
         let taken_over =
             self.close_open_executions(connection, instance, lease.as_ref(), cause.as_deref())?;
-        let crashes = match count_crashes(connection, request, &claimed, lease.as_ref())? {
-            Ok(crashes) => crashes,
-            Err(crash_loop) => {
-                self.notify_of_closed(connection, &taken_over)?;
-                return Ok(Err(crash_loop));
-            }
-        };
-        if let Some(unreadable) = unreadable {
-            if let Some(row) = lease.as_ref().filter(|row| !row.is_free()) {
+        let crashes = count_crashes(connection, request, instance, lease.as_ref())?;
+        let previous = claimed.previous.as_ref();
+        if let Some(rejection) = rules::recorded_rejection(request, previous, crashes.0, unreadable) {
+            let is_loop = matches!(rejection, ClaimError::CrashLoop { .. });
+            if let Some(row) = lease.as_ref().filter(|row| is_loop || !row.is_free()) {
                 Self::void_lease(connection, instance, row, Some(crashes))?;
             }
             self.notify_of_closed(connection, &taken_over)?;
-            return Ok(Err(ClaimError::Repository(unreadable)));
+            return Ok(Err(rejection));
         }
         let (id, previous_traceparent) = self.insert_execution(connection, request, &claimed, earlier)?;
         let fence = self.take_lease(connection, instance, id, lease.as_ref(), crashes)?;
@@ -389,29 +385,19 @@ fn latest_steps(connection: &mut Connection, instance: i64) -> QueryResult<Vec<i
     Ok(latest.into_values().collect())
 }
 
-/// Counts the crashes in a row without progress. The inner error is the rejection of an instance that has crashed too often;
-/// its lease records the count.
+/// Counts the crashes in a row without progress.
 fn count_crashes(
     connection: &mut Connection,
     request: &ClaimRequest<'_>,
-    claimed: &Claimed,
+    instance: i64,
     lease: Option<&LeaseRow>,
-) -> ClaimWork<Result<Crashes, ClaimError>> {
+) -> QueryResult<Crashes> {
     let Some(row) = lease else {
         // A new instance.
-        return Ok(Ok((0, 0)));
+        return Ok((0, 0));
     };
-    let progress = progress_of(connection, claimed.instance)?;
-    let crashes = request.crash_limit.map_or(0, |_| row.crashes(progress));
-    let is_over = |limit| limit > 0 && crashes > i64::from(limit);
-    match &claimed.previous {
-        Some(previous) if request.crash_limit.is_some_and(is_over) => {
-            Repository::void_lease(connection, claimed.instance, row, Some((crashes, progress)))?;
-            let execution = previous.id;
-            Ok(Err(ClaimError::CrashLoop { execution, crashes }))
-        }
-        _ => Ok(Ok((crashes, progress))),
-    }
+    let progress = progress_of(connection, instance)?;
+    Ok((request.crash_limit.map_or(0, |_| row.crashes(progress)), progress))
 }
 
 /// Locks an instance that was found before. If it has been deleted meanwhile, the claim starts over.

@@ -17,7 +17,7 @@ use crate::repository::diesel::one_of::one_of;
 use crate::repository::diesel::pool::Tx;
 use crate::repository::diesel::session::RunQueryDsl;
 use crate::repository::diesel::update::update;
-use crate::repository::rules::stored_message;
+use crate::repository::rules::{self, stored_message};
 use crate::repository::{
     Claim, ClaimError, ClaimRequest, Connector, DataChanges, ElementState, Ending, JobState, JobStore,
     KeptState, Lease, RepositoryError, RepositoryFormat, Signals, TurnOutcome,
@@ -39,22 +39,22 @@ impl JobStore for Repository {
 
     fn begin_job(&self, lease: &Lease, execution: &mut JobExecution) -> Result<bool, RepositoryError> {
         const ACTION: &str = "record the start of the job execution";
-        // The clock may have been set back since the execution was created.
-        let now = self.now().max(self.column(execution.created));
-        let started = BatchStatus::Started;
+        let mut started = execution.clone();
+        rules::begin_job(&mut started, self.now_as_read());
+        let now = self.column(started.last_updated);
         let is_started = self.run(Tx::write(ACTION), |connection, in_doubt| {
             let row = job_execution::table
                 .find(execution.id.0)
                 .filter(job_execution::version.eq(execution.version));
             let changed = update(row)
                 .set((
-                    job_execution::version.eq(execution.version + 1),
-                    job_execution::status.eq(started.as_str()),
+                    job_execution::version.eq(started.version),
+                    job_execution::status.eq(started.status.as_str()),
                     job_execution::start_time.eq(now),
                     job_execution::last_updated.eq(now),
                 ))
                 .execute(connection)?;
-            if in_doubt && changed == 0 && is_as_written(connection, execution, started, now)? {
+            if in_doubt && changed == 0 && is_as_written(connection, &started, now)? {
                 return Ok(true);
             }
             if changed == 0 {
@@ -63,9 +63,7 @@ impl JobStore for Repository {
             Ok(changed == 1)
         })?;
         if is_started {
-            execution.version += 1;
-            execution.status = started;
-            execution.started = Some(self.time(now));
+            *execution = started;
         }
         Ok(is_started)
     }
@@ -77,25 +75,29 @@ impl JobStore for Repository {
         ending: &Ending,
     ) -> Result<bool, RepositoryError> {
         const ACTION: &str = "record the end of the job execution";
-        // The clock may have been set back meanwhile.
-        let begin = execution.started.unwrap_or(execution.created);
-        let now = self.now().max(self.column(begin));
-        let message = stored_message(&ending.message, self.settings.format.max_varchar);
+        let mut ended = execution.clone();
+        rules::end_job(
+            &mut ended,
+            ending,
+            self.now_as_read(),
+            self.settings.format.max_varchar,
+        );
+        let now = self.column(ended.last_updated);
         let is_ended = self.run(Tx::write(ACTION), |connection, in_doubt| {
             let row = job_execution::table
                 .find(execution.id.0)
                 .filter(job_execution::version.eq(execution.version));
             let changed = update(row)
                 .set((
-                    job_execution::version.eq(execution.version + 1),
-                    job_execution::status.eq(ending.status.as_str()),
-                    job_execution::exit_code.eq(&ending.exit_status),
-                    job_execution::exit_message.eq(&message),
+                    job_execution::version.eq(ended.version),
+                    job_execution::status.eq(ended.status.as_str()),
+                    job_execution::exit_code.eq(&ended.exit_status),
+                    job_execution::exit_message.eq(&ended.exit_message),
                     job_execution::end_time.eq(now),
                     job_execution::last_updated.eq(now),
                 ))
                 .execute(connection)?;
-            if in_doubt && changed == 0 && is_as_written(connection, execution, ending.status, now)? {
+            if in_doubt && changed == 0 && is_as_written(connection, &ended, now)? {
                 return Ok(true);
             }
             if changed == 0 {
@@ -116,12 +118,7 @@ impl JobStore for Repository {
             Ok(true)
         })?;
         if is_ended {
-            execution.version += 1;
-            execution.status = ending.status;
-            execution.exit_status.clone_from(&ending.exit_status);
-            execution.exit_message = message;
-            execution.ended = Some(self.time(now));
-            execution.last_updated = self.time(now);
+            *execution = ended;
         }
         Ok(is_ended)
     }
@@ -285,7 +282,7 @@ impl Repository {
         action: &'static str,
     ) -> Work<()> {
         let current = execution_in(connection, execution.id.0)?.ok_or_else(|| fenced(action))?;
-        if current.status != BatchStatus::Stopping || !self.holds(connection, lease)? {
+        if !rules::is_stop_request(current.status, self.holds(connection, lease)?) {
             return Err(fenced(action));
         }
         *execution = current;
@@ -295,16 +292,11 @@ impl Repository {
 
 /// Returns whether a row is as this runner has written it in a transaction whose outcome is unknown. Whoever closes the
 /// execution of a dead runner writes another time or status.
-fn is_as_written(
-    connection: &mut Connection,
-    before: &JobExecution,
-    status: BatchStatus,
-    now: DbTimestamp,
-) -> QueryResult<bool> {
+fn is_as_written(connection: &mut Connection, written: &JobExecution, now: DbTimestamp) -> QueryResult<bool> {
     let row = job_execution::table
-        .find(before.id.0)
-        .filter(job_execution::version.eq(before.version + 1))
-        .filter(job_execution::status.eq(status.as_str()))
+        .find(written.id.0)
+        .filter(job_execution::version.eq(written.version))
+        .filter(job_execution::status.eq(written.status.as_str()))
         .filter(job_execution::last_updated.eq(now));
     Ok(row.count().get_result::<i64>(connection)? == 1)
 }

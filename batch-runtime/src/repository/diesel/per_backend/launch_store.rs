@@ -19,6 +19,7 @@ use crate::repository::diesel::transaction_error::{
     TransactionError, concurrent_change, on_unique_violation,
 };
 use crate::repository::diesel::update::update;
+use crate::repository::rules::{self, TakenAs};
 use crate::repository::{
     ArchivedParameter, ClaimError, ClaimRequest, LaunchPhase, LaunchRow, LaunchStore, RepositoryError,
     TakenLaunch, Target, WithdrawOutcome,
@@ -196,19 +197,10 @@ impl LaunchStore for Repository {
                 return Ok(WithdrawOutcome::Unknown);
             };
             let status = status_of(connection, execution)?;
-            let running = execution
-                .filter(|_| status.is_some_and(|status| !status.is_final()))
-                .map(JobExecutionId);
-            match (LaunchPhase::from_repository(&phase), running) {
-                (Some(LaunchPhase::Taken), Some(execution)) => {
-                    return Ok(WithdrawOutcome::Runs(execution));
-                }
-                (Some(LaunchPhase::Taken), None) if status.is_some() => {
-                    return Ok(WithdrawOutcome::NotRunning);
-                }
-                (Some(LaunchPhase::Queued | LaunchPhase::Taken), _) => {}
-                (Some(LaunchPhase::Withdrawn), _) if in_doubt => return Ok(WithdrawOutcome::Withdrawn),
-                _ => return Ok(WithdrawOutcome::NotRunning),
+            let execution = execution.map(JobExecutionId).zip(status);
+            let known_phase = LaunchPhase::from_repository(&phase);
+            if let Some(outcome) = rules::not_withdrawn(known_phase, execution, in_doubt) {
+                return Ok(outcome);
             }
             let now = database_now(connection)?;
             let unchanged = launch::table.find(id.0).filter(launch::status.eq(&phase));
@@ -218,8 +210,11 @@ impl LaunchStore for Repository {
                 launch::changed_at.eq(now),
             );
             match update(unchanged).set(withdrawn).execute(connection)? {
-                // A drained worker has handed it over, and it has not stopped yet.
-                1 => Ok(running.map_or(WithdrawOutcome::Withdrawn, WithdrawOutcome::Runs)),
+                1 => Ok(match execution {
+                    // A drained worker has handed it over, and it has not stopped yet.
+                    Some((id, status)) if !status.is_final() => WithdrawOutcome::Runs(id),
+                    _ => WithdrawOutcome::Withdrawn,
+                }),
                 _ => Err(concurrent_change()),
             }
         })
@@ -311,25 +306,26 @@ impl Repository {
                         launch::job_execution_id,
                     ))
                     .first(connection)?;
-            // The job has ended, and its worker could not record that. A drained worker has stopped it for another one.
-            let was_drained = phase == LaunchPhase::Queued.as_str();
-            let status = status_of(connection, execution)?.filter(|status| status.is_final());
-            if status.is_some_and(|status| !was_drained || status != BatchStatus::Stopped) {
-                update(launch::table.find(id))
-                    .set((
-                        launch::status.eq(LaunchPhase::Ended.as_str()),
-                        launch::is_open.eq(CLOSED),
-                        launch::worker_name.eq(worker),
-                        launch::message.eq(""),
-                    ))
-                    .execute(connection)?;
-                return Ok(None);
-            }
-            if execution.is_some() && was_drained {
-                // The execution was stopped for a hand-over. Forget it: if this worker dies, too, the launch must not count as ended.
-                update(launch::table.find(id))
-                    .set(launch::job_execution_id.eq(None::<i64>))
-                    .execute(connection)?;
+            let was_queued = phase == LaunchPhase::Queued.as_str();
+            let status = status_of(connection, execution)?;
+            match rules::taken_as(was_queued, status, execution.is_some()) {
+                TakenAs::New => {}
+                TakenAs::HandedOver => {
+                    update(launch::table.find(id))
+                        .set(launch::job_execution_id.eq(None::<i64>))
+                        .execute(connection)?;
+                }
+                TakenAs::Ended => {
+                    update(launch::table.find(id))
+                        .set((
+                            launch::status.eq(LaunchPhase::Ended.as_str()),
+                            launch::is_open.eq(CLOSED),
+                            launch::worker_name.eq(worker),
+                            launch::message.eq(""),
+                        ))
+                        .execute(connection)?;
+                    return Ok(None);
+                }
             }
             Ok(Some(TakenLaunch {
                 id: LaunchId(*id),

@@ -11,7 +11,7 @@ use super::{Connection, Db, Repository, Work, corrupt};
 use crate::clock::Timestamp;
 use crate::execution::JobExecution;
 use crate::ids::{JobExecutionId, JobInstanceId};
-use crate::notify::{NotificationDetail, NotificationEvent, UnknownEvent, event_of_end};
+use crate::notify::{NotificationDetail, NotificationEvent, UnknownEvent};
 use crate::repository::diesel::backend::Backend;
 use crate::repository::diesel::db_timestamp::DbTimestamp;
 use crate::repository::diesel::one_of::one_of;
@@ -21,6 +21,7 @@ use crate::repository::diesel::transaction_error::TransactionError;
 use crate::repository::diesel::update::update;
 use crate::repository::{
     ClaimRequest, NewNotification, NextNotification, NotificationStore, QueuedNotification, RepositoryError,
+    rules,
 };
 use crate::status::BatchStatus;
 
@@ -179,10 +180,10 @@ impl Repository {
                 .filter(notification::due_at.gt(now));
             diesel::delete(early).execute(connection)?;
         }
-        match event_of_end(status) {
-            Some(event) => self.notify(connection, event, execution, &NotificationDetail::default()),
-            None => Ok(()),
-        }
+        insert(
+            connection,
+            &rules::notifications_of_end(&self.notifications, execution, status),
+        )
     }
 
     /// Queues the notifications of executions that were closed because their owner is dead, and that nothing continues yet.
@@ -215,50 +216,23 @@ impl Repository {
         if self.notifications.are_none() {
             return Ok(());
         }
-        for dead in taken_over {
-            let detail = NotificationDetail {
-                dead_execution: Some(dead.0),
-                ..NotificationDetail::default()
-            };
-            self.notify(connection, NotificationEvent::TakenOver, execution, &detail)?;
-        }
-        let targets: Vec<&str> = self
-            .notifications
-            .targets(NotificationEvent::Overdue, &execution.job_name)
-            .collect();
-        if targets.is_empty() {
-            return Ok(());
-        }
-        // The deadline of an earlier execution. Other targets belong to other processes.
-        let earlier = deadlines_of(execution.instance_id).filter(one_of(notification::target, targets));
-        diesel::delete(earlier).execute(connection)?;
-        let Some(deadline) = &request.deadline else {
-            return Ok(());
+        let first = || -> Work<Option<Timestamp>> {
+            let first: Option<DbTimestamp> = job_execution::table
+                .filter(job_execution::job_instance_id.eq(execution.instance_id.0))
+                .order(job_execution::job_execution_id.asc())
+                .select(job_execution::create_time)
+                .first(connection)
+                .optional()?;
+            Ok(first.map(|first| self.time(first)))
         };
-        let first: Option<DbTimestamp> = job_execution::table
-            .filter(job_execution::job_instance_id.eq(execution.instance_id.0))
-            .order(job_execution::job_execution_id.asc())
-            .select(job_execution::create_time)
-            .first(connection)
-            .optional()?;
-        let first = first.map_or(execution.created, |first| self.time(first));
-        let detail = NotificationDetail {
-            deadline: Some(deadline.of(first)),
-            ..NotificationDetail::default()
-        };
-        self.notify(connection, NotificationEvent::Overdue, execution, &detail)
-    }
-
-    fn notify(
-        &self,
-        connection: &mut Connection,
-        event: NotificationEvent,
-        execution: &JobExecution,
-        detail: &NotificationDetail,
-    ) -> Work<()> {
-        let (instance, job) = (execution.instance_id, &execution.job_name);
-        let new = |target: &str| NewNotification::now(target, event, job, instance, execution.id, detail);
-        let new: Vec<_> = self.notifications.targets(event, job).map(new).collect();
+        let new = rules::notifications_of_claim(&self.notifications, request, execution, taken_over, first)?;
+        let overdue = NotificationEvent::Overdue;
+        let targets: Vec<&str> = self.notifications.targets(overdue, &execution.job_name).collect();
+        if !targets.is_empty() {
+            // The deadline of an earlier execution. Other targets belong to other processes.
+            let earlier = deadlines_of(execution.instance_id).filter(one_of(notification::target, targets));
+            diesel::delete(earlier).execute(connection)?;
+        }
         insert(connection, &new)
     }
 }

@@ -18,7 +18,7 @@ use crate::repository::diesel::one_of::one_of_many;
 use crate::repository::diesel::pool::{Tx, ensure_known};
 use crate::repository::diesel::session::RunQueryDsl;
 use crate::repository::diesel::update::update;
-use crate::repository::rules::Closing;
+use crate::repository::rules;
 use crate::repository::{
     ClaimedPartition, HolderState, InnerSteps, Lease, LeaseKey, PartitionState, PartitionStore,
     RepositoryError, StepState,
@@ -253,7 +253,7 @@ impl Repository {
             InnerSteps::Close => self.close_steps_within(connection, &step, &owner)?,
         };
         match ends {
-            true => self.close_step(connection, id.0, None, &Closing::crashed(&owner))?,
+            true => self.close_step(connection, id.0, None, &rules::crashed(&owner))?,
             false => self.reopen_step(connection, id.0)?,
         };
         update(partition_lease::table.find(id.0))
@@ -303,7 +303,7 @@ impl Repository {
     ) -> QueryResult<bool> {
         let (has_steps, open) = open_steps_within(connection, partition)?;
         for (id, started) in open {
-            self.close_step(connection, id, started, &Closing::crashed(owner))?;
+            self.close_step(connection, id, started, &rules::crashed(owner))?;
         }
         Ok(has_steps)
     }

@@ -12,7 +12,7 @@ use crate::repository::diesel::db_timestamp::DbTimestamp;
 use crate::repository::diesel::pool::Tx;
 use crate::repository::diesel::session::RunQueryDsl;
 use crate::repository::diesel::update::update;
-use crate::repository::rules::stored_message;
+use crate::repository::rules::{self, stored_message};
 use crate::repository::{DataChanges, EndOfStep, Lease, RepositoryError, StepState};
 use crate::status::BatchStatus;
 
@@ -92,13 +92,8 @@ impl Repository {
 
     /// Applies an end that was committed.
     pub(super) fn apply_end(&self, step: &mut StepExecution, end: EndOfStep<'_>, rows: &EndRows<'_>) {
-        let ending = end.ending;
-        step.version = rows.ended.version + 1;
-        step.status = ending.status;
-        step.exit_status.clone_from(&ending.exit_status);
-        step.exit_message.clone_from(&rows.ended.exit_message);
-        step.ended = Some(self.time(rows.ended.now));
-        step.last_updated = self.time(rows.ended.now);
+        let max_message = self.settings.format.max_varchar;
+        rules::end_step(step, end.ending, self.time(rows.ended.now), max_message);
         if let Some((next, started)) = end.next.zip(rows.started.as_ref()) {
             self.set_started(next, started.now);
         }
@@ -119,10 +114,7 @@ impl Repository {
     }
 
     fn set_started(&self, step: &mut StepExecution, now: DbTimestamp) {
-        step.version += 1;
-        step.status = BatchStatus::Started;
-        step.started = self.time(now);
-        step.last_updated = step.started;
+        rules::begin_step(step, self.time(now));
     }
 }
 
