@@ -134,24 +134,23 @@ pub(super) trait Backend: Send + Sync + Sized + 'static {
         Ok(None)
     }
 
-    /// Allocates an id from a sequence, as Spring Batch does.
+    /// Allocates ids from a sequence, as Spring Batch does, in ascending order.
     // Spec: REPO-18 to REPO-22
-    fn next_id(
-        pool: &Pool<Self>,
-        connection: &mut Session<Self::Connection>,
-        sequence: Sequence,
-    ) -> QueryResult<i64>;
-
-    /// Allocates several ids, in ascending order.
     fn next_ids(
         pool: &Pool<Self>,
         connection: &mut Session<Self::Connection>,
         sequence: Sequence,
         count: usize,
-    ) -> QueryResult<Vec<i64>> {
-        (0..count)
-            .map(|_| Self::next_id(pool, connection, sequence))
-            .collect()
+    ) -> QueryResult<Vec<i64>>;
+
+    /// Allocates an id.
+    fn next_id(
+        pool: &Pool<Self>,
+        connection: &mut Session<Self::Connection>,
+        sequence: Sequence,
+    ) -> QueryResult<i64> {
+        let ids = Self::next_ids(pool, connection, sequence, 1)?;
+        ids.into_iter().next().ok_or(DieselError::NotFound)
     }
 
     /// Inserts step executions.

@@ -57,6 +57,34 @@ pub(crate) use url::shown as shown_url;
 #[cfg(not(any(feature = "sqlite", feature = "postgres", feature = "mysql")))]
 compile_error!("enable one of the features `sqlite`, `postgres` and `mysql`: a repository needs a database");
 
+/// Evaluates an expression with the module of a database as `$module`.
+macro_rules! on_database {
+    ($database:expr, $module:ident => $value:expr) => {
+        match $database {
+            #[cfg(feature = "sqlite")]
+            DatabaseKind::Sqlite => {
+                use sqlite as $module;
+                $value
+            }
+            #[cfg(feature = "postgres")]
+            DatabaseKind::Postgresql => {
+                use postgres as $module;
+                $value
+            }
+            #[cfg(feature = "mysql")]
+            DatabaseKind::Mysql => {
+                use mysql as $module;
+                $value
+            }
+            #[allow(
+                unreachable_patterns,
+                reason = "`database_of` rejects what this build does not support"
+            )]
+            _ => Err(RepositoryError::Fault),
+        }
+    };
+}
+
 /// A repository on a database, and this runtime as one of its owners.
 struct DieselRepository<D: Backend> {
     pool: Pool<D>,
@@ -69,6 +97,27 @@ struct DieselRepository<D: Backend> {
 }
 
 impl<D: Backend> DieselRepository<D> {
+    /// Creates a repository with its first connection, which has adopted the layout of the tables.
+    fn new(
+        database: D,
+        connection: Session<D::Connection>,
+        owner: Owner,
+        config: RepositoryConfig,
+    ) -> Result<Self, RepositoryError> {
+        let settings = connection.settings().clone();
+        let pool = Pool::new(database, settings.clone(), config.lease_time)?;
+        pool.put_back(connection);
+        Ok(Self {
+            pool,
+            owner,
+            observations: Observations::new(config.lease_time),
+            clock: config.clock,
+            lease_time: config.lease_time,
+            notifications: config.notifications,
+            settings,
+        })
+    }
+
     /// Runs `work` on a connection of the pool: see [`Pool::run`].
     fn run<T, E: From<RepositoryError>>(
         &self,
@@ -106,38 +155,14 @@ pub(crate) fn open_database(
 ) -> Result<Arc<dyn JobRepository>, RepositoryError> {
     let database = database_of(url)?;
     let (url, settings) = settings(url, database, &config.zone)?;
-    Ok(match database {
-        #[cfg(feature = "sqlite")]
-        DatabaseKind::Sqlite => Arc::new(sqlite::open(&url, settings, config)?),
-        #[cfg(feature = "postgres")]
-        DatabaseKind::Postgresql => Arc::new(postgres::open(&url, settings, config)?),
-        #[cfg(feature = "mysql")]
-        DatabaseKind::Mysql => Arc::new(mysql::open(&url, settings, config)?),
-        #[allow(
-            unreachable_patterns,
-            reason = "`database_of` rejects what this build does not support"
-        )]
-        _ => return Err(RepositoryError::Fault),
-    })
+    on_database!(database, kind => Ok(Arc::new(kind::open(&url, settings, config)?)))
 }
 
 /// Opens a connection to the database of `url`, and does not check its contents.
 pub(crate) fn connect(url: &str) -> Result<RepositoryConnection, RepositoryError> {
     let database = database_of(url)?;
     let (url, _) = own_options(url)?;
-    Ok(match database {
-        #[cfg(feature = "sqlite")]
-        DatabaseKind::Sqlite => sqlite::connect(&url)?.into(),
-        #[cfg(feature = "postgres")]
-        DatabaseKind::Postgresql => postgres::connect_to(&url)?.into(),
-        #[cfg(feature = "mysql")]
-        DatabaseKind::Mysql => mysql::connect_to(&url)?.into(),
-        #[allow(
-            unreachable_patterns,
-            reason = "`database_of` rejects what this build does not support"
-        )]
-        _ => return Err(RepositoryError::Fault),
-    })
+    on_database!(database, kind => kind::connect_to(&url).map(Into::into))
 }
 
 /// Splits the settings from the URL that the database's library gets.
@@ -193,19 +218,10 @@ pub(crate) fn convert(
 ) -> Result<LayoutConversion, RepositoryError> {
     let database = database_of(url)?;
     let (url, settings) = settings(url, database, zone)?;
-    match database {
-        #[cfg(feature = "sqlite")]
-        DatabaseKind::Sqlite => sqlite::convert(&url, settings, to, backup),
-        #[cfg(feature = "postgres")]
-        DatabaseKind::Postgresql => postgres::convert(&url, settings, to, backup),
-        #[cfg(feature = "mysql")]
-        DatabaseKind::Mysql => mysql::convert(&url, settings, to, backup),
-        #[allow(
-            unreachable_patterns,
-            reason = "`database_of` rejects what this build does not support"
-        )]
-        _ => Err(RepositoryError::InMemory { missing: "tables" }),
+    if database == DatabaseKind::Memory {
+        return Err(RepositoryError::InMemory { missing: "tables" });
     }
+    on_database!(database, kind => kind::convert(&url, settings, to, backup))
 }
 
 /// Returns the layout that a new repository at a URL gets. The URL was checked before.
@@ -220,17 +236,5 @@ pub(crate) fn missing_migrations(
 ) -> Result<Option<(RepositoryLayout, Vec<String>)>, RepositoryError> {
     let database = database_of(url)?;
     let (url, settings) = settings(url, database, &TimeZone::UTC)?;
-    match database {
-        #[cfg(feature = "sqlite")]
-        DatabaseKind::Sqlite => sqlite::missing_migrations(&url, settings),
-        #[cfg(feature = "postgres")]
-        DatabaseKind::Postgresql => postgres::missing_migrations(&url, settings),
-        #[cfg(feature = "mysql")]
-        DatabaseKind::Mysql => mysql::missing_migrations(&url, settings),
-        #[allow(
-            unreachable_patterns,
-            reason = "`database_of` rejects what this build does not support"
-        )]
-        _ => Err(RepositoryError::Fault),
-    }
+    on_database!(database, kind => kind::missing_migrations(&url, settings))
 }

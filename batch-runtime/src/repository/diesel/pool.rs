@@ -147,43 +147,30 @@ impl<D: Backend> Connect for Shared<D> {
     }
 }
 
-/// The database of the repository, for artifacts that open their own connections.
+/// The database of the repository, for artifacts that open their own connections; `None` of a repository in memory.
 #[derive(Clone)]
 pub(crate) struct Connector {
-    shared: Arc<dyn Connect>,
-}
-
-/// Stands for the database of a repository that has none.
-struct NoDatabase;
-
-impl Connect for NoDatabase {
-    fn connect(&self) -> Result<RepositoryConnection, RepositoryError> {
-        Err(RepositoryError::InMemory {
-            missing: "database that artifacts can connect to",
-        })
-    }
-
-    fn url(&self) -> &str {
-        MEMORY_URL
-    }
+    shared: Option<Arc<dyn Connect>>,
 }
 
 impl Connector {
     /// Creates the connector of a repository in memory.
     pub(crate) fn without_database() -> Self {
-        Self {
-            shared: Arc::new(NoDatabase),
-        }
+        Self { shared: None }
     }
 
     /// Opens a connection.
     pub(crate) fn connect(&self) -> Result<RepositoryConnection, RepositoryError> {
-        self.shared.connect()
+        let missing = "database that artifacts can connect to";
+        let shared = self.shared.as_ref();
+        shared.map_or(Err(RepositoryError::InMemory { missing }), |shared| {
+            shared.connect()
+        })
     }
 
     /// Returns the URL with a masked password.
     pub(crate) fn url(&self) -> String {
-        shown(self.shared.url())
+        shown(self.shared.as_ref().map_or(MEMORY_URL, |shared| shared.url()))
     }
 }
 
@@ -217,7 +204,7 @@ impl<D: Backend> Pool<D> {
 
     pub(super) fn connector(&self) -> Connector {
         let shared: Arc<Shared<D>> = Arc::clone(&self.shared);
-        Connector { shared }
+        Connector { shared: Some(shared) }
     }
 
     /// Takes an idle connection if there are more than `kept`.

@@ -184,11 +184,6 @@ impl Backend for MysqlDatabase {
 
     /// On a separate connection, so that no other transaction waits for the end of this one.
     // Spec: REPO-20 to REPO-22
-    fn next_id(pool: &Pool<Self>, connection: &mut Connection, sequence: Sequence) -> QueryResult<i64> {
-        let ids = Self::next_ids(pool, connection, sequence, 1)?;
-        ids.into_iter().next().ok_or(DieselError::NotFound)
-    }
-
     fn next_ids(
         pool: &Pool<Self>,
         connection: &mut Connection,

@@ -5,9 +5,9 @@ use std::time::Duration;
 use diesel::prelude::*;
 
 use super::claim::{ClaimWork, Claimed};
-use super::executions::last_execution;
+use super::executions::{instance_with, last_execution};
 use super::lease::lease_of;
-use super::schema::{job_execution, job_instance, launch, worker};
+use super::schema::{job_execution, launch, worker};
 use super::{Connection, Db, Repository, Work};
 use crate::ids::{JobExecutionId, LaunchId};
 use crate::parameters::JobParameters;
@@ -258,13 +258,10 @@ impl Repository {
         request: &ClaimRequest<'_>,
         key: &str,
     ) -> ClaimWork<()> {
-        let instance: Option<i64> = job_instance::table
-            .filter(job_instance::job_name.eq(request.job_name))
-            .filter(job_instance::job_key.eq(key))
-            .select(job_instance::job_instance_id)
-            .first(connection)
-            .optional()?;
-        let Some(instance) = instance else { return Ok(()) };
+        let Some(instance) = instance_with(connection, request.job_name, key)? else {
+            return Ok(());
+        };
+        let instance = instance.id.0;
         let claimed = Claimed {
             instance,
             parameters: JobParameters::new(),

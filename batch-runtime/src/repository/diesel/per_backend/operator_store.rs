@@ -6,14 +6,14 @@ use diesel::prelude::*;
 
 use super::contexts::{job_state_if_any, step_state_of};
 use super::executions::{
-    execution_ids, execution_in, executions, instance_in, last_execution, load_executions,
+    execution_ids, execution_in, executions, instance_in, instance_with, last_execution, load_executions,
 };
 use super::lease::lease_of;
 use super::overview_store::filtered;
 use super::parameters::load_parameters;
-use super::rows::{ExecutionRow, InstanceRow, StepRow};
+use super::rows::{ExecutionRow, InstanceRow, StepRow, load_steps};
 use super::schema::{job_execution, job_instance, step_context, step_execution};
-use super::{Db, Repository, rejected};
+use super::{Db, Repository, Work, rejected};
 use crate::execution::{JobExecution, JobInstance, StepExecution};
 use crate::ids::{JobExecutionId, JobInstanceId, StepExecutionId};
 use crate::parameters::JobParameters;
@@ -204,13 +204,7 @@ impl OperatorStore for Repository {
 
     fn find_instance(&self, job_name: &str, job_key: &str) -> Result<Option<JobInstance>, RepositoryError> {
         self.run(Tx::read("find the job instance"), |connection, _| {
-            let row = job_instance::table
-                .filter(job_instance::job_name.eq(job_name))
-                .filter(job_instance::job_key.eq(job_key))
-                .select(InstanceRow::as_select())
-                .first(connection)
-                .optional()?;
-            Ok(row.map(JobInstance::from))
+            Ok(instance_with(connection, job_name, job_key)?)
         })
     }
 
@@ -281,13 +275,8 @@ impl OperatorStore for Repository {
 
     fn step_executions(&self, execution: JobExecutionId) -> Result<Vec<StepExecution>, RepositoryError> {
         self.run(Tx::read("list the step executions"), |connection, _| {
-            let rows: Vec<StepRow> = step_execution::table
-                .filter(step_execution::job_execution_id.eq(execution.0))
-                .order(step_execution::step_execution_id.asc())
-                .select(StepRow::as_select())
-                .load(connection)?;
-            let steps = rows.into_iter().map(|row| row.into_execution(connection));
-            steps.collect()
+            let of_execution = step_execution::table.filter(step_execution::job_execution_id.eq(execution.0));
+            load_steps!(of_execution, connection)
         })
     }
 

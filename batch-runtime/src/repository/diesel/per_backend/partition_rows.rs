@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use diesel::prelude::*;
 
-use super::contexts::step_state_of;
+use super::contexts::{step_contexts, step_state_of};
 use super::executions::execution_ids;
-use super::rows::StepRow;
+use super::rows::{StepRow, load_steps};
 use super::schema::{step_context, step_execution};
 use super::{Connection, Db, Repository, Work, corrupt};
 use crate::execution::StepExecution;
@@ -100,18 +100,8 @@ impl Repository {
         let ids: Vec<i64> = ids.iter().map(|id| id.0).collect();
         self.run(Tx::read("read step executions"), |connection, _| {
             let steps = rows(connection, &ids)?;
-            let contexts: Vec<(i64, String, Option<String>)> = step_context::table
-                .filter(one_of_many(step_context::step_execution_id, &ids))
-                .select((
-                    step_context::step_execution_id,
-                    step_context::short_context,
-                    step_context::serialized_context,
-                ))
-                .load(connection)?;
-            let mut contexts: BTreeMap<i64, StoredContext> = contexts
-                .into_iter()
-                .map(|(id, short, serialized)| (id, StoredContext { short, serialized }))
-                .collect();
+            let mut contexts: BTreeMap<i64, StoredContext> =
+                step_contexts(connection, &ids)?.into_iter().collect();
             let with_state = |step: StepExecution| {
                 let context = contexts.remove(&step.id.0);
                 // Without a context row the step has no checkpoint. Spec: RESTART-17
@@ -160,12 +150,6 @@ fn insert_contexts(connection: &mut Connection, ids: &[i64], context: &StoredCon
 
 /// Returns step executions, by id.
 fn rows(connection: &mut Connection, ids: &[i64]) -> Work<Vec<StepExecution>> {
-    let rows: Vec<StepRow> = step_execution::table
-        .filter(one_of_many(step_execution::step_execution_id, ids))
-        .order(step_execution::step_execution_id.asc())
-        .select(StepRow::as_select())
-        .load(connection)?;
-    rows.into_iter()
-        .map(|row| row.into_execution(connection))
-        .collect()
+    let of_ids = step_execution::table.filter(one_of_many(step_execution::step_execution_id, ids));
+    load_steps!(of_ids, connection)
 }

@@ -159,6 +159,20 @@ impl CounterColumns {
         }
     }
 
+    /// Returns the counters of a step in a history: a claim has rejected an instance whose counters are missing.
+    pub(super) fn or_zero(&self) -> StepCounters {
+        StepCounters {
+            reads: self.read_count.unwrap_or(0),
+            writes: self.write_count.unwrap_or(0),
+            filters: self.filter_count.unwrap_or(0),
+            commits: self.commit_count.unwrap_or(0),
+            rollbacks: self.rollback_count.unwrap_or(0),
+            read_skips: self.read_skip_count.unwrap_or(0),
+            process_skips: self.process_skip_count.unwrap_or(0),
+            write_skips: self.write_skip_count.unwrap_or(0),
+        }
+    }
+
     /// Returns the counters of a step execution.
     pub(super) fn into_counters(self, step: i64) -> Result<StepCounters, RepositoryError> {
         let count = |value, name| column(value, name, || format!("step execution {step}"));
@@ -185,6 +199,18 @@ pub(super) struct CountersRow {
     #[diesel(embed)]
     pub(super) counters: CounterColumns,
 }
+
+/// Loads the step executions that a query selects, in the order of their ids.
+macro_rules! load_steps {
+    ($query:expr, $connection:expr) => {{
+        let query = $query.order(step_execution::step_execution_id.asc());
+        let rows: Vec<StepRow> = query.select(StepRow::as_select()).load($connection)?;
+        let steps = rows.into_iter().map(|row| row.into_execution($connection));
+        steps.collect::<Work<Vec<StepExecution>>>()
+    }};
+}
+
+pub(super) use load_steps;
 
 #[derive(Queryable, Selectable)]
 #[diesel(table_name = step_execution)]

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use diesel::prelude::*;
 
 use super::contexts::{change_job_data, insert_step_context, step_state_in};
-use super::rows::StepRow;
+use super::rows::{CounterColumns, StepRow};
 use super::schema::{job_execution, step_execution};
 use super::step_bounds::EndRows;
 use super::{Connection, Db, Repository, Work, corrupt, fenced, fenced_if_none, rejected};
@@ -303,68 +303,29 @@ fn last_step(
     let all = step_execution::table
         .filter(of_instance)
         .order(step_execution::step_execution_id)
-        .select((
-            step_execution::step_execution_id,
-            step_execution::job_execution_id,
-            step_execution::status,
-            (
-                step_execution::read_count,
-                step_execution::write_count,
-                step_execution::filter_count,
-                step_execution::commit_count,
-                step_execution::rollback_count,
-                step_execution::read_skip_count,
-                step_execution::process_skip_count,
-                step_execution::write_skip_count,
-            ),
-        ))
+        .select(HistoryRow::as_select())
         .load(connection)?;
     Ok((last, all))
 }
 
-/// What the history of a step needs of its executions. A claim has rejected an instance whose counters are missing.
-#[derive(Queryable)]
+/// What the history of a step needs of its executions.
+#[derive(Queryable, Selectable)]
+#[diesel(table_name = step_execution)]
 struct HistoryRow {
-    step: i64,
-    job: i64,
+    step_execution_id: i64,
+    job_execution_id: i64,
     status: Option<String>,
+    #[diesel(embed)]
     counters: CounterColumns,
 }
 
 impl HistoryRow {
     fn into_run(self) -> StepRun {
         StepRun {
-            step: StepExecutionId(self.step),
-            job: JobExecutionId(self.job),
+            step: StepExecutionId(self.step_execution_id),
+            job: JobExecutionId(self.job_execution_id),
             is_complete: self.status.as_deref() == Some(BatchStatus::Completed.as_str()),
-            counters: self.counters.counters(),
-        }
-    }
-}
-
-#[derive(Queryable)]
-struct CounterColumns {
-    reads: Option<i64>,
-    writes: Option<i64>,
-    filters: Option<i64>,
-    commits: Option<i64>,
-    rollbacks: Option<i64>,
-    read_skips: Option<i64>,
-    process_skips: Option<i64>,
-    write_skips: Option<i64>,
-}
-
-impl CounterColumns {
-    fn counters(&self) -> StepCounters {
-        StepCounters {
-            reads: self.reads.unwrap_or(0),
-            writes: self.writes.unwrap_or(0),
-            filters: self.filters.unwrap_or(0),
-            commits: self.commits.unwrap_or(0),
-            rollbacks: self.rollbacks.unwrap_or(0),
-            read_skips: self.read_skips.unwrap_or(0),
-            process_skips: self.process_skips.unwrap_or(0),
-            write_skips: self.write_skips.unwrap_or(0),
+            counters: self.counters.or_zero(),
         }
     }
 }

@@ -7,11 +7,11 @@ use crate::repository::conversion::{Backup, LayoutConversion};
 use crate::repository::diesel::DieselRepository;
 use crate::repository::diesel::backend::Backend;
 use crate::repository::diesel::migrations::{Catalog, Failure, MigrationFailed};
-use crate::repository::diesel::pool::{Pool, Retries};
+use crate::repository::diesel::pool::Retries;
 use crate::repository::diesel::session::{Session, SessionSettings};
 use crate::repository::diesel::url::shown;
 use crate::repository::owner::Owner;
-use crate::repository::{Observations, RepositoryConfig, RepositoryError, RepositoryLayout};
+use crate::repository::{RepositoryConfig, RepositoryError, RepositoryLayout};
 
 /// Opens the database of `url` and brings its tables up to date.
 pub(in crate::repository::diesel) fn open(
@@ -36,18 +36,7 @@ pub(in crate::repository::diesel) fn open(
         found = catalog(&mut connection).map_err(|error| unusable(error.into()))?;
     }
     connection.adopt(&found);
-    let settings = connection.settings().clone();
-    let pool = Pool::new(database, settings.clone(), config.lease_time)?;
-    pool.put_back(connection);
-    let repository = DieselRepository {
-        pool,
-        owner,
-        observations: Observations::new(config.lease_time),
-        clock: config.clock,
-        lease_time: config.lease_time,
-        notifications: config.notifications,
-        settings,
-    };
+    let repository = DieselRepository::new(database, connection, owner, config)?;
     repository.sweep_owners();
     Ok(repository)
 }

@@ -152,11 +152,6 @@ impl Backend for PostgresDatabase {
         Ok(done)
     }
 
-    fn next_id(pool: &Pool<Self>, connection: &mut Connection, sequence: Sequence) -> QueryResult<i64> {
-        let ids = Self::next_ids(pool, connection, sequence, 1)?;
-        ids.into_iter().next().ok_or(DieselError::NotFound)
-    }
-
     fn next_ids(
         _pool: &Pool<Self>,
         connection: &mut Connection,

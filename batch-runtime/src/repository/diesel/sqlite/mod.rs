@@ -31,7 +31,7 @@ use super::pool::Pool;
 use super::session::{RunQueryDsl, Session, SessionSettings};
 use crate::repository::conversion::{Backup, LayoutConversion};
 use crate::repository::owner::Owner;
-use crate::repository::{Observations, RepositoryConfig, RepositoryError, RepositoryLayout};
+use crate::repository::{RepositoryConfig, RepositoryError, RepositoryLayout};
 use file::DatabaseFile;
 use group_sync::GroupSync;
 use per_backend::catalog;
@@ -72,28 +72,17 @@ pub(super) fn open(
         found = catalog(&mut connection).map_err(|error| unusable(error.into()))?;
     }
     connection.adopt(&found);
-    let settings = connection.settings().clone();
     database.sync_in_group(&mut connection)?;
     // The path of the owners' lock files depends on the file, which exists now.
     let mode = database.file.as_ref().map_or(file::MODE, |file| file.mode());
     let owner = Owner::new(database.owners_directory(), mode);
-    let pool = Pool::new(database, settings.clone(), config.lease_time)?;
-    pool.put_back(connection);
-    let repository = DieselRepository {
-        pool,
-        owner,
-        observations: Observations::new(config.lease_time),
-        clock: config.clock,
-        lease_time: config.lease_time,
-        notifications: config.notifications,
-        settings,
-    };
+    let repository = DieselRepository::new(database, connection, owner, config)?;
     repository.sweep_owners();
     Ok(repository)
 }
 
 /// Opens a connection, and does not check the contents of the file.
-pub(super) fn connect(url: &str) -> Result<SqliteConnection, RepositoryError> {
+pub(super) fn connect_to(url: &str) -> Result<SqliteConnection, RepositoryError> {
     SqliteDatabase::from_url(url)?.connect_unchanged()
 }
 
@@ -266,15 +255,21 @@ impl Backend for SqliteDatabase {
         Ok(done)
     }
 
-    fn next_id(_pool: &Pool<Self>, connection: &mut Connection, sequence: Sequence) -> QueryResult<i64> {
-        match sequence {
+    fn next_ids(
+        _pool: &Pool<Self>,
+        connection: &mut Connection,
+        sequence: Sequence,
+        count: usize,
+    ) -> QueryResult<Vec<i64>> {
+        let next = |_| match sequence {
             Sequence::Instance if connection.layout() == RepositoryLayout::V6 => {
                 next_id!(connection, batch_job_instance_seq)
             }
             Sequence::Instance => next_id!(connection, batch_job_seq),
             Sequence::Execution => next_id!(connection, batch_job_execution_seq),
             Sequence::Step => next_id!(connection, batch_step_execution_seq),
-        }
+        };
+        (0..count).map(next).collect()
     }
 
     fn insert_steps(connection: &mut Connection, steps: &[NewStep<'_>]) -> QueryResult<()> {
