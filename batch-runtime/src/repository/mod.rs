@@ -57,3 +57,6 @@ pub(crate) use store::{
 pub(crate) use stored_context::StoredContext;
 pub(crate) use url::open;
 pub use url::{MigrationStatus, RepositoryUrl, SpringBatchVersion};
+
+/// The result of an operation of the repository.
+pub(crate) type Result<T, E = RepositoryError> = std::result::Result<T, E>;

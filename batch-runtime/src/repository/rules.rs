@@ -102,6 +102,16 @@ pub(crate) fn no_context(id: JobExecutionId) -> RepositoryError {
     }
 }
 
+/// Returns the error of a step that its job execution has executed already. An index cannot hold this rule: a step of Spring Batch may run
+/// several times.
+// Spec: REPO-53
+pub(crate) fn known_step(id: StepExecutionId, name: &str) -> RepositoryError {
+    RepositoryError::Corrupt {
+        row: format!("step execution {id}"),
+        problem: format!("is already the one of step `{name}` in this job execution").into(),
+    }
+}
+
 /// Returns the reason why an instance may not run: one of its executions is `running`, is complete or abandoned, or its job is not
 /// restartable.
 pub(crate) fn rejection<E>(

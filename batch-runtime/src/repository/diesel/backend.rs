@@ -13,7 +13,7 @@ use super::pool::Pool;
 use super::session::{Session, SessionSettings};
 use crate::execution::StepCounters;
 use crate::ids::StepExecutionId;
-use crate::repository::{Channel, Listener, RepositoryError, RepositoryLayout, StoredContext};
+use crate::repository::{Channel, Listener, RepositoryLayout, Result, StoredContext};
 use crate::status::BatchStatus;
 
 /// The tickets that a worker wants.
@@ -73,10 +73,10 @@ pub(super) trait Backend: Send + Sync + Sized + 'static {
     fn url(&self) -> &str;
 
     /// Opens a connection, ready for use.
-    fn connect(&self) -> Result<Self::Connection, RepositoryError>;
+    fn connect(&self) -> Result<Self::Connection>;
 
     /// Opens a connection of the pool, which calls `make_durable` after its commits.
-    fn connect_for_pool(&self) -> Result<Self::Connection, RepositoryError> {
+    fn connect_for_pool(&self) -> Result<Self::Connection> {
         self.connect()
     }
 
@@ -188,7 +188,7 @@ pub(super) trait Backend: Send + Sync + Sized + 'static {
     }
 
     /// Listens to a channel, on a separate connection. By default the database notifies no process.
-    fn listen(&self, channel: Channel, about: &str) -> Result<Option<Box<dyn Listener>>, RepositoryError> {
+    fn listen(&self, channel: Channel, about: &str) -> Result<Option<Box<dyn Listener>>> {
         let _ = (channel, about);
         Ok(None)
     }

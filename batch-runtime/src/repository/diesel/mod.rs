@@ -42,7 +42,7 @@ use super::owner::Owner;
 use crate::clock::{Clock, Timestamp};
 use crate::notify::NotificationRules;
 use crate::repository::{
-    DatabaseKind, JobRepository, Observations, RepositoryConfig, RepositoryError, RepositoryLayout,
+    DatabaseKind, JobRepository, Observations, RepositoryConfig, RepositoryError, RepositoryLayout, Result,
 };
 use crate::time_zone::TimeZone;
 use backend::Backend;
@@ -103,7 +103,7 @@ impl<D: Backend> DieselRepository<D> {
         connection: Session<D::Connection>,
         owner: Owner,
         config: RepositoryConfig,
-    ) -> Result<Self, RepositoryError> {
+    ) -> Result<Self> {
         let settings = connection.settings().clone();
         let pool = Pool::new(database, settings.clone(), config.lease_time)?;
         pool.put_back(connection);
@@ -149,28 +149,21 @@ impl<D: Backend> DieselRepository<D> {
 /// Opens the database of `url` and brings its tables up to date. Except on SQLite, its TIMESTAMP columns hold the wall-clock
 /// time of `zone`.
 // Spec: REPO-06
-pub(crate) fn open_database(
-    url: &str,
-    config: RepositoryConfig,
-) -> Result<Arc<dyn JobRepository>, RepositoryError> {
+pub(crate) fn open_database(url: &str, config: RepositoryConfig) -> Result<Arc<dyn JobRepository>> {
     let database = database_of(url)?;
     let (url, settings) = settings(url, database, &config.zone)?;
     on_database!(database, kind => Ok(Arc::new(kind::open(&url, settings, config)?)))
 }
 
 /// Opens a connection to the database of `url`, and does not check its contents.
-pub(crate) fn connect(url: &str) -> Result<RepositoryConnection, RepositoryError> {
+pub(crate) fn connect(url: &str) -> Result<RepositoryConnection> {
     let database = database_of(url)?;
     let (url, _) = own_options(url)?;
     on_database!(database, kind => kind::connect_to(&url).map(Into::into))
 }
 
 /// Splits the settings from the URL that the database's library gets.
-fn settings(
-    url: &str,
-    database: DatabaseKind,
-    zone: &TimeZone,
-) -> Result<(String, SessionSettings), RepositoryError> {
+fn settings(url: &str, database: DatabaseKind, zone: &TimeZone) -> Result<(String, SessionSettings)> {
     let (url, own) = own_options(url)?;
     let prefix = own.prefix;
     let prefix = match database {
@@ -195,7 +188,7 @@ fn settings(
 }
 
 /// Checks that `url` is valid, without connecting.
-pub(crate) fn check_url(url: &str) -> Result<(), RepositoryError> {
+pub(crate) fn check_url(url: &str) -> Result<()> {
     match database_of(url)? {
         #[cfg(feature = "sqlite")]
         DatabaseKind::Sqlite => sqlite::check_url(&own_options(url)?.0),
@@ -204,7 +197,7 @@ pub(crate) fn check_url(url: &str) -> Result<(), RepositoryError> {
 }
 
 /// Returns statements that create tables, with the table prefix of `url`.
-pub(crate) fn named_as_in(url: &str, statements: &str) -> Result<String, RepositoryError> {
+pub(crate) fn named_as_in(url: &str, statements: &str) -> Result<String> {
     let (_, own) = own_options(url)?;
     Ok(own.prefix.rename_all(statements))
 }
@@ -215,7 +208,7 @@ pub(crate) fn convert(
     zone: &TimeZone,
     to: RepositoryLayout,
     backup: Option<Backup<'_>>,
-) -> Result<LayoutConversion, RepositoryError> {
+) -> Result<LayoutConversion> {
     let database = database_of(url)?;
     let (url, settings) = settings(url, database, zone)?;
     if database == DatabaseKind::Memory {
@@ -231,9 +224,7 @@ pub(crate) fn layout_of(url: &str) -> RepositoryLayout {
 }
 
 /// Returns the names of the migrations that opening `url` would run; `None` if there is no repository yet. Changes nothing.
-pub(crate) fn missing_migrations(
-    url: &str,
-) -> Result<Option<(RepositoryLayout, Vec<String>)>, RepositoryError> {
+pub(crate) fn missing_migrations(url: &str) -> Result<Option<(RepositoryLayout, Vec<String>)>> {
     let database = database_of(url)?;
     let (url, settings) = settings(url, database, &TimeZone::UTC)?;
     on_database!(database, kind => kind::missing_migrations(&url, settings))

@@ -15,8 +15,8 @@ use super::connection::RepositoryConnection;
 use super::session::{Session, SessionSettings};
 use super::transaction_error::TransactionError;
 use super::url::shown;
-use crate::repository::RepositoryError;
 use crate::repository::database_kind::MEMORY_URL;
+use crate::repository::{RepositoryError, Result};
 
 /// The most times that a transaction is run because of conflicts. In each conflict one transaction succeeds.
 const MAX_ATTEMPTS: u32 = 100;
@@ -131,14 +131,14 @@ struct Shared<D: Backend> {
 
 /// Opens connections for artifacts.
 trait Connect: Send + Sync {
-    fn connect(&self) -> Result<RepositoryConnection, RepositoryError>;
+    fn connect(&self) -> Result<RepositoryConnection>;
 
     /// Returns the URL of the database, with its password.
     fn url(&self) -> &str;
 }
 
 impl<D: Backend> Connect for Shared<D> {
-    fn connect(&self) -> Result<RepositoryConnection, RepositoryError> {
+    fn connect(&self) -> Result<RepositoryConnection> {
         self.database.connect().map(Into::into)
     }
 
@@ -160,7 +160,7 @@ impl Connector {
     }
 
     /// Opens a connection.
-    pub(crate) fn connect(&self) -> Result<RepositoryConnection, RepositoryError> {
+    pub(crate) fn connect(&self) -> Result<RepositoryConnection> {
         let missing = "database that artifacts can connect to";
         let shared = self.shared.as_ref();
         shared.map_or(Err(RepositoryError::InMemory { missing }), |shared| {
@@ -175,11 +175,7 @@ impl Connector {
 }
 
 impl<D: Backend> Pool<D> {
-    pub(super) fn new(
-        database: D,
-        settings: SessionSettings,
-        patience: Duration,
-    ) -> Result<Self, RepositoryError> {
+    pub(super) fn new(database: D, settings: SessionSettings, patience: Duration) -> Result<Self> {
         let anchor = if database.is_in_memory() {
             Some(database.connect()?)
         } else {
@@ -220,11 +216,11 @@ impl<D: Backend> Pool<D> {
     }
 
     #[cfg(test)]
-    pub(super) fn take(&self) -> Result<Session<D::Connection>, RepositoryError> {
+    pub(super) fn take(&self) -> Result<Session<D::Connection>> {
         self.idle(0).map_or_else(|| self.connect(), Ok)
     }
 
-    fn connect(&self) -> Result<Session<D::Connection>, RepositoryError> {
+    fn connect(&self) -> Result<Session<D::Connection>> {
         let connection = self.shared.database.connect_for_pool()?;
         Ok(Session::new(connection, self.shared.settings.clone()))
     }

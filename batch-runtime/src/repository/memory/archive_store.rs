@@ -8,8 +8,8 @@ use crate::clock::Timestamp;
 use crate::execution::{JobExecution, StepExecution};
 use crate::ids::{JobExecutionId, JobInstanceId, StepExecutionId};
 use crate::repository::{
-    ArchiveStore, ArchivedExecution, ArchivedInstance, ArchivedStep, FORMAT, InstanceState, RepositoryError,
-    RepositoryFormat, RepositoryLayout, StoredContext, rules,
+    ArchiveStore, ArchivedExecution, ArchivedInstance, ArchivedStep, FORMAT, InstanceState, RepositoryFormat,
+    RepositoryLayout, Result, StoredContext, rules,
 };
 use crate::status::BatchStatus;
 
@@ -19,7 +19,7 @@ impl ArchiveStore for MemoryRepository {
         job: Option<&str>,
         after: JobInstanceId,
         count: u32,
-    ) -> Result<Vec<InstanceState>, RepositoryError> {
+    ) -> Result<Vec<InstanceState>> {
         let tables = self.shared();
         let later = tables.instances.range((Bound::Excluded(after), Bound::Unbounded));
         let of_job = later.filter(|(_, found)| job.is_none_or(|job| found.row.job_name == job));
@@ -37,7 +37,7 @@ impl ArchiveStore for MemoryRepository {
         Ok(states.collect())
     }
 
-    fn delete_instances(&self, seen: &[InstanceState]) -> Result<u64, RepositoryError> {
+    fn delete_instances(&self, seen: &[InstanceState]) -> Result<u64> {
         let mut tables = self.alone();
         let mut deleted = 0;
         for state in seen {
@@ -53,11 +53,11 @@ impl ArchiveStore for MemoryRepository {
         Ok(deleted)
     }
 
-    fn export_instance(&self, instance: JobInstanceId) -> Result<Option<ArchivedInstance>, RepositoryError> {
+    fn export_instance(&self, instance: JobInstanceId) -> Result<Option<ArchivedInstance>> {
         archived_instance(&self.shared(), instance)
     }
 
-    fn import_instance(&self, archived: &ArchivedInstance) -> Result<Option<JobInstanceId>, RepositoryError> {
+    fn import_instance(&self, archived: &ArchivedInstance) -> Result<Option<JobInstanceId>> {
         let mut tables = self.alone();
         if tables.instance_with(&archived.job, &archived.job_key).is_some() {
             return Ok(None);
@@ -98,10 +98,7 @@ fn delete(tables: &mut Tables, id: JobInstanceId) {
     }
 }
 
-fn archived_instance(
-    tables: &Tables,
-    id: JobInstanceId,
-) -> Result<Option<ArchivedInstance>, RepositoryError> {
+fn archived_instance(tables: &Tables, id: JobInstanceId) -> Result<Option<ArchivedInstance>> {
     let Some(found) = tables.instances.get(&id) else {
         return Ok(None);
     };
@@ -118,7 +115,7 @@ fn archived_instance(
     }))
 }
 
-fn archived_execution(tables: &Tables, execution: &Execution) -> Result<ArchivedExecution, RepositoryError> {
+fn archived_execution(tables: &Tables, execution: &Execution) -> Result<ArchivedExecution> {
     let context = match &execution.context {
         Some(Context::State(state)) => {
             let encoded = state.encode(&RepositoryFormat::default());

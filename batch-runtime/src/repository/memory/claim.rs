@@ -6,7 +6,7 @@ use super::turns::{check_turn, enter_turn};
 use crate::execution::JobExecution;
 use crate::ids::{JobExecutionId, JobInstanceId};
 use crate::parameters::JobParameters;
-use crate::repository::{Claim, ClaimError, ClaimRequest, JobState, Lease, RepositoryError, Target, rules};
+use crate::repository::{Claim, ClaimError, ClaimRequest, JobState, Lease, Result, Target, rules};
 use crate::status::BatchStatus;
 
 /// The instance that a claim is for.
@@ -186,7 +186,7 @@ fn readable_state(
     tables: &Tables,
     instance: JobInstanceId,
     newest: Option<&JobExecution>,
-) -> Result<JobState, RepositoryError> {
+) -> Result<JobState> {
     let Some(newest) = newest else {
         return Ok(JobState::default());
     };

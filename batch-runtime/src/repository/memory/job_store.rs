@@ -9,7 +9,7 @@ use crate::ids::{JobExecutionId, StepExecutionId};
 use crate::repository::rules;
 use crate::repository::{
     Claim, ClaimError, ClaimRequest, Connector, DataChanges, ElementState, Ending, JobState, JobStore,
-    KeptState, Lease, MAX_VARCHAR, RepositoryError, RepositoryFormat, Signals, TurnOutcome,
+    KeptState, Lease, MAX_VARCHAR, RepositoryFormat, Result, Signals, TurnOutcome,
 };
 use crate::status::BatchStatus;
 
@@ -18,15 +18,15 @@ impl JobStore for MemoryRepository {
         self.claim_instance(request)
     }
 
-    fn take_turn(&self, lease: &Lease, job_name: &str) -> Result<TurnOutcome, RepositoryError> {
+    fn take_turn(&self, lease: &Lease, job_name: &str) -> Result<TurnOutcome> {
         Ok(self.take_turn_of_job(lease.execution_id, job_name))
     }
 
-    fn pass_turn(&self, execution: JobExecutionId) -> Result<Option<Vec<JobExecutionId>>, RepositoryError> {
+    fn pass_turn(&self, execution: JobExecutionId) -> Result<Option<Vec<JobExecutionId>>> {
         Ok(self.pass_turn_of(execution))
     }
 
-    fn begin_job(&self, lease: &Lease, execution: &mut JobExecution) -> Result<bool, RepositoryError> {
+    fn begin_job(&self, lease: &Lease, execution: &mut JobExecution) -> Result<bool> {
         let mut tables = self.alone();
         if is_changed(&tables, lease, execution, "record the start of the job execution")? {
             return Ok(false);
@@ -38,12 +38,7 @@ impl JobStore for MemoryRepository {
         Ok(true)
     }
 
-    fn end_job(
-        &self,
-        lease: &Lease,
-        execution: &mut JobExecution,
-        ending: &Ending,
-    ) -> Result<bool, RepositoryError> {
+    fn end_job(&self, lease: &Lease, execution: &mut JobExecution, ending: &Ending) -> Result<bool> {
         const ACTION: &str = "record the end of the job execution";
         let mut tables = self.alone();
         if is_changed(&tables, lease, execution, ACTION)? {
@@ -67,7 +62,7 @@ impl JobStore for MemoryRepository {
         Ok(true)
     }
 
-    fn kept_state(&self, lease: &Lease) -> Result<KeptState, RepositoryError> {
+    fn kept_state(&self, lease: &Lease) -> Result<KeptState> {
         let tables = self.shared();
         let mut kept = KeptState::default();
         for Execution { row, .. } in tables.executions_of(lease.instance_id) {
@@ -78,18 +73,13 @@ impl JobStore for MemoryRepository {
         Ok(kept)
     }
 
-    fn save_job_data(&self, lease: &Lease, changes: &DataChanges) -> Result<(), RepositoryError> {
+    fn save_job_data(&self, lease: &Lease, changes: &DataChanges) -> Result<()> {
         let mut tables = self.alone();
         tables.ensure_held(lease, "record the data of the job")?;
         tables.change_job_data(lease.execution_id, changes)
     }
 
-    fn save_element_state(
-        &self,
-        lease: &Lease,
-        element: &str,
-        state: &ElementState,
-    ) -> Result<(), RepositoryError> {
+    fn save_element_state(&self, lease: &Lease, element: &str, state: &ElementState) -> Result<()> {
         let mut tables = self.alone();
         tables.ensure_held(lease, "record the state of a parallel element")?;
         let mut stored = tables.job_state(lease.execution_id)?;
@@ -101,11 +91,11 @@ impl JobStore for MemoryRepository {
         Ok(())
     }
 
-    fn renew_lease(&self, lease: &Lease) -> Result<bool, RepositoryError> {
+    fn renew_lease(&self, lease: &Lease) -> Result<bool> {
         Ok(self.shared().holds(lease))
     }
 
-    fn release_lease(&self, lease: &Lease) -> Result<(), RepositoryError> {
+    fn release_lease(&self, lease: &Lease) -> Result<()> {
         self.alone().release(lease);
         Ok(())
     }
@@ -118,11 +108,7 @@ impl JobStore for MemoryRepository {
         self.owner.name()
     }
 
-    fn signals(
-        &self,
-        executions: &[JobExecutionId],
-        partitions: &[StepExecutionId],
-    ) -> Result<Signals, RepositoryError> {
+    fn signals(&self, executions: &[JobExecutionId], partitions: &[StepExecutionId]) -> Result<Signals> {
         let tables = self.shared();
         let is_stopping = |status| status == BatchStatus::Stopping;
         let of_execution = |id: &&JobExecutionId| {
@@ -153,7 +139,7 @@ fn is_changed(
     lease: &Lease,
     execution: &mut JobExecution,
     action: &'static str,
-) -> Result<bool, RepositoryError> {
+) -> Result<bool> {
     let current = tables
         .executions
         .get(&execution.id)

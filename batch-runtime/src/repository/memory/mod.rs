@@ -24,7 +24,9 @@ use std::time::Duration;
 use super::owner::Owner;
 use crate::clock::{Clock, Timestamp};
 use crate::notify::NotificationRules;
-use crate::repository::{JobRepository, RepositoryConfig, RepositoryError, RepositoryFormat, WorkerStore};
+use crate::repository::{
+    JobRepository, RepositoryConfig, RepositoryError, RepositoryFormat, Result, WorkerStore,
+};
 use tables::Tables;
 
 /// A repository in memory.
@@ -50,7 +52,7 @@ pub(crate) fn create(config: RepositoryConfig) -> Arc<dyn JobRepository> {
 }
 
 impl JobRepository for MemoryRepository {
-    fn worker_store(&self) -> Result<&dyn WorkerStore, RepositoryError> {
+    fn worker_store(&self) -> Result<&dyn WorkerStore> {
         Err(RepositoryError::InMemory {
             missing: "workers, because no other process can see it",
         })

@@ -11,22 +11,17 @@ use crate::execution::JobExecution;
 use crate::ids::{JobExecutionId, JobInstanceId};
 use crate::notify::NotificationEvent;
 use crate::repository::{
-    ClaimRequest, NewNotification, NextNotification, NotificationStore, QueuedNotification, RepositoryError,
-    rules,
+    ClaimRequest, NewNotification, NextNotification, NotificationStore, QueuedNotification, Result, rules,
 };
 use crate::status::BatchStatus;
 
 impl NotificationStore for MemoryRepository {
-    fn queue_notifications(&self, new: &[NewNotification]) -> Result<(), RepositoryError> {
+    fn queue_notifications(&self, new: &[NewNotification]) -> Result<()> {
         self.insert(&mut self.alone(), new);
         Ok(())
     }
 
-    fn take_notification(
-        &self,
-        target: &str,
-        attempt: Duration,
-    ) -> Result<NextNotification, RepositoryError> {
+    fn take_notification(&self, target: &str, attempt: Duration) -> Result<NextNotification> {
         let mut tables = self.alone();
         let now = self.now();
         let of_target = tables.notifications.iter_mut().filter(|one| one.target == target);
@@ -43,12 +38,12 @@ impl NotificationStore for MemoryRepository {
         Ok(NextNotification::Due(taken))
     }
 
-    fn forget_notification(&self, id: &str) -> Result<(), RepositoryError> {
+    fn forget_notification(&self, id: &str) -> Result<()> {
         self.alone().notifications.retain(|one| one.id != id);
         Ok(())
     }
 
-    fn postpone_notification(&self, id: &str, pause: Duration, error: &str) -> Result<(), RepositoryError> {
+    fn postpone_notification(&self, id: &str, pause: Duration, error: &str) -> Result<()> {
         let due = later(self.now(), pause);
         let mut tables = self.alone();
         if let Some(failed) = tables.notifications.iter_mut().find(|one| one.id == id) {
@@ -58,7 +53,7 @@ impl NotificationStore for MemoryRepository {
         Ok(())
     }
 
-    fn retry_notifications(&self, target: &str) -> Result<(), RepositoryError> {
+    fn retry_notifications(&self, target: &str) -> Result<()> {
         let now = self.now();
         let mut tables = self.alone();
         let of_target = tables.notifications.iter_mut().filter(|one| one.target == target);
@@ -68,7 +63,7 @@ impl NotificationStore for MemoryRepository {
         Ok(())
     }
 
-    fn notifications(&self) -> Result<Vec<QueuedNotification>, RepositoryError> {
+    fn notifications(&self) -> Result<Vec<QueuedNotification>> {
         let mut all = self.shared().notifications.clone();
         all.sort_by_key(|one| one.due);
         Ok(all)

@@ -4,14 +4,14 @@ use std::collections::BTreeSet;
 use std::sync::MutexGuard;
 
 use super::tables::{Context, Step, Tables};
-use super::{MemoryRepository, corrupt, fenced};
+use super::{MemoryRepository, fenced};
 use crate::clock::Timestamp;
 use crate::execution::StepExecution;
 use crate::ids::{JobExecutionId, JobInstanceId, StepExecutionId};
 use crate::repository::rules::{self, StepRun};
 use crate::repository::{
     ChunkCommit, ChunkTransaction, DataChanges, EndOfStep, Ending, Inserted, Lease, MAX_VARCHAR,
-    NewStepExecution, RepositoryError, StepHistory, StepState, StepStore,
+    NewStepExecution, Result, StepHistory, StepState, StepStore,
 };
 use crate::status::BatchStatus;
 
@@ -21,7 +21,7 @@ impl StepStore for MemoryRepository {
         instance: JobInstanceId,
         step_name: &str,
         since: Option<i64>,
-    ) -> Result<StepHistory, RepositoryError> {
+    ) -> Result<StepHistory> {
         let tables = self.shared();
         let all = tables.executions_of(instance);
         let ids = all
@@ -45,7 +45,7 @@ impl StepStore for MemoryRepository {
         lease: &Lease,
         new: &NewStepExecution<'_>,
         decide: &dyn Fn(&StepHistory) -> Option<StepState>,
-    ) -> Result<Inserted, RepositoryError> {
+    ) -> Result<Inserted> {
         // Only the lease holder inserts steps.
         let history = match new.is_first {
             true => StepHistory::default(),
@@ -62,7 +62,7 @@ impl StepStore for MemoryRepository {
         Ok((history, Some((StepExecution { id, ..row }, state))))
     }
 
-    fn begin_step(&self, step: &mut StepExecution) -> Result<(), RepositoryError> {
+    fn begin_step(&self, step: &mut StepExecution) -> Result<()> {
         const ACTION: &str = "record the start of the step execution";
         let tables = self.shared();
         let mut stored = tables.step_at(step, ACTION)?;
@@ -71,11 +71,7 @@ impl StepStore for MemoryRepository {
         Ok(())
     }
 
-    fn create_partitions(
-        &self,
-        lease: &Lease,
-        names: &[String],
-    ) -> Result<Vec<StepExecution>, RepositoryError> {
+    fn create_partitions(&self, lease: &Lease, names: &[String]) -> Result<Vec<StepExecution>> {
         let mut tables = self.alone();
         tables.ensure_held(lease, "record partitions")?;
         for name in names {
@@ -90,25 +86,21 @@ impl StepStore for MemoryRepository {
         Ok(names.iter().map(create).collect())
     }
 
-    fn names_with_history(
-        &self,
-        instance: JobInstanceId,
-        names: &[String],
-    ) -> Result<BTreeSet<String>, RepositoryError> {
+    fn names_with_history(&self, instance: JobInstanceId, names: &[String]) -> Result<BTreeSet<String>> {
         let tables = self.shared();
         let all = tables.executions_of(instance);
         let is_known = |name: &&String| all.clone().any(|one| one.by_name.contains_key(*name));
         Ok(names.iter().filter(is_known).cloned().collect())
     }
 
-    fn steps(&self, ids: &[StepExecutionId]) -> Result<Vec<(StepExecution, StepState)>, RepositoryError> {
+    fn steps(&self, ids: &[StepExecutionId]) -> Result<Vec<(StepExecution, StepState)>> {
         let tables = self.shared();
         let ids: BTreeSet<StepExecutionId> = ids.iter().copied().collect();
         let found = ids.into_iter().filter_map(|id| tables.step(id));
         found.map(|step| Ok((step.row.clone(), step.state()?))).collect()
     }
 
-    fn latest_step(&self, execution: JobExecutionId) -> Result<Option<StepExecutionId>, RepositoryError> {
+    fn latest_step(&self, execution: JobExecutionId) -> Result<Option<StepExecutionId>> {
         let tables = self.shared();
         let execution = tables.executions.get(&execution);
         Ok(execution.and_then(|execution| execution.steps.last().copied()))
@@ -123,7 +115,7 @@ impl StepStore for MemoryRepository {
         _tx: &mut ChunkTransaction,
         step: &mut StepExecution,
         commit: ChunkCommit<'_>,
-    ) -> Result<(), RepositoryError> {
+    ) -> Result<()> {
         const ACTION: &str = "record the checkpoint";
         let ChunkCommit {
             counters,
@@ -166,7 +158,7 @@ impl StepStore for MemoryRepository {
         end: EndOfStep<'_>,
         state: Option<&StepState>,
         data: &DataChanges,
-    ) -> Result<(), RepositoryError> {
+    ) -> Result<()> {
         const ACTION: &str = "record the end of the step execution";
         let EndOfStep { ending, next } = end;
         if let Some(next) = &next {
@@ -193,7 +185,7 @@ impl MemoryRepository {
         data: &DataChanges,
         renew: Option<&Lease>,
         action: &'static str,
-    ) -> Result<(), RepositoryError> {
+    ) -> Result<()> {
         if data.is_empty() {
             return Ok(());
         }
@@ -231,15 +223,11 @@ fn end_row(
 }
 
 /// Fails if the job execution has an execution of this step.
-// Spec: REPO-53
-fn ensure_new(tables: &Tables, lease: &Lease, name: &str) -> Result<(), RepositoryError> {
+fn ensure_new(tables: &Tables, lease: &Lease, name: &str) -> Result<()> {
     let execution = tables.executions.get(&lease.execution_id);
     let execution = execution.ok_or_else(|| fenced("record the step execution"))?;
     match execution.by_name.get(name).and_then(|ids| ids.first()) {
-        Some(known) => Err(corrupt(
-            format!("step execution {known}"),
-            format!("is already the one of step `{name}` in this job execution"),
-        )),
+        Some(known) => Err(rules::known_step(*known, name)),
         None => Ok(()),
     }
 }

@@ -10,8 +10,8 @@ use crate::ids::{JobExecutionId, JobInstanceId, StepExecutionId};
 use crate::parameters::JobParameters;
 use crate::repository::rules;
 use crate::repository::{
-    DataChanges, JobState, Lease, MAX_VARCHAR, QueuedNotification, RepositoryError, RepositoryLayout,
-    StepState, StoredContext,
+    DataChanges, JobState, Lease, MAX_VARCHAR, QueuedNotification, RepositoryLayout, Result, StepState,
+    StoredContext,
 };
 
 /// All rows.
@@ -156,11 +156,7 @@ impl Tables {
     }
 
     /// Locks a step execution at the version that its runner wrote last.
-    pub(super) fn step_at(
-        &self,
-        step: &StepExecution,
-        action: &'static str,
-    ) -> Result<MutexGuard<'_, Step>, RepositoryError> {
+    pub(super) fn step_at(&self, step: &StepExecution, action: &'static str) -> Result<MutexGuard<'_, Step>> {
         let found = self
             .step(step.id)
             .filter(|found| found.row.version == step.version);
@@ -208,7 +204,7 @@ impl Tables {
     }
 
     /// Fails if the lease is not held.
-    pub(super) fn ensure_held(&self, held: &Lease, action: &'static str) -> Result<(), RepositoryError> {
+    pub(super) fn ensure_held(&self, held: &Lease, action: &'static str) -> Result<()> {
         match self.holds(held) {
             true => Ok(()),
             false => Err(fenced(action)),
@@ -234,12 +230,12 @@ impl Tables {
     }
 
     /// Returns the stored state of a job execution.
-    pub(super) fn job_state(&self, id: JobExecutionId) -> Result<JobState, RepositoryError> {
+    pub(super) fn job_state(&self, id: JobExecutionId) -> Result<JobState> {
         self.job_state_if_any(id)?.ok_or_else(|| rules::no_context(id))
     }
 
     /// Returns the stored state of a job execution; `None` if it has no context.
-    pub(super) fn job_state_if_any(&self, id: JobExecutionId) -> Result<Option<JobState>, RepositoryError> {
+    pub(super) fn job_state_if_any(&self, id: JobExecutionId) -> Result<Option<JobState>> {
         let execution = self.executions.get(&id);
         match execution.and_then(|execution| execution.context.as_ref()) {
             Some(Context::State(state)) => Ok(Some(state.clone())),
@@ -252,11 +248,7 @@ impl Tables {
     }
 
     /// Changes the data of a job execution.
-    pub(super) fn change_job_data(
-        &mut self,
-        id: JobExecutionId,
-        changes: &DataChanges,
-    ) -> Result<(), RepositoryError> {
+    pub(super) fn change_job_data(&mut self, id: JobExecutionId, changes: &DataChanges) -> Result<()> {
         let mut state = self.job_state(id)?;
         state.change_data(changes);
         if let Some(execution) = self.executions.get_mut(&id) {
@@ -266,7 +258,7 @@ impl Tables {
     }
 
     /// Returns the stored state of a step execution.
-    pub(super) fn step_state(&self, id: StepExecutionId) -> Result<StepState, RepositoryError> {
+    pub(super) fn step_state(&self, id: StepExecutionId) -> Result<StepState> {
         self.step(id)
             .map_or(Ok(StepState::default()), |step| step.state())
     }
@@ -322,7 +314,7 @@ const NO_OWNER: &str = "unknown";
 
 impl Step {
     /// Returns the stored state.
-    pub(super) fn state(&self) -> Result<StepState, RepositoryError> {
+    pub(super) fn state(&self) -> Result<StepState> {
         match &self.context {
             Some(Context::State(state)) => Ok(state.clone()),
             Some(Context::Text(text)) => {
@@ -339,7 +331,7 @@ impl Step {
     ///
     /// # Errors
     /// If there is no context: without it the checkpoint would be lost silently.
-    pub(super) fn state_mut(&mut self) -> Result<&mut StepState, RepositoryError> {
+    pub(super) fn state_mut(&mut self) -> Result<&mut StepState> {
         if let Some(Context::Text(_)) = self.context {
             self.context = Some(Context::State(StepState::default()));
         }

@@ -19,8 +19,8 @@ use crate::parameters::JobParameters;
 use crate::repository::{
     ArchivedInstance, ChunkCommit, ClaimError, ClaimRequest, Concurrency, DataChanges, DeathOutcome,
     ElementBefore, ElementKind, ElementState, EndOfStep, Ending, ExecutionFilter, InsertStep, JobRepository,
-    JobStore, Lease, RepositoryConfig, RepositoryError, RepositoryFormat, RestartPosition, StepState,
-    StepStore, StoredContext, Target, open,
+    JobStore, Lease, RepositoryConfig, RepositoryFormat, RestartPosition, Result, StepState, StepStore,
+    StoredContext, Target, open,
 };
 use crate::status::BatchStatus;
 
@@ -78,7 +78,7 @@ const FINAL: [BatchStatus; 3] = [BatchStatus::Completed, BatchStatus::Failed, Ba
 const JOBS: [&str; 2] = ["one", "other"];
 const STEPS: [&str; 3] = ["load", "sort", "load/sort"];
 
-fn shown<T: Debug>(result: Result<T, RepositoryError>) -> String {
+fn shown<T: Debug>(result: Result<T>) -> String {
     match result {
         Ok(value) => format!("{value:?}"),
         Err(error) => format!("error: {error}"),
@@ -425,7 +425,7 @@ fn create_steps(
     lease: &Lease,
     random: &mut Random,
     (number, state): (u64, &StepState),
-) -> Result<Vec<StepExecution>, RepositoryError> {
+) -> Result<Vec<StepExecution>> {
     if number == 1 {
         let names = ["load:1".to_owned(), format!("load:{}", random.below(9) + 2)];
         return repository.create_partitions(lease, &names);

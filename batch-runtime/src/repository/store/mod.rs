@@ -19,7 +19,7 @@ pub(crate) use partition::PartitionStore;
 pub(crate) use queue::{Channel, Listener, QueueStore};
 pub(crate) use runner::{JobStore, StepStore};
 
-use crate::repository::RepositoryError;
+use crate::repository::Result;
 
 /// A repository: what every one can do.
 pub(crate) trait JobRepository:
@@ -29,7 +29,7 @@ pub(crate) trait JobRepository:
     ///
     /// # Errors
     /// `InMemory` if no other process can see the repository.
-    fn worker_store(&self) -> Result<&dyn WorkerStore, RepositoryError>;
+    fn worker_store(&self) -> Result<&dyn WorkerStore>;
 }
 
 /// A repository that worker processes share.

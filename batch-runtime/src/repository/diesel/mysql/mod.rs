@@ -25,7 +25,7 @@ use super::migrations::{Failure, MigrationFailed, Migrations};
 use super::pool::{Pool, Tx};
 use super::session::{RunQueryDsl, Session, SessionSettings};
 use crate::repository::owner::nonce_of;
-use crate::repository::{RepositoryError, RepositoryLayout};
+use crate::repository::{RepositoryLayout, Result};
 use per_backend::catalog;
 use per_server::{new_rows, row_locks, session_name, unusable};
 use sessions::SessionNames;
@@ -129,7 +129,7 @@ impl Backend for MysqlDatabase {
         &self.url
     }
 
-    fn connect(&self) -> Result<MysqlConnection, RepositoryError> {
+    fn connect(&self) -> Result<MysqlConnection> {
         let connection = MysqlConnection::establish(&self.url);
         let mut connection = connection.map_err(|error| unusable(&self.url, error))?;
         let set = connection.batch_execute(sessions::SETTINGS);
@@ -194,7 +194,7 @@ impl Backend for MysqlDatabase {
         if connection.settings().has_sequences {
             return sequences::next_ids(connection, sequence, count);
         }
-        let last: Result<i64, RepositoryError> = pool.run(Tx::write("allocate an id"), |connection, _| {
+        let last: Result<i64> = pool.run(Tx::write("allocate an id"), |connection, _| {
             match sequence {
                 Sequence::Instance if connection.layout() == RepositoryLayout::V6 => {
                     fixed_query::<NextInstances6>(count).execute(connection)?

@@ -22,6 +22,7 @@ use crate::repository::diesel::session::RunQueryDsl;
 use crate::repository::rules;
 use crate::repository::{
     ArchiveStore, ArchivedExecution, ArchivedInstance, ArchivedStep, FORMAT, InstanceState, RepositoryError,
+    Result,
 };
 use crate::status::BatchStatus;
 
@@ -31,7 +32,7 @@ impl ArchiveStore for Repository {
         job: Option<&str>,
         after: JobInstanceId,
         count: u32,
-    ) -> Result<Vec<InstanceState>, RepositoryError> {
+    ) -> Result<Vec<InstanceState>> {
         self.run(Tx::read("read the states of job instances"), |connection, _| {
             let mut query = job_instance::table
                 .filter(job_instance::job_instance_id.gt(after.0))
@@ -66,7 +67,7 @@ impl ArchiveStore for Repository {
         })
     }
 
-    fn delete_instances(&self, seen: &[InstanceState]) -> Result<u64, RepositoryError> {
+    fn delete_instances(&self, seen: &[InstanceState]) -> Result<u64> {
         self.run(Tx::write("delete job instances"), |connection, in_doubt| {
             ensure_known(in_doubt)?;
             let mut ids = Vec::new();
@@ -89,13 +90,13 @@ impl ArchiveStore for Repository {
         })
     }
 
-    fn export_instance(&self, instance: JobInstanceId) -> Result<Option<ArchivedInstance>, RepositoryError> {
+    fn export_instance(&self, instance: JobInstanceId) -> Result<Option<ArchivedInstance>> {
         self.run(Tx::read("read the job instance"), |connection, _| {
             archived_instance(connection, instance)
         })
     }
 
-    fn import_instance(&self, archived: &ArchivedInstance) -> Result<Option<JobInstanceId>, RepositoryError> {
+    fn import_instance(&self, archived: &ArchivedInstance) -> Result<Option<JobInstanceId>> {
         self.run(Tx::write("import the job instance"), |connection, in_doubt| {
             ensure_known(in_doubt)?;
             if instance_with(connection, &archived.job, &archived.job_key)?.is_some() {

@@ -14,7 +14,7 @@ use crate::repository::diesel::session::RunQueryDsl;
 use crate::repository::diesel::transaction_error::TransactionError;
 use crate::repository::diesel::update::update;
 use crate::repository::rules::{self, OPEN as OPEN_STATUSES, stored_message};
-use crate::repository::{Ending, RepositoryError};
+use crate::repository::{Ending, RepositoryError, Result};
 
 /// Updates an execution or step execution that its owner cannot end any more.
 macro_rules! closed {
@@ -155,7 +155,7 @@ impl Repository {
     }
 }
 
-fn closing_of(status: Option<&str>, owner: &str) -> Result<Ending, RepositoryError> {
+fn closing_of(status: Option<&str>, owner: &str) -> Result<Ending> {
     let row = || "a job execution".to_owned();
     let status = status_of(status.map(str::to_owned), row)?;
     rules::closing(status, owner).ok_or_else(|| RepositoryError::Corrupt {

@@ -7,9 +7,9 @@ use super::schema::{job_execution, job_instance};
 use super::{Connection, Work, rejected};
 use crate::execution::{JobExecution, JobInstance};
 use crate::ids::{JobExecutionId, JobInstanceId};
-use crate::repository::RepositoryError;
 use crate::repository::diesel::session::RunQueryDsl;
 use crate::repository::diesel::transaction_error::{TransactionError, on_unique_violation};
+use crate::repository::{RepositoryError, Result};
 
 /// Selects executions with the name of their job, newest first.
 macro_rules! executions {
@@ -34,8 +34,7 @@ macro_rules! load_executions {
         let rows = rows
             .into_iter()
             .map(|(row, job_name)| $change(row).into_execution(job_name, settings));
-        rows.collect::<Result<Vec<JobExecution>, RepositoryError>>()
-            .map_err(rejected)
+        rows.collect::<Result<Vec<JobExecution>, _>>().map_err(rejected)
     }};
 }
 

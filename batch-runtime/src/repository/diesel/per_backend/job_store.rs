@@ -20,7 +20,7 @@ use crate::repository::diesel::update::update;
 use crate::repository::rules::{self, stored_message};
 use crate::repository::{
     Claim, ClaimError, ClaimRequest, Connector, DataChanges, ElementState, Ending, JobState, JobStore,
-    KeptState, Lease, RepositoryError, RepositoryFormat, Signals, TurnOutcome,
+    KeptState, Lease, RepositoryFormat, Result, Signals, TurnOutcome,
 };
 use crate::status::BatchStatus;
 
@@ -29,15 +29,15 @@ impl JobStore for Repository {
         self.claim_instance(request)
     }
 
-    fn take_turn(&self, lease: &Lease, job_name: &str) -> Result<TurnOutcome, RepositoryError> {
+    fn take_turn(&self, lease: &Lease, job_name: &str) -> Result<TurnOutcome> {
         self.take_turn_of_job(lease, job_name)
     }
 
-    fn pass_turn(&self, execution: JobExecutionId) -> Result<Option<Vec<JobExecutionId>>, RepositoryError> {
+    fn pass_turn(&self, execution: JobExecutionId) -> Result<Option<Vec<JobExecutionId>>> {
         self.pass_turn_of(execution)
     }
 
-    fn begin_job(&self, lease: &Lease, execution: &mut JobExecution) -> Result<bool, RepositoryError> {
+    fn begin_job(&self, lease: &Lease, execution: &mut JobExecution) -> Result<bool> {
         const ACTION: &str = "record the start of the job execution";
         let mut started = execution.clone();
         rules::begin_job(&mut started, self.now_as_read());
@@ -68,12 +68,7 @@ impl JobStore for Repository {
         Ok(is_started)
     }
 
-    fn end_job(
-        &self,
-        lease: &Lease,
-        execution: &mut JobExecution,
-        ending: &Ending,
-    ) -> Result<bool, RepositoryError> {
+    fn end_job(&self, lease: &Lease, execution: &mut JobExecution, ending: &Ending) -> Result<bool> {
         const ACTION: &str = "record the end of the job execution";
         let mut ended = execution.clone();
         rules::end_job(
@@ -123,7 +118,7 @@ impl JobStore for Repository {
         Ok(is_ended)
     }
 
-    fn kept_state(&self, lease: &Lease) -> Result<KeptState, RepositoryError> {
+    fn kept_state(&self, lease: &Lease) -> Result<KeptState> {
         self.run(
             Tx::read("read the state that the job has kept"),
             |connection, _| {
@@ -143,7 +138,7 @@ impl JobStore for Repository {
         )
     }
 
-    fn save_job_data(&self, lease: &Lease, changes: &DataChanges) -> Result<(), RepositoryError> {
+    fn save_job_data(&self, lease: &Lease, changes: &DataChanges) -> Result<()> {
         const ACTION: &str = "record the data of the job";
         self.run(Tx::write(ACTION), |connection, _| {
             // The row has no VERSION to compare, so the lease itself is checked.
@@ -153,12 +148,7 @@ impl JobStore for Repository {
         })
     }
 
-    fn save_element_state(
-        &self,
-        lease: &Lease,
-        element: &str,
-        state: &ElementState,
-    ) -> Result<(), RepositoryError> {
+    fn save_element_state(&self, lease: &Lease, element: &str, state: &ElementState) -> Result<()> {
         const ACTION: &str = "record the state of a parallel element";
         self.run(Tx::write(ACTION), |connection, _| {
             // Worker processes save states of the same execution. The row has no VERSION to compare, so the lease itself is
@@ -172,7 +162,7 @@ impl JobStore for Repository {
         })
     }
 
-    fn renew_lease(&self, lease: &Lease) -> Result<bool, RepositoryError> {
+    fn renew_lease(&self, lease: &Lease) -> Result<bool> {
         self.owner.restore_lock();
         self.run(
             Tx::write("renew the lease").once().with_priority(),
@@ -180,7 +170,7 @@ impl JobStore for Repository {
         )
     }
 
-    fn release_lease(&self, lease: &Lease) -> Result<(), RepositoryError> {
+    fn release_lease(&self, lease: &Lease) -> Result<()> {
         // The caller tries again, and its keeper must not wait here while other leases have to be renewed.
         self.run(Tx::write("release the lease").once(), |connection, _| {
             self.release_lease_in(connection, lease)?;
@@ -188,7 +178,7 @@ impl JobStore for Repository {
         })
     }
 
-    fn record_exit(&self, cause: &str) -> Result<(), RepositoryError> {
+    fn record_exit(&self, cause: &str) -> Result<()> {
         if self.owner.note(cause) {
             return Ok(());
         }
@@ -225,11 +215,7 @@ impl JobStore for Repository {
         self.owner.name()
     }
 
-    fn signals(
-        &self,
-        executions: &[JobExecutionId],
-        partitions: &[StepExecutionId],
-    ) -> Result<Signals, RepositoryError> {
+    fn signals(&self, executions: &[JobExecutionId], partitions: &[StepExecutionId]) -> Result<Signals> {
         self.run(Tx::read("look for stop requests").once(), |connection, _| {
             let stopping = BatchStatus::Stopping.as_str();
             // Spring Batch 6 does not ask for the end of an execution, but records it. The next write finds that.

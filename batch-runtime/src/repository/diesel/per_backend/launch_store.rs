@@ -22,7 +22,7 @@ use crate::repository::diesel::update::update;
 use crate::repository::rules::{self, TakenAs};
 use crate::repository::{
     ArchivedParameter, ClaimError, ClaimRequest, LaunchPhase, LaunchRow, LaunchStore, RepositoryError,
-    TakenLaunch, Target, WithdrawOutcome,
+    Result, TakenLaunch, Target, WithdrawOutcome,
 };
 use crate::status::BatchStatus;
 
@@ -92,12 +92,7 @@ impl LaunchStore for Repository {
         })
     }
 
-    fn take_launches(
-        &self,
-        queue: &str,
-        count: u32,
-        except: &[String],
-    ) -> Result<Vec<TakenLaunch>, RepositoryError> {
+    fn take_launches(&self, queue: &str, count: u32, except: &[String]) -> Result<Vec<TakenLaunch>> {
         let found = self.run(Tx::read("look for launches").once(), |connection, _| {
             let mut found = queued(connection, queue, count, except)?;
             found.extend(self.abandoned(connection, queue, except)?);
@@ -118,13 +113,7 @@ impl LaunchStore for Repository {
         Ok(taken)
     }
 
-    fn requeue_launch(
-        &self,
-        id: LaunchId,
-        wait: Duration,
-        message: &str,
-        is_running: bool,
-    ) -> Result<bool, RepositoryError> {
+    fn requeue_launch(&self, id: LaunchId, wait: Duration, message: &str, is_running: bool) -> Result<bool> {
         self.run(Tx::write("queue the launch again"), |connection, in_doubt| {
             let now = database_now(connection)?;
             let own = launch::table
@@ -163,7 +152,7 @@ impl LaunchStore for Repository {
         phase: LaunchPhase,
         execution: Option<JobExecutionId>,
         message: &str,
-    ) -> Result<(), RepositoryError> {
+    ) -> Result<()> {
         self.run(Tx::write("record the end of the launch"), |connection, _| {
             let now = database_now(connection)?;
             let own = launch::table
@@ -186,7 +175,7 @@ impl LaunchStore for Repository {
         })
     }
 
-    fn withdraw_launch(&self, id: LaunchId) -> Result<WithdrawOutcome, RepositoryError> {
+    fn withdraw_launch(&self, id: LaunchId) -> Result<WithdrawOutcome> {
         self.run(Tx::write("withdraw the launch"), |connection, in_doubt| {
             let row: Option<(String, Option<i64>)> = launch::table
                 .find(id.0)
@@ -220,7 +209,7 @@ impl LaunchStore for Repository {
         })
     }
 
-    fn launches(&self) -> Result<Vec<LaunchRow>, RepositoryError> {
+    fn launches(&self) -> Result<Vec<LaunchRow>> {
         self.run(Tx::read("list the launches"), |connection, _| {
             let alive = self.living_workers(connection)?;
             let rows: Vec<Listed> = launch::table
@@ -272,7 +261,7 @@ impl Repository {
     }
 
     /// Takes a launch that was found, unless another worker was faster.
-    fn take_launch(&self, (id, phase, worker): &Found) -> Result<Option<TakenLaunch>, RepositoryError> {
+    fn take_launch(&self, (id, phase, worker): &Found) -> Result<Option<TakenLaunch>> {
         self.run(Tx::write("take a launch").once(), |connection, in_doubt| {
             let now = database_now(connection)?;
             let row = launch::table.find(id).filter(launch::status.eq(phase));

@@ -18,7 +18,7 @@ use crate::repository::diesel::transaction_error::{
 };
 use crate::repository::diesel::update::update;
 use crate::repository::owner::Liveness;
-use crate::repository::{HolderState, Lease, LeaseKey, RepositoryError};
+use crate::repository::{HolderState, Lease, LeaseKey, RepositoryError, Result};
 
 /// The expiry of a released lease. The row keeps its last owner, which pages show; see [`is_released`].
 pub(super) const RELEASED: i64 = -1;
@@ -86,7 +86,7 @@ pub(super) fn lease_of<E: From<RepositoryError>>(
         .select(LeaseRow::as_select())
         .first(connection)
         .optional()?;
-    let check = |row: &LeaseRow| -> Result<(), RepositoryError> {
+    let check = |row: &LeaseRow| -> Result<()> {
         let name = || format!("the row of job instance {instance} in BATCH_JOB_INSTANCE_LEASE");
         number(row.fence, "FENCE", name)?;
         number(row.takeovers, "TAKEOVERS", name)?;
@@ -164,7 +164,7 @@ impl Repository {
     /// Removes this runtime's lock file, unless it holds a lease: an execution without a recorded end is to be seen dead.
     pub(super) fn close_owner(&self) {
         let name = self.owner.name();
-        let held: Result<i64, RepositoryError> = self.run(Tx::read("read the leases"), |connection, _| {
+        let held: Result<i64> = self.run(Tx::read("read the leases"), |connection, _| {
             let instances = instance_lease::table
                 .filter(instance_lease::owner.eq(name))
                 .filter(instance_lease::expires_at.ne(RELEASED));
@@ -183,7 +183,7 @@ impl Repository {
     /// Removes the lock files of dead owners that hold no lease.
     pub(in crate::repository::diesel) fn sweep_owners(&self) {
         self.owner.sweep(|| {
-            let owners: Result<Vec<String>, RepositoryError> =
+            let owners: Result<Vec<String>> =
                 self.run(Tx::read("read the lease holders"), |connection, _| {
                     let mut owners: Vec<String> = instance_lease::table
                         .filter(instance_lease::expires_at.ne(RELEASED))

@@ -41,7 +41,7 @@ use crate::repository::diesel::backend::Backend;
 use crate::repository::diesel::migrations::{Catalog, Name};
 use crate::repository::diesel::session::{RunQueryDsl, Session};
 use crate::repository::diesel::transaction_error::TransactionError;
-use crate::repository::{JobRepository, RepositoryError, WorkerStore};
+use crate::repository::{JobRepository, RepositoryError, Result, WorkerStore};
 
 type Connection = Session<<Db as Backend>::Connection>;
 type Repository = DieselRepository<Db>;
@@ -50,7 +50,7 @@ type Repository = DieselRepository<Db>;
 type Work<T, E = RepositoryError> = Result<T, TransactionError<E>>;
 
 impl JobRepository for Repository {
-    fn worker_store(&self) -> Result<&dyn WorkerStore, RepositoryError> {
+    fn worker_store(&self) -> Result<&dyn WorkerStore> {
         Ok(self)
     }
 }

@@ -21,7 +21,7 @@ use crate::repository::diesel::transaction_error::TransactionError;
 use crate::repository::diesel::update::update;
 use crate::repository::{
     ClaimRequest, NewNotification, NextNotification, NotificationStore, QueuedNotification, RepositoryError,
-    rules,
+    Result, rules,
 };
 use crate::status::BatchStatus;
 
@@ -54,7 +54,7 @@ macro_rules! notifications {
 }
 
 impl NotificationStore for Repository {
-    fn queue_notifications(&self, new: &[NewNotification]) -> Result<(), RepositoryError> {
+    fn queue_notifications(&self, new: &[NewNotification]) -> Result<()> {
         self.run(Tx::write("store notifications"), |connection, in_doubt| {
             let first = new.first().map_or("", |first| &first.id);
             let find = notification::table.find(first);
@@ -65,11 +65,7 @@ impl NotificationStore for Repository {
         })
     }
 
-    fn take_notification(
-        &self,
-        target: &str,
-        attempt: Duration,
-    ) -> Result<NextNotification, RepositoryError> {
+    fn take_notification(&self, target: &str, attempt: Duration) -> Result<NextNotification> {
         const ACTION: &str = "take a notification";
         let next = |connection: &mut Connection, _| -> Work<NextNotification> {
             let now: i64 = diesel::select(Db::now()).get_result(connection)?;
@@ -116,14 +112,14 @@ impl NotificationStore for Repository {
         })
     }
 
-    fn forget_notification(&self, id: &str) -> Result<(), RepositoryError> {
+    fn forget_notification(&self, id: &str) -> Result<()> {
         self.run(Tx::write("remove a notification"), |connection, _| {
             diesel::delete(notification::table.find(id)).execute(connection)?;
             Ok(())
         })
     }
 
-    fn postpone_notification(&self, id: &str, pause: Duration, error: &str) -> Result<(), RepositoryError> {
+    fn postpone_notification(&self, id: &str, pause: Duration, error: &str) -> Result<()> {
         self.run(Tx::write("postpone a notification"), |connection, _| {
             let now: i64 = diesel::select(Db::now()).get_result(connection)?;
             update(notification::table.find(id))
@@ -136,7 +132,7 @@ impl NotificationStore for Repository {
         })
     }
 
-    fn retry_notifications(&self, target: &str) -> Result<(), RepositoryError> {
+    fn retry_notifications(&self, target: &str) -> Result<()> {
         self.run(Tx::write("retry notifications"), |connection, _| {
             let now: i64 = diesel::select(Db::now()).get_result(connection)?;
             let failed = notification::table
@@ -150,7 +146,7 @@ impl NotificationStore for Repository {
         })
     }
 
-    fn notifications(&self) -> Result<Vec<QueuedNotification>, RepositoryError> {
+    fn notifications(&self) -> Result<Vec<QueuedNotification>> {
         self.run(Tx::read("list notifications"), |connection, _| {
             let query = notifications!()
                 .filter(one_of(notification::event, known_events()))

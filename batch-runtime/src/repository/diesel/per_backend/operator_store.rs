@@ -24,12 +24,12 @@ use crate::repository::diesel::update::update;
 use crate::repository::rules;
 use crate::repository::{
     AbandonOutcome, ClaimError, DeathOutcome, ExecutionFilter, HolderState, JobState, OperatorStore,
-    RepositoryError, StopOutcome, StoredContext,
+    RepositoryError, Result, StopOutcome, StoredContext,
 };
 use crate::status::BatchStatus;
 
 impl OperatorStore for Repository {
-    fn holder_state(&self, execution: JobExecutionId) -> Result<Option<HolderState>, RepositoryError> {
+    fn holder_state(&self, execution: JobExecutionId) -> Result<Option<HolderState>> {
         self.run(Tx::read("read the owner"), |connection, _| {
             let execution = execution_in(connection, execution.0)?;
             let Some(execution) = execution.filter(|execution| !execution.status.is_final()) else {
@@ -46,17 +46,17 @@ impl OperatorStore for Repository {
         })
     }
 
-    fn waits_for(&self, execution: JobExecutionId) -> Result<Option<JobExecutionId>, RepositoryError> {
+    fn waits_for(&self, execution: JobExecutionId) -> Result<Option<JobExecutionId>> {
         self.turn_before(execution)
     }
 
-    fn job_state(&self, id: JobExecutionId) -> Result<Option<JobState>, RepositoryError> {
+    fn job_state(&self, id: JobExecutionId) -> Result<Option<JobState>> {
         self.run(Tx::read("read the state of the job"), |connection, _| {
             job_state_if_any(connection, id.0)
         })
     }
 
-    fn request_stop(&self, id: JobExecutionId) -> Result<Option<StopOutcome>, RepositoryError> {
+    fn request_stop(&self, id: JobExecutionId) -> Result<Option<StopOutcome>> {
         self.run(
             Tx::write("request the stop").once().with_priority(),
             |connection, in_doubt| {
@@ -107,7 +107,7 @@ impl OperatorStore for Repository {
         )
     }
 
-    fn abandon(&self, id: JobExecutionId) -> Result<Option<AbandonOutcome>, RepositoryError> {
+    fn abandon(&self, id: JobExecutionId) -> Result<Option<AbandonOutcome>> {
         self.run(Tx::write("abandon the job execution"), |connection, in_doubt| {
             ensure_known(in_doubt)?;
             let Some(execution) = execution_in(connection, id.0)? else {
@@ -148,7 +148,7 @@ impl OperatorStore for Repository {
         })
     }
 
-    fn declare_dead(&self, id: JobExecutionId) -> Result<Option<DeathOutcome>, RepositoryError> {
+    fn declare_dead(&self, id: JobExecutionId) -> Result<Option<DeathOutcome>> {
         self.run(
             Tx::write("close the dead job execution"),
             |connection, in_doubt| {
@@ -186,7 +186,7 @@ impl OperatorStore for Repository {
         )
     }
 
-    fn find_executions(&self, filter: &ExecutionFilter) -> Result<Vec<JobExecution>, RepositoryError> {
+    fn find_executions(&self, filter: &ExecutionFilter) -> Result<Vec<JobExecution>> {
         self.run(Tx::read("list job executions"), |connection, _| {
             let mut query = filtered!(executions!().into_boxed(), filter, self);
             if let Some(limit) = filter.limit {
@@ -202,19 +202,19 @@ impl OperatorStore for Repository {
         })
     }
 
-    fn find_instance(&self, job_name: &str, job_key: &str) -> Result<Option<JobInstance>, RepositoryError> {
+    fn find_instance(&self, job_name: &str, job_key: &str) -> Result<Option<JobInstance>> {
         self.run(Tx::read("find the job instance"), |connection, _| {
             Ok(instance_with(connection, job_name, job_key)?)
         })
     }
 
-    fn instance(&self, id: JobInstanceId) -> Result<Option<JobInstance>, RepositoryError> {
+    fn instance(&self, id: JobInstanceId) -> Result<Option<JobInstance>> {
         self.run(Tx::read("read the job instance"), |connection, _| {
             Ok(instance_in(connection, id.0)?)
         })
     }
 
-    fn instances(&self, job_name: &str, start: i64, count: i64) -> Result<Vec<JobInstance>, RepositoryError> {
+    fn instances(&self, job_name: &str, start: i64, count: i64) -> Result<Vec<JobInstance>> {
         self.run(Tx::read("list the job instances"), |connection, _| {
             let rows = job_instance::table
                 .filter(job_instance::job_name.eq(job_name))
@@ -227,14 +227,14 @@ impl OperatorStore for Repository {
         })
     }
 
-    fn instance_count(&self, job_name: &str) -> Result<i64, RepositoryError> {
+    fn instance_count(&self, job_name: &str) -> Result<i64> {
         self.run(Tx::read("count the job instances"), |connection, _| {
             let of_job = job_instance::table.filter(job_instance::job_name.eq(job_name));
             Ok(of_job.count().get_result(connection)?)
         })
     }
 
-    fn job_names(&self) -> Result<BTreeSet<String>, RepositoryError> {
+    fn job_names(&self) -> Result<BTreeSet<String>> {
         self.run(Tx::read("list the job names"), |connection, _| {
             let names: Vec<String> = job_instance::table
                 .select(job_instance::job_name)
@@ -244,26 +244,26 @@ impl OperatorStore for Repository {
         })
     }
 
-    fn job_execution(&self, id: JobExecutionId) -> Result<Option<JobExecution>, RepositoryError> {
+    fn job_execution(&self, id: JobExecutionId) -> Result<Option<JobExecution>> {
         self.run(Tx::read("read the job execution"), |connection, _| {
             execution_in(connection, id.0)
         })
     }
 
-    fn job_executions(&self, instance: JobInstanceId) -> Result<Vec<JobExecution>, RepositoryError> {
+    fn job_executions(&self, instance: JobInstanceId) -> Result<Vec<JobExecution>> {
         self.run(Tx::read("list the job executions"), |connection, _| {
             let of_instance = executions!().filter(job_execution::job_instance_id.eq(instance.0));
             load_executions!(of_instance, connection)
         })
     }
 
-    fn parameters(&self, id: JobExecutionId) -> Result<JobParameters, RepositoryError> {
+    fn parameters(&self, id: JobExecutionId) -> Result<JobParameters> {
         self.run(Tx::read("read the job parameters"), |connection, _| {
             load_parameters(connection, id.0)
         })
     }
 
-    fn original_parameters(&self, instance: JobInstanceId) -> Result<JobParameters, RepositoryError> {
+    fn original_parameters(&self, instance: JobInstanceId) -> Result<JobParameters> {
         self.run(
             Tx::read("read the job parameters"),
             |connection, _| match execution_ids(connection, instance)?.first() {
@@ -273,17 +273,14 @@ impl OperatorStore for Repository {
         )
     }
 
-    fn step_executions(&self, execution: JobExecutionId) -> Result<Vec<StepExecution>, RepositoryError> {
+    fn step_executions(&self, execution: JobExecutionId) -> Result<Vec<StepExecution>> {
         self.run(Tx::read("list the step executions"), |connection, _| {
             let of_execution = step_execution::table.filter(step_execution::job_execution_id.eq(execution.0));
             load_steps!(of_execution, connection)
         })
     }
 
-    fn user_data(
-        &self,
-        execution: JobExecutionId,
-    ) -> Result<BTreeMap<StepExecutionId, String>, RepositoryError> {
+    fn user_data(&self, execution: JobExecutionId) -> Result<BTreeMap<StepExecutionId, String>> {
         self.run(Tx::read("read the user data of the steps"), |connection, _| {
             let of_execution = step_execution::table
                 .filter(step_execution::job_execution_id.eq(execution.0))

@@ -16,7 +16,7 @@ use crate::ids::{JobExecutionId, JobInstanceId};
 use crate::repository::diesel::backend::Backend;
 use crate::repository::diesel::pool::Tx;
 use crate::repository::diesel::session::RunQueryDsl;
-use crate::repository::{ExecutionFilter, Holder, LeaseKey, OverviewStore, RepositoryError, RepositorySize};
+use crate::repository::{ExecutionFilter, Holder, LeaseKey, OverviewStore, RepositorySize, Result};
 use crate::status::BatchStatus;
 
 /// Restricts a boxed query of executions to those that match a filter.
@@ -52,7 +52,7 @@ macro_rules! filtered {
 pub(super) use filtered;
 
 impl OverviewStore for Repository {
-    fn latest_executions(&self) -> Result<Vec<JobExecution>, RepositoryError> {
+    fn latest_executions(&self) -> Result<Vec<JobExecution>> {
         self.run(Tx::read("list the latest job executions"), |connection, _| {
             let latest: Vec<(String, Option<i64>)> = job_execution::table
                 .inner_join(job_instance::table)
@@ -70,7 +70,7 @@ impl OverviewStore for Repository {
     fn latest_of_instances(
         &self,
         instances: &[JobInstanceId],
-    ) -> Result<BTreeMap<JobInstanceId, JobExecutionId>, RepositoryError> {
+    ) -> Result<BTreeMap<JobInstanceId, JobExecutionId>> {
         let ids: Vec<i64> = instances.iter().map(|instance| instance.0).collect();
         self.run(Tx::read("read the latest job executions"), |connection, _| {
             let latest: Vec<(i64, Option<i64>)> = job_execution::table
@@ -88,10 +88,7 @@ impl OverviewStore for Repository {
         })
     }
 
-    fn holders(
-        &self,
-        instances: &[JobInstanceId],
-    ) -> Result<BTreeMap<JobInstanceId, Holder>, RepositoryError> {
+    fn holders(&self, instances: &[JobInstanceId]) -> Result<BTreeMap<JobInstanceId, Holder>> {
         let instances: Vec<i64> = instances.iter().map(|instance| instance.0).collect();
         self.run(Tx::read("read the lease holders"), |connection, _| {
             let rows: Vec<(i64, LeaseRow)> = instance_lease::table
@@ -118,7 +115,7 @@ impl OverviewStore for Repository {
         })
     }
 
-    fn waiting(&self) -> Result<BTreeMap<JobExecutionId, JobExecutionId>, RepositoryError> {
+    fn waiting(&self) -> Result<BTreeMap<JobExecutionId, JobExecutionId>> {
         self.run(Tx::read("read the turns of jobs"), |connection, _| {
             Ok(waiting_in(connection)?)
         })
@@ -127,7 +124,7 @@ impl OverviewStore for Repository {
     fn steps_of(
         &self,
         executions: &[JobExecutionId],
-    ) -> Result<BTreeMap<JobExecutionId, Vec<StepExecution>>, RepositoryError> {
+    ) -> Result<BTreeMap<JobExecutionId, Vec<StepExecution>>> {
         let ids: Vec<i64> = executions.iter().map(|execution| execution.0).collect();
         self.run(Tx::read("list the step executions"), |connection, _| {
             let rows: Vec<StepRow> = step_execution::table
@@ -149,7 +146,7 @@ impl OverviewStore for Repository {
     fn counters_of(
         &self,
         executions: &[JobExecutionId],
-    ) -> Result<BTreeMap<JobExecutionId, Vec<(String, StepCounters)>>, RepositoryError> {
+    ) -> Result<BTreeMap<JobExecutionId, Vec<(String, StepCounters)>>> {
         let ids: Vec<i64> = executions.iter().map(|execution| execution.0).collect();
         self.run(
             Tx::read("read the counters of the step executions"),
@@ -170,7 +167,7 @@ impl OverviewStore for Repository {
         )
     }
 
-    fn count_executions(&self, filter: &ExecutionFilter) -> Result<Vec<(BatchStatus, u64)>, RepositoryError> {
+    fn count_executions(&self, filter: &ExecutionFilter) -> Result<Vec<(BatchStatus, u64)>> {
         self.run(Tx::read("count the job executions"), |connection, _| {
             let query = job_execution::table
                 .inner_join(job_instance::table)
@@ -195,7 +192,7 @@ impl OverviewStore for Repository {
         })
     }
 
-    fn size(&self) -> Result<RepositorySize, RepositoryError> {
+    fn size(&self) -> Result<RepositorySize> {
         self.run(Tx::read("count the rows"), |connection, _| {
             let instances: i64 = job_instance::table.count().get_result(connection)?;
             let executions: i64 = job_execution::table.count().get_result(connection)?;

@@ -8,7 +8,7 @@ use super::contexts::{step_contexts, step_state_of};
 use super::executions::execution_ids;
 use super::rows::{StepRow, load_steps};
 use super::schema::{step_context, step_execution};
-use super::{Connection, Db, Repository, Work, corrupt};
+use super::{Connection, Db, Repository, Work, rejected};
 use crate::execution::StepExecution;
 use crate::ids::{JobInstanceId, StepExecutionId};
 use crate::repository::diesel::backend::{Backend, NewStep, Sequence};
@@ -16,7 +16,7 @@ use crate::repository::diesel::one_of::one_of_many;
 use crate::repository::diesel::pool::Tx;
 use crate::repository::diesel::session::RunQueryDsl;
 use crate::repository::rules;
-use crate::repository::{Lease, RepositoryError, StepState, StoredContext};
+use crate::repository::{Lease, Result, StepState, StoredContext};
 use crate::status::BatchStatus;
 
 impl Repository {
@@ -25,7 +25,7 @@ impl Repository {
         &self,
         lease: &Lease,
         names: &[String],
-    ) -> Result<Vec<StepExecution>, RepositoryError> {
+    ) -> Result<Vec<StepExecution>> {
         const ACTION: &str = "record partitions";
         let status = BatchStatus::Starting;
         let now = self.now();
@@ -41,13 +41,7 @@ impl Repository {
                 self.ensure_held(connection, lease, ACTION)?;
                 return match in_doubt {
                     true => Ok(inserted),
-                    false => Err(corrupt(
-                        format!("step execution {}", first.id),
-                        format!(
-                            "is already the one of step `{}` in this job execution",
-                            first.step_name
-                        ),
-                    )),
+                    false => Err(rejected(rules::known_step(first.id, &first.step_name))),
                 };
             }
             // An insert has no VERSION to compare, so the lease itself is checked.
@@ -75,11 +69,7 @@ impl Repository {
     }
 
     /// Implements `StepStore::names_with_history`.
-    pub(super) fn names_of(
-        &self,
-        instance: JobInstanceId,
-        names: &[String],
-    ) -> Result<BTreeSet<String>, RepositoryError> {
+    pub(super) fn names_of(&self, instance: JobInstanceId, names: &[String]) -> Result<BTreeSet<String>> {
         self.run(Tx::read("look for earlier partitions"), |connection, _| {
             let executions = execution_ids(connection, instance)?.into_iter().map(|id| id.0);
             let found: Vec<String> = step_execution::table
@@ -93,10 +83,7 @@ impl Repository {
     }
 
     /// Implements `StepStore::steps`.
-    pub(super) fn rows_of(
-        &self,
-        ids: &[StepExecutionId],
-    ) -> Result<Vec<(StepExecution, StepState)>, RepositoryError> {
+    pub(super) fn rows_of(&self, ids: &[StepExecutionId]) -> Result<Vec<(StepExecution, StepState)>> {
         let ids: Vec<i64> = ids.iter().map(|id| id.0).collect();
         self.run(Tx::read("read step executions"), |connection, _| {
             let steps = rows(connection, &ids)?;

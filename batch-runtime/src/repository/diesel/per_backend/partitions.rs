@@ -20,8 +20,8 @@ use crate::repository::diesel::session::RunQueryDsl;
 use crate::repository::diesel::update::update;
 use crate::repository::rules;
 use crate::repository::{
-    ClaimedPartition, HolderState, InnerSteps, Lease, LeaseKey, PartitionState, PartitionStore,
-    RepositoryError, StepState,
+    ClaimedPartition, HolderState, InnerSteps, Lease, LeaseKey, PartitionState, PartitionStore, Result,
+    StepState,
 };
 use crate::status::BatchStatus;
 
@@ -29,7 +29,7 @@ use crate::status::BatchStatus;
 const REOPEN: &str = "reopen the partition";
 
 impl PartitionStore for Repository {
-    fn withhold_partition(&self, id: StepExecutionId) -> Result<bool, RepositoryError> {
+    fn withhold_partition(&self, id: StepExecutionId) -> Result<bool> {
         self.run(
             Tx::write("claim the step execution").relaxed(),
             |connection, in_doubt| {
@@ -49,7 +49,7 @@ impl PartitionStore for Repository {
         execution: JobExecutionId,
         id: StepExecutionId,
         is_first: bool,
-    ) -> Result<Option<ClaimedPartition>, RepositoryError> {
+    ) -> Result<Option<ClaimedPartition>> {
         self.run(Tx::write("claim the partition"), |connection, in_doubt| {
             ensure_known(in_doubt)?;
             self.claim_partition_in(connection, execution, id, is_first)
@@ -61,13 +61,13 @@ impl PartitionStore for Repository {
         lease: &Lease,
         id: StepExecutionId,
         inner: InnerSteps,
-    ) -> Result<PartitionState, RepositoryError> {
+    ) -> Result<PartitionState> {
         self.run(Tx::write(REOPEN), |connection, _| {
             self.reopen_partition_in(connection, lease, id, inner)
         })
     }
 
-    fn close_inner_steps(&self, lease: &Lease, partition: &StepExecution) -> Result<(), RepositoryError> {
+    fn close_inner_steps(&self, lease: &Lease, partition: &StepExecution) -> Result<()> {
         const ACTION: &str = "end the steps of the partition";
         self.run(Tx::write(ACTION), |connection, _| {
             self.ensure_held(connection, lease, ACTION)?;
@@ -77,7 +77,7 @@ impl PartitionStore for Repository {
         })
     }
 
-    fn hand_back_partition(&self, step: &mut StepExecution) -> Result<(), RepositoryError> {
+    fn hand_back_partition(&self, step: &mut StepExecution) -> Result<()> {
         const ACTION: &str = "hand the partition back";
         let (id, version) = (step.id, step.version);
         self.run(Tx::write(ACTION), |connection, in_doubt| {
@@ -106,7 +106,7 @@ impl PartitionStore for Repository {
         Ok(())
     }
 
-    fn stop_partitions(&self, partitions: &[StepExecutionId]) -> Result<(), RepositoryError> {
+    fn stop_partitions(&self, partitions: &[StepExecutionId]) -> Result<()> {
         self.run(Tx::write("request the partitions to stop"), |connection, _| {
             for partition in partitions {
                 let claimed = step_execution::table
@@ -120,10 +120,7 @@ impl PartitionStore for Repository {
         })
     }
 
-    fn partition_owners(
-        &self,
-        partitions: &[StepExecutionId],
-    ) -> Result<BTreeMap<StepExecutionId, String>, RepositoryError> {
+    fn partition_owners(&self, partitions: &[StepExecutionId]) -> Result<BTreeMap<StepExecutionId, String>> {
         let ids: Vec<i64> = partitions.iter().map(|partition| partition.0).collect();
         self.run(Tx::read("read the owners of partitions"), |connection, _| {
             let rows: Vec<(i64, String)> = partition_lease::table

@@ -20,7 +20,7 @@ use crate::repository::diesel::transaction_error::TransactionError;
 use crate::repository::diesel::update::update;
 use crate::repository::{
     Channel, HolderState, LeaseKey, Listener, PartitionFinding, PartitionReport, QueueStore, QueuedPartition,
-    RepositoryError, WorkerRow,
+    RepositoryError, Result, WorkerRow,
 };
 use crate::status::BatchStatus;
 
@@ -32,7 +32,7 @@ const READY: &str = "READY";
 const DRAINING: &str = "DRAINING";
 
 impl QueueStore for Repository {
-    fn submit_partitions(&self, queue: &str, partitions: &[QueuedPartition]) -> Result<(), RepositoryError> {
+    fn submit_partitions(&self, queue: &str, partitions: &[QueuedPartition]) -> Result<()> {
         self.run(Tx::write("submit partitions"), |connection, _| {
             let alike = |a: &QueuedPartition, b: &QueuedPartition| {
                 (a.attempt, &a.fingerprint) == (b.attempt, &b.fingerprint)
@@ -48,12 +48,7 @@ impl QueueStore for Repository {
         })
     }
 
-    fn take_partitions(
-        &self,
-        queue: &str,
-        count: u32,
-        except: &[String],
-    ) -> Result<Vec<QueuedPartition>, RepositoryError> {
+    fn take_partitions(&self, queue: &str, count: u32, except: &[String]) -> Result<Vec<QueuedPartition>> {
         self.run(Tx::write("take partitions").once(), |connection, in_doubt| {
             ensure_known(in_doubt)?;
             let wanted = WantedTickets {
@@ -81,12 +76,7 @@ impl QueueStore for Repository {
         })
     }
 
-    fn defer_partition(
-        &self,
-        queue: &str,
-        partition: &QueuedPartition,
-        wait: Duration,
-    ) -> Result<(), RepositoryError> {
+    fn defer_partition(&self, queue: &str, partition: &QueuedPartition, wait: Duration) -> Result<()> {
         self.run(Tx::write("put the partition back"), |connection, _| {
             let now: i64 = diesel::select(Db::now()).get_result(connection)?;
             let queued: i64 = partition_ticket::table
@@ -110,7 +100,7 @@ impl QueueStore for Repository {
         })
     }
 
-    fn withdraw_partitions(&self, partitions: &[StepExecutionId]) -> Result<(), RepositoryError> {
+    fn withdraw_partitions(&self, partitions: &[StepExecutionId]) -> Result<()> {
         if partitions.is_empty() {
             return Ok(());
         }
@@ -124,7 +114,7 @@ impl QueueStore for Repository {
         })
     }
 
-    fn forget_partitions(&self, execution: JobExecutionId) -> Result<(), RepositoryError> {
+    fn forget_partitions(&self, execution: JobExecutionId) -> Result<()> {
         self.run(Tx::write("remove the tickets of a job"), |connection, _| {
             let tickets = partition_ticket::table.filter(partition_ticket::job_execution_id.eq(execution.0));
             diesel::delete(tickets).execute(connection)?;
@@ -134,7 +124,7 @@ impl QueueStore for Repository {
         })
     }
 
-    fn report_partition(&self, report: &PartitionReport, wakes: bool) -> Result<(), RepositoryError> {
+    fn report_partition(&self, report: &PartitionReport, wakes: bool) -> Result<()> {
         self.run(Tx::write("report to the coordinator"), |connection, in_doubt| {
             let key = (
                 report.step_execution.0,
@@ -174,7 +164,7 @@ impl QueueStore for Repository {
         })
     }
 
-    fn take_reports(&self, partitions: &[StepExecutionId]) -> Result<Vec<PartitionReport>, RepositoryError> {
+    fn take_reports(&self, partitions: &[StepExecutionId]) -> Result<Vec<PartitionReport>> {
         let found = self.run(Tx::read("look for reports").once(), |connection, _| {
             let mut found = Vec::new();
             for ids in chunks(partitions) {
@@ -214,10 +204,7 @@ impl QueueStore for Repository {
         Ok(found)
     }
 
-    fn unattended_partitions(
-        &self,
-        partitions: &[StepExecutionId],
-    ) -> Result<Vec<PartitionFinding>, RepositoryError> {
+    fn unattended_partitions(&self, partitions: &[StepExecutionId]) -> Result<Vec<PartitionFinding>> {
         self.run(Tx::read("look after partitions").once(), |connection, _| {
             let mut unattended_partitions = Vec::new();
             for ids in chunks(partitions) {
@@ -244,11 +231,11 @@ impl QueueStore for Repository {
         })
     }
 
-    fn listen(&self, channel: Channel, about: &str) -> Result<Option<Box<dyn Listener>>, RepositoryError> {
+    fn listen(&self, channel: Channel, about: &str) -> Result<Option<Box<dyn Listener>>> {
         self.pool.database().listen(channel, about)
     }
 
-    fn clock_ahead(&self) -> Result<i64, RepositoryError> {
+    fn clock_ahead(&self) -> Result<i64> {
         let there: i64 = self.run(Tx::read("read the time of the database"), |connection, _| {
             Ok(diesel::select(Db::now()).get_result(connection)?)
         })?;
@@ -259,7 +246,7 @@ impl QueueStore for Repository {
         Db::IS_REMOTE
     }
 
-    fn register_worker(&self, row: &WorkerRow) -> Result<(), RepositoryError> {
+    fn register_worker(&self, row: &WorkerRow) -> Result<()> {
         self.run(Tx::write("register the worker").once(), |connection, _| {
             let now: i64 = diesel::select(Db::now()).get_result(connection)?;
             let lease = i64::try_from(self.lease_time.as_millis()).unwrap_or(i64::MAX);
@@ -284,14 +271,14 @@ impl QueueStore for Repository {
         })
     }
 
-    fn deregister_worker(&self) -> Result<(), RepositoryError> {
+    fn deregister_worker(&self) -> Result<()> {
         self.run(Tx::write("deregister the worker"), |connection, _| {
             diesel::delete(worker::table.find(self.owner.name())).execute(connection)?;
             Ok(())
         })
     }
 
-    fn owners(&self) -> Result<Vec<String>, RepositoryError> {
+    fn owners(&self) -> Result<Vec<String>> {
         self.run(Tx::read("list the owners of executions"), |connection, _| {
             let now: i64 = diesel::select(Db::now()).get_result(connection)?;
             let held = instance_lease::table
@@ -301,7 +288,7 @@ impl QueueStore for Repository {
         })
     }
 
-    fn workers(&self) -> Result<Vec<WorkerRow>, RepositoryError> {
+    fn workers(&self) -> Result<Vec<WorkerRow>> {
         self.run(Tx::read("list the workers"), |connection, _| {
             let now: i64 = diesel::select(Db::now()).get_result(connection)?;
             let rows: Vec<(String, String, i64, String, String, i64, i64)> =

@@ -13,14 +13,14 @@ use crate::repository::diesel::pool::Tx;
 use crate::repository::diesel::session::RunQueryDsl;
 use crate::repository::diesel::update::update;
 use crate::repository::rules::{self, stored_message};
-use crate::repository::{DataChanges, EndOfStep, Lease, RepositoryError, StepState};
+use crate::repository::{DataChanges, EndOfStep, Lease, Result, StepState};
 use crate::status::BatchStatus;
 
 const STARTED: &str = BatchStatus::Started.as_str();
 
 impl Repository {
     /// Implements `StepStore::begin_step`.
-    pub(super) fn record_begin(&self, step: &mut StepExecution) -> Result<(), RepositoryError> {
+    pub(super) fn record_begin(&self, step: &mut StepExecution) -> Result<()> {
         const ACTION: &str = "record the start of the step execution";
         let now = self.now().max(self.column(step.started));
         self.run(Tx::statement(ACTION).relaxed(), |connection, in_doubt| {
@@ -41,8 +41,9 @@ impl Repository {
         lease: &Lease,
         step: &mut StepExecution,
         end: EndOfStep<'_>,
-        (state, data): (Option<&StepState>, &DataChanges),
-    ) -> Result<(), RepositoryError> {
+        state: Option<&StepState>,
+        data: &DataChanges,
+    ) -> Result<()> {
         const ACTION: &str = "record the end of the step execution";
         let rows = self.end_rows(step, (step.version, step.counters), &end);
         let ends_lease = lease.partition == Some(step.id);

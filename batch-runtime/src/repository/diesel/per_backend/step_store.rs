@@ -19,7 +19,7 @@ use crate::repository::diesel::session::RunQueryDsl;
 use crate::repository::rules::{self, StepRun};
 use crate::repository::{
     ChunkCommit, ChunkTransaction, DataChanges, EndOfStep, Inserted, Lease, NewStepExecution,
-    RepositoryError, StepHistory, StepState, StepStore,
+    RepositoryError, Result, StepHistory, StepState, StepStore,
 };
 use crate::status::BatchStatus;
 
@@ -75,7 +75,7 @@ impl StepStore for Repository {
         instance: JobInstanceId,
         step_name: &str,
         since: Option<i64>,
-    ) -> Result<StepHistory, RepositoryError> {
+    ) -> Result<StepHistory> {
         self.run(Tx::read("read the step's history"), |connection, _| {
             history_in(connection, instance, step_name, since)
         })
@@ -86,7 +86,7 @@ impl StepStore for Repository {
         lease: &Lease,
         new: &NewStepExecution<'_>,
         decide: &dyn Fn(&StepHistory) -> Option<StepState>,
-    ) -> Result<Inserted, RepositoryError> {
+    ) -> Result<Inserted> {
         const ACTION: &str = "record the step execution";
         let now = self.now();
         // What an attempt of unknown outcome has inserted, and the history before.
@@ -135,31 +135,23 @@ impl StepStore for Repository {
         })
     }
 
-    fn begin_step(&self, step: &mut StepExecution) -> Result<(), RepositoryError> {
+    fn begin_step(&self, step: &mut StepExecution) -> Result<()> {
         self.record_begin(step)
     }
 
-    fn create_partitions(
-        &self,
-        lease: &Lease,
-        names: &[String],
-    ) -> Result<Vec<StepExecution>, RepositoryError> {
+    fn create_partitions(&self, lease: &Lease, names: &[String]) -> Result<Vec<StepExecution>> {
         self.create_partition_rows(lease, names)
     }
 
-    fn names_with_history(
-        &self,
-        instance: JobInstanceId,
-        names: &[String],
-    ) -> Result<BTreeSet<String>, RepositoryError> {
+    fn names_with_history(&self, instance: JobInstanceId, names: &[String]) -> Result<BTreeSet<String>> {
         self.names_of(instance, names)
     }
 
-    fn steps(&self, ids: &[StepExecutionId]) -> Result<Vec<(StepExecution, StepState)>, RepositoryError> {
+    fn steps(&self, ids: &[StepExecutionId]) -> Result<Vec<(StepExecution, StepState)>> {
         self.rows_of(ids)
     }
 
-    fn latest_step(&self, execution: JobExecutionId) -> Result<Option<StepExecutionId>, RepositoryError> {
+    fn latest_step(&self, execution: JobExecutionId) -> Result<Option<StepExecutionId>> {
         self.run(Tx::read("look for the latest step execution"), |connection, _| {
             let latest: Option<i64> = step_execution::table
                 .filter(step_execution::job_execution_id.eq(execution.0))
@@ -178,7 +170,7 @@ impl StepStore for Repository {
         tx: &mut ChunkTransaction,
         step: &mut StepExecution,
         commit: ChunkCommit<'_>,
-    ) -> Result<(), RepositoryError> {
+    ) -> Result<()> {
         let now = self.now();
         let tx = <&mut Chunk<Db>>::try_from(tx)?;
         let after = (step.version + 1, commit.counters);
@@ -218,8 +210,8 @@ impl StepStore for Repository {
         end: EndOfStep<'_>,
         state: Option<&StepState>,
         data: &DataChanges,
-    ) -> Result<(), RepositoryError> {
-        self.record_end(lease, step, end, (state, data))
+    ) -> Result<()> {
+        self.record_end(lease, step, end, state, data)
     }
 }
 
@@ -231,7 +223,7 @@ impl Repository {
         step: &StepExecution,
         now: DbTimestamp,
         end: Option<&EndRows<'_>>,
-    ) -> Result<bool, RepositoryError> {
+    ) -> Result<bool> {
         self.run(
             Tx::write("check whether the checkpoint is stored"),
             |connection, _| {
@@ -245,17 +237,12 @@ impl Repository {
     }
 }
 
-/// Fails if the job execution has an execution of the step. An index cannot hold this rule: a step of Spring Batch may run several times.
-// Spec: REPO-53
+/// Fails if the job execution has an execution of the step.
 fn ensure_new(history: &StepHistory, lease: &Lease) -> Work<()> {
     match &history.last {
-        Some(last) if last.job_execution_id == lease.execution_id => Err(corrupt(
-            format!("step execution {}", last.id),
-            format!(
-                "is already the one of step `{}` in this job execution",
-                last.step_name
-            ),
-        )),
+        Some(last) if last.job_execution_id == lease.execution_id => {
+            Err(rejected(rules::known_step(last.id, &last.step_name)))
+        }
         _ => Ok(()),
     }
 }
@@ -338,7 +325,7 @@ fn write_rows(
     state: &StepState,
     now: DbTimestamp,
     also: impl FnOnce(&mut Connection) -> Work<()>,
-) -> Result<(), RepositoryError> {
+) -> Result<()> {
     #[cfg(debug_assertions)]
     if crate::failpoints::is_on(crate::failpoints::Fault::SplitCommit) {
         tx.commit_data_only()?;

@@ -18,7 +18,7 @@ use crate::repository::diesel::session::RunQueryDsl;
 use crate::repository::owner::Owner;
 use crate::repository::{
     ArchiveStore, ChunkCommit, Claim, ClaimError, ClaimRequest, DataChanges, ElementState, EndOfStep, Ending,
-    InsertStep, JobStore, Lease, Observations, OperatorStore, PartitionStore, StepState, StepStore,
+    InsertStep, JobStore, Lease, Observations, OperatorStore, PartitionStore, Result, StepState, StepStore,
     StopOutcome, Target,
 };
 use crate::status::BatchStatus;
@@ -108,7 +108,7 @@ impl StartedJob {
         }
     }
 
-    fn commit(&self, repository: &Repository, renew: Option<&Lease>) -> Result<(), RepositoryError> {
+    fn commit(&self, repository: &Repository, renew: Option<&Lease>) -> Result<()> {
         let counters = StepCounters {
             reads: 7,
             writes: 7,
@@ -128,7 +128,7 @@ impl StartedJob {
     }
 }
 
-type Write = fn(&StartedJob, &Repository) -> Result<(), RepositoryError>;
+type Write = fn(&StartedJob, &Repository) -> Result<()>;
 
 /// All writes of a runner.
 const WRITES: [(&str, Write); 9] = [
@@ -189,7 +189,7 @@ pub(super) fn completed() -> Ending {
     Ending::of(BatchStatus::Completed, String::new())
 }
 
-pub(super) fn assert_fenced<T: std::fmt::Debug>(name: &str, result: Result<T, RepositoryError>) {
+pub(super) fn assert_fenced<T: std::fmt::Debug>(name: &str, result: Result<T>) {
     let is_fenced = matches!(result, Err(RepositoryError::Fenced { .. }));
     assert!(is_fenced, "{name}: {result:?}");
 }

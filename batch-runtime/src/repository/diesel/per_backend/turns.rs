@@ -19,7 +19,7 @@ use crate::repository::diesel::transaction_error::{
 };
 use crate::repository::diesel::update::update;
 use crate::repository::rules::{self, Turn};
-use crate::repository::{ClaimError, Concurrency, Lease, RepositoryError, TurnOutcome};
+use crate::repository::{ClaimError, Concurrency, Lease, Result, TurnOutcome};
 
 /// IS_TAKEN of the execution that has the turn.
 const TAKEN: Option<i16> = Some(1);
@@ -50,11 +50,7 @@ impl Repository {
     }
 
     /// Implements `JobStore::take_turn`.
-    pub(super) fn take_turn_of_job(
-        &self,
-        lease: &Lease,
-        job_name: &str,
-    ) -> Result<TurnOutcome, RepositoryError> {
+    pub(super) fn take_turn_of_job(&self, lease: &Lease, job_name: &str) -> Result<TurnOutcome> {
         let own = lease.execution_id;
         let waits_for = |connection: &mut Connection, _| -> Work<(Vec<Turn>, Option<JobExecutionId>)> {
             let turns = turns_of(connection, job_name)?;
@@ -93,10 +89,7 @@ impl Repository {
     }
 
     /// Implements `JobStore::pass_turn`.
-    pub(super) fn pass_turn_of(
-        &self,
-        execution: JobExecutionId,
-    ) -> Result<Option<Vec<JobExecutionId>>, RepositoryError> {
+    pub(super) fn pass_turn_of(&self, execution: JobExecutionId) -> Result<Option<Vec<JobExecutionId>>> {
         self.run(Tx::write("pass the turn of the job"), |connection, in_doubt| {
             ensure_known(in_doubt)?;
             let Some(dead) = turn_of(connection, execution)? else {
@@ -112,10 +105,7 @@ impl Repository {
     }
 
     /// Implements `OperatorStore::waits_for`.
-    pub(super) fn turn_before(
-        &self,
-        execution: JobExecutionId,
-    ) -> Result<Option<JobExecutionId>, RepositoryError> {
+    pub(super) fn turn_before(&self, execution: JobExecutionId) -> Result<Option<JobExecutionId>> {
         self.run(Tx::read("look for the turn of the job"), |connection, _| {
             let job_name: Option<String> = turn::table
                 .find(execution.0)

@@ -15,7 +15,9 @@ use super::*;
 use crate::repository::diesel::pool::{Pool, Tx};
 use crate::repository::diesel::session::SessionSettings;
 use crate::repository::diesel::transaction_error::TransactionError;
-use crate::repository::{InnerSteps, InsertStep, PartitionState, PartitionStore, RepositoryError, StepState};
+use crate::repository::{
+    InnerSteps, InsertStep, PartitionState, PartitionStore, RepositoryError, Result, StepState,
+};
 
 const LOCK: &str = "BEGIN; UPDATE seat SET taken = 1";
 const WRITE: &str = "UPDATE seat SET taken = 2";
@@ -79,7 +81,7 @@ fn only_the_first_transaction_waits_for_a_lost_server() {
         all - counted.swap(all, Ordering::SeqCst)
     };
     // A poll does not wait, and leaves its patience to the next transaction.
-    let polled: Result<(), RepositoryError> = pool.run(Tx::read("poll").once(), |connection, _| {
+    let polled: Result<()> = pool.run(Tx::read("poll").once(), |connection, _| {
         Ok(connection.batch_execute("SELECT 1")?)
     });
     polled.unwrap_err();
@@ -108,13 +110,12 @@ fn a_single_statement_replaces_closed_connections() {
         .into_iter()
         .for_each(|session| impatient.pool.put_back(session));
     let mut doubts = Vec::new();
-    let written: Result<(), RepositoryError> =
-        impatient
-            .pool
-            .run(Tx::statement("write"), |connection, in_doubt| {
-                doubts.push(in_doubt);
-                Ok(connection.batch_execute(WRITE)?)
-            });
+    let written: Result<()> = impatient
+        .pool
+        .run(Tx::statement("write"), |connection, in_doubt| {
+            doubts.push(in_doubt);
+            Ok(connection.batch_execute(WRITE)?)
+        });
     written.unwrap();
     assert_eq!(doubts, [false, true]);
     assert_eq!(number(&other, "SELECT MAX(taken) AS value FROM seat"), 2);
