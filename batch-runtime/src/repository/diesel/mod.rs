@@ -29,6 +29,7 @@ mod transaction_error;
 mod update;
 mod url;
 
+use std::convert::identity;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -57,25 +58,16 @@ pub(crate) use url::shown as shown_url;
 #[cfg(not(any(feature = "sqlite", feature = "postgres", feature = "mysql")))]
 compile_error!("enable one of the features `sqlite`, `postgres` and `mysql`: a repository needs a database");
 
-/// Evaluates an expression with the module of a database as `$module`.
+/// Calls a function of the module of a database, and converts its result.
 macro_rules! on_database {
-    ($database:expr, $module:ident => $value:expr) => {
+    ($database:expr, $function:ident $arguments:tt, $convert:expr) => {
         match $database {
             #[cfg(feature = "sqlite")]
-            DatabaseKind::Sqlite => {
-                use sqlite as $module;
-                $value
-            }
+            DatabaseKind::Sqlite => sqlite::$function $arguments.map($convert),
             #[cfg(feature = "postgres")]
-            DatabaseKind::Postgresql => {
-                use postgres as $module;
-                $value
-            }
+            DatabaseKind::Postgresql => postgres::$function $arguments.map($convert),
             #[cfg(feature = "mysql")]
-            DatabaseKind::Mysql => {
-                use mysql as $module;
-                $value
-            }
+            DatabaseKind::Mysql => mysql::$function $arguments.map($convert),
             #[allow(
                 unreachable_patterns,
                 reason = "`database_of` rejects what this build does not support"
@@ -152,14 +144,15 @@ impl<D: Backend> DieselRepository<D> {
 pub(crate) fn open_database(url: &str, config: RepositoryConfig) -> Result<Arc<dyn JobRepository>> {
     let database = database_of(url)?;
     let (url, settings) = settings(url, database, &config.zone)?;
-    on_database!(database, kind => Ok(Arc::new(kind::open(&url, settings, config)?)))
+    on_database!(database, open(&url, settings, config), |opened| Arc::new(opened)
+        as Arc<dyn JobRepository>)
 }
 
 /// Opens a connection to the database of `url`, and does not check its contents.
 pub(crate) fn connect(url: &str) -> Result<RepositoryConnection> {
     let database = database_of(url)?;
     let (url, _) = own_options(url)?;
-    on_database!(database, kind => kind::connect_to(&url).map(Into::into))
+    on_database!(database, connect_to(&url), RepositoryConnection::from)
 }
 
 /// Splits the settings from the URL that the database's library gets.
@@ -214,7 +207,7 @@ pub(crate) fn convert(
     if database == DatabaseKind::Memory {
         return Err(RepositoryError::InMemory { missing: "tables" });
     }
-    on_database!(database, kind => kind::convert(&url, settings, to, backup))
+    on_database!(database, convert(&url, settings, to, backup), identity)
 }
 
 /// Returns the layout that a new repository at a URL gets. The URL was checked before.
@@ -227,5 +220,5 @@ pub(crate) fn layout_of(url: &str) -> RepositoryLayout {
 pub(crate) fn missing_migrations(url: &str) -> Result<Option<(RepositoryLayout, Vec<String>)>> {
     let database = database_of(url)?;
     let (url, settings) = settings(url, database, &TimeZone::UTC)?;
-    on_database!(database, kind => kind::missing_migrations(&url, settings))
+    on_database!(database, missing_migrations(&url, settings), identity)
 }
