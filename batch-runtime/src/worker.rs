@@ -249,7 +249,8 @@ impl Running {
                 }
             }
         }
-        if let Err(error) = self.runtime.shared().repository.deregister_worker() {
+        let store = self.runtime.shared().repository.worker_store();
+        if let Err(error) = store.and_then(|store| store.deregister_worker()) {
             tracing::warn!(%error, "cannot deregister the worker; its registration expires");
         }
     }
@@ -296,7 +297,9 @@ impl Running {
             return;
         }
         self.row.is_draining = self.state.is_draining();
-        let registered = repository.register_worker(&self.row);
+        let registered = repository
+            .worker_store()
+            .and_then(|store| store.register_worker(&self.row));
         let action = "renew the registration of the worker";
         if self.registrations.observe(action, registered).is_some() {
             self.registered = Some(Instant::now());

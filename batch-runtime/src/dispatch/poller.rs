@@ -44,7 +44,8 @@ impl QueuePoller {
     }
 
     fn listen(&mut self) {
-        match self.repository.listen(self.channel, &self.about) {
+        let store = self.repository.worker_store();
+        match store.and_then(|store| store.listen(self.channel, &self.about)) {
             Ok(listener) => (self.listener, self.listen_at) = (listener, None),
             Err(error) => {
                 tracing::warn!(%error, "cannot listen for other processes; polling at intervals");

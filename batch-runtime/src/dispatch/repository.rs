@@ -67,7 +67,10 @@ struct RepositoryChannel {
 impl PartitionChannel for RepositoryChannel {
     fn submit(&mut self, tickets: &[PartitionTicket]) -> Result<(), DispatchError> {
         let partitions: Vec<QueuedPartition> = tickets.iter().map(queued).collect();
-        let submitted = self.repository.submit_partitions(&self.queue, &partitions);
+        let submitted = self
+            .repository
+            .worker_store()
+            .and_then(|store| store.submit_partitions(&self.queue, &partitions));
         submitted.map_err(|error| DispatchError::new("cannot queue partitions").caused_by(error))?;
         self.out
             .extend(tickets.iter().map(|ticket| ticket.step_execution));
@@ -88,7 +91,10 @@ impl PartitionChannel for RepositoryChannel {
                 return Ok(None);
             }
             // Without the database nothing else works either: the job's own lease decides.
-            let reports = self.repository.take_reports(&self.waiting());
+            let reports = self
+                .repository
+                .worker_store()
+                .and_then(|store| store.take_reports(&self.waiting()));
             let reports = self.outage.observe("read the reports of workers", reports);
             let reports = reports.unwrap_or_default().into_iter();
             self.events = reports.rev().filter_map(event).collect();
@@ -100,7 +106,11 @@ impl PartitionChannel for RepositoryChannel {
     }
 
     fn stop(&mut self) {
-        if let Err(error) = self.repository.withdraw_partitions(&self.waiting()) {
+        if let Err(error) = self
+            .repository
+            .worker_store()
+            .and_then(|store| store.withdraw_partitions(&self.waiting()))
+        {
             tracing::warn!(%error, "cannot withdraw the tickets of partitions");
         }
     }
@@ -140,7 +150,10 @@ impl PartitionSource for RepositorySource {
         let until = Instant::now() + wait;
         loop {
             let except = self.declined.current();
-            let taken = self.repository.take_partitions(&self.queue, count, &except);
+            let taken = self
+                .repository
+                .worker_store()
+                .and_then(|store| store.take_partitions(&self.queue, count, &except));
             let taken =
                 taken.map_err(|error| DispatchError::new("cannot take partitions").caused_by(error))?;
             self.poller.polled(!taken.is_empty());
@@ -193,7 +206,10 @@ impl RepositoryDelivery {
             number,
             report: text,
         };
-        let reported = self.repository.report_partition(&report, self.wakes());
+        let reported = self
+            .repository
+            .worker_store()
+            .and_then(|store| store.report_partition(&report, self.wakes()));
         reported.map_err(|error: RepositoryError| cannot().caused_by(error))
     }
 }
@@ -222,7 +238,8 @@ impl PartitionDelivery for RepositoryDelivery {
     fn hand_back(&self, wait: Duration) -> Result<(), DispatchError> {
         let queued = self
             .repository
-            .defer_partition(&self.queue, &queued(&self.ticket), wait);
+            .worker_store()
+            .and_then(|store| store.defer_partition(&self.queue, &queued(&self.ticket), wait));
         queued.map_err(|error| DispatchError::new("cannot put the partition back").caused_by(error))
     }
 

@@ -70,7 +70,9 @@ impl JobRunner {
         running.events.ended(&ended);
         // Reports that arrived late.
         if running.has_dispatched()
-            && let Err(error) = repository.forget_partitions(ended.id)
+            && let Err(error) = repository
+                .worker_store()
+                .and_then(|store| store.forget_partitions(ended.id))
         {
             tracing::warn!(%error, "the reports of workers are left in the repository until the execution is purged");
         }
@@ -84,7 +86,7 @@ impl JobRunner {
                 .repository
                 .begin_job(&self.running.lease, &mut self.execution)?;
         let states = match began {
-            true => self.repository.kept_state(self.execution.instance_id),
+            true => self.repository.kept_state(&self.running.lease),
             false => Ok(KeptState::default()),
         };
         let layout = self.repository.format().layout;
@@ -168,7 +170,7 @@ impl JobRunner {
             return Ok(Outcome::Failed(failure).into());
         }
         let elements = &walk.shared.job.elements;
-        let (begin, last) = match self.repository.restart_position(&self.execution)? {
+        let (begin, last) = match &walk.shared.states.restart {
             None => (elements.first().unwrap_or_default(), None),
             Some(position) => match elements.position(&position.element) {
                 Some(begin) => (begin, position.after.as_ref().map(last_before)),

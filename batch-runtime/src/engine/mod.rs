@@ -37,6 +37,7 @@ pub(crate) use outputs::{Inputs, Outputs};
 pub(crate) use partition::RemotePartition;
 pub(crate) use states::States;
 pub(crate) use threads::{CollectorSink, Running};
+pub(crate) use turn::forget_partitions;
 pub(crate) use walk::Dispatch;
 
 pub(crate) use crate::repository::{Concurrency, InnerSteps};

@@ -5,13 +5,15 @@ use std::sync::{Arc, Mutex};
 
 use super::threads::lock;
 use crate::job_data::CommittedData;
-use crate::repository::{ElementState, KeptState, RepositoryError, RepositoryLayout};
+use crate::repository::{ElementState, KeptState, RepositoryError, RepositoryLayout, RestartPosition};
 
 /// The states by the paths of the elements, and the data of the job.
 #[derive(Default)]
 pub(crate) struct States {
     elements: Mutex<BTreeMap<String, Arc<ElementState>>>,
     pub(crate) data: CommittedData,
+    /// Where the execution resumes, if a `stop` element ended the previous one.
+    pub(super) restart: Option<RestartPosition>,
 }
 
 impl States {
@@ -21,6 +23,7 @@ impl States {
         Self {
             elements: Mutex::new(elements),
             data: CommittedData::new(kept.data, layout),
+            restart: kept.restart,
         }
     }
 

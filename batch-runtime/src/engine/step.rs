@@ -535,7 +535,8 @@ impl StepRunner<'_> {
         let shared = self.walk.shared;
         let is_stopped = ending.status == BatchStatus::Stopped;
         if self.partition.is_some() && is_stopped && shared.running.is_handing_back() {
-            return shared.repository.hand_back_partition(execution).map(|()| false);
+            shared.repository.worker_store()?.hand_back_partition(execution)?;
+            return Ok(false);
         }
         let state = match self.step.body {
             BoundBody::Chunk(_) if shared.job.dialect.keeps_user_data_of_failed_chunk() => {

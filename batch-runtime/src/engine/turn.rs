@@ -5,8 +5,9 @@ use std::time::Duration;
 
 use super::job::JobRunner;
 use super::threads::Worker;
+use crate::ids::JobExecutionId;
 use crate::observer::JobEventKind;
-use crate::repository::{Concurrency, RepositoryError};
+use crate::repository::{Concurrency, JobRepository, RepositoryError};
 
 /// The interval between checks of a waiting execution for its turn.
 const LOOK: Duration = Duration::from_millis(500);
@@ -23,6 +24,18 @@ pub(super) fn wait(runner: &JobRunner) -> Result<bool, RepositoryError> {
     has_turn
 }
 
+/// Deletes the tickets of executions whose owner was dead.
+pub(crate) fn forget_partitions(repository: &dyn JobRepository, dead: &[JobExecutionId]) {
+    let Ok(store) = repository.worker_store() else {
+        return;
+    };
+    for dead in dead {
+        if let Err(error) = store.forget_partitions(*dead) {
+            tracing::warn!(%error, "its tickets for workers are left in the repository; no worker can claim them");
+        }
+    }
+}
+
 fn wait_in_queue(runner: &JobRunner, worker: &Worker) -> Result<bool, RepositoryError> {
     let running = &runner.running;
     let mut announced = None;
@@ -32,9 +45,7 @@ fn wait_in_queue(runner: &JobRunner, worker: &Worker) -> Result<bool, Repository
         for dead in outcome.closed {
             tracing::warn!(execution = %dead, "closed an execution whose owner is dead, which had the turn of the job");
             running.events.emit(JobEventKind::TookOver { dead });
-            if let Err(error) = runner.repository.forget_partitions(dead) {
-                tracing::warn!(%error, "its tickets for workers are left in the repository; no worker can claim them");
-            }
+            forget_partitions(&*runner.repository, &[dead]);
         }
         let Some(before) = outcome.waits_for else {
             if announced.is_some() {

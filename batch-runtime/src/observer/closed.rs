@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::dataset::NoProgress;
 use super::{ClosedJob, JobEventKind, JobTrace, ObservedJob, Observers};
 use crate::ids::JobExecutionId;
-use crate::repository::{Closing, JobRepository, RepositoryError};
+use crate::repository::{JobRepository, RepositoryError, rules};
 
 impl Observers {
     /// Emits the ends of executions that were closed because their process is dead. Ignores others.
@@ -35,12 +35,12 @@ fn closed_job(
 ) -> Result<Option<(ObservedJob, ClosedJob)>, RepositoryError> {
     let execution = repository.job_execution(id)?;
     // An abandoned one keeps the exit status.
-    let is_closed = |exit_status: &str, message: &str| Closing::has_closed(exit_status, message);
-    let Some(execution) = execution.filter(|one| is_closed(&one.exit_status, &one.exit_message)) else {
+    let Some(execution) = execution.filter(|one| rules::has_closed(&one.exit_status, &one.exit_message))
+    else {
         return Ok(None);
     };
     let mut steps = repository.step_executions(id)?;
-    steps.retain(|step| is_closed(&step.exit_status, &step.exit_message));
+    steps.retain(|step| rules::has_closed(&step.exit_status, &step.exit_message));
     let job = ObservedJob {
         job: execution.job_name.clone(),
         instance: execution.instance_id,

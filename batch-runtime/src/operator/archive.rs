@@ -151,7 +151,10 @@ impl JobOperator {
             return Err(ArchiveError::NotEnded { execution, status }.into());
         }
         let archived = archived.converted_to(format);
-        if let Some(known) = self.shared.repository.same_instance(&archived)? {
+        let repository = &self.shared.repository;
+        let known = repository.find_instance(&archived.job, &archived.job_key)?;
+        let known = known.map_or(Ok(None), |known| repository.export_instance(known.id))?;
+        if let Some(known) = known {
             let id = JobInstanceId(known.instance);
             if known.without_ids() == archived.clone().without_ids() {
                 return Ok(Imported::Unchanged(id));

@@ -11,12 +11,12 @@ use super::definitions::{Wanted, find_dispatcher, rejecting};
 use super::{JobOperator, JobOperatorError, Result, Shared, StartError};
 use crate::deadline::Deadline;
 use crate::dispatch::{DEFAULT_QUEUE, LOCAL};
-use crate::engine::{BoundJob, Dispatch, JobRunner, Running};
+use crate::engine::{BoundJob, Dispatch, JobRunner, Running, forget_partitions};
 use crate::execution::JobExecution;
 use crate::ids::{JobExecutionId, LaunchId};
 use crate::observer::{JobEventKind, JobEvents, JobTrace, ObservedOuter, outer_of};
 use crate::parameters::JobParameters;
-use crate::repository::{Claim, ClaimError, ClaimRequest, Ending, RepositoryError, Target};
+use crate::repository::{Claim, ClaimError, ClaimRequest, DatabaseKind, Ending, RepositoryError, Target};
 use crate::secret::Secrets;
 use crate::status::BatchStatus;
 
@@ -227,7 +227,7 @@ impl JobOperator {
         definitions.check_nested(&mut checked, reject)?;
         checked.log_warnings();
         if let Some(writer) = checked.bound.transactional_writer
-            && !self.shared.repository.has_database()
+            && self.shared.url.database() == DatabaseKind::Memory
         {
             return Err(reject(StartError::NoChunkTransaction { writer }));
         }
@@ -358,11 +358,12 @@ impl JobOperator {
     fn pass_turn(&self, execution: JobExecutionId) -> Result<bool> {
         self.await_certainty(execution)?;
         let closed = self.shared.repository.pass_turn(execution)?;
-        for dead in closed.iter().flatten() {
+        let dead = closed.as_deref().unwrap_or_default();
+        for dead in dead {
             tracing::warn!(execution = %dead, "closed an execution whose owner is dead, which had the turn of the job");
         }
-        self.shared.observe_closed(closed.as_deref().unwrap_or_default());
-        self.forget_partitions(closed.iter().flatten());
+        self.shared.observe_closed(dead);
+        forget_partitions(&*self.shared.repository, dead);
         Ok(closed.is_some())
     }
 
@@ -370,16 +371,7 @@ impl JobOperator {
         for dead in &claim.taken_over {
             tracing::warn!(execution = %dead, by = %claim.execution.id, "took over an execution whose owner is dead");
         }
-        self.forget_partitions(&claim.taken_over);
-    }
-
-    /// Deletes the tickets of executions whose owner was dead.
-    fn forget_partitions<'a>(&self, dead: impl IntoIterator<Item = &'a JobExecutionId>) {
-        for dead in dead {
-            if let Err(error) = self.shared.repository.forget_partitions(*dead) {
-                tracing::warn!(%error, "its tickets for workers are left in the repository; no worker can claim them");
-            }
-        }
+        forget_partitions(&*self.shared.repository, &claim.taken_over);
     }
 
     /// Describes where an execution was when its process died.

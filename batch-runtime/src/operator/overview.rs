@@ -103,7 +103,10 @@ impl JobOperator {
         &self,
         partitions: &[StepExecutionId],
     ) -> Result<BTreeMap<StepExecutionId, String>> {
-        Ok(self.shared.repository.partition_owners(partitions)?)
+        match self.shared.repository.worker_store() {
+            Ok(store) => Ok(store.partition_owners(partitions)?),
+            Err(_) => Ok(BTreeMap::new()),
+        }
     }
 
     /// Returns the step executions of job executions, without partitions and without user data. The step executions of one job execution

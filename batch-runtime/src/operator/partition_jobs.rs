@@ -57,7 +57,7 @@ impl PartitionJob {
         }
         let latest = repository.latest_step(claimed.lease.execution_id)?;
         let states = Arc::new(States::new(
-            repository.kept_state(claimed.lease.instance_id)?,
+            repository.kept_state(&claimed.lease)?,
             repository.format().layout,
         ));
         *known = Some(KnownStates {

@@ -73,7 +73,10 @@ impl JobOperator {
         }
         let asked = Instant::now();
         let repository = &shared.repository;
-        let claimed = repository.claim_partition(execution, ticket.step_execution, job.is_first)?;
+        let claimed =
+            repository
+                .worker_store()?
+                .claim_partition(execution, ticket.step_execution, job.is_first)?;
         let claimed = claimed.ok_or(ClaimPartitionError::Taken(ticket.step_execution))?;
         let states = job.states_for(&**repository, &claimed);
         let trace = JobTrace {

@@ -8,7 +8,7 @@ use crate::ids::{JobExecutionId, JobInstanceId, StepExecutionId};
 use crate::job_data::PersistentData;
 use crate::job_path::JobPathReport;
 use crate::parameters::JobParameters;
-use crate::repository::{ExecutionFilter, HolderState, RepositoryConnection, RepositoryUrl};
+use crate::repository::{ExecutionFilter, HolderState, RepositoryConnection, RepositoryUrl, rules};
 use crate::status::BatchStatus;
 
 impl JobOperator {
@@ -40,7 +40,8 @@ impl JobOperator {
     /// When the repository fails, or the context of the execution cannot be read.
     // Spec: DATA-02
     pub fn persistent_data(&self, execution: JobExecutionId) -> Result<PersistentData> {
-        Ok(PersistentData::new(self.shared.repository.job_data(execution)?))
+        let state = self.shared.repository.job_state(execution)?;
+        Ok(PersistentData::new(state.unwrap_or_default().other_entries))
     }
 
     /// Returns the URL of the repository, which displays without its password.
@@ -207,7 +208,7 @@ impl JobOperator {
     /// When the repository fails.
     // Spec: OP-26
     pub fn running_job_instances(&self, job: &str) -> Result<Vec<JobInstance>> {
-        let running = self.shared.repository.running_executions(job)?;
+        let running = self.open_executions(job)?;
         let ids: BTreeSet<JobInstanceId> = running.iter().map(|execution| execution.instance_id).collect();
         let instances = ids
             .into_iter()
@@ -222,13 +223,17 @@ impl JobOperator {
     // Spec: OP-05
     pub fn running_executions(&self, job: &str) -> Result<Vec<JobExecutionId>> {
         self.require_known(job)?;
-        Ok(self
-            .shared
-            .repository
-            .running_executions(job)?
-            .into_iter()
-            .map(|execution| execution.id)
-            .collect())
+        let running = self.open_executions(job)?.into_iter();
+        Ok(running.map(|execution| execution.id).collect())
+    }
+
+    fn open_executions(&self, job: &str) -> Result<Vec<JobExecution>> {
+        let open = ExecutionFilter {
+            job: Some(job.to_owned()),
+            statuses: rules::OPEN.to_vec(),
+            ..ExecutionFilter::default()
+        };
+        Ok(self.shared.repository.find_executions(&open)?)
     }
 
     /// Returns the parameters of an execution; after a restart, the effective ones.

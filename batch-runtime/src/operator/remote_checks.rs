@@ -65,20 +65,20 @@ impl JobOperator {
             return Err(RemoteProblem::QueueName(queue.to_owned()));
         }
         let repository = &self.shared.repository;
-        if !repository.has_database() {
+        let Ok(store) = repository.worker_store() else {
             return Err(RemoteProblem::InMemory);
-        }
-        let ahead = repository.clock_ahead()?;
+        };
+        let ahead = store.clock_ahead()?;
         if ahead.abs() > TOLERATED {
             return Err(RemoteProblem::Clock { ahead });
         }
-        if repository.is_on_server() {
+        if store.is_on_server() {
             return Ok(());
         }
         let host = |name: &str| name.split('/').next().unwrap_or_default().to_owned();
         let here = host(repository.owner_name());
-        let workers = repository.workers()?.into_iter().filter(|worker| worker.is_alive);
-        let mut owners = repository.owners()?;
+        let workers = store.workers()?.into_iter().filter(|worker| worker.is_alive);
+        let mut owners = store.owners()?;
         owners.extend(workers.map(|worker| worker.name));
         match owners.into_iter().find(|owner| host(owner) != here) {
             Some(owner) => Err(RemoteProblem::SqliteOfOtherHost { owner }),
@@ -89,7 +89,7 @@ impl JobOperator {
     /// Checks as `check_remote` does, and rejects a misspelt name of a queue that work is given to.
     pub(crate) fn check_queue(&self, queue: &str) -> Result<(), RemoteProblem> {
         self.check_remote(queue)?;
-        let workers = self.shared.repository.workers()?;
+        let workers = self.shared.repository.worker_store()?.workers()?;
         match misspelt(queue, &workers) {
             None => Ok(()),
             Some(nearest) => Err(RemoteProblem::UnknownQueue {

@@ -88,10 +88,8 @@ impl JobOperator {
         let fingerprint = self.fingerprint(Wanted::Id(job), &wish.parameters)?;
         // The worker adds the parameters of the instance, as this call did to check the job.
         wish.parameters = parameters;
-        let submitted = self
-            .shared
-            .repository
-            .submit_launch(&wish.request(&prepared), queue, &fingerprint);
+        let store = self.shared.repository.worker_store()?;
+        let submitted = store.submit_launch(&wish.request(&prepared), queue, &fingerprint);
         submitted.map_err(|error| self.rejection(job, error, &rejecting(job)))
     }
 
@@ -100,7 +98,10 @@ impl JobOperator {
     /// # Errors
     /// When the repository fails.
     pub fn launches(&self) -> Result<Vec<LaunchInfo>> {
-        let rows = self.shared.repository.launches()?;
+        let Ok(store) = self.shared.repository.worker_store() else {
+            return Ok(Vec::new());
+        };
+        let rows = store.launches()?;
         Ok(rows.into_iter().map(LaunchInfo::of).collect())
     }
 
@@ -111,7 +112,10 @@ impl JobOperator {
     /// `NoSuchLaunch`, `LaunchNotRunning`; else as [`stop`](Self::stop).
     // Spec: DISP-15
     pub fn stop_launch(&self, launch: LaunchId) -> Result<bool> {
-        match self.shared.repository.withdraw_launch(launch)? {
+        let Ok(store) = self.shared.repository.worker_store() else {
+            return Err(JobOperatorError::NoSuchLaunch(launch));
+        };
+        match store.withdraw_launch(launch)? {
             WithdrawOutcome::Unknown => Err(JobOperatorError::NoSuchLaunch(launch)),
             WithdrawOutcome::Withdrawn => Ok(true),
             WithdrawOutcome::Runs(execution) => self.stop(execution),

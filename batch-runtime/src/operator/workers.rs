@@ -32,7 +32,10 @@ impl JobOperator {
     /// # Errors
     /// When the repository fails.
     pub fn workers(&self) -> Result<Vec<WorkerInfo>> {
-        let rows = self.shared.repository.workers()?;
+        let Ok(store) = self.shared.repository.worker_store() else {
+            return Ok(Vec::new());
+        };
+        let rows = store.workers()?;
         let workers = rows.into_iter().map(|row| WorkerInfo {
             name: row.name,
             queue: row.queue,

@@ -6,7 +6,7 @@ use super::context_json::ContextError;
 use super::rules::is_number;
 use super::{JobState, StoredContext};
 use crate::clock::Timestamp;
-use crate::execution::{JobInstance, StepCounters};
+use crate::execution::{JobExecution, JobInstance, StepCounters, StepExecution};
 use crate::ids::JobExecutionId;
 use crate::layout::{RepositoryFormat, RepositoryLayout};
 use crate::parameters::{JobParameters, ParameterValue};
@@ -82,6 +82,51 @@ pub(crate) struct ArchivedStep {
     pub(crate) last_updated: Timestamp,
     pub(crate) counters: StepCounters,
     pub(crate) context: Option<StoredContext>,
+}
+
+impl ArchivedExecution {
+    /// Creates it from a job execution.
+    pub(crate) fn of(
+        row: JobExecution,
+        parameters: &JobParameters,
+        context: Option<StoredContext>,
+        steps: Vec<ArchivedStep>,
+    ) -> Self {
+        Self {
+            execution: row.id.0,
+            version: row.version,
+            status: row.status,
+            exit_status: row.exit_status,
+            exit_message: row.exit_message,
+            created: row.created,
+            started: row.started,
+            ended: row.ended,
+            last_updated: row.last_updated,
+            definition: row.configuration_location,
+            parameters: ArchivedParameter::all(parameters),
+            context,
+            steps,
+        }
+    }
+}
+
+impl ArchivedStep {
+    /// Creates it from a step execution.
+    pub(crate) fn of(row: StepExecution, context: Option<StoredContext>) -> Self {
+        Self {
+            step_execution: row.id.0,
+            step: row.step_name,
+            version: row.version,
+            status: row.status,
+            exit_status: row.exit_status,
+            exit_message: row.exit_message,
+            started: row.started,
+            ended: row.ended,
+            last_updated: row.last_updated,
+            counters: row.counters,
+            context,
+        }
+    }
 }
 
 impl ArchivedParameter {

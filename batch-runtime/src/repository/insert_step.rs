@@ -1,18 +1,14 @@
 //! Steps that tests insert, regardless of the step's history.
 
-use super::{Lease, NewStepExecution, RepositoryError, StepState, StepStore};
+use super::{Lease, NewStepExecution, StepState, StepStore};
 use crate::execution::StepExecution;
+use crate::repository::Result;
 use crate::status::BatchStatus;
 
 /// Inserts step executions.
 pub(crate) trait InsertStep: StepStore {
     /// Inserts the execution of a step in status STARTING.
-    fn create_step(
-        &self,
-        lease: &Lease,
-        name: &str,
-        state: &StepState,
-    ) -> Result<StepExecution, RepositoryError> {
+    fn create_step(&self, lease: &Lease, name: &str, state: &StepState) -> Result<StepExecution> {
         self.insert_with_status(lease, name, state, BatchStatus::Starting)
     }
 
@@ -23,7 +19,7 @@ pub(crate) trait InsertStep: StepStore {
         name: &str,
         state: &StepState,
         status: BatchStatus,
-    ) -> Result<StepExecution, RepositoryError> {
+    ) -> Result<StepExecution> {
         let new = NewStepExecution {
             name,
             status,

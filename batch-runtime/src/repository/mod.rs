@@ -50,11 +50,13 @@ pub(crate) use records::{
     WithdrawOutcome, WorkerRow,
 };
 pub use records::{ExecutionFilter, RepositorySize};
-pub(crate) use rules::Closing;
 pub(crate) use store::{
     ArchiveStore, Channel, Holder, JobRepository, JobStore, LaunchStore, Listener, NotificationStore,
-    OperatorStore, OverviewStore, QueueStore, StepStore,
+    OperatorStore, OverviewStore, PartitionStore, QueueStore, StepStore, WorkerStore,
 };
 pub(crate) use stored_context::StoredContext;
 pub(crate) use url::open;
 pub use url::{MigrationStatus, RepositoryUrl, SpringBatchVersion};
+
+/// The result of an operation of the repository.
+pub(crate) type Result<T, E = RepositoryError> = std::result::Result<T, E>;

@@ -9,7 +9,7 @@ use crate::execution::{JobExecution, StepCounters, StepExecution};
 use crate::ids::{JobExecutionId, JobInstanceId, LaunchId, StepExecutionId};
 use crate::notify::{self, NotificationDetail, NotificationEvent};
 use crate::parameters::JobParameters;
-use crate::repository::{ElementState, RestartPosition, StepState};
+use crate::repository::{ElementState, JobState, RestartPosition, StepState};
 use crate::status::BatchStatus;
 
 /// The instance that a new execution belongs to.
@@ -95,6 +95,20 @@ pub(crate) struct KeptState {
     pub(crate) elements: BTreeMap<String, ElementState>,
     /// The data, in the form of Spring Batch.
     pub(crate) data: BTreeMap<String, String>,
+    /// The position that the previous execution stored, if a `stop` element ended it.
+    pub(crate) restart: Option<RestartPosition>,
+}
+
+impl KeptState {
+    /// Adds the state of the next execution of the instance. `is_before` is true if it is older than the one that runs.
+    // Spec: RESTART-04
+    pub(crate) fn add(&mut self, state: JobState, is_before: bool, is_stopped: bool) {
+        self.elements.extend(state.elements);
+        self.data = state.other_entries;
+        if is_before {
+            self.restart = state.restart.filter(|_| is_stopped);
+        }
+    }
 }
 
 /// The outcome of taking the turn of a job.

@@ -1,13 +1,22 @@
 //! The rules that all kinds of repositories follow: which instances may run, how the executions of a dead owner are closed, and what the
 //! next execution of a step continues.
 
+mod notifications;
+mod turns;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::clock::Timestamp;
 use crate::execution::{JobExecution, StepCounters, StepExecution};
 use crate::ids::{JobExecutionId, StepExecutionId};
-use crate::repository::{AbandonOutcome, ClaimError, ClaimRequest, StepHistory, StepState};
+use crate::repository::{
+    AbandonOutcome, ClaimError, ClaimRequest, Ending, LaunchPhase, RepositoryError, StepHistory, StepState,
+    WithdrawOutcome,
+};
 use crate::status::BatchStatus;
+
+pub(crate) use notifications::{notifications_of_claim, notifications_of_end};
+pub(crate) use turns::{Turn, turn_before, turn_of_other, waiting};
 
 /// The largest number that is read from a row. Sums of a few are far from an overflow.
 pub(crate) const MAX_NUMBER: i64 = i64::MAX / 16;
@@ -85,6 +94,24 @@ pub(crate) fn running_without_lease(
     })
 }
 
+/// Returns the error of a job execution without a context. Without it, a rollback that is still owed would be forgotten.
+pub(crate) fn no_context(id: JobExecutionId) -> RepositoryError {
+    RepositoryError::Corrupt {
+        row: format!("the context of job execution {id}"),
+        problem: "is missing".into(),
+    }
+}
+
+/// Returns the error of a step that its job execution has executed already. An index cannot hold this rule: a step of Spring Batch may run
+/// several times.
+// Spec: REPO-53
+pub(crate) fn known_step(id: StepExecutionId, name: &str) -> RepositoryError {
+    RepositoryError::Corrupt {
+        row: format!("step execution {id}"),
+        problem: format!("is already the one of step `{name}` in this job execution").into(),
+    }
+}
+
 /// Returns the reason why an instance may not run: one of its executions is `running`, is complete or abandoned, or its job is not
 /// restartable.
 pub(crate) fn rejection<E>(
@@ -151,50 +178,136 @@ pub(crate) fn last_of<T: Copy>(
     last
 }
 
-/// The end of an execution whose owner is dead.
-pub(crate) struct Closing {
-    pub(crate) status: BatchStatus,
-    pub(crate) exit_code: &'static str,
-    pub(crate) message: String,
+/// Returns the end of an execution in this status whose owner is dead; `None` if it had ended before.
+pub(crate) fn closing(status: BatchStatus, owner: &str) -> Option<Ending> {
+    Some(match status.after_crash()? {
+        BatchStatus::Stopped => Ending::of(BatchStatus::Stopped, format!("{STOPPED_DEAD} (owner {owner})")),
+        _ => crashed(owner),
+    })
 }
 
-impl Closing {
-    /// Returns the end of an execution in this status; `None` if it had ended before.
-    pub(crate) fn of(status: BatchStatus, owner: &str) -> Option<Self> {
-        match status.after_crash()? {
-            status @ BatchStatus::Stopped => Some(Self {
-                status,
-                exit_code: status.as_str(),
-                message: format!("{STOPPED_DEAD} (owner {owner})"),
-            }),
-            _ => Some(Self::crashed(owner)),
-        }
-    }
+/// Returns the end of an execution whose runtime died.
+pub(crate) fn crashed(owner: &str) -> Ending {
+    let message = format!("the process that ran it died or lost its lease (owner {owner})");
+    Ending::new(BatchStatus::Failed, CRASHED.to_owned(), message)
+}
 
-    /// The end of an execution whose runtime died.
-    pub(crate) fn crashed(owner: &str) -> Self {
-        let message = format!("the process that ran it died or lost its lease (owner {owner})");
-        Self {
-            status: BatchStatus::Failed,
-            exit_code: CRASHED,
-            message,
-        }
-    }
+/// Returns whether an execution or step execution with this exit status and message was closed because its owner was dead.
+pub(crate) fn has_closed(exit_status: &str, message: &str) -> bool {
+    exit_status == CRASHED || message.starts_with(STOPPED_DEAD)
+}
 
-    /// Returns whether an execution or step execution with this exit status and message was closed so.
-    pub(crate) fn has_closed(exit_status: &str, message: &str) -> bool {
-        exit_status == CRASHED || message.starts_with(STOPPED_DEAD)
+/// Adds the cause of death to the message of an end, and why the execution cannot be resumed.
+pub(crate) fn explained(mut ending: Ending, exit: Option<&str>, cause: Option<&str>) -> Ending {
+    if let Some(exit) = exit.filter(|exit| !exit.is_empty()) {
+        ending.message += &format!(": {exit}");
     }
+    if let Some(cause) = cause {
+        ending.message += &format!("; it cannot be resumed: {cause}");
+    }
+    ending
+}
 
-    /// Adds the cause of death, and why the execution cannot be resumed.
-    pub(crate) fn explained(mut self, exit: Option<&str>, cause: Option<&str>) -> Self {
-        if let Some(exit) = exit.filter(|exit| !exit.is_empty()) {
-            self.message += &format!(": {exit}");
+/// Returns the error that a claim records, together with what it has closed: the instance has crashed too often without progress, or
+/// what it would resume from is `unreadable`.
+pub(crate) fn recorded_rejection(
+    request: &ClaimRequest<'_>,
+    newest: Option<&JobExecution>,
+    crashes: i64,
+    unreadable: Option<RepositoryError>,
+) -> Option<ClaimError> {
+    let is_over = |limit| limit > 0 && crashes > i64::from(limit);
+    match newest {
+        Some(newest) if request.crash_limit.is_some_and(is_over) => Some(ClaimError::CrashLoop {
+            execution: newest.id,
+            crashes,
+        }),
+        _ => unreadable.map(ClaimError::Repository),
+    }
+}
+
+/// Makes a job execution STARTED. The clock may have been set back since it was created.
+pub(crate) fn begin_job(execution: &mut JobExecution, now: Timestamp) {
+    let now = now.max(execution.created);
+    execution.version += 1;
+    execution.status = BatchStatus::Started;
+    execution.started = Some(now);
+    execution.last_updated = now;
+}
+
+/// Ends a job execution. The clock may have been set back meanwhile, or that of a dead owner have been ahead.
+pub(crate) fn end_job(execution: &mut JobExecution, ending: &Ending, now: Timestamp, max_message: usize) {
+    let now = now.max(execution.started.unwrap_or(execution.created));
+    execution.version += 1;
+    execution.status = ending.status;
+    execution.exit_status.clone_from(&ending.exit_status);
+    execution.exit_message = stored_message(&ending.message, max_message);
+    execution.ended = Some(now);
+    execution.last_updated = now;
+}
+
+/// Makes a step execution STARTED, not before it was created.
+pub(crate) fn begin_step(step: &mut StepExecution, now: Timestamp) {
+    step.version += 1;
+    step.status = BatchStatus::Started;
+    step.started = now.max(step.started);
+    step.last_updated = step.started;
+}
+
+/// Ends a step execution, not before it started.
+pub(crate) fn end_step(step: &mut StepExecution, ending: &Ending, now: Timestamp, max_message: usize) {
+    let now = now.max(step.started);
+    step.version += 1;
+    step.status = ending.status;
+    step.exit_status.clone_from(&ending.exit_status);
+    step.exit_message = stored_message(&ending.message, max_message);
+    step.ended = Some(now);
+    step.last_updated = now;
+}
+
+/// Returns whether a runner whose row has changed adopts the change: it is a stop request, and the runner holds its lease. Otherwise another
+/// runner has taken the execution over.
+// Spec: REPO-17
+pub(crate) fn is_stop_request(status: BatchStatus, is_held: bool) -> bool {
+    status == BatchStatus::Stopping && is_held
+}
+
+/// What a worker does with a launch that it has taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum TakenAs {
+    /// It runs the launch.
+    New,
+    /// It runs the launch. The execution was stopped for a hand-over and is forgotten: if this worker dies, too, the launch must not count as
+    /// ended.
+    HandedOver,
+    /// The job has ended, and its worker could not record that.
+    Ended,
+}
+
+/// Decides what becomes of a launch, from its phase before and the status of its job execution. A drained worker has stopped an execution
+/// for another worker, and queued its launch.
+pub(crate) fn taken_as(was_queued: bool, status: Option<BatchStatus>, has_execution: bool) -> TakenAs {
+    match status.filter(|status| status.is_final()) {
+        Some(status) if !was_queued || status != BatchStatus::Stopped => TakenAs::Ended,
+        _ if was_queued && has_execution => TakenAs::HandedOver,
+        _ => TakenAs::New,
+    }
+}
+
+/// Returns why a launch is not withdrawn; `None` if it can be. `execution` is its job execution with the status.
+pub(crate) fn not_withdrawn(
+    phase: Option<LaunchPhase>,
+    execution: Option<(JobExecutionId, BatchStatus)>,
+    in_doubt: bool,
+) -> Option<WithdrawOutcome> {
+    match (phase, execution) {
+        (Some(LaunchPhase::Taken), Some((id, status))) if !status.is_final() => {
+            Some(WithdrawOutcome::Runs(id))
         }
-        if let Some(cause) = cause {
-            self.message += &format!("; it cannot be resumed: {cause}");
-        }
-        self
+        (Some(LaunchPhase::Taken), Some(_)) => Some(WithdrawOutcome::NotRunning),
+        (Some(LaunchPhase::Queued | LaunchPhase::Taken), _) => None,
+        (Some(LaunchPhase::Withdrawn), _) if in_doubt => Some(WithdrawOutcome::Withdrawn),
+        _ => Some(WithdrawOutcome::NotRunning),
     }
 }
 

@@ -1,5 +1,6 @@
 //! The URL of a repository: parsing, display without the password, and queries of its tables.
 
+use crate::repository::Result;
 use std::fmt;
 use std::io;
 use std::str::FromStr;
@@ -17,7 +18,7 @@ use crate::time_zone::TimeZone;
 
 /// Opens the repository of `url`. On a database, brings its tables up to date.
 // Spec: REPO-06, MEM-01
-pub(crate) fn open(url: &str, config: RepositoryConfig) -> Result<Arc<dyn JobRepository>, RepositoryError> {
+pub(crate) fn open(url: &str, config: RepositoryConfig) -> Result<Arc<dyn JobRepository>> {
     let checked: RepositoryUrl = url.parse()?;
     match checked.database() {
         DatabaseKind::Memory => Ok(memory::create(config)),
@@ -68,7 +69,7 @@ impl RepositoryUrl {
     ///
     /// # Errors
     /// When the database cannot be opened; the message does not contain the password. When the repository is in memory.
-    pub fn connect(&self) -> Result<RepositoryConnection, RepositoryError> {
+    pub fn connect(&self) -> Result<RepositoryConnection> {
         match self.database() {
             DatabaseKind::Memory => Connector::without_database().connect(),
             _ => connect(&self.0),
@@ -79,7 +80,7 @@ impl RepositoryUrl {
     ///
     /// # Errors
     /// When the database cannot be read, or its tables were made by a newer version.
-    pub fn migration_status(&self) -> Result<MigrationStatus, RepositoryError> {
+    pub fn migration_status(&self) -> Result<MigrationStatus> {
         if self.database() == DatabaseKind::Memory {
             return Ok(MigrationStatus::UpToDate);
         }
@@ -95,7 +96,7 @@ impl RepositoryUrl {
     /// # Errors
     /// As [`migration_status`](Self::migration_status).
     // Spec: REPO-87
-    pub fn layout(&self) -> Result<Option<RepositoryLayout>, RepositoryError> {
+    pub fn layout(&self) -> Result<Option<RepositoryLayout>> {
         if self.database() == DatabaseKind::Memory {
             return Ok(None);
         }
@@ -107,11 +108,7 @@ impl RepositoryUrl {
     ///
     /// # Errors
     /// When the database cannot be read, has no tables, or has tables that are not up to date; when the repository is in memory.
-    pub fn plan_conversion(
-        &self,
-        to: RepositoryLayout,
-        zone: &TimeZone,
-    ) -> Result<LayoutConversion, RepositoryError> {
+    pub fn plan_conversion(&self, to: RepositoryLayout, zone: &TimeZone) -> Result<LayoutConversion> {
         self.conversion(to, zone, None)
     }
 
@@ -132,7 +129,7 @@ impl RepositoryUrl {
         to: RepositoryLayout,
         zone: &TimeZone,
         backup: &mut dyn io::Write,
-    ) -> Result<LayoutConversion, RepositoryError> {
+    ) -> Result<LayoutConversion> {
         self.conversion(to, zone, Some(backup))
     }
 
@@ -141,7 +138,7 @@ impl RepositoryUrl {
         to: RepositoryLayout,
         zone: &TimeZone,
         backup: Option<Backup<'_>>,
-    ) -> Result<LayoutConversion, RepositoryError> {
+    ) -> Result<LayoutConversion> {
         match self.database() {
             DatabaseKind::Memory => Err(RepositoryError::InMemory { missing: "tables" }),
             _ => convert(&self.0, zone, to, backup),
@@ -226,7 +223,7 @@ impl SpringBatchVersion {
 impl FromStr for RepositoryUrl {
     type Err = RepositoryError;
 
-    fn from_str(url: &str) -> Result<Self, RepositoryError> {
+    fn from_str(url: &str) -> Result<Self> {
         check_url(url)?;
         Ok(Self(url.to_owned()))
     }

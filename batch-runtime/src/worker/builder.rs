@@ -110,7 +110,7 @@ impl WorkerBuilder {
             Arc::clone(&state.launches),
         );
         let row = registration(shared.repository.owner_name(), &self.queue, self.slots);
-        shared.repository.register_worker(&row)?;
+        shared.repository.worker_store()?.register_worker(&row)?;
         let worker = Running::new(self.runtime.clone(), row, Arc::clone(&state), launches, source);
         let run = move || {
             let _only = only;

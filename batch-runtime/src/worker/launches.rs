@@ -87,7 +87,9 @@ impl Launches {
         self.looked = Some(Instant::now());
         let repository = &self.runtime.shared().repository;
         let except = self.state.declined.current();
-        let taken = repository.take_launches(&self.queue, self.most - running, &except);
+        let taken = repository
+            .worker_store()
+            .and_then(|store| store.take_launches(&self.queue, self.most - running, &except));
         let taken = self.outage.observe("take launches", taken);
         taken
             .unwrap_or_default()
@@ -127,7 +129,10 @@ impl Launches {
                 continue;
             };
             // Before the stop: if this process dies in between, another worker resumes the job all the same.
-            match repository.requeue_launch(id, Duration::ZERO, "its worker was drained", true) {
+            let queued = repository
+                .worker_store()
+                .and_then(|store| store.requeue_launch(id, Duration::ZERO, "its worker was drained", true));
+            match queued {
                 Ok(_) => {
                     if let Some(running_launch) = self.state.running().get_mut(&id) {
                         running_launch.is_handed_over = true;
@@ -168,21 +173,17 @@ fn run(runtime: &BatchRuntime, state: &State, taken: &TakenLaunch) {
 }
 
 fn record(runtime: &BatchRuntime, id: LaunchId, left: &LaunchResult) -> Result<(), RepositoryError> {
-    let repository = &runtime.shared().repository;
+    let store = runtime.shared().repository.worker_store()?;
     match left {
-        LaunchResult::Queued(wait, reason, None) => {
-            repository.requeue_launch(id, *wait, reason, false).map(drop)
-        }
+        LaunchResult::Queued(wait, reason, None) => store.requeue_launch(id, *wait, reason, false).map(drop),
         LaunchResult::Queued(wait, reason, Some(execution)) => {
-            match repository.requeue_launch(id, *wait, reason, true)? {
+            match store.requeue_launch(id, *wait, reason, true)? {
                 true => Ok(()),
                 // It was requested to stop, and ends with that.
-                false => repository.end_launch(id, LaunchPhase::Ended, Some(*execution), reason),
+                false => store.end_launch(id, LaunchPhase::Ended, Some(*execution), reason),
             }
         }
-        LaunchResult::Ended(phase, execution, reason) => {
-            repository.end_launch(id, *phase, *execution, reason)
-        }
+        LaunchResult::Ended(phase, execution, reason) => store.end_launch(id, *phase, *execution, reason),
         LaunchResult::TakenOver => Ok(()),
     }
 }

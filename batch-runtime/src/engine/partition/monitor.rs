@@ -62,9 +62,10 @@ impl PartitionMonitor {
         self.next = now + INTERVAL;
         let ids: Vec<StepExecutionId> = submitted.keys().copied().collect();
         self.ended.retain(|id, _| submitted.contains_key(id));
-        let found = self
-            .outage
-            .observe("poll the partitions", repository.unattended_partitions(&ids));
+        let found = repository
+            .worker_store()
+            .and_then(|store| store.unattended_partitions(&ids));
+        let found = self.outage.observe("poll the partitions", found);
         let Some(found) = found else {
             return Vec::new();
         };
@@ -128,7 +129,7 @@ impl PartitionMonitor {
         let seconds = self.warn_after.as_secs_f64().ceil();
         if self.declined.is_empty() {
             // Without an answer nothing is known about them.
-            let workers = repository.workers().ok()?;
+            let workers = repository.worker_store().ok()?.workers().ok()?;
             return Some(format!(
                 "no worker has claimed a partition of `{element}` for {seconds} s; {}",
                 remedy(queue, &workers)

@@ -29,7 +29,8 @@ impl Supervisor<'_, '_> {
     fn reopen(&mut self, id: StepExecutionId) {
         let shared = self.element.walk.shared;
         let (lease, inner) = (&shared.running.lease, self.element.bound.inner);
-        let state = match shared.repository.reopen_partition(lease, id, inner) {
+        let store = shared.repository.worker_store();
+        let state = match store.and_then(|store| store.reopen_partition(lease, id, inner)) {
             Ok(PartitionState::Held) => {
                 self.lost.insert(id, Instant::now() + PAUSE);
                 return;

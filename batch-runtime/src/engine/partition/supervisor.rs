@@ -161,8 +161,10 @@ impl PartitionedElement<'_> {
         let repository = self.walk.shared.repository;
         let (mut row, state) = repository.step(row)?.ok_or(RepositoryError::Fault)?;
         if !row.status.is_final() {
-            if self.bound.inner != InnerSteps::None {
-                repository.close_inner_steps(&self.walk.shared.running.lease, &row)?;
+            if self.bound.inner != InnerSteps::None
+                && let Ok(store) = repository.worker_store()
+            {
+                store.close_inner_steps(&self.walk.shared.running.lease, &row)?;
             }
             let end = EndOfStep { ending, next: None };
             let lease = &self.walk.shared.running.lease;
@@ -173,7 +175,8 @@ impl PartitionedElement<'_> {
 
     /// Claims a partition so that no worker can. Returns `false` if a worker has claimed it.
     fn claim_from_workers(&self, row: StepExecutionId) -> bool {
-        matches!(self.walk.shared.repository.claim_step(row), Ok(Some(_)))
+        let store = self.walk.shared.repository.worker_store();
+        matches!(store.and_then(|store| store.withhold_partition(row)), Ok(true))
     }
 
     /// Returns the end of a partition according to its row.
@@ -522,7 +525,8 @@ impl<'s, 'a> Supervisor<'s, 'a> {
             return;
         }
         let ids: Vec<StepExecutionId> = self.submitted.keys().copied().collect();
-        if let Err(error) = self.element.walk.shared.repository.stop_partitions(&ids) {
+        let store = self.element.walk.shared.repository.worker_store();
+        if let Err(error) = store.and_then(|store| store.stop_partitions(&ids)) {
             tracing::warn!(%error, "cannot request the partitions to stop; their job's status does");
             self.stopping = false;
         }

@@ -13,7 +13,7 @@ use super::pool::Pool;
 use super::session::{Session, SessionSettings};
 use crate::execution::StepCounters;
 use crate::ids::StepExecutionId;
-use crate::repository::{Channel, Listener, RepositoryError, RepositoryLayout, StoredContext};
+use crate::repository::{Channel, Listener, RepositoryLayout, Result, StoredContext};
 use crate::status::BatchStatus;
 
 /// The tickets that a worker wants.
@@ -73,10 +73,10 @@ pub(super) trait Backend: Send + Sync + Sized + 'static {
     fn url(&self) -> &str;
 
     /// Opens a connection, ready for use.
-    fn connect(&self) -> Result<Self::Connection, RepositoryError>;
+    fn connect(&self) -> Result<Self::Connection>;
 
     /// Opens a connection of the pool, which calls `make_durable` after its commits.
-    fn connect_for_pool(&self) -> Result<Self::Connection, RepositoryError> {
+    fn connect_for_pool(&self) -> Result<Self::Connection> {
         self.connect()
     }
 
@@ -134,24 +134,23 @@ pub(super) trait Backend: Send + Sync + Sized + 'static {
         Ok(None)
     }
 
-    /// Allocates an id from a sequence, as Spring Batch does.
+    /// Allocates ids from a sequence, as Spring Batch does, in ascending order.
     // Spec: REPO-18 to REPO-22
-    fn next_id(
-        pool: &Pool<Self>,
-        connection: &mut Session<Self::Connection>,
-        sequence: Sequence,
-    ) -> QueryResult<i64>;
-
-    /// Allocates several ids, in ascending order.
     fn next_ids(
         pool: &Pool<Self>,
         connection: &mut Session<Self::Connection>,
         sequence: Sequence,
         count: usize,
-    ) -> QueryResult<Vec<i64>> {
-        (0..count)
-            .map(|_| Self::next_id(pool, connection, sequence))
-            .collect()
+    ) -> QueryResult<Vec<i64>>;
+
+    /// Allocates an id.
+    fn next_id(
+        pool: &Pool<Self>,
+        connection: &mut Session<Self::Connection>,
+        sequence: Sequence,
+    ) -> QueryResult<i64> {
+        let ids = Self::next_ids(pool, connection, sequence, 1)?;
+        ids.into_iter().next().ok_or(DieselError::NotFound)
     }
 
     /// Inserts step executions.
@@ -189,7 +188,7 @@ pub(super) trait Backend: Send + Sync + Sized + 'static {
     }
 
     /// Listens to a channel, on a separate connection. By default the database notifies no process.
-    fn listen(&self, channel: Channel, about: &str) -> Result<Option<Box<dyn Listener>>, RepositoryError> {
+    fn listen(&self, channel: Channel, about: &str) -> Result<Option<Box<dyn Listener>>> {
         let _ = (channel, about);
         Ok(None)
     }

@@ -13,7 +13,7 @@ use super::postgres::PostgresDatabase;
 use super::session::Session;
 #[cfg(feature = "sqlite")]
 use super::sqlite::SqliteDatabase;
-use crate::repository::RepositoryError;
+use crate::repository::{RepositoryError, Result};
 
 /// The transaction of one checkpoint interval, on the database of the job repository.
 ///
@@ -58,17 +58,17 @@ impl ChunkTransaction {
     }
 
     /// Sets the savepoint for the next write.
-    pub(crate) fn set_savepoint(&mut self) -> Result<(), RepositoryError> {
+    pub(crate) fn set_savepoint(&mut self) -> Result<()> {
         on!(self, chunk => chunk.set_savepoint(), Ok(()))
     }
 
     /// Releases the savepoint after a successful write.
-    pub(crate) fn release_savepoint(&mut self) -> Result<(), RepositoryError> {
+    pub(crate) fn release_savepoint(&mut self) -> Result<()> {
         on!(self, chunk => chunk.at_savepoint(RELEASE_SAVEPOINT), Ok(()))
     }
 
     /// Rolls back to the savepoint.
-    pub(crate) fn undo_to_savepoint(&mut self) -> Result<(), RepositoryError> {
+    pub(crate) fn undo_to_savepoint(&mut self) -> Result<()> {
         on!(self, chunk => chunk.at_savepoint(UNDO_TO_SAVEPOINT), Ok(()))
     }
 
@@ -140,7 +140,7 @@ macro_rules! transaction {
             type Error = RepositoryError;
 
             /// Fails for a transaction of another repository, which the engine never passes.
-            fn try_from(transaction: &'a mut ChunkTransaction) -> Result<Self, RepositoryError> {
+            fn try_from(transaction: &'a mut ChunkTransaction) -> Result<Self> {
                 match &mut transaction.on {
                     On::$variant(chunk) => Ok(chunk),
                     #[allow(unreachable_patterns, reason = "there may be one database only")]
@@ -251,7 +251,7 @@ impl<D: Backend> Chunk<D> {
     /// Returns the connection for the repository's own statements, after the writer. Checks that the writer's transaction
     /// has not ended: further statements would be committed one by one. On PostgreSQL `update_chunk_rows` checks it, so it must be
     /// the next statement.
-    pub(super) fn after_writer(&mut self) -> Result<&mut Session<D::Connection>, RepositoryError> {
+    pub(super) fn after_writer(&mut self) -> Result<&mut Session<D::Connection>> {
         let close_guard = D::CLOSE_GUARD.filter(|_| std::mem::take(&mut self.guarded));
         let begin = match D::CLOSE_GUARD {
             Some(_) => D::BEGIN_WRITE,
@@ -268,7 +268,7 @@ impl<D: Backend> Chunk<D> {
         Ok(connection)
     }
 
-    fn set_savepoint(&mut self) -> Result<(), RepositoryError> {
+    fn set_savepoint(&mut self) -> Result<()> {
         self.for_writer().map_err(|source| -> RepositoryError {
             pool::database_error("begin the transaction of the chunk", source)
         })?;
@@ -276,7 +276,7 @@ impl<D: Backend> Chunk<D> {
     }
 
     /// After an error the database may have ended the transaction.
-    fn at_savepoint(&mut self, statement: &str) -> Result<(), RepositoryError> {
+    fn at_savepoint(&mut self, statement: &str) -> Result<()> {
         let done = self
             .transaction(D::BEGIN_CHUNK)
             .and_then(|connection| connection.batch_execute(statement));
@@ -299,7 +299,7 @@ impl<D: Backend> Chunk<D> {
     }
 
     /// Commits, and keeps the connection for the next chunk.
-    pub(super) fn commit(&mut self) -> Result<(), RepositoryError> {
+    pub(super) fn commit(&mut self) -> Result<()> {
         self.commit_as("commit the chunk")
     }
 
@@ -308,7 +308,7 @@ impl<D: Backend> Chunk<D> {
         self.lost
     }
 
-    fn commit_as(&mut self, action: &'static str) -> Result<(), RepositoryError> {
+    fn commit_as(&mut self, action: &'static str) -> Result<()> {
         let Some(mut open) = self.open.take() else {
             return Ok(());
         };
@@ -330,7 +330,7 @@ impl<D: Backend> Chunk<D> {
 #[cfg(debug_assertions)]
 impl<D: Backend> Chunk<D> {
     /// The fault `split-commit`.
-    pub(super) fn commit_data_only(&mut self) -> Result<(), RepositoryError> {
+    pub(super) fn commit_data_only(&mut self) -> Result<()> {
         self.after_writer()?;
         self.commit_as("commit the data")
     }

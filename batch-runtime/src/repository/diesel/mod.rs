@@ -29,6 +29,7 @@ mod transaction_error;
 mod update;
 mod url;
 
+use std::convert::identity;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -42,19 +43,39 @@ use super::owner::Owner;
 use crate::clock::{Clock, Timestamp};
 use crate::notify::NotificationRules;
 use crate::repository::{
-    DatabaseKind, JobRepository, Observations, RepositoryConfig, RepositoryError, RepositoryLayout,
+    DatabaseKind, JobRepository, Observations, RepositoryConfig, RepositoryError, RepositoryLayout, Result,
 };
 use crate::time_zone::TimeZone;
 use backend::Backend;
 use db_timestamp::DbTimestamp;
-use pool::Pool;
-use session::SessionSettings;
+use pool::{Pool, Tx};
+use session::{Session, SessionSettings};
+use transaction_error::TransactionError;
 use url::{database_of, own_options};
 
 pub(crate) use url::shown as shown_url;
 
 #[cfg(not(any(feature = "sqlite", feature = "postgres", feature = "mysql")))]
 compile_error!("enable one of the features `sqlite`, `postgres` and `mysql`: a repository needs a database");
+
+/// Calls a function of the module of a database, and converts its result.
+macro_rules! on_database {
+    ($database:expr, $function:ident $arguments:tt, $convert:expr) => {
+        match $database {
+            #[cfg(feature = "sqlite")]
+            DatabaseKind::Sqlite => sqlite::$function $arguments.map($convert),
+            #[cfg(feature = "postgres")]
+            DatabaseKind::Postgresql => postgres::$function $arguments.map($convert),
+            #[cfg(feature = "mysql")]
+            DatabaseKind::Mysql => mysql::$function $arguments.map($convert),
+            #[allow(
+                unreachable_patterns,
+                reason = "`database_of` rejects what this build does not support"
+            )]
+            _ => Err(RepositoryError::Fault),
+        }
+    };
+}
 
 /// A repository on a database, and this runtime as one of its owners.
 struct DieselRepository<D: Backend> {
@@ -68,9 +89,44 @@ struct DieselRepository<D: Backend> {
 }
 
 impl<D: Backend> DieselRepository<D> {
+    /// Creates a repository with its first connection, which has adopted the layout of the tables.
+    fn new(
+        database: D,
+        connection: Session<D::Connection>,
+        owner: Owner,
+        config: RepositoryConfig,
+    ) -> Result<Self> {
+        let settings = connection.settings().clone();
+        let pool = Pool::new(database, settings.clone(), config.lease_time)?;
+        pool.put_back(connection);
+        Ok(Self {
+            pool,
+            owner,
+            observations: Observations::new(config.lease_time),
+            clock: config.clock,
+            lease_time: config.lease_time,
+            notifications: config.notifications,
+            settings,
+        })
+    }
+
+    /// Runs `work` on a connection of the pool: see [`Pool::run`].
+    fn run<T, E: From<RepositoryError>>(
+        &self,
+        tx: Tx,
+        work: impl FnMut(&mut Session<D::Connection>, bool) -> Result<T, TransactionError<E>>,
+    ) -> Result<T, E> {
+        self.pool.run(tx, work)
+    }
+
     /// Returns the current time as a column stores it.
     fn now(&self) -> DbTimestamp {
         self.column(self.clock.now())
+    }
+
+    /// Returns the current time as it is read again from a column.
+    fn now_as_read(&self) -> Timestamp {
+        self.time(self.now())
     }
 
     fn column(&self, time: Timestamp) -> DbTimestamp {
@@ -85,52 +141,22 @@ impl<D: Backend> DieselRepository<D> {
 /// Opens the database of `url` and brings its tables up to date. Except on SQLite, its TIMESTAMP columns hold the wall-clock
 /// time of `zone`.
 // Spec: REPO-06
-pub(crate) fn open_database(
-    url: &str,
-    config: RepositoryConfig,
-) -> Result<Arc<dyn JobRepository>, RepositoryError> {
+pub(crate) fn open_database(url: &str, config: RepositoryConfig) -> Result<Arc<dyn JobRepository>> {
     let database = database_of(url)?;
     let (url, settings) = settings(url, database, &config.zone)?;
-    Ok(match database {
-        #[cfg(feature = "sqlite")]
-        DatabaseKind::Sqlite => Arc::new(sqlite::open(&url, settings, config)?),
-        #[cfg(feature = "postgres")]
-        DatabaseKind::Postgresql => Arc::new(postgres::open(&url, settings, config)?),
-        #[cfg(feature = "mysql")]
-        DatabaseKind::Mysql => Arc::new(mysql::open(&url, settings, config)?),
-        #[allow(
-            unreachable_patterns,
-            reason = "`database_of` rejects what this build does not support"
-        )]
-        _ => return Err(RepositoryError::Fault),
-    })
+    on_database!(database, open(&url, settings, config), |opened| Arc::new(opened)
+        as Arc<dyn JobRepository>)
 }
 
 /// Opens a connection to the database of `url`, and does not check its contents.
-pub(crate) fn connect(url: &str) -> Result<RepositoryConnection, RepositoryError> {
+pub(crate) fn connect(url: &str) -> Result<RepositoryConnection> {
     let database = database_of(url)?;
     let (url, _) = own_options(url)?;
-    Ok(match database {
-        #[cfg(feature = "sqlite")]
-        DatabaseKind::Sqlite => sqlite::connect(&url)?.into(),
-        #[cfg(feature = "postgres")]
-        DatabaseKind::Postgresql => postgres::connect_to(&url)?.into(),
-        #[cfg(feature = "mysql")]
-        DatabaseKind::Mysql => mysql::connect_to(&url)?.into(),
-        #[allow(
-            unreachable_patterns,
-            reason = "`database_of` rejects what this build does not support"
-        )]
-        _ => return Err(RepositoryError::Fault),
-    })
+    on_database!(database, connect_to(&url), RepositoryConnection::from)
 }
 
 /// Splits the settings from the URL that the database's library gets.
-fn settings(
-    url: &str,
-    database: DatabaseKind,
-    zone: &TimeZone,
-) -> Result<(String, SessionSettings), RepositoryError> {
+fn settings(url: &str, database: DatabaseKind, zone: &TimeZone) -> Result<(String, SessionSettings)> {
     let (url, own) = own_options(url)?;
     let prefix = own.prefix;
     let prefix = match database {
@@ -155,7 +181,7 @@ fn settings(
 }
 
 /// Checks that `url` is valid, without connecting.
-pub(crate) fn check_url(url: &str) -> Result<(), RepositoryError> {
+pub(crate) fn check_url(url: &str) -> Result<()> {
     match database_of(url)? {
         #[cfg(feature = "sqlite")]
         DatabaseKind::Sqlite => sqlite::check_url(&own_options(url)?.0),
@@ -164,7 +190,7 @@ pub(crate) fn check_url(url: &str) -> Result<(), RepositoryError> {
 }
 
 /// Returns statements that create tables, with the table prefix of `url`.
-pub(crate) fn named_as_in(url: &str, statements: &str) -> Result<String, RepositoryError> {
+pub(crate) fn named_as_in(url: &str, statements: &str) -> Result<String> {
     let (_, own) = own_options(url)?;
     Ok(own.prefix.rename_all(statements))
 }
@@ -175,22 +201,13 @@ pub(crate) fn convert(
     zone: &TimeZone,
     to: RepositoryLayout,
     backup: Option<Backup<'_>>,
-) -> Result<LayoutConversion, RepositoryError> {
+) -> Result<LayoutConversion> {
     let database = database_of(url)?;
     let (url, settings) = settings(url, database, zone)?;
-    match database {
-        #[cfg(feature = "sqlite")]
-        DatabaseKind::Sqlite => sqlite::convert(&url, settings, to, backup),
-        #[cfg(feature = "postgres")]
-        DatabaseKind::Postgresql => postgres::convert(&url, settings, to, backup),
-        #[cfg(feature = "mysql")]
-        DatabaseKind::Mysql => mysql::convert(&url, settings, to, backup),
-        #[allow(
-            unreachable_patterns,
-            reason = "`database_of` rejects what this build does not support"
-        )]
-        _ => Err(RepositoryError::InMemory { missing: "tables" }),
+    if database == DatabaseKind::Memory {
+        return Err(RepositoryError::InMemory { missing: "tables" });
     }
+    on_database!(database, convert(&url, settings, to, backup), identity)
 }
 
 /// Returns the layout that a new repository at a URL gets. The URL was checked before.
@@ -200,22 +217,8 @@ pub(crate) fn layout_of(url: &str) -> RepositoryLayout {
 }
 
 /// Returns the names of the migrations that opening `url` would run; `None` if there is no repository yet. Changes nothing.
-pub(crate) fn missing_migrations(
-    url: &str,
-) -> Result<Option<(RepositoryLayout, Vec<String>)>, RepositoryError> {
+pub(crate) fn missing_migrations(url: &str) -> Result<Option<(RepositoryLayout, Vec<String>)>> {
     let database = database_of(url)?;
     let (url, settings) = settings(url, database, &TimeZone::UTC)?;
-    match database {
-        #[cfg(feature = "sqlite")]
-        DatabaseKind::Sqlite => sqlite::missing_migrations(&url, settings),
-        #[cfg(feature = "postgres")]
-        DatabaseKind::Postgresql => postgres::missing_migrations(&url, settings),
-        #[cfg(feature = "mysql")]
-        DatabaseKind::Mysql => mysql::missing_migrations(&url, settings),
-        #[allow(
-            unreachable_patterns,
-            reason = "`database_of` rejects what this build does not support"
-        )]
-        _ => Err(RepositoryError::Fault),
-    }
+    on_database!(database, missing_migrations(&url, settings), identity)
 }

@@ -15,11 +15,93 @@ use super::connection::RepositoryConnection;
 use super::session::{Session, SessionSettings};
 use super::transaction_error::TransactionError;
 use super::url::shown;
-use crate::repository::RepositoryError;
 use crate::repository::database_kind::MEMORY_URL;
+use crate::repository::{RepositoryError, Result};
 
 /// The most times that a transaction is run because of conflicts. In each conflict one transaction succeeds.
 const MAX_ATTEMPTS: u32 = 100;
+
+/// How a transaction is run. Most say `Tx::read` or `Tx::write`.
+#[derive(Clone, Copy)]
+pub(super) struct Tx {
+    /// What it does, for messages.
+    action: &'static str,
+    kind: Kind,
+    /// Whether to wait for an unreachable database for as long as an execution does.
+    retry: bool,
+    /// Whether to wait until the commit survives a loss of power.
+    durable: bool,
+    /// Whether to go ahead of all others that wait to write in this process.
+    priority: bool,
+}
+
+#[derive(Clone, Copy)]
+enum Kind {
+    Read,
+    Write,
+    Statement,
+}
+
+impl Tx {
+    /// Queries on one state of the database.
+    pub(super) fn read(action: &'static str) -> Self {
+        Self {
+            kind: Kind::Read,
+            durable: false,
+            ..Self::write(action)
+        }
+    }
+
+    /// A durable write.
+    pub(super) fn write(action: &'static str) -> Self {
+        Self {
+            action,
+            kind: Kind::Write,
+            retry: true,
+            durable: true,
+            priority: false,
+        }
+    }
+
+    /// With one more try only, for calls that their caller repeats.
+    pub(super) fn once(self) -> Self {
+        Self { retry: false, ..self }
+    }
+
+    /// Without waiting for the disk: a loss of power may undo it until the next durable commit, because the database's log is one sequence;
+    /// a crash of the process loses nothing. For the start of a step, which means nothing as long as nothing else of the step is recorded.
+    pub(super) fn relaxed(self) -> Self {
+        Self {
+            durable: false,
+            ..self
+        }
+    }
+
+    /// Ahead of others, for calls that keep an execution alive or stop it.
+    pub(super) fn with_priority(self) -> Self {
+        Self {
+            priority: true,
+            ..self
+        }
+    }
+
+    /// A durable write outside of a transaction, so that each statement commits by itself: only one of them may write. If the connection is
+    /// lost, that one is in doubt. On a server it takes one round trip instead of three.
+    pub(super) fn statement(action: &'static str) -> Self {
+        Self {
+            kind: Kind::Statement,
+            ..Self::write(action)
+        }
+    }
+}
+
+/// Fails if an earlier attempt may have been committed: for work that cannot find out.
+pub(super) fn ensure_known<E>(in_doubt: bool) -> Result<(), TransactionError<E>> {
+    match in_doubt {
+        true => Err(TransactionError::Database(unknown_outcome())),
+        false => Ok(()),
+    }
+}
 
 /// Idle connections. One that failed is not returned to the pool: closing it rolls its transaction back.
 pub(super) struct Pool<D: Backend> {
@@ -49,14 +131,14 @@ struct Shared<D: Backend> {
 
 /// Opens connections for artifacts.
 trait Connect: Send + Sync {
-    fn connect(&self) -> Result<RepositoryConnection, RepositoryError>;
+    fn connect(&self) -> Result<RepositoryConnection>;
 
     /// Returns the URL of the database, with its password.
     fn url(&self) -> &str;
 }
 
 impl<D: Backend> Connect for Shared<D> {
-    fn connect(&self) -> Result<RepositoryConnection, RepositoryError> {
+    fn connect(&self) -> Result<RepositoryConnection> {
         self.database.connect().map(Into::into)
     }
 
@@ -65,52 +147,35 @@ impl<D: Backend> Connect for Shared<D> {
     }
 }
 
-/// The database of the repository, for artifacts that open their own connections.
+/// The database of the repository, for artifacts that open their own connections; `None` of a repository in memory.
 #[derive(Clone)]
 pub(crate) struct Connector {
-    shared: Arc<dyn Connect>,
-}
-
-/// Stands for the database of a repository that has none.
-struct NoDatabase;
-
-impl Connect for NoDatabase {
-    fn connect(&self) -> Result<RepositoryConnection, RepositoryError> {
-        Err(RepositoryError::InMemory {
-            missing: "database that artifacts can connect to",
-        })
-    }
-
-    fn url(&self) -> &str {
-        MEMORY_URL
-    }
+    shared: Option<Arc<dyn Connect>>,
 }
 
 impl Connector {
     /// Creates the connector of a repository in memory.
     pub(crate) fn without_database() -> Self {
-        Self {
-            shared: Arc::new(NoDatabase),
-        }
+        Self { shared: None }
     }
 
     /// Opens a connection.
-    pub(crate) fn connect(&self) -> Result<RepositoryConnection, RepositoryError> {
-        self.shared.connect()
+    pub(crate) fn connect(&self) -> Result<RepositoryConnection> {
+        let missing = "database that artifacts can connect to";
+        let shared = self.shared.as_ref();
+        shared.map_or(Err(RepositoryError::InMemory { missing }), |shared| {
+            shared.connect()
+        })
     }
 
     /// Returns the URL with a masked password.
     pub(crate) fn url(&self) -> String {
-        shown(self.shared.url())
+        shown(self.shared.as_ref().map_or(MEMORY_URL, |shared| shared.url()))
     }
 }
 
 impl<D: Backend> Pool<D> {
-    pub(super) fn new(
-        database: D,
-        settings: SessionSettings,
-        patience: Duration,
-    ) -> Result<Self, RepositoryError> {
+    pub(super) fn new(database: D, settings: SessionSettings, patience: Duration) -> Result<Self> {
         let anchor = if database.is_in_memory() {
             Some(database.connect()?)
         } else {
@@ -135,7 +200,7 @@ impl<D: Backend> Pool<D> {
 
     pub(super) fn connector(&self) -> Connector {
         let shared: Arc<Shared<D>> = Arc::clone(&self.shared);
-        Connector { shared }
+        Connector { shared: Some(shared) }
     }
 
     /// Takes an idle connection if there are more than `kept`.
@@ -151,11 +216,11 @@ impl<D: Backend> Pool<D> {
     }
 
     #[cfg(test)]
-    pub(super) fn take(&self) -> Result<Session<D::Connection>, RepositoryError> {
+    pub(super) fn take(&self) -> Result<Session<D::Connection>> {
         self.idle(0).map_or_else(|| self.connect(), Ok)
     }
 
-    fn connect(&self) -> Result<Session<D::Connection>, RepositoryError> {
+    fn connect(&self) -> Result<Session<D::Connection>> {
         let connection = self.shared.database.connect_for_pool()?;
         Ok(Session::new(connection, self.shared.settings.clone()))
     }
@@ -163,15 +228,6 @@ impl<D: Backend> Pool<D> {
     pub(super) fn put_back(&self, connection: Session<D::Connection>) {
         let mut idle = self.shared.idle.lock().unwrap_or_else(PoisonError::into_inner);
         idle.push(connection);
-    }
-
-    /// As `write_idempotent`, without waiting for an unreachable database: for polls, which their caller repeats.
-    pub(super) fn write_at_once<T, E: From<RepositoryError>>(
-        &self,
-        action: &'static str,
-        work: impl FnMut(&mut Session<D::Connection>, bool) -> Result<T, TransactionError<E>>,
-    ) -> Result<T, E> {
-        self.durable((Retries::ONE, false), action, work)
     }
 
     /// Waits for the right to write.
@@ -238,97 +294,26 @@ impl<D: Backend> Pool<D> {
         }
     }
 
-    /// Runs `work` in a transaction. Runs it again after a conflict with another transaction or a lost connection, but not
-    /// if the transaction may have been committed.
-    pub(super) fn write<T, E: From<RepositoryError>>(
+    /// Runs `work` until it is committed or fails: again after a conflict with another transaction or a lost connection, with `in_doubt` set
+    /// if an earlier attempt may have been committed.
+    pub(super) fn run<T, E: From<RepositoryError>>(
         &self,
-        action: &'static str,
-        mut work: impl FnMut(&mut Session<D::Connection>) -> Result<T, TransactionError<E>>,
-    ) -> Result<T, E> {
-        self.durable(
-            (self.retries(), false),
-            action,
-            |connection, in_doubt| match in_doubt {
-                false => work(connection),
-                true => Err(TransactionError::Database(unknown_outcome())),
-            },
-        )
-    }
-
-    /// As `write`, for `work` that checks whether an earlier attempt was committed. It is run again with `in_doubt` set if
-    /// the connection was lost during the commit.
-    pub(super) fn write_idempotent<T, E: From<RepositoryError>>(
-        &self,
-        action: &'static str,
+        tx: Tx,
         work: impl FnMut(&mut Session<D::Connection>, bool) -> Result<T, TransactionError<E>>,
     ) -> Result<T, E> {
-        self.durable((self.retries(), false), action, work)
-    }
-
-    /// Runs `work` outside of a transaction, so that each of its statements commits by itself: only one of them may write. If `work` is run
-    /// again with `in_doubt` set, that write may have been carried out. On a server it takes one round trip instead of three.
-    pub(super) fn write_statement<T, E: From<RepositoryError>>(
-        &self,
-        action: &'static str,
-        work: impl FnMut(&mut Session<D::Connection>, bool) -> Result<T, TransactionError<E>>,
-    ) -> Result<T, E> {
-        let value = self.write_statement_relaxed(action, work)?;
-        self.make_durable(action)?;
-        Ok(value)
-    }
-
-    /// As `write_statement`, without waiting for the disk (see `write_relaxed`).
-    pub(super) fn write_statement_relaxed<T, E: From<RepositoryError>>(
-        &self,
-        action: &'static str,
-        work: impl FnMut(&mut Session<D::Connection>, bool) -> Result<T, TransactionError<E>>,
-    ) -> Result<T, E> {
-        let _lock = self.write_lock_for(action, false)?;
-        self.transaction(self.retries(), None, action, work)
-    }
-
-    /// As `write_idempotent`, ahead of all others that wait in this process and without waiting for an unreachable database:
-    /// for what keeps an execution alive or stops it, and is repeated by its caller.
-    pub(super) fn write_with_priority<T, E: From<RepositoryError>>(
-        &self,
-        action: &'static str,
-        work: impl FnMut(&mut Session<D::Connection>, bool) -> Result<T, TransactionError<E>>,
-    ) -> Result<T, E> {
-        self.durable((Retries::ONE, true), action, work)
-    }
-
-    fn write_lock_for<E: From<RepositoryError>>(
-        &self,
-        action: &'static str,
-        priority: bool,
-    ) -> Result<D::WriteLock, E> {
-        let lock = self.shared.database.write_lock(priority);
-        lock.map_err(|source| database_error(action, source))
-    }
-
-    /// As `write_idempotent`, without waiting for the disk. A loss of power may undo the transaction until the next `write`,
-    /// which makes it durable too because the database's log is one sequence; a crash of the process loses nothing. For the
-    /// start of a step, which means nothing as long as nothing else of the step is recorded.
-    pub(super) fn write_relaxed<T, E: From<RepositoryError>>(
-        &self,
-        action: &'static str,
-        work: impl FnMut(&mut Session<D::Connection>, bool) -> Result<T, TransactionError<E>>,
-    ) -> Result<T, E> {
-        let _lock = self.write_lock_for(action, false)?;
-        self.transaction(self.retries(), Some(D::BEGIN_WRITE), action, work)
-    }
-
-    /// Runs `work` in a transaction that writes, and waits until it survives a loss of power.
-    fn durable<T, E: From<RepositoryError>>(
-        &self,
-        (retries, priority): (Retries, bool),
-        action: &'static str,
-        work: impl FnMut(&mut Session<D::Connection>, bool) -> Result<T, TransactionError<E>>,
-    ) -> Result<T, E> {
-        let lock = self.write_lock_for(action, priority)?;
-        let value = self.transaction(retries, Some(D::BEGIN_WRITE), action, work)?;
+        let lock = match tx.kind {
+            Kind::Read => None,
+            Kind::Write | Kind::Statement => Some(self.shared.database.write_lock(tx.priority)),
+        };
+        let lock = lock
+            .transpose()
+            .map_err(|source| database_error(tx.action, source))?;
+        let (value, connection) = self.attempts(tx, work)?;
+        self.put_back(connection);
         drop(lock);
-        self.make_durable(action)?;
+        if tx.durable {
+            self.make_durable(tx.action)?;
+        }
         Ok(value)
     }
 
@@ -339,50 +324,22 @@ impl<D: Backend> Pool<D> {
         self.shared.database.make_durable().map_err(failed)
     }
 
-    /// Runs queries on one state of the database.
-    pub(super) fn read<T>(
+    /// A connection whose transaction failed is closed, which rolls back: nothing depends on a ROLLBACK that could fail and hide the cause.
+    fn attempts<T, E: From<RepositoryError>>(
         &self,
-        action: &'static str,
-        mut work: impl FnMut(&mut Session<D::Connection>) -> Result<T, TransactionError<RepositoryError>>,
-    ) -> Result<T, RepositoryError> {
-        self.transaction(self.retries(), Some(D::BEGIN_READ), action, |connection, _| {
-            work(connection)
-        })
-    }
-
-    /// As `read`, without waiting for an unreachable database.
-    pub(super) fn read_at_once<T>(
-        &self,
-        action: &'static str,
-        mut work: impl FnMut(&mut Session<D::Connection>) -> Result<T, TransactionError<RepositoryError>>,
-    ) -> Result<T, RepositoryError> {
-        self.transaction(Retries::ONE, Some(D::BEGIN_READ), action, |connection, _| {
-            work(connection)
-        })
-    }
-
-    fn transaction<T, E: From<RepositoryError>>(
-        &self,
-        retries: Retries,
-        begin: Option<&str>,
-        action: &'static str,
-        work: impl FnMut(&mut Session<D::Connection>, bool) -> Result<T, TransactionError<E>>,
-    ) -> Result<T, E> {
-        let (value, connection) = self.in_transaction(retries, begin, action, work)?;
-        self.put_back(connection);
-        Ok(value)
-    }
-
-    /// Runs `work` until it is committed or fails. Without `begin`, a statement whose connection is lost is in doubt. A connection whose
-    /// transaction failed is closed, which rolls back: nothing depends on a ROLLBACK that could fail and hide the cause.
-    fn in_transaction<T, E: From<RepositoryError>>(
-        &self,
-        mut retries: Retries,
-        begin: Option<&str>,
-        action: &'static str,
+        tx: Tx,
         mut work: impl FnMut(&mut Session<D::Connection>, bool) -> Result<T, TransactionError<E>>,
     ) -> Result<(T, Session<D::Connection>), E> {
-        let failed = |source: DieselError| database_error::<E>(action, source);
+        let failed = |source: DieselError| database_error::<E>(tx.action, source);
+        let begin = match tx.kind {
+            Kind::Read => Some(D::BEGIN_READ),
+            Kind::Write => Some(D::BEGIN_WRITE),
+            Kind::Statement => None,
+        };
+        let mut retries = match tx.retry {
+            true => self.retries(),
+            false => Retries::ONE,
+        };
         let (mut attempt, mut in_doubt) = (1, false);
         loop {
             let mut connection = match self.begin_within(&mut retries, begin, 0) {
@@ -481,7 +438,7 @@ impl Retries {
 }
 
 /// Returns the error for a connection that was lost during a commit.
-pub(super) fn unknown_outcome() -> DieselError {
+fn unknown_outcome() -> DieselError {
     let reason =
         "the connection was lost during the commit; check whether it was carried out before trying again";
     DieselError::DatabaseError(DatabaseErrorKind::ClosedConnection, Box::new(reason.to_owned()))

@@ -2,10 +2,10 @@
 
 use super::table_prefix::TablePrefix;
 use crate::repository::database_kind::MEMORY_URL;
-use crate::repository::{DatabaseKind, MAX_VARCHAR, RepositoryError, RepositoryLayout};
+use crate::repository::{DatabaseKind, MAX_VARCHAR, RepositoryError, RepositoryLayout, Result};
 
 /// Returns the database of a URL, after checking that this build supports it and that the rest of the URL is valid.
-pub(super) fn database_of(url: &str) -> Result<DatabaseKind, RepositoryError> {
+pub(super) fn database_of(url: &str) -> Result<DatabaseKind> {
     let reject = |problem: String| RepositoryError::Url {
         url: shown(url),
         problem,
@@ -80,7 +80,7 @@ pub(super) struct OwnOptions {
 }
 
 /// Splits a URL into the URL for the database and the runtime's own options.
-pub(super) fn own_options(url: &str) -> Result<(String, OwnOptions), RepositoryError> {
+pub(super) fn own_options(url: &str) -> Result<(String, OwnOptions)> {
     let mut own = OwnOptions::default();
     let Some((place, options)) = url.split_once('?') else {
         return Ok((url.to_owned(), own));

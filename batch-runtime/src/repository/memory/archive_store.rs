@@ -8,8 +8,8 @@ use crate::clock::Timestamp;
 use crate::execution::{JobExecution, StepExecution};
 use crate::ids::{JobExecutionId, JobInstanceId, StepExecutionId};
 use crate::repository::{
-    ArchiveStore, ArchivedExecution, ArchivedInstance, ArchivedParameter, ArchivedStep, FORMAT,
-    InstanceState, RepositoryError, RepositoryFormat, RepositoryLayout, StoredContext, rules,
+    ArchiveStore, ArchivedExecution, ArchivedInstance, ArchivedStep, FORMAT, InstanceState, RepositoryFormat,
+    RepositoryLayout, Result, StoredContext, rules,
 };
 use crate::status::BatchStatus;
 
@@ -19,7 +19,7 @@ impl ArchiveStore for MemoryRepository {
         job: Option<&str>,
         after: JobInstanceId,
         count: u32,
-    ) -> Result<Vec<InstanceState>, RepositoryError> {
+    ) -> Result<Vec<InstanceState>> {
         let tables = self.shared();
         let later = tables.instances.range((Bound::Excluded(after), Bound::Unbounded));
         let of_job = later.filter(|(_, found)| job.is_none_or(|job| found.row.job_name == job));
@@ -37,7 +37,7 @@ impl ArchiveStore for MemoryRepository {
         Ok(states.collect())
     }
 
-    fn delete_instances(&self, seen: &[InstanceState]) -> Result<u64, RepositoryError> {
+    fn delete_instances(&self, seen: &[InstanceState]) -> Result<u64> {
         let mut tables = self.alone();
         let mut deleted = 0;
         for state in seen {
@@ -53,29 +53,18 @@ impl ArchiveStore for MemoryRepository {
         Ok(deleted)
     }
 
-    fn export_instance(&self, instance: JobInstanceId) -> Result<Option<ArchivedInstance>, RepositoryError> {
+    fn export_instance(&self, instance: JobInstanceId) -> Result<Option<ArchivedInstance>> {
         archived_instance(&self.shared(), instance)
     }
 
-    fn same_instance(
-        &self,
-        archived: &ArchivedInstance,
-    ) -> Result<Option<ArchivedInstance>, RepositoryError> {
-        let tables = self.shared();
-        match tables.instance_with(&archived.job, &archived.job_key) {
-            Some(id) => archived_instance(&tables, id),
-            None => Ok(None),
-        }
-    }
-
-    fn import_instance(&self, archived: &ArchivedInstance) -> Result<Option<JobInstanceId>, RepositoryError> {
+    fn import_instance(&self, archived: &ArchivedInstance) -> Result<Option<JobInstanceId>> {
         let mut tables = self.alone();
         if tables.instance_with(&archived.job, &archived.job_key).is_some() {
             return Ok(None);
         }
         let id = tables.insert_instance(&archived.job, &archived.job_key);
         for execution in &archived.executions {
-            import_execution(&mut tables, (id, &archived.job), execution);
+            import_execution(&mut tables, id, &archived.job, execution);
         }
         Ok(Some(id))
     }
@@ -109,10 +98,7 @@ fn delete(tables: &mut Tables, id: JobInstanceId) {
     }
 }
 
-fn archived_instance(
-    tables: &Tables,
-    id: JobInstanceId,
-) -> Result<Option<ArchivedInstance>, RepositoryError> {
+fn archived_instance(tables: &Tables, id: JobInstanceId) -> Result<Option<ArchivedInstance>> {
     let Some(found) = tables.instances.get(&id) else {
         return Ok(None);
     };
@@ -129,63 +115,34 @@ fn archived_instance(
     }))
 }
 
-fn archived_execution(tables: &Tables, execution: &Execution) -> Result<ArchivedExecution, RepositoryError> {
-    let row = execution.row.clone();
+fn archived_execution(tables: &Tables, execution: &Execution) -> Result<ArchivedExecution> {
     let context = match &execution.context {
         Some(Context::State(state)) => {
             let encoded = state.encode(&RepositoryFormat::default());
-            Some(
-                encoded
-                    .map_err(|error| corrupt(format!("the context of job execution {}", row.id), error))?,
-            )
+            let row = || format!("the context of job execution {}", execution.row.id);
+            Some(encoded.map_err(|error| corrupt(row(), error))?)
         }
         Some(Context::Text(text)) => Some(text.clone()),
         None => None,
     };
     let steps = execution.steps.iter().filter_map(|id| tables.step(*id));
-    Ok(ArchivedExecution {
-        execution: row.id.0,
-        version: row.version,
-        status: row.status,
-        exit_status: row.exit_status,
-        exit_message: row.exit_message,
-        created: row.created,
-        started: row.started,
-        ended: row.ended,
-        last_updated: row.last_updated,
-        definition: row.configuration_location,
-        parameters: ArchivedParameter::all(&execution.parameters),
-        context,
-        steps: steps.map(|step| archived_step(&step)).collect(),
+    let steps = steps.map(|step| ArchivedStep::of(step.row.clone(), archived_context(&step)));
+    let (row, parameters) = (execution.row.clone(), &execution.parameters);
+    Ok(ArchivedExecution::of(row, parameters, context, steps.collect()))
+}
+
+fn archived_context(step: &Step) -> Option<StoredContext> {
+    step.context.as_ref().map(|context| match context {
+        Context::State(state) => state.encode(&RepositoryFormat::default()),
+        Context::Text(text) => text.clone(),
     })
 }
 
-fn archived_step(step: &Step) -> ArchivedStep {
-    let row = step.row.clone();
-    let context: Option<StoredContext> = step.context.as_ref().map(|context| match context {
-        Context::State(state) => state.encode(&RepositoryFormat::default()),
-        Context::Text(text) => text.clone(),
-    });
-    ArchivedStep {
-        step_execution: row.id.0,
-        step: row.step_name,
-        version: row.version,
-        status: row.status,
-        exit_status: row.exit_status,
-        exit_message: row.exit_message,
-        started: row.started,
-        ended: row.ended,
-        last_updated: row.last_updated,
-        counters: row.counters,
-        context,
-    }
-}
-
-fn import_execution(tables: &mut Tables, instance: (JobInstanceId, &str), archived: &ArchivedExecution) {
+fn import_execution(tables: &mut Tables, instance: JobInstanceId, job: &str, archived: &ArchivedExecution) {
     let row = JobExecution {
         id: JobExecutionId(0),
-        instance_id: instance.0,
-        job_name: instance.1.to_owned(),
+        instance_id: instance,
+        job_name: job.to_owned(),
         created: archived.created,
         started: archived.started,
         ended: archived.ended,

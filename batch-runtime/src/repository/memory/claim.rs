@@ -6,7 +6,7 @@ use super::turns::{check_turn, enter_turn};
 use crate::execution::JobExecution;
 use crate::ids::{JobExecutionId, JobInstanceId};
 use crate::parameters::JobParameters;
-use crate::repository::{Claim, ClaimError, ClaimRequest, JobState, Lease, RepositoryError, Target, rules};
+use crate::repository::{Claim, ClaimError, ClaimRequest, JobState, Lease, Result, Target, rules};
 use crate::status::BatchStatus;
 
 /// The instance that a claim is for.
@@ -76,16 +76,22 @@ impl MemoryRepository {
         if readable.is_ok() {
             check_turn(tables, request, Some(instance))?;
         }
-        let cause = readable.as_ref().err().map(ToString::to_string);
+        let (context, unreadable) = match readable {
+            Ok(context) => (context, None),
+            Err(damage) => (JobState::default(), Some(damage)),
+        };
+        let cause = unreadable.as_ref().map(ToString::to_string);
         let taken_over = tables.close_open_executions(instance, self.now(), cause.as_deref());
-        if readable.is_err() {
+        // A process that crashes loses the repository.
+        if let Some(rejection) = rules::recorded_rejection(request, newest.as_ref(), 0, unreadable) {
             self.notify_of_closed(tables, &taken_over);
+            return Err(rejection);
         }
         Ok(Claimed {
             instance,
             parameters: request.parameters.clone(),
             taken_over,
-            context: readable?,
+            context,
         })
     }
 
@@ -180,7 +186,7 @@ fn readable_state(
     tables: &Tables,
     instance: JobInstanceId,
     newest: Option<&JobExecution>,
-) -> Result<JobState, RepositoryError> {
+) -> Result<JobState> {
     let Some(newest) = newest else {
         return Ok(JobState::default());
     };

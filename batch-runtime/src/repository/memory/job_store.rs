@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
-use super::tables::{Context, Tables};
+use super::tables::{Context, Execution, Tables};
 use super::{MemoryRepository, fenced};
 use crate::execution::JobExecution;
-use crate::ids::{JobExecutionId, JobInstanceId, StepExecutionId};
-use crate::repository::rules::stored_message;
+use crate::ids::{JobExecutionId, StepExecutionId};
+use crate::repository::rules;
 use crate::repository::{
     Claim, ClaimError, ClaimRequest, Connector, DataChanges, ElementState, Ending, JobState, JobStore,
-    KeptState, Lease, MAX_VARCHAR, RepositoryError, RepositoryFormat, RestartPosition, Signals, TurnOutcome,
+    KeptState, Lease, MAX_VARCHAR, RepositoryFormat, Result, Signals, TurnOutcome,
 };
 use crate::status::BatchStatus;
 
@@ -18,39 +18,27 @@ impl JobStore for MemoryRepository {
         self.claim_instance(request)
     }
 
-    fn take_turn(&self, lease: &Lease, job_name: &str) -> Result<TurnOutcome, RepositoryError> {
+    fn take_turn(&self, lease: &Lease, job_name: &str) -> Result<TurnOutcome> {
         Ok(self.take_turn_of_job(lease.execution_id, job_name))
     }
 
-    fn pass_turn(&self, execution: JobExecutionId) -> Result<Option<Vec<JobExecutionId>>, RepositoryError> {
+    fn pass_turn(&self, execution: JobExecutionId) -> Result<Option<Vec<JobExecutionId>>> {
         Ok(self.pass_turn_of(execution))
     }
 
-    fn begin_job(&self, lease: &Lease, execution: &mut JobExecution) -> Result<bool, RepositoryError> {
+    fn begin_job(&self, lease: &Lease, execution: &mut JobExecution) -> Result<bool> {
         let mut tables = self.alone();
         if is_changed(&tables, lease, execution, "record the start of the job execution")? {
             return Ok(false);
         }
-        // The clock may have been set back since the execution was created.
-        let now = self.now().max(execution.created);
-        execution.version += 1;
-        execution.status = BatchStatus::Started;
-        execution.started = Some(now);
+        rules::begin_job(execution, self.now());
         if let Some(stored) = tables.executions.get_mut(&execution.id) {
-            stored.row = JobExecution {
-                last_updated: now,
-                ..execution.clone()
-            };
+            stored.row.clone_from(execution);
         }
         Ok(true)
     }
 
-    fn end_job(
-        &self,
-        lease: &Lease,
-        execution: &mut JobExecution,
-        ending: &Ending,
-    ) -> Result<bool, RepositoryError> {
+    fn end_job(&self, lease: &Lease, execution: &mut JobExecution, ending: &Ending) -> Result<bool> {
         const ACTION: &str = "record the end of the job execution";
         let mut tables = self.alone();
         if is_changed(&tables, lease, execution, ACTION)? {
@@ -65,14 +53,7 @@ impl JobStore for MemoryRepository {
             None => None,
         };
         tables.release(lease);
-        // The clock may have been set back meanwhile.
-        let now = self.now().max(execution.started.unwrap_or(execution.created));
-        execution.version += 1;
-        execution.status = ending.status;
-        execution.exit_status.clone_from(&ending.exit_status);
-        execution.exit_message = stored_message(&ending.message, MAX_VARCHAR);
-        execution.ended = Some(now);
-        execution.last_updated = now;
+        rules::end_job(execution, ending, self.now(), MAX_VARCHAR);
         if let Some(stored) = tables.executions.get_mut(&execution.id) {
             stored.row.clone_from(execution);
             stored.context = context.map(Context::State).or(stored.context.take());
@@ -81,44 +62,24 @@ impl JobStore for MemoryRepository {
         Ok(true)
     }
 
-    fn restart_position(&self, execution: &JobExecution) -> Result<Option<RestartPosition>, RepositoryError> {
-        let tables = self.shared();
-        let mut earlier = tables.executions_of(execution.instance_id).rev();
-        match earlier.find(|earlier| earlier.row.id < execution.id) {
-            Some(before) if before.row.status == BatchStatus::Stopped => {
-                Ok(tables.job_state(before.row.id)?.restart)
-            }
-            _ => Ok(None),
-        }
-    }
-
-    fn traceparent(&self, execution: JobExecutionId) -> Result<Option<String>, RepositoryError> {
-        Ok(self.shared().job_state(execution)?.traceparent)
-    }
-
-    fn kept_state(&self, instance: JobInstanceId) -> Result<KeptState, RepositoryError> {
+    fn kept_state(&self, lease: &Lease) -> Result<KeptState> {
         let tables = self.shared();
         let mut kept = KeptState::default();
-        for execution in tables.executions_of(instance) {
-            let state = tables.job_state(execution.row.id)?;
-            kept.elements.extend(state.elements);
-            kept.data = state.other_entries;
+        for Execution { row, .. } in tables.executions_of(lease.instance_id) {
+            let is_before = row.id < lease.execution_id;
+            let is_stopped = row.status == BatchStatus::Stopped;
+            kept.add(tables.job_state(row.id)?, is_before, is_stopped);
         }
         Ok(kept)
     }
 
-    fn save_job_data(&self, lease: &Lease, changes: &DataChanges) -> Result<(), RepositoryError> {
+    fn save_job_data(&self, lease: &Lease, changes: &DataChanges) -> Result<()> {
         let mut tables = self.alone();
         tables.ensure_held(lease, "record the data of the job")?;
         tables.change_job_data(lease.execution_id, changes)
     }
 
-    fn save_element_state(
-        &self,
-        lease: &Lease,
-        element: &str,
-        state: &ElementState,
-    ) -> Result<(), RepositoryError> {
+    fn save_element_state(&self, lease: &Lease, element: &str, state: &ElementState) -> Result<()> {
         let mut tables = self.alone();
         tables.ensure_held(lease, "record the state of a parallel element")?;
         let mut stored = tables.job_state(lease.execution_id)?;
@@ -130,21 +91,14 @@ impl JobStore for MemoryRepository {
         Ok(())
     }
 
-    fn renew_lease(&self, lease: &Lease) -> Result<bool, RepositoryError> {
+    fn renew_lease(&self, lease: &Lease) -> Result<bool> {
         Ok(self.shared().holds(lease))
     }
 
-    fn release_lease(&self, lease: &Lease) -> Result<(), RepositoryError> {
+    fn release_lease(&self, lease: &Lease) -> Result<()> {
         self.alone().release(lease);
         Ok(())
     }
-
-    fn record_exit(&self, _cause: &str) -> Result<(), RepositoryError> {
-        // The repository ends with the process.
-        Ok(())
-    }
-
-    fn close(&self) {}
 
     fn lease_time(&self) -> Duration {
         self.lease_time
@@ -154,11 +108,7 @@ impl JobStore for MemoryRepository {
         self.owner.name()
     }
 
-    fn signals(
-        &self,
-        executions: &[JobExecutionId],
-        partitions: &[StepExecutionId],
-    ) -> Result<Signals, RepositoryError> {
+    fn signals(&self, executions: &[JobExecutionId], partitions: &[StepExecutionId]) -> Result<Signals> {
         let tables = self.shared();
         let is_stopping = |status| status == BatchStatus::Stopping;
         let of_execution = |id: &&JobExecutionId| {
@@ -180,10 +130,6 @@ impl JobStore for MemoryRepository {
     fn format(&self) -> &RepositoryFormat {
         &self.format
     }
-
-    fn has_database(&self) -> bool {
-        false
-    }
 }
 
 /// Returns whether a stop was requested, which the runner adopts: `execution` then shows it. Fails if another runner has the instance.
@@ -193,7 +139,7 @@ fn is_changed(
     lease: &Lease,
     execution: &mut JobExecution,
     action: &'static str,
-) -> Result<bool, RepositoryError> {
+) -> Result<bool> {
     let current = tables
         .executions
         .get(&execution.id)
@@ -201,7 +147,7 @@ fn is_changed(
     if current.row.version == execution.version {
         return Ok(false);
     }
-    if current.row.status != BatchStatus::Stopping || !tables.holds(lease) {
+    if !rules::is_stop_request(current.row.status, tables.holds(lease)) {
         return Err(fenced(action));
     }
     execution.clone_from(&current.row);

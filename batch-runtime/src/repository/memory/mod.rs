@@ -17,7 +17,6 @@ mod tables;
 #[cfg(all(test, feature = "sqlite"))]
 mod tests;
 mod turns;
-mod workers;
 
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::Duration;
@@ -25,7 +24,9 @@ use std::time::Duration;
 use super::owner::Owner;
 use crate::clock::{Clock, Timestamp};
 use crate::notify::NotificationRules;
-use crate::repository::{JobRepository, RepositoryConfig, RepositoryError, RepositoryFormat};
+use crate::repository::{
+    JobRepository, RepositoryConfig, RepositoryError, RepositoryFormat, Result, WorkerStore,
+};
 use tables::Tables;
 
 /// A repository in memory.
@@ -48,6 +49,14 @@ pub(crate) fn create(config: RepositoryConfig) -> Arc<dyn JobRepository> {
         notifications: config.notifications,
         format: RepositoryFormat::default(),
     })
+}
+
+impl JobRepository for MemoryRepository {
+    fn worker_store(&self) -> Result<&dyn WorkerStore> {
+        Err(RepositoryError::InMemory {
+            missing: "workers, because no other process can see it",
+        })
+    }
 }
 
 impl MemoryRepository {

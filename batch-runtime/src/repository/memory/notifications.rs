@@ -1,6 +1,7 @@
 //! Notifications that wait for their delivery.
 // Spec: NOTIFY-02
 
+use std::convert::Infallible;
 use std::time::Duration;
 
 use super::MemoryRepository;
@@ -8,23 +9,19 @@ use super::tables::Tables;
 use crate::clock::Timestamp;
 use crate::execution::JobExecution;
 use crate::ids::{JobExecutionId, JobInstanceId};
-use crate::notify::{NotificationDetail, NotificationEvent, event_of_end};
+use crate::notify::NotificationEvent;
 use crate::repository::{
-    ClaimRequest, NewNotification, NextNotification, NotificationStore, QueuedNotification, RepositoryError,
+    ClaimRequest, NewNotification, NextNotification, NotificationStore, QueuedNotification, Result, rules,
 };
 use crate::status::BatchStatus;
 
 impl NotificationStore for MemoryRepository {
-    fn queue_notifications(&self, new: &[NewNotification]) -> Result<(), RepositoryError> {
+    fn queue_notifications(&self, new: &[NewNotification]) -> Result<()> {
         self.insert(&mut self.alone(), new);
         Ok(())
     }
 
-    fn take_notification(
-        &self,
-        target: &str,
-        attempt: Duration,
-    ) -> Result<NextNotification, RepositoryError> {
+    fn take_notification(&self, target: &str, attempt: Duration) -> Result<NextNotification> {
         let mut tables = self.alone();
         let now = self.now();
         let of_target = tables.notifications.iter_mut().filter(|one| one.target == target);
@@ -41,12 +38,12 @@ impl NotificationStore for MemoryRepository {
         Ok(NextNotification::Due(taken))
     }
 
-    fn forget_notification(&self, id: &str) -> Result<(), RepositoryError> {
+    fn forget_notification(&self, id: &str) -> Result<()> {
         self.alone().notifications.retain(|one| one.id != id);
         Ok(())
     }
 
-    fn postpone_notification(&self, id: &str, pause: Duration, error: &str) -> Result<(), RepositoryError> {
+    fn postpone_notification(&self, id: &str, pause: Duration, error: &str) -> Result<()> {
         let due = later(self.now(), pause);
         let mut tables = self.alone();
         if let Some(failed) = tables.notifications.iter_mut().find(|one| one.id == id) {
@@ -56,7 +53,7 @@ impl NotificationStore for MemoryRepository {
         Ok(())
     }
 
-    fn retry_notifications(&self, target: &str) -> Result<(), RepositoryError> {
+    fn retry_notifications(&self, target: &str) -> Result<()> {
         let now = self.now();
         let mut tables = self.alone();
         let of_target = tables.notifications.iter_mut().filter(|one| one.target == target);
@@ -66,7 +63,7 @@ impl NotificationStore for MemoryRepository {
         Ok(())
     }
 
-    fn notifications(&self) -> Result<Vec<QueuedNotification>, RepositoryError> {
+    fn notifications(&self) -> Result<Vec<QueuedNotification>> {
         let mut all = self.shared().notifications.clone();
         all.sort_by_key(|one| one.due);
         Ok(all)
@@ -87,9 +84,8 @@ impl MemoryRepository {
                 |one: &QueuedNotification| is_deadline_of(one, execution.instance_id) && is_early(one);
             tables.notifications.retain(|one| !waits(one));
         }
-        if let Some(event) = event_of_end(status) {
-            self.notify(tables, event, execution, &NotificationDetail::default());
-        }
+        let new = rules::notifications_of_end(&self.notifications, execution, status);
+        self.insert(tables, &new);
     }
 
     /// Queues the notifications of executions that were closed because nothing runs them, and that nothing continues yet.
@@ -109,38 +105,16 @@ impl MemoryRepository {
         execution: &JobExecution,
         taken_over: &[JobExecutionId],
     ) {
-        for dead in taken_over {
-            let detail = NotificationDetail {
-                dead_execution: Some(dead.0),
-                ..NotificationDetail::default()
-            };
-            self.notify(tables, NotificationEvent::TakenOver, execution, &detail);
-        }
+        let first = || {
+            let mut all = tables.executions_of(execution.instance_id);
+            Ok::<_, Infallible>(all.next().map(|first| first.row.created))
+        };
+        let Ok(new) =
+            rules::notifications_of_claim(&self.notifications, request, execution, taken_over, first);
         // The deadline of an earlier execution.
         tables
             .notifications
             .retain(|one| !is_deadline_of(one, execution.instance_id));
-        if let Some(deadline) = &request.deadline {
-            let first = tables.executions_of(execution.instance_id).next();
-            let first = first.map_or(execution.created, |first| first.row.created);
-            let detail = NotificationDetail {
-                deadline: Some(deadline.of(first)),
-                ..NotificationDetail::default()
-            };
-            self.notify(tables, NotificationEvent::Overdue, execution, &detail);
-        }
-    }
-
-    fn notify(
-        &self,
-        tables: &mut Tables,
-        event: NotificationEvent,
-        execution: &JobExecution,
-        detail: &NotificationDetail,
-    ) {
-        let (instance, job) = (execution.instance_id, &execution.job_name);
-        let new = |target: &str| NewNotification::now(target, event, job, instance, execution.id, detail);
-        let new: Vec<_> = self.notifications.targets(event, job).map(new).collect();
         self.insert(tables, &new);
     }
 

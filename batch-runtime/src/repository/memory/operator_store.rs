@@ -8,13 +8,13 @@ use crate::execution::{JobExecution, JobInstance, StepExecution};
 use crate::ids::{JobExecutionId, JobInstanceId, StepExecutionId};
 use crate::parameters::JobParameters;
 use crate::repository::{
-    AbandonOutcome, ClaimError, DeathOutcome, ExecutionFilter, HolderState, OperatorStore, RepositoryError,
+    AbandonOutcome, ClaimError, DeathOutcome, ExecutionFilter, HolderState, JobState, OperatorStore, Result,
     StopOutcome, rules,
 };
 use crate::status::BatchStatus;
 
 impl OperatorStore for MemoryRepository {
-    fn holder_state(&self, execution: JobExecutionId) -> Result<Option<HolderState>, RepositoryError> {
+    fn holder_state(&self, execution: JobExecutionId) -> Result<Option<HolderState>> {
         let tables = self.shared();
         let found = tables.executions.get(&execution);
         let Some(found) = found.filter(|found| !found.row.status.is_final()) else {
@@ -29,23 +29,15 @@ impl OperatorStore for MemoryRepository {
         }))
     }
 
-    fn waits_for(&self, execution: JobExecutionId) -> Result<Option<JobExecutionId>, RepositoryError> {
+    fn waits_for(&self, execution: JobExecutionId) -> Result<Option<JobExecutionId>> {
         Ok(self.shared().waits_for(execution))
     }
 
-    fn job_data(&self, id: JobExecutionId) -> Result<BTreeMap<String, String>, RepositoryError> {
-        let tables = self.shared();
-        match tables
-            .executions
-            .get(&id)
-            .is_some_and(|found| found.context.is_some())
-        {
-            true => Ok(tables.job_state(id)?.other_entries),
-            false => Ok(BTreeMap::new()),
-        }
+    fn job_state(&self, id: JobExecutionId) -> Result<Option<JobState>> {
+        self.shared().job_state_if_any(id)
     }
 
-    fn request_stop(&self, id: JobExecutionId) -> Result<Option<StopOutcome>, RepositoryError> {
+    fn request_stop(&self, id: JobExecutionId) -> Result<Option<StopOutcome>> {
         let mut tables = self.alone();
         let Some(Execution { row, .. }) = tables.executions.get_mut(&id) else {
             return Ok(None);
@@ -71,7 +63,7 @@ impl OperatorStore for MemoryRepository {
         }
     }
 
-    fn abandon(&self, id: JobExecutionId) -> Result<Option<AbandonOutcome>, RepositoryError> {
+    fn abandon(&self, id: JobExecutionId) -> Result<Option<AbandonOutcome>> {
         let mut tables = self.alone();
         let Some(execution) = tables.executions.get(&id) else {
             return Ok(None);
@@ -96,7 +88,7 @@ impl OperatorStore for MemoryRepository {
         Ok(Some(outcome))
     }
 
-    fn declare_dead(&self, id: JobExecutionId) -> Result<Option<DeathOutcome>, RepositoryError> {
+    fn declare_dead(&self, id: JobExecutionId) -> Result<Option<DeathOutcome>> {
         let mut tables = self.alone();
         let Some(execution) = tables.executions.get(&id) else {
             return Ok(None);
@@ -115,7 +107,7 @@ impl OperatorStore for MemoryRepository {
         Ok(Some(DeathOutcome::Closed))
     }
 
-    fn find_executions(&self, filter: &ExecutionFilter) -> Result<Vec<JobExecution>, RepositoryError> {
+    fn find_executions(&self, filter: &ExecutionFilter) -> Result<Vec<JobExecution>> {
         let tables = self.shared();
         let matches = |row: &&JobExecution| {
             filter.job.as_ref().is_none_or(|job| *job == row.job_name)
@@ -141,7 +133,7 @@ impl OperatorStore for MemoryRepository {
         Ok(found)
     }
 
-    fn find_instance(&self, job_name: &str, job_key: &str) -> Result<Option<JobInstance>, RepositoryError> {
+    fn find_instance(&self, job_name: &str, job_key: &str) -> Result<Option<JobInstance>> {
         let tables = self.shared();
         let id = tables.instance_with(job_name, job_key);
         Ok(id
@@ -149,12 +141,12 @@ impl OperatorStore for MemoryRepository {
             .map(|found| found.row.clone()))
     }
 
-    fn instance(&self, id: JobInstanceId) -> Result<Option<JobInstance>, RepositoryError> {
+    fn instance(&self, id: JobInstanceId) -> Result<Option<JobInstance>> {
         let tables = self.shared();
         Ok(tables.instances.get(&id).map(|found| found.row.clone()))
     }
 
-    fn instances(&self, job_name: &str, start: i64, count: i64) -> Result<Vec<JobInstance>, RepositoryError> {
+    fn instances(&self, job_name: &str, start: i64, count: i64) -> Result<Vec<JobInstance>> {
         let tables = self.shared();
         let position = |number: i64| usize::try_from(number).unwrap_or(0);
         let newest_first = tables.instances.values().rev().map(|instance| &instance.row);
@@ -163,59 +155,48 @@ impl OperatorStore for MemoryRepository {
         Ok(page.cloned().collect())
     }
 
-    fn instance_count(&self, job_name: &str) -> Result<i64, RepositoryError> {
+    fn instance_count(&self, job_name: &str) -> Result<i64> {
         let count = self.shared().keys.get(job_name).map_or(0, |keys| keys.len());
         Ok(i64::try_from(count).unwrap_or(i64::MAX))
     }
 
-    fn job_names(&self) -> Result<BTreeSet<String>, RepositoryError> {
+    fn job_names(&self) -> Result<BTreeSet<String>> {
         let tables = self.shared();
         let with_instances = tables.keys.iter().filter(|(_, keys)| !keys.is_empty());
         Ok(with_instances.map(|(job, _)| job.clone()).collect())
     }
 
-    fn job_execution(&self, id: JobExecutionId) -> Result<Option<JobExecution>, RepositoryError> {
+    fn job_execution(&self, id: JobExecutionId) -> Result<Option<JobExecution>> {
         let tables = self.shared();
         Ok(tables.executions.get(&id).map(|found| found.row.clone()))
     }
 
-    fn job_executions(&self, instance: JobInstanceId) -> Result<Vec<JobExecution>, RepositoryError> {
+    fn job_executions(&self, instance: JobInstanceId) -> Result<Vec<JobExecution>> {
         let tables = self.shared();
         let newest_first = tables.executions_of(instance).rev();
         Ok(newest_first.map(|execution| execution.row.clone()).collect())
     }
 
-    fn running_executions(&self, job_name: &str) -> Result<Vec<JobExecution>, RepositoryError> {
-        self.find_executions(&ExecutionFilter {
-            job: Some(job_name.to_owned()),
-            statuses: rules::OPEN.to_vec(),
-            ..ExecutionFilter::default()
-        })
-    }
-
-    fn parameters(&self, id: JobExecutionId) -> Result<JobParameters, RepositoryError> {
+    fn parameters(&self, id: JobExecutionId) -> Result<JobParameters> {
         let tables = self.shared();
         let found = tables.executions.get(&id);
         Ok(found.map(|found| found.parameters.clone()).unwrap_or_default())
     }
 
-    fn original_parameters(&self, instance: JobInstanceId) -> Result<JobParameters, RepositoryError> {
+    fn original_parameters(&self, instance: JobInstanceId) -> Result<JobParameters> {
         let tables = self.shared();
         let first = tables.executions_of(instance).next();
         Ok(first.map(|first| first.parameters.clone()).unwrap_or_default())
     }
 
-    fn step_executions(&self, execution: JobExecutionId) -> Result<Vec<StepExecution>, RepositoryError> {
+    fn step_executions(&self, execution: JobExecutionId) -> Result<Vec<StepExecution>> {
         let tables = self.shared();
         let ids = tables.executions.get(&execution).map(|found| found.steps.iter());
         let steps = ids.into_iter().flatten().filter_map(|id| tables.step(*id));
         Ok(steps.map(|step| step.row.clone()).collect())
     }
 
-    fn user_data(
-        &self,
-        execution: JobExecutionId,
-    ) -> Result<BTreeMap<StepExecutionId, String>, RepositoryError> {
+    fn user_data(&self, execution: JobExecutionId) -> Result<BTreeMap<StepExecutionId, String>> {
         let tables = self.shared();
         let ids = tables.executions.get(&execution).map(|found| found.steps.iter());
         let data = ids.into_iter().flatten().filter_map(|id| {

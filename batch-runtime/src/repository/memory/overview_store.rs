@@ -4,14 +4,14 @@ use std::collections::{BTreeMap, HashMap};
 
 use super::MemoryRepository;
 use crate::execution::{JobExecution, StepCounters, StepExecution};
-use crate::ids::{JobExecutionId, JobInstanceId, StepExecutionId};
+use crate::ids::{JobExecutionId, JobInstanceId};
 use crate::repository::{
-    ExecutionFilter, Holder, HolderState, OperatorStore, OverviewStore, RepositoryError, RepositorySize,
+    ExecutionFilter, Holder, HolderState, OperatorStore, OverviewStore, RepositorySize, Result,
 };
 use crate::status::BatchStatus;
 
 impl OverviewStore for MemoryRepository {
-    fn latest_executions(&self) -> Result<Vec<JobExecution>, RepositoryError> {
+    fn latest_executions(&self) -> Result<Vec<JobExecution>> {
         let tables = self.shared();
         let mut latest = BTreeMap::new();
         for execution in tables.executions.values() {
@@ -23,7 +23,7 @@ impl OverviewStore for MemoryRepository {
     fn latest_of_instances(
         &self,
         instances: &[JobInstanceId],
-    ) -> Result<BTreeMap<JobInstanceId, JobExecutionId>, RepositoryError> {
+    ) -> Result<BTreeMap<JobInstanceId, JobExecutionId>> {
         let tables = self.shared();
         let latest = instances
             .iter()
@@ -31,10 +31,7 @@ impl OverviewStore for MemoryRepository {
         Ok(latest.collect())
     }
 
-    fn holders(
-        &self,
-        instances: &[JobInstanceId],
-    ) -> Result<BTreeMap<JobInstanceId, Holder>, RepositoryError> {
+    fn holders(&self, instances: &[JobInstanceId]) -> Result<BTreeMap<JobInstanceId, Holder>> {
         let tables = self.shared();
         let holders = instances.iter().filter_map(|instance| {
             let lease = tables.lease_of(*instance)?;
@@ -56,21 +53,14 @@ impl OverviewStore for MemoryRepository {
         Ok(holders.collect())
     }
 
-    fn partition_owners(
-        &self,
-        _partitions: &[StepExecutionId],
-    ) -> Result<BTreeMap<StepExecutionId, String>, RepositoryError> {
-        Ok(BTreeMap::new())
-    }
-
-    fn waiting(&self) -> Result<BTreeMap<JobExecutionId, JobExecutionId>, RepositoryError> {
+    fn waiting(&self) -> Result<BTreeMap<JobExecutionId, JobExecutionId>> {
         Ok(self.shared().waiting())
     }
 
     fn steps_of(
         &self,
         executions: &[JobExecutionId],
-    ) -> Result<BTreeMap<JobExecutionId, Vec<StepExecution>>, RepositoryError> {
+    ) -> Result<BTreeMap<JobExecutionId, Vec<StepExecution>>> {
         let mut found = BTreeMap::new();
         for execution in executions {
             let mut steps = self.step_executions(*execution)?;
@@ -85,7 +75,7 @@ impl OverviewStore for MemoryRepository {
     fn counters_of(
         &self,
         executions: &[JobExecutionId],
-    ) -> Result<BTreeMap<JobExecutionId, Vec<(String, StepCounters)>>, RepositoryError> {
+    ) -> Result<BTreeMap<JobExecutionId, Vec<(String, StepCounters)>>> {
         let mut found = BTreeMap::new();
         for execution in executions {
             let steps = self.step_executions(*execution)?.into_iter();
@@ -97,7 +87,7 @@ impl OverviewStore for MemoryRepository {
         Ok(found)
     }
 
-    fn count_executions(&self, filter: &ExecutionFilter) -> Result<Vec<(BatchStatus, u64)>, RepositoryError> {
+    fn count_executions(&self, filter: &ExecutionFilter) -> Result<Vec<(BatchStatus, u64)>> {
         let all = ExecutionFilter {
             limit: None,
             ..filter.clone()
@@ -109,7 +99,7 @@ impl OverviewStore for MemoryRepository {
         Ok(counts.into_iter().collect())
     }
 
-    fn size(&self) -> Result<RepositorySize, RepositoryError> {
+    fn size(&self) -> Result<RepositorySize> {
         let tables = self.shared();
         let [job_instances, job_executions, step_executions] = [
             tables.instances.len(),

@@ -1,16 +1,17 @@
 //! Step executions: their start, chunks and end.
 
 use std::collections::BTreeSet;
+use std::sync::MutexGuard;
 
-use super::tables::{Context, Tables};
-use super::{MemoryRepository, corrupt, fenced};
+use super::tables::{Context, Step, Tables};
+use super::{MemoryRepository, fenced};
 use crate::clock::Timestamp;
 use crate::execution::StepExecution;
 use crate::ids::{JobExecutionId, JobInstanceId, StepExecutionId};
-use crate::repository::rules::{self, StepRun, stored_message};
+use crate::repository::rules::{self, StepRun};
 use crate::repository::{
-    ChunkCommit, ChunkTransaction, ClaimedPartition, DataChanges, EndOfStep, Ending, InnerSteps, Inserted,
-    Lease, MAX_VARCHAR, NewStepExecution, PartitionState, RepositoryError, StepHistory, StepState, StepStore,
+    ChunkCommit, ChunkTransaction, DataChanges, EndOfStep, Ending, Inserted, Lease, MAX_VARCHAR,
+    NewStepExecution, Result, StepHistory, StepState, StepStore,
 };
 use crate::status::BatchStatus;
 
@@ -20,7 +21,7 @@ impl StepStore for MemoryRepository {
         instance: JobInstanceId,
         step_name: &str,
         since: Option<i64>,
-    ) -> Result<StepHistory, RepositoryError> {
+    ) -> Result<StepHistory> {
         let tables = self.shared();
         let all = tables.executions_of(instance);
         let ids = all
@@ -44,7 +45,7 @@ impl StepStore for MemoryRepository {
         lease: &Lease,
         new: &NewStepExecution<'_>,
         decide: &dyn Fn(&StepHistory) -> Option<StepState>,
-    ) -> Result<Inserted, RepositoryError> {
+    ) -> Result<Inserted> {
         // Only the lease holder inserts steps.
         let history = match new.is_first {
             true => StepHistory::default(),
@@ -61,64 +62,16 @@ impl StepStore for MemoryRepository {
         Ok((history, Some((StepExecution { id, ..row }, state))))
     }
 
-    fn begin_step(&self, step: &mut StepExecution) -> Result<(), RepositoryError> {
+    fn begin_step(&self, step: &mut StepExecution) -> Result<()> {
         const ACTION: &str = "record the start of the step execution";
-        let now = self.now();
         let tables = self.shared();
-        begin_row(&mut tables.step_at(step, ACTION)?.row, step, now);
+        let mut stored = tables.step_at(step, ACTION)?;
+        rules::begin_step(step, self.now());
+        write(&mut stored.row, step);
         Ok(())
     }
 
-    fn claim_step(&self, id: StepExecutionId) -> Result<Option<(StepExecution, StepState)>, RepositoryError> {
-        let Some((mut step, state)) = self.step(id)? else {
-            return Ok(None);
-        };
-        if step.status != BatchStatus::Starting {
-            return Ok(None);
-        }
-        match self.begin_step(&mut step) {
-            Ok(()) => Ok(Some((step, state))),
-            Err(RepositoryError::Fenced { .. }) => Ok(None),
-            Err(error) => Err(error),
-        }
-    }
-
-    fn claim_partition(
-        &self,
-        _execution: JobExecutionId,
-        _id: StepExecutionId,
-        _is_first: bool,
-    ) -> Result<Option<ClaimedPartition>, RepositoryError> {
-        Err(super::workers::no_workers())
-    }
-
-    fn reopen_partition(
-        &self,
-        _lease: &Lease,
-        _id: StepExecutionId,
-        _inner: InnerSteps,
-    ) -> Result<PartitionState, RepositoryError> {
-        Err(super::workers::no_workers())
-    }
-
-    /// A partition that has not run on a thread has no steps.
-    fn close_inner_steps(&self, _lease: &Lease, _partition: &StepExecution) -> Result<(), RepositoryError> {
-        Ok(())
-    }
-
-    fn hand_back_partition(&self, _step: &mut StepExecution) -> Result<(), RepositoryError> {
-        Err(super::workers::no_workers())
-    }
-
-    fn stop_partitions(&self, _partitions: &[StepExecutionId]) -> Result<(), RepositoryError> {
-        Err(super::workers::no_workers())
-    }
-
-    fn create_partitions(
-        &self,
-        lease: &Lease,
-        names: &[String],
-    ) -> Result<Vec<StepExecution>, RepositoryError> {
+    fn create_partitions(&self, lease: &Lease, names: &[String]) -> Result<Vec<StepExecution>> {
         let mut tables = self.alone();
         tables.ensure_held(lease, "record partitions")?;
         for name in names {
@@ -133,36 +86,24 @@ impl StepStore for MemoryRepository {
         Ok(names.iter().map(create).collect())
     }
 
-    fn names_with_history(
-        &self,
-        instance: JobInstanceId,
-        names: &[String],
-    ) -> Result<BTreeSet<String>, RepositoryError> {
+    fn names_with_history(&self, instance: JobInstanceId, names: &[String]) -> Result<BTreeSet<String>> {
         let tables = self.shared();
         let all = tables.executions_of(instance);
         let is_known = |name: &&String| all.clone().any(|one| one.by_name.contains_key(*name));
         Ok(names.iter().filter(is_known).cloned().collect())
     }
 
-    fn steps(&self, ids: &[StepExecutionId]) -> Result<Vec<(StepExecution, StepState)>, RepositoryError> {
+    fn steps(&self, ids: &[StepExecutionId]) -> Result<Vec<(StepExecution, StepState)>> {
         let tables = self.shared();
         let ids: BTreeSet<StepExecutionId> = ids.iter().copied().collect();
         let found = ids.into_iter().filter_map(|id| tables.step(id));
         found.map(|step| Ok((step.row.clone(), step.state()?))).collect()
     }
 
-    fn latest_step(&self, execution: JobExecutionId) -> Result<Option<StepExecutionId>, RepositoryError> {
+    fn latest_step(&self, execution: JobExecutionId) -> Result<Option<StepExecutionId>> {
         let tables = self.shared();
         let execution = tables.executions.get(&execution);
         Ok(execution.and_then(|execution| execution.steps.last().copied()))
-    }
-
-    fn step(&self, id: StepExecutionId) -> Result<Option<(StepExecution, StepState)>, RepositoryError> {
-        let tables = self.shared();
-        let Some(step) = tables.step(id) else {
-            return Ok(None);
-        };
-        Ok(Some((step.row.clone(), step.state()?)))
     }
 
     fn begin_chunk(&self) -> ChunkTransaction {
@@ -174,7 +115,7 @@ impl StepStore for MemoryRepository {
         _tx: &mut ChunkTransaction,
         step: &mut StepExecution,
         commit: ChunkCommit<'_>,
-    ) -> Result<(), RepositoryError> {
+    ) -> Result<()> {
         const ACTION: &str = "record the checkpoint";
         let ChunkCommit {
             counters,
@@ -189,7 +130,6 @@ impl StepStore for MemoryRepository {
             drop(self.shared().step_at(next, ACTION)?);
         }
         let now = self.now();
-        let ended = ending.map(|ending| (ending, self.now().max(step.started)));
         self.change_data_of(step, data, renew, ACTION)?;
         let tables = self.shared();
         let mut stored = tables.step_at(step, ACTION)?;
@@ -205,11 +145,8 @@ impl StepStore for MemoryRepository {
         stored.row.version = step.version;
         stored.row.counters = counters;
         stored.row.last_updated = now;
-        if let Some((ending, now)) = ended {
-            end_row(&mut stored.row, step, ending, now);
-            if let Some((next, mut waiting)) = next.zip(waiting) {
-                begin_row(&mut waiting.row, next, now);
-            }
+        if let Some(ending) = ending {
+            end_row(&mut stored.row, step, ending, next.zip(waiting), self.now());
         }
         Ok(())
     }
@@ -221,13 +158,12 @@ impl StepStore for MemoryRepository {
         end: EndOfStep<'_>,
         state: Option<&StepState>,
         data: &DataChanges,
-    ) -> Result<(), RepositoryError> {
+    ) -> Result<()> {
         const ACTION: &str = "record the end of the step execution";
         let EndOfStep { ending, next } = end;
         if let Some(next) = &next {
             drop(self.shared().step_at(next, ACTION)?);
         }
-        let now = self.now().max(step.started);
         self.change_data_of(step, data, None, ACTION)?;
         let tables = self.shared();
         let mut stored = tables.step_at(step, ACTION)?;
@@ -236,10 +172,7 @@ impl StepStore for MemoryRepository {
         if let Some(state) = state {
             overwrite(stored.state_mut()?, state);
         }
-        end_row(&mut stored.row, step, ending, now);
-        if let Some((next, mut waiting)) = next.zip(waiting) {
-            begin_row(&mut waiting.row, next, now);
-        }
+        end_row(&mut stored.row, step, ending, next.zip(waiting), self.now());
         Ok(())
     }
 }
@@ -252,7 +185,7 @@ impl MemoryRepository {
         data: &DataChanges,
         renew: Option<&Lease>,
         action: &'static str,
-    ) -> Result<(), RepositoryError> {
+    ) -> Result<()> {
         if data.is_empty() {
             return Ok(());
         }
@@ -265,42 +198,36 @@ impl MemoryRepository {
     }
 }
 
-/// Makes a step execution STARTED, not before it was created.
-fn begin_row(row: &mut StepExecution, step: &mut StepExecution, now: Timestamp) {
-    step.version += 1;
-    step.status = BatchStatus::Started;
-    step.started = now.max(step.started);
-    step.last_updated = step.started;
-    row.version = step.version;
-    row.status = step.status;
-    row.started = step.started;
-    row.last_updated = step.started;
-}
-
-/// Ends a step execution.
-fn end_row(row: &mut StepExecution, step: &mut StepExecution, ending: &Ending, now: Timestamp) {
-    step.version += 1;
-    step.status = ending.status;
-    step.exit_status.clone_from(&ending.exit_status);
-    step.exit_message = stored_message(&ending.message, MAX_VARCHAR);
-    step.ended = Some(now);
-    step.last_updated = now;
+/// Writes a row, whose state is in its context.
+fn write(row: &mut StepExecution, step: &StepExecution) {
     *row = StepExecution {
         user_data: None,
         ..step.clone()
     };
 }
 
+/// Ends a step execution, and starts the next partition.
+fn end_row(
+    row: &mut StepExecution,
+    step: &mut StepExecution,
+    ending: &Ending,
+    next: Option<(&mut StepExecution, MutexGuard<'_, Step>)>,
+    now: Timestamp,
+) {
+    rules::end_step(step, ending, now, MAX_VARCHAR);
+    write(row, step);
+    if let Some((next, mut waiting)) = next {
+        rules::begin_step(next, step.last_updated);
+        write(&mut waiting.row, next);
+    }
+}
+
 /// Fails if the job execution has an execution of this step.
-// Spec: REPO-53
-fn ensure_new(tables: &Tables, lease: &Lease, name: &str) -> Result<(), RepositoryError> {
+fn ensure_new(tables: &Tables, lease: &Lease, name: &str) -> Result<()> {
     let execution = tables.executions.get(&lease.execution_id);
     let execution = execution.ok_or_else(|| fenced("record the step execution"))?;
     match execution.by_name.get(name).and_then(|ids| ids.first()) {
-        Some(known) => Err(corrupt(
-            format!("step execution {known}"),
-            format!("is already the one of step `{name}` in this job execution"),
-        )),
+        Some(known) => Err(rules::known_step(*known, name)),
         None => Ok(()),
     }
 }

@@ -3,16 +3,15 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use super::turns::Turn;
 use super::{corrupt, fenced};
 use crate::clock::Timestamp;
 use crate::execution::{JobExecution, JobInstance, StepExecution};
 use crate::ids::{JobExecutionId, JobInstanceId, StepExecutionId};
 use crate::parameters::JobParameters;
-use crate::repository::rules::{Closing, stored_message};
+use crate::repository::rules;
 use crate::repository::{
-    DataChanges, JobState, Lease, MAX_VARCHAR, QueuedNotification, RepositoryError, RepositoryLayout,
-    StepState, StoredContext,
+    DataChanges, JobState, Lease, MAX_VARCHAR, QueuedNotification, RepositoryLayout, Result, StepState,
+    StoredContext,
 };
 
 /// All rows.
@@ -25,7 +24,7 @@ pub(super) struct Tables {
     pub(super) steps: BTreeMap<StepExecutionId, Mutex<Step>>,
     /// The turns of jobs whose executions run one at a time, until the end of the execution.
     // Spec: TURN-02
-    pub(super) turns: BTreeMap<JobExecutionId, Turn>,
+    pub(super) turns: BTreeMap<JobExecutionId, TurnRow>,
     /// The notifications that are not delivered yet.
     pub(super) notifications: Vec<QueuedNotification>,
     /// The latest ids.
@@ -53,6 +52,12 @@ pub(super) struct LeaseRow {
     /// The number of claims.
     pub(super) fence: i64,
     pub(super) is_held: bool,
+}
+
+/// An execution that has the turn of its job, or waits for it.
+pub(super) struct TurnRow {
+    pub(super) job: String,
+    pub(super) is_taken: bool,
 }
 
 pub(super) struct Execution {
@@ -151,11 +156,7 @@ impl Tables {
     }
 
     /// Locks a step execution at the version that its runner wrote last.
-    pub(super) fn step_at(
-        &self,
-        step: &StepExecution,
-        action: &'static str,
-    ) -> Result<MutexGuard<'_, Step>, RepositoryError> {
+    pub(super) fn step_at(&self, step: &StepExecution, action: &'static str) -> Result<MutexGuard<'_, Step>> {
         let found = self
             .step(step.id)
             .filter(|found| found.row.version == step.version);
@@ -203,7 +204,7 @@ impl Tables {
     }
 
     /// Fails if the lease is not held.
-    pub(super) fn ensure_held(&self, held: &Lease, action: &'static str) -> Result<(), RepositoryError> {
+    pub(super) fn ensure_held(&self, held: &Lease, action: &'static str) -> Result<()> {
         match self.holds(held) {
             true => Ok(()),
             false => Err(fenced(action)),
@@ -229,26 +230,25 @@ impl Tables {
     }
 
     /// Returns the stored state of a job execution.
-    pub(super) fn job_state(&self, id: JobExecutionId) -> Result<JobState, RepositoryError> {
-        let row = || format!("the context of job execution {id}");
-        match self
-            .executions
-            .get(&id)
-            .and_then(|execution| execution.context.as_ref())
-        {
-            Some(Context::State(state)) => Ok(state.clone()),
-            Some(Context::Text(text)) => JobState::decode(&text.json(RepositoryLayout::V4_3))
-                .map_err(|problem| corrupt(row(), problem)),
-            None => Err(corrupt(row(), "is missing")),
+    pub(super) fn job_state(&self, id: JobExecutionId) -> Result<JobState> {
+        self.job_state_if_any(id)?.ok_or_else(|| rules::no_context(id))
+    }
+
+    /// Returns the stored state of a job execution; `None` if it has no context.
+    pub(super) fn job_state_if_any(&self, id: JobExecutionId) -> Result<Option<JobState>> {
+        let execution = self.executions.get(&id);
+        match execution.and_then(|execution| execution.context.as_ref()) {
+            Some(Context::State(state)) => Ok(Some(state.clone())),
+            Some(Context::Text(text)) => match JobState::decode(&text.json(RepositoryLayout::V4_3)) {
+                Ok(state) => Ok(Some(state)),
+                Err(problem) => Err(corrupt(format!("the context of job execution {id}"), problem)),
+            },
+            None => Ok(None),
         }
     }
 
     /// Changes the data of a job execution.
-    pub(super) fn change_job_data(
-        &mut self,
-        id: JobExecutionId,
-        changes: &DataChanges,
-    ) -> Result<(), RepositoryError> {
+    pub(super) fn change_job_data(&mut self, id: JobExecutionId, changes: &DataChanges) -> Result<()> {
         let mut state = self.job_state(id)?;
         state.change_data(changes);
         if let Some(execution) = self.executions.get_mut(&id) {
@@ -258,7 +258,7 @@ impl Tables {
     }
 
     /// Returns the stored state of a step execution.
-    pub(super) fn step_state(&self, id: StepExecutionId) -> Result<StepState, RepositoryError> {
+    pub(super) fn step_state(&self, id: StepExecutionId) -> Result<StepState> {
         self.step(id)
             .map_or(Ok(StepState::default()), |step| step.state())
     }
@@ -282,17 +282,11 @@ impl Tables {
             let Some(Execution { row, .. }) = self.executions.get_mut(&id) else {
                 continue;
             };
-            let Some(closing) = Closing::of(row.status, NO_OWNER) else {
+            let Some(ending) = rules::closing(row.status, NO_OWNER) else {
                 continue;
             };
-            let closing = closing.explained(Some(row.exit_message.as_str()), cause);
-            let ended = now.max(row.started.unwrap_or(row.created));
-            row.version += 1;
-            row.status = closing.status;
-            row.exit_status = closing.exit_code.to_owned();
-            row.exit_message = stored_message(&closing.message, MAX_VARCHAR);
-            row.ended = Some(ended);
-            row.last_updated = ended;
+            let ending = rules::explained(ending, Some(row.exit_message.as_str()), cause);
+            rules::end_job(row, &ending, now, MAX_VARCHAR);
             closed.push(id);
         }
         closed
@@ -309,14 +303,8 @@ impl Tables {
             else {
                 continue;
             };
-            let closing = Closing::of(status, NO_OWNER).unwrap_or_else(|| Closing::crashed(NO_OWNER));
-            let ended = now.max(row.started);
-            row.version += 1;
-            row.status = closing.status;
-            row.exit_status = closing.exit_code.to_owned();
-            row.exit_message = stored_message(&closing.message, MAX_VARCHAR);
-            row.ended = Some(ended);
-            row.last_updated = ended;
+            let ending = rules::closing(status, NO_OWNER).unwrap_or_else(|| rules::crashed(NO_OWNER));
+            rules::end_step(row, &ending, now, MAX_VARCHAR);
         }
     }
 }
@@ -326,7 +314,7 @@ const NO_OWNER: &str = "unknown";
 
 impl Step {
     /// Returns the stored state.
-    pub(super) fn state(&self) -> Result<StepState, RepositoryError> {
+    pub(super) fn state(&self) -> Result<StepState> {
         match &self.context {
             Some(Context::State(state)) => Ok(state.clone()),
             Some(Context::Text(text)) => {
@@ -343,7 +331,7 @@ impl Step {
     ///
     /// # Errors
     /// If there is no context: without it the checkpoint would be lost silently.
-    pub(super) fn state_mut(&mut self) -> Result<&mut StepState, RepositoryError> {
+    pub(super) fn state_mut(&mut self) -> Result<&mut StepState> {
         if let Some(Context::Text(_)) = self.context {
             self.context = Some(Context::State(StepState::default()));
         }

@@ -19,8 +19,8 @@ use crate::parameters::JobParameters;
 use crate::repository::{
     ArchivedInstance, ChunkCommit, ClaimError, ClaimRequest, Concurrency, DataChanges, DeathOutcome,
     ElementBefore, ElementKind, ElementState, EndOfStep, Ending, ExecutionFilter, InsertStep, JobRepository,
-    JobStore, Lease, RepositoryConfig, RepositoryError, RepositoryFormat, RestartPosition, StepState,
-    StepStore, StoredContext, Target, open,
+    JobStore, Lease, RepositoryConfig, RepositoryFormat, RestartPosition, Result, StepState, StepStore,
+    StoredContext, Target, open,
 };
 use crate::status::BatchStatus;
 
@@ -78,7 +78,7 @@ const FINAL: [BatchStatus; 3] = [BatchStatus::Completed, BatchStatus::Failed, Ba
 const JOBS: [&str; 2] = ["one", "other"];
 const STEPS: [&str; 3] = ["load", "sort", "load/sort"];
 
-fn shown<T: Debug>(result: Result<T, RepositoryError>) -> String {
+fn shown<T: Debug>(result: Result<T>) -> String {
     match result {
         Ok(value) => format!("{value:?}"),
         Err(error) => format!("error: {error}"),
@@ -223,7 +223,7 @@ impl Side {
             4..=7 => shown(repository.end_job(lease, execution, &ending)),
             8 => shown(repository.renew_lease(lease)),
             9 if random.is_rare() => shown(repository.release_lease(lease)),
-            10 => shown(repository.restart_position(execution)),
+            10 => shown(repository.kept_state(lease)),
             11 => shown(repository.take_turn(lease, &execution.job_name)),
             12 => shown(repository.save_job_data(lease, &data(random))),
             _ => shown(repository.save_element_state(lease, random.one_of(&STEPS), &element)),
@@ -262,13 +262,7 @@ impl Side {
         };
         let result = match number {
             2 => shown(repository.begin_step(step)),
-            3 => match repository.claim_step(step.id) {
-                Ok(Some((claimed, state))) => {
-                    *step = claimed;
-                    format!("{state:?}")
-                }
-                other => shown(other),
-            },
+            3 => shown(repository.step(step.id)),
             4 => {
                 let state = renew.is_none().then_some(&state);
                 shown(repository.end_step(lease, step, end, state, &data))
@@ -308,7 +302,7 @@ impl Side {
                 .next()
                 .unwrap()
                 .to_owned(),
-            3 if random.below(2) == 0 => shown(repository.job_data(id)),
+            3 if random.below(2) == 0 => shown(repository.job_state(id)),
             2 => match repository.declare_dead(id) {
                 Ok(Some(DeathOutcome::Running { .. })) => "running".into(),
                 other => shown(other),
@@ -383,7 +377,7 @@ impl Side {
         format!(
             "{} {}",
             shown(imported),
-            shown(repository.same_instance(&archived))
+            shown(repository.find_instance(&archived.job, &archived.job_key))
         )
     }
 
@@ -393,7 +387,6 @@ impl Side {
         let executions = repository.find_executions(&ExecutionFilter::default()).unwrap();
         let mut lines = vec![format!("{:?}", repository.job_names().unwrap())];
         for job in JOBS {
-            lines.push(shown(repository.running_executions(job)));
             lines.push(shown(repository.instance_count(job)));
         }
         for execution in executions {
@@ -408,7 +401,6 @@ impl Side {
             let id = state.instance.id;
             lines.push(format!("{state:?}"));
             lines.push(shown(repository.original_parameters(id)));
-            lines.push(shown(repository.kept_state(id)));
             lines.push(shown(repository.export_instance(id)));
         }
         lines.join("\n")
@@ -433,7 +425,7 @@ fn create_steps(
     lease: &Lease,
     random: &mut Random,
     (number, state): (u64, &StepState),
-) -> Result<Vec<StepExecution>, RepositoryError> {
+) -> Result<Vec<StepExecution>> {
     if number == 1 {
         let names = ["load:1".to_owned(), format!("load:{}", random.below(9) + 2)];
         return repository.create_partitions(lease, &names);

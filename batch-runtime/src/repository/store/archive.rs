@@ -1,7 +1,7 @@
 //! The operations of purge, export and import.
 
 use crate::ids::JobInstanceId;
-use crate::repository::{ArchivedInstance, InstanceState, RepositoryError};
+use crate::repository::{ArchivedInstance, InstanceState, Result};
 
 /// The operations of purge, export and import on whole instances.
 pub(crate) trait ArchiveStore: Send + Sync {
@@ -11,19 +11,15 @@ pub(crate) trait ArchiveStore: Send + Sync {
         job: Option<&str>,
         after: JobInstanceId,
         count: u32,
-    ) -> Result<Vec<InstanceState>, RepositoryError>;
+    ) -> Result<Vec<InstanceState>>;
 
     /// Deletes instances with everything that belongs to them, if they still are as `seen`: the same last execution, ended
     /// and not held. A crash leaves all of them or none. Returns the number deleted.
-    fn delete_instances(&self, seen: &[InstanceState]) -> Result<u64, RepositoryError>;
+    fn delete_instances(&self, seen: &[InstanceState]) -> Result<u64>;
 
     /// Returns an instance with everything that belongs to it.
-    fn export_instance(&self, instance: JobInstanceId) -> Result<Option<ArchivedInstance>, RepositoryError>;
-
-    /// Returns the instance with the same job and key, with everything that belongs to it.
-    fn same_instance(&self, archived: &ArchivedInstance)
-    -> Result<Option<ArchivedInstance>, RepositoryError>;
+    fn export_instance(&self, instance: JobInstanceId) -> Result<Option<ArchivedInstance>>;
 
     /// Inserts an instance, with new ids. Returns `None` if its job has an instance with the same key.
-    fn import_instance(&self, archived: &ArchivedInstance) -> Result<Option<JobInstanceId>, RepositoryError>;
+    fn import_instance(&self, archived: &ArchivedInstance) -> Result<Option<JobInstanceId>>;
 }

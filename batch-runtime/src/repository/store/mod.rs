@@ -6,6 +6,7 @@ mod launch;
 mod notify;
 mod operator;
 mod overview;
+mod partition;
 mod queue;
 mod runner;
 
@@ -14,30 +15,24 @@ pub(crate) use launch::LaunchStore;
 pub(crate) use notify::NotificationStore;
 pub(crate) use operator::OperatorStore;
 pub(crate) use overview::{Holder, OverviewStore};
+pub(crate) use partition::PartitionStore;
 pub(crate) use queue::{Channel, Listener, QueueStore};
 pub(crate) use runner::{JobStore, StepStore};
 
-/// A repository: the stores of all callers on one database.
+use crate::repository::Result;
+
+/// A repository: what every one can do.
 pub(crate) trait JobRepository:
-    JobStore
-    + StepStore
-    + OperatorStore
-    + OverviewStore
-    + ArchiveStore
-    + QueueStore
-    + LaunchStore
-    + NotificationStore
+    JobStore + StepStore + OperatorStore + OverviewStore + ArchiveStore + NotificationStore
 {
+    /// Returns the operations for workers.
+    ///
+    /// # Errors
+    /// `InMemory` if no other process can see the repository.
+    fn worker_store(&self) -> Result<&dyn WorkerStore>;
 }
 
-impl<T> JobRepository for T where
-    T: JobStore
-        + StepStore
-        + OperatorStore
-        + OverviewStore
-        + ArchiveStore
-        + QueueStore
-        + LaunchStore
-        + NotificationStore
-{
-}
+/// A repository that worker processes share.
+pub(crate) trait WorkerStore: PartitionStore + QueueStore + LaunchStore {}
+
+impl<T: PartitionStore + QueueStore + LaunchStore> WorkerStore for T {}

@@ -6,10 +6,9 @@ use std::time::Duration;
 use crate::execution::{JobExecution, StepExecution};
 use crate::ids::{JobExecutionId, JobInstanceId, StepExecutionId};
 use crate::repository::{
-    ChunkCommit, ChunkTransaction, Claim, ClaimError, ClaimRequest, ClaimedPartition, Connector, DataChanges,
-    ElementState, EndOfStep, Ending, InnerSteps, Inserted, KeptState, Lease, NewStepExecution,
-    PartitionState, RepositoryError, RepositoryFormat, RestartPosition, Signals, StepHistory, StepState,
-    TurnOutcome,
+    ChunkCommit, ChunkTransaction, Claim, ClaimError, ClaimRequest, Connector, DataChanges, ElementState,
+    EndOfStep, Ending, Inserted, KeptState, Lease, NewStepExecution, RepositoryFormat, Result, Signals,
+    StepHistory, StepState, TurnOutcome,
 };
 
 /// The operations of the runner of a job execution, and of the keeper of its lease.
@@ -24,59 +23,47 @@ pub(crate) trait JobStore: Send + Sync {
     /// of a dead owner that has the turn. The end of the execution gives it to the next. A crash afterwards leaves an execution with the
     /// turn whose owner is dead, which the next one closes.
     // Spec: TURN-02
-    fn take_turn(&self, lease: &Lease, job_name: &str) -> Result<TurnOutcome, RepositoryError>;
+    fn take_turn(&self, lease: &Lease, job_name: &str) -> Result<TurnOutcome>;
 
     /// Closes an execution that has the turn of its job if its owner is dead. Returns what was closed; `None` if the owner is alive.
     // Spec: TURN-02
-    fn pass_turn(&self, execution: JobExecutionId) -> Result<Option<Vec<JobExecutionId>>, RepositoryError>;
+    fn pass_turn(&self, execution: JobExecutionId) -> Result<Option<Vec<JobExecutionId>>>;
 
     /// Changes STARTING to STARTED. Returns `false` if a stop was requested first; `execution` then shows STOPPING.
-    fn begin_job(&self, lease: &Lease, execution: &mut JobExecution) -> Result<bool, RepositoryError>;
+    fn begin_job(&self, lease: &Lease, execution: &mut JobExecution) -> Result<bool>;
 
     /// Writes the end of a job execution and releases the lease. Returns `false`, and writes nothing, if a stop was
     /// requested that the runner does not know of; `execution` then shows STOPPING. A crash before it leaves an execution
     /// that the next claim closes; its steps keep what they have recorded.
-    fn end_job(
-        &self,
-        lease: &Lease,
-        execution: &mut JobExecution,
-        ending: &Ending,
-    ) -> Result<bool, RepositoryError>;
+    fn end_job(&self, lease: &Lease, execution: &mut JobExecution, ending: &Ending) -> Result<bool>;
 
-    /// Returns where the execution resumes: the position that the previous execution stored, if a `stop` element ended it.
+    /// Returns what the executions of an instance have left for the one that runs.
     // Spec: RESTART-04
-    fn restart_position(&self, execution: &JobExecution) -> Result<Option<RestartPosition>, RepositoryError>;
-
-    /// Returns the trace context that the execution has stored.
-    fn traceparent(&self, execution: JobExecutionId) -> Result<Option<String>, RepositoryError>;
-
-    /// Returns the latest stored state of each parallel element of the instance, and the data of its latest job execution.
-    fn kept_state(&self, instance: JobInstanceId) -> Result<KeptState, RepositoryError>;
+    fn kept_state(&self, lease: &Lease) -> Result<KeptState>;
 
     /// Changes the data of a job execution, outside of its steps. A crash before it leaves the data as it was.
     // Spec: DATA-01
-    fn save_job_data(&self, lease: &Lease, changes: &DataChanges) -> Result<(), RepositoryError>;
+    fn save_job_data(&self, lease: &Lease, changes: &DataChanges) -> Result<()>;
 
     /// Stores the state of one parallel element with this execution. A crash before it leaves the state stored before.
-    fn save_element_state(
-        &self,
-        lease: &Lease,
-        element: &str,
-        state: &ElementState,
-    ) -> Result<(), RepositoryError>;
+    fn save_element_state(&self, lease: &Lease, element: &str, state: &ElementState) -> Result<()>;
 
     /// Extends a lease. Returns `false` if it is lost.
-    fn renew_lease(&self, lease: &Lease) -> Result<bool, RepositoryError>;
+    fn renew_lease(&self, lease: &Lease) -> Result<bool>;
 
     /// Releases a lease without an end of the execution: the next claim closes the execution at once.
-    fn release_lease(&self, lease: &Lease) -> Result<(), RepositoryError>;
+    fn release_lease(&self, lease: &Lease) -> Result<()>;
 
     /// Records why the process of this runtime is about to end while it runs executions: closing them adds it to their exit
     /// messages. A crash before it leaves executions without a cause.
-    fn record_exit(&self, cause: &str) -> Result<(), RepositoryError>;
+    fn record_exit(&self, cause: &str) -> Result<()> {
+        // A repository in memory ends with the process.
+        let _ = cause;
+        Ok(())
+    }
 
     /// Releases what shows other runtimes that this one is alive. It claims nothing afterwards.
-    fn close(&self);
+    fn close(&self) {}
 
     /// Returns how long a lease lasts.
     fn lease_time(&self) -> Duration;
@@ -85,22 +72,13 @@ pub(crate) trait JobStore: Send + Sync {
     fn owner_name(&self) -> &str;
 
     /// Returns which of these job executions and partitions are requested to stop.
-    fn signals(
-        &self,
-        executions: &[JobExecutionId],
-        partitions: &[StepExecutionId],
-    ) -> Result<Signals, RepositoryError>;
+    fn signals(&self, executions: &[JobExecutionId], partitions: &[StepExecutionId]) -> Result<Signals>;
 
     /// Returns the source of connections for artifacts.
     fn connector(&self) -> Connector;
 
     /// Returns how it identifies instances and cuts texts.
     fn format(&self) -> &RepositoryFormat;
-
-    /// Returns whether there is a database that artifacts can use, and that other processes may see.
-    fn has_database(&self) -> bool {
-        true
-    }
 }
 
 /// The operations of the runner of a step or partition.
@@ -112,7 +90,7 @@ pub(crate) trait StepStore: Send + Sync {
         instance: JobInstanceId,
         step_name: &str,
         since: Option<i64>,
-    ) -> Result<StepHistory, RepositoryError>;
+    ) -> Result<StepHistory>;
 
     /// Reads the history of a step and, if `decide` returns a state for it, inserts its execution with that state as its context, in one
     /// transaction. `decide` may be called again, must not use the repository, and returns nothing for a step that this job execution has
@@ -122,72 +100,28 @@ pub(crate) trait StepStore: Send + Sync {
         lease: &Lease,
         new: &NewStepExecution<'_>,
         decide: &dyn Fn(&StepHistory) -> Option<StepState>,
-    ) -> Result<Inserted, RepositoryError>;
+    ) -> Result<Inserted>;
 
     /// Changes STARTING to STARTED, by VERSION. A call that is repeated after a lost connection recognizes its own change. A crash
     /// afterwards leaves a STARTED row, which the next claim closes.
-    fn begin_step(&self, step: &mut StepExecution) -> Result<(), RepositoryError>;
-
-    /// Changes STARTING to STARTED for the first caller and returns `None` to all others, so that a partition that was
-    /// dispatched twice runs once.
-    fn claim_step(&self, id: StepExecutionId) -> Result<Option<(StepExecution, StepState)>, RepositoryError>;
-
-    /// Claims a partition for a worker process: STARTING becomes STARTED, and the process holds a lease of the partition.
-    /// Returns `None` if the partition is claimed or has ended, or its job execution is closed. A crash afterwards leaves a lease that
-    /// expires. `is_first` is true if the job execution is the first one of its instance.
-    fn claim_partition(
-        &self,
-        execution: JobExecutionId,
-        id: StepExecutionId,
-        is_first: bool,
-    ) -> Result<Option<ClaimedPartition>, RepositoryError>;
-
-    /// Reopens a partition whose worker process is dead, so that another one can claim it and resume from its last
-    /// checkpoint. VERSION grows: what the dead worker may still write is rejected.
-    ///
-    /// # Errors
-    /// `Fenced` if `lease`, the job's lease, is lost.
-    fn reopen_partition(
-        &self,
-        lease: &Lease,
-        id: StepExecutionId,
-        inner: InnerSteps,
-    ) -> Result<PartitionState, RepositoryError>;
-
-    /// Ends the open steps within a partition of a flow that no worker runs any more.
-    ///
-    /// # Errors
-    /// `Fenced` if `lease`, the job's lease, is lost.
-    fn close_inner_steps(&self, lease: &Lease, partition: &StepExecution) -> Result<(), RepositoryError>;
-
-    /// Makes a partition that this worker has stopped STARTING again, so that another one can claim it. Not counted as a failed claim.
-    fn hand_back_partition(&self, step: &mut StepExecution) -> Result<(), RepositoryError>;
-
-    /// Requests the partitions that workers have claimed to stop: STARTED becomes STOPPING.
-    fn stop_partitions(&self, partitions: &[StepExecutionId]) -> Result<(), RepositoryError>;
+    fn begin_step(&self, step: &mut StepExecution) -> Result<()>;
 
     /// Inserts the executions of many partitions that have never run, as STARTING, by few statements.
-    fn create_partitions(
-        &self,
-        lease: &Lease,
-        names: &[String],
-    ) -> Result<Vec<StepExecution>, RepositoryError>;
+    fn create_partitions(&self, lease: &Lease, names: &[String]) -> Result<Vec<StepExecution>>;
 
     /// Returns the names that the instance has step executions of.
-    fn names_with_history(
-        &self,
-        instance: JobInstanceId,
-        names: &[String],
-    ) -> Result<BTreeSet<String>, RepositoryError>;
+    fn names_with_history(&self, instance: JobInstanceId, names: &[String]) -> Result<BTreeSet<String>>;
 
     /// Returns step executions with their stored states; none for an unknown id.
-    fn steps(&self, ids: &[StepExecutionId]) -> Result<Vec<(StepExecution, StepState)>, RepositoryError>;
+    fn steps(&self, ids: &[StepExecutionId]) -> Result<Vec<(StepExecution, StepState)>>;
 
     /// Returns the latest step execution of a job execution.
-    fn latest_step(&self, execution: JobExecutionId) -> Result<Option<StepExecutionId>, RepositoryError>;
+    fn latest_step(&self, execution: JobExecutionId) -> Result<Option<StepExecutionId>>;
 
     /// Returns a step execution and its stored state.
-    fn step(&self, id: StepExecutionId) -> Result<Option<(StepExecution, StepState)>, RepositoryError>;
+    fn step(&self, id: StepExecutionId) -> Result<Option<(StepExecution, StepState)>> {
+        Ok(self.steps(&[id])?.pop())
+    }
 
     /// Returns a transaction for a chunk. Writes nothing yet.
     fn begin_chunk(&self) -> ChunkTransaction;
@@ -201,7 +135,7 @@ pub(crate) trait StepStore: Send + Sync {
         tx: &mut ChunkTransaction,
         step: &mut StepExecution,
         commit: ChunkCommit<'_>,
-    ) -> Result<(), RepositoryError>;
+    ) -> Result<()>;
 
     /// Writes the end of a step execution with its counters, its state if given, and the changed `data` of the job. If it is the partition
     /// that the lease is for, releases that lease. In the same transaction, makes the row of the next partition STARTED, if neither row
@@ -213,5 +147,5 @@ pub(crate) trait StepStore: Send + Sync {
         end: EndOfStep<'_>,
         state: Option<&StepState>,
         data: &DataChanges,
-    ) -> Result<(), RepositoryError>;
+    ) -> Result<()>;
 }

@@ -22,10 +22,10 @@ use diesel::sql_types::{BigInt, Text};
 use super::backend::{Backend, ChunkRows, NewStep, Sequence, TicketRow, UpdatedRows, WantedTickets};
 use super::fixed_sql::{FixedText, fixed_queries, fixed_query, fixed_sql};
 use super::migrations::{Failure, MigrationFailed, Migrations};
-use super::pool::Pool;
+use super::pool::{Pool, Tx};
 use super::session::{RunQueryDsl, Session, SessionSettings};
 use crate::repository::owner::nonce_of;
-use crate::repository::{RepositoryError, RepositoryLayout};
+use crate::repository::{RepositoryLayout, Result};
 use per_backend::catalog;
 use per_server::{new_rows, row_locks, session_name, unusable};
 use sessions::SessionNames;
@@ -129,7 +129,7 @@ impl Backend for MysqlDatabase {
         &self.url
     }
 
-    fn connect(&self) -> Result<MysqlConnection, RepositoryError> {
+    fn connect(&self) -> Result<MysqlConnection> {
         let connection = MysqlConnection::establish(&self.url);
         let mut connection = connection.map_err(|error| unusable(&self.url, error))?;
         let set = connection.batch_execute(sessions::SETTINGS);
@@ -184,11 +184,6 @@ impl Backend for MysqlDatabase {
 
     /// On a separate connection, so that no other transaction waits for the end of this one.
     // Spec: REPO-20 to REPO-22
-    fn next_id(pool: &Pool<Self>, connection: &mut Connection, sequence: Sequence) -> QueryResult<i64> {
-        let ids = Self::next_ids(pool, connection, sequence, 1)?;
-        ids.into_iter().next().ok_or(DieselError::NotFound)
-    }
-
     fn next_ids(
         pool: &Pool<Self>,
         connection: &mut Connection,
@@ -199,7 +194,7 @@ impl Backend for MysqlDatabase {
         if connection.settings().has_sequences {
             return sequences::next_ids(connection, sequence, count);
         }
-        let last: Result<i64, RepositoryError> = pool.write_idempotent("allocate an id", |connection, _| {
+        let last: Result<i64> = pool.run(Tx::write("allocate an id"), |connection, _| {
             match sequence {
                 Sequence::Instance if connection.layout() == RepositoryLayout::V6 => {
                     fixed_query::<NextInstances6>(count).execute(connection)?

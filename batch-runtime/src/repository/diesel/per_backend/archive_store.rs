@@ -3,10 +3,10 @@
 use diesel::prelude::*;
 
 use super::contexts::{insert_job_context, insert_step_context, job_context_in, step_context_in};
-use super::executions::{execution_ids, execution_in, instance_in};
+use super::executions::{execution_ids, execution_in, insert_instance, instance_in, instance_with};
 use super::lease::lease_of;
 use super::parameters::{insert_parameters, load_parameters};
-use super::rows::StepRow;
+use super::rows::{StepRow, load_steps};
 use super::schema::{
     created_step, instance_lease, job_context, job_execution, job_instance, job_params, notification,
     partition_lease, partition_report, partition_ticket, step_context, step_execution, turn,
@@ -17,11 +17,12 @@ use crate::execution::{JobInstance, StepExecution};
 use crate::ids::{JobExecutionId, JobInstanceId};
 use crate::repository::diesel::backend::{Backend, Sequence};
 use crate::repository::diesel::db_timestamp::DbTimestamp;
+use crate::repository::diesel::pool::{Tx, ensure_known};
 use crate::repository::diesel::session::RunQueryDsl;
 use crate::repository::rules;
 use crate::repository::{
-    ArchiveStore, ArchivedExecution, ArchivedInstance, ArchivedParameter, ArchivedStep, FORMAT,
-    InstanceState, RepositoryError,
+    ArchiveStore, ArchivedExecution, ArchivedInstance, ArchivedStep, FORMAT, InstanceState, RepositoryError,
+    Result,
 };
 use crate::status::BatchStatus;
 
@@ -31,8 +32,8 @@ impl ArchiveStore for Repository {
         job: Option<&str>,
         after: JobInstanceId,
         count: u32,
-    ) -> Result<Vec<InstanceState>, RepositoryError> {
-        self.pool.read("read the states of job instances", |connection| {
+    ) -> Result<Vec<InstanceState>> {
+        self.run(Tx::read("read the states of job instances"), |connection, _| {
             let mut query = job_instance::table
                 .filter(job_instance::job_instance_id.gt(after.0))
                 .order(job_instance::job_instance_id.asc())
@@ -66,8 +67,9 @@ impl ArchiveStore for Repository {
         })
     }
 
-    fn delete_instances(&self, seen: &[InstanceState]) -> Result<u64, RepositoryError> {
-        self.pool.write("delete job instances", |connection| {
+    fn delete_instances(&self, seen: &[InstanceState]) -> Result<u64> {
+        self.run(Tx::write("delete job instances"), |connection, in_doubt| {
+            ensure_known(in_doubt)?;
             let mut ids = Vec::new();
             for state in seen {
                 let id = state.instance.id.0;
@@ -88,49 +90,20 @@ impl ArchiveStore for Repository {
         })
     }
 
-    fn export_instance(&self, instance: JobInstanceId) -> Result<Option<ArchivedInstance>, RepositoryError> {
-        self.pool.read("read the job instance", |connection| {
+    fn export_instance(&self, instance: JobInstanceId) -> Result<Option<ArchivedInstance>> {
+        self.run(Tx::read("read the job instance"), |connection, _| {
             archived_instance(connection, instance)
         })
     }
 
-    fn same_instance(
-        &self,
-        archived: &ArchivedInstance,
-    ) -> Result<Option<ArchivedInstance>, RepositoryError> {
-        self.pool.read("read the job instance", |connection| {
-            let known: Option<i64> = job_instance::table
-                .filter(job_instance::job_name.eq(&archived.job))
-                .filter(job_instance::job_key.eq(&archived.job_key))
-                .select(job_instance::job_instance_id)
-                .first(connection)
-                .optional()?;
-            match known {
-                Some(id) => archived_instance(connection, JobInstanceId(id)),
-                None => Ok(None),
-            }
-        })
-    }
-
-    fn import_instance(&self, archived: &ArchivedInstance) -> Result<Option<JobInstanceId>, RepositoryError> {
-        self.pool.write("import the job instance", |connection| {
-            let known: i64 = job_instance::table
-                .filter(job_instance::job_name.eq(&archived.job))
-                .filter(job_instance::job_key.eq(&archived.job_key))
-                .count()
-                .get_result(connection)?;
-            if known > 0 {
+    fn import_instance(&self, archived: &ArchivedInstance) -> Result<Option<JobInstanceId>> {
+        self.run(Tx::write("import the job instance"), |connection, in_doubt| {
+            ensure_known(in_doubt)?;
+            if instance_with(connection, &archived.job, &archived.job_key)?.is_some() {
                 return Ok(None);
             }
             let id = Db::next_id(&self.pool, connection, Sequence::Instance)?;
-            diesel::insert_into(job_instance::table)
-                .values((
-                    job_instance::job_instance_id.eq(id),
-                    job_instance::version.eq(0),
-                    job_instance::job_name.eq(&archived.job),
-                    job_instance::job_key.eq(&archived.job_key),
-                ))
-                .execute(connection)?;
+            insert_instance(connection, id, &archived.job, &archived.job_key)?;
             for execution in &archived.executions {
                 self.import_execution(connection, id, execution)?;
             }
@@ -300,45 +273,16 @@ fn archived_execution(connection: &mut Connection, id: i64) -> Work<Option<Archi
     };
     let parameters = load_parameters(connection, id)?;
     let context = job_context_in(connection, id)?;
-    let rows: Vec<StepRow> = step_execution::table
-        .filter(step_execution::job_execution_id.eq(id))
-        .select(StepRow::as_select())
-        .order(step_execution::step_execution_id.asc())
-        .load(connection)?;
+    let of_execution = step_execution::table.filter(step_execution::job_execution_id.eq(id));
     let mut steps = Vec::new();
-    for row in rows {
-        let step = row.into_execution(connection)?;
-        steps.push(archived_step(connection, step)?);
+    for step in load_steps!(of_execution, connection)? {
+        let context = step_context_in(connection, step.id.0)?;
+        steps.push(ArchivedStep::of(step, context));
     }
-    Ok(Some(ArchivedExecution {
-        execution: id,
-        version: execution.version,
-        status: execution.status,
-        exit_status: execution.exit_status,
-        exit_message: execution.exit_message,
-        created: execution.created,
-        started: execution.started,
-        ended: execution.ended,
-        last_updated: execution.last_updated,
-        definition: execution.configuration_location,
-        parameters: ArchivedParameter::all(&parameters),
+    Ok(Some(ArchivedExecution::of(
+        execution,
+        &parameters,
         context,
         steps,
-    }))
-}
-
-fn archived_step(connection: &mut Connection, step: StepExecution) -> Work<ArchivedStep> {
-    Ok(ArchivedStep {
-        step_execution: step.id.0,
-        step: step.step_name,
-        version: step.version,
-        status: step.status,
-        exit_status: step.exit_status,
-        exit_message: step.exit_message,
-        started: step.started,
-        ended: step.ended,
-        last_updated: step.last_updated,
-        counters: step.counters,
-        context: step_context_in(connection, step.id.0)?,
-    })
+    )))
 }

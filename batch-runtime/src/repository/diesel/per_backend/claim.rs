@@ -5,26 +5,23 @@ use std::collections::BTreeMap;
 
 use diesel::prelude::*;
 
-use super::contexts::{insert_job_context, job_state_in, step_state_of};
-use super::executions::{execution_in, last_execution};
+use super::contexts::{insert_job_context, job_state_in, step_contexts, step_state_of};
+use super::executions::{execution_in, insert_instance, instance_with, last_execution};
 use super::lease::{LeaseRow, lease_of};
 use super::parameters::insert_parameters;
-use super::rows::StepRow;
-use super::schema::{job_execution, job_instance, step_context, step_execution};
+use super::rows::{StepRow, load_steps};
+use super::schema::{job_execution, step_execution};
 use super::{Connection, Db, Repository, Work, corrupt, fenced};
-use crate::execution::JobExecution;
-use crate::ids::{JobExecutionId, StepExecutionId};
+use crate::execution::{JobExecution, JobInstance, StepExecution};
+use crate::ids::{JobExecutionId, JobInstanceId, StepExecutionId};
 use crate::parameters::JobParameters;
 use crate::repository::diesel::backend::{Backend, Sequence};
 use crate::repository::diesel::one_of::{one_of, one_of_many};
+use crate::repository::diesel::pool::Tx;
 use crate::repository::diesel::session::RunQueryDsl;
-use crate::repository::diesel::transaction_error::{
-    TransactionError, concurrent_change, on_unique_violation,
-};
+use crate::repository::diesel::transaction_error::{TransactionError, concurrent_change};
 use crate::repository::rules;
-use crate::repository::{
-    Claim, ClaimError, ClaimRequest, JobState, Lease, RepositoryError, StoredContext, Target,
-};
+use crate::repository::{Claim, ClaimError, ClaimRequest, JobState, Lease, RepositoryError, Target};
 use crate::status::BatchStatus;
 
 pub(super) type ClaimWork<T> = Work<T, ClaimError>;
@@ -55,7 +52,7 @@ impl Repository {
     /// Implements `JobStore::claim`.
     pub(super) fn claim_instance(&self, request: &ClaimRequest<'_>) -> Result<Claim, ClaimError> {
         let earlier = AllocatedIds::default();
-        self.pool.write_idempotent(ACTION, |connection, in_doubt| {
+        self.run(Tx::write(ACTION), |connection, in_doubt| {
             earlier.in_doubt.set(in_doubt);
             if let Some(claim) = self.claim_in_doubt(connection, &earlier)? {
                 return Ok(Ok(claim));
@@ -92,13 +89,14 @@ impl Repository {
         };
         let (mut parameters, mut key) = identified(run_id)?;
         // An imported instance may have the same key.
-        while allocated.is_none() && is_taken(connection, request.job_name, &key)? {
+        while allocated.is_none() && instance_with(connection, request.job_name, &key)?.is_some() {
             run_id = Db::next_id(&self.pool, connection, Sequence::Instance)?;
             (parameters, key) = identified(run_id)?;
         }
         earlier.instance.set(Some(run_id));
+        insert_instance(connection, run_id, request.job_name, &key)?;
         Ok(Claimed {
-            instance: insert_instance(connection, run_id, request.job_name, &key)?,
+            instance: run_id,
             parameters,
             previous: None,
         })
@@ -111,20 +109,19 @@ impl Repository {
         request: &ClaimRequest<'_>,
         key: &str,
     ) -> ClaimWork<Claimed> {
-        let found: Option<i64> = job_instance::table
-            .filter(job_instance::job_name.eq(request.job_name))
-            .filter(job_instance::job_key.eq(key))
-            .select(job_instance::job_instance_id)
-            .first(connection)
-            .optional()?;
+        let found = instance_with(connection, request.job_name, key)?;
         let (instance, previous) = match found {
-            Some(instance) => {
+            Some(JobInstance {
+                id: JobInstanceId(instance),
+                ..
+            }) => {
                 lock_existing_instance(connection, instance)?;
                 (instance, last_execution(connection, instance)?)
             }
             None => {
                 let id = Db::next_id(&self.pool, connection, Sequence::Instance)?;
-                (insert_instance(connection, id, request.job_name, key)?, None)
+                insert_instance(connection, id, request.job_name, key)?;
+                (id, None)
             }
         };
         Ok(Claimed {
@@ -187,19 +184,15 @@ impl Repository {
         let cause = unreadable.as_ref().map(ToString::to_string);
         let taken_over =
             self.close_open_executions(connection, instance, lease.as_ref(), cause.as_deref())?;
-        let crashes = match count_crashes(connection, request, &claimed, lease.as_ref())? {
-            Ok(crashes) => crashes,
-            Err(crash_loop) => {
-                self.notify_of_closed(connection, &taken_over)?;
-                return Ok(Err(crash_loop));
-            }
-        };
-        if let Some(unreadable) = unreadable {
-            if let Some(row) = lease.as_ref().filter(|row| !row.is_free()) {
+        let crashes = count_crashes(connection, request, instance, lease.as_ref())?;
+        let previous = claimed.previous.as_ref();
+        if let Some(rejection) = rules::recorded_rejection(request, previous, crashes.0, unreadable) {
+            let is_loop = matches!(rejection, ClaimError::CrashLoop { .. });
+            if let Some(row) = lease.as_ref().filter(|row| is_loop || !row.is_free()) {
                 Self::void_lease(connection, instance, row, Some(crashes))?;
             }
             self.notify_of_closed(connection, &taken_over)?;
-            return Ok(Err(ClaimError::Repository(unreadable)));
+            return Ok(Err(rejection));
         }
         let (id, previous_traceparent) = self.insert_execution(connection, request, &claimed, earlier)?;
         let fence = self.take_lease(connection, instance, id, lease.as_ref(), crashes)?;
@@ -351,27 +344,10 @@ const STEPS: usize = 500;
 
 /// Checks that rows and contexts of steps can be read.
 fn check_steps(connection: &mut Connection, steps: &[i64]) -> Work<()> {
-    let rows: Vec<StepRow> = step_execution::table
-        .filter(one_of_many(step_execution::step_execution_id, steps))
-        .select(StepRow::as_select())
-        .load(connection)?;
-    for row in rows {
-        row.into_execution(connection)?;
-    }
-    let contexts: Vec<(i64, String, Option<String>)> = step_context::table
-        .filter(one_of_many(step_context::step_execution_id, steps))
-        .select((
-            step_context::step_execution_id,
-            step_context::short_context,
-            step_context::serialized_context,
-        ))
-        .load(connection)?;
-    for (step, short, serialized) in contexts {
-        step_state_of(
-            connection,
-            StepExecutionId(step),
-            &StoredContext { short, serialized },
-        )?;
+    let of_ids = step_execution::table.filter(one_of_many(step_execution::step_execution_id, steps));
+    load_steps!(of_ids, connection)?;
+    for (step, context) in step_contexts(connection, steps)? {
+        step_state_of(connection, StepExecutionId(step), &context)?;
     }
     Ok(())
 }
@@ -388,29 +364,19 @@ fn latest_steps(connection: &mut Connection, instance: i64) -> QueryResult<Vec<i
     Ok(latest.into_values().collect())
 }
 
-/// Counts the crashes in a row without progress. The inner error is the rejection of an instance that has crashed too often;
-/// its lease records the count.
+/// Counts the crashes in a row without progress.
 fn count_crashes(
     connection: &mut Connection,
     request: &ClaimRequest<'_>,
-    claimed: &Claimed,
+    instance: i64,
     lease: Option<&LeaseRow>,
-) -> ClaimWork<Result<Crashes, ClaimError>> {
+) -> QueryResult<Crashes> {
     let Some(row) = lease else {
         // A new instance.
-        return Ok(Ok((0, 0)));
+        return Ok((0, 0));
     };
-    let progress = progress_of(connection, claimed.instance)?;
-    let crashes = request.crash_limit.map_or(0, |_| row.crashes(progress));
-    let is_over = |limit| limit > 0 && crashes > i64::from(limit);
-    match &claimed.previous {
-        Some(previous) if request.crash_limit.is_some_and(is_over) => {
-            Repository::void_lease(connection, claimed.instance, row, Some((crashes, progress)))?;
-            let execution = previous.id;
-            Ok(Err(ClaimError::CrashLoop { execution, crashes }))
-        }
-        _ => Ok(Ok((crashes, progress))),
-    }
+    let progress = progress_of(connection, instance)?;
+    Ok((request.crash_limit.map_or(0, |_| row.crashes(progress)), progress))
 }
 
 /// Locks an instance that was found before. If it has been deleted meanwhile, the claim starts over.
@@ -420,28 +386,6 @@ fn lock_existing_instance(connection: &mut Connection, instance: i64) -> ClaimWo
     } else {
         Err(concurrent_change())
     }
-}
-
-fn insert_instance(connection: &mut Connection, id: i64, job_name: &str, key: &str) -> ClaimWork<i64> {
-    diesel::insert_into(job_instance::table)
-        .values((
-            job_instance::job_instance_id.eq(id),
-            job_instance::version.eq(0),
-            job_instance::job_name.eq(job_name),
-            job_instance::job_key.eq(key),
-        ))
-        .execute(connection)
-        .map_err(on_unique_violation)?;
-    Ok(id)
-}
-
-fn is_taken(connection: &mut Connection, job_name: &str, key: &str) -> QueryResult<bool> {
-    let same: i64 = job_instance::table
-        .filter(job_instance::job_name.eq(job_name))
-        .filter(job_instance::job_key.eq(key))
-        .count()
-        .get_result(connection)?;
-    Ok(same > 0)
 }
 
 /// Returns the progress of an instance: it grows with each commit of a chunk and each completed step.

@@ -7,14 +7,14 @@ use super::rows::status_of;
 use super::schema::{job_execution, partition_lease, step_execution};
 use super::{Connection, Db, Repository};
 use crate::ids::JobExecutionId;
-use crate::repository::RepositoryError;
 use crate::repository::diesel::backend::Backend;
 use crate::repository::diesel::db_timestamp::DbTimestamp;
 use crate::repository::diesel::one_of::one_of;
 use crate::repository::diesel::session::RunQueryDsl;
 use crate::repository::diesel::transaction_error::TransactionError;
 use crate::repository::diesel::update::update;
-use crate::repository::rules::{Closing, OPEN as OPEN_STATUSES, stored_message};
+use crate::repository::rules::{self, OPEN as OPEN_STATUSES, stored_message};
+use crate::repository::{Ending, RepositoryError, Result};
 
 /// Updates an execution or step execution that its owner cannot end any more.
 macro_rules! closed {
@@ -22,7 +22,7 @@ macro_rules! closed {
         update($table::table.find($id)).set((
             $table::version.eq($table::version + 1),
             $table::status.eq($closing.status.as_str()),
-            $table::exit_code.eq($closing.exit_code),
+            $table::exit_code.eq(&$closing.exit_status),
             $table::exit_message.eq($message),
             $table::end_time.eq($ended),
             $table::last_updated.eq($ended),
@@ -79,7 +79,7 @@ impl Repository {
         for (id, created, started, status, recorded) in executions {
             let closing = closing_of(status.as_deref(), owner)
                 .map_err(|error| TransactionError::Rejected(error.into()))?;
-            let closing = closing.explained(noted.as_deref().or(recorded.as_deref()), cause);
+            let closing = rules::explained(closing, noted.as_deref().or(recorded.as_deref()), cause);
             let ended = self.now().max(started.unwrap_or(created));
             let message = stored_message(&closing.message, self.settings.format.max_varchar);
             closed!(job_execution, id, ended, closing, message).execute(connection)?;
@@ -106,8 +106,7 @@ impl Repository {
             ))
             .load(connection)?;
         for (id, started, job_status) in steps {
-            let closing =
-                closing_of(job_status.as_deref(), owner).unwrap_or_else(|_| Closing::crashed(owner));
+            let closing = closing_of(job_status.as_deref(), owner).unwrap_or_else(|_| rules::crashed(owner));
             self.close_step(connection, id, started, &closing)?;
         }
         Ok(())
@@ -148,7 +147,7 @@ impl Repository {
         connection: &mut Connection,
         id: i64,
         started: Option<DbTimestamp>,
-        closing: &Closing,
+        closing: &Ending,
     ) -> QueryResult<usize> {
         let message = stored_message(&closing.message, self.settings.format.max_varchar);
         let ended = Some(self.now()).max(started);
@@ -156,10 +155,10 @@ impl Repository {
     }
 }
 
-fn closing_of(status: Option<&str>, owner: &str) -> Result<Closing, RepositoryError> {
+fn closing_of(status: Option<&str>, owner: &str) -> Result<Ending> {
     let row = || "a job execution".to_owned();
     let status = status_of(status.map(str::to_owned), row)?;
-    Closing::of(status, owner).ok_or_else(|| RepositoryError::Corrupt {
+    rules::closing(status, owner).ok_or_else(|| RepositoryError::Corrupt {
         row: row(),
         problem: format!("no process runs it, but it has batch status {status}").into(),
     })

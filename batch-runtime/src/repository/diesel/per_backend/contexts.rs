@@ -3,60 +3,67 @@
 use diesel::prelude::*;
 
 use super::schema::{job_context, step_context};
-use super::{Connection, Work, corrupt};
+use super::{Connection, Work, corrupt, rejected};
 use crate::ids::{JobExecutionId, StepExecutionId};
+use crate::repository::diesel::one_of::one_of_many;
 use crate::repository::diesel::session::RunQueryDsl;
 use crate::repository::diesel::update::update;
+use crate::repository::rules;
 use crate::repository::{DataChanges, JobState, StepState, StoredContext};
 
-/// Reads the context of a step execution.
-pub(super) fn step_context_in(connection: &mut Connection, step: i64) -> QueryResult<Option<StoredContext>> {
-    let row: Option<(String, Option<String>)> = step_context::table
-        .find(step)
-        .select((step_context::short_context, step_context::serialized_context))
-        .first(connection)
-        .optional()?;
-    Ok(row.map(|(short, serialized)| StoredContext { short, serialized }))
+/// Functions that read and insert the context of an execution.
+macro_rules! contexts {
+    ($table:ident, $key:ident, $read:ident, $insert:ident) => {
+        pub(super) fn $read(connection: &mut Connection, id: i64) -> QueryResult<Option<StoredContext>> {
+            let row: Option<(String, Option<String>)> = $table::table
+                .find(id)
+                .select(($table::short_context, $table::serialized_context))
+                .first(connection)
+                .optional()?;
+            Ok(row.map(|(short, serialized)| StoredContext { short, serialized }))
+        }
+
+        pub(super) fn $insert(
+            connection: &mut Connection,
+            id: i64,
+            context: &StoredContext,
+        ) -> QueryResult<usize> {
+            diesel::insert_into($table::table)
+                .values((
+                    $table::$key.eq(id),
+                    $table::short_context.eq(&context.short),
+                    $table::serialized_context.eq(&context.serialized),
+                ))
+                .execute(connection)
+        }
+    };
 }
 
-/// Inserts the context of a step execution.
-pub(super) fn insert_step_context(
+contexts!(job_context, job_execution_id, job_context_in, insert_job_context);
+contexts!(
+    step_context,
+    step_execution_id,
+    step_context_in,
+    insert_step_context
+);
+
+/// Returns the contexts of step executions, by id.
+pub(super) fn step_contexts(
     connection: &mut Connection,
-    step: i64,
-    context: &StoredContext,
-) -> QueryResult<usize> {
-    diesel::insert_into(step_context::table)
-        .values((
-            step_context::step_execution_id.eq(step),
-            step_context::short_context.eq(&context.short),
-            step_context::serialized_context.eq(&context.serialized),
+    steps: &[i64],
+) -> QueryResult<Vec<(i64, StoredContext)>> {
+    let rows: Vec<(i64, String, Option<String>)> = step_context::table
+        .filter(one_of_many(step_context::step_execution_id, steps))
+        .select((
+            step_context::step_execution_id,
+            step_context::short_context,
+            step_context::serialized_context,
         ))
-        .execute(connection)
-}
-
-/// Reads the context of a job execution.
-pub(super) fn job_context_in(connection: &mut Connection, job: i64) -> QueryResult<Option<StoredContext>> {
-    let row: Option<(String, Option<String>)> = job_context::table
-        .find(job)
-        .select((job_context::short_context, job_context::serialized_context))
-        .first(connection)
-        .optional()?;
-    Ok(row.map(|(short, serialized)| StoredContext { short, serialized }))
-}
-
-/// Inserts the context of a job execution.
-pub(super) fn insert_job_context(
-    connection: &mut Connection,
-    job: i64,
-    context: &StoredContext,
-) -> QueryResult<usize> {
-    diesel::insert_into(job_context::table)
-        .values((
-            job_context::job_execution_id.eq(job),
-            job_context::short_context.eq(&context.short),
-            job_context::serialized_context.eq(&context.serialized),
-        ))
-        .execute(connection)
+        .load(connection)?;
+    let rows = rows.into_iter();
+    Ok(rows
+        .map(|(id, short, serialized)| (id, StoredContext { short, serialized }))
+        .collect())
 }
 
 /// Returns the stored state of a step execution.
@@ -96,15 +103,17 @@ pub(in crate::repository::diesel) fn update_context(
 
 /// Returns the stored state of a job execution. Without its row, a rollback that is still owed would be forgotten.
 pub(super) fn job_state_in(connection: &mut Connection, execution: i64) -> Work<JobState> {
+    let state = job_state_if_any(connection, execution)?;
+    state.ok_or_else(|| rejected(rules::no_context(JobExecutionId(execution))))
+}
+
+/// Returns the stored state of a job execution; `None` if it has no context.
+pub(super) fn job_state_if_any(connection: &mut Connection, execution: i64) -> Work<Option<JobState>> {
     let layout = connection.settings().format.layout;
-    match job_context_in(connection, execution)? {
-        Some(context) => JobState::decode(&context.json(layout))
-            .map_err(|problem| corrupt(format!("the context of job execution {execution}"), problem)),
-        None => Err(corrupt(
-            format!("the context of job execution {execution}"),
-            "is missing",
-        )),
-    }
+    let context = job_context_in(connection, execution)?;
+    let state = context.map(|context| JobState::decode(&context.json(layout)));
+    let state = state.transpose();
+    state.map_err(|problem| corrupt(format!("the context of job execution {execution}"), problem))
 }
 
 /// Returns the stored state of a job execution, for a change: no other transaction changes it until this one has ended.

@@ -7,8 +7,9 @@ use super::schema::{job_execution, job_instance};
 use super::{Connection, Work, rejected};
 use crate::execution::{JobExecution, JobInstance};
 use crate::ids::{JobExecutionId, JobInstanceId};
-use crate::repository::RepositoryError;
 use crate::repository::diesel::session::RunQueryDsl;
+use crate::repository::diesel::transaction_error::{TransactionError, on_unique_violation};
+use crate::repository::{RepositoryError, Result};
 
 /// Selects executions with the name of their job, newest first.
 macro_rules! executions {
@@ -33,8 +34,7 @@ macro_rules! load_executions {
         let rows = rows
             .into_iter()
             .map(|(row, job_name)| $change(row).into_execution(job_name, settings));
-        rows.collect::<Result<Vec<JobExecution>, RepositoryError>>()
-            .map_err(rejected)
+        rows.collect::<Result<Vec<JobExecution>, _>>().map_err(rejected)
     }};
 }
 
@@ -55,6 +55,40 @@ pub(super) fn instance_in(connection: &mut Connection, id: i64) -> QueryResult<O
         .first(connection)
         .optional()?;
     Ok(row.map(JobInstance::from))
+}
+
+/// Returns the instance of a job with this key.
+pub(super) fn instance_with(
+    connection: &mut Connection,
+    job_name: &str,
+    key: &str,
+) -> QueryResult<Option<JobInstance>> {
+    let row = job_instance::table
+        .filter(job_instance::job_name.eq(job_name))
+        .filter(job_instance::job_key.eq(key))
+        .select(InstanceRow::as_select())
+        .first(connection)
+        .optional()?;
+    Ok(row.map(JobInstance::from))
+}
+
+/// Inserts an instance. Conflicts if its job has one with the same key.
+pub(super) fn insert_instance<E>(
+    connection: &mut Connection,
+    id: i64,
+    job_name: &str,
+    key: &str,
+) -> Result<(), TransactionError<E>> {
+    diesel::insert_into(job_instance::table)
+        .values((
+            job_instance::job_instance_id.eq(id),
+            job_instance::version.eq(0),
+            job_instance::job_name.eq(job_name),
+            job_instance::job_key.eq(key),
+        ))
+        .execute(connection)
+        .map_err(on_unique_violation)?;
+    Ok(())
 }
 
 /// Returns the newest execution of an instance.

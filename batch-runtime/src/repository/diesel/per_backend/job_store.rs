@@ -5,21 +5,22 @@ use std::time::Duration;
 use diesel::prelude::*;
 
 use super::contexts::{change_job_data, job_state_in, locked_job_state, save_job_state};
-use super::executions::{execution_ids, execution_in};
+use super::executions::execution_in;
 use super::lease::RELEASED;
 use super::schema::{instance_lease, job_execution, step_execution};
 use super::{Connection, Db, Repository, Work, fenced};
 use crate::execution::JobExecution;
-use crate::ids::{JobExecutionId, JobInstanceId, StepExecutionId};
+use crate::ids::{JobExecutionId, StepExecutionId};
 use crate::repository::diesel::backend::Backend;
 use crate::repository::diesel::db_timestamp::DbTimestamp;
 use crate::repository::diesel::one_of::one_of;
+use crate::repository::diesel::pool::Tx;
 use crate::repository::diesel::session::RunQueryDsl;
 use crate::repository::diesel::update::update;
-use crate::repository::rules::stored_message;
+use crate::repository::rules::{self, stored_message};
 use crate::repository::{
     Claim, ClaimError, ClaimRequest, Connector, DataChanges, ElementState, Ending, JobState, JobStore,
-    KeptState, Lease, RepositoryError, RepositoryFormat, RestartPosition, Signals, TurnOutcome,
+    KeptState, Lease, RepositoryFormat, Result, Signals, TurnOutcome,
 };
 use crate::status::BatchStatus;
 
@@ -28,32 +29,32 @@ impl JobStore for Repository {
         self.claim_instance(request)
     }
 
-    fn take_turn(&self, lease: &Lease, job_name: &str) -> Result<TurnOutcome, RepositoryError> {
+    fn take_turn(&self, lease: &Lease, job_name: &str) -> Result<TurnOutcome> {
         self.take_turn_of_job(lease, job_name)
     }
 
-    fn pass_turn(&self, execution: JobExecutionId) -> Result<Option<Vec<JobExecutionId>>, RepositoryError> {
+    fn pass_turn(&self, execution: JobExecutionId) -> Result<Option<Vec<JobExecutionId>>> {
         self.pass_turn_of(execution)
     }
 
-    fn begin_job(&self, lease: &Lease, execution: &mut JobExecution) -> Result<bool, RepositoryError> {
+    fn begin_job(&self, lease: &Lease, execution: &mut JobExecution) -> Result<bool> {
         const ACTION: &str = "record the start of the job execution";
-        // The clock may have been set back since the execution was created.
-        let now = self.now().max(self.column(execution.created));
-        let started = BatchStatus::Started;
-        let is_started = self.pool.write_idempotent(ACTION, |connection, in_doubt| {
+        let mut started = execution.clone();
+        rules::begin_job(&mut started, self.now_as_read());
+        let now = self.column(started.last_updated);
+        let is_started = self.run(Tx::write(ACTION), |connection, in_doubt| {
             let row = job_execution::table
                 .find(execution.id.0)
                 .filter(job_execution::version.eq(execution.version));
             let changed = update(row)
                 .set((
-                    job_execution::version.eq(execution.version + 1),
-                    job_execution::status.eq(started.as_str()),
+                    job_execution::version.eq(started.version),
+                    job_execution::status.eq(started.status.as_str()),
                     job_execution::start_time.eq(now),
                     job_execution::last_updated.eq(now),
                 ))
                 .execute(connection)?;
-            if in_doubt && changed == 0 && is_as_written(connection, execution, started, now)? {
+            if in_doubt && changed == 0 && is_as_written(connection, &started, now)? {
                 return Ok(true);
             }
             if changed == 0 {
@@ -62,39 +63,36 @@ impl JobStore for Repository {
             Ok(changed == 1)
         })?;
         if is_started {
-            execution.version += 1;
-            execution.status = started;
-            execution.started = Some(self.time(now));
+            *execution = started;
         }
         Ok(is_started)
     }
 
-    fn end_job(
-        &self,
-        lease: &Lease,
-        execution: &mut JobExecution,
-        ending: &Ending,
-    ) -> Result<bool, RepositoryError> {
+    fn end_job(&self, lease: &Lease, execution: &mut JobExecution, ending: &Ending) -> Result<bool> {
         const ACTION: &str = "record the end of the job execution";
-        // The clock may have been set back meanwhile.
-        let begin = execution.started.unwrap_or(execution.created);
-        let now = self.now().max(self.column(begin));
-        let message = stored_message(&ending.message, self.settings.format.max_varchar);
-        let is_ended = self.pool.write_idempotent(ACTION, |connection, in_doubt| {
+        let mut ended = execution.clone();
+        rules::end_job(
+            &mut ended,
+            ending,
+            self.now_as_read(),
+            self.settings.format.max_varchar,
+        );
+        let now = self.column(ended.last_updated);
+        let is_ended = self.run(Tx::write(ACTION), |connection, in_doubt| {
             let row = job_execution::table
                 .find(execution.id.0)
                 .filter(job_execution::version.eq(execution.version));
             let changed = update(row)
                 .set((
-                    job_execution::version.eq(execution.version + 1),
-                    job_execution::status.eq(ending.status.as_str()),
-                    job_execution::exit_code.eq(&ending.exit_status),
-                    job_execution::exit_message.eq(&message),
+                    job_execution::version.eq(ended.version),
+                    job_execution::status.eq(ended.status.as_str()),
+                    job_execution::exit_code.eq(&ended.exit_status),
+                    job_execution::exit_message.eq(&ended.exit_message),
                     job_execution::end_time.eq(now),
                     job_execution::last_updated.eq(now),
                 ))
                 .execute(connection)?;
-            if in_doubt && changed == 0 && is_as_written(connection, execution, ending.status, now)? {
+            if in_doubt && changed == 0 && is_as_written(connection, &ended, now)? {
                 return Ok(true);
             }
             if changed == 0 {
@@ -115,56 +113,34 @@ impl JobStore for Repository {
             Ok(true)
         })?;
         if is_ended {
-            execution.version += 1;
-            execution.status = ending.status;
-            execution.exit_status.clone_from(&ending.exit_status);
-            execution.exit_message = message;
-            execution.ended = Some(self.time(now));
-            execution.last_updated = self.time(now);
+            *execution = ended;
         }
         Ok(is_ended)
     }
 
-    fn restart_position(&self, execution: &JobExecution) -> Result<Option<RestartPosition>, RepositoryError> {
-        self.pool.read("read the restart position", |connection| {
-            let before: Option<(i64, Option<String>)> = job_execution::table
-                .filter(job_execution::job_instance_id.eq(execution.instance_id.0))
-                .filter(job_execution::job_execution_id.lt(execution.id.0))
-                .order(job_execution::job_execution_id.desc())
-                .select((job_execution::job_execution_id, job_execution::status))
-                .first(connection)
-                .optional()?;
-            let Some((before, _)) =
-                before.filter(|(_, status)| status.as_deref() == Some(BatchStatus::Stopped.as_str()))
-            else {
-                return Ok(None);
-            };
-            Ok(job_state_in(connection, before)?.restart)
-        })
-    }
-
-    fn traceparent(&self, execution: JobExecutionId) -> Result<Option<String>, RepositoryError> {
-        self.pool.read("read the trace context", |connection| {
-            Ok(job_state_in(connection, execution.0)?.traceparent)
-        })
-    }
-
-    fn kept_state(&self, instance: JobInstanceId) -> Result<KeptState, RepositoryError> {
-        self.pool
-            .read("read the state that the job has kept", |connection| {
+    fn kept_state(&self, lease: &Lease) -> Result<KeptState> {
+        self.run(
+            Tx::read("read the state that the job has kept"),
+            |connection, _| {
+                let executions: Vec<(i64, Option<String>)> = job_execution::table
+                    .filter(job_execution::job_instance_id.eq(lease.instance_id.0))
+                    .order(job_execution::job_execution_id.asc())
+                    .select((job_execution::job_execution_id, job_execution::status))
+                    .load(connection)?;
                 let mut kept = KeptState::default();
-                for execution in execution_ids(connection, instance)? {
-                    let state = job_state_in(connection, execution.0)?;
-                    kept.elements.extend(state.elements);
-                    kept.data = state.other_entries;
+                for (id, status) in executions {
+                    let is_stopped = status.as_deref() == Some(BatchStatus::Stopped.as_str());
+                    let is_before = id < lease.execution_id.0;
+                    kept.add(job_state_in(connection, id)?, is_before, is_stopped);
                 }
                 Ok(kept)
-            })
+            },
+        )
     }
 
-    fn save_job_data(&self, lease: &Lease, changes: &DataChanges) -> Result<(), RepositoryError> {
+    fn save_job_data(&self, lease: &Lease, changes: &DataChanges) -> Result<()> {
         const ACTION: &str = "record the data of the job";
-        self.pool.write_idempotent(ACTION, |connection, _| {
+        self.run(Tx::write(ACTION), |connection, _| {
             // The row has no VERSION to compare, so the lease itself is checked.
             Db::lock_executions(connection, lease.instance_id.0)?;
             self.ensure_held(connection, lease, ACTION)?;
@@ -172,14 +148,9 @@ impl JobStore for Repository {
         })
     }
 
-    fn save_element_state(
-        &self,
-        lease: &Lease,
-        element: &str,
-        state: &ElementState,
-    ) -> Result<(), RepositoryError> {
+    fn save_element_state(&self, lease: &Lease, element: &str, state: &ElementState) -> Result<()> {
         const ACTION: &str = "record the state of a parallel element";
-        self.pool.write_idempotent(ACTION, |connection, _| {
+        self.run(Tx::write(ACTION), |connection, _| {
             // Worker processes save states of the same execution. The row has no VERSION to compare, so the lease itself is
             // checked.
             Db::lock_executions(connection, lease.instance_id.0)?;
@@ -191,27 +162,29 @@ impl JobStore for Repository {
         })
     }
 
-    fn renew_lease(&self, lease: &Lease) -> Result<bool, RepositoryError> {
+    fn renew_lease(&self, lease: &Lease) -> Result<bool> {
         self.owner.restore_lock();
-        self.pool.write_with_priority("renew the lease", |connection, _| {
-            Ok(self.renew_lease_in(connection, lease)?)
-        })
+        self.run(
+            Tx::write("renew the lease").once().with_priority(),
+            |connection, _| Ok(self.renew_lease_in(connection, lease)?),
+        )
     }
 
-    fn release_lease(&self, lease: &Lease) -> Result<(), RepositoryError> {
+    fn release_lease(&self, lease: &Lease) -> Result<()> {
         // The caller tries again, and its keeper must not wait here while other leases have to be renewed.
-        self.pool.write_at_once("release the lease", |connection, _| {
+        self.run(Tx::write("release the lease").once(), |connection, _| {
             self.release_lease_in(connection, lease)?;
             Ok(())
         })
     }
 
-    fn record_exit(&self, cause: &str) -> Result<(), RepositoryError> {
+    fn record_exit(&self, cause: &str) -> Result<()> {
         if self.owner.note(cause) {
             return Ok(());
         }
-        self.pool
-            .write_with_priority("record the end of the process", |connection, _| {
+        self.run(
+            Tx::write("record the end of the process").once().with_priority(),
+            |connection, _| {
                 let held: Vec<i64> = instance_lease::table
                     .filter(instance_lease::owner.eq(self.owner.name()))
                     .filter(instance_lease::expires_at.ne(RELEASED))
@@ -226,7 +199,8 @@ impl JobStore for Repository {
                     ))
                     .execute(connection)?;
                 Ok(())
-            })
+            },
+        )
     }
 
     fn close(&self) {
@@ -241,12 +215,8 @@ impl JobStore for Repository {
         self.owner.name()
     }
 
-    fn signals(
-        &self,
-        executions: &[JobExecutionId],
-        partitions: &[StepExecutionId],
-    ) -> Result<Signals, RepositoryError> {
-        self.pool.read_at_once("look for stop requests", |connection| {
+    fn signals(&self, executions: &[JobExecutionId], partitions: &[StepExecutionId]) -> Result<Signals> {
+        self.run(Tx::read("look for stop requests").once(), |connection, _| {
             let stopping = BatchStatus::Stopping.as_str();
             // Spring Batch 6 does not ask for the end of an execution, but records it. The next write finds that.
             let stopped = BatchStatus::Stopped.as_str();
@@ -298,7 +268,7 @@ impl Repository {
         action: &'static str,
     ) -> Work<()> {
         let current = execution_in(connection, execution.id.0)?.ok_or_else(|| fenced(action))?;
-        if current.status != BatchStatus::Stopping || !self.holds(connection, lease)? {
+        if !rules::is_stop_request(current.status, self.holds(connection, lease)?) {
             return Err(fenced(action));
         }
         *execution = current;
@@ -308,16 +278,11 @@ impl Repository {
 
 /// Returns whether a row is as this runner has written it in a transaction whose outcome is unknown. Whoever closes the
 /// execution of a dead runner writes another time or status.
-fn is_as_written(
-    connection: &mut Connection,
-    before: &JobExecution,
-    status: BatchStatus,
-    now: DbTimestamp,
-) -> QueryResult<bool> {
+fn is_as_written(connection: &mut Connection, written: &JobExecution, now: DbTimestamp) -> QueryResult<bool> {
     let row = job_execution::table
-        .find(before.id.0)
-        .filter(job_execution::version.eq(before.version + 1))
-        .filter(job_execution::status.eq(status.as_str()))
+        .find(written.id.0)
+        .filter(job_execution::version.eq(written.version))
+        .filter(job_execution::status.eq(written.status.as_str()))
         .filter(job_execution::last_updated.eq(now));
     Ok(row.count().get_result::<i64>(connection)? == 1)
 }

@@ -5,22 +5,24 @@ use std::time::Duration;
 use diesel::prelude::*;
 
 use super::claim::{ClaimWork, Claimed};
-use super::executions::last_execution;
+use super::executions::{instance_with, last_execution};
 use super::lease::lease_of;
-use super::schema::{job_execution, job_instance, launch, worker};
+use super::schema::{job_execution, launch, worker};
 use super::{Connection, Db, Repository, Work};
 use crate::ids::{JobExecutionId, LaunchId};
 use crate::parameters::JobParameters;
 use crate::repository::diesel::backend::{Backend, Sequence};
 use crate::repository::diesel::one_of::none_of;
+use crate::repository::diesel::pool::Tx;
 use crate::repository::diesel::session::RunQueryDsl;
 use crate::repository::diesel::transaction_error::{
     TransactionError, concurrent_change, on_unique_violation,
 };
 use crate::repository::diesel::update::update;
+use crate::repository::rules::{self, TakenAs};
 use crate::repository::{
     ArchivedParameter, ClaimError, ClaimRequest, LaunchPhase, LaunchRow, LaunchStore, RepositoryError,
-    TakenLaunch, Target, WithdrawOutcome,
+    Result, TakenLaunch, Target, WithdrawOutcome,
 };
 use crate::status::BatchStatus;
 
@@ -58,7 +60,7 @@ impl LaunchStore for Repository {
         let Target::Identified(key) = &request.target else {
             return Err(RepositoryError::Fault.into());
         };
-        self.pool.write_idempotent("queue the launch", |connection, _| {
+        self.run(Tx::write("queue the launch"), |connection, _| {
             let now = database_now(connection)?;
             forget_old(connection, now)?;
             if let Some((id, phase)) = open_launch(connection, request.job_name, key)? {
@@ -90,13 +92,8 @@ impl LaunchStore for Repository {
         })
     }
 
-    fn take_launches(
-        &self,
-        queue: &str,
-        count: u32,
-        except: &[String],
-    ) -> Result<Vec<TakenLaunch>, RepositoryError> {
-        let found = self.pool.read_at_once("look for launches", |connection| {
+    fn take_launches(&self, queue: &str, count: u32, except: &[String]) -> Result<Vec<TakenLaunch>> {
+        let found = self.run(Tx::read("look for launches").once(), |connection, _| {
             let mut found = queued(connection, queue, count, except)?;
             found.extend(self.abandoned(connection, queue, except)?);
             Ok(found)
@@ -116,44 +113,37 @@ impl LaunchStore for Repository {
         Ok(taken)
     }
 
-    fn requeue_launch(
-        &self,
-        id: LaunchId,
-        wait: Duration,
-        message: &str,
-        is_running: bool,
-    ) -> Result<bool, RepositoryError> {
-        self.pool
-            .write_idempotent("queue the launch again", |connection, in_doubt| {
-                let now = database_now(connection)?;
-                let own = launch::table
-                    .find(id.0)
-                    .filter(launch::worker_name.eq(self.owner.name()))
-                    .filter(launch::status.eq(LaunchPhase::Taken.as_str()));
-                let execution: Option<Option<i64>> = own
-                    .select(launch::job_execution_id)
-                    .first(connection)
-                    .optional()?;
-                let Some(execution) = execution else {
-                    // The first attempt may have been committed.
-                    return Ok(in_doubt);
-                };
-                if is_running && status_of(connection, execution)? == Some(BatchStatus::Stopping) {
-                    return Ok(false);
-                }
-                let wait = i64::try_from(wait.as_millis()).unwrap_or(i64::MAX);
-                let changed = update(own)
-                    .set((
-                        launch::status.eq(LaunchPhase::Queued.as_str()),
-                        launch::worker_name.eq(None::<String>),
-                        launch::job_execution_id.eq(execution.filter(|_| is_running)),
-                        launch::message.eq(message),
-                        launch::available_at.eq(now.saturating_add(wait)),
-                        launch::changed_at.eq(now),
-                    ))
-                    .execute(connection)?;
-                Ok(changed > 0)
-            })
+    fn requeue_launch(&self, id: LaunchId, wait: Duration, message: &str, is_running: bool) -> Result<bool> {
+        self.run(Tx::write("queue the launch again"), |connection, in_doubt| {
+            let now = database_now(connection)?;
+            let own = launch::table
+                .find(id.0)
+                .filter(launch::worker_name.eq(self.owner.name()))
+                .filter(launch::status.eq(LaunchPhase::Taken.as_str()));
+            let execution: Option<Option<i64>> = own
+                .select(launch::job_execution_id)
+                .first(connection)
+                .optional()?;
+            let Some(execution) = execution else {
+                // The first attempt may have been committed.
+                return Ok(in_doubt);
+            };
+            if is_running && status_of(connection, execution)? == Some(BatchStatus::Stopping) {
+                return Ok(false);
+            }
+            let wait = i64::try_from(wait.as_millis()).unwrap_or(i64::MAX);
+            let changed = update(own)
+                .set((
+                    launch::status.eq(LaunchPhase::Queued.as_str()),
+                    launch::worker_name.eq(None::<String>),
+                    launch::job_execution_id.eq(execution.filter(|_| is_running)),
+                    launch::message.eq(message),
+                    launch::available_at.eq(now.saturating_add(wait)),
+                    launch::changed_at.eq(now),
+                ))
+                .execute(connection)?;
+            Ok(changed > 0)
+        })
     }
 
     fn end_launch(
@@ -162,73 +152,65 @@ impl LaunchStore for Repository {
         phase: LaunchPhase,
         execution: Option<JobExecutionId>,
         message: &str,
-    ) -> Result<(), RepositoryError> {
-        self.pool
-            .write_idempotent("record the end of the launch", |connection, _| {
-                let now = database_now(connection)?;
-                let own = launch::table
-                    .find(id.0)
-                    .filter(launch::worker_name.eq(self.owner.name()))
-                    .filter(launch::status.eq(LaunchPhase::Taken.as_str()));
-                let ended = (
-                    launch::status.eq(phase.as_str()),
-                    launch::is_open.eq(CLOSED),
-                    launch::message.eq(message),
-                    launch::changed_at.eq(now),
-                );
-                match execution {
-                    Some(execution) => update(own)
-                        .set((ended, launch::job_execution_id.eq(execution.0)))
-                        .execute(connection)?,
-                    None => update(own).set(ended).execute(connection)?,
-                };
-                Ok(())
-            })
+    ) -> Result<()> {
+        self.run(Tx::write("record the end of the launch"), |connection, _| {
+            let now = database_now(connection)?;
+            let own = launch::table
+                .find(id.0)
+                .filter(launch::worker_name.eq(self.owner.name()))
+                .filter(launch::status.eq(LaunchPhase::Taken.as_str()));
+            let ended = (
+                launch::status.eq(phase.as_str()),
+                launch::is_open.eq(CLOSED),
+                launch::message.eq(message),
+                launch::changed_at.eq(now),
+            );
+            match execution {
+                Some(execution) => update(own)
+                    .set((ended, launch::job_execution_id.eq(execution.0)))
+                    .execute(connection)?,
+                None => update(own).set(ended).execute(connection)?,
+            };
+            Ok(())
+        })
     }
 
-    fn withdraw_launch(&self, id: LaunchId) -> Result<WithdrawOutcome, RepositoryError> {
-        self.pool
-            .write_idempotent("withdraw the launch", |connection, in_doubt| {
-                let row: Option<(String, Option<i64>)> = launch::table
-                    .find(id.0)
-                    .select((launch::status, launch::job_execution_id))
-                    .first(connection)
-                    .optional()?;
-                let Some((phase, execution)) = row else {
-                    return Ok(WithdrawOutcome::Unknown);
-                };
-                let status = status_of(connection, execution)?;
-                let running = execution
-                    .filter(|_| status.is_some_and(|status| !status.is_final()))
-                    .map(JobExecutionId);
-                match (LaunchPhase::from_repository(&phase), running) {
-                    (Some(LaunchPhase::Taken), Some(execution)) => {
-                        return Ok(WithdrawOutcome::Runs(execution));
-                    }
-                    (Some(LaunchPhase::Taken), None) if status.is_some() => {
-                        return Ok(WithdrawOutcome::NotRunning);
-                    }
-                    (Some(LaunchPhase::Queued | LaunchPhase::Taken), _) => {}
-                    (Some(LaunchPhase::Withdrawn), _) if in_doubt => return Ok(WithdrawOutcome::Withdrawn),
-                    _ => return Ok(WithdrawOutcome::NotRunning),
-                }
-                let now = database_now(connection)?;
-                let unchanged = launch::table.find(id.0).filter(launch::status.eq(&phase));
-                let withdrawn = (
-                    launch::status.eq(LaunchPhase::Withdrawn.as_str()),
-                    launch::is_open.eq(CLOSED),
-                    launch::changed_at.eq(now),
-                );
-                match update(unchanged).set(withdrawn).execute(connection)? {
+    fn withdraw_launch(&self, id: LaunchId) -> Result<WithdrawOutcome> {
+        self.run(Tx::write("withdraw the launch"), |connection, in_doubt| {
+            let row: Option<(String, Option<i64>)> = launch::table
+                .find(id.0)
+                .select((launch::status, launch::job_execution_id))
+                .first(connection)
+                .optional()?;
+            let Some((phase, execution)) = row else {
+                return Ok(WithdrawOutcome::Unknown);
+            };
+            let status = status_of(connection, execution)?;
+            let execution = execution.map(JobExecutionId).zip(status);
+            let known_phase = LaunchPhase::from_repository(&phase);
+            if let Some(outcome) = rules::not_withdrawn(known_phase, execution, in_doubt) {
+                return Ok(outcome);
+            }
+            let now = database_now(connection)?;
+            let unchanged = launch::table.find(id.0).filter(launch::status.eq(&phase));
+            let withdrawn = (
+                launch::status.eq(LaunchPhase::Withdrawn.as_str()),
+                launch::is_open.eq(CLOSED),
+                launch::changed_at.eq(now),
+            );
+            match update(unchanged).set(withdrawn).execute(connection)? {
+                1 => Ok(match execution {
                     // A drained worker has handed it over, and it has not stopped yet.
-                    1 => Ok(running.map_or(WithdrawOutcome::Withdrawn, WithdrawOutcome::Runs)),
-                    _ => Err(concurrent_change()),
-                }
-            })
+                    Some((id, status)) if !status.is_final() => WithdrawOutcome::Runs(id),
+                    _ => WithdrawOutcome::Withdrawn,
+                }),
+                _ => Err(concurrent_change()),
+            }
+        })
     }
 
-    fn launches(&self) -> Result<Vec<LaunchRow>, RepositoryError> {
-        self.pool.read("list the launches", |connection| {
+    fn launches(&self) -> Result<Vec<LaunchRow>> {
+        self.run(Tx::read("list the launches"), |connection, _| {
             let alive = self.living_workers(connection)?;
             let rows: Vec<Listed> = launch::table
                 .order(launch::launch_id.asc())
@@ -265,13 +247,10 @@ impl Repository {
         request: &ClaimRequest<'_>,
         key: &str,
     ) -> ClaimWork<()> {
-        let instance: Option<i64> = job_instance::table
-            .filter(job_instance::job_name.eq(request.job_name))
-            .filter(job_instance::job_key.eq(key))
-            .select(job_instance::job_instance_id)
-            .first(connection)
-            .optional()?;
-        let Some(instance) = instance else { return Ok(()) };
+        let Some(instance) = instance_with(connection, request.job_name, key)? else {
+            return Ok(());
+        };
+        let instance = instance.id.0;
         let claimed = Claimed {
             instance,
             parameters: JobParameters::new(),
@@ -282,8 +261,8 @@ impl Repository {
     }
 
     /// Takes a launch that was found, unless another worker was faster.
-    fn take_launch(&self, (id, phase, worker): &Found) -> Result<Option<TakenLaunch>, RepositoryError> {
-        self.pool.write_at_once("take a launch", |connection, in_doubt| {
+    fn take_launch(&self, (id, phase, worker): &Found) -> Result<Option<TakenLaunch>> {
+        self.run(Tx::write("take a launch").once(), |connection, in_doubt| {
             let now = database_now(connection)?;
             let row = launch::table.find(id).filter(launch::status.eq(phase));
             let taken = (
@@ -313,25 +292,26 @@ impl Repository {
                         launch::job_execution_id,
                     ))
                     .first(connection)?;
-            // The job has ended, and its worker could not record that. A drained worker has stopped it for another one.
-            let was_drained = phase == LaunchPhase::Queued.as_str();
-            let status = status_of(connection, execution)?.filter(|status| status.is_final());
-            if status.is_some_and(|status| !was_drained || status != BatchStatus::Stopped) {
-                update(launch::table.find(id))
-                    .set((
-                        launch::status.eq(LaunchPhase::Ended.as_str()),
-                        launch::is_open.eq(CLOSED),
-                        launch::worker_name.eq(worker),
-                        launch::message.eq(""),
-                    ))
-                    .execute(connection)?;
-                return Ok(None);
-            }
-            if execution.is_some() && was_drained {
-                // The execution was stopped for a hand-over. Forget it: if this worker dies, too, the launch must not count as ended.
-                update(launch::table.find(id))
-                    .set(launch::job_execution_id.eq(None::<i64>))
-                    .execute(connection)?;
+            let was_queued = phase == LaunchPhase::Queued.as_str();
+            let status = status_of(connection, execution)?;
+            match rules::taken_as(was_queued, status, execution.is_some()) {
+                TakenAs::New => {}
+                TakenAs::HandedOver => {
+                    update(launch::table.find(id))
+                        .set(launch::job_execution_id.eq(None::<i64>))
+                        .execute(connection)?;
+                }
+                TakenAs::Ended => {
+                    update(launch::table.find(id))
+                        .set((
+                            launch::status.eq(LaunchPhase::Ended.as_str()),
+                            launch::is_open.eq(CLOSED),
+                            launch::worker_name.eq(worker),
+                            launch::message.eq(""),
+                        ))
+                        .execute(connection)?;
+                    return Ok(None);
+                }
             }
             Ok(Some(TakenLaunch {
                 id: LaunchId(*id),

@@ -11,13 +11,14 @@ use super::{Connection, Db, Repository, Work, fenced, rejected};
 use crate::ids::{JobInstanceId, StepExecutionId};
 use crate::repository::diesel::backend::Backend;
 use crate::repository::diesel::fixed_sql::FixedSql;
+use crate::repository::diesel::pool::Tx;
 use crate::repository::diesel::session::RunQueryDsl;
 use crate::repository::diesel::transaction_error::{
     TransactionError, concurrent_change, on_unique_violation,
 };
 use crate::repository::diesel::update::update;
 use crate::repository::owner::Liveness;
-use crate::repository::{HolderState, Lease, LeaseKey, RepositoryError};
+use crate::repository::{HolderState, Lease, LeaseKey, RepositoryError, Result};
 
 /// The expiry of a released lease. The row keeps its last owner, which pages show; see [`is_released`].
 pub(super) const RELEASED: i64 = -1;
@@ -85,7 +86,7 @@ pub(super) fn lease_of<E: From<RepositoryError>>(
         .select(LeaseRow::as_select())
         .first(connection)
         .optional()?;
-    let check = |row: &LeaseRow| -> Result<(), RepositoryError> {
+    let check = |row: &LeaseRow| -> Result<()> {
         let name = || format!("the row of job instance {instance} in BATCH_JOB_INSTANCE_LEASE");
         number(row.fence, "FENCE", name)?;
         number(row.takeovers, "TAKEOVERS", name)?;
@@ -163,7 +164,7 @@ impl Repository {
     /// Removes this runtime's lock file, unless it holds a lease: an execution without a recorded end is to be seen dead.
     pub(super) fn close_owner(&self) {
         let name = self.owner.name();
-        let held = self.pool.read("read the leases", |connection| {
+        let held: Result<i64> = self.run(Tx::read("read the leases"), |connection, _| {
             let instances = instance_lease::table
                 .filter(instance_lease::owner.eq(name))
                 .filter(instance_lease::expires_at.ne(RELEASED));
@@ -182,25 +183,26 @@ impl Repository {
     /// Removes the lock files of dead owners that hold no lease.
     pub(in crate::repository::diesel) fn sweep_owners(&self) {
         self.owner.sweep(|| {
-            let owners = self.pool.read("read the lease holders", |connection| {
-                let mut owners: Vec<String> = instance_lease::table
-                    .filter(instance_lease::expires_at.ne(RELEASED))
-                    .select(lease::owner)
-                    .load(connection)?;
-                let workers: Vec<String> = partition_lease::table
-                    .filter(partition_lease::expires_at.ne(RELEASED))
-                    .select(partition_lease::owner)
-                    .load(connection)?;
-                owners.extend(workers);
-                // A registered worker without a partition is to be seen dead, too.
-                let now: i64 = diesel::select(Db::now()).get_result(connection)?;
-                let registered: Vec<String> = worker::table
-                    .filter(worker::expires_at.ge(now))
-                    .select(worker::worker_name)
-                    .load(connection)?;
-                owners.extend(registered);
-                Ok(owners)
-            });
+            let owners: Result<Vec<String>> =
+                self.run(Tx::read("read the lease holders"), |connection, _| {
+                    let mut owners: Vec<String> = instance_lease::table
+                        .filter(instance_lease::expires_at.ne(RELEASED))
+                        .select(lease::owner)
+                        .load(connection)?;
+                    let workers: Vec<String> = partition_lease::table
+                        .filter(partition_lease::expires_at.ne(RELEASED))
+                        .select(partition_lease::owner)
+                        .load(connection)?;
+                    owners.extend(workers);
+                    // A registered worker without a partition is to be seen dead, too.
+                    let now: i64 = diesel::select(Db::now()).get_result(connection)?;
+                    let registered: Vec<String> = worker::table
+                        .filter(worker::expires_at.ge(now))
+                        .select(worker::worker_name)
+                        .load(connection)?;
+                    owners.extend(registered);
+                    Ok(owners)
+                });
             owners.ok()
         });
     }

@@ -36,18 +36,24 @@ pub(super) mod tests;
 mod turns;
 
 use super::{Db, schema};
-use crate::repository::RepositoryError;
 use crate::repository::diesel::DieselRepository;
 use crate::repository::diesel::backend::Backend;
 use crate::repository::diesel::migrations::{Catalog, Name};
 use crate::repository::diesel::session::{RunQueryDsl, Session};
 use crate::repository::diesel::transaction_error::TransactionError;
+use crate::repository::{JobRepository, RepositoryError, Result, WorkerStore};
 
 type Connection = Session<<Db as Backend>::Connection>;
 type Repository = DieselRepository<Db>;
 
 /// The result of work in a transaction.
 type Work<T, E = RepositoryError> = Result<T, TransactionError<E>>;
+
+impl JobRepository for Repository {
+    fn worker_store(&self) -> Result<&dyn WorkerStore> {
+        Ok(self)
+    }
+}
 
 /// Reads which tables and columns exist, and which migrations are applied.
 pub(super) fn catalog(connection: &mut Connection) -> diesel::QueryResult<Catalog> {

@@ -11,15 +11,17 @@ use super::{Connection, Db, Repository, Work, corrupt};
 use crate::clock::Timestamp;
 use crate::execution::JobExecution;
 use crate::ids::{JobExecutionId, JobInstanceId};
-use crate::notify::{NotificationDetail, NotificationEvent, UnknownEvent, event_of_end};
+use crate::notify::{NotificationDetail, NotificationEvent, UnknownEvent};
 use crate::repository::diesel::backend::Backend;
 use crate::repository::diesel::db_timestamp::DbTimestamp;
 use crate::repository::diesel::one_of::one_of;
+use crate::repository::diesel::pool::Tx;
 use crate::repository::diesel::session::RunQueryDsl;
 use crate::repository::diesel::transaction_error::TransactionError;
 use crate::repository::diesel::update::update;
 use crate::repository::{
     ClaimRequest, NewNotification, NextNotification, NotificationStore, QueuedNotification, RepositoryError,
+    Result, rules,
 };
 use crate::status::BatchStatus;
 
@@ -52,25 +54,20 @@ macro_rules! notifications {
 }
 
 impl NotificationStore for Repository {
-    fn queue_notifications(&self, new: &[NewNotification]) -> Result<(), RepositoryError> {
-        self.pool
-            .write_idempotent("store notifications", |connection, in_doubt| {
-                let first = new.first().map_or("", |first| &first.id);
-                let find = notification::table.find(first);
-                if in_doubt && find.count().get_result::<i64>(connection)? == 1 {
-                    return Ok(());
-                }
-                insert(connection, new)
-            })
+    fn queue_notifications(&self, new: &[NewNotification]) -> Result<()> {
+        self.run(Tx::write("store notifications"), |connection, in_doubt| {
+            let first = new.first().map_or("", |first| &first.id);
+            let find = notification::table.find(first);
+            if in_doubt && find.count().get_result::<i64>(connection)? == 1 {
+                return Ok(());
+            }
+            insert(connection, new)
+        })
     }
 
-    fn take_notification(
-        &self,
-        target: &str,
-        attempt: Duration,
-    ) -> Result<NextNotification, RepositoryError> {
+    fn take_notification(&self, target: &str, attempt: Duration) -> Result<NextNotification> {
         const ACTION: &str = "take a notification";
-        let next = |connection: &mut Connection| -> Work<NextNotification> {
+        let next = |connection: &mut Connection, _| -> Work<NextNotification> {
             let now: i64 = diesel::select(Db::now()).get_result(connection)?;
             let query = notifications!()
                 .filter(notification::target.eq(target))
@@ -89,12 +86,12 @@ impl NotificationStore for Repository {
             })
         };
         // Most calls find nothing, and write nothing.
-        let found = self.pool.read(ACTION, &next)?;
+        let found = self.run(Tx::read(ACTION), &next)?;
         if !matches!(found, NextNotification::Due(_)) {
             return Ok(found);
         }
-        self.pool.write_idempotent(ACTION, |connection, _| {
-            let NextNotification::Due(found) = next(connection)? else {
+        self.run(Tx::write(ACTION), |connection, _| {
+            let NextNotification::Due(found) = next(connection, false)? else {
                 return Ok(NextNotification::In(Duration::ZERO));
             };
             let row = notification::table
@@ -115,45 +112,42 @@ impl NotificationStore for Repository {
         })
     }
 
-    fn forget_notification(&self, id: &str) -> Result<(), RepositoryError> {
-        self.pool
-            .write_idempotent("remove a notification", |connection, _| {
-                diesel::delete(notification::table.find(id)).execute(connection)?;
-                Ok(())
-            })
+    fn forget_notification(&self, id: &str) -> Result<()> {
+        self.run(Tx::write("remove a notification"), |connection, _| {
+            diesel::delete(notification::table.find(id)).execute(connection)?;
+            Ok(())
+        })
     }
 
-    fn postpone_notification(&self, id: &str, pause: Duration, error: &str) -> Result<(), RepositoryError> {
-        self.pool
-            .write_idempotent("postpone a notification", |connection, _| {
-                let now: i64 = diesel::select(Db::now()).get_result(connection)?;
-                update(notification::table.find(id))
-                    .set((
-                        notification::due_at.eq(later(now, pause)),
-                        notification::last_error.eq(error),
-                    ))
-                    .execute(connection)?;
-                Ok(())
-            })
+    fn postpone_notification(&self, id: &str, pause: Duration, error: &str) -> Result<()> {
+        self.run(Tx::write("postpone a notification"), |connection, _| {
+            let now: i64 = diesel::select(Db::now()).get_result(connection)?;
+            update(notification::table.find(id))
+                .set((
+                    notification::due_at.eq(later(now, pause)),
+                    notification::last_error.eq(error),
+                ))
+                .execute(connection)?;
+            Ok(())
+        })
     }
 
-    fn retry_notifications(&self, target: &str) -> Result<(), RepositoryError> {
-        self.pool
-            .write_idempotent("retry notifications", |connection, _| {
-                let now: i64 = diesel::select(Db::now()).get_result(connection)?;
-                let failed = notification::table
-                    .filter(notification::target.eq(target))
-                    .filter(notification::attempts.gt(0))
-                    .filter(notification::due_at.gt(now));
-                diesel::update(failed)
-                    .set(notification::due_at.eq(now))
-                    .execute(connection)?;
-                Ok(())
-            })
+    fn retry_notifications(&self, target: &str) -> Result<()> {
+        self.run(Tx::write("retry notifications"), |connection, _| {
+            let now: i64 = diesel::select(Db::now()).get_result(connection)?;
+            let failed = notification::table
+                .filter(notification::target.eq(target))
+                .filter(notification::attempts.gt(0))
+                .filter(notification::due_at.gt(now));
+            diesel::update(failed)
+                .set(notification::due_at.eq(now))
+                .execute(connection)?;
+            Ok(())
+        })
     }
 
-    fn notifications(&self) -> Result<Vec<QueuedNotification>, RepositoryError> {
-        self.pool.read("list notifications", |connection| {
+    fn notifications(&self) -> Result<Vec<QueuedNotification>> {
+        self.run(Tx::read("list notifications"), |connection, _| {
             let query = notifications!()
                 .filter(one_of(notification::event, known_events()))
                 .order((notification::due_at.asc(), notification::notification_id.asc()));
@@ -182,10 +176,10 @@ impl Repository {
                 .filter(notification::due_at.gt(now));
             diesel::delete(early).execute(connection)?;
         }
-        match event_of_end(status) {
-            Some(event) => self.notify(connection, event, execution, &NotificationDetail::default()),
-            None => Ok(()),
-        }
+        insert(
+            connection,
+            &rules::notifications_of_end(&self.notifications, execution, status),
+        )
     }
 
     /// Queues the notifications of executions that were closed because their owner is dead, and that nothing continues yet.
@@ -218,50 +212,23 @@ impl Repository {
         if self.notifications.are_none() {
             return Ok(());
         }
-        for dead in taken_over {
-            let detail = NotificationDetail {
-                dead_execution: Some(dead.0),
-                ..NotificationDetail::default()
-            };
-            self.notify(connection, NotificationEvent::TakenOver, execution, &detail)?;
-        }
-        let targets: Vec<&str> = self
-            .notifications
-            .targets(NotificationEvent::Overdue, &execution.job_name)
-            .collect();
-        if targets.is_empty() {
-            return Ok(());
-        }
-        // The deadline of an earlier execution. Other targets belong to other processes.
-        let earlier = deadlines_of(execution.instance_id).filter(one_of(notification::target, targets));
-        diesel::delete(earlier).execute(connection)?;
-        let Some(deadline) = &request.deadline else {
-            return Ok(());
+        let first = || -> Work<Option<Timestamp>> {
+            let first: Option<DbTimestamp> = job_execution::table
+                .filter(job_execution::job_instance_id.eq(execution.instance_id.0))
+                .order(job_execution::job_execution_id.asc())
+                .select(job_execution::create_time)
+                .first(connection)
+                .optional()?;
+            Ok(first.map(|first| self.time(first)))
         };
-        let first: Option<DbTimestamp> = job_execution::table
-            .filter(job_execution::job_instance_id.eq(execution.instance_id.0))
-            .order(job_execution::job_execution_id.asc())
-            .select(job_execution::create_time)
-            .first(connection)
-            .optional()?;
-        let first = first.map_or(execution.created, |first| self.time(first));
-        let detail = NotificationDetail {
-            deadline: Some(deadline.of(first)),
-            ..NotificationDetail::default()
-        };
-        self.notify(connection, NotificationEvent::Overdue, execution, &detail)
-    }
-
-    fn notify(
-        &self,
-        connection: &mut Connection,
-        event: NotificationEvent,
-        execution: &JobExecution,
-        detail: &NotificationDetail,
-    ) -> Work<()> {
-        let (instance, job) = (execution.instance_id, &execution.job_name);
-        let new = |target: &str| NewNotification::now(target, event, job, instance, execution.id, detail);
-        let new: Vec<_> = self.notifications.targets(event, job).map(new).collect();
+        let new = rules::notifications_of_claim(&self.notifications, request, execution, taken_over, first)?;
+        let overdue = NotificationEvent::Overdue;
+        let targets: Vec<&str> = self.notifications.targets(overdue, &execution.job_name).collect();
+        if !targets.is_empty() {
+            // The deadline of an earlier execution. Other targets belong to other processes.
+            let earlier = deadlines_of(execution.instance_id).filter(one_of(notification::target, targets));
+            diesel::delete(earlier).execute(connection)?;
+        }
         insert(connection, &new)
     }
 }

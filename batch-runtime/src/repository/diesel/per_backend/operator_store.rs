@@ -4,33 +4,33 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use diesel::prelude::*;
 
-use super::closing::OPEN;
-use super::contexts::{job_context_in, job_state_in, step_state_of};
+use super::contexts::{job_state_if_any, step_state_of};
 use super::executions::{
-    execution_ids, execution_in, executions, instance_in, last_execution, load_executions,
+    execution_ids, execution_in, executions, instance_in, instance_with, last_execution, load_executions,
 };
 use super::lease::lease_of;
 use super::overview_store::filtered;
 use super::parameters::load_parameters;
-use super::rows::{ExecutionRow, InstanceRow, StepRow};
+use super::rows::{ExecutionRow, InstanceRow, StepRow, load_steps};
 use super::schema::{job_execution, job_instance, step_context, step_execution};
-use super::{Db, Repository, rejected};
+use super::{Db, Repository, Work, rejected};
 use crate::execution::{JobExecution, JobInstance, StepExecution};
 use crate::ids::{JobExecutionId, JobInstanceId, StepExecutionId};
 use crate::parameters::JobParameters;
 use crate::repository::diesel::backend::Backend;
+use crate::repository::diesel::pool::{Tx, ensure_known};
 use crate::repository::diesel::session::RunQueryDsl;
 use crate::repository::diesel::update::update;
 use crate::repository::rules;
 use crate::repository::{
-    AbandonOutcome, ClaimError, DeathOutcome, ExecutionFilter, HolderState, OperatorStore, RepositoryError,
-    StopOutcome, StoredContext,
+    AbandonOutcome, ClaimError, DeathOutcome, ExecutionFilter, HolderState, JobState, OperatorStore,
+    RepositoryError, Result, StopOutcome, StoredContext,
 };
 use crate::status::BatchStatus;
 
 impl OperatorStore for Repository {
-    fn holder_state(&self, execution: JobExecutionId) -> Result<Option<HolderState>, RepositoryError> {
-        self.pool.read("read the owner", |connection| {
+    fn holder_state(&self, execution: JobExecutionId) -> Result<Option<HolderState>> {
+        self.run(Tx::read("read the owner"), |connection, _| {
             let execution = execution_in(connection, execution.0)?;
             let Some(execution) = execution.filter(|execution| !execution.status.is_final()) else {
                 return Ok(None);
@@ -46,22 +46,20 @@ impl OperatorStore for Repository {
         })
     }
 
-    fn waits_for(&self, execution: JobExecutionId) -> Result<Option<JobExecutionId>, RepositoryError> {
+    fn waits_for(&self, execution: JobExecutionId) -> Result<Option<JobExecutionId>> {
         self.turn_before(execution)
     }
 
-    fn job_data(&self, id: JobExecutionId) -> Result<BTreeMap<String, String>, RepositoryError> {
-        self.pool.read("read the data of the job", |connection| {
-            match job_context_in(connection, id.0)? {
-                Some(_) => Ok(job_state_in(connection, id.0)?.other_entries),
-                None => Ok(BTreeMap::new()),
-            }
+    fn job_state(&self, id: JobExecutionId) -> Result<Option<JobState>> {
+        self.run(Tx::read("read the state of the job"), |connection, _| {
+            job_state_if_any(connection, id.0)
         })
     }
 
-    fn request_stop(&self, id: JobExecutionId) -> Result<Option<StopOutcome>, RepositoryError> {
-        self.pool
-            .write_with_priority("request the stop", |connection, in_doubt| {
+    fn request_stop(&self, id: JobExecutionId) -> Result<Option<StopOutcome>> {
+        self.run(
+            Tx::write("request the stop").once().with_priority(),
+            |connection, in_doubt| {
                 let Some(execution) = execution_in(connection, id.0)? else {
                     return Ok(None);
                 };
@@ -105,11 +103,13 @@ impl OperatorStore for Repository {
                 self.notify_of_closed::<RepositoryError>(connection, &closed)?;
                 Self::void_lease(connection, instance, row, None)?;
                 Ok(Some(StopOutcome::Closed))
-            })
+            },
+        )
     }
 
-    fn abandon(&self, id: JobExecutionId) -> Result<Option<AbandonOutcome>, RepositoryError> {
-        self.pool.write("abandon the job execution", |connection| {
+    fn abandon(&self, id: JobExecutionId) -> Result<Option<AbandonOutcome>> {
+        self.run(Tx::write("abandon the job execution"), |connection, in_doubt| {
+            ensure_known(in_doubt)?;
             let Some(execution) = execution_in(connection, id.0)? else {
                 return Ok(None);
             };
@@ -148,38 +148,46 @@ impl OperatorStore for Repository {
         })
     }
 
-    fn declare_dead(&self, id: JobExecutionId) -> Result<Option<DeathOutcome>, RepositoryError> {
-        self.pool.write("close the dead job execution", |connection| {
-            let Some(execution) = execution_in(connection, id.0)? else {
-                return Ok(None);
-            };
-            let instance = execution.instance_id.0;
-            Db::lock_instance(connection, instance)?;
-            let lease = lease_of(connection, instance)?;
-            if let Some(row) = &lease
-                && self.is_held(connection, instance, row)?
-            {
-                let owner = self.described_owner(connection, row)?;
-                return Ok(Some(DeathOutcome::Running { owner }));
-            }
-            Db::lock_executions(connection, instance)?;
-            // Read again, under the locks. The caller has declared no other execution dead.
-            let newest = last_execution(connection, instance)?;
-            if newest.is_none_or(|newest| newest.id != id || newest.status.is_final()) {
-                return Ok(Some(DeathOutcome::Ended));
-            }
-            let closed =
-                self.close_open_executions::<RepositoryError>(connection, instance, lease.as_ref(), None)?;
-            self.notify_of_closed::<RepositoryError>(connection, &closed)?;
-            if let Some(row) = lease.as_ref().filter(|row| !row.is_free()) {
-                Self::void_lease(connection, instance, row, None)?;
-            }
-            Ok(Some(DeathOutcome::Closed))
-        })
+    fn declare_dead(&self, id: JobExecutionId) -> Result<Option<DeathOutcome>> {
+        self.run(
+            Tx::write("close the dead job execution"),
+            |connection, in_doubt| {
+                ensure_known(in_doubt)?;
+                let Some(execution) = execution_in(connection, id.0)? else {
+                    return Ok(None);
+                };
+                let instance = execution.instance_id.0;
+                Db::lock_instance(connection, instance)?;
+                let lease = lease_of(connection, instance)?;
+                if let Some(row) = &lease
+                    && self.is_held(connection, instance, row)?
+                {
+                    let owner = self.described_owner(connection, row)?;
+                    return Ok(Some(DeathOutcome::Running { owner }));
+                }
+                Db::lock_executions(connection, instance)?;
+                // Read again, under the locks. The caller has declared no other execution dead.
+                let newest = last_execution(connection, instance)?;
+                if newest.is_none_or(|newest| newest.id != id || newest.status.is_final()) {
+                    return Ok(Some(DeathOutcome::Ended));
+                }
+                let closed = self.close_open_executions::<RepositoryError>(
+                    connection,
+                    instance,
+                    lease.as_ref(),
+                    None,
+                )?;
+                self.notify_of_closed::<RepositoryError>(connection, &closed)?;
+                if let Some(row) = lease.as_ref().filter(|row| !row.is_free()) {
+                    Self::void_lease(connection, instance, row, None)?;
+                }
+                Ok(Some(DeathOutcome::Closed))
+            },
+        )
     }
 
-    fn find_executions(&self, filter: &ExecutionFilter) -> Result<Vec<JobExecution>, RepositoryError> {
-        self.pool.read("list job executions", |connection| {
+    fn find_executions(&self, filter: &ExecutionFilter) -> Result<Vec<JobExecution>> {
+        self.run(Tx::read("list job executions"), |connection, _| {
             let mut query = filtered!(executions!().into_boxed(), filter, self);
             if let Some(limit) = filter.limit {
                 query = query.limit(limit.into());
@@ -194,26 +202,20 @@ impl OperatorStore for Repository {
         })
     }
 
-    fn find_instance(&self, job_name: &str, job_key: &str) -> Result<Option<JobInstance>, RepositoryError> {
-        self.pool.read("find the job instance", |connection| {
-            let row = job_instance::table
-                .filter(job_instance::job_name.eq(job_name))
-                .filter(job_instance::job_key.eq(job_key))
-                .select(InstanceRow::as_select())
-                .first(connection)
-                .optional()?;
-            Ok(row.map(JobInstance::from))
+    fn find_instance(&self, job_name: &str, job_key: &str) -> Result<Option<JobInstance>> {
+        self.run(Tx::read("find the job instance"), |connection, _| {
+            Ok(instance_with(connection, job_name, job_key)?)
         })
     }
 
-    fn instance(&self, id: JobInstanceId) -> Result<Option<JobInstance>, RepositoryError> {
-        self.pool.read("read the job instance", |connection| {
+    fn instance(&self, id: JobInstanceId) -> Result<Option<JobInstance>> {
+        self.run(Tx::read("read the job instance"), |connection, _| {
             Ok(instance_in(connection, id.0)?)
         })
     }
 
-    fn instances(&self, job_name: &str, start: i64, count: i64) -> Result<Vec<JobInstance>, RepositoryError> {
-        self.pool.read("list the job instances", |connection| {
+    fn instances(&self, job_name: &str, start: i64, count: i64) -> Result<Vec<JobInstance>> {
+        self.run(Tx::read("list the job instances"), |connection, _| {
             let rows = job_instance::table
                 .filter(job_instance::job_name.eq(job_name))
                 .order(job_instance::job_instance_id.desc())
@@ -225,15 +227,15 @@ impl OperatorStore for Repository {
         })
     }
 
-    fn instance_count(&self, job_name: &str) -> Result<i64, RepositoryError> {
-        self.pool.read("count the job instances", |connection| {
+    fn instance_count(&self, job_name: &str) -> Result<i64> {
+        self.run(Tx::read("count the job instances"), |connection, _| {
             let of_job = job_instance::table.filter(job_instance::job_name.eq(job_name));
             Ok(of_job.count().get_result(connection)?)
         })
     }
 
-    fn job_names(&self) -> Result<BTreeSet<String>, RepositoryError> {
-        self.pool.read("list the job names", |connection| {
+    fn job_names(&self) -> Result<BTreeSet<String>> {
+        self.run(Tx::read("list the job names"), |connection, _| {
             let names: Vec<String> = job_instance::table
                 .select(job_instance::job_name)
                 .distinct()
@@ -242,60 +244,44 @@ impl OperatorStore for Repository {
         })
     }
 
-    fn job_execution(&self, id: JobExecutionId) -> Result<Option<JobExecution>, RepositoryError> {
-        self.pool.read("read the job execution", |connection| {
+    fn job_execution(&self, id: JobExecutionId) -> Result<Option<JobExecution>> {
+        self.run(Tx::read("read the job execution"), |connection, _| {
             execution_in(connection, id.0)
         })
     }
 
-    fn job_executions(&self, instance: JobInstanceId) -> Result<Vec<JobExecution>, RepositoryError> {
-        self.pool.read("list the job executions", |connection| {
+    fn job_executions(&self, instance: JobInstanceId) -> Result<Vec<JobExecution>> {
+        self.run(Tx::read("list the job executions"), |connection, _| {
             let of_instance = executions!().filter(job_execution::job_instance_id.eq(instance.0));
             load_executions!(of_instance, connection)
         })
     }
 
-    fn running_executions(&self, job_name: &str) -> Result<Vec<JobExecution>, RepositoryError> {
-        self.pool.read("list the running job executions", |connection| {
-            let running = executions!()
-                .filter(job_instance::job_name.eq(job_name))
-                .filter(job_execution::status.eq_any(OPEN));
-            load_executions!(running, connection)
-        })
-    }
-
-    fn parameters(&self, id: JobExecutionId) -> Result<JobParameters, RepositoryError> {
-        self.pool.read("read the job parameters", |connection| {
+    fn parameters(&self, id: JobExecutionId) -> Result<JobParameters> {
+        self.run(Tx::read("read the job parameters"), |connection, _| {
             load_parameters(connection, id.0)
         })
     }
 
-    fn original_parameters(&self, instance: JobInstanceId) -> Result<JobParameters, RepositoryError> {
-        self.pool.read("read the job parameters", |connection| {
-            match execution_ids(connection, instance)?.first() {
+    fn original_parameters(&self, instance: JobInstanceId) -> Result<JobParameters> {
+        self.run(
+            Tx::read("read the job parameters"),
+            |connection, _| match execution_ids(connection, instance)?.first() {
                 Some(first) => load_parameters(connection, first.0),
                 None => Ok(JobParameters::new()),
-            }
+            },
+        )
+    }
+
+    fn step_executions(&self, execution: JobExecutionId) -> Result<Vec<StepExecution>> {
+        self.run(Tx::read("list the step executions"), |connection, _| {
+            let of_execution = step_execution::table.filter(step_execution::job_execution_id.eq(execution.0));
+            load_steps!(of_execution, connection)
         })
     }
 
-    fn step_executions(&self, execution: JobExecutionId) -> Result<Vec<StepExecution>, RepositoryError> {
-        self.pool.read("list the step executions", |connection| {
-            let rows: Vec<StepRow> = step_execution::table
-                .filter(step_execution::job_execution_id.eq(execution.0))
-                .order(step_execution::step_execution_id.asc())
-                .select(StepRow::as_select())
-                .load(connection)?;
-            let steps = rows.into_iter().map(|row| row.into_execution(connection));
-            steps.collect()
-        })
-    }
-
-    fn user_data(
-        &self,
-        execution: JobExecutionId,
-    ) -> Result<BTreeMap<StepExecutionId, String>, RepositoryError> {
-        self.pool.read("read the user data of the steps", |connection| {
+    fn user_data(&self, execution: JobExecutionId) -> Result<BTreeMap<StepExecutionId, String>> {
+        self.run(Tx::read("read the user data of the steps"), |connection, _| {
             let of_execution = step_execution::table
                 .filter(step_execution::job_execution_id.eq(execution.0))
                 .select(step_execution::step_execution_id);

@@ -8,15 +8,15 @@ use diesel::prelude::*;
 use super::executions::{executions, load_executions};
 use super::lease::LeaseRow;
 use super::rows::{CountersRow, ExecutionRow, StepRow};
-use super::schema::{instance_lease, job_execution, job_instance, partition_lease, step_execution};
+use super::schema::{instance_lease, job_execution, job_instance, step_execution};
 use super::turns::waiting_in;
 use super::{Db, Repository, rejected};
 use crate::execution::{JobExecution, StepCounters, StepExecution};
-use crate::ids::{JobExecutionId, JobInstanceId, StepExecutionId};
+use crate::ids::{JobExecutionId, JobInstanceId};
 use crate::repository::diesel::backend::Backend;
-use crate::repository::diesel::one_of::one_of_many;
+use crate::repository::diesel::pool::Tx;
 use crate::repository::diesel::session::RunQueryDsl;
-use crate::repository::{ExecutionFilter, Holder, LeaseKey, OverviewStore, RepositoryError, RepositorySize};
+use crate::repository::{ExecutionFilter, Holder, LeaseKey, OverviewStore, RepositorySize, Result};
 use crate::status::BatchStatus;
 
 /// Restricts a boxed query of executions to those that match a filter.
@@ -52,8 +52,8 @@ macro_rules! filtered {
 pub(super) use filtered;
 
 impl OverviewStore for Repository {
-    fn latest_executions(&self) -> Result<Vec<JobExecution>, RepositoryError> {
-        self.pool.read("list the latest job executions", |connection| {
+    fn latest_executions(&self) -> Result<Vec<JobExecution>> {
+        self.run(Tx::read("list the latest job executions"), |connection, _| {
             let latest: Vec<(String, Option<i64>)> = job_execution::table
                 .inner_join(job_instance::table)
                 .group_by(job_instance::job_name)
@@ -70,9 +70,9 @@ impl OverviewStore for Repository {
     fn latest_of_instances(
         &self,
         instances: &[JobInstanceId],
-    ) -> Result<BTreeMap<JobInstanceId, JobExecutionId>, RepositoryError> {
+    ) -> Result<BTreeMap<JobInstanceId, JobExecutionId>> {
         let ids: Vec<i64> = instances.iter().map(|instance| instance.0).collect();
-        self.pool.read("read the latest job executions", |connection| {
+        self.run(Tx::read("read the latest job executions"), |connection, _| {
             let latest: Vec<(i64, Option<i64>)> = job_execution::table
                 .filter(job_execution::job_instance_id.eq_any(&ids))
                 .group_by(job_execution::job_instance_id)
@@ -88,12 +88,9 @@ impl OverviewStore for Repository {
         })
     }
 
-    fn holders(
-        &self,
-        instances: &[JobInstanceId],
-    ) -> Result<BTreeMap<JobInstanceId, Holder>, RepositoryError> {
+    fn holders(&self, instances: &[JobInstanceId]) -> Result<BTreeMap<JobInstanceId, Holder>> {
         let instances: Vec<i64> = instances.iter().map(|instance| instance.0).collect();
-        self.pool.read("read the lease holders", |connection| {
+        self.run(Tx::read("read the lease holders"), |connection, _| {
             let rows: Vec<(i64, LeaseRow)> = instance_lease::table
                 .filter(instance_lease::job_instance_id.eq_any(&instances))
                 .select((instance_lease::job_instance_id, LeaseRow::as_select()))
@@ -118,33 +115,18 @@ impl OverviewStore for Repository {
         })
     }
 
-    fn partition_owners(
-        &self,
-        partitions: &[StepExecutionId],
-    ) -> Result<BTreeMap<StepExecutionId, String>, RepositoryError> {
-        let ids: Vec<i64> = partitions.iter().map(|partition| partition.0).collect();
-        self.pool.read("read the owners of partitions", |connection| {
-            let rows: Vec<(i64, String)> = partition_lease::table
-                .filter(one_of_many(partition_lease::step_execution_id, &ids))
-                .filter(partition_lease::owner.ne(""))
-                .select((partition_lease::step_execution_id, partition_lease::owner))
-                .load(connection)?;
-            let owners = rows.into_iter().map(|(id, owner)| (StepExecutionId(id), owner));
-            Ok(owners.collect())
+    fn waiting(&self) -> Result<BTreeMap<JobExecutionId, JobExecutionId>> {
+        self.run(Tx::read("read the turns of jobs"), |connection, _| {
+            Ok(waiting_in(connection)?)
         })
-    }
-
-    fn waiting(&self) -> Result<BTreeMap<JobExecutionId, JobExecutionId>, RepositoryError> {
-        self.pool
-            .read("read the turns of jobs", |connection| Ok(waiting_in(connection)?))
     }
 
     fn steps_of(
         &self,
         executions: &[JobExecutionId],
-    ) -> Result<BTreeMap<JobExecutionId, Vec<StepExecution>>, RepositoryError> {
+    ) -> Result<BTreeMap<JobExecutionId, Vec<StepExecution>>> {
         let ids: Vec<i64> = executions.iter().map(|execution| execution.0).collect();
-        self.pool.read("list the step executions", |connection| {
+        self.run(Tx::read("list the step executions"), |connection, _| {
             let rows: Vec<StepRow> = step_execution::table
                 .filter(step_execution::job_execution_id.eq_any(&ids))
                 // No id of a step has a colon, and the names of partitions all do.
@@ -164,10 +146,11 @@ impl OverviewStore for Repository {
     fn counters_of(
         &self,
         executions: &[JobExecutionId],
-    ) -> Result<BTreeMap<JobExecutionId, Vec<(String, StepCounters)>>, RepositoryError> {
+    ) -> Result<BTreeMap<JobExecutionId, Vec<(String, StepCounters)>>> {
         let ids: Vec<i64> = executions.iter().map(|execution| execution.0).collect();
-        self.pool
-            .read("read the counters of the step executions", |connection| {
+        self.run(
+            Tx::read("read the counters of the step executions"),
+            |connection, _| {
                 let rows: Vec<CountersRow> = step_execution::table
                     .filter(step_execution::job_execution_id.eq_any(&ids))
                     .order(step_execution::step_execution_id.asc())
@@ -180,11 +163,12 @@ impl OverviewStore for Repository {
                     of_job.push((row.step_name, counters.map_err(rejected)?));
                 }
                 Ok(found)
-            })
+            },
+        )
     }
 
-    fn count_executions(&self, filter: &ExecutionFilter) -> Result<Vec<(BatchStatus, u64)>, RepositoryError> {
-        self.pool.read("count the job executions", |connection| {
+    fn count_executions(&self, filter: &ExecutionFilter) -> Result<Vec<(BatchStatus, u64)>> {
+        self.run(Tx::read("count the job executions"), |connection, _| {
             let query = job_execution::table
                 .inner_join(job_instance::table)
                 .group_by(job_execution::status)
@@ -208,8 +192,8 @@ impl OverviewStore for Repository {
         })
     }
 
-    fn size(&self) -> Result<RepositorySize, RepositoryError> {
-        self.pool.read("count the rows", |connection| {
+    fn size(&self) -> Result<RepositorySize> {
+        self.run(Tx::read("count the rows"), |connection, _| {
             let instances: i64 = job_instance::table.count().get_result(connection)?;
             let executions: i64 = job_execution::table.count().get_result(connection)?;
             let steps: i64 = step_execution::table.count().get_result(connection)?;

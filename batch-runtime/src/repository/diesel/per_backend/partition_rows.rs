@@ -4,18 +4,19 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use diesel::prelude::*;
 
-use super::contexts::step_state_of;
+use super::contexts::{step_contexts, step_state_of};
 use super::executions::execution_ids;
-use super::rows::StepRow;
+use super::rows::{StepRow, load_steps};
 use super::schema::{step_context, step_execution};
-use super::{Connection, Db, Repository, Work, corrupt};
+use super::{Connection, Db, Repository, Work, rejected};
 use crate::execution::StepExecution;
 use crate::ids::{JobInstanceId, StepExecutionId};
 use crate::repository::diesel::backend::{Backend, NewStep, Sequence};
 use crate::repository::diesel::one_of::one_of_many;
+use crate::repository::diesel::pool::Tx;
 use crate::repository::diesel::session::RunQueryDsl;
 use crate::repository::rules;
-use crate::repository::{Lease, RepositoryError, StepState, StoredContext};
+use crate::repository::{Lease, Result, StepState, StoredContext};
 use crate::status::BatchStatus;
 
 impl Repository {
@@ -24,12 +25,12 @@ impl Repository {
         &self,
         lease: &Lease,
         names: &[String],
-    ) -> Result<Vec<StepExecution>, RepositoryError> {
+    ) -> Result<Vec<StepExecution>> {
         const ACTION: &str = "record partitions";
         let status = BatchStatus::Starting;
         let now = self.now();
         let context = StepState::default().encode(&self.settings.format);
-        self.pool.write_relaxed(ACTION, |connection, in_doubt| {
+        self.run(Tx::write(ACTION).relaxed(), |connection, in_doubt| {
             if in_doubt {
                 // Waits for the end of the earlier attempt.
                 Db::lock_executions(connection, lease.instance_id.0)?;
@@ -40,13 +41,7 @@ impl Repository {
                 self.ensure_held(connection, lease, ACTION)?;
                 return match in_doubt {
                     true => Ok(inserted),
-                    false => Err(corrupt(
-                        format!("step execution {}", first.id),
-                        format!(
-                            "is already the one of step `{}` in this job execution",
-                            first.step_name
-                        ),
-                    )),
+                    false => Err(rejected(rules::known_step(first.id, &first.step_name))),
                 };
             }
             // An insert has no VERSION to compare, so the lease itself is checked.
@@ -74,12 +69,8 @@ impl Repository {
     }
 
     /// Implements `StepStore::names_with_history`.
-    pub(super) fn names_of(
-        &self,
-        instance: JobInstanceId,
-        names: &[String],
-    ) -> Result<BTreeSet<String>, RepositoryError> {
-        self.pool.read("look for earlier partitions", |connection| {
+    pub(super) fn names_of(&self, instance: JobInstanceId, names: &[String]) -> Result<BTreeSet<String>> {
+        self.run(Tx::read("look for earlier partitions"), |connection, _| {
             let executions = execution_ids(connection, instance)?.into_iter().map(|id| id.0);
             let found: Vec<String> = step_execution::table
                 .filter(one_of_many(step_execution::job_execution_id, executions))
@@ -92,25 +83,12 @@ impl Repository {
     }
 
     /// Implements `StepStore::steps`.
-    pub(super) fn rows_of(
-        &self,
-        ids: &[StepExecutionId],
-    ) -> Result<Vec<(StepExecution, StepState)>, RepositoryError> {
+    pub(super) fn rows_of(&self, ids: &[StepExecutionId]) -> Result<Vec<(StepExecution, StepState)>> {
         let ids: Vec<i64> = ids.iter().map(|id| id.0).collect();
-        self.pool.read("read step executions", |connection| {
+        self.run(Tx::read("read step executions"), |connection, _| {
             let steps = rows(connection, &ids)?;
-            let contexts: Vec<(i64, String, Option<String>)> = step_context::table
-                .filter(one_of_many(step_context::step_execution_id, &ids))
-                .select((
-                    step_context::step_execution_id,
-                    step_context::short_context,
-                    step_context::serialized_context,
-                ))
-                .load(connection)?;
-            let mut contexts: BTreeMap<i64, StoredContext> = contexts
-                .into_iter()
-                .map(|(id, short, serialized)| (id, StoredContext { short, serialized }))
-                .collect();
+            let mut contexts: BTreeMap<i64, StoredContext> =
+                step_contexts(connection, &ids)?.into_iter().collect();
             let with_state = |step: StepExecution| {
                 let context = contexts.remove(&step.id.0);
                 // Without a context row the step has no checkpoint. Spec: RESTART-17
@@ -159,12 +137,6 @@ fn insert_contexts(connection: &mut Connection, ids: &[i64], context: &StoredCon
 
 /// Returns step executions, by id.
 fn rows(connection: &mut Connection, ids: &[i64]) -> Work<Vec<StepExecution>> {
-    let rows: Vec<StepRow> = step_execution::table
-        .filter(one_of_many(step_execution::step_execution_id, ids))
-        .order(step_execution::step_execution_id.asc())
-        .select(StepRow::as_select())
-        .load(connection)?;
-    rows.into_iter()
-        .map(|row| row.into_execution(connection))
-        .collect()
+    let of_ids = step_execution::table.filter(one_of_many(step_execution::step_execution_id, ids));
+    load_steps!(of_ids, connection)
 }

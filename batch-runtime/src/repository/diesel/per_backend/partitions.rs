@@ -1,38 +1,148 @@
 //! Partitions that worker processes claim: each has a lease, in addition to the lease of the job.
 
+use std::collections::BTreeMap;
+
 use diesel::prelude::*;
 
 use super::contexts::step_state_in;
 use super::lease::{RELEASED, is_released};
 use super::rows::StepRow;
 use super::schema::{instance_lease, job_execution, partition_lease, step_execution};
+use super::step_bounds::{make_started, started_step};
 use super::{Connection, Db, Repository, Work, fenced_if_none};
 use crate::execution::StepExecution;
 use crate::ids::{JobExecutionId, JobInstanceId, StepExecutionId};
 use crate::repository::diesel::backend::Backend;
 use crate::repository::diesel::db_timestamp::DbTimestamp;
-use crate::repository::diesel::pool::unknown_outcome;
+use crate::repository::diesel::one_of::one_of_many;
+use crate::repository::diesel::pool::{Tx, ensure_known};
 use crate::repository::diesel::session::RunQueryDsl;
-use crate::repository::diesel::transaction_error::TransactionError;
 use crate::repository::diesel::update::update;
-use crate::repository::rules::Closing;
+use crate::repository::rules;
 use crate::repository::{
-    ClaimedPartition, HolderState, InnerSteps, Lease, LeaseKey, PartitionState, RepositoryError, StepState,
+    ClaimedPartition, HolderState, InnerSteps, Lease, LeaseKey, PartitionState, PartitionStore, Result,
+    StepState,
 };
 use crate::status::BatchStatus;
 
+/// The action of `reopen_partition`, for errors.
+const REOPEN: &str = "reopen the partition";
+
+impl PartitionStore for Repository {
+    fn withhold_partition(&self, id: StepExecutionId) -> Result<bool> {
+        self.run(
+            Tx::write("claim the step execution").relaxed(),
+            |connection, in_doubt| {
+                ensure_known(in_doubt)?;
+                let step = step_in(connection, id)?.filter(|step| step.status == BatchStatus::Starting);
+                let Some(step) = step else {
+                    return Ok(false);
+                };
+                let now = self.now().max(self.column(step.started));
+                Ok(make_started(connection, &started_step(&step, now))? == 1)
+            },
+        )
+    }
+
+    fn claim_partition(
+        &self,
+        execution: JobExecutionId,
+        id: StepExecutionId,
+        is_first: bool,
+    ) -> Result<Option<ClaimedPartition>> {
+        self.run(Tx::write("claim the partition"), |connection, in_doubt| {
+            ensure_known(in_doubt)?;
+            self.claim_partition_in(connection, execution, id, is_first)
+        })
+    }
+
+    fn reopen_partition(
+        &self,
+        lease: &Lease,
+        id: StepExecutionId,
+        inner: InnerSteps,
+    ) -> Result<PartitionState> {
+        self.run(Tx::write(REOPEN), |connection, _| {
+            self.reopen_partition_in(connection, lease, id, inner)
+        })
+    }
+
+    fn close_inner_steps(&self, lease: &Lease, partition: &StepExecution) -> Result<()> {
+        const ACTION: &str = "end the steps of the partition";
+        self.run(Tx::write(ACTION), |connection, _| {
+            self.ensure_held(connection, lease, ACTION)?;
+            Ok(self
+                .close_steps_within(connection, partition, "unknown")
+                .map(drop)?)
+        })
+    }
+
+    fn hand_back_partition(&self, step: &mut StepExecution) -> Result<()> {
+        const ACTION: &str = "hand the partition back";
+        let (id, version) = (step.id, step.version);
+        self.run(Tx::write(ACTION), |connection, in_doubt| {
+            let row = step_execution::table.find(id.0);
+            let changed = update(row.filter(step_execution::version.eq(version)))
+                .set((
+                    step_execution::version.eq(version + 1),
+                    step_execution::status.eq(BatchStatus::Starting.as_str()),
+                    step_execution::last_updated.eq(self.now()),
+                ))
+                .execute(connection)?;
+            if changed == 0
+                && in_doubt
+                && step_in(connection, id)?.is_some_and(|row| row.version == version + 1)
+            {
+                return Ok(());
+            }
+            fenced_if_none(changed, ACTION)?;
+            update(partition_lease::table.find(id.0))
+                .set(partition_lease::claims.eq(partition_lease::claims - 1))
+                .execute(connection)?;
+            Ok(())
+        })?;
+        step.version += 1;
+        step.status = BatchStatus::Starting;
+        Ok(())
+    }
+
+    fn stop_partitions(&self, partitions: &[StepExecutionId]) -> Result<()> {
+        self.run(Tx::write("request the partitions to stop"), |connection, _| {
+            for partition in partitions {
+                let claimed = step_execution::table
+                    .find(partition.0)
+                    .filter(step_execution::status.eq(BatchStatus::Started.as_str()));
+                update(claimed)
+                    .set(step_execution::status.eq(BatchStatus::Stopping.as_str()))
+                    .execute(connection)?;
+            }
+            Ok(())
+        })
+    }
+
+    fn partition_owners(&self, partitions: &[StepExecutionId]) -> Result<BTreeMap<StepExecutionId, String>> {
+        let ids: Vec<i64> = partitions.iter().map(|partition| partition.0).collect();
+        self.run(Tx::read("read the owners of partitions"), |connection, _| {
+            let rows: Vec<(i64, String)> = partition_lease::table
+                .filter(one_of_many(partition_lease::step_execution_id, &ids))
+                .filter(partition_lease::owner.ne(""))
+                .select((partition_lease::step_execution_id, partition_lease::owner))
+                .load(connection)?;
+            let owners = rows.into_iter().map(|(id, owner)| (StepExecutionId(id), owner));
+            Ok(owners.collect())
+        })
+    }
+}
+
 impl Repository {
-    /// Implements `StepStore::claim_partition`. A claim of unknown outcome belongs to no worker: its lease expires.
-    pub(super) fn claim_partition_in(
+    /// Claims a partition. A claim of unknown outcome belongs to no worker: its lease expires.
+    fn claim_partition_in(
         &self,
         connection: &mut Connection,
-        (execution, id): (JobExecutionId, StepExecutionId),
+        execution: JobExecutionId,
+        id: StepExecutionId,
         is_first: bool,
-        in_doubt: bool,
     ) -> Work<Option<ClaimedPartition>> {
-        if in_doubt {
-            return Err(TransactionError::Database(unknown_outcome()));
-        }
         Db::share_execution(connection, execution.0)?;
         let Some(mut step) = step_in(connection, id)? else {
             return Ok(None);
@@ -47,18 +157,7 @@ impl Repository {
             return Ok(None);
         }
         let now = self.now().max(self.column(step.started));
-        let unchanged = step_execution::table
-            .find(id.0)
-            .filter(step_execution::version.eq(step.version));
-        let claimed = update(unchanged)
-            .set((
-                step_execution::version.eq(step.version + 1),
-                step_execution::status.eq(BatchStatus::Started.as_str()),
-                step_execution::start_time.eq(now),
-                step_execution::last_updated.eq(now),
-            ))
-            .execute(connection)?;
-        if claimed == 0 {
+        if make_started(connection, &started_step(&step, now))? == 0 {
             return Ok(None);
         }
         self.take_partition_lease(connection, &step)?;
@@ -108,49 +207,19 @@ impl Repository {
         Ok(())
     }
 
-    /// Implements `StepStore::hand_back_partition`.
-    pub(super) fn hand_back(&self, step: &mut StepExecution) -> Result<(), RepositoryError> {
-        const ACTION: &str = "hand the partition back";
-        let (id, version) = (step.id, step.version);
-        self.pool.write_idempotent(ACTION, |connection, in_doubt| {
-            let row = step_execution::table.find(id.0);
-            let changed = update(row.filter(step_execution::version.eq(version)))
-                .set((
-                    step_execution::version.eq(version + 1),
-                    step_execution::status.eq(BatchStatus::Starting.as_str()),
-                    step_execution::last_updated.eq(self.now()),
-                ))
-                .execute(connection)?;
-            if changed == 0
-                && in_doubt
-                && step_in(connection, id)?.is_some_and(|row| row.version == version + 1)
-            {
-                return Ok(());
-            }
-            fenced_if_none(changed, ACTION)?;
-            update(partition_lease::table.find(id.0))
-                .set(partition_lease::claims.eq(partition_lease::claims - 1))
-                .execute(connection)?;
-            Ok(())
-        })?;
-        step.version += 1;
-        step.status = BatchStatus::Starting;
-        Ok(())
-    }
-
-    /// Implements `StepStore::reopen_partition`.
-    pub(super) fn reopen_partition_in(
+    /// Makes the partition of a dead worker STARTING, or closes it.
+    fn reopen_partition_in(
         &self,
         connection: &mut Connection,
         lease: &Lease,
-        (id, inner): (StepExecutionId, InnerSteps),
-        action: &'static str,
+        id: StepExecutionId,
+        inner: InnerSteps,
     ) -> Work<PartitionState> {
-        self.ensure_held(connection, lease, action)?;
+        self.ensure_held(connection, lease, REOPEN)?;
         self.end_sessions_of_dead_worker(connection, id)?;
         Db::share_execution(connection, lease.execution_id.0)?;
         Db::lock_step(connection, id.0)?;
-        self.ensure_held(connection, lease, action)?;
+        self.ensure_held(connection, lease, REOPEN)?;
         let Some(step) = step_in(connection, id)? else {
             return Ok(PartitionState::Settled);
         };
@@ -181,7 +250,7 @@ impl Repository {
             InnerSteps::Close => self.close_steps_within(connection, &step, &owner)?,
         };
         match ends {
-            true => self.close_step(connection, id.0, None, &Closing::crashed(&owner))?,
+            true => self.close_step(connection, id.0, None, &rules::crashed(&owner))?,
             false => self.reopen_step(connection, id.0)?,
         };
         update(partition_lease::table.find(id.0))
@@ -223,7 +292,7 @@ impl Repository {
     }
 
     /// Closes the open steps that a dead worker has started in a partition of a flow. Returns whether it has started any.
-    pub(super) fn close_steps_within(
+    fn close_steps_within(
         &self,
         connection: &mut Connection,
         partition: &StepExecution,
@@ -231,7 +300,7 @@ impl Repository {
     ) -> QueryResult<bool> {
         let (has_steps, open) = open_steps_within(connection, partition)?;
         for (id, started) in open {
-            self.close_step(connection, id, started, &Closing::crashed(owner))?;
+            self.close_step(connection, id, started, &rules::crashed(owner))?;
         }
         Ok(has_steps)
     }

@@ -14,13 +14,13 @@ use super::{Connection, Db, Repository};
 use crate::ids::{JobExecutionId, StepExecutionId};
 use crate::repository::diesel::backend::{Backend, WantedTickets};
 use crate::repository::diesel::one_of::one_of_many;
-use crate::repository::diesel::pool::unknown_outcome;
+use crate::repository::diesel::pool::{Tx, ensure_known};
 use crate::repository::diesel::session::RunQueryDsl;
 use crate::repository::diesel::transaction_error::TransactionError;
 use crate::repository::diesel::update::update;
 use crate::repository::{
     Channel, HolderState, LeaseKey, Listener, PartitionFinding, PartitionReport, QueueStore, QueuedPartition,
-    RepositoryError, WorkerRow,
+    RepositoryError, Result, WorkerRow,
 };
 use crate::status::BatchStatus;
 
@@ -32,8 +32,8 @@ const READY: &str = "READY";
 const DRAINING: &str = "DRAINING";
 
 impl QueueStore for Repository {
-    fn submit_partitions(&self, queue: &str, partitions: &[QueuedPartition]) -> Result<(), RepositoryError> {
-        self.pool.write_idempotent("submit partitions", |connection, _| {
+    fn submit_partitions(&self, queue: &str, partitions: &[QueuedPartition]) -> Result<()> {
+        self.run(Tx::write("submit partitions"), |connection, _| {
             let alike = |a: &QueuedPartition, b: &QueuedPartition| {
                 (a.attempt, &a.fingerprint) == (b.attempt, &b.fingerprint)
             };
@@ -48,143 +48,124 @@ impl QueueStore for Repository {
         })
     }
 
-    fn take_partitions(
-        &self,
-        queue: &str,
-        count: u32,
-        except: &[String],
-    ) -> Result<Vec<QueuedPartition>, RepositoryError> {
-        self.pool
-            .write_at_once("take partitions", |connection, in_doubt| {
-                if in_doubt {
-                    return Err(TransactionError::Database(unknown_outcome()));
-                }
-                let wanted = WantedTickets {
-                    queue,
-                    count: i64::from(count),
-                    except,
-                };
-                let rows = Db::lock_tickets(connection, &wanted)?;
-                if rows.is_empty() {
-                    return Ok(Vec::new());
-                }
-                let ids: Vec<i64> = rows.iter().map(|(step, ..)| *step).collect();
-                let taken =
-                    partition_ticket::table.filter(one_of_many(partition_ticket::step_execution_id, &ids));
-                diesel::delete(taken).execute(connection)?;
-                let partitions = rows
-                    .into_iter()
-                    .map(|(step, job, attempt, fingerprint)| QueuedPartition {
-                        step_execution: StepExecutionId(step),
-                        job_execution: JobExecutionId(job),
-                        attempt: u32::try_from(attempt).unwrap_or(u32::MAX),
-                        fingerprint,
-                    });
-                Ok(partitions.collect())
-            })
+    fn take_partitions(&self, queue: &str, count: u32, except: &[String]) -> Result<Vec<QueuedPartition>> {
+        self.run(Tx::write("take partitions").once(), |connection, in_doubt| {
+            ensure_known(in_doubt)?;
+            let wanted = WantedTickets {
+                queue,
+                count: i64::from(count),
+                except,
+            };
+            let rows = Db::lock_tickets(connection, &wanted)?;
+            if rows.is_empty() {
+                return Ok(Vec::new());
+            }
+            let ids: Vec<i64> = rows.iter().map(|(step, ..)| *step).collect();
+            let taken =
+                partition_ticket::table.filter(one_of_many(partition_ticket::step_execution_id, &ids));
+            diesel::delete(taken).execute(connection)?;
+            let partitions = rows
+                .into_iter()
+                .map(|(step, job, attempt, fingerprint)| QueuedPartition {
+                    step_execution: StepExecutionId(step),
+                    job_execution: JobExecutionId(job),
+                    attempt: u32::try_from(attempt).unwrap_or(u32::MAX),
+                    fingerprint,
+                });
+            Ok(partitions.collect())
+        })
     }
 
-    fn defer_partition(
-        &self,
-        queue: &str,
-        partition: &QueuedPartition,
-        wait: Duration,
-    ) -> Result<(), RepositoryError> {
-        self.pool
-            .write_idempotent("put the partition back", |connection, _| {
-                let now: i64 = diesel::select(Db::now()).get_result(connection)?;
-                let queued: i64 = partition_ticket::table
-                    .find(partition.step_execution.0)
-                    .count()
-                    .get_result(connection)?;
-                if queued == 0 {
-                    let wait = i64::try_from(wait.as_millis()).unwrap_or(i64::MAX);
-                    diesel::insert_into(partition_ticket::table)
-                        .values((
-                            partition_ticket::step_execution_id.eq(partition.step_execution.0),
-                            partition_ticket::job_execution_id.eq(partition.job_execution.0),
-                            partition_ticket::queue_name.eq(queue),
-                            partition_ticket::attempt.eq(i64::from(partition.attempt)),
-                            partition_ticket::fingerprint.eq(&partition.fingerprint),
-                            partition_ticket::available_at.eq(now.saturating_add(wait)),
-                        ))
-                        .execute(connection)?;
-                }
-                Ok(())
-            })
+    fn defer_partition(&self, queue: &str, partition: &QueuedPartition, wait: Duration) -> Result<()> {
+        self.run(Tx::write("put the partition back"), |connection, _| {
+            let now: i64 = diesel::select(Db::now()).get_result(connection)?;
+            let queued: i64 = partition_ticket::table
+                .find(partition.step_execution.0)
+                .count()
+                .get_result(connection)?;
+            if queued == 0 {
+                let wait = i64::try_from(wait.as_millis()).unwrap_or(i64::MAX);
+                diesel::insert_into(partition_ticket::table)
+                    .values((
+                        partition_ticket::step_execution_id.eq(partition.step_execution.0),
+                        partition_ticket::job_execution_id.eq(partition.job_execution.0),
+                        partition_ticket::queue_name.eq(queue),
+                        partition_ticket::attempt.eq(i64::from(partition.attempt)),
+                        partition_ticket::fingerprint.eq(&partition.fingerprint),
+                        partition_ticket::available_at.eq(now.saturating_add(wait)),
+                    ))
+                    .execute(connection)?;
+            }
+            Ok(())
+        })
     }
 
-    fn withdraw_partitions(&self, partitions: &[StepExecutionId]) -> Result<(), RepositoryError> {
+    fn withdraw_partitions(&self, partitions: &[StepExecutionId]) -> Result<()> {
         if partitions.is_empty() {
             return Ok(());
         }
-        self.pool
-            .write_idempotent("withdraw partitions", |connection, _| {
-                for ids in chunks(partitions) {
-                    let queued =
-                        partition_ticket::table.filter(one_of_many(partition_ticket::step_execution_id, ids));
-                    diesel::delete(queued).execute(connection)?;
-                }
-                Ok(())
-            })
+        self.run(Tx::write("withdraw partitions"), |connection, _| {
+            for ids in chunks(partitions) {
+                let queued =
+                    partition_ticket::table.filter(one_of_many(partition_ticket::step_execution_id, ids));
+                diesel::delete(queued).execute(connection)?;
+            }
+            Ok(())
+        })
     }
 
-    fn forget_partitions(&self, execution: JobExecutionId) -> Result<(), RepositoryError> {
-        self.pool
-            .write_idempotent("remove the tickets of a job", |connection, _| {
-                let tickets =
-                    partition_ticket::table.filter(partition_ticket::job_execution_id.eq(execution.0));
-                diesel::delete(tickets).execute(connection)?;
-                let reports =
-                    partition_report::table.filter(partition_report::job_execution_id.eq(execution.0));
-                diesel::delete(reports).execute(connection)?;
-                Ok(())
-            })
+    fn forget_partitions(&self, execution: JobExecutionId) -> Result<()> {
+        self.run(Tx::write("remove the tickets of a job"), |connection, _| {
+            let tickets = partition_ticket::table.filter(partition_ticket::job_execution_id.eq(execution.0));
+            diesel::delete(tickets).execute(connection)?;
+            let reports = partition_report::table.filter(partition_report::job_execution_id.eq(execution.0));
+            diesel::delete(reports).execute(connection)?;
+            Ok(())
+        })
     }
 
-    fn report_partition(&self, report: &PartitionReport, wakes: bool) -> Result<(), RepositoryError> {
-        self.pool
-            .write_idempotent("report to the coordinator", |connection, in_doubt| {
-                let key = (
-                    report.step_execution.0,
-                    report.claim,
-                    i64::try_from(report.number).unwrap_or(i64::MAX),
-                );
-                let stored = partition_report::table.find(key);
-                // Several workers may decline the same ticket.
-                let may_exist = in_doubt || report.number == PartitionReport::DECLINED;
-                if may_exist && stored.count().get_result::<i64>(connection)? > 0 {
-                    return Ok(());
-                }
-                // Nothing if the job has ended.
-                job_execution::table
-                    .find(report.job_execution.0)
-                    .filter(job_execution::end_time.is_null())
-                    .select((
-                        key.0.into_sql::<BigInt>(),
-                        key.1.into_sql::<BigInt>(),
-                        key.2.into_sql::<BigInt>(),
-                        job_execution::job_execution_id,
-                        report.report.as_str().into_sql::<Text>(),
-                    ))
-                    .insert_into(partition_report::table)
-                    .into_columns((
-                        partition_report::step_execution_id,
-                        partition_report::claim,
-                        partition_report::report_number,
-                        partition_report::job_execution_id,
-                        partition_report::report,
-                    ))
-                    .execute(connection)?;
-                if wakes {
-                    Db::notify(connection, Channel::Reports, &report.job_execution.to_string())?;
-                }
-                Ok(())
-            })
+    fn report_partition(&self, report: &PartitionReport, wakes: bool) -> Result<()> {
+        self.run(Tx::write("report to the coordinator"), |connection, in_doubt| {
+            let key = (
+                report.step_execution.0,
+                report.claim,
+                i64::try_from(report.number).unwrap_or(i64::MAX),
+            );
+            let stored = partition_report::table.find(key);
+            // Several workers may decline the same ticket.
+            let may_exist = in_doubt || report.number == PartitionReport::DECLINED;
+            if may_exist && stored.count().get_result::<i64>(connection)? > 0 {
+                return Ok(());
+            }
+            // Nothing if the job has ended.
+            job_execution::table
+                .find(report.job_execution.0)
+                .filter(job_execution::end_time.is_null())
+                .select((
+                    key.0.into_sql::<BigInt>(),
+                    key.1.into_sql::<BigInt>(),
+                    key.2.into_sql::<BigInt>(),
+                    job_execution::job_execution_id,
+                    report.report.as_str().into_sql::<Text>(),
+                ))
+                .insert_into(partition_report::table)
+                .into_columns((
+                    partition_report::step_execution_id,
+                    partition_report::claim,
+                    partition_report::report_number,
+                    partition_report::job_execution_id,
+                    partition_report::report,
+                ))
+                .execute(connection)?;
+            if wakes {
+                Db::notify(connection, Channel::Reports, &report.job_execution.to_string())?;
+            }
+            Ok(())
+        })
     }
 
-    fn take_reports(&self, partitions: &[StepExecutionId]) -> Result<Vec<PartitionReport>, RepositoryError> {
-        let found = self.pool.read_at_once("look for reports", |connection| {
+    fn take_reports(&self, partitions: &[StepExecutionId]) -> Result<Vec<PartitionReport>> {
+        let found = self.run(Tx::read("look for reports").once(), |connection, _| {
             let mut found = Vec::new();
             for ids in chunks(partitions) {
                 found.extend(reports(connection, &ids)?);
@@ -200,7 +181,7 @@ impl QueueStore for Repository {
             .filter(is_end)
             .map(|report| report.step_execution)
             .collect();
-        self.pool.write_at_once("take reports", |connection, _| {
+        self.run(Tx::write("take reports").once(), |connection, _| {
             // Nothing follows the end of a partition.
             for ids in chunks(&ended) {
                 let all =
@@ -223,11 +204,8 @@ impl QueueStore for Repository {
         Ok(found)
     }
 
-    fn unattended_partitions(
-        &self,
-        partitions: &[StepExecutionId],
-    ) -> Result<Vec<PartitionFinding>, RepositoryError> {
-        self.pool.read_at_once("look after partitions", |connection| {
+    fn unattended_partitions(&self, partitions: &[StepExecutionId]) -> Result<Vec<PartitionFinding>> {
+        self.run(Tx::read("look after partitions").once(), |connection, _| {
             let mut unattended_partitions = Vec::new();
             for ids in chunks(partitions) {
                 let rows: Vec<(i64, Option<String>)> = step_execution::table
@@ -253,12 +231,12 @@ impl QueueStore for Repository {
         })
     }
 
-    fn listen(&self, channel: Channel, about: &str) -> Result<Option<Box<dyn Listener>>, RepositoryError> {
+    fn listen(&self, channel: Channel, about: &str) -> Result<Option<Box<dyn Listener>>> {
         self.pool.database().listen(channel, about)
     }
 
-    fn clock_ahead(&self) -> Result<i64, RepositoryError> {
-        let there: i64 = self.pool.read("read the time of the database", |connection| {
+    fn clock_ahead(&self) -> Result<i64> {
+        let there: i64 = self.run(Tx::read("read the time of the database"), |connection, _| {
             Ok(diesel::select(Db::now()).get_result(connection)?)
         })?;
         Ok(self.clock.now().0 - there)
@@ -268,8 +246,8 @@ impl QueueStore for Repository {
         Db::IS_REMOTE
     }
 
-    fn register_worker(&self, row: &WorkerRow) -> Result<(), RepositoryError> {
-        self.pool.write_at_once("register the worker", |connection, _| {
+    fn register_worker(&self, row: &WorkerRow) -> Result<()> {
+        self.run(Tx::write("register the worker").once(), |connection, _| {
             let now: i64 = diesel::select(Db::now()).get_result(connection)?;
             let lease = i64::try_from(self.lease_time.as_millis()).unwrap_or(i64::MAX);
             let values = (
@@ -293,16 +271,15 @@ impl QueueStore for Repository {
         })
     }
 
-    fn deregister_worker(&self) -> Result<(), RepositoryError> {
-        self.pool
-            .write_idempotent("deregister the worker", |connection, _| {
-                diesel::delete(worker::table.find(self.owner.name())).execute(connection)?;
-                Ok(())
-            })
+    fn deregister_worker(&self) -> Result<()> {
+        self.run(Tx::write("deregister the worker"), |connection, _| {
+            diesel::delete(worker::table.find(self.owner.name())).execute(connection)?;
+            Ok(())
+        })
     }
 
-    fn owners(&self) -> Result<Vec<String>, RepositoryError> {
-        self.pool.read("list the owners of executions", |connection| {
+    fn owners(&self) -> Result<Vec<String>> {
+        self.run(Tx::read("list the owners of executions"), |connection, _| {
             let now: i64 = diesel::select(Db::now()).get_result(connection)?;
             let held = instance_lease::table
                 .filter(instance_lease::expires_at.ge(now))
@@ -311,8 +288,8 @@ impl QueueStore for Repository {
         })
     }
 
-    fn workers(&self) -> Result<Vec<WorkerRow>, RepositoryError> {
-        self.pool.read("list the workers", |connection| {
+    fn workers(&self) -> Result<Vec<WorkerRow>> {
+        self.run(Tx::read("list the workers"), |connection, _| {
             let now: i64 = diesel::select(Db::now()).get_result(connection)?;
             let rows: Vec<(String, String, i64, String, String, i64, i64)> =
                 worker::table.order(worker::worker_name.asc()).load(connection)?;

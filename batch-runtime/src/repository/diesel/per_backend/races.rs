@@ -9,7 +9,7 @@ use super::tests::{StartedJob, claim, number, observer, open, zombie};
 use super::*;
 use crate::ids::JobInstanceId;
 use crate::repository::{
-    ArchiveStore, Ending, InsertStep, JobStore, OperatorStore, StepState, StepStore, StopOutcome,
+    ArchiveStore, Ending, InsertStep, JobStore, OperatorStore, PartitionStore, StepState, StopOutcome,
 };
 use crate::status::BatchStatus;
 
@@ -70,7 +70,7 @@ fn one_of_many_claims_a_step() {
         let claims = thread::scope(|scope| {
             let claim = || {
                 together.wait();
-                repository.claim_step(step.id).unwrap().is_some()
+                repository.withhold_partition(step.id).unwrap()
             };
             let threads: Vec<_> = (0..8).map(|_| scope.spawn(claim)).collect();
             let won = threads.into_iter().map(|thread| thread.join().unwrap());

@@ -6,16 +6,13 @@ use super::schema::{created_step, job_execution, job_instance, step_execution};
 use super::{Connection, Work, corrupt, rejected};
 use crate::execution::{JobExecution, JobInstance, StepCounters, StepExecution};
 use crate::ids::{JobExecutionId, JobInstanceId, StepExecutionId};
-use crate::repository::RepositoryError;
 use crate::repository::diesel::db_timestamp::DbTimestamp;
 use crate::repository::diesel::session::{RunQueryDsl, SessionSettings};
 use crate::repository::rules::{MAX_NUMBER, is_number};
+use crate::repository::{RepositoryError, Result};
 use crate::status::BatchStatus;
 
-pub(super) fn status_of(
-    text: Option<String>,
-    row: impl FnOnce() -> String,
-) -> Result<BatchStatus, RepositoryError> {
+pub(super) fn status_of(text: Option<String>, row: impl FnOnce() -> String) -> Result<BatchStatus> {
     let text = text.unwrap_or_default();
     BatchStatus::from_repository(&text).ok_or_else(|| RepositoryError::Corrupt {
         row: row(),
@@ -40,7 +37,7 @@ fn listed_status(status: Option<String>, message: Option<String>) -> (Option<Str
 }
 
 /// Returns the value of a column that every version of this runtime and of Spring Batch writes.
-fn column(value: Option<i64>, name: &str, row: impl FnOnce() -> String) -> Result<i64, RepositoryError> {
+fn column(value: Option<i64>, name: &str, row: impl FnOnce() -> String) -> Result<i64> {
     match value {
         Some(value) => number(value, name, row),
         None => Err(RepositoryError::Corrupt {
@@ -52,7 +49,7 @@ fn column(value: Option<i64>, name: &str, row: impl FnOnce() -> String) -> Resul
 
 /// Returns the value of a column that counts something.
 // Spec: LOSS-02
-pub(super) fn number(value: i64, name: &str, row: impl FnOnce() -> String) -> Result<i64, RepositoryError> {
+pub(super) fn number(value: i64, name: &str, row: impl FnOnce() -> String) -> Result<i64> {
     match is_number(value) {
         true => Ok(value),
         false => Err(RepositoryError::Corrupt {
@@ -106,11 +103,7 @@ impl ExecutionRow {
         self
     }
 
-    pub(super) fn into_execution(
-        self,
-        job_name: String,
-        settings: &SessionSettings,
-    ) -> Result<JobExecution, RepositoryError> {
+    pub(super) fn into_execution(self, job_name: String, settings: &SessionSettings) -> Result<JobExecution> {
         let id = self.job_execution_id;
         let time = |column| settings.to_time(column);
         Ok(JobExecution {
@@ -159,8 +152,22 @@ impl CounterColumns {
         }
     }
 
+    /// Returns the counters of a step in a history: a claim has rejected an instance whose counters are missing.
+    pub(super) fn or_zero(&self) -> StepCounters {
+        StepCounters {
+            reads: self.read_count.unwrap_or(0),
+            writes: self.write_count.unwrap_or(0),
+            filters: self.filter_count.unwrap_or(0),
+            commits: self.commit_count.unwrap_or(0),
+            rollbacks: self.rollback_count.unwrap_or(0),
+            read_skips: self.read_skip_count.unwrap_or(0),
+            process_skips: self.process_skip_count.unwrap_or(0),
+            write_skips: self.write_skip_count.unwrap_or(0),
+        }
+    }
+
     /// Returns the counters of a step execution.
-    pub(super) fn into_counters(self, step: i64) -> Result<StepCounters, RepositoryError> {
+    pub(super) fn into_counters(self, step: i64) -> Result<StepCounters> {
         let count = |value, name| column(value, name, || format!("step execution {step}"));
         Ok(StepCounters {
             reads: count(self.read_count, "READ_COUNT")?,
@@ -185,6 +192,18 @@ pub(super) struct CountersRow {
     #[diesel(embed)]
     pub(super) counters: CounterColumns,
 }
+
+/// Loads the step executions that a query selects, in the order of their ids.
+macro_rules! load_steps {
+    ($query:expr, $connection:expr) => {{
+        let query = $query.order(step_execution::step_execution_id.asc());
+        let rows: Vec<StepRow> = query.select(StepRow::as_select()).load($connection)?;
+        let steps = rows.into_iter().map(|row| row.into_execution($connection));
+        steps.collect::<Work<Vec<StepExecution>>>()
+    }};
+}
+
+pub(super) use load_steps;
 
 #[derive(Queryable, Selectable)]
 #[diesel(table_name = step_execution)]
@@ -222,11 +241,7 @@ impl StepRow {
         self.started_at(started, connection.settings()).map_err(rejected)
     }
 
-    fn started_at(
-        self,
-        started: DbTimestamp,
-        settings: &SessionSettings,
-    ) -> Result<StepExecution, RepositoryError> {
+    fn started_at(self, started: DbTimestamp, settings: &SessionSettings) -> Result<StepExecution> {
         let row = self;
         let id = row.step_execution_id;
         let time = |column| settings.to_time(column);

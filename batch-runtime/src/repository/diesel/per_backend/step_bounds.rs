@@ -9,45 +9,28 @@ use super::{Connection, Db, Repository, Work, fenced_if_none};
 use crate::execution::{StepCounters, StepExecution};
 use crate::repository::diesel::backend::{Backend, EndedStep, StartedStep};
 use crate::repository::diesel::db_timestamp::DbTimestamp;
-use crate::repository::diesel::pool::unknown_outcome;
+use crate::repository::diesel::pool::Tx;
 use crate::repository::diesel::session::RunQueryDsl;
-use crate::repository::diesel::transaction_error::TransactionError;
 use crate::repository::diesel::update::update;
-use crate::repository::rules::stored_message;
-use crate::repository::{DataChanges, EndOfStep, Lease, RepositoryError, StepState};
+use crate::repository::rules::{self, stored_message};
+use crate::repository::{DataChanges, EndOfStep, Lease, Result, StepState};
 use crate::status::BatchStatus;
 
 const STARTED: &str = BatchStatus::Started.as_str();
 
 impl Repository {
     /// Implements `StepStore::begin_step`.
-    pub(super) fn record_begin(&self, step: &mut StepExecution) -> Result<(), RepositoryError> {
+    pub(super) fn record_begin(&self, step: &mut StepExecution) -> Result<()> {
         const ACTION: &str = "record the start of the step execution";
         let now = self.now().max(self.column(step.started));
-        self.pool
-            .write_statement_relaxed(ACTION, |connection, in_doubt| {
-                let changed = make_started(connection, &started_step(step, now))?;
-                if in_doubt
-                    && changed == 0
-                    && is_as_written(connection, (step.id.0, step.version), STARTED, now)?
-                {
-                    return Ok(());
-                }
-                fenced_if_none(changed, ACTION)
-            })?;
-        self.set_started(step, now);
-        Ok(())
-    }
-
-    /// Changes STARTING to STARTED; only the first of several callers succeeds. If the outcome is unknown, none of them has the step.
-    pub(super) fn claim_starting(&self, step: &mut StepExecution) -> Result<(), RepositoryError> {
-        const ACTION: &str = "claim the step execution";
-        let now = self.now().max(self.column(step.started));
-        self.pool
-            .write_relaxed(ACTION, |connection, in_doubt| match in_doubt {
-                true => Err(TransactionError::Database(unknown_outcome())),
-                false => fenced_if_none(make_started(connection, &started_step(step, now))?, ACTION),
-            })?;
+        self.run(Tx::statement(ACTION).relaxed(), |connection, in_doubt| {
+            let changed = make_started(connection, &started_step(step, now))?;
+            if in_doubt && changed == 0 && is_as_written(connection, (step.id.0, step.version), STARTED, now)?
+            {
+                return Ok(());
+            }
+            fenced_if_none(changed, ACTION)
+        })?;
         self.set_started(step, now);
         Ok(())
     }
@@ -58,8 +41,9 @@ impl Repository {
         lease: &Lease,
         step: &mut StepExecution,
         end: EndOfStep<'_>,
-        (state, data): (Option<&StepState>, &DataChanges),
-    ) -> Result<(), RepositoryError> {
+        state: Option<&StepState>,
+        data: &DataChanges,
+    ) -> Result<()> {
         const ACTION: &str = "record the end of the step execution";
         let rows = self.end_rows(step, (step.version, step.counters), &end);
         let ends_lease = lease.partition == Some(step.id);
@@ -77,8 +61,8 @@ impl Repository {
         };
         let is_one_statement = rows.started.is_none() || Db::END_AND_BEGIN.is_some();
         match is_one_statement && state.is_none() && data.is_empty() && !ends_lease {
-            true => self.pool.write_statement(ACTION, write)?,
-            false => self.pool.write_idempotent(ACTION, write)?,
+            true => self.run(Tx::statement(ACTION), write)?,
+            false => self.run(Tx::write(ACTION), write)?,
         }
         self.apply_end(step, end, &rows);
         Ok(())
@@ -109,13 +93,8 @@ impl Repository {
 
     /// Applies an end that was committed.
     pub(super) fn apply_end(&self, step: &mut StepExecution, end: EndOfStep<'_>, rows: &EndRows<'_>) {
-        let ending = end.ending;
-        step.version = rows.ended.version + 1;
-        step.status = ending.status;
-        step.exit_status.clone_from(&ending.exit_status);
-        step.exit_message.clone_from(&rows.ended.exit_message);
-        step.ended = Some(self.time(rows.ended.now));
-        step.last_updated = self.time(rows.ended.now);
+        let max_message = self.settings.format.max_varchar;
+        rules::end_step(step, end.ending, self.time(rows.ended.now), max_message);
         if let Some((next, started)) = end.next.zip(rows.started.as_ref()) {
             self.set_started(next, started.now);
         }
@@ -136,14 +115,11 @@ impl Repository {
     }
 
     fn set_started(&self, step: &mut StepExecution, now: DbTimestamp) {
-        step.version += 1;
-        step.status = BatchStatus::Started;
-        step.started = self.time(now);
-        step.last_updated = step.started;
+        rules::begin_step(step, self.time(now));
     }
 }
 
-fn started_step(step: &StepExecution, now: DbTimestamp) -> StartedStep {
+pub(super) fn started_step(step: &StepExecution, now: DbTimestamp) -> StartedStep {
     StartedStep {
         id: step.id.0,
         version: step.version,
@@ -152,7 +128,7 @@ fn started_step(step: &StepExecution, now: DbTimestamp) -> StartedStep {
 }
 
 /// Changes the status of an unchanged row to STARTED. Returns the number of changed rows.
-fn make_started(connection: &mut Connection, started: &StartedStep) -> QueryResult<usize> {
+pub(super) fn make_started(connection: &mut Connection, started: &StartedStep) -> QueryResult<usize> {
     update(step_execution::table.filter(at_version(started.id, started.version)))
         .set((
             step_execution::version.eq(started.version + 1),

@@ -5,8 +5,7 @@ use std::collections::BTreeSet;
 use diesel::prelude::*;
 
 use super::contexts::{change_job_data, insert_step_context, step_state_in};
-use super::partitions::step_in;
-use super::rows::StepRow;
+use super::rows::{CounterColumns, StepRow};
 use super::schema::{job_execution, step_execution};
 use super::step_bounds::EndRows;
 use super::{Connection, Db, Repository, Work, corrupt, fenced, fenced_if_none, rejected};
@@ -15,12 +14,12 @@ use crate::ids::{JobExecutionId, JobInstanceId, StepExecutionId};
 use crate::repository::diesel::backend::{Backend, ChunkRows, NewStep, Sequence};
 use crate::repository::diesel::chunk_transaction::Chunk;
 use crate::repository::diesel::db_timestamp::DbTimestamp;
+use crate::repository::diesel::pool::Tx;
 use crate::repository::diesel::session::RunQueryDsl;
-use crate::repository::diesel::update::update;
 use crate::repository::rules::{self, StepRun};
 use crate::repository::{
-    ChunkCommit, ChunkTransaction, ClaimedPartition, DataChanges, EndOfStep, InnerSteps, Inserted, Lease,
-    NewStepExecution, PartitionState, RepositoryError, StepHistory, StepState, StepStore,
+    ChunkCommit, ChunkTransaction, DataChanges, EndOfStep, Inserted, Lease, NewStepExecution,
+    RepositoryError, Result, StepHistory, StepState, StepStore,
 };
 use crate::status::BatchStatus;
 
@@ -76,8 +75,8 @@ impl StepStore for Repository {
         instance: JobInstanceId,
         step_name: &str,
         since: Option<i64>,
-    ) -> Result<StepHistory, RepositoryError> {
-        self.pool.read("read the step's history", |connection| {
+    ) -> Result<StepHistory> {
+        self.run(Tx::read("read the step's history"), |connection, _| {
             history_in(connection, instance, step_name, since)
         })
     }
@@ -87,12 +86,12 @@ impl StepStore for Repository {
         lease: &Lease,
         new: &NewStepExecution<'_>,
         decide: &dyn Fn(&StepHistory) -> Option<StepState>,
-    ) -> Result<Inserted, RepositoryError> {
+    ) -> Result<Inserted> {
         const ACTION: &str = "record the step execution";
         let now = self.now();
         // What an attempt of unknown outcome has inserted, and the history before.
         let mut attempted: Option<(StepHistory, StepState)> = None;
-        self.pool.write_relaxed(ACTION, |connection, in_doubt| {
+        self.run(Tx::write(ACTION).relaxed(), |connection, in_doubt| {
             if in_doubt {
                 // Waits for the end of the earlier attempt.
                 Db::lock_executions(connection, lease.instance_id.0)?;
@@ -136,114 +135,29 @@ impl StepStore for Repository {
         })
     }
 
-    fn begin_step(&self, step: &mut StepExecution) -> Result<(), RepositoryError> {
+    fn begin_step(&self, step: &mut StepExecution) -> Result<()> {
         self.record_begin(step)
     }
 
-    fn claim_step(&self, id: StepExecutionId) -> Result<Option<(StepExecution, StepState)>, RepositoryError> {
-        let Some((mut step, state)) = self.step(id)? else {
-            return Ok(None);
-        };
-        if step.status != BatchStatus::Starting {
-            return Ok(None);
-        }
-        match self.claim_starting(&mut step) {
-            Ok(()) => Ok(Some((step, state))),
-            Err(RepositoryError::Fenced { .. }) => Ok(None),
-            Err(error) => Err(error),
-        }
-    }
-
-    fn claim_partition(
-        &self,
-        execution: JobExecutionId,
-        id: StepExecutionId,
-        is_first: bool,
-    ) -> Result<Option<ClaimedPartition>, RepositoryError> {
-        self.pool
-            .write_idempotent("claim the partition", |connection, in_doubt| {
-                self.claim_partition_in(connection, (execution, id), is_first, in_doubt)
-            })
-    }
-
-    fn reopen_partition(
-        &self,
-        lease: &Lease,
-        id: StepExecutionId,
-        inner: InnerSteps,
-    ) -> Result<PartitionState, RepositoryError> {
-        const ACTION: &str = "reopen the partition";
-        self.pool.write_idempotent(ACTION, |connection, _| {
-            self.reopen_partition_in(connection, lease, (id, inner), ACTION)
-        })
-    }
-
-    fn close_inner_steps(&self, lease: &Lease, partition: &StepExecution) -> Result<(), RepositoryError> {
-        const ACTION: &str = "end the steps of the partition";
-        self.pool.write_idempotent(ACTION, |connection, _| {
-            self.ensure_held(connection, lease, ACTION)?;
-            Ok(self
-                .close_steps_within(connection, partition, "unknown")
-                .map(drop)?)
-        })
-    }
-
-    fn hand_back_partition(&self, step: &mut StepExecution) -> Result<(), RepositoryError> {
-        self.hand_back(step)
-    }
-
-    fn stop_partitions(&self, partitions: &[StepExecutionId]) -> Result<(), RepositoryError> {
-        self.pool
-            .write_idempotent("request the partitions to stop", |connection, _| {
-                for partition in partitions {
-                    let claimed = step_execution::table
-                        .find(partition.0)
-                        .filter(step_execution::status.eq(BatchStatus::Started.as_str()));
-                    update(claimed)
-                        .set(step_execution::status.eq(BatchStatus::Stopping.as_str()))
-                        .execute(connection)?;
-                }
-                Ok(())
-            })
-    }
-
-    fn create_partitions(
-        &self,
-        lease: &Lease,
-        names: &[String],
-    ) -> Result<Vec<StepExecution>, RepositoryError> {
+    fn create_partitions(&self, lease: &Lease, names: &[String]) -> Result<Vec<StepExecution>> {
         self.create_partition_rows(lease, names)
     }
 
-    fn names_with_history(
-        &self,
-        instance: JobInstanceId,
-        names: &[String],
-    ) -> Result<BTreeSet<String>, RepositoryError> {
+    fn names_with_history(&self, instance: JobInstanceId, names: &[String]) -> Result<BTreeSet<String>> {
         self.names_of(instance, names)
     }
 
-    fn steps(&self, ids: &[StepExecutionId]) -> Result<Vec<(StepExecution, StepState)>, RepositoryError> {
+    fn steps(&self, ids: &[StepExecutionId]) -> Result<Vec<(StepExecution, StepState)>> {
         self.rows_of(ids)
     }
 
-    fn latest_step(&self, execution: JobExecutionId) -> Result<Option<StepExecutionId>, RepositoryError> {
-        self.pool
-            .read("look for the latest step execution", |connection| {
-                let latest: Option<i64> = step_execution::table
-                    .filter(step_execution::job_execution_id.eq(execution.0))
-                    .select(diesel::dsl::max(step_execution::step_execution_id))
-                    .first(connection)?;
-                Ok(latest.map(StepExecutionId))
-            })
-    }
-
-    fn step(&self, id: StepExecutionId) -> Result<Option<(StepExecution, StepState)>, RepositoryError> {
-        self.pool.read("read the step execution", |connection| {
-            let Some(step) = step_in(connection, id)? else {
-                return Ok(None);
-            };
-            Ok(Some((step, step_state_in(connection, id)?)))
+    fn latest_step(&self, execution: JobExecutionId) -> Result<Option<StepExecutionId>> {
+        self.run(Tx::read("look for the latest step execution"), |connection, _| {
+            let latest: Option<i64> = step_execution::table
+                .filter(step_execution::job_execution_id.eq(execution.0))
+                .select(diesel::dsl::max(step_execution::step_execution_id))
+                .first(connection)?;
+            Ok(latest.map(StepExecutionId))
         })
     }
 
@@ -256,7 +170,7 @@ impl StepStore for Repository {
         tx: &mut ChunkTransaction,
         step: &mut StepExecution,
         commit: ChunkCommit<'_>,
-    ) -> Result<(), RepositoryError> {
+    ) -> Result<()> {
         let now = self.now();
         let tx = <&mut Chunk<Db>>::try_from(tx)?;
         let after = (step.version + 1, commit.counters);
@@ -296,8 +210,8 @@ impl StepStore for Repository {
         end: EndOfStep<'_>,
         state: Option<&StepState>,
         data: &DataChanges,
-    ) -> Result<(), RepositoryError> {
-        self.record_end(lease, step, end, (state, data))
+    ) -> Result<()> {
+        self.record_end(lease, step, end, state, data)
     }
 }
 
@@ -309,29 +223,26 @@ impl Repository {
         step: &StepExecution,
         now: DbTimestamp,
         end: Option<&EndRows<'_>>,
-    ) -> Result<bool, RepositoryError> {
-        self.pool
-            .write_idempotent("check whether the checkpoint is stored", |connection, _| {
+    ) -> Result<bool> {
+        self.run(
+            Tx::write("check whether the checkpoint is stored"),
+            |connection, _| {
                 Db::lock_step(connection, step.id.0)?;
                 Ok(match end {
                     Some(end) => end.are_written(connection)?,
                     None => is_as_written(connection, (step.id.0, step.version), step.status.as_str(), now)?,
                 })
-            })
+            },
+        )
     }
 }
 
-/// Fails if the job execution has an execution of the step. An index cannot hold this rule: a step of Spring Batch may run several times.
-// Spec: REPO-53
+/// Fails if the job execution has an execution of the step.
 fn ensure_new(history: &StepHistory, lease: &Lease) -> Work<()> {
     match &history.last {
-        Some(last) if last.job_execution_id == lease.execution_id => Err(corrupt(
-            format!("step execution {}", last.id),
-            format!(
-                "is already the one of step `{}` in this job execution",
-                last.step_name
-            ),
-        )),
+        Some(last) if last.job_execution_id == lease.execution_id => {
+            Err(rejected(rules::known_step(last.id, &last.step_name)))
+        }
         _ => Ok(()),
     }
 }
@@ -379,68 +290,29 @@ fn last_step(
     let all = step_execution::table
         .filter(of_instance)
         .order(step_execution::step_execution_id)
-        .select((
-            step_execution::step_execution_id,
-            step_execution::job_execution_id,
-            step_execution::status,
-            (
-                step_execution::read_count,
-                step_execution::write_count,
-                step_execution::filter_count,
-                step_execution::commit_count,
-                step_execution::rollback_count,
-                step_execution::read_skip_count,
-                step_execution::process_skip_count,
-                step_execution::write_skip_count,
-            ),
-        ))
+        .select(HistoryRow::as_select())
         .load(connection)?;
     Ok((last, all))
 }
 
-/// What the history of a step needs of its executions. A claim has rejected an instance whose counters are missing.
-#[derive(Queryable)]
+/// What the history of a step needs of its executions.
+#[derive(Queryable, Selectable)]
+#[diesel(table_name = step_execution)]
 struct HistoryRow {
-    step: i64,
-    job: i64,
+    step_execution_id: i64,
+    job_execution_id: i64,
     status: Option<String>,
+    #[diesel(embed)]
     counters: CounterColumns,
 }
 
 impl HistoryRow {
     fn into_run(self) -> StepRun {
         StepRun {
-            step: StepExecutionId(self.step),
-            job: JobExecutionId(self.job),
+            step: StepExecutionId(self.step_execution_id),
+            job: JobExecutionId(self.job_execution_id),
             is_complete: self.status.as_deref() == Some(BatchStatus::Completed.as_str()),
-            counters: self.counters.counters(),
-        }
-    }
-}
-
-#[derive(Queryable)]
-struct CounterColumns {
-    reads: Option<i64>,
-    writes: Option<i64>,
-    filters: Option<i64>,
-    commits: Option<i64>,
-    rollbacks: Option<i64>,
-    read_skips: Option<i64>,
-    process_skips: Option<i64>,
-    write_skips: Option<i64>,
-}
-
-impl CounterColumns {
-    fn counters(&self) -> StepCounters {
-        StepCounters {
-            reads: self.reads.unwrap_or(0),
-            writes: self.writes.unwrap_or(0),
-            filters: self.filters.unwrap_or(0),
-            commits: self.commits.unwrap_or(0),
-            rollbacks: self.rollbacks.unwrap_or(0),
-            read_skips: self.read_skips.unwrap_or(0),
-            process_skips: self.process_skips.unwrap_or(0),
-            write_skips: self.write_skips.unwrap_or(0),
+            counters: self.counters.or_zero(),
         }
     }
 }
@@ -453,7 +325,7 @@ fn write_rows(
     state: &StepState,
     now: DbTimestamp,
     also: impl FnOnce(&mut Connection) -> Work<()>,
-) -> Result<(), RepositoryError> {
+) -> Result<()> {
     #[cfg(debug_assertions)]
     if crate::failpoints::is_on(crate::failpoints::Fault::SplitCommit) {
         tx.commit_data_only()?;

@@ -18,7 +18,8 @@ use crate::repository::diesel::session::RunQueryDsl;
 use crate::repository::owner::Owner;
 use crate::repository::{
     ArchiveStore, ChunkCommit, Claim, ClaimError, ClaimRequest, DataChanges, ElementState, EndOfStep, Ending,
-    InsertStep, JobStore, Lease, Observations, OperatorStore, StepState, StepStore, StopOutcome, Target,
+    InsertStep, JobStore, Lease, Observations, OperatorStore, PartitionStore, Result, StepState, StepStore,
+    StopOutcome, Target,
 };
 use crate::status::BatchStatus;
 
@@ -107,7 +108,7 @@ impl StartedJob {
         }
     }
 
-    fn commit(&self, repository: &Repository, renew: Option<&Lease>) -> Result<(), RepositoryError> {
+    fn commit(&self, repository: &Repository, renew: Option<&Lease>) -> Result<()> {
         let counters = StepCounters {
             reads: 7,
             writes: 7,
@@ -127,7 +128,7 @@ impl StartedJob {
     }
 }
 
-type Write = fn(&StartedJob, &Repository) -> Result<(), RepositoryError>;
+type Write = fn(&StartedJob, &Repository) -> Result<()>;
 
 /// All writes of a runner.
 const WRITES: [(&str, Write); 9] = [
@@ -188,7 +189,7 @@ pub(super) fn completed() -> Ending {
     Ending::of(BatchStatus::Completed, String::new())
 }
 
-pub(super) fn assert_fenced<T: std::fmt::Debug>(name: &str, result: Result<T, RepositoryError>) {
+pub(super) fn assert_fenced<T: std::fmt::Debug>(name: &str, result: Result<T>) {
     let is_fenced = matches!(result, Err(RepositoryError::Fenced { .. }));
     assert!(is_fenced, "{name}: {result:?}");
 }
@@ -521,11 +522,12 @@ fn a_step_is_claimed_once() {
     let created = repository
         .create_step(&started.lease, "two:1", &StepState::default())
         .unwrap();
-    let (claimed, state) = repository.claim_step(created.id).unwrap().unwrap();
+    assert!(repository.withhold_partition(created.id).unwrap());
+    let (claimed, state) = repository.step(created.id).unwrap().unwrap();
     assert_eq!((claimed.status, claimed.version), (BatchStatus::Started, 1));
     assert_eq!(state, StepState::default());
-    assert!(repository.claim_step(created.id).unwrap().is_none());
-    assert!(repository.claim_step(StepExecutionId(77)).unwrap().is_none());
+    assert!(!repository.withhold_partition(created.id).unwrap());
+    assert!(!repository.withhold_partition(StepExecutionId(77)).unwrap());
 }
 
 /// Automatic recovery requires that the execution is still dead, and not stopped or taken over since it was read. A

@@ -10,25 +10,19 @@ use super::closing::OPEN;
 use super::lease::lease_of;
 use super::schema::{job_execution, turn};
 use super::{Connection, Db, Repository, Work};
-use crate::ids::JobExecutionId;
+use crate::ids::{JobExecutionId, JobInstanceId};
 use crate::repository::diesel::backend::Backend;
+use crate::repository::diesel::pool::{Tx, ensure_known};
 use crate::repository::diesel::session::RunQueryDsl;
 use crate::repository::diesel::transaction_error::{
     TransactionError, concurrent_change, on_unique_violation,
 };
 use crate::repository::diesel::update::update;
-use crate::repository::{ClaimError, Concurrency, Lease, RepositoryError, TurnOutcome};
+use crate::repository::rules::{self, Turn};
+use crate::repository::{ClaimError, Concurrency, Lease, Result, TurnOutcome};
 
 /// IS_TAKEN of the execution that has the turn.
 const TAKEN: Option<i16> = Some(1);
-
-/// An execution that has the turn of its job, or waits for it.
-struct Turn {
-    execution: i64,
-    is_taken: bool,
-    /// `None` if the execution has ended, or is deleted.
-    open_instance: Option<i64>,
-}
 
 impl Repository {
     /// Gives a new execution the turn of its job, or queues it.
@@ -44,11 +38,8 @@ impl Repository {
             Concurrency::Queue => None,
             Concurrency::One => {
                 let turns = turns_of(connection, job_name)?;
-                let running = turns
-                    .iter()
-                    .find(|turn| turn.is_taken && turn.open_instance.is_some());
-                if let Some(running) = running {
-                    let execution = JobExecutionId(running.execution);
+                // The open executions of the same instance are closed.
+                if let Some(execution) = rules::turn_of_other(&turns, None) {
                     return Err(TransactionError::Rejected(ClaimError::NotItsTurn { execution }));
                 }
                 forget_ended(connection, &turns)?;
@@ -59,55 +50,48 @@ impl Repository {
     }
 
     /// Implements `JobStore::take_turn`.
-    pub(super) fn take_turn_of_job(
-        &self,
-        lease: &Lease,
-        job_name: &str,
-    ) -> Result<TurnOutcome, RepositoryError> {
-        let own = lease.execution_id.0;
-        let waits_for = |connection: &mut Connection| -> Work<(Vec<Turn>, Option<JobExecutionId>)> {
+    pub(super) fn take_turn_of_job(&self, lease: &Lease, job_name: &str) -> Result<TurnOutcome> {
+        let own = lease.execution_id;
+        let waits_for = |connection: &mut Connection, _| -> Work<(Vec<Turn>, Option<JobExecutionId>)> {
             let turns = turns_of(connection, job_name)?;
             let waits_for = self.before(connection, &turns, own)?;
             Ok((turns, waits_for))
         };
         // Most calls find the turn taken, and write nothing.
-        let (_, before) = self.pool.read("look for the turn of the job", &waits_for)?;
+        let (_, before) = self.run(Tx::read("look for the turn of the job"), &waits_for)?;
         if before.is_some() {
             return Ok(TurnOutcome::waits_for(before));
         }
-        self.pool
-            .write_idempotent("take the turn of the job", |connection, _| {
-                let (turns, before) = waits_for(connection)?;
-                if before.is_some() {
-                    return Ok(TurnOutcome::waits_for(before));
-                }
-                let mut closed = Vec::new();
-                for dead in turns.iter().filter(|turn| turn.is_taken && turn.execution != own) {
-                    closed.extend(self.close_dead(connection, dead)?);
-                    forget(connection, dead.execution)?;
-                }
-                forget_ended(connection, &turns)?;
-                let taken = update(turn::table.find(own))
-                    .set(turn::is_taken.eq(TAKEN))
-                    .execute(connection)
-                    .map_err(on_unique_violation)?;
-                if taken == 0 {
-                    // Another execution has taken this one for dead.
-                    insert(connection, job_name, own, TAKEN)?;
-                }
-                Ok(TurnOutcome {
-                    waits_for: None,
-                    closed,
-                })
+        self.run(Tx::write("take the turn of the job"), |connection, _| {
+            let (turns, before) = waits_for(connection, false)?;
+            if before.is_some() {
+                return Ok(TurnOutcome::waits_for(before));
+            }
+            let mut closed = Vec::new();
+            for dead in turns.iter().filter(|turn| turn.is_taken && turn.execution != own) {
+                closed.extend(self.close_dead(connection, dead)?);
+                forget(connection, dead.execution)?;
+            }
+            forget_ended(connection, &turns)?;
+            let taken = update(turn::table.find(own.0))
+                .set(turn::is_taken.eq(TAKEN))
+                .execute(connection)
+                .map_err(on_unique_violation)?;
+            if taken == 0 {
+                // Another execution has taken this one for dead.
+                insert(connection, job_name, own.0, TAKEN)?;
+            }
+            Ok(TurnOutcome {
+                waits_for: None,
+                closed,
             })
+        })
     }
 
     /// Implements `JobStore::pass_turn`.
-    pub(super) fn pass_turn_of(
-        &self,
-        execution: JobExecutionId,
-    ) -> Result<Option<Vec<JobExecutionId>>, RepositoryError> {
-        self.pool.write("pass the turn of the job", |connection| {
+    pub(super) fn pass_turn_of(&self, execution: JobExecutionId) -> Result<Option<Vec<JobExecutionId>>> {
+        self.run(Tx::write("pass the turn of the job"), |connection, in_doubt| {
+            ensure_known(in_doubt)?;
             let Some(dead) = turn_of(connection, execution)? else {
                 return Ok(Some(Vec::new()));
             };
@@ -121,11 +105,8 @@ impl Repository {
     }
 
     /// Implements `OperatorStore::waits_for`.
-    pub(super) fn turn_before(
-        &self,
-        execution: JobExecutionId,
-    ) -> Result<Option<JobExecutionId>, RepositoryError> {
-        self.pool.read("look for the turn of the job", |connection| {
+    pub(super) fn turn_before(&self, execution: JobExecutionId) -> Result<Option<JobExecutionId>> {
+        self.run(Tx::read("look for the turn of the job"), |connection, _| {
             let job_name: Option<String> = turn::table
                 .find(execution.0)
                 .select(turn::job_name)
@@ -135,36 +116,30 @@ impl Repository {
                 return Ok(None);
             };
             let turns = turns_of(connection, &job_name)?;
-            let is_open = |turn: &Turn| turn.execution == execution.0 && turn.open_instance.is_some();
+            let is_open = |turn: &Turn| turn.execution == execution && turn.open_instance.is_some();
             match turns.iter().any(is_open) {
-                true => self.before(connection, &turns, execution.0),
+                true => self.before(connection, &turns, execution),
                 false => Ok(None),
             }
         })
     }
 
-    /// Returns the living execution that has the turn, else the first that waits before `own`; `None` if `own` has the turn.
-    fn before(&self, connection: &mut Connection, turns: &[Turn], own: i64) -> Work<Option<JobExecutionId>> {
-        if turns.iter().any(|turn| turn.is_taken && turn.execution == own) {
-            return Ok(None);
-        }
-        let taken = turns.iter().filter(|turn| turn.is_taken);
-        let waiting = turns.iter().filter(|turn| !turn.is_taken && turn.execution < own);
-        for turn in taken.chain(waiting) {
-            if self.is_alive(connection, turn)? {
-                return Ok(Some(JobExecutionId(turn.execution)));
-            }
-        }
-        Ok(None)
+    fn before(
+        &self,
+        connection: &mut Connection,
+        turns: &[Turn],
+        own: JobExecutionId,
+    ) -> Work<Option<JobExecutionId>> {
+        rules::turn_before(turns, own, |turn| self.is_alive(connection, turn))
     }
 
     /// Returns whether an execution has not ended and its owner may be alive.
     fn is_alive(&self, connection: &mut Connection, turn: &Turn) -> Work<bool> {
-        let Some(instance) = turn.open_instance else {
+        let Some(JobInstanceId(instance)) = turn.open_instance else {
             return Ok(false);
         };
         match lease_of(connection, instance)? {
-            Some(row) if row.job_execution_id == turn.execution => {
+            Some(row) if row.job_execution_id == turn.execution.0 => {
                 Ok(self.is_held(connection, instance, &row)?)
             }
             _ => Ok(false),
@@ -174,7 +149,7 @@ impl Repository {
     /// Closes an execution whose owner is dead. Should the owner only be suspended, the repository rejects what it writes. Counts the
     /// crash as a claim of the instance does.
     fn close_dead(&self, connection: &mut Connection, dead: &Turn) -> Work<Vec<JobExecutionId>> {
-        let Some(instance) = dead.open_instance else {
+        let Some(JobInstanceId(instance)) = dead.open_instance else {
             return Ok(Vec::new());
         };
         if !Db::lock_instance(connection, instance)? || self.is_alive(connection, dead)? {
@@ -183,7 +158,7 @@ impl Repository {
         let lease = lease_of(connection, instance)?;
         let Some(row) = lease
             .as_ref()
-            .filter(|row| row.job_execution_id == dead.execution)
+            .filter(|row| row.job_execution_id == dead.execution.0)
         else {
             return Ok(Vec::new());
         };
@@ -217,7 +192,7 @@ fn turns_of(connection: &mut Connection, job_name: &str) -> QueryResult<Vec<Turn
         .filter(turn::job_name.eq(job_name))
         .order(turn::job_execution_id.asc());
     let rows: Vec<Row> = query.load(connection)?;
-    Ok(rows.into_iter().map(Turn::from).collect())
+    Ok(rows.into_iter().map(turn).collect())
 }
 
 /// Returns the executions that wait, each with the one that has the turn of its job, else the first that waits. Unlike
@@ -231,37 +206,27 @@ pub(super) fn waiting_in(
         .order(turn::job_execution_id.asc())
         .select((turn::job_name, turn::job_execution_id, turn::is_taken));
     let rows: Vec<(String, i64, Option<i16>)> = query.load(connection)?;
-    let mut first: BTreeMap<String, JobExecutionId> = BTreeMap::new();
-    for (job, execution, is_taken) in &rows {
-        if is_taken.is_some() {
-            first.insert(job.clone(), JobExecutionId(*execution));
-        }
-    }
-    let mut waiting = BTreeMap::new();
-    for (job, execution, _) in rows {
-        let execution = JobExecutionId(execution);
-        let before = *first.entry(job).or_insert(execution);
-        if before != execution {
-            waiting.insert(execution, before);
-        }
-    }
-    Ok(waiting)
+    let open =
+        |(job, id, is_taken): (String, i64, Option<i16>)| (job, JobExecutionId(id), is_taken.is_some());
+    let open: Vec<_> = rows.into_iter().map(open).collect();
+    Ok(rules::waiting(&open))
 }
 
 fn turn_of(connection: &mut Connection, execution: JobExecutionId) -> QueryResult<Option<Turn>> {
     let query = turns!().filter(turn::job_execution_id.eq(execution.0));
     let row: Option<Row> = query.first(connection).optional()?;
-    Ok(row.map(Turn::from))
+    Ok(row.map(turn))
 }
 
-impl From<Row> for Turn {
-    fn from((execution, is_taken, instance, status): Row) -> Self {
-        let is_open = |status: &String| OPEN.contains(&status.as_str());
-        Self {
-            execution,
-            is_taken: is_taken.is_some(),
-            open_instance: instance.filter(|_| status.as_ref().is_some_and(is_open)),
-        }
+fn turn(row: Row) -> Turn {
+    let (execution, is_taken, instance, status) = row;
+    let is_open = |status: &String| OPEN.contains(&status.as_str());
+    Turn {
+        execution: JobExecutionId(execution),
+        is_taken: is_taken.is_some(),
+        open_instance: instance
+            .filter(|_| status.as_ref().is_some_and(is_open))
+            .map(JobInstanceId),
     }
 }
 
@@ -282,8 +247,8 @@ fn insert<E>(
     Ok(())
 }
 
-fn forget(connection: &mut Connection, execution: i64) -> QueryResult<usize> {
-    diesel::delete(turn::table.find(execution)).execute(connection)
+fn forget(connection: &mut Connection, execution: JobExecutionId) -> QueryResult<usize> {
+    diesel::delete(turn::table.find(execution.0)).execute(connection)
 }
 
 /// Deletes the turns of executions that have ended.

@@ -7,18 +7,18 @@ use crate::repository::conversion::{Backup, LayoutConversion};
 use crate::repository::diesel::DieselRepository;
 use crate::repository::diesel::backend::Backend;
 use crate::repository::diesel::migrations::{Catalog, Failure, MigrationFailed};
-use crate::repository::diesel::pool::{Pool, Retries};
+use crate::repository::diesel::pool::Retries;
 use crate::repository::diesel::session::{Session, SessionSettings};
 use crate::repository::diesel::url::shown;
 use crate::repository::owner::Owner;
-use crate::repository::{Observations, RepositoryConfig, RepositoryError, RepositoryLayout};
+use crate::repository::{RepositoryConfig, RepositoryError, RepositoryLayout, Result};
 
 /// Opens the database of `url` and brings its tables up to date.
 pub(in crate::repository::diesel) fn open(
     url: &str,
     settings: SessionSettings,
     config: RepositoryConfig,
-) -> Result<DieselRepository<Db>, RepositoryError> {
+) -> Result<DieselRepository<Db>> {
     // Whether the process of an owner is alive cannot be checked; only its lease counts.
     let owner = Owner::new(None, 0);
     let (database, mut connection, mut found) = connect(url, settings, &owner)?;
@@ -36,26 +36,13 @@ pub(in crate::repository::diesel) fn open(
         found = catalog(&mut connection).map_err(|error| unusable(error.into()))?;
     }
     connection.adopt(&found);
-    let settings = connection.settings().clone();
-    let pool = Pool::new(database, settings.clone(), config.lease_time)?;
-    pool.put_back(connection);
-    let repository = DieselRepository {
-        pool,
-        owner,
-        observations: Observations::new(config.lease_time),
-        clock: config.clock,
-        lease_time: config.lease_time,
-        notifications: config.notifications,
-        settings,
-    };
+    let repository = DieselRepository::new(database, connection, owner, config)?;
     repository.sweep_owners();
     Ok(repository)
 }
 
 /// Opens a connection, and does not check the contents of the database.
-pub(in crate::repository::diesel) fn connect_to(
-    url: &str,
-) -> Result<<Db as Backend>::Connection, RepositoryError> {
+pub(in crate::repository::diesel) fn connect_to(url: &str) -> Result<<Db as Backend>::Connection> {
     Db::new(url, Owner::new(None, 0).nonce()).connect()
 }
 
@@ -63,7 +50,7 @@ pub(in crate::repository::diesel) fn connect_to(
 pub(in crate::repository::diesel) fn missing_migrations(
     url: &str,
     settings: SessionSettings,
-) -> Result<Option<(RepositoryLayout, Vec<String>)>, RepositoryError> {
+) -> Result<Option<(RepositoryLayout, Vec<String>)>> {
     let (_, mut connection, found) = connect(url, settings, &Owner::new(None, 0))?;
     Db::MIGRATIONS
         .names_of_missing(&mut connection, &found)
@@ -79,7 +66,7 @@ pub(in crate::repository::diesel) fn convert(
     settings: SessionSettings,
     to: RepositoryLayout,
     backup: Option<Backup<'_>>,
-) -> Result<LayoutConversion, RepositoryError> {
+) -> Result<LayoutConversion> {
     let failed = |problem| RepositoryError::Schema {
         url: shown(url),
         problem,
@@ -99,7 +86,7 @@ pub(in crate::repository::diesel) fn convert(
 }
 
 /// Opens the first connection. Waits for a server that is starting, perhaps together with this program.
-fn connect_first(database: &Db) -> Result<<Db as Backend>::Connection, RepositoryError> {
+fn connect_first(database: &Db) -> Result<<Db as Backend>::Connection> {
     let begin = Instant::now();
     let mut retries = Retries::within(Duration::MAX);
     loop {
@@ -135,11 +122,7 @@ fn patience_with(message: &str) -> Duration {
 }
 
 /// Connects and reads which tables exist. Changes nothing.
-fn connect(
-    url: &str,
-    settings: SessionSettings,
-    owner: &Owner,
-) -> Result<(Db, Connection, Catalog), RepositoryError> {
+fn connect(url: &str, settings: SessionSettings, owner: &Owner) -> Result<(Db, Connection, Catalog)> {
     let database = Db::new(url, owner.nonce());
     let mut connection = Session::new(connect_first(&database)?, settings);
     let found = catalog(&mut connection).map_err(|error| RepositoryError::Schema {

@@ -12,10 +12,12 @@ use diesel::connection::SimpleConnection;
 use super::super::fixture::{KIND, Place, SHORT_WAIT};
 use super::super::per_backend::tests::{StartedJob, number, observer, open as open_with};
 use super::*;
-use crate::repository::diesel::pool::Pool;
+use crate::repository::diesel::pool::{Pool, Tx};
 use crate::repository::diesel::session::SessionSettings;
 use crate::repository::diesel::transaction_error::TransactionError;
-use crate::repository::{InnerSteps, InsertStep, PartitionState, RepositoryError, StepState, StepStore};
+use crate::repository::{
+    InnerSteps, InsertStep, PartitionState, PartitionStore, RepositoryError, Result, StepState,
+};
 
 const LOCK: &str = "BEGIN; UPDATE seat SET taken = 1";
 const WRITE: &str = "UPDATE seat SET taken = 2";
@@ -79,7 +81,9 @@ fn only_the_first_transaction_waits_for_a_lost_server() {
         all - counted.swap(all, Ordering::SeqCst)
     };
     // A poll does not wait, and leaves its patience to the next transaction.
-    let polled = pool.read_at_once("poll", |connection| Ok(connection.batch_execute("SELECT 1")?));
+    let polled: Result<()> = pool.run(Tx::read("poll").once(), |connection, _| {
+        Ok(connection.batch_execute("SELECT 1")?)
+    });
     polled.unwrap_err();
     assert_eq!(attempts.swap(0, Ordering::SeqCst), 2);
     assert!(fails() > 3);
@@ -106,8 +110,9 @@ fn a_single_statement_replaces_closed_connections() {
         .into_iter()
         .for_each(|session| impatient.pool.put_back(session));
     let mut doubts = Vec::new();
-    let written: Result<(), RepositoryError> =
-        impatient.pool.write_statement("write", |connection, in_doubt| {
+    let written: Result<()> = impatient
+        .pool
+        .run(Tx::statement("write"), |connection, in_doubt| {
             doubts.push(in_doubt);
             Ok(connection.batch_execute(WRITE)?)
         });
@@ -129,9 +134,9 @@ fn a_wait_for_a_locked_row_names_the_session_to_end() {
     waiter.pool.put_back(impatient);
     let error = waiter
         .pool
-        .write(
-            "write",
-            |connection| -> Result<(), TransactionError<RepositoryError>> {
+        .run(
+            Tx::write("write"),
+            |connection, _| -> Result<(), TransactionError<RepositoryError>> {
                 Ok(connection.batch_execute(WRITE)?)
             },
         )

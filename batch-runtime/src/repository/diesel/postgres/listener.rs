@@ -6,7 +6,7 @@ use diesel::sql_types::Text;
 
 use super::Connection;
 use crate::repository::diesel::pool::database_error;
-use crate::repository::{Channel, Listener, RepositoryError};
+use crate::repository::{Channel, Listener, RepositoryError, Result};
 
 #[diesel::declare_sql_function]
 extern "SQL" {
@@ -40,7 +40,7 @@ pub(super) fn listen(
     mut connection: PgConnection,
     channel: Channel,
     about: &str,
-) -> Result<Box<dyn Listener>, RepositoryError> {
+) -> Result<Box<dyn Listener>> {
     let listening = diesel::sql_query(format!("LISTEN {}", name(channel))).execute(&mut connection);
     listening.map_err(|error| database_error::<RepositoryError>("listen for other processes", error))?;
     Ok(Box::new(PostgresListener {
@@ -50,7 +50,7 @@ pub(super) fn listen(
 }
 
 impl Listener for PostgresListener {
-    fn is_woken(&mut self) -> Result<bool, RepositoryError> {
+    fn is_woken(&mut self) -> Result<bool> {
         let mut is_woken = false;
         for call in self.connection.notifications_iter() {
             let call =

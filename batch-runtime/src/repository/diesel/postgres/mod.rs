@@ -26,7 +26,7 @@ use super::migrations::{Failure, MigrationFailed, Migrations};
 use super::pool::Pool;
 use super::session::{RunQueryDsl, Session};
 use crate::repository::owner::nonce_of;
-use crate::repository::{Channel, Listener, RepositoryError, RepositoryLayout};
+use crate::repository::{Channel, Listener, RepositoryLayout, Result};
 use per_backend::catalog;
 use per_server::{new_rows, row_locks, session_name, unusable};
 use schema::job_execution;
@@ -106,7 +106,7 @@ impl Backend for PostgresDatabase {
         &self.url
     }
 
-    fn connect(&self) -> Result<PgConnection, RepositoryError> {
+    fn connect(&self) -> Result<PgConnection> {
         let connection = PgConnection::establish(&sessions::with_timeouts(&self.url));
         let mut connection = connection.map_err(|error| unusable(&self.url, error))?;
         let set = connection.batch_execute(&sessions::settings(&self.name));
@@ -150,11 +150,6 @@ impl Backend for PostgresDatabase {
         let done = work(connection)?;
         Transaction::commit_transaction(&mut **connection)?;
         Ok(done)
-    }
-
-    fn next_id(pool: &Pool<Self>, connection: &mut Connection, sequence: Sequence) -> QueryResult<i64> {
-        let ids = Self::next_ids(pool, connection, sequence, 1)?;
-        ids.into_iter().next().ok_or(DieselError::NotFound)
     }
 
     fn next_ids(
@@ -213,7 +208,7 @@ impl Backend for PostgresDatabase {
         listener::notify(connection, channel, about)
     }
 
-    fn listen(&self, channel: Channel, about: &str) -> Result<Option<Box<dyn Listener>>, RepositoryError> {
+    fn listen(&self, channel: Channel, about: &str) -> Result<Option<Box<dyn Listener>>> {
         listener::listen(self.connect()?, channel, about).map(Some)
     }
 

@@ -31,7 +31,7 @@ use super::pool::Pool;
 use super::session::{RunQueryDsl, Session, SessionSettings};
 use crate::repository::conversion::{Backup, LayoutConversion};
 use crate::repository::owner::Owner;
-use crate::repository::{Observations, RepositoryConfig, RepositoryError, RepositoryLayout};
+use crate::repository::{RepositoryConfig, RepositoryError, RepositoryLayout, Result};
 use file::DatabaseFile;
 use group_sync::GroupSync;
 use per_backend::catalog;
@@ -51,7 +51,7 @@ pub(super) fn open(
     url: &str,
     settings: SessionSettings,
     config: RepositoryConfig,
-) -> Result<DieselRepository<Db>, RepositoryError> {
+) -> Result<DieselRepository<Db>> {
     let database = SqliteDatabase::from_url(url)?;
     if let Some(file) = &database.file {
         // SQLite reports the reason if that fails.
@@ -72,33 +72,22 @@ pub(super) fn open(
         found = catalog(&mut connection).map_err(|error| unusable(error.into()))?;
     }
     connection.adopt(&found);
-    let settings = connection.settings().clone();
     database.sync_in_group(&mut connection)?;
     // The path of the owners' lock files depends on the file, which exists now.
     let mode = database.file.as_ref().map_or(file::MODE, |file| file.mode());
     let owner = Owner::new(database.owners_directory(), mode);
-    let pool = Pool::new(database, settings.clone(), config.lease_time)?;
-    pool.put_back(connection);
-    let repository = DieselRepository {
-        pool,
-        owner,
-        observations: Observations::new(config.lease_time),
-        clock: config.clock,
-        lease_time: config.lease_time,
-        notifications: config.notifications,
-        settings,
-    };
+    let repository = DieselRepository::new(database, connection, owner, config)?;
     repository.sweep_owners();
     Ok(repository)
 }
 
 /// Opens a connection, and does not check the contents of the file.
-pub(super) fn connect(url: &str) -> Result<SqliteConnection, RepositoryError> {
+pub(super) fn connect_to(url: &str) -> Result<SqliteConnection> {
     SqliteDatabase::from_url(url)?.connect_unchanged()
 }
 
 /// Checks that `url` is valid.
-pub(super) fn check_url(url: &str) -> Result<(), RepositoryError> {
+pub(super) fn check_url(url: &str) -> Result<()> {
     SqliteDatabase::from_url(url).map(drop)
 }
 
@@ -108,7 +97,7 @@ pub(super) fn convert(
     settings: SessionSettings,
     to: RepositoryLayout,
     backup: Option<Backup<'_>>,
-) -> Result<LayoutConversion, RepositoryError> {
+) -> Result<LayoutConversion> {
     let database = SqliteDatabase::from_url(url)?;
     let mut connection = Session::new(database.connect_unchanged()?, settings);
     connection.accept_any_layout();
@@ -128,7 +117,7 @@ pub(super) fn convert(
 pub(super) fn missing_migrations(
     url: &str,
     settings: SessionSettings,
-) -> Result<Option<(RepositoryLayout, Vec<String>)>, RepositoryError> {
+) -> Result<Option<(RepositoryLayout, Vec<String>)>> {
     let database = SqliteDatabase::from_url(url)?;
     // Connecting would create the file.
     if !database.file.as_ref().is_some_and(|file| file.path().exists()) {
@@ -205,7 +194,7 @@ impl Backend for SqliteDatabase {
         self.file.as_ref().map_or(Ok(()), |file| file.check_is_same())
     }
 
-    fn connect_for_pool(&self) -> Result<SqliteConnection, RepositoryError> {
+    fn connect_for_pool(&self) -> Result<SqliteConnection> {
         let mut connection = self.connect()?;
         self.sync_in_group(&mut connection)?;
         Ok(connection)
@@ -215,7 +204,7 @@ impl Backend for SqliteDatabase {
         &self.url
     }
 
-    fn connect(&self) -> Result<SqliteConnection, RepositoryError> {
+    fn connect(&self) -> Result<SqliteConnection> {
         let mut connection = self.connect_unchanged()?;
         self.use_write_ahead_log(&mut connection)?;
         Ok(connection)
@@ -266,15 +255,21 @@ impl Backend for SqliteDatabase {
         Ok(done)
     }
 
-    fn next_id(_pool: &Pool<Self>, connection: &mut Connection, sequence: Sequence) -> QueryResult<i64> {
-        match sequence {
+    fn next_ids(
+        _pool: &Pool<Self>,
+        connection: &mut Connection,
+        sequence: Sequence,
+        count: usize,
+    ) -> QueryResult<Vec<i64>> {
+        let next = |_| match sequence {
             Sequence::Instance if connection.layout() == RepositoryLayout::V6 => {
                 next_id!(connection, batch_job_instance_seq)
             }
             Sequence::Instance => next_id!(connection, batch_job_seq),
             Sequence::Execution => next_id!(connection, batch_job_execution_seq),
             Sequence::Step => next_id!(connection, batch_step_execution_seq),
-        }
+        };
+        (0..count).map(next).collect()
     }
 
     fn insert_steps(connection: &mut Connection, steps: &[NewStep<'_>]) -> QueryResult<()> {
@@ -349,7 +344,7 @@ type SyncFile = Box<dyn Fn() -> io::Result<()> + Send + Sync>;
 
 impl SqliteDatabase {
     /// Parses `sqlite://PATH` or `sqlite://:memory:`, optionally with `?synchronous=full|normal&file_mode=MODE`.
-    pub(super) fn from_url(url: &str) -> Result<Self, RepositoryError> {
+    pub(super) fn from_url(url: &str) -> Result<Self> {
         let reject = |problem: String| RepositoryError::Url {
             url: url.to_owned(),
             problem,
@@ -435,7 +430,7 @@ impl SqliteDatabase {
     }
 
     /// Opens a connection without changing the file, which may belong to another program.
-    fn connect_unchanged(&self) -> Result<SqliteConnection, RepositoryError> {
+    fn connect_unchanged(&self) -> Result<SqliteConnection> {
         let mut sqlite =
             SqliteConnection::establish(&self.target).map_err(|error| self.unusable(Box::new(error)))?;
         if let Some(file) = &self.file {
@@ -452,12 +447,12 @@ impl SqliteDatabase {
         Ok(sqlite)
     }
 
-    fn use_write_ahead_log(&self, connection: &mut SqliteConnection) -> Result<(), RepositoryError> {
+    fn use_write_ahead_log(&self, connection: &mut SqliteConnection) -> Result<()> {
         use_write_ahead_log(connection).map_err(|error| self.unusable(Box::new(error)))
     }
 
     /// Lets the connection commit without a wait for the disk: the pool waits after the commit.
-    fn sync_in_group(&self, connection: &mut SqliteConnection) -> Result<(), RepositoryError> {
+    fn sync_in_group(&self, connection: &mut SqliteConnection) -> Result<()> {
         match self.group_sync {
             Some(_) => connection
                 .batch_execute("PRAGMA synchronous = NORMAL")

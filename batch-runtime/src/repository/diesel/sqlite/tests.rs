@@ -5,6 +5,7 @@ use super::fixture::Place;
 use super::per_backend::tests::{StartedJob, claim, number};
 use super::*;
 use crate::clock::SystemClock;
+use crate::repository::diesel::pool::Tx;
 use crate::repository::{ClaimError, HolderState, JobStore, OperatorStore};
 
 const LONG: Duration = Duration::from_secs(3_600);
@@ -71,7 +72,7 @@ fn a_renewal_goes_ahead_of_other_writes() {
         };
         let plain = write("plain");
         scope.spawn(move || {
-            let work = pool.write_idempotent("write", |_, _| {
+            let work = pool.run(Tx::write("write"), |_, _| {
                 plain();
                 Ok::<(), TransactionError<RepositoryError>>(())
             });
@@ -86,7 +87,7 @@ fn a_renewal_goes_ahead_of_other_writes() {
         until_waiting(2);
         let renewal = write("renewal");
         scope.spawn(move || {
-            let work = pool.write_with_priority("write", |_, _| {
+            let work = pool.run(Tx::write("write").once().with_priority(), |_, _| {
                 renewal();
                 Ok::<(), TransactionError<RepositoryError>>(())
             });
