@@ -12,8 +12,8 @@ use serde::{Deserialize, Serialize};
 
 use super::bytes::Bytes;
 use super::compression::Compression;
-use super::content::Coding;
 pub(super) use super::content::EncodingName;
+use super::content::{Coding, decode};
 use super::fingerprint::{Fingerprint, IfChanged};
 use super::inputs::Inputs;
 use super::place::Place;
@@ -247,7 +247,7 @@ impl OpenFile<'_> {
         self.resume_at
     }
 
-    /// Returns the file as a text, whose bytes are those of its [encoding](Source::encoding).
+    /// Returns the file as a text, whose bytes [`Source::text`] decodes.
     pub fn source(&self) -> Source {
         Source {
             name: self.resource.to_string(),
@@ -291,6 +291,15 @@ impl Source {
     /// Returns the path, or the URL without secrets.
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    /// Returns bytes of the content as a text.
+    ///
+    /// # Errors
+    /// If they are not valid in the encoding of the file.
+    pub fn text(&self, bytes: &[u8]) -> Result<String, String> {
+        let mut text = String::new();
+        decode(self.encoding(), bytes, &mut text).map(|()| text)
     }
 
     /// Returns the encoding of the content: UTF-8 if the encoding of the file is converted before.
