@@ -42,7 +42,7 @@ pub fn open_csv(file: &Path) -> Result<csv::Reader<File>, OpenError> {
     })
 }
 
-/// Returns the folder of the input files: that of this crate if cargo runs the program; otherwise it is expected in the current
+/// Returns the folder of the input files: the one in this crate if cargo runs the program; otherwise it is expected in the current
 /// directory, which may be the root of the repository. `-Ddata=FOLDER` names another one, for a copy of the program elsewhere.
 pub fn data_folder() -> String {
     match std::env::var("CARGO_MANIFEST_DIR") {

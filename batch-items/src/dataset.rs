@@ -60,7 +60,7 @@ impl Datasets {
         files.for_each(|file| self.report(role, file));
     }
 
-    /// Reports a table with its columns. `url` is that of its database, or empty for the database of the repository; `schema` is the one in
+    /// Reports a table with its columns. `url` names its database; it is empty for the database of the repository; `schema` is the one in
     /// which the database has found it.
     pub(crate) fn report_table(
         &self,

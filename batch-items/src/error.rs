@@ -96,7 +96,7 @@ impl RecordError {
         }
     }
 
-    /// `number` is that of a message of a queue, which counts in `unit`.
+    /// `number` is the number of a message in a queue, which counts in `unit`.
     #[must_use]
     pub fn of_message(
         resource: String,

@@ -1,4 +1,4 @@
-//! Calls of an artifact's methods, whose results become those of the erased traits.
+//! Calls of an artifact's methods, whose results become the results of the erased traits.
 
 use proc_macro2::TokenStream;
 use quote::{ToTokens, quote, quote_spanned};

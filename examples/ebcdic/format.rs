@@ -8,7 +8,7 @@ use batch_runtime::prelude::*;
 
 use super::layout::Layout;
 
-/// Reads records of the mainframe. Compression, patterns, object stores, restarts and `file.field` are those of every file reader.
+/// Reads records of the mainframe. Compression, patterns, object stores, restarts and `file.field` work as in every file reader.
 #[item_reader("ebcdicRecordReader")]
 pub(crate) type EbcdicRecordReader = FileItemReader<Ebcdic, Record>;
 

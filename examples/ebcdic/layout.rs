@@ -80,7 +80,7 @@ impl FieldLayout {
     /// Returns the value of the field.
     ///
     /// # Errors
-    /// If the bytes are no value: they are damaged, or the layout is not that of the file.
+    /// If the bytes are no value: they are damaged, or the file has another layout.
     pub(crate) fn value(&self, bytes: &[u8]) -> Result<Value, String> {
         match self.kind {
             Kind::Text => text(bytes).map(Value::Text),

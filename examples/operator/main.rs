@@ -37,7 +37,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let stopped = operator.stop(by_day)?;
     println!("stopped: {stopped}");
 
-    // These parameters are added to those of the first execution.
+    // These parameters are added to the parameters of the first execution.
     let by_night = operator.restart(by_day, [("pause.ms", "0")])?;
     let ended = operator.wait(by_night)?;
     for execution in [by_day, by_night] {

@@ -20,7 +20,7 @@ fn a_stopped_job_resumes_at_the_decision() {
     assert_eq!(again.database().count("payslip"), 9);
 }
 
-/// The payslips of a month that is over budget are not released with those of another month.
+/// The payslips of a month that is over budget are not released with the payslips of another month.
 #[test]
 fn only_the_payslips_of_the_month_are_released() {
     let job = job().parameter("month", "2026-11");

@@ -23,7 +23,7 @@ use roxmltree::{Error, Node, ParsingOptions};
 /// The separator of the documents in an input for [`exercise_documents`].
 pub const SEPARATOR: &str = "\n----\n";
 
-/// Any bytes as a file: a tree that is read must equal that of another parser.
+/// Any bytes as a file: a tree that is read must equal the tree of another parser.
 pub fn parse_bytes(data: &[u8]) {
     match Source::from_bytes("t.xml", data, &Limits::default()) {
         Ok(source) => {

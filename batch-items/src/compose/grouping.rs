@@ -21,7 +21,7 @@ use super::traits::ReadItems;
 /// |---|---|---|
 /// | `max.group.size` | `10000` | the number of items of the largest group, which is kept in memory; a larger one is a [`GroupError`] |
 ///
-/// The other properties are those of the inner reader, without a prefix, and of the rule.
+/// It has the other properties of the inner reader, without a prefix, and of the rule.
 ///
 /// **A group is read as a whole or not at all.** The checkpoint is the position of the first item of the next group, so a restart begins
 /// with it; input that is appended to the last group after that group was read is a group of its own, or an error before the next header.

@@ -7,8 +7,8 @@ use crate::error::Origin;
 
 /// Reads items, and shows the next one without consuming it: for readers of programs whose items depend on what follows.
 ///
-/// It is a field with `#[batch_artifact]` of such a reader. The properties are those of the inner reader, without a prefix. The position is
-/// that of the item that `read` returns next, so a checkpoint neither loses nor repeats an item that was only looked at.
+/// It is a field with `#[batch_artifact]` of such a reader. It has the properties of the inner reader, without a prefix. The position is
+/// before the item that `read` returns next, so a checkpoint neither loses nor repeats an item that was only looked at.
 ///
 /// ```
 /// use batch_items::compose::ReadItems;
@@ -78,7 +78,7 @@ impl<R: ReadItems> PeekableItemReader<R> {
     /// Positions at a checkpoint; at the beginning for `None`.
     ///
     /// # Errors
-    /// Those of the inner reader.
+    /// The errors of the inner reader.
     pub fn open(&mut self, checkpoint: Option<R::Position>) -> Result<(), BatchError> {
         self.ahead = None;
         self.position = None;
@@ -103,7 +103,7 @@ impl<R: ReadItems> PeekableItemReader<R> {
     /// Reads the next item; `None` at the end.
     ///
     /// # Errors
-    /// Those of the inner reader.
+    /// The errors of the inner reader.
     pub fn read(&mut self) -> Result<Option<R::Item>, BatchError> {
         let next = match self.ahead.take() {
             Some(ahead) => ahead,
@@ -119,7 +119,7 @@ impl<R: ReadItems> PeekableItemReader<R> {
     /// Returns the position of the item that [`read`](Self::read) returns next.
     ///
     /// # Errors
-    /// Those of the inner reader.
+    /// The errors of the inner reader.
     pub fn position(&mut self) -> Result<R::Position, BatchError> {
         match (&self.ahead, &self.position) {
             (Some(_), Some(position)) => Ok(position.clone()),
@@ -127,7 +127,7 @@ impl<R: ReadItems> PeekableItemReader<R> {
         }
     }
 
-    /// Returns the place of the next item if it was looked at, else that of the last one, if the inner reader knows it.
+    /// Returns the place of the next item if it was looked at, else the place of the last one, if the inner reader knows it.
     pub fn place(&self) -> Option<String> {
         self.reader.place()
     }

@@ -21,7 +21,7 @@ use batch_runtime::xml::suggest::did_you_mean;
 /// | `header kind = 'H'` | begins with a record that meets the conditions |
 /// | `size 100` | has so many records |
 ///
-/// Conditions are those of the property `where` of a [`RecordProcessor`](crate::record::RecordProcessor). A pattern of the whole line is a
+/// Conditions are written as in the property `where` of a [`RecordProcessor`](crate::record::RecordProcessor). A pattern of the whole line is a
 /// condition on the field that `raw.field` adds: `header line ~ '^H'` with `raw.field` = `line`.
 #[derive(BatchArtifact)]
 pub struct RecordGroups {

@@ -12,7 +12,7 @@ use crate::file::{
 use crate::query::{FromRow, QueryItemReader, QueryPosition};
 use crate::table::{TableItemWriter, TablePosition};
 
-/// A reader inside another artifact. All readers of this crate are, and those of [`iterator_reader!`](crate::iterator_reader).
+/// A reader inside another artifact. All readers of this crate are, and the readers of [`iterator_reader!`](crate::iterator_reader).
 ///
 /// A reader of a program implements it beside its role: the methods that the runtime calls are the same.
 pub trait ReadItems: BatchArtifact + Send {
@@ -24,26 +24,26 @@ pub trait ReadItems: BatchArtifact + Send {
     /// Positions at a checkpoint; at the beginning for `None`.
     ///
     /// # Errors
-    /// Those of the reader.
+    /// The errors of the reader.
     fn open(&mut self, checkpoint: Option<Self::Position>) -> Result<(), BatchError>;
 
     /// Reads the next item; `None` at the end. After an error, the next call continues behind the item that cannot be read.
     ///
     /// # Errors
-    /// Those of the reader.
+    /// The errors of the reader.
     fn read(&mut self) -> Result<Option<Self::Item>, BatchError>;
 
     /// Returns the position of the next item. The reader can be opened at any of its positions, not only at the last one.
     ///
     /// # Errors
-    /// Those of the reader.
+    /// The errors of the reader.
     fn position(&mut self) -> Result<Self::Position, BatchError>;
 
-    /// Replaces a position, which was returned since the reader was opened, with that of the next item. It is called before each item, so
+    /// Replaces a position, which was returned since the reader was opened, with the position of the next item. It is called before each item, so
     /// a reader whose positions have texts overrides it.
     ///
     /// # Errors
-    /// Those of the reader.
+    /// The errors of the reader.
     fn update_position(&mut self, position: &mut Self::Position) -> Result<(), BatchError> {
         *position = self.position()?;
         Ok(())
@@ -75,14 +75,14 @@ pub trait WriteItems<T>: BatchArtifact + Send {
     /// Positions at a checkpoint; at the beginning for `None`.
     ///
     /// # Errors
-    /// Those of the writer.
+    /// The errors of the writer.
     fn open(&mut self, checkpoint: Option<Self::Position>) -> Result<(), BatchError>;
 
     /// Writes items. A call that fails leaves nothing, except through the transaction; a writer of a queue leaves the messages that the
     /// broker has stored.
     ///
     /// # Errors
-    /// Those of the writer.
+    /// The errors of the writer.
     fn write(&mut self, items: &[&T], tx: &mut ChunkTransaction) -> Result<(), BatchError>;
 
     /// Notes the current state, to which [`undo`](Self::undo) returns. What is written through the transaction needs neither.
@@ -97,13 +97,13 @@ pub trait WriteItems<T>: BatchArtifact + Send {
     /// Returns the position.
     ///
     /// # Errors
-    /// Those of the writer.
+    /// The errors of the writer.
     fn position(&mut self) -> Result<Self::Position, BatchError>;
 
     /// Completes the output.
     ///
     /// # Errors
-    /// Those of the writer.
+    /// The errors of the writer.
     fn finish(&mut self) -> Result<(), BatchError> {
         Ok(())
     }
@@ -122,7 +122,7 @@ pub trait ProcessItem: BatchArtifact + Send {
     /// Transforms an item, or filters it with `None`.
     ///
     /// # Errors
-    /// Those of the processor.
+    /// The errors of the processor.
     fn process(&mut self, item: &Self::Input) -> Result<Option<Self::Output>, BatchError>;
 }
 
@@ -140,7 +140,7 @@ pub trait LookUp<T>: BatchArtifact + Send {
     /// Returns a result for each item, in their order.
     ///
     /// # Errors
-    /// Those of the look-up.
+    /// The errors of the look-up.
     fn look_up(&mut self, items: &[&T], tx: &mut ChunkTransaction) -> Result<Vec<Self::Output>, BatchError>;
 }
 

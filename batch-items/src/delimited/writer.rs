@@ -14,7 +14,7 @@ use crate::rows::{FieldSink, FieldValue, Names};
 
 /// Writes items as rows of delimited files, such as CSV, exactly once.
 ///
-/// The properties are those of [`FileOutput`](crate::file::FileOutput), [`TextOutput`](crate::file::TextOutput) and
+/// It has the properties of [`FileOutput`](crate::file::FileOutput), [`TextOutput`](crate::file::TextOutput) and
 /// [`DelimitedFormat`], and:
 ///
 /// | property | default | |

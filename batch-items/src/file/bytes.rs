@@ -47,7 +47,7 @@ pub(crate) fn line_end(bytes: &[u8], from: usize, ended: bool) -> Option<(usize,
 }
 
 impl Bytes {
-    /// `place` is that of the first byte.
+    /// `place` is the place of the first byte.
     pub(crate) fn new(content: Content, line: u64) -> Self {
         Self {
             content: content.bytes,

@@ -45,7 +45,7 @@ impl Default for EncodingName {
     }
 }
 
-/// How the bytes of a file become those of its content.
+/// How the bytes of a file become its content.
 #[derive(Clone, Copy)]
 pub(crate) struct Coding {
     pub(crate) compression: Compression,

@@ -55,7 +55,7 @@ impl Fingerprint {
         sum.finalize()
     }
 
-    /// Returns how the file has changed, if reading cannot resume, at `byte` if positions are those of the file.
+    /// Returns how the file has changed, if reading cannot resume, at `byte` if positions count bytes of the file.
     pub(crate) fn change_since(&self, earlier: &Self, rule: IfChanged, byte: Option<u64>) -> Option<String> {
         const REMEDY: &str = "if only what follows the last committed record was corrected, launch again with `-if.changed=resume`";
         let size = || format!("its size was {} and is {}", earlier.size, self.size);

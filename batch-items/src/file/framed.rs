@@ -82,10 +82,10 @@ pub struct FramedPosition<F> {
 
 /// Converts items to bytes.
 pub trait Encode<T>: Send {
-    /// Whether items may follow those of an existing file.
+    /// Whether items may follow the items of an existing file.
     const APPENDABLE: bool = true;
 
-    /// Appends what precedes the first item; `header` is that of the frame.
+    /// Appends what precedes the first item; `header` comes from the frame.
     fn begin(&mut self, header: Option<String>, out: &mut Vec<u8>) -> Result<(), String>;
 
     /// Compares the settings with the first items of a call: an error is one of the settings, which no item could be written with.
@@ -123,7 +123,7 @@ pub trait Encode<T>: Send {
     where
         T: 'a;
 
-    /// Appends what follows the last item; `footer` is that of the frame.
+    /// Appends what follows the last item; `footer` comes from the frame.
     fn end(&mut self, footer: Option<String>, out: &mut Vec<u8>) -> Result<(), String>;
 }
 

@@ -375,7 +375,7 @@ impl Source {
     }
 
     /// Sets the fields of a record that the properties of [`FileInput`] add, such as `file.field`. `line` and `raw` are as in
-    /// [`origin`](Self::origin), `number` is that of the record in the file, from 1.
+    /// [`origin`](Self::origin), `number` counts the records of the file, from 1.
     pub fn add_fields(&self, record: &mut Record, line: u64, number: u64, raw: &[u8]) {
         let number_of = |number| Value::Int(i64::try_from(number).unwrap_or(i64::MAX));
         for (name, field) in &self.added {
@@ -791,7 +791,7 @@ impl<R: Records> Files<R> {
         }
     }
 
-    /// Replaces a position of this input with that of the next record, if it is in the same file; otherwise returns `false`.
+    /// Replaces a position of this input with the position of the next record, if it is in the same file; otherwise returns `false`.
     pub(crate) fn update_position(&self, position: &mut ReadPosition) -> bool {
         let is_same_file = position.files == self.done;
         let (true, Some(records), Some(file)) = (is_same_file, &self.current, &mut position.file) else {

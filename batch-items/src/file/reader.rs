@@ -15,7 +15,7 @@ use crate::error::Origin;
 /// [`LineItemReader`](crate::LineItemReader), [`JsonLinesItemReader`](crate::JsonLinesItemReader),
 /// [`JsonArrayItemReader`](crate::JsonArrayItemReader), [`XmlItemReader`](crate::XmlItemReader), `ParquetItemReader`,
 /// `XlsxItemReader`.
-/// The properties are those of [`FileInput`] and of the format.
+/// It has the properties of [`FileInput`] and of the format.
 #[derive(BatchArtifact)]
 pub struct FileItemReader<F, T>
 where
@@ -73,7 +73,7 @@ where
         }
     }
 
-    /// Returns the number of records if the format knows it, else that of lines that may be records, unless the files are large
+    /// Returns the number of records if the format knows it, else the number of lines that may be records, unless the files are large
     /// or compressed.
     #[get_item_count]
     pub fn item_count(&mut self) -> Option<u64> {
@@ -88,7 +88,7 @@ where
         self.items
     }
 
-    /// Replaces a position of this reader with that of the next record. Within a file, that copies no text.
+    /// Replaces a position of this reader with the position of the next record. Within a file, that copies no text.
     pub(crate) fn update_checkpoint(&self, position: &mut ReadPosition) {
         if !self.files.update_position(position) {
             *position = self.checkpoint();

@@ -17,7 +17,7 @@ use crate::error::ResourceError;
 /// Where the files of an output get their final names.
 #[derive(Debug, Default)]
 pub(super) struct Target {
-    /// The path; of objects, that of the spool.
+    /// The path; for an object, the path of its spool.
     path: PathBuf,
     /// True if there are several files, with numbers in their names.
     is_numbered: bool,

@@ -13,7 +13,7 @@ use crate::error::ResourceError;
 /// Programs name it by the formats: [`DelimitedItemWriter`](crate::DelimitedItemWriter),
 /// [`FixedWidthItemWriter`](crate::FixedWidthItemWriter), [`LineItemWriter`](crate::LineItemWriter),
 /// [`JsonLinesItemWriter`](crate::JsonLinesItemWriter), [`JsonArrayItemWriter`](crate::JsonArrayItemWriter),
-/// [`XmlItemWriter`](crate::XmlItemWriter). The properties are those of [`FileOutput`](super::FileOutput) and of the format.
+/// [`XmlItemWriter`](crate::XmlItemWriter). It has the properties of [`FileOutput`](super::FileOutput) and of the format.
 #[derive(BatchArtifact)]
 pub struct FileItemWriter<E, T, F = ()> {
     #[batch_artifact]

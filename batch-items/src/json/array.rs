@@ -15,7 +15,7 @@ use crate::file::{
 /// Reads the elements of a JSON array as items of type `T`. The file is not loaded into memory: an element is read when it is
 /// needed.
 ///
-/// The properties are those of [`FileInput`](crate::file::FileInput).
+/// It has the properties of [`FileInput`](crate::file::FileInput).
 ///
 /// A key without a field in `T` is ignored, as by [`JsonLinesItemReader`](crate::JsonLinesItemReader).
 ///
@@ -35,7 +35,7 @@ pub type JsonArrayItemReader<T> = FileItemReader<JsonArray, T>;
 
 /// Writes the items as a JSON array, exactly once, one item on each line.
 ///
-/// The properties are those of [`FileOutput`](crate::file::FileOutput), but `if.exists` = `append` is not possible.
+/// It has the properties of [`FileOutput`](crate::file::FileOutput), but `if.exists` = `append` is not possible.
 ///
 /// ```
 /// use batch_items::JsonArrayItemWriter;

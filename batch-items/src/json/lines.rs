@@ -11,7 +11,7 @@ use crate::lines::{LineFormat, LineRecords};
 
 /// Reads the JSON value on each line as an item of type `T`: JSON Lines, also called NDJSON.
 ///
-/// The properties are those of [`FileInput`](crate::file::FileInput), and `comment` of
+/// It has the properties of [`FileInput`](crate::file::FileInput), and `comment` of
 /// [`LineItemReader`](crate::LineItemReader).
 ///
 /// A key without a field in `T` is ignored. So if a key is misspelt, an `Option` is `None`: similar names are not searched, because that
@@ -34,7 +34,7 @@ pub type JsonLinesItemReader<T> = FileItemReader<JsonLines, T>;
 
 /// Writes each item as JSON on a line of its own, exactly once.
 ///
-/// The properties are those of [`FileOutput`](crate::file::FileOutput).
+/// It has the properties of [`FileOutput`](crate::file::FileOutput).
 ///
 /// ```
 /// use batch_items::JsonLinesItemWriter;

@@ -16,7 +16,7 @@ use crate::rows::{Rows, from_row};
 
 /// Reads lines whose fields have fixed widths as items of type `T`.
 ///
-/// The properties are those of [`FileInput`](crate::file::FileInput), and:
+/// It has the properties of [`FileInput`](crate::file::FileInput), and:
 ///
 /// | property | default | |
 /// |---|---|---|
@@ -45,7 +45,7 @@ pub type FixedWidthItemReader<T> = FileItemReader<FixedWidth, T>;
 
 /// Writes items as lines whose fields have fixed widths, exactly once.
 ///
-/// The properties are those of [`FileOutput`](crate::file::FileOutput) and [`TextOutput`], and `columns` as of
+/// It has the properties of [`FileOutput`](crate::file::FileOutput) and [`TextOutput`], and `columns` as of
 /// [`FixedWidthItemReader`], each with an alignment: `account 1-10, amount 11-18 right, number 19-24 zeros`. The default is
 /// `left`; `zeros` aligns to the right and fills with zeros, after a sign. The fields of an item are found by name, those of
 /// a tuple by their order; `note? 25-40` is a field that items may lack. A value that
@@ -214,7 +214,7 @@ impl FixedWidthRecords {
     fn split(&mut self) -> Option<String> {
         self.row.clear();
         let text = self.lines.text();
-        // Byte positions are those of characters in ASCII, which most such files are.
+        // Byte positions are positions of characters in ASCII, which most such files are.
         let ends: Option<Vec<usize>> = (!text.is_ascii()).then(|| {
             text.char_indices()
                 .map(|(at, _)| at)

@@ -12,9 +12,9 @@ use crate::error::{Origin, ReadError};
 use crate::file::{FileItemReader, Format, Items, OpenFile, Place, Records};
 use crate::rows::from_row;
 
-/// Reads lines whose fields a regular expression finds, such as those of a log, as items of type `T`.
+/// Reads lines whose fields a regular expression finds, such as the lines of a log, as items of type `T`.
 ///
-/// The properties are those of [`FileInput`](crate::file::FileInput), and:
+/// It has the properties of [`FileInput`](crate::file::FileInput), and:
 ///
 /// | property | default | |
 /// |---|---|---|

@@ -13,7 +13,7 @@ use crate::file::{
 
 /// Reads each line as an item of type `T`, which is a `String` or another type with `FromStr`.
 ///
-/// The properties are those of [`FileInput`](crate::file::FileInput), and:
+/// It has the properties of [`FileInput`](crate::file::FileInput), and:
 ///
 /// | property | default | |
 /// |---|---|---|
@@ -32,7 +32,7 @@ pub type LineItemReader<T> = FileItemReader<TextLines, T>;
 /// Writes each item as a line, as its `Display` shows it, exactly once. A text with a line end is an
 /// [`EncodeError`](crate::EncodeError).
 ///
-/// The properties are those of [`FileOutput`](crate::file::FileOutput) and [`TextOutput`].
+/// It has the properties of [`FileOutput`](crate::file::FileOutput) and [`TextOutput`].
 ///
 /// ```
 /// use batch_items::LineItemWriter;

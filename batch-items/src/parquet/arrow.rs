@@ -16,7 +16,7 @@ use crate::file::{FileItemReader, Format, OpenFile, Source, guard};
 
 /// Reads the rows of Arrow IPC files, also called Feather, as items of type `T`. Requires the feature `parquet`.
 ///
-/// The properties, the columns and the errors are those of [`ParquetItemReader`](crate::ParquetItemReader). Batches may be compressed by
+/// Properties, columns and errors are the same as in [`ParquetItemReader`](crate::ParquetItemReader). Batches may be compressed by
 /// LZ4, and by zstd with the feature `zstd`. The streaming format, which has no footer, cannot be read.
 ///
 /// The checkpoint is a batch and a row in it: a restart seeks to the batch. A batch is decoded as a whole.

@@ -6,7 +6,7 @@
 //!
 //! A segment is a Parquet file with one row group, followed by its length in 8 bytes. So the output can be truncated to any segment,
 //! and read backwards from there: what the footer of the whole file needs is in the file, not in memory and not in the checkpoint.
-//! Readers find row groups by the offsets in the footer, which are those of a segment, moved by its position; what is between the
+//! Readers find row groups by the offsets in the footer, which are the offsets of a segment, moved by its position; what is between the
 //! row groups, they do not read.
 
 use std::fs::File;

@@ -19,7 +19,7 @@ use crate::file::{FileItemReader, Format, OpenFile, Source, guard};
 
 /// Reads the rows of Parquet files as items of type `T`. Requires the feature `parquet`.
 ///
-/// The properties are those of [`FileInput`](crate::file::FileInput) without `encoding` and `skip.lines`; `max.record.length` does not
+/// It has the properties of [`FileInput`](crate::file::FileInput) without `encoding` and `skip.lines`; `max.record.length` does not
 /// apply, and a file cannot be compressed as a whole. Columns compressed with zstd also require the feature `zstd`.
 ///
 /// A field of `T` gets the column of its name; only these columns are read. Missing columns, and files that are no Parquet files,

@@ -100,7 +100,7 @@ pub struct Rows<T> {
 pub(super) type Batches = Box<dyn Iterator<Item = Result<RecordBatch, String>> + Send>;
 
 impl<T: DeserializeOwned> Rows<T> {
-    /// `names` are those of all columns, and `record` is the number of rows before the batches.
+    /// `names` are the names of all columns, and `record` is the number of rows before the batches.
     pub(super) fn new(batches: Batches, names: Vec<String>, record: u64, source: Source) -> Self {
         Self {
             batches,

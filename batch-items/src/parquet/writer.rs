@@ -19,13 +19,13 @@ use crate::file::{FileOutput, OutputPosition};
 
 /// Writes items as the rows of Parquet files, exactly once. Requires the feature `parquet`.
 ///
-/// The properties are those of [`FileOutput`], but `if.exists` = `append` and `compression` are not possible, and:
+/// It has the properties of [`FileOutput`], but `if.exists` = `append` and `compression` are not possible, and:
 ///
 /// | property | default | |
 /// |---|---|---|
 /// | `codec` | `snappy` | the compression of the columns: `none`, `snappy`, `gzip`, or `zstd` with the feature `zstd` |
 /// | `row.group.size` | `100000` | the maximum number of rows of a row group, which is encoded in memory |
-/// | `columns` | those of `T` | the columns with their types of Arrow, such as `id Int64, day Date32, price Decimal128(10, 2)`; items may lack the field of `note? Utf8` |
+/// | `columns` | the fields of `T` | the columns with their types of Arrow, such as `id Int64, day Date32, price Decimal128(10, 2)`; items may lack the field of `note? Utf8` |
 ///
 /// **Each checkpoint ends a row group**, so `commit-interval` should be as large as the row groups are to be: 10000 and more.
 /// `chunk-size` keeps the chunks in memory small.

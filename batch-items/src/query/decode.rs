@@ -133,7 +133,7 @@ mod postgres {
             let Some(value) = value else {
                 return Ok(Value::Null);
             };
-            // The numbers are those of `pg_type`.
+            // The numbers come from `pg_type`.
             Ok(match value.get_oid().get() {
                 16 => Value::Bool(FromSql::<Bool, Self>::from_sql(value)?),
                 20 => Value::Int(FromSql::<BigInt, Self>::from_sql(value)?),

@@ -17,10 +17,10 @@ pub const POLL: Duration = Duration::from_millis(200);
 #[derive(BatchArtifact)]
 pub struct Waiting {
     #[batch_context]
-    /// That of the job.
+    /// The context of the job.
     pub job: JobContext,
     #[batch_context]
-    /// That of the step.
+    /// The context of the step.
     pub step: StepContext,
 }
 

@@ -15,7 +15,7 @@ use super::value::{Record, Value};
 ///
 /// With `header.fields`, the first record itself is not in the result. With `raw.field` too, its text precedes the text of the next record,
 /// so that a group that the writer rejects is whole among the rejects.
-/// The other properties are those of a [`RecordProcessor`], which is applied to each record of the result. A group without records in its
+/// It has the other properties of a [`RecordProcessor`], which is applied to each record of the result. A group without records in its
 /// result is filtered.
 ///
 /// ```xml

@@ -439,7 +439,7 @@ thread_local! {
     static LAST_NAMES: std::cell::Cell<Arc<Vec<String>>> = std::cell::Cell::default();
 }
 
-/// Compares each name with that of the last record, and copies the names once one differs.
+/// Compares each name with the name in the last record, and copies the names once one differs.
 struct Names {
     names: Arc<Vec<String>>,
     next: usize,

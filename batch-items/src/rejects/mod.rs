@@ -22,7 +22,7 @@ use crate::record::Record;
 
 pub use self::reject::RejectFormat;
 
-/// Writes what a step skips to a file: the error, its place, and the rejected record. `I` is the type of the items, `O` that of the
+/// Writes what a step skips to a file: the error, its place, and the rejected record. `I` is the type of the items, `O` the type of the
 /// processed ones.
 ///
 /// | property | default | |
@@ -155,9 +155,9 @@ choices! {
 /// The rejects since the last checkpoint.
 #[derive(Default)]
 struct Pending {
-    /// In the order of their skips. Those of intervals that were rolled back come first.
+    /// In the order of their skips. Skips of intervals that were rolled back come first.
     rejects: Vec<Reject>,
-    /// The number of skips that are committed, and that of the next commit.
+    /// The number of skips that are committed, and their number at the next commit.
     committed: Option<u64>,
     next: u64,
     /// `true` once the listener has been called for a skip.

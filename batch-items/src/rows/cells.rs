@@ -88,7 +88,7 @@ impl Rows {
         self.count
     }
 
-    /// Returns the names of the fields; those of a tuple are empty.
+    /// Returns the names of the fields; a tuple has empty ones.
     pub(crate) fn names(&self) -> &[String] {
         self.names.names()
     }

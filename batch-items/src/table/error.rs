@@ -72,7 +72,7 @@ fn is_violation(error: &DieselError) -> bool {
     )
 }
 
-/// Returns the key in the details of an error. Those of other constraints contain the whole row, which may be confidential.
+/// Returns the key in the details of an error. Details of other constraints contain the whole row, which may be confidential.
 fn rejected_key(error: &DieselError) -> Option<String> {
     let DieselError::DatabaseError(
         DatabaseErrorKind::UniqueViolation | DatabaseErrorKind::ForeignKeyViolation,

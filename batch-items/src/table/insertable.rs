@@ -227,13 +227,13 @@ pub trait Inserts<T> {
     /// Returns the name of the table and its columns.
     ///
     /// # Errors
-    /// Those of diesel.
+    /// The errors of diesel.
     fn declared() -> QueryResult<Declared>;
 
     /// Inserts items, and returns the number of rows.
     ///
     /// # Errors
-    /// Those of the database, and one if the writer is not declared for it.
+    /// The errors of the database, and one if the writer is not declared for it.
     fn insert(items: &Items<'_, T>, database: DatabaseConnection<'_>) -> QueryResult<usize>;
 }
 
@@ -248,7 +248,7 @@ impl Declared {
     /// Returns what diesel declares of a table.
     ///
     /// # Errors
-    /// Those of diesel.
+    /// The errors of diesel.
     pub fn of<DB, T>(table: &T) -> QueryResult<Self>
     where
         DB: Backend<QueryBuilder: Default> + Default,
@@ -295,7 +295,7 @@ fn identifiers(text: &str) -> Vec<String> {
 
 /// The items of a call.
 pub enum Items<'a, T> {
-    /// Those of the chunk.
+    /// The errors of the chunk.
     All(&'a [T]),
     /// Those that another artifact passes on.
     References(&'a [&'a T]),
@@ -313,7 +313,7 @@ impl<T> Items<'_, T> {
     /// most `ROWS` rows, which diesel cannot prepare once.
     ///
     /// # Errors
-    /// Those of the statements.
+    /// The errors of the statements.
     pub fn insert<C, const ROWS: usize>(
         &self,
         connection: &mut C,
@@ -344,7 +344,7 @@ impl<T> Items<'_, T> {
     /// Inserts the items one by one.
     ///
     /// # Errors
-    /// Those of the statements.
+    /// The errors of the statements.
     pub fn insert_each<C>(
         &self,
         connection: &mut C,
@@ -360,7 +360,7 @@ impl<T> Items<'_, T> {
 /// Runs statements of many rows; if they fail, statements of one row, which may update what an earlier one has inserted.
 ///
 /// # Errors
-/// Those of the statements.
+/// The errors of the statements.
 pub fn insert_or_each<C: Connection>(
     connection: &mut C,
     many: impl FnOnce(&mut C) -> QueryResult<usize>,
@@ -408,7 +408,7 @@ impl InsertableTable {
     /// Inserts items. Fewer rows than items are an error.
     ///
     /// # Errors
-    /// Those of the database, and of a table that does not take the items.
+    /// The errors of the database, and of a table that does not take the items.
     pub fn write<W: Inserts<T>, T>(
         &mut self,
         items: Items<'_, T>,

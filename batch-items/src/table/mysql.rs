@@ -175,7 +175,7 @@ fn limit_of(declared: &str) -> Limit {
 }
 
 /// Returns the type to which a key that is sent as a text is cast. MySQL, unlike MariaDB, compares a number with a text as floats. The
-/// scale is larger than that of the column: a rounded key could be that of another row.
+/// scale is larger than the scale of the column: a rounded key could be the key of another row.
 fn key_cast(declared: &str) -> Option<String> {
     /// The most digits of a decimal, and the most after its point.
     const DIGITS: u32 = 65;

@@ -30,7 +30,7 @@ pub enum WriteMode {
     Delete,
 }
 
-/// Whether the number of changed rows has to be that of the items: the property `rows.affected`.
+/// Whether as many rows as items have to change: the property `rows.affected`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum RowsAffected {
     /// `check`: another number is an error. The default.

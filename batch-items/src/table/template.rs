@@ -41,7 +41,7 @@ impl Template {
     }
 }
 
-/// A statement with its values. It is prepared once for each number of rows: the types of the values are those of the template,
+/// A statement with its values. It is prepared once for each number of rows: the values have the types of the template,
 /// also of null.
 pub(super) struct Statement<'t> {
     template: &'t Template,

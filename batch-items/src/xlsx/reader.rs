@@ -18,7 +18,7 @@ use batch_runtime::xml::suggest::did_you_mean;
 
 /// Reads the rows of a sheet of Excel workbooks (XLSX) as items of type `T`. Requires the feature `xlsx`.
 ///
-/// The properties are those of [`FileInput`](crate::file::FileInput) without `encoding` and `skip.lines`, of which `max.record.length` does
+/// It has the properties of [`FileInput`](crate::file::FileInput) without `encoding` and `skip.lines`, of which `max.record.length` does
 /// not apply, and:
 ///
 /// | property | default | |
@@ -146,7 +146,7 @@ fn first(resume_at: Option<Place>) -> Place {
 struct Columns {
     /// The index of each in the sheet.
     indexes: Vec<u32>,
-    /// Their names, and those of the added fields; `None` without a header.
+    /// Their names, and the names of the added fields; `None` without a header.
     names: Option<StringRecord>,
 }
 

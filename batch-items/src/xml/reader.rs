@@ -25,7 +25,7 @@ use crate::rows::fields_of;
 /// Reads the elements of one name in XML files as items of type `T`. A file is not loaded into memory: an element is read when
 /// it is needed.
 ///
-/// The properties are those of [`FileInput`](crate::file::FileInput), and:
+/// It has the properties of [`FileInput`](crate::file::FileInput), and:
 ///
 /// | property | default | |
 /// |---|---|---|

@@ -9,7 +9,7 @@ use crate::file::{Encode, FileItemWriter, TextOutput};
 
 /// Writes items as the elements of an XML document, exactly once, each on a line of its own.
 ///
-/// The properties are those of [`FileOutput`](crate::file::FileOutput), but `if.exists` = `append` is not possible, those of
+/// It has the properties of [`FileOutput`](crate::file::FileOutput), but `if.exists` = `append` is not possible, those of
 /// [`TextOutput`], and:
 ///
 /// | property | default | |

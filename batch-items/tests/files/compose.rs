@@ -357,7 +357,7 @@ fn forgotten_items_take_no_room_in_a_file() {
     }
 }
 
-/// Items that are in the file already are taken out of it, and not those of earlier calls.
+/// Items that are in the file already are taken out of it, but not the items of earlier calls.
 ///
 /// Spec: LOSS-12
 #[test]

@@ -164,7 +164,7 @@ fn a_damaged_compressed_file_fails_the_step() {
     for at in 0..whole.len() {
         let mut damaged = whole.clone();
         damaged[at] ^= 0x10;
-        // Some bytes, such as that of the time, say nothing about the content.
+        // Some bytes, such as the time, say nothing about the content.
         if let Ok(copied) = copy(reader, "in.gz", &damaged, "") {
             assert_eq!(copied, EXPECTED, "byte {at}");
         }

@@ -255,7 +255,7 @@ fn a_further_field_is_an_error_of_its_item() {
     assert_eq!(known.unwrap(), "a,b\n1,\n2,3\n");
 }
 
-/// After a restart, the fields of a table are still those of the first record: what a later one lacks is null, not the default of
+/// After a restart, a table still has the fields of the first record: what a later one lacks is null, not the default of
 /// its column.
 ///
 /// Spec: ITEM-VALUE-01

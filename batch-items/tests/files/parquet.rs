@@ -352,7 +352,7 @@ fn an_item_that_a_part_cannot_write_is_in_no_file() {
     assert_eq!(stage.read("out.jsonl").lines().count(), 10);
 }
 
-/// The columns of a file are those of its first row group.
+/// A file has the columns of its first row group.
 #[test]
 fn other_columns_after_a_restart_are_an_error() {
     let stage = writing(7, "columns=#{jobParameters['columns']}");

@@ -156,7 +156,7 @@ fn each_skip_is_a_line() {
     assert_eq!(stage.read_relative("out/rejects.csv"), rows);
 }
 
-/// Whichever item the job fails at, and whatever the interval, the files after the restart are those of an undisturbed run.
+/// Whichever item the job fails at, and whatever the interval, the restart leaves the same files as an undisturbed run.
 #[test]
 fn a_restart_reports_each_skip_once() {
     for output in ["rejects.jsonl", "rejects.csv"] {
@@ -223,7 +223,7 @@ fn rejects_of_a_failed_step_are_left() {
         assert_eq!(ended.status, BatchStatus::Completed, "{}", ended.message);
         assert!(!stage.path().join(&left).exists());
         assert_eq!(stage.read_relative(output), undisturbed.read_relative(output));
-        // That of another instance stays.
+        // The file of another instance stays.
         let others = text
             .replace("\"instance\":1", "\"instance\":9")
             .replace(",1,copy", ",9,copy");
@@ -285,7 +285,7 @@ fn files_of_others_are_not_lost() {
     }
 }
 
-/// An instance that is resumed does not add its rejects to those of another one.
+/// An instance that is resumed does not add its rejects to the rejects of another one.
 #[test]
 fn another_instance_in_between_is_an_error() {
     let stage = stage(1, "", "rejects.jsonl");

@@ -463,7 +463,7 @@ fn a_file_that_has_disappeared_is_an_error() {
     assert_eq!(ids(&stage), "123456");
 }
 
-/// A reader whose checkpoints are those of an earlier version.
+/// A reader with the checkpoints of an earlier version.
 #[derive(BatchArtifact)]
 struct Earlier {
     #[batch_artifact]

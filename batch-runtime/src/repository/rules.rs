@@ -235,7 +235,7 @@ pub(crate) fn begin_job(execution: &mut JobExecution, now: Timestamp) {
     execution.last_updated = now;
 }
 
-/// Ends a job execution. The clock may have been set back meanwhile, or that of a dead owner have been ahead.
+/// Ends a job execution. The clock may have been set back meanwhile, or the clock of a dead owner have been ahead.
 pub(crate) fn end_job(execution: &mut JobExecution, ending: &Ending, now: Timestamp, max_message: usize) {
     let now = now.max(execution.started.unwrap_or(execution.created));
     execution.version += 1;

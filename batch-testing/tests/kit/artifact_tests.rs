@@ -175,7 +175,7 @@ fn skips_are_collected() {
     run.step("copy").assert_skips(0);
 }
 
-/// The times in the repository are those of the clock.
+/// The repository has the times of the clock.
 #[test]
 fn a_clock_is_moved_by_the_test() {
     let folder = tempfile::tempdir().unwrap();

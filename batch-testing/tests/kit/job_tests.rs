@@ -63,7 +63,7 @@ fn numbers(file: &PathBuf, written: &WrittenItems<u64>) -> JobTest {
         .batchlet("Report", || Ok::<_, BatchError>("REPORTED".into()))
 }
 
-/// Doubles stand in for artifacts, and the others are those of the program.
+/// Doubles stand in for artifacts, and the program has the others.
 #[test]
 fn a_job_runs_with_doubles() {
     let (_folder, file) = job(JOB);

@@ -307,7 +307,7 @@ fn a_check_that_panics_is_reported_with_its_event() {
     let calls = AtomicU32::new(0);
     let message = panic_of(|| {
         sweep.check(|_| {
-            // The first two calls are those of the undisturbed runs.
+            // The undisturbed runs make the first two calls.
             assert!(calls.fetch_add(1, Ordering::Relaxed) < 2, "a wrong check");
         });
     });

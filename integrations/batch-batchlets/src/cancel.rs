@@ -6,7 +6,7 @@ use std::time::Duration;
 /// The exit status of a batchlet that was stopped before it had finished.
 pub(crate) const STOPPED: &str = "STOPPED";
 
-/// A request to end, which `#[cancel]` makes on another thread than that of the work.
+/// A request to end, which `#[cancel]` makes on another thread than the work.
 #[derive(Default)]
 pub(crate) struct Cancel {
     state: Mutex<State>,

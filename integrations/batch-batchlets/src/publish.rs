@@ -14,7 +14,7 @@ use batch_items::file::{FileId, prove};
 /// A temporary file that a killed process left behind is removed when the same job instance writes that file again.
 ///
 /// # Errors
-/// Those of `write` and of the file system. The temporary file is removed.
+/// The errors of `write` and of the file system. The temporary file is removed.
 pub(crate) fn publish<T>(
     target: &Path,
     instance: JobInstanceId,

@@ -20,7 +20,7 @@ use super::tls;
 /// | `user`, `password` | none | for SASL; set a [secret](batch_runtime::parameters::SecretReference) by a job parameter |
 /// | `mechanism` | `scram-sha-512` | `plain`, `scram-sha-256` or `scram-sha-512`, if there is a user |
 /// | `tls` | `false` | whether connections are encrypted |
-/// | `tls.ca` | those of the system | a file with certificates in PEM that the brokers are trusted by |
+/// | `tls.ca` | the system | a file with certificates in PEM that the brokers are trusted by |
 /// | `tls.certificate`, `tls.key` | none | files in PEM with the certificate and the key of this client |
 /// | `timeout` | `30s` | the time for which a request is tried again when a broker cannot be reached |
 ///

@@ -157,7 +157,7 @@ impl Fetched {
         }
     }
 
-    /// Returns the next entry; `None` after the last one that is complete. The error is that of a batch that cannot be decoded.
+    /// Returns the next entry; `None` after the last one that is complete. The error is about a batch that cannot be decoded.
     pub(super) fn next(&mut self) -> Result<Option<Entry>, String> {
         loop {
             if let Some(entry) = self.entries.pop_front() {

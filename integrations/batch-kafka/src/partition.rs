@@ -8,7 +8,7 @@ use std::str::FromStr;
 pub(super) enum Partitions {
     #[default]
     All,
-    /// Those of these numbers.
+    /// The partitions of these numbers.
     Some(BTreeSet<i32>),
 }
 
@@ -41,7 +41,7 @@ impl FromStr for Partitions {
 }
 
 impl Partitions {
-    /// Returns those of the topic that are read, in ascending order. The error names one that does not exist.
+    /// Returns the partitions of the topic that are read, in ascending order. The error names one that does not exist.
     pub(super) fn of(&self, topic: impl Iterator<Item = i32>) -> Result<Vec<i32>, String> {
         let all: BTreeSet<i32> = topic.collect();
         let Self::Some(partitions) = self else {
@@ -106,7 +106,7 @@ mod tests {
         }
     }
 
-    /// The values are those of Kafka's producer, which the tests with a broker compare for many keys.
+    /// Kafka's producer has the same values, which the tests with a broker compare for many keys.
     #[test]
     fn keys_have_the_partitions_of_other_producers() {
         for (key, hash) in [

@@ -12,14 +12,14 @@ use super::cluster::Cluster;
 
 /// Plans partitions of a step for the partitions of a topic; registered as `kafkaPartitions`.
 ///
-/// The properties are those of [`KafkaConnection`], and:
+/// It has the properties of [`KafkaConnection`], and:
 ///
 /// | property | default | |
 /// |---|---|---|
 /// | `topic` | required | the topic |
 /// | `partitions.limit` | one for each | the most partitions of the step; each then reads several of the topic |
 ///
-/// Each has the property `partitions`, which is that of a [`KafkaItemReader`](crate::KafkaItemReader). A restart runs the stored plan: a
+/// Each has the property `partitions`, as a [`KafkaItemReader`](crate::KafkaItemReader). A restart runs the stored plan: a
 /// partition that was added to the topic since is read by the next instance.
 ///
 /// ```xml

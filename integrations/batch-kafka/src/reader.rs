@@ -22,7 +22,7 @@ use super::partition::Partitions;
 
 /// Reads the messages of a topic as items of type `T`.
 ///
-/// The properties are those of [`KafkaConnection`], and:
+/// It has the properties of [`KafkaConnection`], and:
 ///
 /// | property | default | |
 /// |---|---|---|
@@ -41,7 +41,7 @@ use super::partition::Partitions;
 /// broker no longer has fails before it reads; so does one after the topic was deleted and created again.
 ///
 /// The messages of a partition are read in their order. A fetch takes some of each partition, in the order of their numbers. Messages of
-/// transactions are read when these are committed; those of aborted ones are not read.
+/// transactions are read when these are committed; messages of aborted ones are not read.
 ///
 /// A message that is not an item is a [`RecordError`](batch_items::RecordError) with topic, partition and offset; a job may skip it.
 ///
@@ -197,7 +197,7 @@ where
         self.position.clone()
     }
 
-    /// Returns the number of messages, if the run ends at those that were there; those of aborted transactions count, too.
+    /// Returns the number of messages, if the run ends at the messages that were there; messages of aborted transactions count, too.
     #[get_item_count]
     pub fn item_count(&self) -> Option<u64> {
         self.until.count(self.position.items, self.position.left())
@@ -297,7 +297,7 @@ where
         }
     }
 
-    /// Checks that the property `partitions` is that of the checkpoint: others would be read twice, or not to their end.
+    /// Checks that the property `partitions` is the same as in the checkpoint: others would be read twice, or not to their end.
     fn check_partitions(&self, selected: &BTreeMap<i32, i64>) -> Result<(), String> {
         let known = &self.position.next;
         let left_out = known.keys().find(|partition| !selected.contains_key(partition));

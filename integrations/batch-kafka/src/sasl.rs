@@ -105,7 +105,7 @@ impl<'l> Scram<'l> {
         };
         let salt = BASE64.decode(salt).map_err(|_| bad())?;
         let iterations = iterations.parse::<NonZeroU32>().map_err(|_| bad())?;
-        // Another one may be that of an earlier exchange.
+        // Another one may belong to an earlier exchange.
         if !nonce.starts_with(&self.nonce) || iterations.get() > MOST_ITERATIONS {
             return Err(bad());
         }

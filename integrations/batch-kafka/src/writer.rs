@@ -18,7 +18,7 @@ use super::produce::{Outgoing, Producer};
 
 /// Writes each item as a message of a topic, at least once.
 ///
-/// The properties are those of [`KafkaConnection`], and:
+/// It has the properties of [`KafkaConnection`], and:
 ///
 /// | property | default | |
 /// |---|---|---|

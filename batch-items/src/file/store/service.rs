@@ -25,7 +25,7 @@ pub(super) struct Service {
     pub(super) kind: Kind,
     /// The name of the bucket or container, or the host.
     pub(super) bucket: String,
-    /// True if credentials are configured; otherwise those of the machine are tried.
+    /// True if credentials are configured; otherwise the credentials of the machine are tried.
     pub(super) has_credentials: bool,
     pub(super) objects: Arc<dyn ObjectStore>,
     /// The storage account of a container in Azure, if it is configured.

@@ -183,7 +183,7 @@ impl Budget {
         }
     }
 
-    /// Sets the committed skips: `counters` are those of the step in its instance.
+    /// Sets the committed skips: `counters` count the step in its instance.
     pub(super) fn restore(&mut self, counters: StepCounters, by_class: UsedLimits) {
         let skips = [counters.read_skips, counters.process_skips, counters.write_skips];
         self.skips.by_phase = skips.map(|skips| u64::try_from(skips).unwrap_or(0));
@@ -202,7 +202,7 @@ impl Budget {
         reads + self.skipped(ItemPhase::Read)
     }
 
-    /// Returns the skips of the step in its instance, including those of the interval.
+    /// Returns the skips of the step in its instance, including the skips of the interval.
     // Spec: CHUNK-SKIP-06, D-95
     pub(super) fn all_skips(&self) -> u64 {
         self.skips.by_phase.iter().sum()

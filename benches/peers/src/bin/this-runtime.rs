@@ -160,7 +160,7 @@ fn main() {
     }
     assert_eq!(ended.status, BatchStatus::Completed, "{}", ended.exit_message);
     let steps = operator.step_executions(execution).unwrap();
-    // The row of a partitioned step counts nothing; those of its partitions do.
+    // The row of a partitioned step counts nothing; the rows of its partitions do.
     let written = steps.iter().map(|step| step.counters.writes).sum::<i64>();
     report(&task, written.try_into().unwrap(), time);
 }

@@ -51,8 +51,8 @@ use batch_items::duration::Duration;
 /// | `command` | required | the program: a name that is looked up in `PATH`, or a path, relative to `directory` |
 /// | `arguments` | none | its arguments, see below |
 /// | `shell` | `false` | `true` runs `command` as a line of `sh -c` (Windows: `cmd /C`); the arguments are `$1`, `$2` .. |
-/// | `directory` | that of the process | the directory that the program runs in |
-/// | `environment` | none | variables `NAME=value`, written like the arguments, added to those of the process |
+/// | `directory` | as the process | the directory that the program runs in |
+/// | `environment` | none | variables `NAME=value`, written like the arguments, added to the variables of the process |
 /// | `timeout` | none | the time after which the program is killed and the step fails |
 /// | `kill.after` | `10s` | the time between SIGTERM and SIGKILL |
 /// | `exit.codes` | `0=COMPLETED` | the exit status for each exit code, or range of codes, that completes the step |
@@ -67,7 +67,7 @@ use batch_items::duration::Duration;
 /// # Exit status
 ///
 /// An exit code that `exit.codes` does not list, except 0, fails the step; so does a signal. The error shows the code and
-/// the last 10 lines: those of standard error and, if they are fewer, before them those of standard output.
+/// the last 10 lines of standard error; if they are fewer, the last lines of standard output before them.
 ///
 /// # Output
 ///

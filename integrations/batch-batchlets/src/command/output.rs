@@ -28,7 +28,7 @@ impl Stream {
 pub(super) struct Output<'a> {
     on_line: &'a dyn Fn(Stream, &str),
     unfinished: [Line; 2],
-    /// The last lines of each stream. The order in which the streams are read says little about that of the lines.
+    /// The last lines of each stream. The order in which the streams are read says little about the order of the lines.
     tails: [VecDeque<String>; 2],
 }
 
@@ -106,7 +106,7 @@ impl<'a> Output<'a> {
         });
     }
 
-    /// Returns the last lines of standard error, each after a line break; before them, those of standard output if there are few.
+    /// Returns the last lines of standard error, each after a line break; before them, lines of standard output if there are few.
     pub(super) fn tail(&self) -> String {
         let [output, errors] = &self.tails;
         let few = TAIL_LINES - errors.len();

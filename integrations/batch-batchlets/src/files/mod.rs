@@ -87,7 +87,7 @@ impl CopyFiles {
 /// </step>
 /// ```
 ///
-/// The properties are those of [`CopyFiles`].
+/// It has the properties of [`CopyFiles`].
 ///
 /// Between file systems a file is copied, under a temporary name, and then deleted. Before the first file is moved, the list
 /// of files is stored in the target directory, in a hidden file `.moved-..` that the next job instance replaces. By it, a restart after
@@ -131,7 +131,7 @@ impl MoveFiles {
 /// </step>
 /// ```
 ///
-/// The properties are those of [`CopyFiles`], except:
+/// It has the properties of [`CopyFiles`], except:
 ///
 /// | property | default | meaning |
 /// |---|---|---|

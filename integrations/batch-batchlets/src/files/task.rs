@@ -117,7 +117,7 @@ impl Task {
         )))
     }
 
-    /// Returns the exit status for a number of files. The error of a stopped task is that of the stop.
+    /// Returns the exit status for a number of files. A stopped task has the error of the stop.
     pub(super) fn exit_status(&self, files: Result<usize, BatchError>) -> Result<String, BatchError> {
         match files {
             Err(_) if self.cancel.is_requested() => Ok(STOPPED.into()),

@@ -62,7 +62,7 @@ const EXCERPT_BYTES: u64 = 4096;
 /// | `idempotency.key` | none | a name for this use of the service, see below |
 ///
 /// The exit status is the status of the response, such as `HTTP 204`. Redirects are followed; the header `Authorization` is only sent to
-/// the same host. Certificates are checked by the roots of the system. Proxies are those of the environment variables `HTTPS_PROXY`,
+/// the same host. Certificates are checked by the roots of the system. Proxies come from the environment variables `HTTPS_PROXY`,
 /// `HTTP_PROXY`, `ALL_PROXY` and `NO_PROXY`.
 ///
 /// # Retries

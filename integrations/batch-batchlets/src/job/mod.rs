@@ -45,7 +45,7 @@ const LOOK: Duration = Duration::from_millis(500);
 /// `parent.step`. A restart of the outer job therefore resumes the same instance from its last checkpoint, also after a crash; a complete
 /// instance does not run again. The parameters of the property do not identify the instance, so a restart may change them.
 ///
-/// The exit status of the step is that of the nested job. If the nested job fails, the step fails. A stop of the outer job stops the nested
+/// The step has the exit status of the nested job. If the nested job fails, the step fails. A stop of the outer job stops the nested
 /// one, and a stop of the nested job stops the outer one. If the instance already runs in another process, the step waits for its end.
 ///
 /// The persistent user data of the step is a [`NestedJob`], which `show` and reports print.

@@ -50,7 +50,7 @@ use batch_items::sql::{Syntax, beginning, tokens, variable};
 /// DDL statement, so an error rolls back to the last one of these. On SQLite, a transaction excludes all other writers of the
 /// database, so use `each` for a script that runs for minutes.
 ///
-/// The transaction is not that of the step's end: if the process is killed between the two, a restart executes the script again.
+/// It is not the transaction of the step's end: if the process is killed between the two, a restart executes the script again.
 ///
 /// # Stop
 ///

@@ -11,7 +11,7 @@ fn stage(parameters: &str, child: &str) -> Stage {
     stage
 }
 
-/// The exit status is that of the other job, which gets the parameters, and names the instance that runs it.
+/// The exit status comes from the other job, which gets the parameters, and names the instance that runs it.
 ///
 /// Spec: NEST-01
 #[test]

@@ -111,7 +111,7 @@ impl Stage {
         fs::read_to_string(self.path(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
     }
 
-    /// Returns the names of the files in a directory, sorted, without those of plans.
+    /// Returns the names of the files in a directory, sorted, without plans.
     pub(crate) fn list(&self, directory: &str) -> Vec<String> {
         let entries = fs::read_dir(self.path(directory)).unwrap();
         let mut names: Vec<String> = entries

@@ -28,7 +28,7 @@ pub(super) const TIMEOUT: time::Duration = time::Duration::from_secs(5);
 /// | `token` | none | a token in place of user and password |
 /// | `credentials` | none | a file with a JWT and its key |
 /// | `nkey` | none | a file with the seed of an NKey |
-/// | `tls.ca` | those of the system | a file with certificates in PEM that the servers are trusted by |
+/// | `tls.ca` | the system | a file with certificates in PEM that the servers are trusted by |
 /// | `tls.certificate`, `tls.key` | none | files in PEM with the certificate and the key of this client |
 /// | `timeout` | `30s` | the time for which a request is tried again when the server cannot be reached |
 ///

@@ -43,7 +43,7 @@ pub(super) struct StreamState {
 }
 
 impl StreamState {
-    /// Checks that the stream is that of a position: the time of its creation, and the sequence of the next message.
+    /// Checks that the stream belongs to a position: the time of its creation, and the sequence of the next message.
     pub(super) fn check(&self, created: i64, next: u64) -> Result<(), String> {
         if created != self.created {
             return Err("the stream has been deleted and created again, so the sequence of the checkpoint is that of another message; \

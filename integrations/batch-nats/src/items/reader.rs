@@ -19,7 +19,7 @@ use super::consumer::{Received, Source, StreamState};
 
 /// Reads the messages of a stream of NATS JetStream as items of type `T`. Requires the feature `items`, which is on by default.
 ///
-/// The properties are those of [`NatsConnection`], and:
+/// It has the properties of [`NatsConnection`], and:
 ///
 /// | property | default | |
 /// |---|---|---|
@@ -238,7 +238,7 @@ where
         }
     }
 
-    /// Checks that the stream is that of the checkpoint, and has the messages from the position on.
+    /// Checks that the stream belongs to the checkpoint, and has the messages from the position on.
     fn check(&mut self, state: StreamState) -> Result<(), Fault> {
         let NatsPosition {
             stream,

@@ -28,7 +28,7 @@ const MESSAGE_ID: &str = "Nats-Msg-Id";
 
 /// Writes each item as a message to streams of NATS JetStream, at least once. Requires the feature `items`, which is on by default.
 ///
-/// The properties are those of [`NatsConnection`], and:
+/// It has the properties of [`NatsConnection`], and:
 ///
 /// | property | default | |
 /// |---|---|---|

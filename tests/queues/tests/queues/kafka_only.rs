@@ -85,7 +85,7 @@ fn messages_without_a_value_can_be_left_out() {
     assert_eq!(lenient.rows(), items(1..=5));
 }
 
-/// The partitions of a step read those of the topic, each once, also after a restart.
+/// The partitions of a step read the partitions of the topic, each once, also after a restart.
 ///
 /// Spec: QUEUE-02
 #[test]

@@ -134,7 +134,7 @@ fn subjects_and_headers_have_fields() {
         .failed(&["set `message.id`"]);
 }
 
-/// If a restart gets other items, a position is not that of the same message: all are stored.
+/// If a restart gets other items, a position belongs to another message: all are stored.
 ///
 /// Spec: QUEUE-10
 #[test]

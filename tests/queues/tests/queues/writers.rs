@@ -59,7 +59,7 @@ fn a_chunk_that_is_rolled_back_is_written_again() {
     }
 }
 
-/// A message that is too large for the broker is skipped alone; those of its chunk are written again in the search for it.
+/// A message that is too large for the broker is skipped alone; the other messages of its chunk are written again in the search for it.
 ///
 /// Spec: QUEUE-08
 #[test]
