@@ -173,7 +173,7 @@ fn main() {
     death(&places[0], &second);
 }
 
-/// Returns the number of rounds that take about a second on a processor of its own.
+/// Returns the number of rounds that take about a second on a separate processor.
 fn rounds_of_a_second() -> u64 {
     let rounds = 200_000_000;
     let begin = Instant::now();

@@ -1,6 +1,6 @@
 //! The cost of traces and metrics over OTLP: at most 1.03 of a job without, at chunks of 1000.
 //!
-//! Each run is a process of its own, since a process cannot take its recorder of metrics back. The collector is this process, which reads
+//! Each run is a separate process, since a process cannot take its recorder of metrics back. The collector is this process, which reads
 //! and forgets.
 #![allow(clippy::unwrap_used, missing_docs, reason = "a benchmark")]
 

@@ -196,7 +196,7 @@ impl PartReader {
     fn close(&mut self) {}
 }
 
-/// Writes the rows of a part to a file of its own.
+/// Writes the rows of a part to a separate file.
 #[derive(BatchArtifact)]
 struct FileWriter {
     #[batch_property(name = "output")]

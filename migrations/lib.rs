@@ -19,7 +19,7 @@ pub struct Script {
 }
 
 impl Script {
-    /// Returns the version, by which migrations are ordered and recorded.
+    /// Returns the version: migrations are ordered and recorded by it.
     pub fn version(&self) -> &'static str {
         self.name
             .split_once('_')

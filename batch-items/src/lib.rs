@@ -26,7 +26,7 @@
 //!
 //! # Records
 //!
-//! A job of Job XML alone uses [`Record`]s, for which these artifacts are registered. The program names the crate, so that they are
+//! A job of Job XML alone uses [`Record`]s. These artifacts are registered for them. The program names the crate, so that they are
 //! linked: `use batch_items as _;`.
 //!
 //! | | |
@@ -50,7 +50,7 @@
 //! # Restart
 //!
 //! The checkpoint of a file reader is a position in bytes, so a restart seeks and reads nothing twice. File writers write
-//! exactly once: the checkpoint holds the length of the output, to which a restart truncates it, and the file gets its final
+//! exactly once: the checkpoint holds the length of the output, a restart truncates it to that, and the file gets its final
 //! name when the step completes.
 //!
 //! # Features

@@ -126,7 +126,7 @@ macro_rules! function_writer {
     };
 }
 
-/// Declares the rule by which a [`GroupingItemReader`](crate::GroupingItemReader) makes groups: by a `key` of the items, or at each item
+/// Declares how a [`GroupingItemReader`](crate::GroupingItemReader) makes groups: by a `key` of the items, or at each item
 /// that is a `header`.
 ///
 /// ```

@@ -24,7 +24,7 @@ use super::traits::ReadItems;
 /// It has the other properties of the inner reader, without a prefix, and of the rule.
 ///
 /// **A group is read as a whole or not at all.** The checkpoint is the position of the first item of the next group, so a restart begins
-/// with it; input that is appended to the last group after that group was read is a group of its own, or an error before the next header.
+/// with it; input that is appended to the last group after that group was read is another group, or an error before the next header.
 ///
 /// **An item that cannot be read** is an error of the inner reader, as without groups. If the job skips it, its group is skipped too. By a
 /// key it may belong to the group before it or to the one after it, so both are skipped. At headers, everything is skipped up to the next
@@ -99,7 +99,7 @@ pub struct GroupCounts {
     pub grouped: u64,
 }
 
-/// The rule by which a [`GroupingItemReader`] makes groups.
+/// How a [`GroupingItemReader`] makes groups.
 ///
 /// ```
 /// use batch_items::compose::{GroupPart, GroupRule};

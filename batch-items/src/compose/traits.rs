@@ -85,7 +85,7 @@ pub trait WriteItems<T>: BatchArtifact + Send {
     /// The errors of the writer.
     fn write(&mut self, items: &[&T], tx: &mut ChunkTransaction) -> Result<(), BatchError>;
 
-    /// Notes the current state, to which [`undo`](Self::undo) returns. What is written through the transaction needs neither.
+    /// Notes the current state for [`undo`](Self::undo). What is written through the transaction needs neither.
     fn mark(&mut self) {}
 
     /// Removes what was written since the mark. Returns `false` if that is not possible, such as in a file that is complete: the runtime

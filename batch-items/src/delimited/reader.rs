@@ -5,7 +5,7 @@ use crate::file::FileItemReader;
 
 /// Reads the rows of delimited files, such as CSV, as items of type `T`.
 ///
-/// It has the properties of [`FileInput`](crate::file::FileInput) and [`DelimitedFormat`](crate::DelimitedFormat). The first line is the header, by which the fields of a
+/// It has the properties of [`FileInput`](crate::file::FileInput) and [`DelimitedFormat`](crate::DelimitedFormat). The first line is the header, whose names give the fields of a
 /// struct are found; a tuple gets the fields in their order. A row that is not an item is a
 /// [`RecordError`](crate::RecordError); a missing column is a [`ResourceError`](crate::ResourceError), as is a column whose name
 /// nearly matches an `Option` field without a column. If the items are records, a file that shares no column with the first file is a

@@ -38,7 +38,7 @@ impl Compression {
         }
     }
 
-    /// Compresses `content` as a complete stream, to which further ones may be appended.
+    /// Compresses `content` as a complete stream. Further ones may be appended.
     pub(crate) fn compress(self, content: &[u8]) -> io::Result<Vec<u8>> {
         match self {
             Self::None => Ok(content.to_vec()),

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::choices;
 
-/// The size, age and beginning of a file, by which a restart recognises it.
+/// The size, age and beginning of a file: a restart recognises it by them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Fingerprint {
     /// The size in bytes.

@@ -93,7 +93,7 @@ pub trait Encode<T>: Send {
         Ok(())
     }
 
-    /// Returns the settings on which the bytes of an item depend, as text.
+    /// Returns the settings that the bytes of an item depend on, as text.
     fn form(&self) -> String {
         String::new()
     }
@@ -301,7 +301,7 @@ impl<F> Framed<F> {
         self.output.finish()
     }
 
-    /// Notes the state to which `undo` returns.
+    /// Notes the state for `undo`.
     pub(crate) fn mark(&mut self)
     where
         F: Clone,

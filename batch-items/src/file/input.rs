@@ -183,14 +183,14 @@ pub trait Format: Send {
 
 /// The records of a file, one after the other.
 pub trait Records: Send {
-    /// Advances to the next record; `false` at the end of the file, of which nothing may be left over.
+    /// Advances to the next record; `false` at the end of the file, if nothing is left over.
     ///
     /// # Errors
     /// A [`RecordError`](crate::RecordError) for a record that cannot be read: the next call continues with the record after it. A
     /// [`ResourceError`] if nothing more can be read.
     fn advance(&mut self) -> Result<bool, ReadError>;
 
-    /// Returns the place after the current record, from which a restart continues.
+    /// Returns the place after the current record, where a restart continues.
     fn place(&self) -> Place;
 
     /// Returns where the current record comes from, with its bytes, for messages and rejects.

@@ -58,7 +58,7 @@ impl LockedFile {
         self.id
     }
 
-    /// Fails unless the file is still at the path at which it was opened, with this length: otherwise what was written to it is lost.
+    /// Fails unless the file is still at its path, with this length: otherwise what was written to it is lost.
     pub(crate) fn prove(&self, length: u64) -> io::Result<()> {
         prove(&self.path, self.id, length)
     }

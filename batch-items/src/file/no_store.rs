@@ -10,7 +10,7 @@ use super::fingerprint::Fingerprint;
 use super::url;
 use crate::dataset::DatasetName;
 
-/// An object, of which there are none.
+/// An object: there are none.
 #[derive(Clone, Debug)]
 pub(crate) struct Object(Infallible);
 
@@ -60,7 +60,7 @@ impl fmt::Display for Object {
     }
 }
 
-/// The objects of an output, of which there are none.
+/// The objects of an output: there are none.
 #[derive(Debug)]
 pub(super) struct Destination(Infallible);
 

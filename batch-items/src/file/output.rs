@@ -1,6 +1,6 @@
 //! The output of file writers, exactly once.
 //!
-//! The bytes go to a temporary file beside the final one. Each checkpoint holds its length, to which a restart truncates
+//! The bytes go to a temporary file beside the final one. Each checkpoint holds its length, and a restart truncates it
 //! it. The file gets its final name when the step completes. Objects are uploaded from the temporary file.
 
 use std::fs::{self, File};
@@ -38,7 +38,7 @@ use crate::error::ResourceError;
 /// | `if.empty` | `keep` | `delete`: without items there is no file |
 /// | `sync` | `checkpoint` | when the data is forced to the disk: before each checkpoint, at the `finish` of the step, or `never` |
 /// | `max.items.per.file` | none | starts a new file after so many items: `out-0001.csv`, `out-0002.csv` |
-/// | `compression` | by extension | `none`, `gzip` or `zstd`; each checkpoint ends a compressed stream of its own |
+/// | `compression` | by extension | `none`, `gzip` or `zstd`; each checkpoint ends a complete compressed stream |
 ///
 /// Until the step completes, the data is in a file with the suffix `.part`, which is locked. An existing file is replaced at
 /// once, by renaming; the new one has its permissions. A link, a pipe or a device is not replaced: the step fails.
@@ -331,7 +331,7 @@ impl FileOutput {
         self.written(before, items)
     }
 
-    /// Returns the buffer, to which a format appends; [`written`](Self::written) or truncating it must follow.
+    /// Returns the buffer for a format to append to; [`written`](Self::written) or truncating it must follow.
     pub(crate) fn buffer(&mut self) -> Result<&mut Vec<u8>, ResourceError> {
         Ok(&mut self.part()?.buffer)
     }
@@ -364,7 +364,7 @@ impl FileOutput {
         Ok(())
     }
 
-    /// Notes the state to which `undo` returns.
+    /// Notes the state for `undo`.
     pub(crate) fn mark(&mut self) {
         self.mark = self.open.as_ref().map(|part| Mark {
             number: part.number,

@@ -14,7 +14,7 @@ use super::output_position::{CompleteFiles, OutputPosition};
 use super::resource::Whole;
 use crate::error::ResourceError;
 
-/// A state to which the output can return.
+/// A state that the output can return to.
 pub(super) struct Mark {
     pub(super) number: u32,
     pub(super) length: u64,

@@ -24,7 +24,7 @@ pub(crate) enum Resource {
     Object(Object),
 }
 
-/// The order in which several files are read.
+/// The order of several files.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum FileOrder {
     /// By path, as text. The default.

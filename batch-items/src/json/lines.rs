@@ -32,7 +32,7 @@ use crate::lines::{LineFormat, LineRecords};
 /// ```
 pub type JsonLinesItemReader<T> = FileItemReader<JsonLines, T>;
 
-/// Writes each item as JSON on a line of its own, exactly once.
+/// Writes each item as a line of JSON, exactly once.
 ///
 /// It has the properties of [`FileOutput`](crate::file::FileOutput).
 ///

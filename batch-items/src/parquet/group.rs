@@ -1,4 +1,4 @@
-//! Row groups: each is encoded as a Parquet file of its own, from which the output takes it.
+//! Row groups: each is encoded as a separate Parquet file, and the output takes it from there.
 
 use std::num::NonZeroUsize;
 

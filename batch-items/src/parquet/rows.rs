@@ -200,7 +200,7 @@ impl<T: DeserializeOwned + Send> Records for Rows<T> {
                 return Ok(false);
             };
             match &mut self.batch {
-                // The rest of the batch at which a restart began.
+                // The rest of the batch where a restart began.
                 Some((_, row)) if !self.has_begun => {
                     let before = batch.num_rows().min(*row as usize);
                     batch = batch.slice(before, batch.num_rows() - before);

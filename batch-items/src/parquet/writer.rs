@@ -45,7 +45,7 @@ use crate::file::{FileOutput, OutputPosition};
 /// # Exactly once
 ///
 /// A Parquet file can be read only with its footer, which lists the row groups. Until the step completes, the file has complete row
-/// groups, each with a footer of its own. A checkpoint ends a row group and holds the length of the file; a restart truncates the file
+/// groups, each with its footer. A checkpoint ends a row group and holds the length of the file; a restart truncates the file
 /// to it. At the end, the footers are read from the file, and the footer of the whole file is made of them. So it lists exactly the
 /// committed row groups. The checkpoint has a constant size; in memory are one row group and, at the end, the footers.
 ///

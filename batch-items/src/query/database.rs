@@ -182,7 +182,7 @@ pub(super) fn key_syntax(
     Ok(KeySyntax { quote, casts })
 }
 
-/// Returns the types of the key's columns to which a text has to be cast.
+/// Returns the types of the key's columns that a text has to be cast to.
 #[cfg(feature = "postgres")]
 fn postgres_casts(
     connection: &mut PgConnection,

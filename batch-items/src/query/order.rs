@@ -2,7 +2,7 @@
 
 use crate::sql::{Syntax, Token, is_of_word};
 
-/// Returns whether a query has an `ORDER BY` of its own: not one of a subquery or a window, which does not order its rows.
+/// Returns whether a query has an `ORDER BY` itself, not one of a subquery or a window, which does not order its rows.
 pub(super) fn has_order(query: &str, syntax: &Syntax) -> bool {
     let (mut depth, mut after_order, mut at) = (0_usize, false, 0);
     while at < query.len() {

@@ -19,7 +19,7 @@ pub(super) struct Statement {
 /// How a database quotes names, and how it compares a key.
 pub(super) struct KeySyntax {
     pub(super) quote: char,
-    /// The types to which the values of the key are cast; none where the database converts them.
+    /// The types for casts of the values of the key; none where the database converts them.
     pub(super) casts: Vec<Option<String>>,
 }
 

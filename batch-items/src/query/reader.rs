@@ -44,7 +44,7 @@ use crate::table::describe;
 /// A restart with another `key`, or another text of the query, fails: the checkpoint is a position in other rows. Parameters may have other
 /// values.
 ///
-/// The reader has a connection of its own: it does not see what the chunk has not committed.
+/// The reader has its own connection: it does not see what the chunk has not committed.
 ///
 /// ```
 /// use batch_items::QueryItemReader;

@@ -70,7 +70,7 @@ pub(super) struct Keyed<T> {
     pub(super) item: T,
 }
 
-/// An item with a checksum of the first column of its row, by which a restart recognises the row; `None` if the type of the column is
+/// An item with a checksum of the first column of its row: a restart recognises the row by it; `None` if the type of the column is
 /// unknown.
 pub(super) struct Marked<T> {
     pub(super) mark: Option<u32>,

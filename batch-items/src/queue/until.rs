@@ -5,7 +5,7 @@ use std::time::{self, Instant};
 
 use crate::duration::Duration;
 
-/// When a reader of a queue, which has no end of its own, ends: at the first of these.
+/// When a reader of a queue ends, which itself has no end: at the first of these.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Until {
     /// `end`: at the messages that are there when the step first starts.

@@ -10,7 +10,7 @@ use batch_runtime::prelude::*;
 use super::fault::Fault;
 use crate::dataset::DatasetName;
 
-/// The time after which a wait checks whether the step should stop.
+/// How often a wait checks whether the step should stop.
 pub const POLL: Duration = Duration::from_millis(200);
 
 /// The contexts of a step that waits.

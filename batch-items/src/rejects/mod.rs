@@ -301,7 +301,7 @@ impl<I, O> RejectListener<I, O> {
         }
     }
 
-    /// Writes the rejects of the interval that was rolled back to a file of their own: they show why the step has failed.
+    /// Writes the rejects of the interval that was rolled back to another file: they show why the step has failed.
     fn leave_uncommitted(&mut self) {
         let (format, owner) = (self.format(), self.owner());
         let first = self.pending.committed.unwrap_or(0) + 1;

@@ -267,7 +267,7 @@ fn records_of(item: &serde_json::Value) -> &[serde_json::Value] {
     item.as_array().map_or(std::slice::from_ref(item), Vec::as_slice)
 }
 
-/// The step to which a report belongs.
+/// The step of a report.
 #[derive(Clone, PartialEq, Debug, Default, Serialize)]
 pub(super) struct Owner {
     /// The id of the job instance.
@@ -290,7 +290,7 @@ pub(super) struct Line<'a> {
     pub(super) raw_end: Option<u64>,
 }
 
-/// The numbers in a line of the report, by which a restart finds its place.
+/// The numbers in a line of the report. A restart finds its place by them.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub(super) struct Number {
     pub(super) skip: u64,

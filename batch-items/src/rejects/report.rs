@@ -293,7 +293,7 @@ impl Appended {
         proven.map_err(|error| io::Error::other(format!("`{}`: {error}", self.path.display())))
     }
 
-    /// Returns the position at which the next reject starts.
+    /// Returns the position of the next reject.
     fn start(&self) -> u64 {
         if self.committed == 0 {
             self.header.len() as u64

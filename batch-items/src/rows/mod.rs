@@ -1,4 +1,4 @@
-//! Rows: of text, from which items are made, and of typed cells, which are made of items.
+//! Rows: of text, for items that are read, and of typed cells, for items that are written.
 
 mod cells;
 mod fields;

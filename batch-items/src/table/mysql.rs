@@ -174,7 +174,7 @@ fn limit_of(declared: &str) -> Limit {
     }
 }
 
-/// Returns the type to which a key that is sent as a text is cast. MySQL, unlike MariaDB, compares a number with a text as floats. The
+/// Returns the type for the cast of a key that is sent as a text. MySQL, unlike MariaDB, compares a number with a text as floats. The
 /// scale is larger than the scale of the column: a rounded key could be the key of another row.
 fn key_cast(declared: &str) -> Option<String> {
     /// The most digits of a decimal, and the most after its point.

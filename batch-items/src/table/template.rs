@@ -167,7 +167,7 @@ pub(super) struct StatementSyntax {
     pub(super) quote: char,
     /// The words before a list of rows after `IN`.
     pub(super) values: &'static str,
-    /// Returns the type to which the value of a key is cast, so that it is compared exactly.
+    /// Returns the type for the cast of a key, so that it is compared exactly.
     pub(super) key_cast: fn(&Column) -> Option<String>,
 }
 

@@ -28,7 +28,7 @@ pub(super) enum Kind {
     Instruction,
     /// `<!DOCTYPE` or another declaration; only its beginning was read.
     Declaration,
-    /// A `<` that is not the beginning of markup, or a tag with another `<` in it, before which reading stopped.
+    /// A `<` that is not the beginning of markup, or a tag with another `<` in it: reading stopped before that one.
     Broken,
 }
 

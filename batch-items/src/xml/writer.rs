@@ -7,9 +7,9 @@ use serde::Serialize;
 use super::name::{ElementName, RootTag};
 use crate::file::{Encode, FileItemWriter, TextOutput};
 
-/// Writes items as the elements of an XML document, exactly once, each on a line of its own.
+/// Writes items as the elements of an XML document, exactly once, each on a separate line.
 ///
-/// It has the properties of [`FileOutput`](crate::file::FileOutput), but `if.exists` = `append` is not possible, those of
+/// It has the properties of [`FileOutput`](crate::file::FileOutput), but `if.exists` = `append` is not possible, and of
 /// [`TextOutput`], and:
 ///
 /// | property | default | |

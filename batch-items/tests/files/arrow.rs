@@ -194,7 +194,7 @@ fn earlier_batches_are_not_read_again() {
     let failed = stage.start([("fail.at", "2100")]);
     assert_eq!(failed.status, BatchStatus::Failed);
     let mut bytes = fs::read(&path).unwrap();
-    // Behind the first 4 KiB, by which the file is recognised, and within the first batch.
+    // After the first 4 KiB, which identify the file, and within the first batch.
     bytes[8000..9000].fill(0xFF);
     fs::write(&path, bytes).unwrap();
     let again = stage.restart(&failed, [("fail.at", "0")]);

@@ -30,7 +30,7 @@ struct Row {
     id: u64,
 }
 
-/// A row of which eleven are more than a file keeps in memory.
+/// A row: eleven of them are more than a file keeps in memory.
 #[derive(Clone, Debug, Serialize)]
 struct Wide {
     id: u64,

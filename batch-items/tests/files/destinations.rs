@@ -339,7 +339,7 @@ fn numbers(stage: &Stage) -> Vec<u64> {
 #[item_writer("plainCsv")]
 type PlainCsv = DelimitedItemWriter<Entry>;
 
-/// What is appended begins on a line of its own, below the same header.
+/// What is appended begins on a new line, below the same header.
 ///
 /// Spec: LOSS-01
 #[test]

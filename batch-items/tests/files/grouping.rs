@@ -393,7 +393,7 @@ impl FailAfter {
     }
 }
 
-/// What is appended to the last group after it was read is a group of its own, or details without a header.
+/// What is appended to the last group after it was read is another group, or details without a header.
 #[test]
 fn an_input_that_has_grown_since_its_last_group_is_read_to_its_end() {
     for (rule, output, skips) in [

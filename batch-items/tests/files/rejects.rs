@@ -199,7 +199,7 @@ fn skips_of_a_rolled_back_interval_are_reported_once() {
     );
 }
 
-/// A chunk with more bad records than the limit is rolled back. Its rejects are left in a file of their own, once each, until the step runs again.
+/// A chunk with more bad records than the limit is rolled back. Its rejects are left in another file, once each, until the step runs again.
 #[test]
 fn rejects_of_a_failed_step_are_left() {
     for output in ["rejects.jsonl", "rejects.csv"] {

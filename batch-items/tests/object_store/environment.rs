@@ -12,7 +12,7 @@ const BUCKET: &str = "BATCH_ITEMS_BUCKET";
 
 const NAME: &str = "environment::credentials_and_endpoint_are_in_the_environment";
 
-/// A job without `store.options` copies an object. It runs in a process of its own, because all of a process has one environment.
+/// A job without `store.options` copies an object. It runs in a separate process, because all of a process has one environment.
 #[test]
 fn credentials_and_endpoint_are_in_the_environment() {
     if let Ok(bucket) = env::var(BUCKET) {

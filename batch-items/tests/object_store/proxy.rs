@@ -7,7 +7,7 @@ use std::thread;
 
 use batch_test_servers::ObjectServer;
 
-/// Each client has one of its own; its thread ends with the process.
+/// Each client has its own; its thread ends with the process.
 pub(crate) struct Proxy {
     endpoint: String,
     state: Arc<State>,

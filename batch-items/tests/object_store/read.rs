@@ -157,7 +157,7 @@ fn requests_have_some_mib() {
     assert!(content.len() > 12 << 20 && requests.len() < 12, "{requests:?}");
 }
 
-/// Each way in which an object changes is seen, also if only the entity tag shows it.
+/// Each change of an object is seen, also if only the entity tag shows it.
 #[test]
 fn a_changed_object_is_an_error() {
     let (server, proxy) = (ObjectServer::shared(), Proxy::new());

@@ -218,7 +218,7 @@ fn a_job_that_does_not_end_is_stopped() {
     assert_eq!(ended.status, BatchStatus::Stopped, "{}", ended.exit_message);
 }
 
-/// Tests in one process have databases of their own: the same job completes in each.
+/// Tests in one process have separate databases: the same job completes in each.
 #[test]
 fn tests_do_not_disturb_each_other() {
     let (_folder, file) = job(JOB);

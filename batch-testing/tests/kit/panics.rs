@@ -2,7 +2,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// Returns the message with which a function fails its test. A sweep's own processes end in it.
+/// Returns the message of a function that fails its test. A sweep's own processes end in it.
 #[track_caller]
 pub(crate) fn panic_of(test: impl FnOnce()) -> String {
     let panic = catch_unwind(AssertUnwindSafe(test)).expect_err("the test fails");

@@ -33,7 +33,7 @@ impl Inside {
     fn checkpoint(&mut self) {}
 }
 
-/// Writes on a connection of its own, when the chunk's transaction has not locked the database yet.
+/// Writes on another connection, when the chunk's transaction has not locked the database yet.
 #[derive(BatchArtifact)]
 struct Outside {
     #[batch_context]
@@ -394,7 +394,7 @@ fn a_step_that_creates_a_table_does_not_mislead() {
     );
 }
 
-/// Creates the table on a connection of its own.
+/// Creates the table on another connection.
 #[derive(BatchArtifact)]
 struct CreateNumber {
     #[batch_context]

@@ -109,7 +109,7 @@ impl Task {
         self.value("output").into()
     }
 
-    /// Returns the id of the row at which the job fails, if it has to.
+    /// Returns the id of the row that makes the job fail, if it has to.
     #[must_use]
     pub fn fail_at(&self) -> Option<i64> {
         self.values.get("fail").map(|id| id.parse().expect("an id"))

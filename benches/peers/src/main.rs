@@ -127,7 +127,7 @@ impl Bench {
         command
     }
 
-    /// Creates an empty target with the tables of the program's repository, from which each run gets a copy.
+    /// Creates an empty target with the tables of the program's repository. Each run gets a copy.
     fn prepare(&self, number: usize, start: Start) {
         let (file, database) = (
             self.folder.join(format!("empty{number}.db")),
@@ -161,7 +161,7 @@ impl Bench {
             .unwrap();
     }
 
-    /// Runs a job in a process of its own, and compares its result with the expected one.
+    /// Runs a job in a separate process, and compares its result with the expected one.
     fn run(&self, number: usize, job: &str, expected: Sums) -> Run {
         let (name, start) = PROGRAMS[number];
         let (file, output) = (self.folder.join("run.db"), self.folder.join("output.csv"));

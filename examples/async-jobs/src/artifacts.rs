@@ -86,7 +86,7 @@ impl Reminders {
     }
 }
 
-/// Inserts reminders, in a transaction of their own: after a crash the reminders of one chunk are inserted again, which the key of the table
+/// Inserts reminders, in a separate transaction: after a crash the reminders of one chunk are inserted again, which the key of the table
 /// makes harmless.
 #[derive(BatchArtifact)]
 pub(crate) struct ReminderTable {

@@ -1,4 +1,4 @@
-//! The request to end a batchlet, and the ways in which the work waits for it.
+//! The request to end a batchlet, and how the work waits for it.
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;

@@ -17,7 +17,7 @@ use super::connection::Connection;
 
 /// Reads only messages of transactions that have committed.
 pub(super) const READ_COMMITTED: i8 = 1;
-/// The time after which all brokers know a new topic.
+/// How long it takes until all brokers know a new topic.
 const KNOWN_EVERYWHERE: Duration = Duration::from_secs(5);
 /// The broker id of a client.
 pub(super) const NO_REPLICA: i32 = -1;

@@ -20,7 +20,7 @@ use super::codes::fault_of;
 use super::sasl::{Login, Mechanism, Scram};
 use super::tls;
 
-/// The time limit for a connection and for each request, without the time for which a broker waits for messages.
+/// The time limit for a connection and for each request, without the wait of a broker for messages.
 const TIMEOUT: Duration = Duration::from_secs(10);
 /// The largest response. What another server than a broker sends looks like a larger one.
 const LARGEST: usize = 256 << 20;

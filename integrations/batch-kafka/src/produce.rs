@@ -100,7 +100,7 @@ impl Producer {
         match ResponseError::try_from_code(response.error_code) {
             None => (self.id, self.epoch) = (response.producer_id.0, response.producer_epoch),
             Some(error) => {
-                // Before Kafka 3.0 it is a permission of its own.
+                // Before Kafka 3.0 it is a separate permission.
                 tracing::debug!(target: "batch.kafka", %error, "no producer id: a batch that is sent again may be there twice");
                 (self.id, self.epoch) = (NO_PRODUCER_ID, NO_PRODUCER_EPOCH);
             }

@@ -131,7 +131,7 @@ pub struct KafkaPosition {
     pub topic_id: Option<String>,
     /// The next offset of each partition. Empty if the reader was stopped before it knew them.
     pub next: BTreeMap<i32, i64>,
-    /// The offsets at which the run ends, if it ends at the messages that were there when it started.
+    /// The offsets where the run ends, if it ends at the messages that were there when it started.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub end: BTreeMap<i32, i64>,
     /// The number of items that were read.
@@ -311,7 +311,7 @@ where
         }
     }
 
-    /// Sets the offsets at which the run ends, unless an earlier execution has.
+    /// Sets the offsets where the run ends, unless an earlier execution has.
     fn set_end(&mut self, latest: &BTreeMap<i32, i64>) {
         if !self.until.end {
             self.position.end.clear();

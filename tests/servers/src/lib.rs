@@ -75,7 +75,7 @@ const MARIADB: &str = r#"
     trap '' PIPE
     folder=$(mktemp -d "${TMPDIR:-/tmp}"/batch-mariadb-XXXXXX) && trap 'rm -rf "$folder"' EXIT
     chmod 755 "$folder" && mkdir "$folder/tmp"
-    # Without a folder of its own for that, each server deletes what the others have put there.
+    # Without a separate folder for that, each server deletes what the others have put there.
     export TMPDIR="$folder/tmp"
     mariadb-install-db --no-defaults --datadir="$folder/data" --tmpdir="$folder/tmp" --auth-root-authentication-method=normal --skip-test-db \
         >"$folder/log" 2>&1 || { cat "$folder/log"; exit 1; }

@@ -1,6 +1,6 @@
 //! Objects in object stores and on HTTP servers, read and written by blocking calls.
 //!
-//! This module is the only one that names `object_store`. Its futures run on one thread of their own, and the calling
+//! This module is the only one that names `object_store`. Its futures run on one separate thread, and the calling
 //! thread waits for them.
 
 mod destination;

@@ -1,4 +1,4 @@
-//! The lists in which the results of an interval are written: a state machine without artifacts or a transaction.
+//! How the results of an interval are written in lists: a state machine without artifacts or a transaction.
 // Spec: CHUNK-LOOP-04, CHUNK-RETRY-08, CHUNK-RETRY-11, D-10
 
 use std::ops::Range;

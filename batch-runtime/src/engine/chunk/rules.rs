@@ -197,7 +197,7 @@ impl Budget {
         usize::try_from(of(&self.skips) - of(&self.committed)).unwrap_or(usize::MAX)
     }
 
-    /// Returns the number of inputs of the interval, of which `reads` are not skipped by the reader.
+    /// Returns the number of inputs of the interval, if the reader has returned `reads` of them and skipped the others.
     pub(super) fn inputs(&self, reads: usize) -> usize {
         reads + self.skipped(ItemPhase::Read)
     }

@@ -47,7 +47,7 @@ impl Rows {
         }
     }
 
-    /// Reads the next chunk. A row at which the job fails ends the process.
+    /// Reads the next chunk. A row that makes the job fail ends the process.
     fn next(&mut self) -> bool {
         self.chunk.clear();
         while self.chunk.len() < CHUNK && self.csv.read_record(&mut self.row).unwrap() {
@@ -230,7 +230,7 @@ fn cold(task: &Task) -> u64 {
     0
 }
 
-/// Two threads take the partitions in turn. A partition has a row of its own, and one transaction.
+/// Two threads take the partitions in turn. A partition has its own row, and one transaction.
 fn partitions(task: &Task) -> u64 {
     let next = AtomicI64::new(1);
     std::thread::scope(|scope| {

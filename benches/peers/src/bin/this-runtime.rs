@@ -18,7 +18,7 @@ type PeopleFile = DelimitedItemWriter<Person>;
 #[item_writer("PeopleTable")]
 type PeopleTable = TableItemWriter<Person>;
 
-/// The row at which the job fails, which the restart does not have.
+/// The row that makes the job fail, which the restart does not have.
 static FAIL_AT: OnceLock<i64> = OnceLock::new();
 
 #[derive(BatchArtifact)]
@@ -145,7 +145,7 @@ fn main() {
     }
     let operator = runtime.job_operator();
     let execution = if task.verb == "restart" {
-        // The only execution of a database of its own.
+        // The only execution of its database.
         operator.restart(JobExecutionId(1), ()).unwrap()
     } else {
         operator

@@ -11,7 +11,7 @@ pub(super) enum Ending {
     Cancelled,
 }
 
-/// The times after which a command is killed.
+/// When a command is killed.
 #[derive(Clone, Copy)]
 pub(super) struct Limits {
     pub(super) timeout: Option<Duration>,

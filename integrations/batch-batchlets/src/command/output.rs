@@ -28,7 +28,7 @@ impl Stream {
 pub(super) struct Output<'a> {
     on_line: &'a dyn Fn(Stream, &str),
     unfinished: [Line; 2],
-    /// The last lines of each stream. The order in which the streams are read says little about the order of the lines.
+    /// The last lines of each stream. The order of reading says little about the order of the lines.
     tails: [VecDeque<String>; 2],
 }
 

@@ -1,4 +1,4 @@
-//! Runs a command in a process group of its own. Ends the group, closes its pipes and reaps the process.
+//! Runs a command in a new process group. Ends the group, closes its pipes and reaps the process.
 
 use std::fs::File;
 use std::io::{self, PipeReader, Read};

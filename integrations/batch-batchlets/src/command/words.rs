@@ -2,7 +2,7 @@
 
 use std::str::FromStr;
 
-/// Words separated by blanks, of which quotes group several; or the lines of a text with line breaks, as they are.
+/// Words separated by blanks, or several in quotes; or the lines of a text with line breaks, as they are.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Words(pub(crate) Vec<String>);
 

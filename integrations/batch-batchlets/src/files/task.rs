@@ -53,7 +53,7 @@ impl FromStr for Target {
 }
 
 impl Target {
-    /// Returns whether it is a directory, in which the files of `resource` keep their names.
+    /// Returns whether it is a directory, where the files of `resource` keep their names.
     pub(super) fn is_directory(&self, resource: &FilePattern) -> bool {
         let text = self.0.as_os_str().to_string_lossy();
         text.ends_with(std::path::is_separator) || !resource.is_path() || self.0.is_dir()

@@ -154,7 +154,7 @@ impl Request {
         Ok(request)
     }
 
-    /// Adds the header `Idempotency-Key`, by which a service recognises a request that it has received before.
+    /// Adds the header `Idempotency-Key`: a service recognises by it a request that it has received before.
     pub(super) fn set_idempotency_key(&mut self, key: &str) -> Result<(), String> {
         let key = utf8_percent_encode(key, IN_KEY);
         let value = HeaderValue::try_from(key.to_string()).map_err(|error| error.to_string())?;

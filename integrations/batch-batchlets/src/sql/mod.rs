@@ -181,7 +181,7 @@ struct Script {
     text: String,
 }
 
-/// Returns an error if a statement has a variable, for which a script has no value.
+/// Returns an error if a statement has a variable: a script has no value for it.
 fn reject_variables(
     script: &Script,
     statements: &[Statement<'_>],

@@ -48,7 +48,7 @@ fn blocks(text: &str) -> Vec<String> {
         .collect()
 }
 
-/// Checks examples, of which some are a step of a job.
+/// Checks examples; some are a step of a job.
 fn check(examples: &[String]) {
     let folder = tempfile::tempdir().unwrap();
     let mut checked = 0;

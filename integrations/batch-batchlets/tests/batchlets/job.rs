@@ -251,7 +251,7 @@ fn the_step_names_the_execution() {
     );
 }
 
-/// Each step has an instance of its own, also of the same job.
+/// Each step has another instance, also of the same job.
 ///
 /// Spec: NEST-01
 #[test]

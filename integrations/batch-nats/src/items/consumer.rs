@@ -16,9 +16,9 @@ use super::connection::{Server, TIMEOUT};
 
 /// The most messages that are requested at once.
 const BATCH: usize = 500;
-/// The time for which a request for messages waits at the server.
+/// How long a request for messages waits at the server.
 const REQUEST: Duration = Duration::from_secs(2);
-/// The time after which the server removes a consumer that is not used.
+/// When the server removes a consumer that is not used.
 const INACTIVE: Duration = Duration::from_secs(60);
 
 /// A message of a stream.

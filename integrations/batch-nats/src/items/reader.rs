@@ -93,7 +93,7 @@ pub struct NatsItemReader<T, F = JsonMessages> {
     server: Option<Server>,
     source: Option<Source>,
     position: NatsPosition,
-    /// The time at which no message was there, since the last message.
+    /// When no message was there, since the last message.
     idle_since: Option<Instant>,
     item: PhantomData<fn() -> T>,
 }
@@ -107,7 +107,7 @@ pub struct NatsPosition {
     pub created: i64,
     /// The sequence of the next message, or a smaller one.
     pub next: u64,
-    /// The sequence at which the run ends, if it ends at the messages that were there when it started.
+    /// The sequence where the run ends, if it ends at the messages that were there when it started.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub end: Option<u64>,
     /// The number of items that were read.

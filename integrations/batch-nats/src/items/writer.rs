@@ -23,7 +23,7 @@ use super::connection::{NatsConnection, Server, TIMEOUT, close};
 
 /// The most messages that are sent before their acknowledgements are awaited.
 const WINDOW: usize = 500;
-/// The header by which a stream recognizes a message that it has.
+/// The header that identifies a message for a stream.
 const MESSAGE_ID: &str = "Nats-Msg-Id";
 
 /// Writes each item as a message to streams of NATS JetStream, at least once. Requires the feature `items`, which is on by default.

@@ -51,7 +51,7 @@ pub(crate) fn nats_alone() -> RwLockWriteGuard<'static, NatsServer> {
     brokers().nats.write().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A topic or a stream of its own, and the address of its broker.
+/// A new topic or stream, and the address of its broker.
 #[derive(Clone, Debug)]
 pub(crate) struct Queue {
     pub(crate) kind: Kind,

@@ -20,7 +20,7 @@ const FOLDER: &str = "BATCH_ITEMS_KILLED_IN";
 const COMPLETED: &str = "the job has completed";
 const MESSAGES: i64 = 400;
 
-/// The process that is killed: launches the job of a folder. As a test of its own it does nothing.
+/// The process that is killed: launches the job of a folder. As a test it does nothing.
 #[test]
 fn the_killed_process() {
     let Ok(folder) = env::var(FOLDER) else { return };

@@ -106,7 +106,7 @@ impl FailingCommit {
     }
 }
 
-/// Makes the items 1 to `items`, of which one may be larger than a broker accepts.
+/// Makes the items 1 to `items`; one may be larger than a broker accepts.
 #[derive(BatchArtifact)]
 struct Items {
     #[batch_property(name = "items")]

@@ -98,7 +98,7 @@ fn ids_keep_messages_from_being_stored_twice() {
     assert_eq!(by_field.stored(), items(1..=50));
     let without = Queue::new(Kind::Nats);
     assert_eq!(twice(&without, &[]), 100);
-    // Each stage is a repository of its own, with the same names and numbers.
+    // Each stage is a separate repository, with the same names and numbers.
     let by_position = Queue::new(Kind::Nats);
     assert_eq!(twice(&by_position, &[("message.id", "position")]), 50);
     let stage = writing(&by_position, &[("message.id", "position")]);
