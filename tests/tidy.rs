@@ -382,6 +382,45 @@ fn documentation_has_no_requirement_tags() {
     }
 }
 
+/// Phrases that make readers stop are rare: repeat the noun, or make two sentences. The catalogue of requirements may have them.
+#[test]
+fn sentences_have_few_detours() {
+    let folders = [
+        "README.md",
+        "ARCHITECTURE.md",
+        "CONTRIBUTING.md",
+        "docs/guide",
+        "docs/performance.md",
+        "examples",
+        "integrations",
+        "tests",
+    ];
+    let crates = LIBRARIES.iter().filter_map(|folder| folder.strip_suffix("/src"));
+    let folders: Vec<&str> = folders.into_iter().chain(crates).collect();
+    let mut text = String::new();
+    for (_, file) in files(&folders, &["rs", "md"]) {
+        let words = file.split_whitespace().filter(|word| !word.starts_with("//"));
+        words.for_each(|word| text.extend([word, " "]));
+    }
+    let count = |phrases: &str| {
+        phrases
+            .split(", ")
+            .map(|phrase| text.matches(&format!(" {phrase} ")).count())
+            .sum::<usize>()
+    };
+    for (most, phrases) in [
+        (110, "that of, those of"),
+        (
+            70,
+            "of which, in which, to which, by which, from which, at which, on which, with which, for which, after which, before which",
+        ),
+        (41, "of its own, of their own"),
+    ] {
+        let found = count(phrases);
+        assert!(found <= most, "{found} of `{phrases}`; {most} are allowed");
+    }
+}
+
 #[test]
 fn no_marker_of_unfinished_work() {
     let words = [

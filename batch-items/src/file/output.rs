@@ -1,7 +1,7 @@
 //! The output of file writers, exactly once.
 //!
-//! The bytes go to a temporary file beside the final one. Each checkpoint holds its length, and a restart truncates it
-//! it. The file gets its final name when the step completes. Objects are uploaded from the temporary file.
+//! The bytes go to a temporary file beside the final one. Each checkpoint holds its length, and a restart truncates
+//! it to that. The file gets its final name when the step completes. Objects are uploaded from the temporary file.
 
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, Read};
