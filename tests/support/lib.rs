@@ -1,9 +1,6 @@
 //! The shared code of the tests.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 
-// Jobs of the tests name batchlets.
-use batch_batchlets as _;
-
 pub mod contender;
 pub mod database;
 pub mod deadline;

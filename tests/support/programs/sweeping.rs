@@ -13,6 +13,8 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 
+// Links the batchlets that the jobs name.
+use batch_batchlets as _;
 use batch_items::file::{FileFrame, FramedPosition};
 use batch_items::{JsonArrayItemWriter, LineItemWriter, RejectListener, ResourceError};
 use batch_runtime::prelude::*;

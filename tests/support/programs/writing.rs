@@ -9,6 +9,8 @@ use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
+// Links the batchlets that the jobs name.
+use batch_batchlets as _;
 use batch_items::file::FileFrame;
 use batch_items::{
     DelimitedItemReader, DelimitedItemWriter, FixedWidthItemWriter, JsonArrayItemReader, JsonArrayItemWriter,

@@ -1,5 +1,7 @@
 //! The jobs of the sweep: each kind of reader and writer, with the files of the batchlets and a table.
 
+// Links the batchlets that the jobs name.
+use batch_batchlets as _;
 use batch_items::{
     ArrowItemReader, CompositeItemWriter, DelimitedItemReader, DelimitedItemWriter, JsonLinesItemWriter,
     ParquetItemReader, ParquetItemWriter, Record, XlsxItemReader, XmlItemReader, XmlItemWriter,
