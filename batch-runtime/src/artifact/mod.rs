@@ -35,6 +35,7 @@ pub use listener_items::{ListenerItems, SameItem, require_same_item, typed_item,
 pub use loader::{BatchArtifactLoader, LoadedArtifact, artifact_loader};
 pub use nested::NestedArtifact;
 pub use payload::CollectorData;
+pub(crate) use registry::is_ready_made;
 pub use registry::{ArtifactRegistration, BindContexts, LoaderRegistration};
 pub use results::ChunkItems;
 pub(crate) use results::ResultBuffer;

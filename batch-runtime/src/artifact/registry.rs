@@ -13,6 +13,14 @@ use crate::role::{self, Factory, ListenerRole, Make, Role};
 
 /// The module of artifacts that are composed of others.
 const COMPOSED: &str = "batch_items::compose::";
+/// The crates with ready-made artifacts.
+const READY_MADE: [&str; 4] = ["batch_batchlets", "batch_items", "batch_kafka", "batch_nats"];
+
+/// Returns whether a type or module is in a crate with ready-made artifacts.
+pub(crate) fn is_ready_made(path: &str) -> bool {
+    path.split_once("::")
+        .is_some_and(|(name, _)| READY_MADE.contains(&name))
+}
 
 /// One artifact attribute on one type: its names, its place in the source, and its constructor.
 pub struct ArtifactRegistration {
@@ -125,27 +133,27 @@ impl ArtifactRegistration {
         self
     }
 
-    /// Returns whether the artifact is one of `batch-items`, which declares all its properties.
+    /// Returns whether the artifact is ready-made: it declares all its properties.
     pub(crate) fn is_ready_made(&self) -> bool {
-        (self.type_name)().starts_with("batch_items::")
+        is_ready_made((self.type_name)())
     }
 
-    /// Returns whether the properties of the reader alone decide what it reads: it is a reader of `batch-items`, perhaps inside a composed
+    /// Returns whether the properties of the reader alone decide what it reads: it is a ready-made reader, perhaps inside a composed
     /// one.
     pub(crate) fn reads_its_properties(&self) -> bool {
         let mut name = (self.type_name)();
         while let Some((_, inner)) = name.strip_prefix(COMPOSED).and_then(|rest| rest.split_once('<')) {
             name = inner;
         }
-        name.starts_with("batch_items::") && !name.starts_with(COMPOSED)
+        is_ready_made(name) && !name.starts_with(COMPOSED)
     }
 
-    /// Returns whether the artifact, or one inside it, is outside of `batch-items` and has a context other than the job's.
+    /// Returns whether the artifact, or one inside it, is not ready-made and has a context other than the job's.
     pub(crate) fn sees_its_step(&self) -> bool {
         let contexts = (self.contexts)();
         contexts
             .iter()
-            .any(|info| info.kind != ContextKind::Job && !info.module.starts_with("batch_items::"))
+            .any(|info| info.kind != ContextKind::Job && !is_ready_made(info.module))
     }
 
     /// Returns whether the artifact is the `RejectListener` of `batch-items`.

@@ -276,7 +276,7 @@ fn console_blocks_show_the_output() {
 
 /// The contents of the guide link every page, the README every example. Doctests include every
 /// page: the doctests of this package, of the packages for OTLP, lineage, notifications and the
-/// console, of the asynchronous example, or of batch-items for what needs its features.
+/// console, of the queues, or of the asynchronous example.
 #[test]
 fn every_page_is_linked_and_compiled() {
     let readme = fs::read_to_string(root().join("README.md")).unwrap();
@@ -288,7 +288,7 @@ fn every_page_is_linked_and_compiled() {
         "tests/lineage/src/lib.rs",
         "tests/notify/src/lib.rs",
         "tests/console/src/lib.rs",
-        "batch-items/src/lib.rs",
+        "tests/queues/lib.rs",
     ];
     let doctests = doctests
         .map(|file| fs::read_to_string(root().join(file)).unwrap())

@@ -11,7 +11,7 @@ use serde_json::json;
 
 use super::definitions::Wanted;
 use super::{Definitions, Result};
-use crate::artifact::short_type_name;
+use crate::artifact::{is_ready_made, short_type_name};
 use crate::parameters::JobParameters;
 
 impl Definitions {
@@ -136,6 +136,14 @@ pub struct ArtifactType {
     pub file: &'static str,
     /// Source line of the attribute.
     pub line: u32,
+}
+
+impl ArtifactType {
+    /// Returns whether the type is ready-made: of `batch-items` or another crate of this project.
+    #[must_use]
+    pub fn is_ready_made(&self) -> bool {
+        is_ready_made(self.class)
+    }
 }
 
 /// A property with its value. Serializes flat: `from` names the origin, `place` and `written` quote the Job XML.

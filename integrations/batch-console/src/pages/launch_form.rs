@@ -2,7 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use batch_runtime::operator::{Definitions, ElementExplanation, PropertyExplanation, ValueOrigin};
+use batch_runtime::operator::{
+    ArtifactType, Definitions, ElementExplanation, PropertyExplanation, ValueOrigin,
+};
 use batch_runtime::parameters::{JobParameter, NamedParameter};
 use batch_runtime::{JobExecutionId, JobOperator, JobOperatorError, JobParameters, ParameterValue};
 
@@ -324,10 +326,7 @@ impl Declared {
             .iter()
             .flat_map(|partition| &partition.artifacts);
         for artifact in element.artifacts.iter().chain(of_partition) {
-            let is_own = !artifact
-                .types
-                .iter()
-                .any(|one| one.class.starts_with("batch_items::"));
+            let is_own = !artifact.types.iter().any(ArtifactType::is_ready_made);
             let declared = artifact
                 .properties
                 .iter()

@@ -21,6 +21,7 @@ use batch_items::{LineItemWriter, TableItemWriter};
 use batch_kafka::{KafkaItemReader, KafkaItemWriter};
 use batch_nats::{NatsItemReader, NatsItemWriter};
 use batch_runtime::prelude::*;
+use batch_runtime::{BatchRuntime, JobParameters};
 use serde::{Deserialize, Serialize};
 
 /// A message, as JSON, and a row of the table `item`.
@@ -159,4 +160,27 @@ fn item(id: i64) -> Item {
 /// Returns the items of numbers.
 fn items(ids: impl IntoIterator<Item = i64>) -> Vec<Item> {
     ids.into_iter().map(item).collect()
+}
+
+/// Readers and writers of these crates are ready-made: a property that they do not have is an error.
+///
+/// Spec: ITEM-SETTING-02, BPROP-11
+#[test]
+fn a_misspelt_property_is_an_error() {
+    let folder = tempfile::tempdir().unwrap();
+    let xml = r#"<job id="job"><step id="copy"><chunk reader="kafkaRecordReader" writer="recordNatsWriter"><properties>
+        <property name="servers" value="localhost"/><property name="topic" value="t" target="reader"/>
+        <property name="topc" value="t" target="reader"/><property name="subject" value="s" target="writer"/>
+        <property name="subjct" value="s" target="writer"/></properties></chunk></step></job>"#;
+    fs::write(folder.path().join("job.xml"), xml).unwrap();
+    let report = BatchRuntime::builder()
+        .job_path(folder.path().display().to_string())
+        .check(JobParameters::new());
+    assert!(!report.is_ok(), "{}", report.to_string());
+    for message in [
+        "`kafkaRecordReader` has no property `topc`",
+        "`recordNatsWriter` has no property `subjct`",
+    ] {
+        assert!(report.to_string().contains(message), "{report}");
+    }
 }
