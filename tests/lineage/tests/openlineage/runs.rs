@@ -67,8 +67,10 @@ fn an_event_has_all_facets() {
     tracked.launch(0, &[("OPENLINEAGE_NAMESPACE", "nightly")]);
     let events = tracked.receiver.events();
     let is_end = |event: &&Value| event["eventType"] == "COMPLETE" && event["job"]["name"] == "job.load";
-    let event = events.iter().find(is_end).unwrap();
-    let mut shown = serde_json::to_string_pretty(event).unwrap();
+    let mut event = events.iter().find(is_end).unwrap().clone();
+    // A feature of serde_json keeps the order of keys.
+    event.sort_all_objects();
+    let mut shown = serde_json::to_string_pretty(&event).unwrap();
     let runs = [&event["run"], &event["run"]["facets"]["parent"]["run"]];
     for (run, name) in runs.into_iter().zip(["STEP", "JOB"]) {
         shown = shown.replace(run["runId"].as_str().unwrap(), name);
