@@ -19,6 +19,7 @@ impl FileId {
         Self(metadata.dev(), metadata.ino())
     }
 
+    /// Returns the identity of an open file: when it was created.
     // The index of a file is not in the standard library's stable interface.
     #[cfg(windows)]
     pub fn of(metadata: &Metadata) -> Self {
@@ -26,6 +27,7 @@ impl FileId {
         Self(metadata.creation_time(), 0)
     }
 
+    /// Returns the identity of an open file: all are one.
     #[cfg(not(any(unix, windows)))]
     pub fn of(_metadata: &Metadata) -> Self {
         Self(0, 0)
