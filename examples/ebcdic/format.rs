@@ -91,7 +91,7 @@ impl Items<Record> for EbcdicRecords {
             record.set(&field.name, value);
         }
         self.source
-            .add_fields(&mut record, self.record, self.record, bytes);
+            .add_fields(&mut record, self.record, self.record, bytes)?;
         Ok(record)
     }
 }

@@ -62,6 +62,21 @@ fn many_files_are_read() {
     assert_eq!(run.database().count("booking"), 6);
 }
 
+/// The first bytes of these records are a byte-order mark in files of text.
+#[test]
+fn bytes_are_no_byte_order_mark() {
+    let data = fs::read(DATA).expect("the data");
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("one.bin");
+    fs::write(&file, [b"\xEF\xBB\xBF", &data[3..35]].concat()).expect("the file");
+    let run = job(folder.path()).parameter("file", file.display()).launch();
+    run.assert_completed();
+    assert_eq!(
+        run.database().rows("booking"),
+        ["'Õ]×1', 'Åse Öberg', 12.5, 20261127"]
+    );
+}
+
 /// A file that was cut fails the step: its last record is not whole.
 #[test]
 fn a_file_that_was_cut_is_not_complete() {

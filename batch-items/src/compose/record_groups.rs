@@ -4,10 +4,10 @@ use std::num::NonZeroUsize;
 use std::str::FromStr;
 
 use batch_runtime::prelude::*;
+use batch_runtime::xml::suggest::did_you_mean;
 
 use super::grouping::{GroupPart, GroupRule};
 use crate::record::{Condition, Record, field};
-use batch_runtime::xml::suggest::did_you_mean;
 
 /// Groups of records.
 ///

@@ -4,6 +4,7 @@ use std::io;
 use std::ops::Range;
 
 use batch_runtime::BatchArtifact;
+use batch_runtime::xml::suggest::did_you_mean;
 use csv::StringRecord;
 use serde::de::DeserializeOwned;
 
@@ -12,7 +13,6 @@ use super::split::{Characters, Fields, RowEnd};
 use crate::error::{Field, Origin, ReadError, RecordError, ResourceError};
 use crate::file::{Bytes, Format, Items, NextLine, OpenFile, Place, Records, Source, decode};
 use crate::rows::{RowError, fields_of, from_row, is_same_name, lacking};
-use batch_runtime::xml::suggest::did_you_mean;
 
 /// The format of delimited files.
 #[derive(BatchArtifact)]

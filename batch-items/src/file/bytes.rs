@@ -60,7 +60,7 @@ impl Bytes {
         }
     }
 
-    /// Returns the place of the next byte, before which there are so many records.
+    /// Returns the place of the next byte. `record` is the number of records before it.
     pub fn place(&self, record: u64) -> Place {
         Place {
             byte: self.byte,

@@ -362,6 +362,7 @@ impl Source {
         RecordError::new(self.name(), line, cause).with_raw(self.shown(raw), self.encoding())
     }
 
+    /// Returns the bytes of a record as a text in [`encoding`](Self::encoding).
     fn shown<'a>(&self, raw: &'a [u8]) -> Cow<'a, [u8]> {
         match self.coding.is_binary && !raw.is_empty() {
             true => Value::Bytes(raw.to_vec()).to_string().into_bytes().into(),
@@ -376,9 +377,23 @@ impl Source {
 
     /// Sets the fields of a record that the properties of [`FileInput`] add, such as `file.field`. `line` and `raw` are as in
     /// [`origin`](Self::origin), `number` counts the records of the file, from 1.
-    pub fn add_fields(&self, record: &mut Record, line: u64, number: u64, raw: &[u8]) {
+    ///
+    /// # Errors
+    /// If the record has a field of the same name, whose value would be lost.
+    pub fn add_fields(
+        &self,
+        record: &mut Record,
+        line: u64,
+        number: u64,
+        raw: &[u8],
+    ) -> Result<(), ResourceError> {
         let number_of = |number| Value::Int(i64::try_from(number).unwrap_or(i64::MAX));
         for (name, field) in &self.added {
+            if record.get(name).is_some() {
+                let cause =
+                    format!("it has a column `{name}` already; choose another name for the added field");
+                return Err(self.fail(cause));
+            }
             let value = match field {
                 AddedField::File => self.name().into(),
                 AddedField::Line => number_of(line),
@@ -394,13 +409,15 @@ impl Source {
             };
             record.set(name, value);
         }
+        Ok(())
     }
 
-    /// Returns whether records get further fields, and whether one of them is their text.
+    /// Returns whether records get further fields.
     pub(crate) fn adds_fields(&self) -> bool {
         !self.added.is_empty()
     }
 
+    /// Returns whether one of the added fields is the text of the record.
     pub(crate) fn adds_raw(&self) -> bool {
         self.added.iter().any(|(_, field)| *field == AddedField::Raw)
     }

@@ -6,6 +6,7 @@ use std::vec;
 use arrow_array::{RecordBatch, UInt64Array};
 use arrow_schema::{DataType, Fields};
 use arrow_select::take::take_record_batch;
+use batch_runtime::xml::suggest::did_you_mean;
 use serde::de::DeserializeOwned;
 use serde_arrow::Deserializer;
 
@@ -17,7 +18,6 @@ use crate::error::{Origin, ReadError, RecordError};
 use crate::file::{Items, Place, Records, Source, guard};
 use crate::record::Record;
 use crate::rows::{fields_of, lacking};
-use batch_runtime::xml::suggest::did_you_mean;
 
 /// Returns the names of all columns, and the columns that the fields of `T` name; `None` if `T` takes all columns.
 pub(super) fn named_columns<T: DeserializeOwned>(

@@ -3,9 +3,10 @@
 use std::fmt;
 use std::str::FromStr;
 
+use batch_runtime::xml::suggest::did_you_mean;
+
 use crate::record::{Value, constants, literal};
 use crate::sql::{Syntax, Token, variable_at};
-use batch_runtime::xml::suggest::did_you_mean;
 
 /// A query with named parameters such as `:region`.
 #[derive(Clone, Debug, PartialEq)]

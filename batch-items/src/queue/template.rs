@@ -2,9 +2,8 @@
 
 use std::str::FromStr;
 
-use serde_json::Value;
-
 use batch_runtime::xml::suggest::did_you_mean;
+use serde_json::Value;
 
 /// A text with fields of an item, `orders.{region}`. `{{` and `}}` are braces.
 #[derive(Clone, Debug, PartialEq, Eq)]

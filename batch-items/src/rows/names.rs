@@ -2,9 +2,8 @@
 
 use std::fmt::Display;
 
-use serde::ser;
-
 use batch_runtime::xml::suggest::did_you_mean;
+use serde::ser;
 
 /// The reason why an item is not a row.
 #[derive(Debug)]

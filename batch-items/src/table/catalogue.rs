@@ -12,12 +12,12 @@ use batch_runtime::prelude::*;
 use batch_runtime::repository::DatabaseConnection;
 #[cfg(feature = "postgres")]
 use batch_runtime::repository::RepositoryConnection;
+use batch_runtime::xml::suggest::did_you_mean;
 use diesel::QueryResult;
 
 use super::settings::{Settings, WriteMode};
 use crate::dataset::Datasets;
 use crate::rows::{Kind, Limit};
-use batch_runtime::xml::suggest::did_you_mean;
 
 /// A table, as its database describes it.
 #[derive(Clone, Debug, Default, PartialEq)]

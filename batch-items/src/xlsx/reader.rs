@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::error::Error;
 
 use batch_runtime::BatchArtifact;
+use batch_runtime::xml::suggest::did_you_mean;
 use csv::StringRecord;
 use serde::de::DeserializeOwned;
 
@@ -14,12 +15,11 @@ use super::unpack::Unpack;
 use crate::error::{Origin, ReadError, RecordError};
 use crate::file::{FileItemReader, Format, Items, OpenFile, Place, Records, Source, guard};
 use crate::rows::{RowError, fields_of, from_row, lacking};
-use batch_runtime::xml::suggest::did_you_mean;
 
 /// Reads the rows of a sheet of Excel workbooks (XLSX) as items of type `T`. Requires the feature `xlsx`.
 ///
-/// It has the properties of [`FileInput`](crate::file::FileInput) without `encoding` and `skip.lines`, of which `max.record.length` does
-/// not apply, and:
+/// It has the properties of [`FileInput`](crate::file::FileInput) without `encoding` and `skip.lines`; `max.record.length` does not apply. It also
+/// has:
 ///
 /// | property | default | |
 /// |---|---|---|

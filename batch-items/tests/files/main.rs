@@ -19,6 +19,7 @@ mod happenings;
 mod http_input;
 mod names;
 mod output;
+mod own_format;
 #[cfg(feature = "parquet")]
 mod parquet;
 #[cfg(feature = "parquet")]
