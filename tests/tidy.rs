@@ -11,7 +11,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use tidy::functions::functions;
-use tidy::imports::{Crate, folder};
+use tidy::imports::Crate;
 
 /// The maximum length of a source file, in lines.
 const MAX_LINES: usize = 900;
@@ -113,10 +113,7 @@ fn each_library_is_named_in_one_place() {
         &["quick_xml"],
     );
     let runtime = "batch-runtime/src";
-    let registry = [
-        "batch-runtime/src/artifact/registry.rs",
-        "batch-runtime/src/lib.rs",
-    ];
+    let registry = ["batch-runtime/src/artifact/linked.rs", "batch-runtime/src/lib.rs"];
     check_absent(runtime, &registry, &["inventory"]);
     check_absent(
         runtime,
@@ -317,8 +314,7 @@ fn functions_are_short() {
     );
 }
 
-/// No file uses an item of another file that uses, directly or indirectly, an item of the first. The files of the runtime may, inside of a
-/// folder.
+/// No file uses an item of another file that uses, directly or indirectly, an item of the first.
 #[test]
 fn imports_have_no_cycle() {
     let mut found = BTreeSet::new();
@@ -331,10 +327,7 @@ fn imports_have_no_cycle() {
             (name.to_owned(), code(&text))
         });
         let sources = Crate::new(files);
-        let mut cycles = sources.cycles();
-        if folder_of_crate == "batch-runtime/src" {
-            cycles.retain(|cycle| cycle.iter().any(|file| folder(file) != folder(cycle[0])));
-        }
+        let cycles = sources.cycles();
         found.extend(
             cycles
                 .iter()

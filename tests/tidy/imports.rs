@@ -21,11 +21,6 @@ fn path_of(name: &str) -> Vec<String> {
     parts
 }
 
-/// Returns the folder of a file.
-pub(crate) fn folder(name: &str) -> &str {
-    name.rsplit_once('/').map_or("", |(folder, _)| folder)
-}
-
 /// Returns every path in a `use` tree: `a::{b::C, d}` has `a::b::C` and `a::d`.
 fn leaves(tree: &str) -> Vec<String> {
     let Some((prefix, rest)) = tree.split_once('{') else {
@@ -44,12 +39,13 @@ fn leaves(tree: &str) -> Vec<String> {
         .collect()
 }
 
-/// Returns the `use` items of a file, as trees without line breaks; `pub` ones are re-exports.
+/// Returns the `use` items of a file, as trees without line breaks; `pub` ones are re-exports. In a module inside of the file, `super` is
+/// the file.
 fn uses(text: &str) -> Vec<(bool, String)> {
     let mut found = Vec::new();
     let mut lines = text.lines();
-    while let Some(line) = lines.next() {
-        let line = line.trim();
+    while let Some(whole) = lines.next() {
+        let line = whole.trim();
         let Some(at) = line.find("use ") else { continue };
         let visibility = line[..at].trim();
         if !(visibility.is_empty() || visibility.starts_with("pub")) {
@@ -59,6 +55,11 @@ fn uses(text: &str) -> Vec<(bool, String)> {
         while !tree.ends_with(';') {
             let Some(more) = lines.next() else { break };
             tree.push_str(more.trim());
+        }
+        if whole.starts_with(' ')
+            && let Some(inside) = tree.strip_prefix("super::")
+        {
+            tree = format!("self::{inside}");
         }
         found.push((!visibility.is_empty(), tree.trim_end_matches(';').to_owned()));
     }
@@ -141,7 +142,8 @@ impl Crate {
         for (at, _) in file.text.match_indices("crate::") {
             let is_path = |c: char| c.is_alphanumeric() || c == '_' || c == ':';
             let path: String = file.text[at..].chars().take_while(|c| is_path(*c)).collect();
-            if !path.ends_with(':') {
+            let is_visibility = file.text[..at].ends_with("(in ");
+            if !path.ends_with(':') && !is_visibility {
                 paths.push(path);
             }
         }

@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::error::Error;
 use std::sync::OnceLock;
 
-use super::registry;
+use super::linked;
+use super::registry::{ExceptionClass, ExceptionRegistration};
 use crate::error::BatchError;
 
 /// The classes that every exception has.
@@ -43,41 +44,6 @@ pub(crate) const ROOTS: [&str; 3] = ["Exception", "java.lang.Exception", "java.l
 #[doc(inline)]
 pub use batch_macros::BatchException;
 
-/// The class of an error type, or of a variant of one.
-#[derive(Clone, Copy, Debug)]
-pub struct ExceptionClass {
-    /// The Rust path.
-    pub path: &'static str,
-    /// `class = "..."`
-    pub declared: Option<&'static str>,
-    /// `extends = "..."`
-    pub extends: Option<&'static str>,
-}
-
-/// A `#[derive(BatchException)]`.
-pub struct ExceptionRegistration {
-    /// The class of the type, then the classes of its variants.
-    pub classes: &'static [ExceptionClass],
-    /// Returns which of `classes` an error has, if it is of this type.
-    pub classify: fn(&(dyn Error + 'static)) -> Option<usize>,
-    /// Returns the path of the error type, as an artifact declares it.
-    type_name: fn() -> &'static str,
-}
-
-impl ExceptionRegistration {
-    /// Registers the error type `E`. Called by generated code.
-    pub const fn new<E: Error + 'static>(
-        classes: &'static [ExceptionClass],
-        classify: fn(&(dyn Error + 'static)) -> Option<usize>,
-    ) -> Self {
-        Self {
-            classes,
-            classify,
-            type_name: std::any::type_name::<E>,
-        }
-    }
-}
-
 macro_rules! foreign {
     ($($ty:ty => $path:literal;)*) => {
         /// The classes of error types of other libraries, which occur as sources of errors.
@@ -112,7 +78,7 @@ struct Known {
 fn known() -> &'static Known {
     static KNOWN: OnceLock<Known> = OnceLock::new();
     KNOWN.get_or_init(|| {
-        let registrations: Vec<_> = FOREIGN.iter().chain(registry::linked_exceptions()).collect();
+        let registrations: Vec<_> = FOREIGN.iter().chain(linked::exceptions()).collect();
         let mut known = Known {
             registrations,
             classes: BTreeMap::new(),

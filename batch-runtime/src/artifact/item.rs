@@ -9,8 +9,9 @@ use std::fmt;
 use std::io;
 use std::ops::Range;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 
+use super::fill::{FillEnd, FillError, Halt, ItemObserver, StopFlags, again};
 use super::parallel::{Parallel, ParallelSink, Processor, run_parallel};
 use super::results::{ChunkItems, ResultBuffer, Results};
 use crate::context_gate::ContextGate;
@@ -380,44 +381,6 @@ impl<I: Send + 'static> Sink<I> for PassThrough<I> {
     }
 }
 
-/// Observes each item of a [`Fill`] while it is read and processed. Each method returns an error to end the fill.
-pub trait ItemObserver {
-    /// Runs before the reader is called.
-    fn before_read(&mut self) -> Result<(), Halt> {
-        Ok(())
-    }
-    /// Runs after the reader has returned an item.
-    fn after_read(&mut self, _item: &dyn Any) -> Result<(), Halt> {
-        Ok(())
-    }
-    /// Runs before the processor is called.
-    fn before_process(&mut self, _item: &dyn Any) -> Result<(), Halt> {
-        Ok(())
-    }
-    /// Runs after the processor has returned a result, or filtered the item.
-    fn after_process(&mut self, _item: &dyn Any, _result: Option<&dyn Any>) -> Result<(), Halt> {
-        Ok(())
-    }
-    /// Runs after the processor has failed. Returns the item to process it again, or `None` to skip it. `behind` is the number of items
-    /// that were read after it.
-    fn process_failed(
-        &mut self,
-        error: BatchError,
-        item: Box<dyn Any + Send>,
-        behind: usize,
-    ) -> Result<Option<Box<dyn Any + Send>>, Halt>;
-}
-
-/// Returns the item that an observer wants to have processed again.
-pub(super) fn again<I: 'static>(item: Option<Box<dyn Any + Send>>) -> Option<I> {
-    // The observer returns the type that it got.
-    item.and_then(|item| item.downcast().ok()).map(|item| *item)
-}
-
-/// The fill has to end, for a reason that the observer knows.
-#[derive(Debug)]
-pub struct Halt;
-
 /// One request to a reader: read items into the processor until the write batch is full, the checkpoint is due, the
 /// input ends or a stop is requested.
 pub struct Fill<'a> {
@@ -427,49 +390,6 @@ pub struct Fill<'a> {
     full_at: usize,
     reads: usize,
     observer: Option<&'a mut dyn ItemObserver>,
-}
-
-/// The flags that end a fill before its next item.
-#[derive(Clone, Copy)]
-pub(super) struct StopFlags<'a>(&'a AtomicBool, Option<&'a AtomicBool>);
-
-impl StopFlags<'_> {
-    #[inline]
-    pub(super) fn is_any_set(self) -> bool {
-        self.0.load(Ordering::Relaxed) || self.1.is_some_and(|flag| flag.load(Ordering::Relaxed))
-    }
-}
-
-/// The reason why a [`Fill`] ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FillEnd {
-    /// The requested number of items was read.
-    Limit,
-    /// The buffer holds as many results as the writer wants in one call.
-    Full,
-    /// The reader has no more items.
-    EndOfInput,
-    /// A stop was requested; the current item was finished.
-    Stop,
-}
-
-/// The artifact that failed.
-#[derive(Debug)]
-pub enum FillError {
-    /// The reader.
-    Read(BatchError),
-    /// The processor.
-    Process(BatchError),
-    /// Neither: their item types differ, or the threads of the processors have ended.
-    Mismatch(BatchError),
-    /// The observer, which knows the reason.
-    Halted,
-}
-
-impl From<Halt> for FillError {
-    fn from(_: Halt) -> Self {
-        Self::Halted
-    }
 }
 
 impl<'a> Fill<'a> {

@@ -3,6 +3,7 @@
 
 use std::any::TypeId;
 use std::fmt;
+use std::sync::Arc;
 
 use super::inject::BatchArtifact;
 use super::loaded::LoadedInstance;
@@ -167,5 +168,38 @@ impl fmt::Debug for LoadedArtifact {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let how = if self.instance.is_made() { "new" } else { "of" };
         write!(f, "LoadedArtifact::{how}({})", self.type_name())
+    }
+}
+
+/// One `#[artifact_loader]`: its class names for `<loader classname="..">`, and its constructor.
+pub struct LoaderRegistration {
+    /// Full path of the Rust type.
+    pub class: &'static str,
+    /// `class = "..."`, the class name of a ported application.
+    pub declared_class: Option<&'static str>,
+    /// Source file of the attribute.
+    pub file: &'static str,
+    /// Source line of the attribute.
+    pub line: u32,
+    /// Creates the loader.
+    pub make: fn() -> Arc<dyn BatchArtifactLoader>,
+}
+
+impl LoaderRegistration {
+    /// Registers a loader. Called by generated code.
+    // Spec: LOADER-06
+    pub const fn new<T: BatchArtifactLoader + Default + 'static>(
+        class: &'static str,
+        declared_class: Option<&'static str>,
+        file: &'static str,
+        line: u32,
+    ) -> Self {
+        Self {
+            class,
+            declared_class,
+            file,
+            line,
+            make: || Arc::new(T::default()),
+        }
     }
 }

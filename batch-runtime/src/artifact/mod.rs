@@ -4,9 +4,11 @@
 mod default_field;
 mod exception;
 mod failed_item;
+mod fill;
 pub(crate) mod inject;
 pub(crate) mod item;
 mod item_time;
+pub(crate) mod linked;
 pub(crate) mod listener_items;
 mod loaded;
 mod loader;
@@ -20,23 +22,22 @@ mod type_name;
 
 pub use crate::plan::PartitionPlan;
 pub use default_field::DefaultField;
-pub use exception::{BatchException, ExceptionClass, ExceptionRegistration};
+pub use exception::BatchException;
 pub(crate) use exception::{ExceptionFilter, class_names, class_names_of, class_of, is_called};
 pub use failed_item::FailedItem;
+pub use fill::{FillEnd, FillError, Halt, ItemObserver};
 pub use inject::{
     BatchArtifact, ContextField, ContextInfo, ContextKind, ContextScope, InjectError, InjectionScope,
     Properties, PropertyInfo, PropertySource, PropertyValue,
 };
-pub use item::{
-    Fill, FillEnd, FillError, Halt, ItemClone, ItemObserver, ItemSink, ItemType, item_clone, processor_sink,
-};
+pub use item::{Fill, ItemClone, ItemSink, ItemType, item_clone, processor_sink};
 pub(crate) use item_time::ITEM_TIME;
 pub use listener_items::{ListenerItems, SameItem, require_same_item, typed_item, typed_result};
-pub use loader::{BatchArtifactLoader, LoadedArtifact, artifact_loader};
+pub use loader::{BatchArtifactLoader, LoadedArtifact, LoaderRegistration, artifact_loader};
 pub use nested::NestedArtifact;
 pub use payload::CollectorData;
 pub(crate) use registry::is_ready_made;
-pub use registry::{ArtifactRegistration, BindContexts, LoaderRegistration};
+pub use registry::{ArtifactRegistration, BindContexts, ExceptionClass, ExceptionRegistration};
 pub use results::ChunkItems;
 pub(crate) use results::ResultBuffer;
 pub use returns::{

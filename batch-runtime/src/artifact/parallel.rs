@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use crossbeam::channel::{Receiver, Sender, unbounded};
 
-use super::item::{FillEnd, FillError, ItemObserver, StopFlags, again};
+use super::fill::{FillEnd, FillError, ItemObserver, StopFlags, again};
 use super::results::Results;
 use crate::async_runtime::AsyncRuntime;
 use crate::context_gate::ContextGate;

@@ -1,14 +1,10 @@
-//! The registry: the artifacts, loaders and exceptions that the annotations of all linked crates submit. The only file that
-//! names inventory.
-// Spec: LOADER-16, LOADER-19
+//! What the annotations of artifacts and exceptions register.
 
 use std::any::{Any, TypeId, type_name};
-use std::sync::Arc;
+use std::error::Error;
 
-use super::exception::ExceptionRegistration;
 use super::inject::{BatchArtifact, ContextInfo, ContextKind, ContextScope, InjectError, PropertyInfo};
 use super::item::ItemSink;
-use super::loader::BatchArtifactLoader;
 use crate::role::{self, Factory, ListenerRole, Make, Role};
 
 /// The module of artifacts that are composed of others.
@@ -189,54 +185,37 @@ impl ArtifactRegistration {
     }
 }
 
-/// One `#[artifact_loader]`: its class names for `<loader classname="..">`, and its constructor.
-pub struct LoaderRegistration {
-    /// Full path of the Rust type.
-    pub class: &'static str,
-    /// `class = "..."`, the class name of a ported application.
-    pub declared_class: Option<&'static str>,
-    /// Source file of the attribute.
-    pub file: &'static str,
-    /// Source line of the attribute.
-    pub line: u32,
-    /// Creates the loader.
-    pub make: fn() -> Arc<dyn BatchArtifactLoader>,
+/// The class of an error type, or of a variant of one.
+#[derive(Clone, Copy, Debug)]
+pub struct ExceptionClass {
+    /// The Rust path.
+    pub path: &'static str,
+    /// `class = "..."`
+    pub declared: Option<&'static str>,
+    /// `extends = "..."`
+    pub extends: Option<&'static str>,
 }
 
-impl LoaderRegistration {
-    /// Registers a loader. Called by generated code.
-    // Spec: LOADER-06
-    pub const fn new<T: BatchArtifactLoader + Default + 'static>(
-        class: &'static str,
-        declared_class: Option<&'static str>,
-        file: &'static str,
-        line: u32,
+/// A `#[derive(BatchException)]`.
+pub struct ExceptionRegistration {
+    /// The class of the type, then the classes of its variants.
+    pub classes: &'static [ExceptionClass],
+    /// Returns which of `classes` an error has, if it is of this type.
+    pub classify: fn(&(dyn Error + 'static)) -> Option<usize>,
+    /// Returns the path of the error type, as an artifact declares it.
+    pub(super) type_name: fn() -> &'static str,
+}
+
+impl ExceptionRegistration {
+    /// Registers the error type `E`. Called by generated code.
+    pub const fn new<E: Error + 'static>(
+        classes: &'static [ExceptionClass],
+        classify: fn(&(dyn Error + 'static)) -> Option<usize>,
     ) -> Self {
         Self {
-            class,
-            declared_class,
-            file,
-            line,
-            make: || Arc::new(T::default()),
+            classes,
+            classify,
+            type_name: std::any::type_name::<E>,
         }
     }
-}
-
-inventory::collect!(ArtifactRegistration);
-inventory::collect!(LoaderRegistration);
-inventory::collect!(ExceptionRegistration);
-
-/// Returns every `#[derive(BatchException)]` of every crate linked into the program.
-pub(crate) fn linked_exceptions() -> impl Iterator<Item = &'static ExceptionRegistration> {
-    inventory::iter::<ExceptionRegistration>()
-}
-
-/// Returns every artifact of every crate linked into the program.
-pub(crate) fn linked() -> impl Iterator<Item = &'static ArtifactRegistration> {
-    inventory::iter::<ArtifactRegistration>()
-}
-
-/// Returns every `#[artifact_loader]` of every crate linked into the program.
-pub(crate) fn linked_loaders() -> impl Iterator<Item = &'static LoaderRegistration> {
-    inventory::iter::<LoaderRegistration>()
 }

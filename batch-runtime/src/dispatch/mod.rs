@@ -15,5 +15,5 @@ pub use dispatcher::{
 };
 pub(crate) use dispatchers::{CUSTOM, DEFAULT_QUEUE, Dispatchers, LOCAL, REPOSITORY, choices, shown_name};
 pub(crate) use repository::RepositoryTransport;
-pub use ticket::PartitionTicket;
-pub use transport::{DeclinedPartition, PartitionDelivery, PartitionSource, PartitionTransport};
+pub use ticket::{DeclinedPartition, PartitionTicket};
+pub use transport::{PartitionDelivery, PartitionSource, PartitionTransport};

@@ -43,3 +43,15 @@ mod tests {
         assert_eq!(serde_json::from_str::<PartitionTicket>(&text).unwrap(), traced);
     }
 }
+
+/// The reason of a worker that does not run a partition.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct DeclinedPartition {
+    /// The worker.
+    pub worker: String,
+    /// The fingerprint of the job as the worker resolves it; `None` if it cannot.
+    pub fingerprint: Option<String>,
+    /// The reason, for people.
+    pub reason: String,
+}

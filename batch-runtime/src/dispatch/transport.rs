@@ -2,9 +2,7 @@
 
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
-
-use super::{CollectedPayload, DispatchError, PartitionDispatcher, PartitionTicket};
+use super::{CollectedPayload, DeclinedPartition, DispatchError, PartitionDispatcher, PartitionTicket};
 use crate::ids::StepExecutionId;
 
 /// Carries tickets from coordinators to workers, and reports back: a [`PartitionDispatcher`] with the side of the workers.
@@ -83,16 +81,4 @@ pub trait PartitionDelivery: Send + Sync {
     /// # Errors
     /// If the transport cannot be reached. It may deliver the ticket again.
     fn discard(&self) -> Result<(), DispatchError>;
-}
-
-/// The reason of a worker that does not run a partition.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[non_exhaustive]
-pub struct DeclinedPartition {
-    /// The worker.
-    pub worker: String,
-    /// The fingerprint of the job as the worker resolves it; `None` if it cannot.
-    pub fingerprint: Option<String>,
-    /// The reason, for people.
-    pub reason: String,
 }

@@ -70,6 +70,49 @@ impl Bound {
     }
 }
 
+impl Failure {
+    /// Creates the failure for an `error` that `artifact` threw in `method`.
+    pub(crate) fn thrown(artifact: &Bound, method: &str, error: impl Into<Arc<BatchError>>) -> Self {
+        let error = error.into();
+        let registration = artifact.registration;
+        let message = format!(
+            "{}\nthrown by #[{method}] of {} `{}` ({})",
+            artifact.shown(&error),
+            registration.role(),
+            artifact.name,
+            registration.place()
+        );
+        Self {
+            message,
+            exception: Some(error),
+        }
+    }
+
+    /// Creates the failure for a panic in the loop of reader and processor; only the backtrace shows which of them
+    /// panicked.
+    pub(crate) fn panicked(reader: &Bound, processor: Option<&Bound>, panic: BatchError) -> Self {
+        let mut message = reader.properties.secrets.hidden(panic.chain());
+        message += &format!("\nin item reader `{}`", reader.name);
+        if let Some(processor) = processor {
+            message += &format!(" or item processor `{}`", processor.name);
+        }
+        Self {
+            message,
+            exception: Some(Arc::new(panic)),
+        }
+    }
+
+    /// Creates the failure for an artifact that cannot be created.
+    pub(crate) fn not_made(artifact: &Bound, problem: String) -> Self {
+        Self::new(format!(
+            "cannot create {} `{}`: {}",
+            artifact.registration.role(),
+            artifact.name,
+            artifact.properties.secrets.hidden(problem)
+        ))
+    }
+}
+
 macro_rules! makers {
     (
         artifacts { $($artifact:ident, $attribute:ident $(, $fact:ident: $type:ty)?;)* }

@@ -3,7 +3,6 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use super::bound::Bound;
 use crate::error::BatchError;
 use crate::repository::RepositoryError;
 use crate::secret::Secrets;
@@ -26,23 +25,6 @@ impl Failure {
         }
     }
 
-    /// Creates the failure for an `error` that `artifact` threw in `method`.
-    pub(crate) fn thrown(artifact: &Bound, method: &str, error: impl Into<Arc<BatchError>>) -> Self {
-        let error = error.into();
-        let registration = artifact.registration;
-        let message = format!(
-            "{}\nthrown by #[{method}] of {} `{}` ({})",
-            artifact.shown(&error),
-            registration.role(),
-            artifact.name,
-            registration.place()
-        );
-        Self {
-            message,
-            exception: Some(error),
-        }
-    }
-
     /// Adds a remark.
     pub(crate) fn because(mut self, remark: impl std::fmt::Display) -> Self {
         self.message = format!("{}\n{remark}", self.message);
@@ -52,20 +34,6 @@ impl Failure {
     /// Adds the number of the failed item, from 1, and the step or partition that counts it.
     pub(crate) fn at_item(self, number: u64, step: &str) -> Self {
         self.because(format_args!("at item {number} of `{step}`"))
-    }
-
-    /// Creates the failure for a panic in the loop of reader and processor; only the backtrace shows which of them
-    /// panicked.
-    pub(crate) fn panicked(reader: &Bound, processor: Option<&Bound>, panic: BatchError) -> Self {
-        let mut message = reader.properties.secrets.hidden(panic.chain());
-        message += &format!("\nin item reader `{}`", reader.name);
-        if let Some(processor) = processor {
-            message += &format!(" or item processor `{}`", processor.name);
-        }
-        Self {
-            message,
-            exception: Some(Arc::new(panic)),
-        }
     }
 
     /// Creates the failure for a panic of code that belongs to no method of an artifact, such as the `Drop` of an item or error.
@@ -78,16 +46,6 @@ impl Failure {
             message,
             exception: Some(Arc::new(panic)),
         }
-    }
-
-    /// Creates the failure for an artifact that cannot be created.
-    pub(crate) fn not_made(artifact: &Bound, problem: String) -> Self {
-        Self::new(format!(
-            "cannot create {} `{}`: {}",
-            artifact.registration.role(),
-            artifact.name,
-            artifact.properties.secrets.hidden(problem)
-        ))
     }
 }
 

@@ -81,7 +81,7 @@ impl JobRunner {
 
     fn run_observed(mut self) -> Result<JobExecution, RepositoryError> {
         self.running.runs_here();
-        let began = turn::wait(&self)?
+        let began = turn::wait(&*self.repository, &self.job, &self.running)?
             && self
                 .repository
                 .begin_job(&self.running.lease, &mut self.execution)?;

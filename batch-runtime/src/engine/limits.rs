@@ -3,10 +3,10 @@
 use std::time::{Duration, Instant};
 
 use super::call::Failure;
-use super::elements::BoundBody;
 use super::threads::{Exceeded, Worker};
 use crate::checkpoint::CheckpointInfo;
 use crate::context::StepContext;
+use crate::observer::StepBody;
 
 /// The limits of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,7 +39,7 @@ impl StepLimits {
     }
 
     /// Watches the time of the step `id` that starts on `worker`.
-    pub(super) fn watch(self, id: &str, context: &StepContext, body: &BoundBody, worker: &Worker) {
+    pub(super) fn watch(self, id: &str, context: &StepContext, body: StepBody, worker: &Worker) {
         if let Some(limit) = self.timeout
             && let Some(at) = Instant::now().checked_add(limit)
         {
@@ -47,13 +47,10 @@ impl StepLimits {
             worker.add_limit(move || (at <= Instant::now()).then(|| Exceeded::new(message.clone())));
         }
         // The partitions show that they are alive.
-        let Some(limit) = self
-            .heartbeat
-            .filter(|_| !matches!(body, BoundBody::Partitioned(_)))
-        else {
+        let Some(limit) = self.heartbeat.filter(|_| body != StepBody::Partitions) else {
             return;
         };
-        let is_chunk = matches!(body, BoundBody::Chunk(_));
+        let is_chunk = body == StepBody::Chunk;
         let mut silence = Silence::since(Instant::now(), context.clone());
         worker.add_limit(move || {
             (silence.at(Instant::now()) >= limit).then(|| {

@@ -8,7 +8,7 @@ use super::batchlet::BatchletRunner;
 use super::body::{BodyEnd, PartitionRecorder, StepEnv};
 use super::call::{Failure, Interrupt, discard};
 use super::chunk::{ChunkListeners, ChunkRunner};
-use super::elements::{BoundBody, BoundPartition, BoundStep};
+use super::elements::{BoundBody, BoundPartition, BoundStep, Element};
 use super::ending;
 use super::listeners::StepListeners;
 use super::outcome::{ElementEnd, Last, Outcome};
@@ -93,6 +93,20 @@ pub(super) struct StepRunner<'w> {
     /// Only for a partition, which has no step listeners and transitions.
     // Spec: PART-31, PART-32
     pub(super) partition: Option<&'w dyn PartitionRecorder>,
+}
+
+impl Walk<'_> {
+    /// Runs a step that is no partition.
+    pub(super) fn step(&self, element: &Element, step: &BoundStep) -> Result<ElementEnd, RepositoryError> {
+        let runner = StepRunner {
+            id: &element.id,
+            step,
+            transitions: &element.transitions,
+            walk: self,
+            partition: None,
+        };
+        runner.run()
+    }
 }
 
 impl StepRunner<'_> {
@@ -329,7 +343,9 @@ impl StepRunner<'_> {
         }
         context.set_batch_status(BatchStatus::Started);
         worker.enter(context.clone());
-        self.step.limits.watch(self.id, context, &self.step.body, worker);
+        self.step
+            .limits
+            .watch(self.id, context, self.step.body.observed(), worker);
         Ok(match made {
             Ok((listeners, body)) => (listeners, Ok(body)),
             Err(failure) => (StepListeners::default(), Err(failure)),

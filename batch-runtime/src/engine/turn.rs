@@ -3,8 +3,8 @@
 
 use std::time::Duration;
 
-use super::job::JobRunner;
-use super::threads::Worker;
+use super::elements::BoundJob;
+use super::threads::{Running, Worker};
 use crate::ids::JobExecutionId;
 use crate::observer::JobEventKind;
 use crate::repository::{Concurrency, JobRepository, RepositoryError};
@@ -13,13 +13,17 @@ use crate::repository::{Concurrency, JobRepository, RepositoryError};
 const LOOK: Duration = Duration::from_millis(500);
 
 /// Waits until the execution has the turn of its job. Returns `false` after a request to stop.
-pub(super) fn wait(runner: &JobRunner) -> Result<bool, RepositoryError> {
-    if runner.job.concurrency != Concurrency::Queue {
+pub(super) fn wait(
+    repository: &dyn JobRepository,
+    job: &BoundJob,
+    running: &Running,
+) -> Result<bool, RepositoryError> {
+    if job.concurrency != Concurrency::Queue {
         return Ok(true);
     }
-    let workers = &runner.running.workers;
+    let workers = &running.workers;
     let worker = workers.begin();
-    let has_turn = wait_in_queue(runner, &worker);
+    let has_turn = wait_in_queue(repository, &job.id, running, &worker);
     workers.end(&worker);
     has_turn
 }
@@ -36,16 +40,20 @@ pub(crate) fn forget_partitions(repository: &dyn JobRepository, dead: &[JobExecu
     }
 }
 
-fn wait_in_queue(runner: &JobRunner, worker: &Worker) -> Result<bool, RepositoryError> {
-    let running = &runner.running;
+fn wait_in_queue(
+    repository: &dyn JobRepository,
+    job: &str,
+    running: &Running,
+    worker: &Worker,
+) -> Result<bool, RepositoryError> {
     let mut announced = None;
     while !worker.stop_requested() {
-        let outcome = runner.repository.take_turn(&running.lease, &runner.job.id)?;
-        running.events.closed(&*runner.repository, &outcome.closed);
+        let outcome = repository.take_turn(&running.lease, job)?;
+        running.events.closed(repository, &outcome.closed);
         for dead in outcome.closed {
             tracing::warn!(execution = %dead, "closed an execution whose owner is dead, which had the turn of the job");
             running.events.emit(JobEventKind::TookOver { dead });
-            forget_partitions(&*runner.repository, &[dead]);
+            forget_partitions(repository, &[dead]);
         }
         let Some(before) = outcome.waits_for else {
             if announced.is_some() {

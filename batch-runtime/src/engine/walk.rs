@@ -10,7 +10,6 @@ use super::listeners::JobListeners;
 use super::outcome::{ElementEnd, Last, Outcome};
 use super::outputs::Lane;
 use super::states::States;
-use super::step::StepRunner;
 use super::threads::{Collecting, Running, Worker};
 use crate::artifact::ContextScope;
 use crate::context::FlowContext;
@@ -178,16 +177,7 @@ impl Walk<'_> {
 
     fn element(&self, element: &Element, last: Option<&Last>) -> Result<ElementEnd, RepositoryError> {
         match &element.body {
-            ElementBody::Step(step) => {
-                let runner = StepRunner {
-                    id: &element.id,
-                    step,
-                    transitions: &element.transitions,
-                    walk: self,
-                    partition: None,
-                };
-                runner.run()
-            }
+            ElementBody::Step(step) => self.step(element, step),
             ElementBody::Flow(flow) => self.flow(element, flow),
             ElementBody::Split(split) => self.split(element, split),
             ElementBody::Decision(decider) => {

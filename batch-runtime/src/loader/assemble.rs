@@ -10,7 +10,7 @@ use std::{env, fmt, fs};
 use batch_xml::{BatchXml, Diagnostic, JobXmlErrors, Limits, Source, Spanned};
 
 use super::artifacts::{AMBIGUOUS, Artifacts, LOADER_FAILED, UNKNOWN_CLASS, class_help, loader_error};
-use crate::artifact::{BatchArtifactLoader, LoadedArtifact, registry};
+use crate::artifact::{BatchArtifactLoader, LoadedArtifact, linked};
 use crate::engine::call;
 use crate::error::BatchError;
 use crate::job_path::read_source;
@@ -58,7 +58,7 @@ impl Artifacts {
             None => preferred,
         };
         // The order of the linker is arbitrary.
-        let mut all: Vec<_> = registry::linked().collect();
+        let mut all: Vec<_> = linked::artifacts().collect();
         all.sort_by_key(|one| (one.file, one.line, one.class));
         let entries = batch_xml.artifacts.into_iter();
         Ok(Self {
@@ -142,7 +142,7 @@ fn read(embedded: &[(String, String)], directories: &[PathBuf]) -> Result<BatchX
 // Spec: LOADER-06, LOADER-10, LOADER-15
 fn named_loader(class: &Spanned<String>) -> Result<Arc<dyn BatchArtifactLoader>, JobXmlErrors> {
     let name = class.value.as_str();
-    let of_class: Vec<_> = registry::linked_loaders()
+    let of_class: Vec<_> = linked::loaders()
         .filter(|loader| loader.class == name || loader.declared_class == Some(name))
         .collect();
     let wrong = |code, message: String| Diagnostic::error(code, message, class.span.clone());
@@ -160,7 +160,7 @@ fn named_loader(class: &Spanned<String>) -> Result<Arc<dyn BatchArtifactLoader>,
             )),
         },
         [] => {
-            let known = registry::linked_loaders().map(|loader| (loader.class, loader.declared_class));
+            let known = linked::loaders().map(|loader| (loader.class, loader.declared_class));
             let help = class_help(name, known);
             let stop = if help.ends_with('?') { "" } else { "." };
             wrong(UNKNOWN_CLASS, format!("no artifact loader has the class `{name}`"))

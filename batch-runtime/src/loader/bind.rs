@@ -1,6 +1,6 @@
 //! Binds each `ref` of a job to its artifact, and checks that they fit.
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,24 +8,25 @@ use batch_xml::model::{
     ArtifactRef, CheckpointPolicy, Chunk, ExecutionElement, Flow, Job, Property, Split, Step, StepBody,
     TransitionKind,
 };
-use batch_xml::{Diagnostic, JobXmlErrors, Span, Spanned};
+use batch_xml::{Diagnostic, JobXmlErrors, Limits, Resolved, Severity, Spanned};
 
-use super::artifacts::Found;
-use super::partition::{SHARED_OUTPUT, Source, step_names};
-use super::runtime_properties::{Defaults, OF_JOB};
-use super::unused::PropertyUses;
-use super::{BindOutcome, NestedJobRef};
+use super::artifacts::{Artifacts, Found};
+use super::binder::{Binder, ListenerAt, SHARED_OUTPUT, Scope, Wanted, listener_place, without_place};
+use super::partition::step_names;
+use super::runtime_names::of_job;
+use super::source::Source;
+use super::{BindOutcome, ExternalValues, NestedJobRef};
 use crate::artifact::Properties;
 use crate::engine::{
     Bound, BoundBody, BoundChunk, BoundFlow, BoundJob, BoundListener, BoundSplit, BoundStep, BoundSubjobs,
-    CheckpointInterval, Element, ElementBody, Elements, FaultRules, Outputs, PartitionKey,
+    CheckpointInterval, Element, ElementBody, Elements, FaultRules, Outputs,
 };
 use crate::role::{Factory, Place, Role, WriterInfo};
 use crate::status::BatchStatus;
 use crate::transition::{Termination, Transition, TransitionAction, Transitions};
 
 /// The warnings that do not fail a check that denies warnings: the artifact may well be right.
-pub(crate) const REMINDERS: [&str; 2] = [UNKNOWN_POSITION, READS_FROM_THE_BEGINNING];
+const REMINDERS: [&str; 2] = [UNKNOWN_POSITION, READS_FROM_THE_BEGINNING];
 
 /// The reader has no checkpoint.
 const READS_FROM_THE_BEGINNING: &str = "ART0026";
@@ -33,13 +34,59 @@ const READS_FROM_THE_BEGINNING: &str = "ART0026";
 /// The writer neither uses the chunk transaction nor has a checkpoint.
 const UNKNOWN_POSITION: &str = "ART0009";
 
+/// Returns whether it is a warning that is not listed in `REMINDERS`.
+pub(crate) fn may_be_mistake(diagnostic: &Diagnostic) -> bool {
+    diagnostic.severity == Severity::Warning && !REMINDERS.contains(&diagnostic.code)
+}
+
+impl Artifacts {
+    /// Binds the job of `resolved`.
+    ///
+    /// # Errors
+    /// All mistakes at once, and the warnings.
+    pub(crate) fn bind(
+        self: &Arc<Self>,
+        Resolved { job, effective, .. }: &Resolved,
+        external: ExternalValues,
+        limits: &Limits,
+    ) -> Result<BindOutcome, JobXmlErrors> {
+        let source = Source {
+            dialect: job.dialect,
+            artifacts: Arc::clone(self),
+            external,
+            text: Some((effective.clone(), limits.clone())),
+        };
+        Arc::new(source).bind(job)
+    }
+
+    /// Checks the wiring of an incomplete job.
+    pub(crate) fn check_part(self: &Arc<Self>, job: &Job, external: ExternalValues) -> Vec<Diagnostic> {
+        self.incomplete(job, external).check_part(job)
+    }
+
+    /// Returns the jobs that the artifacts of a job run, as far as they are known without its parameters.
+    // Spec: NEST-05
+    pub(crate) fn nested_jobs(self: &Arc<Self>, job: &Job, external: ExternalValues) -> Vec<NestedJobRef> {
+        self.incomplete(job, external).nested_jobs(job)
+    }
+
+    fn incomplete(self: &Arc<Self>, job: &Job, external: ExternalValues) -> Arc<Source> {
+        Arc::new(Source {
+            dialect: job.dialect,
+            artifacts: Arc::clone(self),
+            external,
+            text: None,
+        })
+    }
+}
+
 impl Source {
     /// Binds `job`, which was resolved from this source.
     ///
     /// # Errors
     /// All mistakes at once, and the warnings.
     pub(super) fn bind(self: &Arc<Self>, job: &Job) -> Result<BindOutcome, JobXmlErrors> {
-        let of_job = OF_JOB.iter().map(|name| (*name).to_owned());
+        let of_job = of_job().map(str::to_owned);
         let mut binder = Binder {
             parameter_names: of_job.chain(job.parameter_names().cloned()).collect(),
             checks_partitions: true,
@@ -80,52 +127,6 @@ impl Source {
         };
         binder.job(job);
         binder
-    }
-}
-
-pub(super) struct Binder<'a> {
-    pub(super) source: &'a Arc<Source>,
-    pub(super) diagnostics: Vec<Diagnostic>,
-    pub(super) warnings: Vec<Diagnostic>,
-    pub(super) parameter_names: BTreeSet<String>,
-    transactional_writer: Option<String>,
-    pub(super) nested: Vec<NestedJobRef>,
-    pub(super) uses: PropertyUses,
-    /// True if the partitions in the XML are checked one by one, as before the start of a job.
-    pub(super) checks_partitions: bool,
-    /// The enclosing partitions, outermost first.
-    pub(super) path: Vec<PartitionKey>,
-    /// True if properties may be unknown: a partitioned element is checked from outside because the number of its
-    /// partitions is unknown, or the job lacks parts that are wrong.
-    pub(super) is_incomplete: bool,
-    /// The number of partitions checked so far.
-    pub(super) checked_partitions: u32,
-    /// The runtime properties that the job sets for all its elements.
-    pub(super) defaults: Defaults,
-    /// The listeners of the job that could be bound, with their places: some listen to the items of each chunk.
-    job_listeners: Vec<ListenerAt>,
-}
-
-/// A listener and the place of its `ref`.
-pub(super) type ListenerAt = (Arc<BoundListener>, Span);
-
-impl<'a> Binder<'a> {
-    pub(super) fn new(source: &'a Arc<Source>) -> Self {
-        Self {
-            source,
-            diagnostics: Vec::new(),
-            warnings: Vec::new(),
-            parameter_names: BTreeSet::new(),
-            transactional_writer: None,
-            nested: Vec::new(),
-            uses: PropertyUses::default(),
-            checks_partitions: false,
-            path: Vec::new(),
-            is_incomplete: false,
-            checked_partitions: 0,
-            defaults: Defaults::default(),
-            job_listeners: Vec::new(),
-        }
     }
 }
 
@@ -540,64 +541,6 @@ fn unknown_position(writer: &Spanned<String>) -> Diagnostic {
 fn acts_on_commits(listeners: &[ListenerAt]) -> bool {
     let mut roles = listeners.iter().flat_map(|(listener, _)| &listener.roles);
     roles.any(|bound| bound.registration.role() == Role::CheckpointListener)
-}
-
-/// The roles of listeners that are bound at a place.
-// Spec: PART-31
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Wanted {
-    All,
-    /// Roles that run on the parent thread of a partitioned step.
-    Step,
-    /// Roles that run in its partitions.
-    Partitions,
-}
-
-impl Wanted {
-    fn contains(self, role: Role) -> bool {
-        match self {
-            Self::All => true,
-            Self::Step => role == Role::StepListener,
-            Self::Partitions => role != Role::StepListener,
-        }
-    }
-}
-
-/// Returns the place of the step's listeners.
-pub(super) fn listener_place(step: &Step) -> Place {
-    match &step.body {
-        StepBody::Chunk(_) => Place::Chunk,
-        StepBody::Batchlet(_) => Place::Batchlet,
-    }
-}
-
-pub(super) fn without_place(listeners: Vec<ListenerAt>) -> Vec<Arc<BoundListener>> {
-    listeners.into_iter().map(|(listener, _)| listener).collect()
-}
-
-/// Returns `None` if some part could not be bound.
-pub(super) fn all<T>(bound: Option<Option<T>>) -> Option<Option<T>> {
-    bound.map_or(Some(None), |bound| bound.map(Some))
-}
-
-/// The enclosing elements of an artifact, whose contexts are in scope.
-// Spec: CTX-10 to CTX-12
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Scope {
-    pub(super) step: bool,
-    pub(super) flow: bool,
-    pub(super) split: bool,
-}
-
-impl Scope {
-    /// Returns the scope of a decider, which depends on the decision's predecessor.
-    fn all() -> Self {
-        Self {
-            step: true,
-            flow: true,
-            split: true,
-        }
-    }
 }
 
 /// Returns the transitions of an element, by positions of its siblings. The XML checks ensure that targets exist.

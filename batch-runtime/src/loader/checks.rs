@@ -7,7 +7,7 @@ use batch_xml::suggest::nearest;
 use batch_xml::{Diagnostic, Spanned};
 
 use super::NestedJobRef;
-use super::bind::{Binder, Scope};
+use super::binder::{Binder, Scope};
 use crate::artifact::{
     ArtifactRegistration, ContextKind, Properties, PropertyInfo, PropertySource, short_type_name,
 };

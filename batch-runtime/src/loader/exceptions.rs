@@ -5,8 +5,8 @@ use batch_xml::model::{Chunk, ExceptionClasses, Step};
 use batch_xml::suggest::nearest;
 use batch_xml::{Diagnostic, Spanned};
 
-use super::bind::Binder;
-use super::fault_properties::FaultProperties;
+use super::binder::Binder;
+use super::runtime_names::FaultProperties;
 use crate::artifact::{ExceptionFilter, class_names, class_names_of, is_called};
 use crate::engine::{Bound, BoundChunk, FaultRules};
 use crate::role::Factory;

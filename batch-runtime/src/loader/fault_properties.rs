@@ -7,76 +7,13 @@ use std::time::Duration;
 use batch_xml::model::{ArtifactRef, Chunk, ExceptionClasses, Property, Step};
 use batch_xml::{Diagnostic, Span, Spanned};
 
-use super::bind::{Binder, Scope};
-use super::runtime_properties::RUNTIME_PROPERTY;
-use crate::back_off::BackOff;
+use super::binder::{Binder, Scope};
+use super::runtime_names::{
+    BACKOFF_INITIAL, BACKOFF_JITTER, BACKOFF_MAX, BACKOFF_MULTIPLIER, FaultProperties, MAX_ATTEMPTS,
+    RETRY_LIMITS, RUNTIME_PROPERTY, SKIP_LIMITS, SKIP_POLICY,
+};
 use crate::engine::{Bound, ClassLimits};
 use crate::role::Role;
-
-/// In milliseconds.
-pub(super) const BACKOFF_INITIAL: &str = "batch.retry.backoff.initial";
-pub(super) const BACKOFF_MULTIPLIER: &str = "batch.retry.backoff.multiplier";
-/// In milliseconds.
-pub(super) const BACKOFF_MAX: &str = "batch.retry.backoff.max";
-/// From 0 to 1.
-pub(super) const BACKOFF_JITTER: &str = "batch.retry.backoff.jitter";
-pub(super) const MAX_ATTEMPTS: &str = "batch.retry.max-attempts";
-/// Exception classes with their limits.
-pub(super) const RETRY_LIMITS: &str = "batch.retry.limits";
-/// Exception classes with their limits.
-pub(super) const SKIP_LIMITS: &str = "batch.skip.limits";
-
-/// The name of an artifact.
-pub(super) const SKIP_POLICY: &str = "batch.skip.policy";
-
-/// The properties of a job or step.
-#[derive(Clone, Default)]
-pub(super) struct FaultProperties {
-    initial: Option<Duration>,
-    multiplier: Option<f64>,
-    max: Option<Duration>,
-    jitter: Option<f64>,
-    pub(super) max_attempts: Option<u32>,
-    pub(super) retry_limits: Option<ClassLimits>,
-    pub(super) skip_limits: Option<ClassLimits>,
-    pub(super) skip_policy: Option<Spanned<String>>,
-}
-
-impl FaultProperties {
-    /// Returns the properties of a step, with the defaults of its job.
-    pub(super) fn or(self, job: &Self) -> Self {
-        Self {
-            initial: self.initial.or(job.initial),
-            multiplier: self.multiplier.or(job.multiplier),
-            max: self.max.or(job.max),
-            jitter: self.jitter.or(job.jitter),
-            max_attempts: self.max_attempts.or(job.max_attempts),
-            retry_limits: self.retry_limits.or_else(|| job.retry_limits.clone()),
-            skip_limits: self.skip_limits.or_else(|| job.skip_limits.clone()),
-            skip_policy: self.skip_policy.or_else(|| job.skip_policy.clone()),
-        }
-    }
-
-    /// Returns the pauses before retries. If one of the properties is set, the others have the defaults of Spring Batch.
-    pub(super) fn back_off(&self) -> BackOff {
-        let is_set = self.initial.is_some() || self.max.is_some();
-        if !is_set && self.multiplier.is_none() && self.jitter.is_none() {
-            return BackOff::default();
-        }
-        let initial = self.initial.unwrap_or(Duration::from_millis(100));
-        BackOff {
-            quick: 0,
-            initial,
-            multiplier: self.multiplier.unwrap_or(2.0),
-            max: self.max.unwrap_or(Duration::from_secs(30).max(initial)),
-            jitter: self.jitter.unwrap_or(0.0),
-        }
-    }
-}
-
-fn property<'p>(properties: &'p [Property], name: &str) -> Option<&'p Property> {
-    properties.iter().find(|property| property.name.value == name)
-}
 
 impl Binder<'_> {
     /// Reads the properties. `of` is the place of the job, if the values may come from outside.
@@ -219,4 +156,8 @@ impl Binder<'_> {
             }
         }
     }
+}
+
+fn property<'p>(properties: &'p [Property], name: &str) -> Option<&'p Property> {
+    properties.iter().find(|property| property.name.value == name)
 }

@@ -4,7 +4,7 @@
 use batch_xml::model::Chunk;
 use batch_xml::{Diagnostic, Span};
 
-use super::bind::{Binder, ListenerAt};
+use super::binder::{Binder, ListenerAt};
 use crate::artifact::{ArtifactRegistration, ItemType, short_type_name};
 use crate::engine::{Bound, BoundChunk};
 use crate::role::{Factory, Role};

@@ -5,12 +5,15 @@
 mod artifacts;
 mod assemble;
 mod bind;
+mod binder;
 mod checks;
 mod exceptions;
 mod fault_properties;
 mod items;
 mod partition;
+mod runtime_names;
 mod runtime_properties;
+mod source;
 mod unused;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -20,7 +23,7 @@ use batch_xml::{Diagnostic, Span};
 
 pub(crate) use artifacts::Artifacts;
 pub(crate) use assemble::ArtifactSources;
-pub(crate) use bind::REMINDERS;
+pub(crate) use bind::may_be_mistake;
 
 use crate::engine::BoundJob;
 use crate::secret::Secrets;

@@ -5,16 +5,12 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use batch_xml::model::{ArtifactRef, ExecutionElement, Flow, Job, Partition, Step, StepBody};
-use batch_xml::{
-    Diagnostic, Dialect, Effective, JobXmlErrors, Limits, PartitionView, Resolved, Spanned, Values,
-};
+use batch_xml::model::{ArtifactRef, ExecutionElement, Flow, Partition, Step, StepBody};
+use batch_xml::{Diagnostic, JobXmlErrors, Spanned};
 
-use super::artifacts::Artifacts;
-use super::bind::{Binder, Scope, Wanted, all, listener_place, without_place};
-use super::runtime_properties::Defaults;
-use super::runtime_properties::PartitionSettings;
-use super::{BindOutcome, ExternalValues, NestedJobRef};
+use super::binder::{Binder, SHARED_OUTPUT, Scope, Wanted, all, listener_place, without_place};
+use super::runtime_names::{Defaults, PartitionSettings};
+use super::source::Source;
 use crate::engine::{
     BindPartition, Bound, BoundBody, BoundFlow, BoundPartition, BoundStep, BoundSubjobs, Element,
     ElementBody, Elements, InnerSteps, Inputs, Outputs, PartitionBody, PartitionKey,
@@ -22,83 +18,8 @@ use crate::engine::{
 use crate::role::Role;
 use crate::transition::Transitions;
 
-/// Two properties of a step, flows of a split or partitions name the same output, or two partitions read the same input.
-pub(super) const SHARED_OUTPUT: &str = "ART0029";
-
 /// Maximum number of partitions of a job that are checked before it starts.
 const CHECKED_PARTITIONS: u32 = 1_000;
-
-/// The source of the elements of a job.
-pub(super) struct Source {
-    pub(super) dialect: Dialect,
-    pub(super) artifacts: Arc<Artifacts>,
-    pub(super) external: ExternalValues,
-    /// `None` if the job is incomplete.
-    text: Option<(Effective, Limits)>,
-}
-
-impl Artifacts {
-    /// Binds the job of `resolved`.
-    ///
-    /// # Errors
-    /// All mistakes at once, and the warnings.
-    pub(crate) fn bind(
-        self: &Arc<Self>,
-        Resolved { job, effective, .. }: &Resolved,
-        external: ExternalValues,
-        limits: &Limits,
-    ) -> Result<BindOutcome, JobXmlErrors> {
-        let source = Source {
-            dialect: job.dialect,
-            artifacts: Arc::clone(self),
-            external,
-            text: Some((effective.clone(), limits.clone())),
-        };
-        Arc::new(source).bind(job)
-    }
-
-    /// Checks the wiring of an incomplete job.
-    pub(crate) fn check_part(self: &Arc<Self>, job: &Job, external: ExternalValues) -> Vec<Diagnostic> {
-        self.incomplete(job, external).check_part(job)
-    }
-
-    /// Returns the jobs that the artifacts of a job run, as far as they are known without its parameters.
-    // Spec: NEST-05
-    pub(crate) fn nested_jobs(self: &Arc<Self>, job: &Job, external: ExternalValues) -> Vec<NestedJobRef> {
-        self.incomplete(job, external).nested_jobs(job)
-    }
-
-    fn incomplete(self: &Arc<Self>, job: &Job, external: ExternalValues) -> Arc<Source> {
-        Arc::new(Source {
-            dialect: job.dialect,
-            artifacts: Arc::clone(self),
-            external,
-            text: None,
-        })
-    }
-}
-
-impl Source {
-    /// Resolves a partitioned step or flow for the partition at `path`. The inner `None`: there is no text.
-    fn resolve(&self, path: &[PartitionKey]) -> Result<Option<ExecutionElement>, JobXmlErrors> {
-        let Some((effective, limits)) = &self.text else {
-            return Ok(None);
-        };
-        let views: Vec<PartitionView<'_>> = path
-            .iter()
-            .map(|key| PartitionView {
-                element: &key.element,
-                number: key.number,
-                plan: key.properties.as_deref(),
-            })
-            .collect();
-        let values = Values {
-            parameters: &self.external.parameters,
-            system: &self.external.system,
-        };
-        effective.resolve_partition(&views, &values, limits).map(Some)
-    }
-}
 
 /// Binds the partitions of an element.
 struct OfElement {

@@ -5,105 +5,13 @@ use std::time::Duration;
 use batch_xml::model::{CheckpointPolicy, Chunk, Job, Property, Step};
 use batch_xml::{Diagnostic, Span};
 
-use super::bind::{Binder, ListenerAt};
-use super::fault_properties::{
-    BACKOFF_INITIAL, BACKOFF_JITTER, BACKOFF_MAX, BACKOFF_MULTIPLIER, FaultProperties, MAX_ATTEMPTS,
-    RETRY_LIMITS, SKIP_LIMITS, SKIP_POLICY,
-};
+use super::binder::{Binder, ListenerAt};
+use super::runtime_names::*;
 use crate::clock::{Clock as _, SystemClock};
 use crate::deadline::Deadline;
 use crate::engine::{BoundChunk, Concurrency, InnerSteps, Replan, StepLimits};
 use crate::exit_codes::{EXIT_CODES, ExitCodes};
 use crate::role::Role;
-
-/// A runtime property has an invalid value, or is in the wrong place.
-pub(super) const RUNTIME_PROPERTY: &str = "ART0012";
-
-/// In seconds.
-const JOB_TIMEOUT: &str = "batch.job.timeout";
-/// See [`Deadline`].
-const JOB_DEADLINE: &str = "batch.job.deadline";
-/// `any`, `one` or `queue`.
-const JOB_CONCURRENCY: &str = "batch.job.concurrency";
-/// In seconds.
-const STEP_TIMEOUT: &str = "batch.step.timeout";
-/// In seconds.
-const STEP_HEARTBEAT: &str = "batch.step.heartbeat";
-/// Names, separated by commas.
-const PROMOTE: &str = "batch.step.promote";
-/// In bytes.
-const CHECKPOINT_LIMIT: &str = "batch.checkpoint.limit";
-const SPLIT_THREADS: &str = "batch.split.threads";
-const PARTITION_THREADS: &str = "batch.partition.threads";
-/// `no`, `properties` or `all`.
-const PARTITION_REPLAN: &str = "batch.partition.replan";
-/// The name of a dispatcher.
-const DISPATCH: &str = "batch.dispatch";
-/// The queue of the tickets of partitions.
-const DISPATCH_QUEUE: &str = "batch.dispatch.queue";
-/// `true` or `false`.
-const RETRY_INPUT: &str = "batch.retry.input";
-const PROCESSORS: &str = "batch.chunk.processors";
-/// `true` or `false`.
-const PIPELINE: &str = "batch.chunk.pipeline";
-
-/// The runtime properties of a job. A property that a step may have, too, is the default of the job's steps.
-pub(super) const OF_JOB: &[&str] = &[
-    JOB_TIMEOUT,
-    JOB_CONCURRENCY,
-    JOB_DEADLINE,
-    EXIT_CODES,
-    SPLIT_THREADS,
-    STEP_TIMEOUT,
-    STEP_HEARTBEAT,
-    PROMOTE,
-    CHECKPOINT_LIMIT,
-    PARTITION_THREADS,
-    PARTITION_REPLAN,
-    DISPATCH,
-    DISPATCH_QUEUE,
-    RETRY_INPUT,
-    BACKOFF_INITIAL,
-    BACKOFF_MULTIPLIER,
-    BACKOFF_MAX,
-    BACKOFF_JITTER,
-    MAX_ATTEMPTS,
-    RETRY_LIMITS,
-    SKIP_LIMITS,
-    SKIP_POLICY,
-    PROCESSORS,
-    PIPELINE,
-];
-/// The runtime properties of a step: the job's without the first ones, which only a job has.
-pub(super) const OF_STEP: &[&str] = OF_JOB.split_at(5).1;
-
-/// The runtime properties that a job sets for all its elements.
-#[derive(Clone, Default)]
-pub(super) struct Defaults {
-    timeout: Option<usize>,
-    heartbeat: Option<usize>,
-    promoted: Vec<String>,
-    checkpoint_limit: Option<usize>,
-    pub(super) split_threads: Option<usize>,
-    threads: Option<usize>,
-    replan: Option<Replan>,
-    dispatcher: Option<String>,
-    queue: Option<String>,
-    retry_input: Option<bool>,
-    faults: FaultProperties,
-    processors: Option<usize>,
-    pipeline: Option<bool>,
-}
-
-/// The settings for the partitions of an element.
-pub(super) struct PartitionSettings {
-    pub(super) threads: Option<usize>,
-    pub(super) replan: Replan,
-    pub(super) dispatcher: Option<String>,
-    pub(super) queue: Option<String>,
-    pub(super) is_chunk: bool,
-    pub(super) inner: InnerSteps,
-}
 
 impl Binder<'_> {
     /// Reads the runtime properties of a job. Returns its timeout, and the number of executions that may run at the same time.
@@ -171,10 +79,7 @@ impl Binder<'_> {
 
     /// Reads the runtime properties of a step.
     pub(super) fn properties_of_step(&mut self, step: &Step) -> StepLimits {
-        let of_job = |property: &&Property| {
-            let name = property.name.value.as_str();
-            OF_JOB.contains(&name) && !OF_STEP.contains(&name)
-        };
+        let of_job = |property: &&Property| OF_JOB_ONLY.contains(&property.name.value.as_str());
         for property in step.properties.iter().filter(of_job) {
             let name = &property.name;
             let message = format!("`{}` is a property of a job, not of a step", name.value);

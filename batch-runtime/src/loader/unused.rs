@@ -8,7 +8,7 @@ use batch_xml::model::{ExecutionElement, Job, Property};
 use batch_xml::suggest::nearest;
 use batch_xml::{Diagnostic, Span, Spanned};
 
-use super::runtime_properties::{OF_JOB, OF_STEP};
+use super::runtime_names::{OF_JOB_ONLY, OF_STEP, is_of_job};
 
 /// A property of the Job XML that no artifact uses.
 const PROPERTY_UNUSED: &str = "ART0010";
@@ -105,10 +105,7 @@ impl PropertyUses {
             let (name, addressee) = (one.name.value.as_str(), one.addressee.as_ref()?);
             let mut wanted: Vec<&str> = one.wanted.iter().map(String::as_str).collect();
             wanted.sort_unstable();
-            let help = match (
-                OF_STEP.contains(&name) || OF_JOB.contains(&name),
-                nearest(name, wanted),
-            ) {
+            let help = match (is_of_job(name), nearest(name, wanted)) {
                 (true, _) => "it belongs to the properties of its step or job".to_owned(),
                 (_, Some(near)) => format!("did you mean `{near}`?"),
                 (_, None) => "remove it, or give it to the artifact that declares it".to_owned(),
@@ -143,17 +140,17 @@ impl PropertyUses {
         !one.is_taken && one.addressee.is_some() && (one.is_addressed || !may_be_other)
     }
 
-    /// Creates the warning. `shown` lists the runtime properties of the place, if a context exposes the property.
-    fn warning(&self, one: &PropertyUse, shown: Option<RuntimeProperties>) -> Option<Diagnostic> {
+    /// Creates the warning. `shown`: the context that exposes the property.
+    fn warning(&self, one: &PropertyUse, shown: Option<Shown>) -> Option<Diagnostic> {
         let name = one.name.value.as_str();
         // Another check rejects a job's properties on a step.
-        if shown.is_some() && OF_JOB.contains(&name) {
+        if shown.is_some() && is_of_job(name) {
             return None;
         }
         let message = format!("no artifact in scope declares the property `{name}`");
         let warning =
             Diagnostic::warning(PROPERTY_UNUSED, message, one.name.span.clone()).label("has no effect");
-        if OF_STEP.contains(&name) || OF_JOB.contains(&name) {
+        if is_of_job(name) {
             let place = if OF_STEP.contains(&name) {
                 "its step or job"
             } else {
@@ -166,12 +163,8 @@ impl PropertyUses {
                 "`{taker}` declares it, but is not in scope: check the place of the property and its `target`"
             )));
         }
-        let mut wanted: Vec<&str> = one
-            .wanted
-            .iter()
-            .map(String::as_str)
-            .chain(shown.into_iter().flatten().copied())
-            .collect();
+        let mut wanted: Vec<&str> = one.wanted.iter().map(String::as_str).collect();
+        wanted.extend(shown.into_iter().flat_map(Shown::runtime_properties));
         wanted.sort_unstable();
         match nearest(name, wanted).or_else(|| nearest(name, self.takers.keys().map(String::as_str))) {
             Some(near) => Some(warning.help(format!("did you mean `{near}`?"))),
@@ -181,32 +174,43 @@ impl PropertyUses {
     }
 }
 
-/// The runtime properties of a place.
-type RuntimeProperties = &'static [&'static str];
+/// A context that exposes properties.
+#[derive(Clone, Copy)]
+enum Shown {
+    Job,
+    Step,
+}
+
+impl Shown {
+    /// Returns the runtime properties of the place.
+    fn runtime_properties<'a>(self) -> impl Iterator<Item = &'a str> {
+        let of_job_only = match self {
+            Self::Job => OF_JOB_ONLY,
+            Self::Step => &[],
+        };
+        of_job_only.iter().chain(OF_STEP).copied()
+    }
+}
 
 /// The properties that contexts expose, by their places.
-type ShownProperties = HashMap<Place, RuntimeProperties>;
+type ShownProperties = HashMap<Place, Shown>;
 
 fn shown_properties(job: &Job) -> ShownProperties {
     let mut shown = HashMap::new();
-    show(&job.properties, OF_JOB, &mut shown);
+    show(&job.properties, Shown::Job, &mut shown);
     show_steps(&job.elements, &mut shown);
     shown
 }
 
-/// Records the properties that contexts expose, with the runtime properties of the place.
-fn show(properties: &[Property], own: RuntimeProperties, shown: &mut ShownProperties) {
-    shown.extend(
-        properties
-            .iter()
-            .map(|property| (place(&property.name.span), own)),
-    );
+/// Records the properties that a context exposes.
+fn show(properties: &[Property], by: Shown, shown: &mut ShownProperties) {
+    shown.extend(properties.iter().map(|property| (place(&property.name.span), by)));
 }
 
 fn show_steps(elements: &[ExecutionElement], shown: &mut ShownProperties) {
     for element in elements {
         if let ExecutionElement::Step(step) = element {
-            show(&step.properties, OF_STEP, shown);
+            show(&step.properties, Shown::Step, shown);
         }
         show_steps(element.elements(), shown);
     }

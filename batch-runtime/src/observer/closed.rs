@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use super::dataset::NoProgress;
+use super::dataset_reporter::NoProgress;
 use super::{ClosedJob, JobEventKind, JobTrace, ObservedJob, Observers};
 use crate::ids::JobExecutionId;
 use crate::repository::{JobRepository, RepositoryError, rules};

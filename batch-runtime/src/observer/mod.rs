@@ -11,6 +11,7 @@
 
 mod closed;
 mod dataset;
+mod dataset_reporter;
 mod emit;
 mod event;
 mod log;
@@ -26,7 +27,7 @@ pub use self::event::{
     StepBody, StepEnd,
 };
 
-pub(crate) use self::dataset::DatasetReporter;
+pub(crate) use self::dataset_reporter::DatasetReporter;
 pub(crate) use self::emit::{JobEvents, StepEvents};
 pub(crate) use self::observers::Observers;
 pub(crate) use self::outer::outer_of;

@@ -5,12 +5,12 @@ use std::fmt;
 use std::io::{self, Write};
 
 use batch_xml::suggest::nearest;
-use batch_xml::{Diagnostic, JobXmlErrors, Severity};
+use batch_xml::{Diagnostic, JobXmlErrors};
 
 use super::nested::RUNS_ITSELF;
 use super::{Definitions, JobOperatorError, StartError};
 use crate::job_path::{JOB_PATH_HELP, ROOTS};
-use crate::loader::REMINDERS;
+use crate::loader::may_be_mistake;
 use crate::parameters::JobParameters;
 
 /// The result of [`BatchRuntimeBuilder::check`](crate::BatchRuntimeBuilder::check). Displays all problems, job by job.
@@ -68,11 +68,6 @@ impl Problem {
     fn diagnostic(diagnostic: Diagnostic) -> Self {
         Self::Diagnostic(Box::new(diagnostic))
     }
-}
-
-/// Returns whether it is a warning that is not listed in `REMINDERS`.
-pub(super) fn may_be_mistake(diagnostic: &Diagnostic) -> bool {
-    diagnostic.severity == Severity::Warning && !REMINDERS.contains(&diagnostic.code)
 }
 
 impl fmt::Display for Problem {

@@ -7,13 +7,12 @@ use batch_xml::model::Job;
 use batch_xml::suggest::nearest;
 use batch_xml::{Diagnostic, Document, Effective, JobXmlErrors, Resolved, Unresolved, Values};
 
-use super::check::may_be_mistake;
 use super::{JobOperatorError, Result, StartError};
 use crate::dispatch::Dispatchers;
 use crate::execution::JobExecution;
 use crate::exit_codes::{EXIT_CODES, ExitCodes};
 use crate::job_path::{JOB_PATH_HELP, JobPath, JobPathReport, Lookup, contains_id};
-use crate::loader::{Artifacts, BindOutcome, ExternalValues};
+use crate::loader::{Artifacts, BindOutcome, ExternalValues, may_be_mistake};
 use crate::parameters::JobParameters;
 use crate::repository::RepositoryLayout;
 use crate::secret::Secrets;

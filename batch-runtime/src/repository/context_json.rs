@@ -9,12 +9,11 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use super::{DataChanges, RepositoryFormat, StoredContext};
+use super::RepositoryFormat;
+use super::stored_context::{CLASS_KEY, OtherEntries, StoredContext};
 use crate::checkpoint::CheckpointInfo;
 use crate::plan::PartitionPlan;
 
-/// The entry with the class of an object, until Spring Batch 5.
-pub(super) const CLASS_KEY: &str = "@class";
 /// The entries in the context of every step that Spring Batch has executed.
 const SPRING_BATCH_ENTRIES: [&str; 3] = ["batch.taskletType", "batch.stepType", "batch.version"];
 /// The start of a context that Java has serialized, in Base64.
@@ -32,6 +31,10 @@ const TRACEPARENT: &str = "batch.traceparent";
 /// Followed by the path of a decision: its answer.
 // Spec: DEC-18
 pub(crate) const DECISION: &str = "batch.decision.";
+
+/// Changed entries of the context of a job execution, in the form of Spring Batch; `None` removes one.
+// Spec: DATA-01
+pub(crate) type DataChanges = BTreeMap<String, Option<String>>;
 
 /// A context that is not one of this runtime or of Spring Batch.
 #[derive(Debug, thiserror::Error)]
@@ -72,9 +75,6 @@ pub(crate) struct StepState {
     /// this runtime may be present but outdated.
     pub(crate) of_other_program: bool,
 }
-
-/// Entries of other programs by their keys, each as JSON, which are preserved.
-pub(crate) type OtherEntries = BTreeMap<String, String>;
 
 impl StepState {
     fn entries(&self) -> impl Iterator<Item = (&str, &str)> {

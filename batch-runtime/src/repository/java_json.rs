@@ -10,7 +10,7 @@ use serde_json::ser::{Formatter, Serializer};
 use serde_json::{Map, Value};
 
 use super::RepositoryLayout;
-use super::context_json::CLASS_KEY;
+use super::stored_context::CLASS_KEY;
 
 /// Returns a value in the form of a layout.
 pub(crate) fn to_java<T: Serialize + ?Sized>(

@@ -29,7 +29,7 @@ pub(crate) use archive::{
 };
 pub(crate) use config::RepositoryConfig;
 pub(crate) use context_json::{
-    DECISION, ElementBefore, ElementKind, ElementState, JobState, OtherEntries, RestartPosition, StepState,
+    DECISION, DataChanges, ElementBefore, ElementKind, ElementState, JobState, RestartPosition, StepState,
     TxState,
 };
 pub use conversion::LayoutConversion;
@@ -43,9 +43,9 @@ pub(crate) use insert_step::InsertStep;
 pub(crate) use java_json::{from_java, to_java};
 pub(crate) use observation::{HolderState, LeaseKey, Observations};
 pub(crate) use records::{
-    AbandonOutcome, ChunkCommit, Claim, ClaimRequest, ClaimedPartition, Concurrency, DataChanges,
-    DeathOutcome, EndOfStep, Ending, InnerSteps, Inserted, KeptState, LaunchPhase, LaunchRow, Lease,
-    NewNotification, NewStepExecution, NextNotification, PartitionFinding, PartitionReport, PartitionState,
+    AbandonOutcome, ChunkCommit, Claim, ClaimRequest, ClaimedPartition, Concurrency, DeathOutcome, EndOfStep,
+    Ending, InnerSteps, Inserted, KeptState, LaunchPhase, LaunchRow, Lease, NewNotification,
+    NewStepExecution, NextNotification, PartitionFinding, PartitionReport, PartitionState,
     QueuedNotification, QueuedPartition, Signals, StepHistory, StopOutcome, TakenLaunch, Target, TurnOutcome,
     WithdrawOutcome, WorkerRow,
 };
@@ -54,7 +54,7 @@ pub(crate) use store::{
     ArchiveStore, Channel, Holder, JobRepository, JobStore, LaunchStore, Listener, NotificationStore,
     OperatorStore, OverviewStore, PartitionStore, QueueStore, StepStore, WorkerStore,
 };
-pub(crate) use stored_context::StoredContext;
+pub(crate) use stored_context::{OtherEntries, StoredContext};
 pub(crate) use url::open;
 pub use url::{MigrationStatus, RepositoryUrl, SpringBatchVersion};
 

@@ -9,7 +9,7 @@ use crate::execution::{JobExecution, StepCounters, StepExecution};
 use crate::ids::{JobExecutionId, JobInstanceId, LaunchId, StepExecutionId};
 use crate::notify::{self, NotificationDetail, NotificationEvent};
 use crate::parameters::JobParameters;
-use crate::repository::{ElementState, JobState, RestartPosition, StepState};
+use crate::repository::{DataChanges, ElementState, JobState, RestartPosition, StepState};
 use crate::status::BatchStatus;
 
 /// The instance that a new execution belongs to.
@@ -83,10 +83,6 @@ pub(crate) enum Concurrency {
     /// One; others wait for their turn.
     Queue,
 }
-
-/// Changed entries of the context of a job execution, in the form of Spring Batch; `None` removes one.
-// Spec: DATA-01
-pub(crate) type DataChanges = BTreeMap<String, Option<String>>;
 
 /// The state that the executions of an instance have left, and the data of the latest.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

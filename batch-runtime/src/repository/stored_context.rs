@@ -5,17 +5,22 @@
 // Spec: REPO-66, REPO-90
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::fmt::{self, Write as _};
 
 use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 
-use super::context_json::{CLASS_KEY, OtherEntries};
 use super::{RepositoryFormat, RepositoryLayout};
 
+/// The entry with the class of an object, until Spring Batch 5.
+pub(super) const CLASS_KEY: &str = "@class";
 /// The class of a context.
 const CLASS: &str = "java.util.HashMap";
+
+/// Entries of other programs by their keys, each as JSON, which are preserved.
+pub(crate) type OtherEntries = BTreeMap<String, String>;
 
 /// The two columns of a context row.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

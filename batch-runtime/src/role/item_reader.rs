@@ -1,6 +1,7 @@
 //! An item reader: its attribute, and the erased trait that the attribute implements.
 
-use crate::artifact::item::{Fill, FillEnd, FillError, ItemType};
+use crate::artifact::item::{Fill, ItemType};
+use crate::artifact::{FillEnd, FillError};
 use crate::checkpoint::CheckpointInfo;
 use crate::error::BatchError;
 

@@ -11,7 +11,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::Role;
-use crate::artifact::{BatchArtifact, ContextScope, InjectionScope, PartitionPlan, Properties, registry};
+use crate::artifact::{BatchArtifact, ContextScope, InjectionScope, PartitionPlan, Properties, linked};
 use crate::context::{FlowContext, JobContext, SplitContext, StepContext};
 
 fn properties() -> Properties {
@@ -84,7 +84,7 @@ macro_rules! check {
             ("flow", Some("split"))
         );
 
-        let registered: Vec<_> = registry::linked()
+        let registered: Vec<_> = linked::artifacts()
             .filter(|one| one.type_id == TypeId::of::<$artifact>())
             .collect();
         let [registered] = registered.as_slice() else {

@@ -1,5 +1,7 @@
 //! Fills and their sinks.
 
+use std::sync::atomic::Ordering;
+
 use super::*;
 
 fn even_halves() -> ItemSink {

@@ -15,7 +15,7 @@ use crossbeam::channel::{Receiver, Sender, bounded};
 
 use super::super::call::{Failure, call};
 use super::super::threads::Worker;
-use super::interval::RolledBack;
+use super::interval_state::RolledBack;
 use crate::artifact::{Fill, FillEnd, FillError, Halt, ItemObserver, ItemSink};
 use crate::async_runtime::AsyncRuntime;
 use crate::context_gate::ContextGate;

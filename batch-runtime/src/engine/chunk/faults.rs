@@ -7,7 +7,7 @@ use super::super::body::StepEnv;
 use super::super::bound::Bound;
 use super::super::call::Failure;
 use super::super::elements::BoundChunk;
-use super::interval::RolledBack;
+use super::interval_state::RolledBack;
 use super::rules::{Budget, Decision, Fault};
 use crate::artifact::{ContextScope, FailedItem};
 use crate::back_off::BackOff;

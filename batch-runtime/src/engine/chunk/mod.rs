@@ -5,6 +5,7 @@ mod ahead;
 mod class_limits;
 mod faults;
 mod interval;
+mod interval_state;
 mod listeners;
 mod lists;
 mod reading;
@@ -34,7 +35,7 @@ pub(crate) use self::rules::FaultRules;
 
 use self::ahead::{Input, ReadAhead, lock};
 use self::faults::{Faults, Policy};
-use self::interval::{Interval, IntervalEnd, RolledBack};
+use self::interval_state::{Interval, IntervalEnd, RolledBack};
 use self::lists::Lists;
 use self::rules::Budget;
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::super::call::{Failure, call};
 use super::ahead::{FailedInput, FillResult, Halted, Input, ReadAhead, lock};
 use super::faults::Faults;
-use super::interval::{Interval, RolledBack};
+use super::interval_state::{Interval, RolledBack};
 use super::rules::{Attempt, Decision, Fault};
 use super::{ChunkListeners, ChunkRunner, ProgressCheck};
 use crate::artifact::{Fill, FillEnd, FillError, Halt, ItemObserver};

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::super::call::{Failure, call};
 use super::ChunkRunner;
-use super::interval::{Interval, RolledBack};
+use super::interval_state::{Interval, RolledBack};
 use super::lists::{Action, FailedList, Outcome};
 use super::rules::{Attempt, Decision, Fault};
 use crate::activity::Activity;

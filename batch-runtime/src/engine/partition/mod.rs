@@ -5,6 +5,7 @@
 //! partition, in any process; `next.rs` starts the next one of a thread; `remote.rs` is the entry of a worker process.
 // Spec: PART-01 to PART-34, FPART-01 to FPART-11, PALG-01, PALG-03, PPLAN-04, D-34, D-48 to D-50, D-67, D-75
 
+mod deaths;
 mod local;
 mod monitor;
 mod next;
@@ -22,7 +23,6 @@ use std::sync::Mutex;
 pub(crate) use remote::RemotePartition;
 pub(super) use run::contexts_of_subjob;
 
-use self::next::PartitionEnd;
 use super::call::Failure;
 use super::elements::BoundPartition;
 use super::outcome::Outcome;

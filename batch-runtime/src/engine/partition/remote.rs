@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use super::{PartitionEnd, PartitionedElement};
+use super::PartitionedElement;
+use super::next::PartitionEnd;
 use crate::artifact::ContextScope;
 use crate::context::{FlowContext, JobContext, RuntimeRef, SplitContext};
 use crate::engine::call::{Failure, discard};

@@ -4,7 +4,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::{EndedHere, PartitionEnd, PartitionedElement, Prepared};
+use super::next::PartitionEnd;
+use super::{EndedHere, PartitionedElement, Prepared};
 use crate::artifact::ContextScope;
 use crate::checkpoint::CheckpointInfo;
 use crate::context::{FlowContext, SplitContext};

@@ -5,10 +5,10 @@ use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use super::deaths::Deaths;
 use super::local::LocalThreads;
 use super::monitor::PartitionMonitor;
 use super::prepare::Preparation;
-use super::reopen::Deaths;
 use super::{Ended, EndedHere, PartitionedElement};
 use crate::artifact::ContextScope;
 use crate::checkpoint::CheckpointInfo;

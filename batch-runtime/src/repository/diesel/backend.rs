@@ -9,7 +9,6 @@ use super::connection::RepositoryConnection;
 use super::db_timestamp::DbTimestamp;
 use super::fixed_sql::{FixedSql, FixedText, fixed_sql};
 use super::migrations::{Failure, MigrationFailed, Migrations};
-use super::pool::Pool;
 use super::session::{Session, SessionSettings};
 use crate::execution::StepCounters;
 use crate::ids::StepExecutionId;
@@ -132,25 +131,6 @@ pub(super) trait Backend: Send + Sync + Sized + 'static {
     fn damage(connection: &mut Session<Self::Connection>) -> QueryResult<Option<String>> {
         let _ = connection;
         Ok(None)
-    }
-
-    /// Allocates ids from a sequence, as Spring Batch does, in ascending order.
-    // Spec: REPO-18 to REPO-22
-    fn next_ids(
-        pool: &Pool<Self>,
-        connection: &mut Session<Self::Connection>,
-        sequence: Sequence,
-        count: usize,
-    ) -> QueryResult<Vec<i64>>;
-
-    /// Allocates an id.
-    fn next_id(
-        pool: &Pool<Self>,
-        connection: &mut Session<Self::Connection>,
-        sequence: Sequence,
-    ) -> QueryResult<i64> {
-        let ids = Self::next_ids(pool, connection, sequence, 1)?;
-        ids.into_iter().next().ok_or(DieselError::NotFound)
     }
 
     /// Inserts step executions.

@@ -13,6 +13,7 @@ use super::postgres::PostgresDatabase;
 use super::session::Session;
 #[cfg(feature = "sqlite")]
 use super::sqlite::SqliteDatabase;
+use super::transaction_error::database_error;
 use crate::repository::{RepositoryError, Result};
 
 /// The transaction of one checkpoint interval, on the database of the job repository.
@@ -259,7 +260,7 @@ impl<D: Backend> Chunk<D> {
         };
         let connection = self
             .transaction(begin)
-            .map_err(|source| pool::database_error("begin the transaction of the checkpoint", source))?;
+            .map_err(|source| database_error("begin the transaction of the checkpoint", source))?;
         if let Some(close_guard) = close_guard {
             connection
                 .batch_execute(close_guard)
@@ -270,7 +271,7 @@ impl<D: Backend> Chunk<D> {
 
     fn set_savepoint(&mut self) -> Result<()> {
         self.for_writer().map_err(|source| -> RepositoryError {
-            pool::database_error("begin the transaction of the chunk", source)
+            database_error("begin the transaction of the chunk", source)
         })?;
         self.at_savepoint(SET_SAVEPOINT)
     }
@@ -315,7 +316,7 @@ impl<D: Backend> Chunk<D> {
         let committed = AnsiTransactionManager::commit_transaction(&mut *open.connection);
         if let Err(source) = committed {
             self.lost = pool::is_lost::<D>(&mut open.connection);
-            return Err(pool::database_error(action, source));
+            return Err(database_error(action, source));
         }
         let Open { connection, lock } = open;
         drop(lock);

@@ -48,6 +48,15 @@ pub(super) const TABLES: [&str; 14] = [
     "BATCH_NOTIFICATION",
 ];
 
+impl<C> Session<C> {
+    /// Takes the layout and the kind of the sequences from the catalog.
+    pub(super) fn adopt(&mut self, catalog: &Catalog) {
+        let wanted = self.settings.wanted_layout;
+        self.settings.format.layout = catalog.layout_or(wanted).or(wanted).unwrap_or_default();
+        self.settings.has_sequences = catalog.has_sequences();
+    }
+}
+
 impl Catalog {
     /// Creates a catalog from columns, with table names converted to the default prefix; skips tables with other prefixes.
     pub(super) fn new(columns: Vec<Name>, prefix: &TablePrefix) -> Self {

@@ -21,6 +21,7 @@ mod pool;
 #[cfg(feature = "postgres")]
 mod postgres;
 mod schema;
+mod sequences;
 mod session;
 #[cfg(feature = "sqlite")]
 mod sqlite;

@@ -13,7 +13,7 @@ use diesel::result::{DatabaseErrorKind, Error as DieselError};
 use super::backend::Backend;
 use super::connection::RepositoryConnection;
 use super::session::{Session, SessionSettings};
-use super::transaction_error::TransactionError;
+use super::transaction_error::{TransactionError, database_error};
 use super::url::shown;
 use crate::repository::database_kind::MEMORY_URL;
 use crate::repository::{RepositoryError, Result};
@@ -447,11 +447,4 @@ fn unknown_outcome() -> DieselError {
 /// Adds a hint to an error of the database.
 fn with_hint(error: &DieselError, hint: &str) -> DieselError {
     DieselError::QueryBuilderError(format!("{error}; {hint}").into())
-}
-
-pub(super) fn database_error<E: From<RepositoryError>>(action: &'static str, source: DieselError) -> E {
-    E::from(RepositoryError::Database {
-        action,
-        source: Box::new(source),
-    })
 }

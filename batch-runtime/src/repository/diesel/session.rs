@@ -12,7 +12,6 @@ use diesel::query_dsl::methods::{ExecuteDsl, LimitDsl, LoadQuery};
 use diesel::result::QueryResult;
 
 use super::db_timestamp::DbTimestamp;
-use super::migrations::Catalog;
 use super::table_prefix::TablePrefix;
 use crate::clock::Timestamp;
 use crate::repository::{RepositoryFormat, RepositoryLayout};
@@ -47,7 +46,7 @@ impl SessionSettings {
 /// A connection and the settings of its repository. Dereferences to the connection for statements without table names.
 pub(super) struct Session<C> {
     connection: C,
-    settings: SessionSettings,
+    pub(super) settings: SessionSettings,
 }
 
 impl<C> Session<C> {
@@ -82,13 +81,6 @@ impl<C> Session<C> {
     /// Forgets the layout that the URL names.
     pub(super) fn accept_any_layout(&mut self) {
         self.settings.wanted_layout = None;
-    }
-
-    /// Takes the layout and the kind of the sequences from the catalog.
-    pub(super) fn adopt(&mut self, catalog: &Catalog) {
-        let wanted = self.settings.wanted_layout;
-        self.settings.format.layout = catalog.layout_or(wanted).or(wanted).unwrap_or_default();
-        self.settings.has_sequences = catalog.has_sequences();
     }
 }
 

@@ -2,7 +2,6 @@
 
 use diesel::result::{DatabaseErrorKind, Error as DieselError};
 
-use super::pool::database_error;
 use crate::repository::RepositoryError;
 
 /// The reason why a transaction is rolled back.
@@ -73,4 +72,11 @@ pub(super) fn concurrent_change<E>() -> TransactionError<E> {
     let reason = "other runtimes keep changing the same row".to_owned();
     let kind = DatabaseErrorKind::SerializationFailure;
     TransactionError::Conflict(DieselError::DatabaseError(kind, Box::new(reason)))
+}
+
+pub(super) fn database_error<E: From<RepositoryError>>(action: &'static str, source: DieselError) -> E {
+    E::from(RepositoryError::Database {
+        action,
+        source: Box::new(source),
+    })
 }

@@ -2,8 +2,9 @@
 
 use std::ops::Bound;
 
+use super::MemoryRepository;
+use super::tables::corrupt;
 use super::tables::{Context, Execution, Step, Tables};
-use super::{MemoryRepository, corrupt};
 use crate::clock::Timestamp;
 use crate::execution::{JobExecution, StepExecution};
 use crate::ids::{JobExecutionId, JobInstanceId, StepExecutionId};

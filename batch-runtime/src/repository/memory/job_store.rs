@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
+use super::MemoryRepository;
+use super::tables::fenced;
 use super::tables::{Context, Execution, Tables};
-use super::{MemoryRepository, fenced};
 use crate::execution::JobExecution;
 use crate::ids::{JobExecutionId, StepExecutionId};
 use crate::repository::rules;

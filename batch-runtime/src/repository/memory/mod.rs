@@ -74,16 +74,3 @@ impl MemoryRepository {
         self.clock.now()
     }
 }
-
-/// Returns the rejection of a write because the execution was closed.
-// Spec: REPO-15
-fn fenced(action: &'static str) -> RepositoryError {
-    RepositoryError::Fenced { action }
-}
-
-fn corrupt(row: String, problem: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> RepositoryError {
-    RepositoryError::Corrupt {
-        row,
-        problem: problem.into(),
-    }
-}

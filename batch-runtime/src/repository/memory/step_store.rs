@@ -3,8 +3,9 @@
 use std::collections::BTreeSet;
 use std::sync::MutexGuard;
 
+use super::MemoryRepository;
+use super::tables::fenced;
 use super::tables::{Context, Step, Tables};
-use super::{MemoryRepository, fenced};
 use crate::clock::Timestamp;
 use crate::execution::StepExecution;
 use crate::ids::{JobExecutionId, JobInstanceId, StepExecutionId};

@@ -3,15 +3,14 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use super::{corrupt, fenced};
 use crate::clock::Timestamp;
 use crate::execution::{JobExecution, JobInstance, StepExecution};
 use crate::ids::{JobExecutionId, JobInstanceId, StepExecutionId};
 use crate::parameters::JobParameters;
 use crate::repository::rules;
 use crate::repository::{
-    DataChanges, JobState, Lease, MAX_VARCHAR, QueuedNotification, RepositoryLayout, Result, StepState,
-    StoredContext,
+    DataChanges, JobState, Lease, MAX_VARCHAR, QueuedNotification, RepositoryError, RepositoryLayout, Result,
+    StepState, StoredContext,
 };
 
 /// All rows.
@@ -342,5 +341,21 @@ impl Step {
                 "has been deleted while the step was running",
             )),
         }
+    }
+}
+
+/// Returns the rejection of a write because the execution was closed.
+// Spec: REPO-15
+pub(super) fn fenced(action: &'static str) -> RepositoryError {
+    RepositoryError::Fenced { action }
+}
+
+pub(super) fn corrupt(
+    row: String,
+    problem: impl Into<Box<dyn std::error::Error + Send + Sync>>,
+) -> RepositoryError {
+    RepositoryError::Corrupt {
+        row,
+        problem: problem.into(),
     }
 }

@@ -4,7 +4,7 @@ use diesel::prelude::*;
 
 use super::Connection;
 use super::per_backend::contexts::update_context;
-use super::per_backend::step_store::counter_columns;
+use super::per_backend::step_bounds::counter_columns;
 use super::schema::step_execution;
 use crate::repository::diesel::backend::{ChunkRows, UpdatedRows};
 use crate::repository::diesel::session::RunQueryDsl;

@@ -23,6 +23,7 @@ use super::backend::{Backend, ChunkRows, NewStep, Sequence, TicketRow, UpdatedRo
 use super::fixed_sql::{FixedText, fixed_queries, fixed_query, fixed_sql};
 use super::migrations::{Failure, MigrationFailed, Migrations};
 use super::pool::{Pool, Tx};
+use super::sequences::Sequences;
 use super::session::{RunQueryDsl, Session, SessionSettings};
 use crate::repository::owner::nonce_of;
 use crate::repository::{RepositoryLayout, Result};
@@ -182,33 +183,6 @@ impl Backend for MysqlDatabase {
         sequences::convert(connection, to)
     }
 
-    /// On a separate connection, so that no other transaction waits for the end of this one.
-    // Spec: REPO-20 to REPO-22
-    fn next_ids(
-        pool: &Pool<Self>,
-        connection: &mut Connection,
-        sequence: Sequence,
-        count: usize,
-    ) -> QueryResult<Vec<i64>> {
-        let count = i64::try_from(count).unwrap_or(0);
-        if connection.settings().has_sequences {
-            return sequences::next_ids(connection, sequence, count);
-        }
-        let last: Result<i64> = pool.run(Tx::write("allocate an id"), |connection, _| {
-            match sequence {
-                Sequence::Instance if connection.layout() == RepositoryLayout::V6 => {
-                    fixed_query::<NextInstances6>(count).execute(connection)?
-                }
-                Sequence::Instance => fixed_query::<NextInstances>(count).execute(connection)?,
-                Sequence::Execution => fixed_query::<NextExecutions>(count).execute(connection)?,
-                Sequence::Step => fixed_query::<NextSteps>(count).execute(connection)?,
-            };
-            Ok(diesel::select(fixed_sql::<LastId>()).get_result(connection)?)
-        });
-        let last = last.map_err(|error| DieselError::QueryBuilderError(Box::new(error)))?;
-        Ok((last - count + 1..=last).collect())
-    }
-
     fn insert_steps(connection: &mut Connection, steps: &[NewStep<'_>]) -> QueryResult<()> {
         new_rows::insert_steps(connection, steps)
     }
@@ -248,5 +222,34 @@ impl Backend for MysqlDatabase {
 
     fn update_chunk_rows(connection: &mut Connection, rows: &ChunkRows<'_>) -> QueryResult<UpdatedRows> {
         chunk_rows::write(connection, rows)
+    }
+}
+
+impl Sequences for MysqlDatabase {
+    /// On a separate connection, so that no other transaction waits for the end of this one.
+    // Spec: REPO-20 to REPO-22
+    fn next_ids(
+        pool: &Pool<Self>,
+        connection: &mut Connection,
+        sequence: Sequence,
+        count: usize,
+    ) -> QueryResult<Vec<i64>> {
+        let count = i64::try_from(count).unwrap_or(0);
+        if connection.settings().has_sequences {
+            return sequences::next_ids(connection, sequence, count);
+        }
+        let last: Result<i64> = pool.run(Tx::write("allocate an id"), |connection, _| {
+            match sequence {
+                Sequence::Instance if connection.layout() == RepositoryLayout::V6 => {
+                    fixed_query::<NextInstances6>(count).execute(connection)?
+                }
+                Sequence::Instance => fixed_query::<NextInstances>(count).execute(connection)?,
+                Sequence::Execution => fixed_query::<NextExecutions>(count).execute(connection)?,
+                Sequence::Step => fixed_query::<NextSteps>(count).execute(connection)?,
+            };
+            Ok(diesel::select(fixed_sql::<LastId>()).get_result(connection)?)
+        });
+        let last = last.map_err(|error| DieselError::QueryBuilderError(Box::new(error)))?;
+        Ok((last - count + 1..=last).collect())
     }
 }

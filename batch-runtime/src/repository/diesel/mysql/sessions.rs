@@ -8,8 +8,7 @@ use diesel::prelude::*;
 use diesel::result::Error as DieselError;
 use diesel::sql_types::{BigInt, Nullable, Text};
 
-use super::Connection;
-use crate::repository::diesel::session::RunQueryDsl;
+use crate::repository::diesel::session::{RunQueryDsl, Session};
 
 /// Each statement sees what was committed before it. A text that does not fit is an error instead of being truncated. The wait for a locked
 /// row is longer than a lease: a runner whose wait times out has lost its lease. MariaDB ends a transaction that is idle for an hour,
@@ -64,7 +63,7 @@ struct SessionId {
 }
 
 /// Ends the sessions whose names have this prefix. A user may end its own sessions; sessions of another user are left alone.
-pub(super) fn end(connection: &mut Connection, prefix: &str) -> QueryResult<()> {
+pub(super) fn end(connection: &mut Session<MysqlConnection>, prefix: &str) -> QueryResult<()> {
     let holders: Vec<String> = (0..NAMED)
         .map(|number| {
             format!(
@@ -94,7 +93,7 @@ struct OpenTransaction {
 
 /// Implements `Backend::lock_hint`. The server forgets who held the lock when the wait ends, so the hint lists the sessions
 /// whose transactions have been open the longest.
-pub(super) fn lock_hint(connection: &mut Connection, error: &DieselError) -> Option<String> {
+pub(super) fn lock_hint(connection: &mut Session<MysqlConnection>, error: &DieselError) -> Option<String> {
     if !error.to_string().contains("Lock wait timeout") {
         return None;
     }

@@ -11,13 +11,14 @@ use super::schema::{
     created_step, instance_lease, job_context, job_execution, job_instance, job_params, notification,
     partition_lease, partition_report, partition_ticket, step_context, step_execution, turn,
 };
-use super::step_store::counter_columns;
+use super::step_bounds::counter_columns;
 use super::{Connection, Db, Repository, Work};
 use crate::execution::{JobInstance, StepExecution};
 use crate::ids::{JobExecutionId, JobInstanceId};
 use crate::repository::diesel::backend::{Backend, Sequence};
 use crate::repository::diesel::db_timestamp::DbTimestamp;
 use crate::repository::diesel::pool::{Tx, ensure_known};
+use crate::repository::diesel::sequences::Sequences as _;
 use crate::repository::diesel::session::RunQueryDsl;
 use crate::repository::rules;
 use crate::repository::{

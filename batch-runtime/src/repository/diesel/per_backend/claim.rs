@@ -18,6 +18,7 @@ use crate::parameters::JobParameters;
 use crate::repository::diesel::backend::{Backend, Sequence};
 use crate::repository::diesel::one_of::{one_of, one_of_many};
 use crate::repository::diesel::pool::Tx;
+use crate::repository::diesel::sequences::Sequences as _;
 use crate::repository::diesel::session::RunQueryDsl;
 use crate::repository::diesel::transaction_error::{TransactionError, concurrent_change};
 use crate::repository::rules;

@@ -159,3 +159,14 @@ pub(super) fn save_job_state(
         _ => Err(corrupt(row(), "has been deleted while the job was running")),
     }
 }
+
+/// Fails if a context row is missing: without it the checkpoint would be lost silently.
+pub(super) fn require_context(changed: usize, step: StepExecutionId) -> Work<()> {
+    match changed {
+        1 => Ok(()),
+        _ => Err(corrupt(
+            format!("the context of step execution {step}"),
+            "has been deleted while the step was running",
+        )),
+    }
+}

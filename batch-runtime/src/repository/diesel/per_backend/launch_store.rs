@@ -14,6 +14,7 @@ use crate::parameters::JobParameters;
 use crate::repository::diesel::backend::{Backend, Sequence};
 use crate::repository::diesel::one_of::none_of;
 use crate::repository::diesel::pool::Tx;
+use crate::repository::diesel::sequences::Sequences as _;
 use crate::repository::diesel::session::RunQueryDsl;
 use crate::repository::diesel::transaction_error::{
     TransactionError, concurrent_change, on_unique_violation,

@@ -29,7 +29,7 @@ mod queue_store;
 #[cfg(test)]
 mod races;
 mod rows;
-mod step_bounds;
+pub(super) mod step_bounds;
 pub(super) mod step_store;
 #[cfg(test)]
 pub(super) mod tests;

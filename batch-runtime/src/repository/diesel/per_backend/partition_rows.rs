@@ -14,6 +14,7 @@ use crate::ids::{JobInstanceId, StepExecutionId};
 use crate::repository::diesel::backend::{Backend, NewStep, Sequence};
 use crate::repository::diesel::one_of::one_of_many;
 use crate::repository::diesel::pool::Tx;
+use crate::repository::diesel::sequences::Sequences as _;
 use crate::repository::diesel::session::RunQueryDsl;
 use crate::repository::rules;
 use crate::repository::{Lease, Result, StepState, StoredContext};

@@ -2,9 +2,8 @@
 
 use diesel::prelude::*;
 
-use super::contexts::{change_job_data, update_context};
+use super::contexts::{change_job_data, require_context, update_context};
 use super::schema::step_execution;
-use super::step_store::{at_version, counter_columns, is_as_written, require_context};
 use super::{Connection, Db, Repository, Work, fenced_if_none};
 use crate::execution::{StepCounters, StepExecution};
 use crate::repository::diesel::backend::{Backend, EndedStep, StartedStep};
@@ -17,6 +16,28 @@ use crate::repository::{DataChanges, EndOfStep, Lease, Result, StepState};
 use crate::status::BatchStatus;
 
 const STARTED: &str = BatchStatus::Started.as_str();
+
+/// The counter columns of a step execution; none is NULL.
+macro_rules! counter_columns {
+    ($counters:expr) => {
+        counter_columns!($counters, step_execution)
+    };
+    ($counters:expr, $table:ident) => {{
+        let counters: $crate::execution::StepCounters = $counters;
+        (
+            $table::read_count.eq(counters.reads),
+            $table::write_count.eq(counters.writes),
+            $table::filter_count.eq(counters.filters),
+            $table::commit_count.eq(counters.commits),
+            $table::rollback_count.eq(counters.rollbacks),
+            $table::read_skip_count.eq(counters.read_skips),
+            $table::process_skip_count.eq(counters.process_skips),
+            $table::write_skip_count.eq(counters.write_skips),
+        )
+    }};
+}
+
+pub(in crate::repository::diesel) use counter_columns;
 
 impl Repository {
     /// Implements `StepStore::begin_step`.
@@ -185,4 +206,28 @@ impl EndRows<'_> {
             }
         }
     }
+}
+
+/// Returns the condition for the row of `step` at its current version.
+#[diesel::dsl::auto_type]
+pub(super) fn at_version(id: i64, version: i64) -> _ {
+    step_execution::step_execution_id
+        .eq(id)
+        .and(step_execution::version.eq(version))
+}
+
+/// Returns whether the row of a step execution, which had `version`, is as this runner has written it in a transaction whose outcome is
+/// unknown. A process that closes the execution of a dead runner writes another status.
+pub(super) fn is_as_written(
+    connection: &mut Connection,
+    (id, version): (i64, i64),
+    status: &str,
+    now: DbTimestamp,
+) -> QueryResult<bool> {
+    let row = step_execution::table
+        .find(id)
+        .filter(step_execution::version.eq(version + 1))
+        .filter(step_execution::status.eq(status))
+        .filter(step_execution::last_updated.eq(now));
+    Ok(row.count().get_result::<i64>(connection)? == 1)
 }

@@ -4,17 +4,18 @@ use std::collections::BTreeSet;
 
 use diesel::prelude::*;
 
-use super::contexts::{change_job_data, insert_step_context, step_state_in};
+use super::contexts::{change_job_data, insert_step_context, require_context, step_state_in};
 use super::rows::{CounterColumns, StepRow};
 use super::schema::{job_execution, step_execution};
-use super::step_bounds::EndRows;
-use super::{Connection, Db, Repository, Work, corrupt, fenced, fenced_if_none, rejected};
+use super::step_bounds::{EndRows, is_as_written};
+use super::{Connection, Db, Repository, Work, fenced, fenced_if_none, rejected};
 use crate::execution::{StepCounters, StepExecution};
 use crate::ids::{JobExecutionId, JobInstanceId, StepExecutionId};
 use crate::repository::diesel::backend::{Backend, ChunkRows, NewStep, Sequence};
 use crate::repository::diesel::chunk_transaction::Chunk;
 use crate::repository::diesel::db_timestamp::DbTimestamp;
 use crate::repository::diesel::pool::Tx;
+use crate::repository::diesel::sequences::Sequences as _;
 use crate::repository::diesel::session::RunQueryDsl;
 use crate::repository::rules::{self, StepRun};
 use crate::repository::{
@@ -25,28 +26,6 @@ use crate::status::BatchStatus;
 
 /// The action of `commit_chunk`, for errors.
 const ACTION: &str = "record the checkpoint";
-
-/// The counter columns of a step execution; none is NULL.
-macro_rules! counter_columns {
-    ($counters:expr) => {
-        counter_columns!($counters, step_execution)
-    };
-    ($counters:expr, $table:ident) => {{
-        let counters: $crate::execution::StepCounters = $counters;
-        (
-            $table::read_count.eq(counters.reads),
-            $table::write_count.eq(counters.writes),
-            $table::filter_count.eq(counters.filters),
-            $table::commit_count.eq(counters.commits),
-            $table::rollback_count.eq(counters.rollbacks),
-            $table::read_skip_count.eq(counters.read_skips),
-            $table::process_skip_count.eq(counters.process_skips),
-            $table::write_skip_count.eq(counters.write_skips),
-        )
-    }};
-}
-
-pub(in crate::repository::diesel) use counter_columns;
 
 /// The columns of a step execution that is inserted into a table. The table of later layouts has one more.
 macro_rules! new_step_columns {
@@ -259,14 +238,6 @@ fn history_in(
     rules::step_history(last, &runs, since, |step| step_state_in(connection, step))
 }
 
-/// Returns the condition for the row of `step` at its current version.
-#[diesel::dsl::auto_type]
-pub(super) fn at_version(id: i64, version: i64) -> _ {
-    step_execution::step_execution_id
-        .eq(id)
-        .and(step_execution::version.eq(version))
-}
-
 /// Returns the latest execution of a step in job executions from `since` on, and the counts of all its executions.
 fn last_step(
     connection: &mut Connection,
@@ -359,33 +330,6 @@ fn write_rows(
         also(connection)
     };
     record().map_err(|error| error.into_error(ACTION))
-}
-
-/// Fails if a context row is missing: without it the checkpoint would be lost silently.
-pub(super) fn require_context(changed: usize, step: StepExecutionId) -> Work<()> {
-    match changed {
-        1 => Ok(()),
-        _ => Err(corrupt(
-            format!("the context of step execution {step}"),
-            "has been deleted while the step was running",
-        )),
-    }
-}
-
-/// Returns whether the row of a step execution, which had `version`, is as this runner has written it in a transaction whose outcome is
-/// unknown. A process that closes the execution of a dead runner writes another status.
-pub(super) fn is_as_written(
-    connection: &mut Connection,
-    (id, version): (i64, i64),
-    status: &str,
-    now: DbTimestamp,
-) -> QueryResult<bool> {
-    let row = step_execution::table
-        .find(id)
-        .filter(step_execution::version.eq(version + 1))
-        .filter(step_execution::status.eq(status))
-        .filter(step_execution::last_updated.eq(now));
-    Ok(row.count().get_result::<i64>(connection)? == 1)
 }
 
 /// Returns the step execution that an earlier attempt has inserted after all.

@@ -2,7 +2,8 @@
 
 use diesel::prelude::*;
 
-use super::super::per_backend::step_store::{counter_columns, new_step_columns};
+use super::super::per_backend::step_bounds::counter_columns;
+use super::super::per_backend::step_store::new_step_columns;
 use super::Connection;
 use super::schema::{created_step, step_execution};
 use crate::repository::diesel::backend::NewStep;

@@ -5,7 +5,7 @@ use diesel::prelude::*;
 use diesel::sql_types::Text;
 
 use super::Connection;
-use crate::repository::diesel::pool::database_error;
+use crate::repository::diesel::transaction_error::database_error;
 use crate::repository::{Channel, Listener, RepositoryError, Result};
 
 #[diesel::declare_sql_function]

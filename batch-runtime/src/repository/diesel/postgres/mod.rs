@@ -24,6 +24,7 @@ use super::backend::{
 use super::fixed_sql::{FixedText, fixed_queries, fixed_query};
 use super::migrations::{Failure, MigrationFailed, Migrations};
 use super::pool::Pool;
+use super::sequences::Sequences;
 use super::session::{RunQueryDsl, Session};
 use crate::repository::owner::nonce_of;
 use crate::repository::{Channel, Listener, RepositoryLayout, Result};
@@ -152,25 +153,6 @@ impl Backend for PostgresDatabase {
         Ok(done)
     }
 
-    fn next_ids(
-        _pool: &Pool<Self>,
-        connection: &mut Connection,
-        sequence: Sequence,
-        count: usize,
-    ) -> QueryResult<Vec<i64>> {
-        let count = i64::try_from(count).unwrap_or(i64::MAX);
-        let mut ids: Vec<i64> = match sequence {
-            Sequence::Instance if connection.layout() == RepositoryLayout::V6 => {
-                fixed_query::<NextInstances6>(count).load(connection)?
-            }
-            Sequence::Instance => fixed_query::<NextInstances>(count).load(connection)?,
-            Sequence::Execution => fixed_query::<NextExecutions>(count).load(connection)?,
-            Sequence::Step => fixed_query::<NextSteps>(count).load(connection)?,
-        };
-        ids.sort_unstable();
-        Ok(ids)
-    }
-
     fn insert_steps(connection: &mut Connection, steps: &[NewStep<'_>]) -> QueryResult<()> {
         new_rows::insert_steps(connection, steps)
     }
@@ -222,5 +204,26 @@ impl Backend for PostgresDatabase {
 
     fn update_chunk_rows(connection: &mut Connection, rows: &ChunkRows<'_>) -> QueryResult<UpdatedRows> {
         chunk_rows::write(connection, rows)
+    }
+}
+
+impl Sequences for PostgresDatabase {
+    fn next_ids(
+        _pool: &Pool<Self>,
+        connection: &mut Connection,
+        sequence: Sequence,
+        count: usize,
+    ) -> QueryResult<Vec<i64>> {
+        let count = i64::try_from(count).unwrap_or(i64::MAX);
+        let mut ids: Vec<i64> = match sequence {
+            Sequence::Instance if connection.layout() == RepositoryLayout::V6 => {
+                fixed_query::<NextInstances6>(count).load(connection)?
+            }
+            Sequence::Instance => fixed_query::<NextInstances>(count).load(connection)?,
+            Sequence::Execution => fixed_query::<NextExecutions>(count).load(connection)?,
+            Sequence::Step => fixed_query::<NextSteps>(count).load(connection)?,
+        };
+        ids.sort_unstable();
+        Ok(ids)
     }
 }

@@ -28,6 +28,7 @@ use super::fixed_sql::FixedText;
 use super::migrations::{Failure, MigrationFailed, Migrations, Name, TABLES};
 use super::one_of::none_of;
 use super::pool::Pool;
+use super::sequences::Sequences;
 use super::session::{RunQueryDsl, Session, SessionSettings};
 use crate::repository::conversion::{Backup, LayoutConversion};
 use crate::repository::owner::Owner;
@@ -35,7 +36,8 @@ use crate::repository::{RepositoryConfig, RepositoryError, RepositoryLayout, Res
 use file::DatabaseFile;
 use group_sync::GroupSync;
 use per_backend::catalog;
-use per_backend::step_store::{counter_columns, new_step_columns};
+use per_backend::step_bounds::counter_columns;
+use per_backend::step_store::new_step_columns;
 use schema::{
     batch_job_execution_seq, batch_job_instance_seq, batch_job_seq, batch_step_execution_seq, created_step,
     partition_ticket, step_execution,
@@ -255,23 +257,6 @@ impl Backend for SqliteDatabase {
         Ok(done)
     }
 
-    fn next_ids(
-        _pool: &Pool<Self>,
-        connection: &mut Connection,
-        sequence: Sequence,
-        count: usize,
-    ) -> QueryResult<Vec<i64>> {
-        let next = |_| match sequence {
-            Sequence::Instance if connection.layout() == RepositoryLayout::V6 => {
-                next_id!(connection, batch_job_instance_seq)
-            }
-            Sequence::Instance => next_id!(connection, batch_job_seq),
-            Sequence::Execution => next_id!(connection, batch_job_execution_seq),
-            Sequence::Step => next_id!(connection, batch_step_execution_seq),
-        };
-        (0..count).map(next).collect()
-    }
-
     fn insert_steps(connection: &mut Connection, steps: &[NewStep<'_>]) -> QueryResult<()> {
         for step in steps {
             if connection.layout().has_typed_parameters() {
@@ -326,6 +311,25 @@ impl Backend for SqliteDatabase {
 
     fn update_chunk_rows(connection: &mut Connection, rows: &ChunkRows<'_>) -> QueryResult<UpdatedRows> {
         chunk_rows::write(connection, rows)
+    }
+}
+
+impl Sequences for SqliteDatabase {
+    fn next_ids(
+        _pool: &Pool<Self>,
+        connection: &mut Connection,
+        sequence: Sequence,
+        count: usize,
+    ) -> QueryResult<Vec<i64>> {
+        let next = |_| match sequence {
+            Sequence::Instance if connection.layout() == RepositoryLayout::V6 => {
+                next_id!(connection, batch_job_instance_seq)
+            }
+            Sequence::Instance => next_id!(connection, batch_job_seq),
+            Sequence::Execution => next_id!(connection, batch_job_execution_seq),
+            Sequence::Step => next_id!(connection, batch_step_execution_seq),
+        };
+        (0..count).map(next).collect()
     }
 }
 
