@@ -300,14 +300,23 @@ fn the_dependencies_point_one_way() {
     }
 }
 
+/// Functions fit a screen. Their parameters have names: no tuple is made only to have fewer.
 #[test]
 fn functions_are_short() {
-    let mut long = Vec::new();
+    let (mut long, mut with_tuples) = (Vec::new(), Vec::new());
     for (name, text) in library_sources() {
-        let functions = functions(&code(&text)).into_iter();
-        let too_long = functions.filter(|function| function.length > MAX_FUNCTION_LINES);
-        long.extend(too_long.map(|function| (format!("{name} {}", function.name), function.length)));
+        for function in functions(&code(&text)) {
+            let place = format!("{name} {}", function.name);
+            // `From` of a tuple takes one.
+            if function.takes_tuples && function.name != "from" {
+                with_tuples.push(place.clone());
+            }
+            if function.length > MAX_FUNCTION_LINES {
+                long.push((place, function.length));
+            }
+        }
     }
+    assert!(with_tuples.is_empty(), "these take tuples: {with_tuples:#?}");
     assert!(
         long.is_empty(),
         "{MAX_FUNCTION_LINES} lines are allowed: {long:#?}"

@@ -66,7 +66,8 @@ impl Datasets {
         &self,
         role: DatasetRole,
         url: &str,
-        (schema, table): (Option<&str>, &str),
+        schema: Option<&str>,
+        table: &str,
         columns: impl IntoIterator<Item = (String, Option<String>)>,
     ) {
         let (Some(job), Some(step)) = (&self.job, &self.step) else {

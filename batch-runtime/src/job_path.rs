@@ -162,7 +162,7 @@ impl JobPath {
         let directories = files.directories(property);
         let dialect = files.dialect;
         let embedded = files.embedded.into_iter();
-        let embedded = embedded.map(|(name, text)| parse(&Source::new(name, text), (&limits, dialect)));
+        let embedded = embedded.map(|(name, text)| parse(&Source::new(name, text), &limits, dialect));
         let found = Found {
             embedded: embedded.collect(),
             ..Found::default()
@@ -204,7 +204,7 @@ impl JobPath {
                     found.unreadable.remove(directory);
                     let directory = fs::canonicalize(directory).unwrap_or_else(|_| directory.clone());
                     for path in &paths {
-                        found.read(path, &directory, (&self.limits, self.dialect));
+                        found.read(path, &directory, &self.limits, self.dialect);
                     }
                 }
                 Err(error) => {
@@ -424,7 +424,7 @@ fn log_broken(name: &dyn Display, file: &JobFile) {
 impl Found {
     /// Reads a file of a directory. A symbolic link may lead to another name in the directory, as in a Kubernetes volume, but not out of
     /// it: otherwise a message could show a line of any file.
-    fn read(&mut self, path: &Path, directory: &Path, how: (&Limits, Option<Dialect>)) {
+    fn read(&mut self, path: &Path, directory: &Path, limits: &Limits, dialect: Option<Dialect>) {
         // A file reached by two paths is read once. Spec: PATH-08
         let target = fs::canonicalize(path);
         let key = target.as_ref().map_or_else(|_| path.to_owned(), Clone::clone);
@@ -440,7 +440,7 @@ impl Found {
             Ok(target) if !target.starts_with(directory) => {
                 unreadable(path, "ignored: the symbolic link leads out of the directory")
             }
-            Ok(_) => read_file(path, how),
+            Ok(_) => read_file(path, limits, dialect),
         };
         if self.logs_problems && earlier.is_none() {
             log_broken(&path.display(), &file);
@@ -566,14 +566,14 @@ fn unreadable(path: &Path, message: &str) -> JobFile {
     JobFile::Broken(Arc::new(Diagnostic::error(UNREADABLE, message, place).into()))
 }
 
-fn read_file(path: &Path, how: (&Limits, Option<Dialect>)) -> JobFile {
-    match read_source(path, how.0) {
-        Ok(source) => parse(&source, how),
+fn read_file(path: &Path, limits: &Limits, dialect: Option<Dialect>) -> JobFile {
+    match read_source(path, limits) {
+        Ok(source) => parse(&source, limits, dialect),
         Err(errors) => JobFile::Broken(Arc::new(errors)),
     }
 }
 
-fn parse(source: &Arc<Source>, (limits, dialect): (&Limits, Option<Dialect>)) -> JobFile {
+fn parse(source: &Arc<Source>, limits: &Limits, dialect: Option<Dialect>) -> JobFile {
     if let Some(root) = sniff_root(source).filter(|root| !ROOTS.contains(&root.as_str())) {
         tracing::debug!(
             file = source.name(),

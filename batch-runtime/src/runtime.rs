@@ -27,7 +27,7 @@ use crate::notify::{NotificationObserver, NotificationRules, NotificationTarget,
 use crate::observer::{JobObserver, Observers};
 use crate::operator::{
     CheckReport, ClaimPartitionError, Definitions, JobOperator, JobOperatorError, Limits, PartitionRun,
-    Schema, Shared, Wanted, check_targets,
+    Schema, Shared, SharedSettings, Wanted, check_targets,
 };
 use crate::parameters::JobParameters;
 use crate::repository::{self, DatabaseKind, RepositoryConfig, RepositoryUrl};
@@ -537,11 +537,17 @@ impl BatchRuntimeBuilder {
             partition_threads: self.partition_threads,
             crash_limit: self.crash_limit,
         };
+        let settings = SharedSettings {
+            url,
+            definitions,
+            limits,
+            async_runtime: self.async_runtime,
+            schema: Schema::new(self.schema),
+        };
         let (keeper, ended) = bounded(0);
         let shared = Arc::new(Shared::new(
-            (url, repository),
-            definitions,
-            (limits, self.async_runtime, Schema::new(self.schema)),
+            settings,
+            repository,
             observers,
             notifications,
             dispatchers,

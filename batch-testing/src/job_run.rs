@@ -25,7 +25,8 @@ pub struct JobRun {
 /// Waits for the end of an execution.
 #[track_caller]
 pub(crate) fn wait(
-    (operator, folder): (&JobOperator, &Arc<TempDir>),
+    operator: &JobOperator,
+    folder: &Arc<TempDir>,
     id: JobExecutionId,
     limit: Duration,
 ) -> JobRun {

@@ -378,7 +378,7 @@ impl JobTest {
             Err(error) => panic!("{error}"),
         };
         let stage = self.stage();
-        job_run::wait((&stage.operator, &stage.folder), execution, self.time_limit)
+        job_run::wait(&stage.operator, &stage.folder, execution, self.time_limit)
     }
 
     #[track_caller]

@@ -58,10 +58,10 @@ impl Diagnostic {
         } = style;
         let (code, message) = (self.code, visible(&self.message));
         writeln!(out, "{paint}{word}[{code}]{reset}{bold}: {message}{reset}");
-        out.snippet(&self.span, ('^', paint), &visible(&self.label));
+        out.snippet(&self.span, '^', paint, &visible(&self.label));
         for (span, message) in &self.related {
             writeln!(out, "{note}note{reset}: {}", visible(message));
-            out.snippet(span, ('-', note), "");
+            out.snippet(span, '-', note, "");
         }
         if let Some(help) = self.help.as_deref().map(visible) {
             writeln!(out, "{:gutter$} {frame}={reset} {bold}help{reset}: {help}", "");
@@ -106,7 +106,7 @@ impl Rendering {
     }
 
     /// Appends the line that a span starts on, with the span underlined.
-    fn snippet(&mut self, span: &Span, (mark, paint): (char, &str), label: &str) {
+    fn snippet(&mut self, span: &Span, mark: char, paint: &str, label: &str) {
         let (Style { frame, reset, .. }, gutter) = (self.style, self.gutter);
         let (line, column) = span.source().line_column(span.range().start);
         let name = visible(span.source().name());

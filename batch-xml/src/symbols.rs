@@ -179,7 +179,7 @@ pub(crate) fn collect(dialect: Dialect, root: &Element, sink: &mut Sink) -> BTre
             // Reported where parents are looked up.
             if attribute.name.value != "parent" {
                 warn_of_other_syntax(dialect, attribute, sink);
-                collect_in(dialect, (attribute, &attribute.value), &mut names, sink);
+                collect_in(dialect, attribute, &attribute.value, &mut names, sink);
             }
         }
     });
@@ -189,7 +189,8 @@ pub(crate) fn collect(dialect: Dialect, root: &Element, sink: &mut Sink) -> BTre
 /// Collects in a part of an attribute's value.
 fn collect_in(
     dialect: Dialect,
-    (attribute, value): (&Attribute, &str),
+    attribute: &Attribute,
+    value: &str,
     names: &mut BTreeSet<String>,
     sink: &mut Sink,
 ) {
@@ -201,7 +202,7 @@ fn collect_in(
                     names.insert(found.name.to_owned());
                 }
                 if let Some(default) = found.default {
-                    collect_in(dialect, (attribute, default), names, sink);
+                    collect_in(dialect, attribute, default, names, sink);
                 }
             }
             Piece::Malformed(range, mistake) => report(dialect, attribute, range, &mistake, sink),

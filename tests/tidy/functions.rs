@@ -1,11 +1,12 @@
-//! The length of functions. The code is formatted by rustfmt: a function ends at the brace under its first letter.
+//! The functions of a file. The code is formatted by rustfmt: a function ends at the brace under its first letter.
 
-/// A function: its name, its first line, and its number of lines.
+/// A function: its name, its first line, its number of lines, and whether some of its parameters are fields of a tuple.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Function {
     pub(crate) name: String,
     pub(crate) line: usize,
     pub(crate) length: usize,
+    pub(crate) takes_tuples: bool,
 }
 
 fn indent(line: &str) -> usize {
@@ -53,20 +54,26 @@ pub(crate) fn functions(text: &str) -> Vec<Function> {
             let last = rest.find(|(_, line)| ends_here(line));
             last.map_or(start, |(end, _)| end)
         };
+        let is_end = |line: &&str| line.ends_with('{') || ends_here(line);
+        let body = lines[start..]
+            .iter()
+            .position(is_end)
+            .map_or(end, |at| start + at);
         found.push(Function {
             name: name.to_owned(),
             line: start + 1,
             length: end - start + 1,
+            takes_tuples: lines[start..=body].iter().any(|line| line.contains("): (")),
         });
     }
     found
 }
 
 #[test]
-fn lengths_are_measured() {
+fn functions_are_found() {
     let text = "pub(crate) fn one() {}
 fn two(
-    a: u8,
+    (a, b): (u8, u8),
 ) -> u8
 where
     u8: Copy,
@@ -80,7 +87,7 @@ where
 trait Three {
     fn declared(&self);
     const fn three() {
-        1
+        |(a, b): (u8, u8)| a + b
     }
 }
 macro_rules! four {
@@ -93,15 +100,15 @@ macro_rules! four {
     let found = functions(text);
     let found: Vec<_> = found
         .iter()
-        .map(|it| (it.name.as_str(), it.line, it.length))
+        .map(|it| (it.name.as_str(), it.line, it.length, it.takes_tuples))
         .collect();
     assert_eq!(
         found,
         [
-            ("one", 1, 1),
-            ("two", 2, 12),
-            ("declared", 15, 1),
-            ("three", 16, 3)
+            ("one", 1, 1, false),
+            ("two", 2, 12, true),
+            ("declared", 15, 1, false),
+            ("three", 16, 3, false)
         ]
     );
 }

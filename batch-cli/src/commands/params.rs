@@ -28,7 +28,12 @@ impl Params {
     pub(crate) fn run(self, session: &Session) -> Outcome {
         let parameters = session.open()?.parameters(self.execution)?;
         if self.json {
-            json::print(&parameters.iter().map(to_json).collect());
+            json::print(
+                &parameters
+                    .iter()
+                    .map(|(name, parameter)| to_json(name, parameter))
+                    .collect(),
+            );
             return Ok(ExitCode::SUCCESS);
         }
         let mut code = ExitCode::SUCCESS;
@@ -52,7 +57,7 @@ impl Params {
     }
 }
 
-fn to_json((name, parameter): (&str, &JobParameter)) -> Value {
+fn to_json(name: &str, parameter: &JobParameter) -> Value {
     let (kind, value) = match &parameter.value {
         ParameterValue::Null(kind) => {
             return value!({

@@ -24,7 +24,7 @@ pub(super) struct KeySyntax {
 }
 
 impl Statement {
-    pub(super) fn new((texts, values): (Vec<String>, Vec<Value>)) -> Self {
+    pub(super) fn new(texts: Vec<String>, values: Vec<Value>) -> Self {
         Self { texts, values }
     }
 

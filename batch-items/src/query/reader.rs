@@ -222,7 +222,7 @@ impl<T: FromRow> QueryItemReader<T> {
             }
             let (url, schema) = (&self.database, found.schema.as_deref());
             self.datasets
-                .report_table(DatasetRole::Input, url, (schema, table), found.fields());
+                .report_table(DatasetRole::Input, url, schema, table, found.fields());
         }
         Ok(())
     }
@@ -328,7 +328,7 @@ fn statement(
         syntax(connection).ok_or_else(|| QueryError::new("read the query", "the database is unknown"))?;
     let bound = query.bind(parameters, syntax);
     bound
-        .map(Statement::new)
+        .map(|(texts, values)| Statement::new(texts, values))
         .map_err(|cause| QueryError::new("read the query", cause))
 }
 

@@ -194,9 +194,9 @@ impl<T: Serialize + Send + 'static> TableItemWriter<T> {
         let learned = self.rows.learn(first);
         let plan = learned.and_then(|()| Plan::new(&self.settings(), self.rows.names(), &table));
         let plan = plan.map_err(|cause| self.wrong(cause))?;
-        let name = (table.schema.as_deref(), self.table.0.as_str());
+        let (schema, name) = (table.schema.as_deref(), self.table.0.as_str());
         let datasets = self.catalogue.datasets();
-        datasets.report_table(DatasetRole::Output, "", name, table.fields());
+        datasets.report_table(DatasetRole::Output, "", schema, name, table.fields());
         Ok(plan)
     }
 

@@ -47,6 +47,16 @@ pub struct Halt;
 #[derive(Clone, Copy)]
 pub(super) struct StopFlags<'a>(pub(super) &'a AtomicBool, pub(super) Option<&'a AtomicBool>);
 
+/// What ends a fill before the end of the input.
+#[derive(Clone, Copy)]
+pub(super) struct FillLimits<'a> {
+    pub(super) stop: StopFlags<'a>,
+    /// The most items that are read.
+    pub(super) max_reads: usize,
+    /// The number of results at which the buffer is full.
+    pub(super) full_at: usize,
+}
+
 impl StopFlags<'_> {
     #[inline]
     pub(super) fn is_any_set(self) -> bool {

@@ -11,7 +11,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use super::fill::{FillEnd, FillError, Halt, ItemObserver, StopFlags, again};
+use super::fill::{FillEnd, FillError, FillLimits, Halt, ItemObserver, StopFlags, again};
 use super::parallel::{Parallel, ParallelSink, Processor, run_parallel};
 use super::results::{ChunkItems, ResultBuffer, Results};
 use crate::context_gate::ContextGate;
@@ -385,9 +385,7 @@ impl<I: Send + 'static> Sink<I> for PassThrough<I> {
 /// input ends or a stop is requested.
 pub struct Fill<'a> {
     sink: &'a mut ItemSink,
-    stop: StopFlags<'a>,
-    max_reads: usize,
-    full_at: usize,
+    limits: FillLimits<'a>,
     reads: usize,
     observer: Option<&'a mut dyn ItemObserver>,
 }
@@ -397,9 +395,11 @@ impl<'a> Fill<'a> {
     pub fn new(sink: &'a mut ItemSink, stop: &'a AtomicBool, max_reads: usize, full_at: usize) -> Self {
         Self {
             sink,
-            stop: StopFlags(stop, None),
-            max_reads,
-            full_at,
+            limits: FillLimits {
+                stop: StopFlags(stop, None),
+                max_reads,
+                full_at,
+            },
             reads: 0,
             observer: None,
         }
@@ -408,7 +408,7 @@ impl<'a> Fill<'a> {
     /// Adds another flag that ends the fill.
     #[must_use]
     pub(crate) fn or_stop(mut self, flag: &'a AtomicBool) -> Self {
-        self.stop.1 = Some(flag);
+        self.limits.stop.1 = Some(flag);
         self
     }
 
@@ -444,24 +444,22 @@ impl<'a> Fill<'a> {
         let sink = match sink {
             TypedSink::Sequential(sink) => sink,
             TypedSink::Parallel(sink) => {
-                let limits = (self.stop, self.max_reads, self.full_at);
                 let observer = self.observer.as_deref_mut();
-                let end = run_parallel(sink.as_mut(), observer, limits, &mut reads, read);
+                let end = run_parallel(sink.as_mut(), observer, self.limits, &mut reads, read);
                 self.reads += reads;
                 return end;
             }
         };
         if let Some(observer) = &mut self.observer {
-            let limits = (self.stop, self.max_reads, self.full_at);
-            let end = run_observed(sink.as_mut(), &mut **observer, limits, &mut reads, read);
+            let end = run_observed(sink.as_mut(), &mut **observer, self.limits, &mut reads, read);
             self.reads += reads;
             return end;
         }
         let end = loop {
-            if reads == self.max_reads {
+            if reads == self.limits.max_reads {
                 break Ok(FillEnd::Limit);
             }
-            if self.stop.is_any_set() {
+            if self.limits.stop.is_any_set() {
                 break Ok(FillEnd::Stop);
             }
             let item = match read() {
@@ -471,7 +469,7 @@ impl<'a> Fill<'a> {
             };
             reads += 1;
             match sink.push(item) {
-                Ok(results) if results >= self.full_at => break Ok(FillEnd::Full),
+                Ok(results) if results >= self.limits.full_at => break Ok(FillEnd::Full),
                 Ok(_) => {}
                 Err(error) => break Err(FillError::Process(error)),
             }
@@ -486,15 +484,15 @@ impl<'a> Fill<'a> {
 fn run_observed<I: Send + 'static>(
     sink: &mut dyn Sink<I>,
     observer: &mut dyn ItemObserver,
-    (stop, max_reads, full_at): (StopFlags<'_>, usize, usize),
+    limits: FillLimits<'_>,
     reads: &mut usize,
     mut read: impl FnMut() -> Result<Option<I>, BatchError>,
 ) -> Result<FillEnd, FillError> {
     loop {
-        if *reads == max_reads {
+        if *reads == limits.max_reads {
             return Ok(FillEnd::Limit);
         }
-        if stop.is_any_set() {
+        if limits.stop.is_any_set() {
             return Ok(FillEnd::Stop);
         }
         observer.before_read()?;
@@ -503,7 +501,7 @@ fn run_observed<I: Send + 'static>(
         };
         *reads += 1;
         observer.after_read(&item)?;
-        if sink.push_observed(item, observer)? >= full_at {
+        if sink.push_observed(item, observer)? >= limits.full_at {
             return Ok(FillEnd::Full);
         }
     }

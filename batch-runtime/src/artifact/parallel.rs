@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use crossbeam::channel::{Receiver, Sender, unbounded};
 
-use super::fill::{FillEnd, FillError, ItemObserver, StopFlags, again};
+use super::fill::{FillEnd, FillError, FillLimits, ItemObserver, again};
 use super::results::Results;
 use crate::async_runtime::AsyncRuntime;
 use crate::context_gate::ContextGate;
@@ -57,15 +57,15 @@ pub(super) trait Parallel<I>: Send {
 pub(super) fn run_parallel<I: Send + 'static>(
     sink: &mut dyn Parallel<I>,
     mut observer: Option<&mut (dyn ItemObserver + '_)>,
-    (stop, max_reads, full_at): (StopFlags<'_>, usize, usize),
+    limits: FillLimits<'_>,
     reads: &mut usize,
     mut read: impl FnMut() -> Result<Option<I>, BatchError>,
 ) -> Result<FillEnd, FillError> {
     loop {
-        let is_limit = *reads == max_reads;
+        let is_limit = *reads == limits.max_reads;
         let all = is_limit || sink.end().is_some();
-        sink.take(all, full_at, observer.as_deref_mut())?;
-        if sink.results().len() >= full_at {
+        sink.take(all, limits.full_at, observer.as_deref_mut())?;
+        if sink.results().len() >= limits.full_at {
             return Ok(FillEnd::Full);
         }
         if all {
@@ -75,7 +75,7 @@ pub(super) fn run_parallel<I: Send + 'static>(
                 None => {}
             }
         }
-        if stop.is_any_set() {
+        if limits.stop.is_any_set() {
             *sink.end() = Some(Ok(FillEnd::Stop));
             continue;
         }

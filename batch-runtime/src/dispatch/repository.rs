@@ -196,7 +196,7 @@ impl RepositoryDelivery {
         is_due
     }
 
-    fn report(&self, (claim, number): (i64, u64), report: &Report) -> Result<(), DispatchError> {
+    fn report(&self, claim: i64, number: u64, report: &Report) -> Result<(), DispatchError> {
         let cannot = || DispatchError::new("cannot report to the coordinator");
         let text = serde_json::to_string(report).map_err(|error| cannot().caused_by(error))?;
         let report = PartitionReport {
@@ -220,18 +220,20 @@ impl PartitionDelivery for RepositoryDelivery {
     }
 
     fn collected(&self, payload: &CollectedPayload) -> Result<(), DispatchError> {
-        let key = (payload.claim, payload.sequence);
-        self.report(key, &Report::Collected(payload.clone()))
+        self.report(
+            payload.claim,
+            payload.sequence,
+            &Report::Collected(payload.clone()),
+        )
     }
 
     fn ended(&self) -> Result<(), DispatchError> {
-        self.report((0, PartitionReport::END), &Report::Ended)
+        self.report(0, PartitionReport::END, &Report::Ended)
     }
 
     fn decline(&self, reason: &DeclinedPartition, wait: Duration) -> Result<(), DispatchError> {
         self.declined.add(&self.ticket.fingerprint, wait);
-        let key = (0, PartitionReport::DECLINED);
-        self.report(key, &Report::Declined(reason.clone()))?;
+        self.report(0, PartitionReport::DECLINED, &Report::Declined(reason.clone()))?;
         self.hand_back(Duration::ZERO)
     }
 

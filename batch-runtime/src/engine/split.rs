@@ -150,7 +150,7 @@ impl Walk<'_> {
         match end.result {
             Ok(ended) => {
                 analysis.ended(ended.outcome.status(), &exit_status_of(&ended));
-                self.after_flow((position, flow), ended, split, ends)
+                self.after_flow(position, flow, ended, split, ends)
             }
             Err(error) => {
                 ends.broken.get_or_insert(error);
@@ -195,7 +195,8 @@ impl Walk<'_> {
     // Spec: SPLIT-10, SPLIT-12, SPLIT-18, D-30
     fn after_flow(
         &self,
-        (position, flow): (usize, &Element),
+        position: usize,
+        flow: &Element,
         ended: ElementEnd,
         split: &BoundSplit,
         ends: &mut SubjobOutcomes,

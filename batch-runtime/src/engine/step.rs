@@ -261,7 +261,8 @@ impl StepRunner<'_> {
         let events = shared.running.events.step_started(
             self.id,
             execution,
-            (self.partition.is_some(), self.step.body.observed()),
+            self.partition.is_some(),
+            self.step.body.observed(),
             earlier,
         );
         let context = StepContext::new(
@@ -394,9 +395,12 @@ impl StepRunner<'_> {
         match body {
             Body::Chunk(mut chunk) => {
                 let mut listeners = ChunkListeners::new(
-                    (listeners, &self.step.listeners),
-                    (shared.listeners, &shared.job.listeners),
-                    (contexts, shared.outside),
+                    listeners,
+                    &self.step.listeners,
+                    shared.listeners,
+                    &shared.job.listeners,
+                    contexts,
+                    shared.outside,
                 );
                 let end = chunk.run(execution, state, &mut listeners);
                 discard(chunk);

@@ -279,7 +279,7 @@ impl Binder<'_> {
                 let processors = self.processors(step, chunk);
                 let pipeline = self.pipeline(step);
                 let faults = self.fault_rules(step, chunk, properties);
-                self.chunk(chunk, scope, (faults, skip_policy), processors)
+                self.chunk(chunk, scope, faults, skip_policy, processors)
                     .map(|mut bound| {
                         self.check_retried_classes(step, chunk, &bound);
                         bound.faults.repeats_reader =
@@ -343,7 +343,8 @@ impl Binder<'_> {
         &mut self,
         chunk: &Chunk,
         scope: Scope,
-        (faults, skip_policy): (FaultRules, Option<Bound>),
+        faults: FaultRules,
+        skip_policy: Option<Bound>,
         processors: usize,
     ) -> Option<BoundChunk> {
         let reader = self.artifact(Role::ItemReader, &chunk.reader, scope);

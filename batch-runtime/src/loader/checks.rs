@@ -52,7 +52,7 @@ impl Binder<'_> {
                     Some(_) if text.is_empty() && !self.dialect().parameters_set_properties() => {
                         self.empty(artifact, &info)
                     }
-                    Some(reason) => invalid(registration, artifact, &info, (text, source)).label(reason),
+                    Some(reason) => invalid(registration, artifact, &info, text, source).label(reason),
                     None => {
                         if info.names_job && !properties.secrets.are_in(text) {
                             self.nested.push(nested_job(artifact, &info, text, &source));
@@ -254,7 +254,8 @@ fn invalid(
     registration: &ArtifactRegistration,
     artifact: &ArtifactRef,
     info: &PropertyInfo,
-    (text, source): (&str, PropertySource),
+    text: &str,
+    source: PropertySource,
 ) -> Diagnostic {
     let value = value_in_xml(artifact, info, &source);
     let given = match source {

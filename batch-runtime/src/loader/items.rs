@@ -12,6 +12,13 @@ use crate::role::{Factory, Role};
 /// Item types do not match.
 const ITEM_TYPES: &str = "ART0004";
 
+/// The items that an artifact passes on or takes.
+#[derive(Clone, Copy)]
+struct Passed<'b> {
+    artifact: &'b Bound,
+    items: ItemType,
+}
+
 impl Binder<'_> {
     /// Checks that the processor accepts the reader's items, and the writer the processor's, as far as the types are
     /// known.
@@ -24,7 +31,10 @@ impl Binder<'_> {
         chunk: &Chunk,
     ) {
         let reader = match with_factory(reader) {
-            Some((reader, Factory::ItemReader(_, info))) => Some((reader, info().items)),
+            Some((reader, Factory::ItemReader(_, info))) => Some(Passed {
+                artifact: reader,
+                items: info().items,
+            }),
             _ => None,
         };
         let written = match &chunk.processor {
@@ -33,16 +43,27 @@ impl Binder<'_> {
                 Some((processor, Factory::ItemProcessor(_, items))) => {
                     let items = items();
                     if let Some(reader) = reader {
-                        self.same_items(reader, (processor, items.input), &named.name.span, "");
+                        let takes = Passed {
+                            artifact: processor,
+                            items: items.input,
+                        };
+                        self.same_items(reader, takes, &named.name.span, "");
                     }
-                    Some((processor, items.output))
+                    Some(Passed {
+                        artifact: processor,
+                        items: items.output,
+                    })
                 }
                 _ => None,
             },
         };
         if let (Some(written), Some((writer, Factory::ItemWriter(_, info)))) = (written, with_factory(writer))
         {
-            self.same_items(written, (writer, info().items), &chunk.writer.name.span, "");
+            let takes = Passed {
+                artifact: writer,
+                items: info().items,
+            };
+            self.same_items(written, takes, &chunk.writer.name.span, "");
         }
     }
 
@@ -71,7 +92,15 @@ impl Binder<'_> {
     ) {
         if let (Some(takes), Some(gives)) = (takes, gives) {
             let remedy = "; a listener with `&dyn Any`, or `ChunkItems<'_>` for a list, accepts every type";
-            self.same_items((from, gives), (listener, takes), at, remedy);
+            let from = Passed {
+                artifact: from,
+                items: gives,
+            };
+            let to = Passed {
+                artifact: listener,
+                items: takes,
+            };
+            self.same_items(from, to, at, remedy);
         }
     }
 
@@ -81,20 +110,24 @@ impl Binder<'_> {
             (collector.registration.factory, analyzer.registration.factory)
             && let Some(takes) = takes()
         {
-            self.same_items((collector, gives()), (analyzer, takes), at, "");
+            let from = Passed {
+                artifact: collector,
+                items: gives(),
+            };
+            let to = Passed {
+                artifact: analyzer,
+                items: takes,
+            };
+            self.same_items(from, to, at, "");
         }
     }
 
-    fn same_items(
-        &mut self,
-        (from, gives): (&Bound, ItemType),
-        (to, takes): (&Bound, ItemType),
-        at: &Span,
-        remedy: &str,
-    ) {
+    fn same_items(&mut self, from: Passed<'_>, to: Passed<'_>, at: &Span, remedy: &str) {
+        let (gives, takes) = (from.items, to.items);
         if gives == takes {
             return;
         }
+        let (from, to) = (from.artifact, to.artifact);
         let (from_role, to_role) = (from.registration.role(), to.registration.role());
         let what = if to.registration.role() == Role::SubJobAnalyzer {
             "data"

@@ -89,7 +89,8 @@ impl JobEvents {
         &self,
         step: &str,
         execution: &StepExecution,
-        (is_partition, body): (bool, StepBody),
+        is_partition: bool,
+        body: StepBody,
         earlier: StepCounters,
     ) -> StepEvents<'_> {
         let events = StepEvents {

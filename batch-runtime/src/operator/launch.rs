@@ -315,7 +315,7 @@ impl JobOperator {
             true => outer_of(&*self.shared.repository, &wish.parameters),
             false => None,
         };
-        self.run(prepared, claim, (trace, outer), asked)
+        self.run(prepared, claim, trace, outer, asked)
             .map_err(|error| reject(StartError::Thread(error)))
     }
 
@@ -395,7 +395,8 @@ impl JobOperator {
         &self,
         prepared: Prepared,
         claim: Claim,
-        (trace, outer): (JobTrace, Option<Box<ObservedOuter>>),
+        trace: JobTrace,
+        outer: Option<Box<ObservedOuter>>,
         asked: Instant,
     ) -> std::io::Result<JobExecutionId> {
         let repository = Arc::clone(&self.shared.repository);

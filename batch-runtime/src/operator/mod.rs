@@ -52,7 +52,7 @@ pub use remote_checks::RemoteProblem;
 pub(crate) use remote_launch::LaunchStart;
 pub use remote_launch::{LaunchInfo, LaunchStatus};
 pub(crate) use schema::Schema;
-pub(crate) use shared::{Limits, Shared};
+pub(crate) use shared::{Limits, Shared, SharedSettings};
 pub use workers::WorkerInfo;
 
 pub use crate::error::record_panic_locations;

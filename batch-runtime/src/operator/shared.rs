@@ -46,6 +46,15 @@ pub(crate) struct Shared {
     _keeper: Sender<()>,
 }
 
+/// What the builder sets.
+pub(crate) struct SharedSettings {
+    pub(crate) url: RepositoryUrl,
+    pub(crate) definitions: Definitions,
+    pub(crate) limits: Limits,
+    pub(crate) async_runtime: AsyncRuntime,
+    pub(crate) schema: Schema,
+}
+
 /// The limits that the builder sets.
 pub(crate) struct Limits {
     pub(crate) stop_timeout: Duration,
@@ -68,21 +77,20 @@ impl Shared {
     }
 
     pub(crate) fn new(
-        (url, repository): (RepositoryUrl, Arc<dyn JobRepository>),
-        definitions: Definitions,
-        (limits, async_runtime, schema): (Limits, AsyncRuntime, Schema),
+        settings: SharedSettings,
+        repository: Arc<dyn JobRepository>,
         observers: Observers,
         notifications: Arc<Senders>,
         dispatchers: Dispatchers,
         keeper: Sender<()>,
     ) -> Self {
         Self {
-            url,
+            url: settings.url,
             repository,
-            definitions,
-            limits,
-            async_runtime,
-            schema,
+            definitions: settings.definitions,
+            limits: settings.limits,
+            async_runtime: settings.async_runtime,
+            schema: settings.schema,
             callbacks: Callbacks::default(),
             observers: Arc::new(observers),
             notifications,

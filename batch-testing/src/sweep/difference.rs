@@ -42,7 +42,7 @@ impl Snapshot {
             .into_iter()
             .map(|table| (Part::Table(table.table), table.rows));
         let mut parts: BTreeMap<_, _> = tables.collect();
-        add_files((folder, ""), normalize, &mut parts);
+        add_files(folder, "", normalize, &mut parts);
         Self { parts }
     }
 
@@ -61,7 +61,8 @@ impl Snapshot {
 }
 
 fn add_files(
-    (folder, prefix): (&Path, &str),
+    folder: &Path,
+    prefix: &str,
     normalize: Option<&Normalize>,
     parts: &mut BTreeMap<Part, Vec<String>>,
 ) {
@@ -70,7 +71,7 @@ fn add_files(
         let name = format!("{prefix}{}", entry.file_name().to_string_lossy());
         let path = entry.path();
         if path.is_dir() {
-            add_files((&path, &format!("{name}/")), normalize, parts);
+            add_files(&path, &format!("{name}/"), normalize, parts);
         } else {
             let content = fs::read(&path).unwrap_or_default();
             // Different bytes that are not UTF-8 nearly always differ after the conversion, too; a line end belongs to its line.

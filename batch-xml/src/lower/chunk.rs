@@ -60,13 +60,15 @@ impl<'a> Lowering<'a> {
         let has_skip_policy = has_skip_policy || skippable.exclude.is_empty() && self.job_has_skip_policy();
         self.check_limit(
             element,
-            ("skip-limit", "skippable-exception-classes"),
+            "skip-limit",
+            "skippable-exception-classes",
             skip_limit.filter(|_| !has_skip_policy),
             &skippable,
         );
         self.check_limit(
             element,
-            ("retry-limit", "retryable-exception-classes"),
+            "retry-limit",
+            "retryable-exception-classes",
             retry_limit,
             &retryable,
         );
@@ -179,7 +181,8 @@ impl<'a> Lowering<'a> {
     fn check_limit(
         &mut self,
         chunk: &Element,
-        (name, list): (&str, &str),
+        name: &str,
+        list: &str,
         limit: Option<u32>,
         classes: &ExceptionClasses,
     ) {

@@ -429,13 +429,14 @@ impl<'a> Scope<'a> {
             return Some(Text::Known(attribute.value.value.clone()));
         }
         let whole = attribute.value.value.as_str();
-        self.expand_part((attribute, whole), view, pending)
+        self.expand_part(attribute, whole, view, pending)
     }
 
     /// Replaces the symbols of a part of a value: all of it, or the default of a symbol.
     fn expand_part(
         &mut self,
-        (attribute, part): (&Attribute, &str),
+        attribute: &Attribute,
+        part: &str,
         view: View,
         pending: &mut Vec<Pending>,
     ) -> Option<Text> {
@@ -482,7 +483,7 @@ impl<'a> Scope<'a> {
         match (text, name.default) {
             // Without a value, an expression is empty, and an empty one has its default.
             (Text::Known(text), Some(default)) if text.is_empty() => {
-                self.expand_part((attribute, default), view, pending)
+                self.expand_part(attribute, default, view, pending)
             }
             (text, _) => Some(text),
         }

@@ -149,11 +149,31 @@ impl Runs {
             let run = self.run_of_step(&job.job, &step.step_name, context);
             let end = end_of(&step.exit_status, &step.exit_message);
             let at = step.ended.unwrap_or(at);
-            self.add(&run, "STEP", &parents, (at, end.kind, end.error), &[]);
+            self.add(
+                &run,
+                "STEP",
+                &parents,
+                &Change {
+                    at,
+                    kind: end.kind,
+                    error: end.error,
+                },
+                &[],
+            );
         }
         let end = end_of(&execution.exit_status, &execution.exit_message);
         let at = execution.ended.unwrap_or(at);
-        self.add(job, "JOB", &Parents::default(), (at, end.kind, end.error), &[]);
+        self.add(
+            job,
+            "JOB",
+            &Parents::default(),
+            &Change {
+                at,
+                kind: end.kind,
+                error: end.error,
+            },
+            &[],
+        );
     }
 
     /// Ends a job, and its steps whose ends were not observed.
@@ -260,7 +280,7 @@ impl Runs {
         kind: EventType,
         error: Option<&str>,
     ) {
-        self.add(job, "JOB", parents, (at, kind, error), &[]);
+        self.add(job, "JOB", parents, &Change { at, kind, error }, &[]);
     }
 
     fn add_step(&mut self, step: &StepRun, at: Timestamp, kind: EventType, error: Option<&str>) {
@@ -273,7 +293,13 @@ impl Runs {
             parent: Some(step.job.clone()),
             root,
         };
-        self.add(&step.run, "STEP", &parents, (at, kind, error), &step.datasets);
+        self.add(
+            &step.run,
+            "STEP",
+            &parents,
+            &Change { at, kind, error },
+            &step.datasets,
+        );
     }
 
     fn add(
@@ -281,21 +307,28 @@ impl Runs {
         run: &RunOf,
         job_type: &'static str,
         parents: &Parents,
-        (at, kind, error): (Timestamp, EventType, Option<&str>),
+        change: &Change<'_>,
         datasets: &[Used],
     ) {
         let event = RunEvent {
-            kind,
-            at,
+            kind: change.kind,
+            at: change.at,
             run,
             job_type,
             parent: parents.parent.as_ref(),
             root: parents.root.as_ref(),
-            error,
+            error: change.error,
             datasets,
         };
         self.events.push(event.to_json());
     }
+}
+
+/// What has happened to a run.
+struct Change<'c> {
+    at: Timestamp,
+    kind: EventType,
+    error: Option<&'c str>,
 }
 
 /// Returns the name of the step that a partition belongs to, if this is the name of one. Ids of Job XML contain no colon.

@@ -80,9 +80,12 @@ notify! {
 impl<'r> ChunkListeners<'r> {
     /// Creates the listeners. `contexts` are the step's contexts, `after` the contexts after its end.
     pub(crate) fn new(
-        (step, of_step): (&'r mut StepListeners, &[Arc<BoundListener>]),
-        (job, of_job): (&'r JobListeners, &[Arc<BoundListener>]),
-        (contexts, after): (&'r ContextScope, &'r ContextScope),
+        step: &'r mut StepListeners,
+        of_step: &[Arc<BoundListener>],
+        job: &'r JobListeners,
+        of_job: &[Arc<BoundListener>],
+        contexts: &'r ContextScope,
+        after: &'r ContextScope,
     ) -> Self {
         Self {
             step,

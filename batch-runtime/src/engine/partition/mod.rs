@@ -89,8 +89,10 @@ struct Prepared {
 impl<'p> PartitionedElement<'p> {
     pub(super) fn new(
         walk: &'p Walk<'p>,
-        (id, key): (&'p str, &'p str),
-        (bound, plan): (&'p BoundPartition, &'p PartitionPlan),
+        id: &'p str,
+        key: &'p str,
+        bound: &'p BoundPartition,
+        plan: &'p PartitionPlan,
         contexts: &'p ContextScope,
     ) -> Self {
         Self {

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use super::PartitionedElement;
 use super::next::PartitionEnd;
+use super::{PartitionedElement, Prepared};
 use crate::artifact::ContextScope;
 use crate::context::{FlowContext, JobContext, RuntimeRef, SplitContext};
 use crate::engine::call::{Failure, discard};
@@ -138,8 +138,10 @@ impl RemotePartition {
         };
         let element = PartitionedElement::new(
             &around,
-            (&found.element.id, &key),
-            (found.bound, plan),
+            &found.element.id,
+            &key,
+            found.bound,
+            plan,
             &found.contexts,
         );
         if inner.is_empty() {
@@ -168,9 +170,9 @@ impl RemotePartition {
         number: u32,
         sink: &CollectorSink,
     ) -> Result<BatchStatus, RepositoryError> {
-        let (mut row, state) = (self.claimed.row.clone(), self.claimed.state.clone());
+        let row = self.claimed.row.clone();
         let instance = self.claimed.lease.instance_id;
-        let before = match self.is_first {
+        let earlier = match self.is_first {
             true => StepCounters::default(),
             // The latest row is the one of this partition.
             false => {
@@ -180,12 +182,13 @@ impl RemotePartition {
             }
         };
         let end = PartitionEnd::new(element, None);
-        let ended = element.run_claimed(
-            &element.walk.worker,
-            sink,
-            (number, &end),
-            (&mut row, state, before),
-        )?;
+        let mut prepared = Prepared {
+            number,
+            row,
+            state: self.claimed.state.clone(),
+            earlier,
+        };
+        let ended = element.run_claimed(&element.walk.worker, sink, &end, &mut prepared)?;
         Ok(ended.outcome.status())
     }
 

@@ -33,17 +33,13 @@ impl PartitionedElement<'_> {
         sink: &CollectorSink,
         prepared: Prepared,
     ) -> Result<(ElementEnd, Option<Prepared>), RepositoryError> {
-        let Prepared {
-            number,
-            mut row,
-            state,
-            earlier,
-        } = prepared;
-        if row.status == BatchStatus::Starting {
-            self.walk.shared.repository.begin_step(&mut row)?;
+        let mut prepared = prepared;
+        if prepared.row.status == BatchStatus::Starting {
+            self.walk.shared.repository.begin_step(&mut prepared.row)?;
         }
         let end = PartitionEnd::new(self, Some(worker));
-        let ended = self.run_claimed(worker, sink, (number, &end), (&mut row, state, earlier))?;
+        let ended = self.run_claimed(worker, sink, &end, &mut prepared)?;
+        let Prepared { number, row, .. } = prepared;
         let outcome = match ended.outcome.clone() {
             Outcome::Failed(failure) => self.failed(number, failure),
             outcome => outcome,
@@ -65,9 +61,11 @@ impl PartitionedElement<'_> {
         &self,
         worker: &Arc<Worker>,
         sink: &CollectorSink,
-        (number, end): (u32, &PartitionEnd<'_>),
-        (row, state, earlier): (&mut StepExecution, StepState, StepCounters),
+        end: &PartitionEnd<'_>,
+        prepared: &mut Prepared,
     ) -> Result<ElementEnd, RepositoryError> {
+        let (number, earlier) = (prepared.number, prepared.earlier);
+        let (row, state) = (&mut prepared.row, std::mem::take(&mut prepared.state));
         let path = self.path_to(number);
         let PartitionBody { element, collector } = match self.bound.binder.bind(&path) {
             Ok(body) => body,
@@ -102,7 +100,7 @@ impl PartitionedElement<'_> {
                 let running = self.walk.shared.running;
                 let events = running
                     .events
-                    .step_started(&element.id, row, (true, StepBody::Flow), earlier);
+                    .step_started(&element.id, row, true, StepBody::Flow, earlier);
                 let ended = walk.flow_once(&element, &flow.elements)?;
                 self.record(row, end, ended, &events)
             }
@@ -141,7 +139,7 @@ impl PartitionedElement<'_> {
         let events = shared
             .running
             .events
-            .step_started(self.id, row, (true, body), StepCounters::default());
+            .step_started(self.id, row, true, body, StepCounters::default());
         end.record_row(row, &ending, None)?;
         events.ended(&ending, row.counters);
         Ok(ElementEnd::failed(Failure::new(problem)))

@@ -92,7 +92,7 @@ impl Walk<'_> {
                 Ok(plan) => plan,
                 Err(failure) => return Ok((Outcome::Failed(failure), BatchStatus::Failed)),
             };
-            let element = PartitionedElement::new(self, (id, &key), (partition, &plan), contexts);
+            let element = PartitionedElement::new(self, id, &key, partition, &plan, contexts);
             let planned = element.planned();
             if let Some(failure) = element.shared_data() {
                 return Ok((Outcome::Failed(failure), BatchStatus::Failed));

@@ -238,7 +238,7 @@ impl Side {
         };
         let (number, state, ending) = (random.below(9), state(random), ending(random));
         if number < 2 || steps.is_empty() {
-            let created = create_steps(&*repository, lease, random, (number, &state));
+            let created = create_steps(&*repository, lease, random, number, &state);
             steps.extend(created.as_ref().ok().cloned().into_iter().flatten());
             return shown(created);
         }
@@ -424,7 +424,8 @@ fn create_steps(
     repository: &dyn JobRepository,
     lease: &Lease,
     random: &mut Random,
-    (number, state): (u64, &StepState),
+    number: u64,
+    state: &StepState,
 ) -> Result<Vec<StepExecution>> {
     if number == 1 {
         let names = ["load:1".to_owned(), format!("load:{}", random.below(9) + 2)];

@@ -110,7 +110,7 @@ pub(crate) fn draw(
             }
             before = *lane;
         }
-        bar(&mut rows, top, step, (whole, lane.is_some()), period, link);
+        bar(&mut rows, top, step, whole, lane.is_some(), period, link);
         top += ROW;
         let next = rows_in_order.get(index + 1).and_then(|(lane, _)| *lane);
         if let Some(lane) = lane.filter(|lane| next.is_none_or(|next| next.split != lane.split)) {
@@ -173,7 +173,8 @@ fn bar(
     svg: &mut String,
     top: u64,
     step: &StepExecution,
-    (whole, is_in_lane): (u64, bool),
+    whole: u64,
+    is_in_lane: bool,
     period: &Period,
     link: &str,
 ) {

@@ -7,7 +7,7 @@ use diesel::prelude::*;
 
 use super::contexts::{insert_job_context, job_state_in, step_contexts, step_state_of};
 use super::executions::{execution_in, insert_instance, instance_with, last_execution};
-use super::lease::{LeaseRow, lease_of};
+use super::lease::{Crashes, LeaseRow, lease_of};
 use super::parameters::insert_parameters;
 use super::rows::{StepRow, load_steps};
 use super::schema::{job_execution, step_execution};
@@ -45,9 +45,6 @@ pub(super) struct Claimed {
     /// The newest execution of the instance.
     pub(super) previous: Option<JobExecution>,
 }
-
-/// The crashes recorded in the lease of an instance: how many in a row, and the progress since.
-type Crashes = (i64, i64);
 
 impl Repository {
     /// Implements `JobStore::claim`.
@@ -187,7 +184,7 @@ impl Repository {
             self.close_open_executions(connection, instance, lease.as_ref(), cause.as_deref())?;
         let crashes = count_crashes(connection, request, instance, lease.as_ref())?;
         let previous = claimed.previous.as_ref();
-        if let Some(rejection) = rules::recorded_rejection(request, previous, crashes.0, unreadable) {
+        if let Some(rejection) = rules::recorded_rejection(request, previous, crashes.in_a_row, unreadable) {
             let is_loop = matches!(rejection, ClaimError::CrashLoop { .. });
             if let Some(row) = lease.as_ref().filter(|row| is_loop || !row.is_free()) {
                 Self::void_lease(connection, instance, row, Some(crashes))?;
@@ -374,10 +371,13 @@ fn count_crashes(
 ) -> QueryResult<Crashes> {
     let Some(row) = lease else {
         // A new instance.
-        return Ok((0, 0));
+        return Ok(Crashes::default());
     };
     let progress = progress_of(connection, instance)?;
-    Ok((request.crash_limit.map_or(0, |_| row.crashes(progress)), progress))
+    Ok(Crashes {
+        in_a_row: request.crash_limit.map_or(0, |_| row.crashes(progress)),
+        progress,
+    })
 }
 
 /// Locks an instance that was found before. If it has been deleted meanwhile, the claim starts over.

@@ -66,7 +66,7 @@ impl LaunchStore for Repository {
             forget_old(connection, now)?;
             if let Some((id, phase)) = open_launch(connection, request.job_name, key)? {
                 if phase == LaunchPhase::Queued {
-                    put(connection, (id, now), request, queue, fingerprint)?;
+                    put(connection, id, now, request, queue, fingerprint)?;
                 }
                 return Ok(LaunchId(id));
             }
@@ -431,7 +431,8 @@ fn open_launch<E: From<RepositoryError>>(
 /// Replaces a launch that is queued.
 fn put(
     connection: &mut Connection,
-    (id, now): (i64, i64),
+    id: i64,
+    now: i64,
     request: &ClaimRequest<'_>,
     queue: &str,
     fingerprint: &str,

@@ -39,6 +39,15 @@ pub(super) struct LeaseRow {
     pub(super) last_checkpoint_version: i64,
 }
 
+/// The crashes of an instance, as its lease records them.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Crashes {
+    /// How many in a row were without progress.
+    pub(super) in_a_row: i64,
+    /// The version of the last checkpoint.
+    pub(super) progress: i64,
+}
+
 impl LeaseRow {
     /// Returns whether the lease was released.
     pub(super) fn is_free(&self) -> bool {
@@ -228,7 +237,7 @@ impl Repository {
         instance: i64,
         execution: i64,
         previous: Option<&LeaseRow>,
-        (crashes, progress): (i64, i64),
+        crashes: Crashes,
     ) -> Result<i64, TransactionError<E>> {
         self.observations
             .forget(LeaseKey::Instance(JobInstanceId(instance)));
@@ -238,8 +247,8 @@ impl Repository {
             lease::owner.eq(self.owner.name()),
             lease::fence.eq(fence),
             lease::expires_at.eq(self.expiry()),
-            lease::takeovers.eq(crashes),
-            lease::last_checkpoint_version.eq(progress),
+            lease::takeovers.eq(crashes.in_a_row),
+            lease::last_checkpoint_version.eq(crashes.progress),
         );
         let Some(previous) = previous else {
             diesel::insert_into(lease::instance_lease)
@@ -310,19 +319,22 @@ impl Repository {
     }
 
     /// Takes the lease from a dead owner without a new owner. If the owner is alive after all, the repository rejects what it
-    /// writes. `counted` are the crashes in a row and the progress since, if they have changed.
+    /// writes. `counted`: the crashes, if their number has changed.
     pub(super) fn void_lease<E>(
         connection: &mut Connection,
         instance: i64,
         previous: &LeaseRow,
-        counted: Option<(i64, i64)>,
+        counted: Option<Crashes>,
     ) -> Result<(), TransactionError<E>> {
-        let (crashes, progress) = counted.unwrap_or((previous.takeovers, previous.last_checkpoint_version));
+        let crashes = counted.unwrap_or(Crashes {
+            in_a_row: previous.takeovers,
+            progress: previous.last_checkpoint_version,
+        });
         let free = (
             lease::expires_at.eq(RELEASED),
             lease::fence.eq(previous.fence + 1),
-            lease::takeovers.eq(crashes),
-            lease::last_checkpoint_version.eq(progress),
+            lease::takeovers.eq(crashes.in_a_row),
+            lease::last_checkpoint_version.eq(crashes.progress),
         );
         let changed = update(previous.unchanged(instance))
             .set(free)

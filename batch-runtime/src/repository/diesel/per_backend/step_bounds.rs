@@ -46,8 +46,7 @@ impl Repository {
         let now = self.now().max(self.column(step.started));
         self.run(Tx::statement(ACTION).relaxed(), |connection, in_doubt| {
             let changed = make_started(connection, &started_step(step, now))?;
-            if in_doubt && changed == 0 && is_as_written(connection, (step.id.0, step.version), STARTED, now)?
-            {
+            if in_doubt && changed == 0 && is_as_written(connection, step.id.0, step.version, STARTED, now)? {
                 return Ok(());
             }
             fenced_if_none(changed, ACTION)
@@ -66,7 +65,7 @@ impl Repository {
         data: &DataChanges,
     ) -> Result<()> {
         const ACTION: &str = "record the end of the step execution";
-        let rows = self.end_rows(step, (step.version, step.counters), &end);
+        let rows = self.end_rows(step, step.version, step.counters, &end);
         let ends_lease = lease.partition == Some(step.id);
         let write = |connection: &mut Connection, in_doubt: bool| {
             let changed = rows.write(connection)?;
@@ -93,7 +92,8 @@ impl Repository {
     pub(super) fn end_rows<'a>(
         &self,
         step: &StepExecution,
-        (version, counters): (i64, StepCounters),
+        version: i64,
+        counters: StepCounters,
         end: &EndOfStep<'a>,
     ) -> EndRows<'a> {
         let now = self.now().max(self.column(step.started));
@@ -199,10 +199,10 @@ impl EndRows<'_> {
     /// have changed the first row, so the second one decides.
     pub(super) fn are_written(&self, connection: &mut Connection) -> QueryResult<bool> {
         match &self.started {
-            Some(started) => is_as_written(connection, (started.id, started.version), STARTED, started.now),
+            Some(started) => is_as_written(connection, started.id, started.version, STARTED, started.now),
             None => {
                 let ended = &self.ended;
-                is_as_written(connection, (ended.id, ended.version), ended.status, ended.now)
+                is_as_written(connection, ended.id, ended.version, ended.status, ended.now)
             }
         }
     }
@@ -220,7 +220,8 @@ pub(super) fn at_version(id: i64, version: i64) -> _ {
 /// unknown. A process that closes the execution of a dead runner writes another status.
 pub(super) fn is_as_written(
     connection: &mut Connection,
-    (id, version): (i64, i64),
+    id: i64,
+    version: i64,
     status: &str,
     now: DbTimestamp,
 ) -> QueryResult<bool> {

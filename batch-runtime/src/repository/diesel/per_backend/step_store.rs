@@ -152,8 +152,8 @@ impl StepStore for Repository {
     ) -> Result<()> {
         let now = self.now();
         let tx = <&mut Chunk<Db>>::try_from(tx)?;
-        let after = (step.version + 1, commit.counters);
-        let rows = commit.end.as_ref().map(|end| self.end_rows(step, after, end));
+        let of_end = |end| self.end_rows(step, step.version + 1, commit.counters, end);
+        let rows = commit.end.as_ref().map(of_end);
         write_rows(tx, step, commit.counters, commit.state, now, |connection| {
             change_job_data(connection, step.job_execution_id, commit.data)?;
             match commit.renew {
@@ -174,7 +174,8 @@ impl StepStore for Repository {
                 return Err(error);
             }
         }
-        (step.version, step.counters) = after;
+        step.version += 1;
+        step.counters = commit.counters;
         step.last_updated = self.time(now);
         if let Some((end, rows)) = commit.end.zip(rows) {
             self.apply_end(step, end, &rows);
@@ -209,7 +210,7 @@ impl Repository {
                 Db::lock_step(connection, step.id.0)?;
                 Ok(match end {
                     Some(end) => end.are_written(connection)?,
-                    None => is_as_written(connection, (step.id.0, step.version), step.status.as_str(), now)?,
+                    None => is_as_written(connection, step.id.0, step.version, step.status.as_str(), now)?,
                 })
             },
         )

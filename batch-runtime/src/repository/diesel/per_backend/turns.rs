@@ -7,7 +7,7 @@ use diesel::prelude::*;
 
 use super::claim::{ClaimWork, progress_of};
 use super::closing::OPEN;
-use super::lease::lease_of;
+use super::lease::{Crashes, lease_of};
 use super::schema::{job_execution, turn};
 use super::{Connection, Db, Repository, Work};
 use crate::ids::{JobExecutionId, JobInstanceId};
@@ -166,7 +166,8 @@ impl Repository {
         let closed = self.close_open_executions(connection, instance, lease.as_ref(), None)?;
         self.notify_of_closed(connection, &closed)?;
         if !row.is_free() {
-            Self::void_lease(connection, instance, row, Some((row.crashes(progress), progress)))?;
+            let in_a_row = row.crashes(progress);
+            Self::void_lease(connection, instance, row, Some(Crashes { in_a_row, progress }))?;
         }
         Ok(closed)
     }
