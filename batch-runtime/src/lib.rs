@@ -213,9 +213,6 @@ pub use batch_xml as xml;
 pub use batch_xml::Dialect;
 pub use build_error::BuildError;
 pub use checkpoint::Externalizable;
-/// The diesel that chunk transactions and connections are of: its traits, types, `sql_query` and derive macros, after
-/// `use batch_runtime::diesel;`. The macro `diesel::table!` needs a dependency on diesel, of the same version.
-pub use diesel;
 #[doc(inline)]
 pub use embed_jobs::embed_jobs;
 pub use error::{BatchError, ConfigurationError, ConnectionLost};
