@@ -202,6 +202,7 @@ mod system_properties;
 pub mod time;
 mod time_zone;
 mod transition;
+pub mod url;
 pub mod worker;
 
 #[doc(inline)]

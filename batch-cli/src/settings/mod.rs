@@ -20,9 +20,9 @@ pub(crate) use self::notify::TargetSettings;
 use batch_runtime::Dialect;
 use batch_runtime::repository::RepositoryUrl;
 use batch_runtime::time::TimeZone;
+use batch_runtime::url::redact;
 use batch_runtime::xml::suggest::nearest;
 
-use crate::dispatch;
 use tracing::level_filters::LevelFilter;
 
 use crate::error::CliError;
@@ -302,7 +302,7 @@ impl Settings {
             let (value, origin) = self.get(setting);
             let value = match setting {
                 Setting::Repository => self.repository.to_string(),
-                Setting::Dispatch => dispatch::shown(value),
+                Setting::Dispatch => redact(value),
                 Setting::JobPath if self.embeds_jobs && *origin == Origin::Default => {
                     "none: the program embeds its jobs".into()
                 }

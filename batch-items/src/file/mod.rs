@@ -59,4 +59,4 @@ pub use self::pattern::{FilePattern, FoundFile};
 pub use self::resource::{Whole, read_text};
 pub(crate) use self::resource::{find_files, read_whole};
 pub(crate) use self::target::sync_folder;
-pub use self::url::redact;
+pub(crate) use self::url::redact;

@@ -5,8 +5,9 @@ use std::fs::OpenOptions;
 use std::io::Write;
 use std::path::PathBuf;
 
+use batch_runtime::url::redact;
 use ureq::Agent;
-use ureq::http::{StatusCode, Uri};
+use ureq::http::StatusCode;
 use ureq::tls::{RootCerts, TlsConfig};
 
 use crate::config::{Server, Target};
@@ -99,28 +100,8 @@ fn post(agent: &Agent, server: &Server, event: &str) -> Result<(), SendError> {
 impl fmt::Display for Transport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Http { server, .. } => f.write_str(&shown(&server.url)),
+            Self::Http { server, .. } => f.write_str(&redact(&server.url.to_string())),
             Self::File(path) => write!(f, "`{}`", path.display()),
         }
-    }
-}
-
-fn shown(url: &Uri) -> String {
-    let authority = url.authority().map_or("", |authority| authority.as_str());
-    let place = authority.rsplit_once('@').map_or(authority, |(_, place)| place);
-    format!("{}://{place}{}", url.scheme_str().unwrap_or("http"), url.path())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    // Spec: LIN-09
-    #[test]
-    fn messages_contain_no_secrets() {
-        let url = "https://me:secret@lineage.example:5000/api?token=secret"
-            .parse()
-            .unwrap();
-        assert_eq!(shown(&url), "https://lineage.example:5000/api");
     }
 }

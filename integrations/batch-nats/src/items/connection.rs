@@ -11,9 +11,9 @@ use async_nats::connection::State;
 use async_nats::jetstream::{self, Context};
 use async_nats::{Client, ConnectErrorKind, ConnectOptions, Event, ServerAddr};
 use batch_items::duration::Duration;
-use batch_items::file::redact;
 use batch_items::queue::{Attempts, DatasetName, Fault, POLL, Waiting};
 use batch_runtime::BatchArtifact;
+use batch_runtime::url::redact;
 use tokio::runtime::Runtime;
 
 /// The time limit for the first connection, and for each response of the server.
