@@ -24,20 +24,80 @@ pub(crate) fn chunk_job(attributes: &str) -> String {
     ))
 }
 
+/// Returns the tree of an execution in short form: without counters that are 0, an exit status that equals the batch
+/// status, and messages of steps that equal the job's message.
+pub(crate) fn tree(stage: &Stage, execution: JobExecutionId) -> String {
+    let long = stage.tree(execution);
+    let mut entries: Vec<Vec<String>> = Vec::new();
+    for line in long.lines() {
+        match (line.trim_start().strip_prefix("| "), entries.last_mut()) {
+            (Some(message), Some(entry)) => entry.push(message.to_owned()),
+            _ => entries.push(vec![short(line)]),
+        }
+    }
+    let of_job = entries[0][1..].to_vec();
+    let mut text = String::new();
+    for (index, mut entry) in entries.into_iter().enumerate() {
+        if index > 0 && entry.len() > 1 && entry[1..] == of_job {
+            entry.truncate(1);
+            entry.push("the job's message".to_owned());
+        }
+        let shows_source = entry.iter().any(|line| line.contains(" --> "));
+        let separator = if shows_source { "\n    | " } else { " | " };
+        text += &folded(&entry, separator, "\n    | ");
+        text.push('\n');
+    }
+    text
+}
+
+/// Returns a line of the tree without what repeats or is 0.
+fn short(header: &str) -> String {
+    let mut text = format!("{header} ");
+    for status in ["COMPLETED", "FAILED", "STOPPED", "ABANDONED"] {
+        text = text.replace(&format!(" {status} {status} "), &format!(" {status} "));
+    }
+    for counter in ["read", "filter", "write", "commit", "rollback"] {
+        text = text.replace(&format!(" {counter} 0 "), " ");
+    }
+    text.trim_end().to_owned()
+}
+
+/// Returns calls in lines of at most 100 columns, separated by ` · `.
+pub(crate) fn wrapped(calls: &[impl AsRef<str>]) -> String {
+    folded(calls, " · ", "\n")
+}
+
+/// Joins the parts by the separator, or by `fold` where the line would be longer than 100 columns.
+fn folded(parts: &[impl AsRef<str>], separator: &str, fold: &str) -> String {
+    let (mut text, mut width) = (String::new(), 0);
+    for part in parts.iter().map(AsRef::as_ref) {
+        let length = part.chars().count();
+        if width > 0 {
+            let fits = width + 3 + length <= 100;
+            text += if fits { separator } else { fold };
+            width = if fits { width + 3 } else { fold.len() - 1 };
+        }
+        text += part;
+        width += length;
+    }
+    text
+}
+
 /// Returns the tree of an execution, and the calls that artifacts logged since the last look.
 pub(crate) fn story(stage: &Stage, execution: JobExecutionId) -> String {
-    format!("{}{}", stage.tree(execution), stage.log().join("\n"))
+    tree(stage, execution) + &wrapped(&stage.log())
 }
 
 /// Returns the calls in the log that begin with one of these words.
 pub(crate) fn calls(stage: &Stage, words: &[&str]) -> String {
-    let log = stage.log();
-    let chosen: Vec<_> = log
-        .iter()
-        .filter(|call| words.iter().any(|word| call.starts_with(word)))
-        .map(String::as_str)
-        .collect();
-    chosen.join("\n")
+    wrapped(&chosen(stage, words))
+}
+
+/// Returns the list of these calls.
+pub(crate) fn chosen(stage: &Stage, words: &[&str]) -> Vec<String> {
+    let mut log = stage.log();
+    log.retain(|call| words.iter().any(|word| call.starts_with(word)));
+    log
 }
 
 /// Restarts with replacement parameters and waits for the end.

@@ -5,7 +5,7 @@ use batch_runtime::{BatchStatus, FailedItem, JobParameters};
 use batch_tests::stage::say;
 use insta::assert_snapshot;
 
-use super::artifacts::{calls, refused, restart_with, without_lines};
+use super::artifacts::{calls, refused, restart_with, tree, without_lines};
 use super::faults::{RETRIES, RULES, ears, faulty_job, faulty_stage, lines, run, tree_and_calls};
 
 /// Returns the job with properties of its step.
@@ -200,7 +200,7 @@ fn a_policy_decides_what_is_skipped() {
         let properties = r#"<properties><property name="batch.skip.policy" value="Chosen"/><property name="chosen" value="2 n4 5"/></properties>"#;
         let stage = faulty_stage(&job.replace("<chunk", &format!("{properties}<chunk")));
         let execution = stage.start("job", [("faults", faults), ("items", "6")]);
-        let (tree, asked) = (stage.tree(execution), calls(&stage, &["asked"]));
+        let (tree, asked) = (tree(&stage, execution), calls(&stage, &["asked"]));
         text += &format!("== {writer} {attributes} {faults}\n{tree}{asked}\n");
         text += &format!("table: {}\n", lines(&stage));
     }

@@ -17,7 +17,7 @@ use diesel::RunQueryDsl;
 use diesel::connection::SimpleConnection;
 use diesel::sql_types::Text;
 
-use super::artifacts::{Gate, job};
+use super::artifacts::{Gate, job, tree, wrapped};
 
 /// The errors; the Job XML configures which classes are skipped and retried.
 #[derive(Clone, Copy, Debug, BatchException)]
@@ -163,16 +163,12 @@ pub(crate) fn run(stage: &Stage, faults: &str, items: &str, words: &[&str]) -> S
 
 /// Returns the tree of an execution, and these calls of its log. Checks the order of all calls.
 pub(crate) fn tree_and_calls(stage: &Stage, execution: JobExecutionId, words: &[&str]) -> String {
-    let log = stage.log();
+    let mut log = stage.log();
     if let Err(problem) = Order::default().check(&log) {
-        panic!("{problem}\n{}\n{}", log.join("\n"), stage.tree(execution));
+        panic!("{problem}\n{}\n{}", log.join("\n"), tree(stage, execution));
     }
-    let heard: Vec<_> = log
-        .iter()
-        .filter(|call| words.is_empty() || words.iter().any(|word| call.starts_with(word)))
-        .map(String::as_str)
-        .collect();
-    format!("{}{}", stage.tree(execution), heard.join("\n"))
+    log.retain(|call| words.is_empty() || words.iter().any(|word| call.starts_with(word)));
+    tree(stage, execution) + &wrapped(&log)
 }
 
 pub(crate) fn class(error: &BatchError) -> String {

@@ -3,7 +3,7 @@
 use batch_runtime::prelude::*;
 use insta::assert_snapshot;
 
-use crate::artifacts::{job, refused, restart_with, story};
+use crate::artifacts::{job, refused, restart_with, story, tree};
 use crate::sequence::{meeting, task};
 use batch_runtime::JobParameters;
 use batch_tests::stage::Stage;
@@ -25,14 +25,10 @@ fn a_step_that_exceeds_its_timeout_fails() {
     let stage = Stage::new(&job(&(waiting + &task("two", "", "DONE", ""))));
     let execution = stage.start("job", JobParameters::new());
     assert_snapshot!(story(&stage, execution), @r"
-    job job COMPLETED COMPLETED
-      step a FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 0
-        | step `a` exceeded its timeout of 1s
-      step two COMPLETED DONE read 0 filter 0 write 0 commit 0 rollback 0
-    cancel a
-    begin two
-    process two
-    end two
+    job job COMPLETED
+      step a FAILED | step `a` exceeded its timeout of 1s
+      step two COMPLETED DONE
+    cancel a · begin two · process two · end two
     ");
 }
 
@@ -45,11 +41,11 @@ fn a_step_within_its_timeout_completes() {
     );
     let stage = Stage::new(&job(&(quick + &task("two", "", "DONE", ""))));
     let execution = stage.start("job", JobParameters::new());
-    assert_snapshot!(stage.tree(execution), @r#"
-    job job COMPLETED COMPLETED
-      step one COMPLETED DONE read 0 filter 0 write 0 commit 0 rollback 0
-      step two COMPLETED DONE read 0 filter 0 write 0 commit 0 rollback 0
-    "#);
+    assert_snapshot!(tree(&stage, execution), @r"
+    job job COMPLETED
+      step one COMPLETED DONE
+      step two COMPLETED DONE
+    ");
 }
 
 /// A job that exceeds its timeout is stopped, and fails; a restart resumes.
@@ -60,12 +56,11 @@ fn a_job_that_exceeds_its_timeout_fails() {
         + &task("two", "", "DONE", "");
     let stage = Stage::new(&job(&elements));
     let execution = stage.start("job", JobParameters::new());
-    assert_snapshot!(story(&stage, execution), @r#"
-    job job FAILED FAILED
-      | job `job` exceeded its timeout of 1s
-      step a STOPPED a MET read 0 filter 0 write 0 commit 0 rollback 0
+    assert_snapshot!(story(&stage, execution), @r"
+    job job FAILED | job `job` exceeded its timeout of 1s
+      step a STOPPED a MET
     cancel a
-    "#);
+    ");
 }
 
 #[test]
@@ -105,7 +100,7 @@ fn a_step_timeout_of_a_job_applies_to_its_steps() {
             .tree(execution)
             .contains("step `a` exceeded its timeout of 1s"),
         "{}",
-        stage.tree(execution)
+        tree(&stage, execution)
     );
 }
 
@@ -199,13 +194,12 @@ fn a_step_without_a_heartbeat_fails() {
     let steps = with_timeout("batch.step.heartbeat", "1") + &meeting("a", "", "", "wait", "");
     let stage = Stage::new(&job(&steps));
     let execution = stage.start("job", JobParameters::new());
-    assert_snapshot!(story(&stage, execution), @r#"
-    job job FAILED FAILED
-      | step `a` exceeded its heartbeat of 1s: it neither committed nor called `StepContext::heartbeat()`; call it more often, or raise `batch.step.heartbeat`
-      step a FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 0
+    assert_snapshot!(story(&stage, execution), @r"
+    job job FAILED
         | step `a` exceeded its heartbeat of 1s: it neither committed nor called `StepContext::heartbeat()`; call it more often, or raise `batch.step.heartbeat`
+      step a FAILED | the job's message
     cancel a
-    "#);
+    ");
 }
 
 /// A checkpoint is part of each commit, so its size is limited.
@@ -285,16 +279,12 @@ fn a_later_batchlet_is_cancelled_too() {
     let steps = limited("a", r#"<next on="FAILED" to="b"/>"#) + &limited("b", "");
     let stage = Stage::new(&job(&steps));
     let execution = stage.start("job", JobParameters::new());
-    assert_snapshot!(story(&stage, execution), @r#"
-    job job FAILED FAILED
-      | step `b` exceeded its timeout of 1s
-      step a FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 0
-        | step `a` exceeded its timeout of 1s
-      step b FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 0
-        | step `b` exceeded its timeout of 1s
-    cancel a
-    cancel b
-    "#);
+    assert_snapshot!(story(&stage, execution), @r"
+    job job FAILED | step `b` exceeded its timeout of 1s
+      step a FAILED | step `a` exceeded its timeout of 1s
+      step b FAILED | the job's message
+    cancel a · cancel b
+    ");
 }
 
 /// Counts its checkpoints in the persistent user data, in the last call before each commit.

@@ -4,7 +4,7 @@ use batch_runtime::BatchStatus;
 use batch_runtime::prelude::*;
 use batch_tests::stage::{Stage, said, say};
 
-use crate::artifacts::{Gate, record};
+use crate::artifacts::{Gate, record, tree, wrapped};
 
 /// A batchlet step in partitions.
 pub(crate) fn partitioned(id: &str, attributes: &str, batchlet: &str, partition: &str) -> String {
@@ -35,19 +35,19 @@ pub(crate) const ONE_THREAD: &str =
 
 /// Returns the log of the partition named `name`.
 pub(crate) fn log_of(stage: &Stage, name: &str) -> String {
-    said(&format!("{}/{name}", stage.log_name())).join("\n")
+    wrapped(&said(&format!("{}/{name}", stage.log_name())))
 }
 
 /// Returns the log of several threads, sorted.
 pub(crate) fn sorted(stage: &Stage) -> String {
     let mut log = stage.log();
     log.sort();
-    log.join("\n")
+    wrapped(&log)
 }
 
 /// Returns the tree of an execution whose steps started in any order.
 pub(crate) fn sorted_tree(stage: &Stage, execution: batch_runtime::JobExecutionId) -> String {
-    let tree = stage.tree(execution);
+    let tree = tree(stage, execution);
     let mut parts = tree.split("  step ");
     let job = parts.next().unwrap_or_default().to_owned();
     let mut steps: Vec<&str> = parts.collect();

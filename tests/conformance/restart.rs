@@ -32,15 +32,10 @@ fn a_restart_runs_the_job_xml_as_it_is_now() {
     let again = operator.restart(execution, [("fail", "")]).unwrap();
     operator.wait(again).unwrap();
     assert_snapshot!(story(&stage, again), @r"
-    job job COMPLETED COMPLETED
-      step three COMPLETED DONE read 0 filter 0 write 0 commit 0 rollback 0
-      step two COMPLETED DONE read 0 filter 0 write 0 commit 0 rollback 0
-    begin three
-    process three
-    end three
-    begin two
-    process two
-    end two
+    job job COMPLETED
+      step three COMPLETED DONE
+      step two COMPLETED DONE
+    begin three · process three · end three · begin two · process two · end two
     ");
 }
 
@@ -55,7 +50,7 @@ fn a_restart_may_change_the_interval() {
     restart_with(&stage, execution, [("interval", "3"), ("fail", "")]);
     assert_eq!(
         calls(&stage, &["open", "write"]),
-        "open reader at 4\nopen writer at 4\nwrite n5 n6 n7\nwrite n8 n9"
+        "open reader at 4 · open writer at 4 · write n5 n6 n7 · write n8 n9"
     );
 }
 
@@ -88,7 +83,7 @@ fn a_renamed_step_is_not_run_from_the_beginning() {
                 "{tree}"
             );
         } else {
-            assert_eq!(wrote, "write n1 n2\nwrite n3 n4\nwrite n5", "{tree}");
+            assert_eq!(wrote, "write n1 n2 · write n3 n4 · write n5", "{tree}");
         }
     }
 }
@@ -105,12 +100,12 @@ fn the_chunks_before_the_failure_are_not_repeated() {
     let mut execution = stage.start("job", [("fail", "write n3 n4;process second"), ("items", "4")]);
     assert_eq!(
         calls(&stage, &["open", "write", "process second"]),
-        "open reader at the beginning\nopen writer at the beginning\nwrite n1 n2\nwrite n3 n4"
+        "open reader at the beginning · open writer at the beginning · write n1 n2 · write n3 n4"
     );
     execution = restart_with(&stage, execution, [("fail", "process second")]);
     assert_eq!(
         calls(&stage, &["open", "write", "process second"]),
-        "open reader at 2\nopen writer at 2\nwrite n3 n4\nprocess second"
+        "open reader at 2 · open writer at 2 · write n3 n4 · process second"
     );
     execution = restart_with(&stage, execution, [("fail", "")]);
     assert_eq!(
@@ -138,7 +133,7 @@ fn without_its_context_a_step_that_has_committed_nothing_starts_from_the_beginni
     restart_with(&stage, execution, [("fail", "")]);
     assert_eq!(
         calls(&stage, &["open"]),
-        "open reader at the beginning\nopen writer at the beginning"
+        "open reader at the beginning · open writer at the beginning"
     );
 }
 
@@ -261,7 +256,7 @@ fn a_launch_resumes_its_instance() {
     let second = stage.launch("job", parameters(""));
     assert_eq!(
         calls(&stage, &["open reader"]),
-        "open reader at the beginning\nopen reader at 2"
+        "open reader at the beginning · open reader at 2"
     );
     let instance = |execution| {
         stage
@@ -355,24 +350,20 @@ fn a_stop_between_two_partitions() {
     let folder = stage.path().display().to_string();
     OPERATORS.lock().unwrap().push((folder.clone(), stage.operator()));
     let execution = stage.start("job", [("stop", "analysis")]);
-    assert_snapshot!(story(&stage, execution), @r#"
-    job job STOPPED STOPPED
-      step all STOPPED STOPPED read 0 filter 0 write 0 commit 0 rollback 0
-      step all:1 COMPLETED nameless DONE read 0 filter 0 write 0 commit 0 rollback 0
-      step all:2 STOPPED STOPPED read 0 filter 0 write 0 commit 0 rollback 0
-    process nameless
-    analysis
-    stopped: false, STOPPING
-    "#);
+    assert_snapshot!(story(&stage, execution), @r"
+    job job STOPPED
+      step all STOPPED
+      step all:1 COMPLETED nameless DONE
+      step all:2 STOPPED
+    process nameless · analysis · stopped: false, STOPPING
+    ");
     let again = restart_with(&stage, execution, [("stop", "")]);
-    assert_snapshot!(story(&stage, again), @r#"
-    job job COMPLETED COMPLETED
-      step all COMPLETED COMPLETED read 0 filter 0 write 0 commit 0 rollback 0
-      step all:2 COMPLETED nameless DONE read 0 filter 0 write 0 commit 0 rollback 0
-    analysis
-    process nameless
-    analysis
-    "#);
+    assert_snapshot!(story(&stage, again), @r"
+    job job COMPLETED
+      step all COMPLETED
+      step all:2 COMPLETED nameless DONE
+    analysis · process nameless · analysis
+    ");
     OPERATORS.lock().unwrap().retain(|(other, _)| *other != folder);
 }
 
@@ -400,50 +391,23 @@ fn nothing_starts_after_a_stop() {
         text += &format!("{}\n", story(&stage, execution));
         OPERATORS.lock().unwrap().retain(|(other, _)| *other != folder);
     }
-    assert_snapshot!(text, @r#"
-    job job STOPPED STOPPED
-      step one COMPLETED DONE read 0 filter 0 write 0 commit 0 rollback 0
-    before job
-    JobWatch before job job STARTED
-    before step
-    JobWatch before step one STARTED
-    begin one
-    process one
-    end one
-    after step
-    stopped: false, STOPPING
-    JobWatch after step one COMPLETED
-    after job
-    JobWatch after job job STOPPED
-    job job STOPPED STOPPED
-      step one COMPLETED DONE read 0 filter 0 write 0 commit 0 rollback 0
-    before job
-    JobWatch before job job STARTED
-    before step
-    JobWatch before step one STARTED
-    begin one
-    process one
-    end one
-    after step
-    stopped: false, STOPPING
-    JobWatch after step one COMPLETED
-    after job
-    JobWatch after job job STOPPED
-    job job STOPPED STOPPED
-      step one COMPLETED DONE read 0 filter 0 write 0 commit 0 rollback 0
-    before job
-    JobWatch before job job STARTED
-    before step
-    JobWatch before step one STARTED
-    begin one
-    process one
-    end one
-    after step
-    stopped: false, STOPPING
-    JobWatch after step one COMPLETED
-    after job
-    JobWatch after job job STOPPED
-    "#);
+    assert_snapshot!(text, @r"
+    job job STOPPED
+      step one COMPLETED DONE
+    before job · JobWatch before job job STARTED · before step · JobWatch before step one STARTED
+    begin one · process one · end one · after step · stopped: false, STOPPING
+    JobWatch after step one COMPLETED · after job · JobWatch after job job STOPPED
+    job job STOPPED
+      step one COMPLETED DONE
+    before job · JobWatch before job job STARTED · before step · JobWatch before step one STARTED
+    begin one · process one · end one · after step · stopped: false, STOPPING
+    JobWatch after step one COMPLETED · after job · JobWatch after job job STOPPED
+    job job STOPPED
+      step one COMPLETED DONE
+    before job · JobWatch before job job STARTED · before step · JobWatch before step one STARTED
+    begin one · process one · end one · after step · stopped: false, STOPPING
+    JobWatch after step one COMPLETED · after job · JobWatch after job job STOPPED
+    ");
 }
 
 /// A stop request from any callback ends the job STOPPED, no further step starts, and a restart resumes.

@@ -4,7 +4,7 @@ use batch_runtime::{BatchStatus, JobParameters};
 use batch_tests::stage::Stage;
 use insta::assert_snapshot;
 
-use super::artifacts::{Gate, calls, chunk_job, job, restart_with};
+use super::artifacts::{Gate, calls, chunk_job, job, restart_with, tree};
 
 const TWO: &str =
     r#"<step id="one" next="two"><batchlet ref="Task"/></step><step id="two"><batchlet ref="Task"/></step>"#;
@@ -50,10 +50,10 @@ fn instances_do_not_share_state() {
     stage.start("job", [("fail", "read 4")]);
     assert_eq!(
         calls(&stage, &["open"]),
-        "open reader at the beginning\nopen writer at the beginning"
+        "open reader at the beginning · open writer at the beginning"
     );
     stage.restart(first);
-    assert_eq!(calls(&stage, &["open"]), "open reader at 2\nopen writer at 2");
+    assert_eq!(calls(&stage, &["open"]), "open reader at 2 · open writer at 2");
 }
 
 /// Two instances of one job with equal parameters run at the same time.
@@ -89,22 +89,14 @@ fn only_started_steps_have_executions() {
     let first = stage.start("job", [("fail", "process one")]);
     let second = restart_with(&stage, first, [("fail", "process two")]);
     let third = restart_with(&stage, second, [("fail", "")]);
-    assert_snapshot!(format!("{}{}{}", stage.tree(first), stage.tree(second), stage.tree(third)), @r"
-    job job FAILED FAILED
-      | cannot process one
-      | thrown by #[process] of batchlet `Task`
-      step one FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 0
-        | cannot process one
-        | thrown by #[process] of batchlet `Task`
-    job job FAILED FAILED
-      | cannot process two
-      | thrown by #[process] of batchlet `Task`
-      step one COMPLETED DONE read 0 filter 0 write 0 commit 0 rollback 0
-      step two FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 0
-        | cannot process two
-        | thrown by #[process] of batchlet `Task`
-    job job COMPLETED COMPLETED
-      step two COMPLETED DONE read 0 filter 0 write 0 commit 0 rollback 0
+    assert_snapshot!(format!("{}{}{}", tree(&stage, first), tree(&stage, second), tree(&stage, third)), @r"
+    job job FAILED | cannot process one | thrown by #[process] of batchlet `Task`
+      step one FAILED | the job's message
+    job job FAILED | cannot process two | thrown by #[process] of batchlet `Task`
+      step one COMPLETED DONE
+      step two FAILED | the job's message
+    job job COMPLETED
+      step two COMPLETED DONE
     ");
     let of = |execution| stage.operator().step_executions(execution).unwrap();
     let (a, b) = (of(second).remove(1), of(third).remove(0));

@@ -5,7 +5,7 @@ use batch_runtime::{BatchStatus, JobOperatorError, JobParameters, operator::Star
 use batch_tests::stage::Stage;
 use insta::assert_snapshot;
 
-use super::artifacts::{job, refused};
+use super::artifacts::{job, refused, wrapped};
 
 const STEP: &str = r#"<step id="one"><batchlet ref="Task"/></step>"#;
 
@@ -106,14 +106,14 @@ fn job_properties_reach_every_artifact_and_the_context() {
            </job>"#,
     );
     stage.start("job", JobParameters::new());
-    assert_snapshot!(stage.log().join("\n"), @r#"
+    assert_snapshot!(wrapped(&stage.log()), @r#"
     job listener: north {"file": "north.txt", "none": "", "region": "north"}
     step listener: north {"file": "north.txt", "none": "", "region": "north"}
     batchlet: north {"file": "north.txt", "none": "", "region": "north"}
     "#);
     // A job parameter overrides the property's value everywhere.
     stage.start("job", [("region", "south")]);
-    assert_snapshot!(stage.log().join("\n"), @r#"
+    assert_snapshot!(wrapped(&stage.log()), @r#"
     job listener: south {"file": "south.txt", "none": "", "region": "south"}
     step listener: south {"file": "south.txt", "none": "", "region": "south"}
     batchlet: south {"file": "south.txt", "none": "", "region": "south"}

@@ -8,14 +8,18 @@ use diesel::prelude::*;
 use diesel::sql_types::Text;
 use insta::assert_snapshot;
 
-use super::artifacts::{calls, chunk_job, job, restart_with, story};
+use super::artifacts::{calls, chunk_job, job, restart_with, story, tree, wrapped};
 
 /// Returns the result of `start` with this parameter: the tree, and the calls from the failing one on.
 fn failing(stage: &Stage, parameter: &str, call: &str) -> String {
     let execution = stage.start("job", [(parameter, call), ("items", "4")]);
     let log = stage.log();
     let from = log.iter().position(|logged| logged == call).unwrap();
-    format!("== {call}\n{}{}\n", stage.tree(execution), log[from..].join("\n"))
+    format!(
+        "== {call}\n{}{}\n",
+        tree(&stage, execution),
+        wrapped(&log[from..])
+    )
 }
 
 /// When anything fails in the second interval, its transaction is rolled back, reader and writer are closed, and the
@@ -73,28 +77,16 @@ fn a_reader_that_fails_to_open() {
     let stage = Stage::new(&chunk_job(""));
     let execution = stage.start("job", [("fail", "open reader at the beginning"), ("items", "1")]);
     assert_snapshot!(story(&stage, execution), @r"
-    job job FAILED FAILED
-      | cannot open reader at the beginning
-      | thrown by #[open] of item reader `Numbers`
-      step copy FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 0
-        | cannot open reader at the beginning
-        | thrown by #[open] of item reader `Numbers`
+    job job FAILED | cannot open reader at the beginning | thrown by #[open] of item reader `Numbers`
+      step copy FAILED | the job's message
     open reader at the beginning
     ");
     let again = restart_with(&stage, execution, [("fail", "")]);
     assert_snapshot!(story(&stage, again), @r"
-    job job COMPLETED COMPLETED
-      step copy COMPLETED COMPLETED read 1 filter 0 write 1 commit 1 rollback 0
-    open reader at the beginning
-    open writer at the beginning
-    read 1
-    process 1
-    read the end
-    write n1
-    checkpoint reader at 1
-    checkpoint writer at 1
-    close writer
-    close reader
+    job job COMPLETED
+      step copy COMPLETED read 1 write 1 commit 1
+    open reader at the beginning · open writer at the beginning · read 1 · process 1 · read the end
+    write n1 · checkpoint reader at 1 · checkpoint writer at 1 · close writer · close reader
     ");
 }
 
@@ -106,15 +98,9 @@ fn a_writer_that_fails_to_open() {
     let stage = Stage::new(&chunk_job(""));
     let execution = stage.start("job", [("fail", "open writer at the beginning"), ("items", "1")]);
     assert_snapshot!(story(&stage, execution), @r"
-    job job FAILED FAILED
-      | cannot open writer at the beginning
-      | thrown by #[open] of item writer `Lines`
-      step copy FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 0
-        | cannot open writer at the beginning
-        | thrown by #[open] of item writer `Lines`
-    open reader at the beginning
-    open writer at the beginning
-    close reader
+    job job FAILED | cannot open writer at the beginning | thrown by #[open] of item writer `Lines`
+      step copy FAILED | the job's message
+    open reader at the beginning · open writer at the beginning · close reader
     ");
     let again = restart_with(&stage, execution, [("fail", "")]);
     assert_eq!(
@@ -132,10 +118,10 @@ fn an_error_of_close_changes_nothing() {
     for parameter in ["fail", "panic"] {
         let execution = stage.start("job", [(parameter, "close writer;close reader"), ("items", "1")]);
         assert_eq!(
-            stage.tree(execution),
-            "job job COMPLETED COMPLETED\n  step copy COMPLETED COMPLETED read 1 filter 0 write 1 commit 1 rollback 0\n"
+            tree(&stage, execution),
+            "job job COMPLETED\n  step copy COMPLETED read 1 write 1 commit 1\n"
         );
-        assert_eq!(calls(&stage, &["close"]), "close writer\nclose reader");
+        assert_eq!(calls(&stage, &["close"]), "close writer · close reader");
     }
     let execution = stage.start("job", [("fail", "read 1;close writer;close reader")]);
     let message = stage.operator().step_executions(execution).unwrap()[0]

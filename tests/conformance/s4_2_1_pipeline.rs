@@ -11,7 +11,7 @@ use batch_runtime::xml::Severity;
 use batch_runtime::{BatchStatus, JobOperator, JobParameters};
 use batch_tests::stage::{Stage, say};
 
-use super::artifacts::{Gate, refused};
+use super::artifacts::{Gate, refused, tree};
 use super::faults::{RULES, faulty_job, faulty_stage, lines, pipeline_listeners, record};
 
 /// Adds properties to the step of a job.
@@ -83,7 +83,7 @@ const FATAL: &[&str] = &[
 fn story(xml: &str, fault: &str) -> (String, [Vec<String>; 4]) {
     let stage = faulty_stage(xml);
     let execution = stage.start("job", [("faults", fault), ("items", "20")]);
-    let end = format!("{}{}", stage.tree(execution), lines(&stage));
+    let end = format!("{}{}", tree(&stage, execution), lines(&stage));
     let log = stage.log();
     let of = |artifact: fn(&str) -> bool| log.iter().filter(|call| artifact(call)).cloned().collect();
     let calls = [

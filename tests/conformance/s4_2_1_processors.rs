@@ -7,7 +7,7 @@ use batch_runtime::JobParameters;
 use batch_runtime::prelude::*;
 use batch_tests::stage::{Stage, say};
 
-use super::artifacts::refused;
+use super::artifacts::{refused, tree};
 use super::faults::{RULES, ears, faulty_job, faulty_stage, lines};
 
 /// Adds the property to the step of a job.
@@ -34,7 +34,7 @@ fn story(processors: &str, listeners: &str, attributes: &str, items: u32, fault:
         "job",
         [("faults", fault.to_owned()), ("items", items.to_string())],
     );
-    format!("{}{}", stage.tree(execution), lines(&stage))
+    format!("{}{}", tree(&stage, execution), lines(&stage))
 }
 
 /// What the operator sees is the same as with one processor: status, counters, rows in the order of reading; for errors of

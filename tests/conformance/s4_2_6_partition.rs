@@ -9,7 +9,7 @@ use batch_runtime::{BatchStatus, JobParameters, OutputPath};
 use batch_tests::stage::Stage;
 use insta::assert_snapshot;
 
-use crate::artifacts::{Gate, calls, job, refused, restart_with, story};
+use crate::artifacts::{Gate, calls, job, refused, restart_with, story, wrapped};
 use crate::parallel::{ONE_THREAD, log_of, partition_of, partitioned, properties, sorted, sorted_tree};
 use crate::sequence::{flow, meeting, split, task};
 
@@ -36,15 +36,15 @@ fn all_partitions_run_at_the_same_time() {
     ) + &task("last", "", "DONE", "");
     let stage = Stage::new(&job(&elements));
     let execution = stage.start("job", JobParameters::new());
-    assert_snapshot!(sorted_tree(&stage, execution), @r#"
-    job job COMPLETED COMPLETED
-      step all COMPLETED COMPLETED read 0 filter 0 write 0 commit 0 rollback 0
-      step all:1 COMPLETED MET read 0 filter 0 write 0 commit 0 rollback 0
-      step all:2 COMPLETED MET read 0 filter 0 write 0 commit 0 rollback 0
-      step all:3 COMPLETED MET read 0 filter 0 write 0 commit 0 rollback 0
-      step all:4 COMPLETED MET read 0 filter 0 write 0 commit 0 rollback 0
-      step last COMPLETED DONE read 0 filter 0 write 0 commit 0 rollback 0
-    "#);
+    assert_snapshot!(sorted_tree(&stage, execution), @r"
+    job job COMPLETED
+      step all COMPLETED
+      step all:1 COMPLETED MET
+      step all:2 COMPLETED MET
+      step all:3 COMPLETED MET
+      step all:4 COMPLETED MET
+      step last COMPLETED DONE
+    ");
 }
 
 /// Each partition has its own reader, writer, checkpoint, counters and property values.
@@ -55,43 +55,22 @@ fn partitions_of_a_chunk_are_independent() {
     let stage = Stage::new(&job(&chunks(&[("items.1", "3"), ("items.2", "1")])));
     // A job parameter or system property of that name does not override the value of a partition.
     let execution = stage.start("job", [("items", "9")]);
-    assert_snapshot!(sorted_tree(&stage, execution), @r#"
-    job job COMPLETED COMPLETED
-      step load COMPLETED COMPLETED read 0 filter 0 write 0 commit 0 rollback 0
-      step load:1 COMPLETED COMPLETED read 3 filter 0 write 3 commit 2 rollback 0
-      step load:2 COMPLETED COMPLETED read 1 filter 0 write 1 commit 1 rollback 0
-    "#);
-    assert_snapshot!(log_of(&stage, "a"), @r#"
-    open reader at the beginning
-    open writer at the beginning
-    read 1
-    process 1
-    read 2
-    process 2
-    write n1 n2
-    checkpoint reader at 2
-    checkpoint writer at 2
-    read 3
-    process 3
-    read the end
-    write n3
-    checkpoint reader at 3
-    checkpoint writer at 3
-    close writer
+    assert_snapshot!(sorted_tree(&stage, execution), @r"
+    job job COMPLETED
+      step load COMPLETED
+      step load:1 COMPLETED read 3 write 3 commit 2
+      step load:2 COMPLETED read 1 write 1 commit 1
+    ");
+    assert_snapshot!(log_of(&stage, "a"), @r"
+    open reader at the beginning · open writer at the beginning · read 1 · process 1 · read 2
+    process 2 · write n1 n2 · checkpoint reader at 2 · checkpoint writer at 2 · read 3 · process 3
+    read the end · write n3 · checkpoint reader at 3 · checkpoint writer at 3 · close writer
     close reader
-    "#);
-    assert_snapshot!(log_of(&stage, "b"), @r#"
-    open reader at the beginning
-    open writer at the beginning
-    read 1
-    process 1
-    read the end
-    write n1
-    checkpoint reader at 1
-    checkpoint writer at 1
-    close writer
-    close reader
-    "#);
+    ");
+    assert_snapshot!(log_of(&stage, "b"), @r"
+    open reader at the beginning · open writer at the beginning · read 1 · process 1 · read the end
+    write n1 · checkpoint reader at 1 · checkpoint writer at 1 · close writer · close reader
+    ");
     assert_eq!(
         stage.log(),
         Vec::<String>::new(),
@@ -118,10 +97,7 @@ fn a_parameter_with_the_number_overrides_one_partition() {
     );
     let stage = Stage::new(&job(&elements));
     stage.start("job", [("name.2", "from outside"), ("name", "not this")]);
-    assert_snapshot!(stage.log().join("\n"), @r#"
-    process a
-    process from outside
-    "#);
+    assert_snapshot!(wrapped(&stage.log()), @"process a · process from outside");
 }
 
 /// A property with a target reaches that artifact only, and symbols take their values from the partition.
@@ -138,12 +114,12 @@ fn a_target_and_a_symbol_count_within_the_partition() {
   </properties></partition></step>"#;
     let stage = Stage::new(&job(elements));
     let execution = stage.start("job", JobParameters::new());
-    assert_snapshot!(sorted_tree(&stage, execution), @r#"
-    job job COMPLETED COMPLETED
-      step load COMPLETED COMPLETED read 0 filter 0 write 0 commit 0 rollback 0
-      step load:1 COMPLETED COMPLETED read 2 filter 0 write 2 commit 3 rollback 0
-      step load:2 COMPLETED COMPLETED read 3 filter 0 write 3 commit 1 rollback 0
-    "#);
+    assert_snapshot!(sorted_tree(&stage, execution), @r"
+    job job COMPLETED
+      step load COMPLETED
+      step load:1 COMPLETED read 2 write 2 commit 3
+      step load:2 COMPLETED read 3 write 3 commit 1
+    ");
 }
 
 /// The algorithm decides the number of partitions and the properties of each; attributes and properties of the element
@@ -164,17 +140,14 @@ fn an_algorithm_plans_the_partitions() {
     );
     let stage = Stage::new(&job(&elements));
     let execution = stage.start("job", JobParameters::new());
-    assert_snapshot!(story(&stage, execution), @r#"
-    job job COMPLETED COMPLETED
-      step all COMPLETED COMPLETED read 0 filter 0 write 0 commit 0 rollback 0
-      step all:1 COMPLETED x DONE read 0 filter 0 write 0 commit 0 rollback 0
-      step all:2 COMPLETED y DONE read 0 filter 0 write 0 commit 0 rollback 0
-      step all:3 COMPLETED z DONE read 0 filter 0 write 0 commit 0 rollback 0
-    plan
-    process x
-    process y
-    process z
-    "#);
+    assert_snapshot!(story(&stage, execution), @r"
+    job job COMPLETED
+      step all COMPLETED
+      step all:1 COMPLETED x DONE
+      step all:2 COMPLETED y DONE
+      step all:3 COMPLETED z DONE
+    plan · process x · process y · process z
+    ");
 }
 
 /// A plan may have no properties and no partitions; a negative number, or one that differs from the number of its
@@ -203,40 +176,23 @@ fn odd_plans() {
         let execution = stage.start("job", [("parts", parts), ("count", count), ("bare", bare)]);
         text += &format!("{}\n", story(&stage, execution));
     }
-    assert_snapshot!(text, @r#"
-    job job COMPLETED COMPLETED
-      step all COMPLETED COMPLETED read 0 filter 0 write 0 commit 0 rollback 0
-      step all:1 COMPLETED nameless DONE read 0 filter 0 write 0 commit 0 rollback 0
-      step all:2 COMPLETED nameless DONE read 0 filter 0 write 0 commit 0 rollback 0
-    tx begin
-    plan
-    process nameless
-    process nameless
-    tx before completion
+    assert_snapshot!(text, @r"
+    job job COMPLETED
+      step all COMPLETED
+      step all:1 COMPLETED nameless DONE
+      step all:2 COMPLETED nameless DONE
+    tx begin · plan · process nameless · process nameless · tx before completion
     tx after 2 calls COMMIT
-    job job COMPLETED COMPLETED
-      step all COMPLETED COMPLETED read 0 filter 0 write 0 commit 0 rollback 0
-    tx begin
-    plan
-    tx before completion
-    tx after 2 calls COMMIT
-    job job FAILED FAILED
-      | the partition algorithm has planned 3 partitions, and the properties of 2
-      step all FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 0
-        | the partition algorithm has planned 3 partitions, and the properties of 2
-    tx begin
-    plan
-    tx rollback
-    tx after 2 calls ROLLBACK
-    job job FAILED FAILED
-      | the partition algorithm has planned -1 partitions
-      step all FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 0
-        | the partition algorithm has planned -1 partitions
-    tx begin
-    plan
-    tx rollback
-    tx after 2 calls ROLLBACK
-    "#);
+    job job COMPLETED
+      step all COMPLETED
+    tx begin · plan · tx before completion · tx after 2 calls COMMIT
+    job job FAILED | the partition algorithm has planned 3 partitions, and the properties of 2
+      step all FAILED | the job's message
+    tx begin · plan · tx rollback · tx after 2 calls ROLLBACK
+    job job FAILED | the partition algorithm has planned -1 partitions
+      step all FAILED | the job's message
+    tx begin · plan · tx rollback · tx after 2 calls ROLLBACK
+    ");
 }
 
 /// Limits apply per partition: the skips of one do not count for the others.
@@ -251,12 +207,12 @@ fn each_partition_has_its_own_skip_limit() {
     );
     let stage = Stage::new(&job(&elements));
     let execution = stage.start("job", [("fail", "process 2")]);
-    assert_snapshot!(sorted_tree(&stage, execution), @r#"
-    job job COMPLETED COMPLETED
-      step load COMPLETED COMPLETED read 0 filter 0 write 0 commit 0 rollback 0
-      step load:1 COMPLETED COMPLETED read 3 filter 0 write 2 commit 2 rollback 0 process skip 1
-      step load:2 COMPLETED COMPLETED read 4 filter 0 write 3 commit 3 rollback 0 process skip 1
-    "#);
+    assert_snapshot!(sorted_tree(&stage, execution), @r"
+    job job COMPLETED
+      step load COMPLETED
+      step load:1 COMPLETED read 3 write 2 commit 2 process skip 1
+      step load:2 COMPLETED read 4 write 3 commit 3 process skip 1
+    ");
 }
 
 /// If one partition fails the others are stopped, and the step fails.
@@ -278,25 +234,14 @@ fn a_partition_that_fails_stops_the_others() {
     );
     let stage = Stage::new(&job(&elements));
     let execution = stage.start("job", JobParameters::new());
-    assert_snapshot!(sorted_tree(&stage, execution), @r#"
-    job job FAILED FAILED
-      | a had enough
-      | thrown by #[process] of batchlet `Meeting`
-      | in partition 1 of `all`
-      step all FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 0
-        | a had enough
-        | thrown by #[process] of batchlet `Meeting`
-        | in partition 1 of `all`
-      step all:1 FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 0
-        | a had enough
-        | thrown by #[process] of batchlet `Meeting`
-      step all:2 STOPPED MET read 0 filter 0 write 0 commit 0 rollback 0
-      step all:3 STOPPED MET read 0 filter 0 write 0 commit 0 rollback 0
-    "#);
-    assert_snapshot!(sorted(&stage), @r#"
-    cancel b
-    cancel c
-    "#);
+    assert_snapshot!(sorted_tree(&stage, execution), @r"
+    job job FAILED | a had enough | thrown by #[process] of batchlet `Meeting` | in partition 1 of `all`
+      step all FAILED | the job's message
+      step all:1 FAILED | a had enough | thrown by #[process] of batchlet `Meeting`
+      step all:2 STOPPED MET
+      step all:3 STOPPED MET
+    ");
+    assert_snapshot!(sorted(&stage), @"cancel b · cancel c");
 }
 
 /// A stop reaches every running partition, and no other starts.
@@ -333,17 +278,14 @@ fn a_stop_reaches_every_partition() {
     assert_eq!(last, BatchStatus::Starting);
     operator.stop(execution).unwrap();
     operator.wait(execution).unwrap();
-    assert_snapshot!(sorted_tree(&stage, execution), @r#"
-    job job STOPPED STOPPED
-      step all STOPPED STOPPED read 0 filter 0 write 0 commit 0 rollback 0
-      step all:1 STOPPED MET read 0 filter 0 write 0 commit 0 rollback 0
-      step all:2 STOPPED MET read 0 filter 0 write 0 commit 0 rollback 0
-      step all:3 STOPPED STOPPED read 0 filter 0 write 0 commit 0 rollback 0
-    "#);
-    assert_snapshot!(sorted(&stage), @r#"
-    cancel a
-    cancel b
-    "#);
+    assert_snapshot!(sorted_tree(&stage, execution), @r"
+    job job STOPPED
+      step all STOPPED
+      step all:1 STOPPED MET
+      step all:2 STOPPED MET
+      step all:3 STOPPED
+    ");
+    assert_snapshot!(sorted(&stage), @"cancel a · cancel b");
 }
 
 /// After a stop the restart runs the incomplete partitions, from their checkpoints, with the plan of the first
@@ -361,12 +303,12 @@ fn a_restart_runs_incomplete_partitions() {
     operator.stop(execution).unwrap();
     gate.open("go");
     operator.wait(execution).unwrap();
-    assert_snapshot!(sorted_tree(&stage, execution), @r#"
-    job job STOPPED STOPPED
-      step load STOPPED STOPPED read 0 filter 0 write 0 commit 0 rollback 0
-      step load:1 COMPLETED COMPLETED read 3 filter 0 write 3 commit 2 rollback 0
-      step load:2 STOPPED STOPPED read 3 filter 0 write 3 commit 2 rollback 0
-    "#);
+    assert_snapshot!(sorted_tree(&stage, execution), @r"
+    job job STOPPED
+      step load STOPPED
+      step load:1 COMPLETED read 3 write 3 commit 2
+      step load:2 STOPPED read 3 write 3 commit 2
+    ");
     log_of(&stage, "a");
     log_of(&stage, "b");
     // With another number they would not be the same partitions.
@@ -382,28 +324,17 @@ fn a_restart_runs_incomplete_partitions() {
     let again = stage.another_runtime().job_operator();
     let execution = again.restart(execution, JobParameters::new()).unwrap();
     again.wait(execution).unwrap();
-    assert_snapshot!(sorted_tree(&stage, execution), @r#"
-    job job COMPLETED COMPLETED
-      step load COMPLETED COMPLETED read 0 filter 0 write 0 commit 0 rollback 0
-      step load:2 COMPLETED COMPLETED read 2 filter 0 write 2 commit 2 rollback 0
-    "#);
+    assert_snapshot!(sorted_tree(&stage, execution), @r"
+    job job COMPLETED
+      step load COMPLETED
+      step load:2 COMPLETED read 2 write 2 commit 2
+    ");
     assert_snapshot!(log_of(&stage, "a"), @"");
-    assert_snapshot!(log_of(&stage, "b"), @r#"
-    open reader at 3
-    open writer at 3
-    read 4
-    process 4
-    read 5
-    process 5
-    write n4 n5
-    checkpoint reader at 5
-    checkpoint writer at 5
-    read the end
-    checkpoint reader at 5
-    checkpoint writer at 5
-    close writer
-    close reader
-    "#);
+    assert_snapshot!(log_of(&stage, "b"), @r"
+    open reader at 3 · open writer at 3 · read 4 · process 4 · read 5 · process 5 · write n4 n5
+    checkpoint reader at 5 · checkpoint writer at 5 · read the end · checkpoint reader at 5
+    checkpoint writer at 5 · close writer · close reader
+    ");
 }
 
 /// The algorithm is called once; a restart uses the stored plan. A complete step that runs again is planned again.
@@ -423,50 +354,30 @@ fn the_plan_is_kept_until_the_step_is_complete() {
     );
     let stage = Stage::new(&job(&elements));
     let first = stage.start("job", [("parts", "a,b"), ("fail", "process b")]);
-    assert_snapshot!(story(&stage, first), @r#"
-    job job FAILED FAILED
-      | cannot process b
-      | thrown by #[process] of batchlet `Part`
-      | in partition 2 of `all`
-      step all FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 0
-        | cannot process b
-        | thrown by #[process] of batchlet `Part`
+    assert_snapshot!(story(&stage, first), @r"
+    job job FAILED | cannot process b | thrown by #[process] of batchlet `Part`
         | in partition 2 of `all`
-      step all:1 COMPLETED a DONE read 0 filter 0 write 0 commit 0 rollback 0
-      step all:2 FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 0
-        | cannot process b
-        | thrown by #[process] of batchlet `Part`
-    plan
-    process a
-    process b
-    "#);
+      step all FAILED | the job's message
+      step all:1 COMPLETED a DONE
+      step all:2 FAILED | cannot process b | thrown by #[process] of batchlet `Part`
+    plan · process a · process b
+    ");
     let second = restart_with(&stage, first, [("parts", "c"), ("fail", "process last")]);
-    assert_snapshot!(story(&stage, second), @r#"
-    job job FAILED FAILED
-      | cannot process last
-      | thrown by #[process] of batchlet `Task`
-      step all COMPLETED COMPLETED read 0 filter 0 write 0 commit 0 rollback 0
-      step all:2 COMPLETED b DONE read 0 filter 0 write 0 commit 0 rollback 0
-      step last FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 0
-        | cannot process last
-        | thrown by #[process] of batchlet `Task`
-    process b
-    begin last
-    process last
-    end last
-    "#);
+    assert_snapshot!(story(&stage, second), @r"
+    job job FAILED | cannot process last | thrown by #[process] of batchlet `Task`
+      step all COMPLETED
+      step all:2 COMPLETED b DONE
+      step last FAILED | the job's message
+    process b · begin last · process last · end last
+    ");
     let third = restart_with(&stage, second, [("parts", "d"), ("fail", "")]);
-    assert_snapshot!(story(&stage, third), @r#"
-    job job COMPLETED COMPLETED
-      step all COMPLETED COMPLETED read 0 filter 0 write 0 commit 0 rollback 0
-      step all:1 COMPLETED d DONE read 0 filter 0 write 0 commit 0 rollback 0
-      step last COMPLETED DONE read 0 filter 0 write 0 commit 0 rollback 0
-    plan
-    process d
-    begin last
-    process last
-    end last
-    "#);
+    assert_snapshot!(story(&stage, third), @r"
+    job job COMPLETED
+      step all COMPLETED
+      step all:1 COMPLETED d DONE
+      step last COMPLETED DONE
+    plan · process d · begin last · process last · end last
+    ");
 }
 
 /// Step listeners are called once, on the step's thread; item listeners in the partitions, each with its own instance.
@@ -489,19 +400,12 @@ fn step_listeners_run_once_and_item_listeners_in_the_partitions() {
     let stage = Stage::new(&job(&elements));
     stage.start("job", JobParameters::new());
     let heard = calls(&stage, &["nameless", "JobWatch", "a ", "b ", "open reader"]);
-    assert_snapshot!(heard, @r#"
-    JobWatch before job job STARTED
-    JobWatch before step load STARTED
-    nameless before load
-    open reader at the beginning
-    a read 1 load
-    open reader at the beginning
-    b read 1 load
-    b read 2 load
-    nameless after load
-    JobWatch after step load COMPLETED
+    assert_snapshot!(heard, @r"
+    JobWatch before job job STARTED · JobWatch before step load STARTED · nameless before load
+    open reader at the beginning · a read 1 load · open reader at the beginning · b read 1 load
+    b read 2 load · nameless after load · JobWatch after step load COMPLETED
     JobWatch after job job COMPLETED
-    "#);
+    ");
 }
 
 /// Each partition has its own contexts: other partitions and the step do not see its values, and its persistent data is
@@ -524,31 +428,22 @@ fn partitions_have_contexts_of_their_own() {
     );
     let stage = Stage::new(&job(&elements));
     let failed = stage.start("job", [("look", "contexts"), ("fail", "process a;process b")]);
-    assert_snapshot!(story(&stage, failed), @r#"
-    job job FAILED FAILED
-      | cannot process a
-      | thrown by #[process] of batchlet `Part`
-      | in partition 1 of `all`
-      step all FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 0
-        | cannot process a
-        | thrown by #[process] of batchlet `Part`
+    assert_snapshot!(story(&stage, failed), @r"
+    job job FAILED | cannot process a | thrown by #[process] of batchlet `Part`
         | in partition 1 of `all`
-      step all:1 FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 0
-        | cannot process a
-        | thrown by #[process] of batchlet `Part`
-      step all:2 STOPPED STOPPED read 0 filter 0 write 0 commit 0 rollback 0
-    a in job job STARTED, step all STARTED; transient false, job exit None, kept None
-    process a
-    "#);
+      step all FAILED | the job's message
+      step all:1 FAILED | cannot process a | thrown by #[process] of batchlet `Part`
+      step all:2 STOPPED
+    a in job job STARTED, step all STARTED; transient false, job exit None, kept None · process a
+    ");
     let again = restart_with(&stage, failed, [("look", "contexts"), ("fail", "")]);
     assert_snapshot!(story(&stage, again), @r#"
-    job job COMPLETED COMPLETED
-      step all COMPLETED COMPLETED read 0 filter 0 write 0 commit 0 rollback 0
-      step all:1 COMPLETED a DONE read 0 filter 0 write 0 commit 0 rollback 0
-      step all:2 COMPLETED b DONE read 0 filter 0 write 0 commit 0 rollback 0
+    job job COMPLETED
+      step all COMPLETED
+      step all:1 COMPLETED a DONE
+      step all:2 COMPLETED b DONE
     a in job job STARTED, step all STARTED; transient false, job exit None, kept Some("by a")
-    process a
-    b in job job STARTED, step all STARTED; transient false, job exit None, kept None
+    process a · b in job job STARTED, step all STARTED; transient false, job exit None, kept None
     process b
     "#);
 }
@@ -661,21 +556,15 @@ fn a_symbol_that_the_plan_does_not_give_fails_the_partition() {
     let execution = stage.start("job", [("parts", "a")]);
     let folder = format!("{}/", stage.path().display());
     assert_snapshot!(sorted_tree(&stage, execution).replace(&folder, ""), @r#"
-    job job FAILED FAILED
-      | error[JSL0041]: the symbol `part.kind` has no value
-      |  --> jobs/job.xml:2:31
-      |   |
-      | 2 | <step id="all"><batchlet ref="${part.kind}"/><partition><algorithm ref="Planner"/></partition></step>
-      |   |                               ^^^^^^^^^^^^ no job parameter, system property or enclosing property has this name
-      | in partition 1 of `all`
-      step all FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 0
+    job job FAILED
         | error[JSL0041]: the symbol `part.kind` has no value
         |  --> jobs/job.xml:2:31
         |   |
         | 2 | <step id="all"><batchlet ref="${part.kind}"/><partition><algorithm ref="Planner"/></partition></step>
         |   |                               ^^^^^^^^^^^^ no job parameter, system property or enclosing property has this name
         | in partition 1 of `all`
-      step all:1 FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 0
+      step all FAILED | the job's message
+      step all:1 FAILED
         | error[JSL0041]: the symbol `part.kind` has no value
         |  --> jobs/job.xml:2:31
         |   |
@@ -753,21 +642,14 @@ fn a_failed_flow_stops_the_partitions_of_its_siblings() {
     let flows = flow("bad", "", &meeting("a", "", "b, c", "fail", "")) + &flow("good", "", &waits);
     let stage = Stage::new(&job(&split("both", "", &flows)));
     let execution = stage.start("job", JobParameters::new());
-    assert_snapshot!(sorted_tree(&stage, execution), @r#"
-    job job FAILED FAILED
-      | a had enough
-      | thrown by #[process] of batchlet `Meeting`
-      step a FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 0
-        | a had enough
-        | thrown by #[process] of batchlet `Meeting`
-      step load STOPPED STOPPED read 0 filter 0 write 0 commit 0 rollback 0
-      step load:1 STOPPED load MET read 0 filter 0 write 0 commit 0 rollback 0
-      step load:2 STOPPED load MET read 0 filter 0 write 0 commit 0 rollback 0
-    "#);
-    assert_snapshot!(sorted(&stage), @r#"
-    cancel b
-    cancel c
-    "#);
+    assert_snapshot!(sorted_tree(&stage, execution), @r"
+    job job FAILED | a had enough | thrown by #[process] of batchlet `Meeting`
+      step a FAILED | the job's message
+      step load STOPPED
+      step load:1 STOPPED load MET
+      step load:2 STOPPED load MET
+    ");
+    assert_snapshot!(sorted(&stage), @"cancel b · cancel c");
 }
 
 /// Writes a report.

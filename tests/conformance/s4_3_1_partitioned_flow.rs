@@ -4,7 +4,7 @@ use batch_runtime::JobParameters;
 use batch_tests::stage::Stage;
 use insta::assert_snapshot;
 
-use crate::artifacts::{job, restart_with, story};
+use crate::artifacts::{job, restart_with, story, wrapped};
 use crate::parallel::{ONE_THREAD, partition_of, properties, sorted, sorted_tree};
 use crate::sequence::{decision, flow, meeting, task};
 
@@ -23,25 +23,18 @@ fn every_partition_executes_all_steps() {
         + &task("last", "", "DONE", "");
     let stage = Stage::new(&job(&elements));
     let execution = stage.start("job", JobParameters::new());
-    assert_snapshot!(story(&stage, execution), @r#"
-    job job COMPLETED COMPLETED
-      step parts:1 COMPLETED a DONE read 0 filter 0 write 0 commit 0 rollback 0
-      step parts:2 COMPLETED b DONE read 0 filter 0 write 0 commit 0 rollback 0
-      step parts:1/one COMPLETED a DONE read 0 filter 0 write 0 commit 0 rollback 0
-      step parts:1/two COMPLETED a DONE read 0 filter 0 write 0 commit 0 rollback 0
-      step parts:2/one COMPLETED b DONE read 0 filter 0 write 0 commit 0 rollback 0
-      step parts:2/two COMPLETED b DONE read 0 filter 0 write 0 commit 0 rollback 0
-      step last COMPLETED DONE read 0 filter 0 write 0 commit 0 rollback 0
-    process a
-    decide of job after step one COMPLETED a DONE
-    process a
-    process b
-    decide of job after step one COMPLETED b DONE
-    process b
-    begin last
-    process last
-    end last
-    "#);
+    assert_snapshot!(story(&stage, execution), @r"
+    job job COMPLETED
+      step parts:1 COMPLETED a DONE
+      step parts:2 COMPLETED b DONE
+      step parts:1/one COMPLETED a DONE
+      step parts:1/two COMPLETED a DONE
+      step parts:2/one COMPLETED b DONE
+      step parts:2/two COMPLETED b DONE
+      step last COMPLETED DONE
+    process a · decide of job after step one COMPLETED a DONE · process a · process b
+    decide of job after step one COMPLETED b DONE · process b · begin last · process last · end last
+    ");
 }
 
 /// A symbol has its value in each partition for every step and artifact.
@@ -69,12 +62,7 @@ fn symbols_of_the_steps_have_values_in_each_partition() {
         );
     let stage = Stage::new(&job(&elements));
     stage.start("job", JobParameters::new());
-    assert_snapshot!(stage.log().join("\n"), @r#"
-    process 1a
-    process 2a
-    process 1b
-    process 2b
-    "#);
+    assert_snapshot!(wrapped(&stage.log()), @"process 1a · process 2a · process 1b · process 2b");
 }
 
 /// A flow with an algorithm around a partitioned step: inner values win, the others are inherited.
@@ -91,25 +79,19 @@ fn a_partitioned_step_within_a_partitioned_flow() {
     let elements = ONE_THREAD.to_owned() + &flow("parts", "", &(steps + &outer));
     let stage = Stage::new(&job(&elements));
     let execution = stage.start("job", [("parts", "a,b")]);
-    assert_snapshot!(story(&stage, execution), @r#"
-    job job COMPLETED COMPLETED
-      step parts:1 COMPLETED COMPLETED read 0 filter 0 write 0 commit 0 rollback 0
-      step parts:2 COMPLETED COMPLETED read 0 filter 0 write 0 commit 0 rollback 0
-      step parts:1/one COMPLETED COMPLETED read 0 filter 0 write 0 commit 0 rollback 0
-      step parts:1/one:1 COMPLETED a DONE read 0 filter 0 write 0 commit 0 rollback 0
-      step parts:1/one:2 COMPLETED inner DONE read 0 filter 0 write 0 commit 0 rollback 0
-      step parts:2/one COMPLETED COMPLETED read 0 filter 0 write 0 commit 0 rollback 0
-      step parts:2/one:1 COMPLETED b DONE read 0 filter 0 write 0 commit 0 rollback 0
-      step parts:2/one:2 COMPLETED inner DONE read 0 filter 0 write 0 commit 0 rollback 0
-    tx begin
-    plan
-    process a
-    process inner
-    process b
-    process inner
-    tx before completion
+    assert_snapshot!(story(&stage, execution), @r"
+    job job COMPLETED
+      step parts:1 COMPLETED
+      step parts:2 COMPLETED
+      step parts:1/one COMPLETED
+      step parts:1/one:1 COMPLETED a DONE
+      step parts:1/one:2 COMPLETED inner DONE
+      step parts:2/one COMPLETED
+      step parts:2/one:1 COMPLETED b DONE
+      step parts:2/one:2 COMPLETED inner DONE
+    tx begin · plan · process a · process inner · process b · process inner · tx before completion
     tx after 2 calls COMMIT
-    "#);
+    ");
 }
 
 /// If a partition fails the others are stopped. On restart a complete partition does not run again, nor do the complete
@@ -134,39 +116,28 @@ fn a_partition_that_fails_and_resumes() {
         );
     let stage = Stage::new(&job(&elements));
     let failed = stage.start("job", [("fail", "process b")]);
-    assert_snapshot!(story(&stage, failed), @r#"
-    job job FAILED FAILED
-      | cannot process b
-      | thrown by #[process] of batchlet `Part`
-      | in partition 2 of `parts`
-      step parts:1 COMPLETED a DONE read 0 filter 0 write 0 commit 0 rollback 0
-      step parts:2 FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 0
-        | cannot process b
-        | thrown by #[process] of batchlet `Part`
-      step parts:3 STOPPED STOPPED read 0 filter 0 write 0 commit 0 rollback 0
-      step parts:1/one COMPLETED a DONE read 0 filter 0 write 0 commit 0 rollback 0
-      step parts:1/two COMPLETED a DONE read 0 filter 0 write 0 commit 0 rollback 0
-      step parts:2/one FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 0
-        | cannot process b
-        | thrown by #[process] of batchlet `Part`
-    process a
-    process a
-    process b
-    "#);
+    assert_snapshot!(story(&stage, failed), @r"
+    job job FAILED | cannot process b | thrown by #[process] of batchlet `Part`
+        | in partition 2 of `parts`
+      step parts:1 COMPLETED a DONE
+      step parts:2 FAILED | cannot process b | thrown by #[process] of batchlet `Part`
+      step parts:3 STOPPED
+      step parts:1/one COMPLETED a DONE
+      step parts:1/two COMPLETED a DONE
+      step parts:2/one FAILED | cannot process b | thrown by #[process] of batchlet `Part`
+    process a · process a · process b
+    ");
     let again = restart_with(&stage, failed, [("fail", "")]);
-    assert_snapshot!(story(&stage, again), @r#"
-    job job COMPLETED COMPLETED
-      step parts:2 COMPLETED b DONE read 0 filter 0 write 0 commit 0 rollback 0
-      step parts:3 COMPLETED c DONE read 0 filter 0 write 0 commit 0 rollback 0
-      step parts:2/one COMPLETED b DONE read 0 filter 0 write 0 commit 0 rollback 0
-      step parts:2/two COMPLETED b DONE read 0 filter 0 write 0 commit 0 rollback 0
-      step parts:3/one COMPLETED c DONE read 0 filter 0 write 0 commit 0 rollback 0
-      step parts:3/two COMPLETED c DONE read 0 filter 0 write 0 commit 0 rollback 0
-    process b
-    process b
-    process c
-    process c
-    "#);
+    assert_snapshot!(story(&stage, again), @r"
+    job job COMPLETED
+      step parts:2 COMPLETED b DONE
+      step parts:3 COMPLETED c DONE
+      step parts:2/one COMPLETED b DONE
+      step parts:2/two COMPLETED b DONE
+      step parts:3/one COMPLETED c DONE
+      step parts:3/two COMPLETED c DONE
+    process b · process b · process c · process c
+    ");
 }
 
 /// Spec: FPART-08, STATUS-25, D-32
@@ -187,20 +158,14 @@ fn running_siblings_are_stopped() {
     );
     let stage = Stage::new(&job(&elements));
     let execution = stage.start("job", JobParameters::new());
-    assert_snapshot!(sorted_tree(&stage, execution), @r#"
-    job job FAILED FAILED
-      | a had enough
-      | thrown by #[process] of batchlet `Meeting`
-      | in partition 1 of `parts`
-      step parts:1 FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 0
-        | a had enough
-        | thrown by #[process] of batchlet `Meeting`
-      step parts:1/one FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 0
-        | a had enough
-        | thrown by #[process] of batchlet `Meeting`
-      step parts:2 STOPPED MET read 0 filter 0 write 0 commit 0 rollback 0
-      step parts:2/one STOPPED MET read 0 filter 0 write 0 commit 0 rollback 0
-    "#);
+    assert_snapshot!(sorted_tree(&stage, execution), @r"
+    job job FAILED | a had enough | thrown by #[process] of batchlet `Meeting`
+        | in partition 1 of `parts`
+      step parts:1 FAILED | a had enough | thrown by #[process] of batchlet `Meeting`
+      step parts:1/one FAILED | a had enough | thrown by #[process] of batchlet `Meeting`
+      step parts:2 STOPPED MET
+      step parts:2/one STOPPED MET
+    ");
     assert_snapshot!(sorted(&stage), @r#"cancel b"#);
 }
 

@@ -2,7 +2,7 @@
 
 use insta::assert_snapshot;
 
-use crate::artifacts::{job, restart_with, story};
+use crate::artifacts::{job, restart_with, story, tree, wrapped};
 use crate::sequence::{decision, flow, split, task};
 use batch_runtime::JobParameters;
 use batch_runtime::prelude::*;
@@ -28,37 +28,22 @@ fn the_result_chooses_the_transition() {
         let execution = stage.start("job", [("answer", answer)]);
         text += &format!("{}\n", story(&stage, execution));
     }
-    assert_snapshot!(text, @r#"
+    assert_snapshot!(text, @r"
     job job COMPLETED GO ON
-      step one COMPLETED LOADED read 0 filter 0 write 0 commit 0 rollback 0
-      step two COMPLETED DONE read 0 filter 0 write 0 commit 0 rollback 0
-    begin one
-    process one
-    end one
-    decide of job after step one COMPLETED LOADED
-    begin two
-    process two
-    end two
-    job job FAILED BAD
-      | a `fail` element ended the job at `choose`
-      step one COMPLETED LOADED read 0 filter 0 write 0 commit 0 rollback 0
-    begin one
-    process one
-    end one
-    decide of job after step one COMPLETED LOADED
+      step one COMPLETED LOADED
+      step two COMPLETED DONE
+    begin one · process one · end one · decide of job after step one COMPLETED LOADED · begin two
+    process two · end two
+    job job FAILED BAD | a `fail` element ended the job at `choose`
+      step one COMPLETED LOADED
+    begin one · process one · end one · decide of job after step one COMPLETED LOADED
     job job COMPLETED WELL
-      step one COMPLETED LOADED read 0 filter 0 write 0 commit 0 rollback 0
-    begin one
-    process one
-    end one
-    decide of job after step one COMPLETED LOADED
+      step one COMPLETED LOADED
+    begin one · process one · end one · decide of job after step one COMPLETED LOADED
     job job STOPPED UGLY
-      step one COMPLETED LOADED read 0 filter 0 write 0 commit 0 rollback 0
-    begin one
-    process one
-    end one
-    decide of job after step one COMPLETED LOADED
-    "#);
+      step one COMPLETED LOADED
+    begin one · process one · end one · decide of job after step one COMPLETED LOADED
+    ");
 }
 
 /// Spec: DEC-15, DEC-17, STATUS-25, CHUNK-EXC-03
@@ -74,27 +59,24 @@ fn a_result_without_a_transition_fails_the_job() {
     ] {
         let stage = Stage::new(&job(&elements(ALL)));
         let execution = stage.start("job", parameters);
-        text += &format!("{}\n", stage.tree(execution));
+        text += &format!("{}\n", tree(&stage, execution));
     }
-    assert_snapshot!(text, @r#"
+    assert_snapshot!(text, @r"
     job job FAILED OTHER
-      | the result `OTHER` of decision `choose` matches none of its transition elements
-      step one COMPLETED LOADED read 0 filter 0 write 0 commit 0 rollback 0
+        | the result `OTHER` of decision `choose` matches none of its transition elements
+      step one COMPLETED LOADED
 
-    job job FAILED FAILED
-      | decider `Choice` returned an empty exit status
-      step one COMPLETED LOADED read 0 filter 0 write 0 commit 0 rollback 0
+    job job FAILED | decider `Choice` returned an empty exit status
+      step one COMPLETED LOADED
 
-    job job FAILED FAILED
-      | cannot decide of job after step one COMPLETED LOADED
-      | thrown by #[decide] of decider `Choice`
-      step one COMPLETED LOADED read 0 filter 0 write 0 commit 0 rollback 0
+    job job FAILED | cannot decide of job after step one COMPLETED LOADED
+        | thrown by #[decide] of decider `Choice`
+      step one COMPLETED LOADED
 
-    job job FAILED FAILED
-      | the artifact panicked: no way to decide of job after step one COMPLETED LOADED
-      | thrown by #[decide] of decider `Choice`
-      step one COMPLETED LOADED read 0 filter 0 write 0 commit 0 rollback 0
-    "#);
+    job job FAILED | the artifact panicked: no way to decide of job after step one COMPLETED LOADED
+        | thrown by #[decide] of decider `Choice`
+      step one COMPLETED LOADED
+    ");
 }
 
 /// A decision that stopped the job runs again, with the status that it saw; so does one that a restart reaches.
@@ -108,32 +90,19 @@ fn a_decision_that_stopped_runs_again() {
     let last = restart_with(&stage, again, [("answer", "GO ON")]);
     let text = format!(
         "{}{}{}",
-        stage.tree(again),
-        stage.tree(last),
-        stage.log().join("\n")
+        tree(&stage, again),
+        tree(&stage, last),
+        wrapped(&stage.log())
     );
-    assert_snapshot!(text, @r#"
-    job job FAILED GO ON
-      | cannot process two
-      | thrown by #[process] of batchlet `Task`
-      step two FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 0
-        | cannot process two
-        | thrown by #[process] of batchlet `Task`
+    assert_snapshot!(text, @r"
+    job job FAILED GO ON | cannot process two | thrown by #[process] of batchlet `Task`
+      step two FAILED | the job's message
     job job COMPLETED GO ON
-      step two COMPLETED DONE read 0 filter 0 write 0 commit 0 rollback 0
-    begin one
-    process one
-    end one
-    decide of job after step one COMPLETED LOADED
-    decide of job after step one COMPLETED LOADED
-    begin two
-    process two
-    end two
-    decide of job after step one COMPLETED LOADED
-    begin two
-    process two
-    end two
-    "#);
+      step two COMPLETED DONE
+    begin one · process one · end one · decide of job after step one COMPLETED LOADED
+    decide of job after step one COMPLETED LOADED · begin two · process two · end two
+    decide of job after step one COMPLETED LOADED · begin two · process two · end two
+    ");
 }
 
 /// Spec: DEC-11, BPROP-03, BPROP-04
@@ -149,11 +118,11 @@ fn a_decider_gets_its_properties() {
         + &task("three", "", "DONE", "");
     let stage = Stage::new(&job(&elements));
     let execution = stage.start("job", JobParameters::new());
-    assert_snapshot!(stage.tree(execution), @r#"
+    assert_snapshot!(tree(&stage, execution), @r"
     job job COMPLETED TWO
-      step one COMPLETED DONE read 0 filter 0 write 0 commit 0 rollback 0
-      step two COMPLETED DONE read 0 filter 0 write 0 commit 0 rollback 0
-    "#);
+      step one COMPLETED DONE
+      step two COMPLETED DONE
+    ");
 }
 
 /// Each execution has its own; they are no data of the job.

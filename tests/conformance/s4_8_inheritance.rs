@@ -35,18 +35,11 @@ fn a_job_runs_the_steps_of_its_parent() {
     fs::write(stage.path().join("jobs/base.xml"), base).unwrap();
     let execution = stage.start("child", JobParameters::new());
     assert_snapshot!(story(&stage, execution), @r"
-    job child COMPLETED COMPLETED
-      step one COMPLETED inherited read 0 filter 0 write 0 commit 0 rollback 0
-      step two COMPLETED inherited read 0 filter 0 write 0 commit 0 rollback 0
-      step three COMPLETED inherited read 0 filter 0 write 0 commit 0 rollback 0
-    begin one
-    process one
-    end one
-    begin two
-    process two
-    end two
-    begin three
-    process three
+    job child COMPLETED
+      step one COMPLETED inherited
+      step two COMPLETED inherited
+      step three COMPLETED inherited
+    begin one · process one · end one · begin two · process two · end two · begin three · process three
     end three
     ");
     let refused = operator

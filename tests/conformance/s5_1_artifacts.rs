@@ -150,12 +150,10 @@ fn a_checkpoint_of_another_type_fails_the_step() {
     stage.log();
     let again = restart_with(&stage, execution, [("reader", "NamedReader"), ("fail.at", "0")]);
     assert_snapshot!(story(&stage, again), @r"
-    job job FAILED FAILED
-      | the checkpoint cannot be read as `alloc::string::String`: invalid type: integer `7`, expected a string at line 1 column 1
-      | thrown by #[open] of item reader `NamedReader`
-      step one FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 0
+    job job FAILED
         | the checkpoint cannot be read as `alloc::string::String`: invalid type: integer `7`, expected a string at line 1 column 1
         | thrown by #[open] of item reader `NamedReader`
+      step one FAILED | the job's message
     ");
     // Nothing is lost: with the reader of that checkpoint the step resumes.
     let last = restart_with(&stage, again, [("fail.at", "0")]);
@@ -277,31 +275,20 @@ fn a_panic_in_drop_is_contained() {
            <step id="two"><chunk reader="Undroppable" processor="Labels" writer="Lines"/></step>"#));
     let execution = stage.start("job", JobParameters::new());
     assert_snapshot!(story(&stage, execution), @r"
-    job job COMPLETED COMPLETED
-      step one COMPLETED DONE read 0 filter 0 write 0 commit 0 rollback 0
-      step two COMPLETED COMPLETED read 0 filter 0 write 0 commit 1 rollback 0
-    drop
-    drop
-    open writer at the beginning
-    checkpoint writer at 0
-    close writer
-    drop
-    drop
+    job job COMPLETED
+      step one COMPLETED DONE
+      step two COMPLETED commit 1
+    drop · drop · open writer at the beginning · checkpoint writer at 0 · close writer · drop · drop
     ");
     let stage = Stage::new(&job(
         r#"<step id="one"><listener ref="StepWatch"/><batchlet ref="Undroppable"/></step>"#,
     ));
     let execution = stage.start("job", [("fail", "StepWatch before one STARTED")]);
     assert_snapshot!(story(&stage, execution), @r"
-    job job FAILED FAILED
-      | cannot StepWatch before one STARTED
-      | thrown by #[before_step] of step listener `StepWatch`
-      step one FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 0
-        | cannot StepWatch before one STARTED
+    job job FAILED | cannot StepWatch before one STARTED
         | thrown by #[before_step] of step listener `StepWatch`
-    StepWatch before one STARTED
-    drop
-    StepWatch after one FAILED
+      step one FAILED | the job's message
+    StepWatch before one STARTED · drop · StepWatch after one FAILED
     ");
 }
 
@@ -367,25 +354,19 @@ fn an_artifact_that_cannot_be_created_fails_its_scope() {
         text += &format!("{}\n", story(&stage, execution));
     }
     assert_snapshot!(text, @r"
-    job job FAILED FAILED
-      | cannot create batchlet `Unmakeable`: the artifact panicked: no default today
-      step one FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 0
-        | cannot create batchlet `Unmakeable`: the artifact panicked: no default today
+    job job FAILED | cannot create batchlet `Unmakeable`: the artifact panicked: no default today
+      step one FAILED | the job's message
 
-    job job FAILED FAILED
-      | cannot create step listener `Unmakeable`: the artifact panicked: no default today
-      step one FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 0
-        | cannot create step listener `Unmakeable`: the artifact panicked: no default today
+    job job FAILED | cannot create step listener `Unmakeable`: the artifact panicked: no default today
+      step one FAILED | the job's message
 
-    job job FAILED FAILED
-      | cannot create job listener `Unmakeable`: the artifact panicked: no default today
+    job job FAILED | cannot create job listener `Unmakeable`: the artifact panicked: no default today
 
-    job job FAILED FAILED
-      | cannot create sub job analyzer `Unmakeable`: the artifact panicked: no default today
-      step one FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 0
+    job job FAILED
         | cannot create sub job analyzer `Unmakeable`: the artifact panicked: no default today
+      step one FAILED | the job's message
 
-    job job FAILED FAILED
-      | cannot create sub job analyzer `Unmakeable`: the artifact panicked: no default today
+    job job FAILED
+        | cannot create sub job analyzer `Unmakeable`: the artifact panicked: no default today
     ");
 }

@@ -6,7 +6,7 @@ use batch_runtime::{BatchArtifact, JobParameters};
 use batch_tests::stage::{Stage, say};
 use insta::assert_snapshot;
 
-use super::artifacts::{calls, job, refused, story};
+use super::artifacts::{calls, job, refused, story, tree, wrapped};
 
 /// Has properties of several kinds, a context, and a plain field.
 #[derive(BatchArtifact)]
@@ -189,10 +189,7 @@ fn a_partition_sets_nested_properties() {
     stage.start("job", [("2.resource.2", "parameter")]);
     let mut log = stage.log();
     log.sort();
-    assert_snapshot!(log.join("\n"), @r#"
-    a
-    parameter
-    "#);
+    assert_snapshot!(wrapped(&log), @"a · parameter");
 }
 
 /// Requires a value and a context.
@@ -319,11 +316,11 @@ fn a_nested_context_that_is_out_of_scope_is_reported_with_the_path_of_its_field(
            <decision id="choose" decider="Requires"><end on="*"/></decision>"#
     )));
     let execution = stage.start("job", JobParameters::new());
-    assert_snapshot!(stage.tree(execution), @r#"
-    job job FAILED FAILED
-      | cannot create decider `Requires`: no `StepContext` is in scope for field `middle.strict.step`: make the field an `Option<StepContext>`
-      step one COMPLETED DONE read 0 filter 0 write 0 commit 0 rollback 0
-    "#);
+    assert_snapshot!(tree(&stage, execution), @r"
+    job job FAILED
+        | cannot create decider `Requires`: no `StepContext` is in scope for field `middle.strict.step`: make the field an `Option<StepContext>`
+      step one COMPLETED DONE
+    ");
 }
 
 /// Misspelt names are compared with the prefixed ones.
@@ -474,12 +471,10 @@ fn a_generic_composite_is_registered_by_aliases() {
         stage.start("job", parameters.with("items", "2"));
         text += &(calls(&stage, &["both"]) + "\n");
     }
-    assert_snapshot!(text, @r#"
-    both N1? n1#8
-    both N2? n2#9
-    both N1!N1? n1#9N1!
-    both N2!N2? n2#10N2!
-    "#);
+    assert_snapshot!(text, @r"
+    both N1? n1#8 · both N2? n2#9
+    both N1!N1? n1#9N1! · both N2!N2? n2#10N2!
+    ");
 }
 
 /// Creates the listener with values that a property must replace, and with one that it must keep.
@@ -572,20 +567,12 @@ fn a_nested_artifact_of_a_job_listener_has_the_context_of_each_step() {
     ));
     let execution = stage.start("job", [("rejected.archive.resource", "r")]);
     assert_snapshot!(story(&stage, execution), @r#"
-    job job COMPLETED COMPLETED
-      step one COMPLETED DONE read 0 filter 0 write 0 commit 0 rollback 0
-      step two COMPLETED DONE read 0 filter 0 write 0 commit 0 rollback 0
-    before job: "r" 7 [] None in none, shown 1
-    before each step: "r" 7 [] None in one, shown 2
-    begin one
-    process one
-    end one
-    after each step: "r" 7 [] None in one, shown 3
-    before each step: "r" 7 [] None in two, shown 4
-    begin two
-    process two
-    end two
-    after each step: "r" 7 [] None in two, shown 5
-    after job: "r" 7 [] None in none, shown 6
+    job job COMPLETED
+      step one COMPLETED DONE
+      step two COMPLETED DONE
+    before job: "r" 7 [] None in none, shown 1 · before each step: "r" 7 [] None in one, shown 2
+    begin one · process one · end one · after each step: "r" 7 [] None in one, shown 3
+    before each step: "r" 7 [] None in two, shown 4 · begin two · process two · end two
+    after each step: "r" 7 [] None in two, shown 5 · after job: "r" 7 [] None in none, shown 6
     "#);
 }

@@ -8,7 +8,7 @@ use batch_runtime::prelude::*;
 use batch_tests::stage::{Stage, say};
 use insta::assert_snapshot;
 
-use super::artifacts::{calls, job, refused, restart_with};
+use super::artifacts::{calls, job, refused, restart_with, wrapped};
 use super::parallel::partitioned;
 use super::sequence::{flow, split};
 
@@ -121,7 +121,7 @@ fn contexts_describe_the_running_job_and_step() {
              <listener ref="Reporter"/><batchlet ref="Reporter"/></step>"#,
     ));
     stage.start("job", [("user", "ada")]);
-    assert_snapshot!(stage.log().join("\n"), @r#"
+    assert_snapshot!(wrapped(&stage.log()), @r#"
     before job: ("job", Started, None, {"user": "ada", "who": "ada"}) None
     before each step: ("job", Started, None, {"user": "ada", "who": "ada"}) Some(("one", Started, None, {"file": "ada.txt", "user": "ada"}))
     before step: ("job", Started, None, {"user": "ada", "who": "ada"}) Some(("one", Started, None, {"file": "ada.txt", "user": "ada"}))
@@ -195,8 +195,7 @@ fn transient_data_lives_as_long_as_its_context() {
     assert_snapshot!(calls(&stage, &["listener", "batchlet"]), @r#"
     listener in one: job None, step None
     batchlet in one: job Some("listener in one"), step Some("listener")
-    batchlet in two: job Some("batchlet in one"), step None
-    listener in one: job None, step None
+    batchlet in two: job Some("batchlet in one"), step None · listener in one: job None, step None
     batchlet in one: job Some("listener in one"), step Some("listener")
     "#);
     assert_eq!(
@@ -260,12 +259,7 @@ fn transient_data_is_dropped_with_its_context() {
            <step id="three" next="four"><batchlet ref="Keeps"/></step>
            <step id="four"><batchlet ref="Keeps"/></step>"#));
     stage.start("job", JobParameters::new());
-    assert_snapshot!(calls(&stage, &["at"]), @r"
-    at one:
-    at two: step one
-    at three: flow all
-    at four: step three
-    ");
+    assert_snapshot!(calls(&stage, &["at"]), @"at one: · at two: step one · at three: flow all · at four: step three");
 }
 
 /// The exit status of an earlier execution is not carried over.
@@ -365,12 +359,9 @@ fn persistent_data_is_saved_with_each_checkpoint() {
     let again = restart_with(&stage, execution, [("fail.at", "3")]);
     restart_with(&stage, again, [("fail.at", "0")]);
     assert_snapshot!(calls(&stage, &["before", "the user", "open at"]), @r"
-    before step with None
-    open at None with None
-    before step with Some([1, 2])
+    before step with None · open at None with None · before step with Some([1, 2])
     the user data is `[1,2]`, not the requested `alloc::string::String`
-    open at Some(2) with Some([1, 2])
-    before step with Some([1, 2])
+    open at Some(2) with Some([1, 2]) · before step with Some([1, 2])
     the user data is `[1,2]`, not the requested `alloc::string::String`
     open at Some(2) with Some([1, 2])
     ");

@@ -22,24 +22,15 @@ fn everything() -> String {
 fn the_order_of_a_commit() {
     let stage = Stage::new(&job(&everything()));
     let execution = stage.start("job", [("parts", "a,b")]);
-    assert_snapshot!(story(&stage, execution), @r#"
-    job job COMPLETED COMPLETED
-      step all COMPLETED COMPLETED read 0 filter 0 write 0 commit 0 rollback 0
-      step all:1 COMPLETED a DONE read 0 filter 0 write 0 commit 0 rollback 0
-      step all:2 COMPLETED b DONE read 0 filter 0 write 0 commit 0 rollback 0
-    tx begin
-    plan
-    process a
-    collect a 1 at all
-    data a 1 at all
-    status a DONE
-    process b
-    collect b 1 at all
-    data b 1 at all
-    status b DONE
-    tx before completion
+    assert_snapshot!(story(&stage, execution), @r"
+    job job COMPLETED
+      step all COMPLETED
+      step all:1 COMPLETED a DONE
+      step all:2 COMPLETED b DONE
+    tx begin · plan · process a · collect a 1 at all · data a 1 at all · status a DONE · process b
+    collect b 1 at all · data b 1 at all · status b DONE · tx before completion
     tx after 2 calls COMMIT
-    "#);
+    ");
 }
 
 /// A logical transaction is no database transaction: each chunk is committed by itself, and a rollback leaves to
@@ -59,7 +50,7 @@ fn no_resource_is_enlisted() {
     stage.start("job", [("fail", "read 5")]);
     assert_eq!(
         calls(&stage, &["tx"]),
-        "tx begin\ntx rollback\ntx after 2 calls ROLLBACK"
+        "tx begin · tx rollback · tx after 2 calls ROLLBACK"
     );
     assert_eq!(lines(&stage), "n1 n2 n3 n4 n1 n2 n3 n4");
 }
@@ -106,12 +97,12 @@ fn a_stop_rolls_back() {
     gate.pass("b is here");
     operator.stop(execution).unwrap();
     operator.wait(execution).unwrap();
-    assert_snapshot!(sorted_tree(&stage, execution), @r#"
-    job job STOPPED STOPPED
-      step all STOPPED STOPPED read 0 filter 0 write 0 commit 0 rollback 0
-      step all:1 STOPPED MET read 0 filter 0 write 0 commit 0 rollback 0
-      step all:2 STOPPED MET read 0 filter 0 write 0 commit 0 rollback 0
-    "#);
+    assert_snapshot!(sorted_tree(&stage, execution), @r"
+    job job STOPPED
+      step all STOPPED
+      step all:1 STOPPED MET
+      step all:2 STOPPED MET
+    ");
     let log = stage.log();
     assert_eq!(log.first().map(String::as_str), Some("tx begin"));
     assert_eq!(
@@ -142,32 +133,20 @@ fn a_restart_after_a_rollback() {
         );
         text += &format!("WITH {artifact}\n{}\n", story(&stage, again));
     }
-    assert_snapshot!(text, @r#"
+    assert_snapshot!(text, @r"
     WITH Unit
-    job job COMPLETED COMPLETED
-      step all COMPLETED COMPLETED read 0 filter 0 write 0 commit 0 rollback 0
-      step all:1 COMPLETED c DONE read 0 filter 0 write 0 commit 0 rollback 0
-      step all:2 COMPLETED d DONE read 0 filter 0 write 0 commit 0 rollback 0
-    tx begin
-    plan
-    process c
-    collect c 1 at all
-    status c DONE
-    process d
-    collect d 1 at all
-    status d DONE
-    tx before completion
-    tx after 2 calls COMMIT
+    job job COMPLETED
+      step all COMPLETED
+      step all:1 COMPLETED c DONE
+      step all:2 COMPLETED d DONE
+    tx begin · plan · process c · collect c 1 at all · status c DONE · process d · collect d 1 at all
+    status d DONE · tx before completion · tx after 2 calls COMMIT
     WITH Notice
-    job job COMPLETED COMPLETED
-      step all COMPLETED COMPLETED read 0 filter 0 write 0 commit 0 rollback 0
-      step all:2 COMPLETED b DONE read 0 filter 0 write 0 commit 0 rollback 0
-    status a DONE
-    process b
-    collect b 1 at all
-    status b DONE
-    notice COMMIT
-    "#);
+    job job COMPLETED
+      step all COMPLETED
+      step all:2 COMPLETED b DONE
+    status a DONE · process b · collect b 1 at all · status b DONE · notice COMMIT
+    ");
 }
 
 /// A failed rollback is repeated: each restart calls it first, until it returns.
@@ -197,25 +176,17 @@ fn a_failure_after_the_commit_undoes_nothing() {
     let mut text = story(&stage, first);
     let second = restart_with(&stage, first, with(""));
     text += &format!("\n{}", story(&stage, second));
-    assert_snapshot!(text, @r#"
-    job job FAILED FAILED
-      | cannot tx after 2 calls COMMIT
-      | thrown by #[logical_tx_after_completion] of logical tx `Unit`
-      step all FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 0
-        | cannot tx after 2 calls COMMIT
+    assert_snapshot!(text, @r"
+    job job FAILED | cannot tx after 2 calls COMMIT
         | thrown by #[logical_tx_after_completion] of logical tx `Unit`
-      step all:1 COMPLETED a DONE read 0 filter 0 write 0 commit 0 rollback 0
-    tx begin
-    plan
-    process a
-    collect a 1 at all
-    status a DONE
-    tx before completion
+      step all FAILED | the job's message
+      step all:1 COMPLETED a DONE
+    tx begin · plan · process a · collect a 1 at all · status a DONE · tx before completion
     tx after 2 calls COMMIT
-    job job COMPLETED COMPLETED
-      step all COMPLETED COMPLETED read 0 filter 0 write 0 commit 0 rollback 0
+    job job COMPLETED
+      step all COMPLETED
     status a DONE
-    "#);
+    ");
 }
 
 /// Logical transactions also surround the partitions of a flow, and the flows of a split.
@@ -265,28 +236,16 @@ fn an_outer_rollback_undoes_inner_partitions() {
     let failed = stage.start("job", [("inner", "a,b"), ("fail", "process two")]);
     stage.log();
     let again = restart_with(&stage, failed, [("inner", "c"), ("fail", "process two")]);
-    assert_snapshot!(story(&stage, again), @r#"
-    job job FAILED FAILED
-      | cannot process two
-      | thrown by #[process] of batchlet `Task`
-      | in partition 1 of `parts`
-      step parts:1 FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 0
-        | cannot process two
-        | thrown by #[process] of batchlet `Task`
-      step parts:1/one COMPLETED COMPLETED read 0 filter 0 write 0 commit 0 rollback 0
-      step parts:1/one:1 COMPLETED c DONE read 0 filter 0 write 0 commit 0 rollback 0
-      step parts:1/two FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 0
-        | cannot process two
-        | thrown by #[process] of batchlet `Task`
-    tx begin
-    plan
-    process c
-    begin two
-    process two
-    end two
-    tx rollback
+    assert_snapshot!(story(&stage, again), @r"
+    job job FAILED | cannot process two | thrown by #[process] of batchlet `Task`
+        | in partition 1 of `parts`
+      step parts:1 FAILED | cannot process two | thrown by #[process] of batchlet `Task`
+      step parts:1/one COMPLETED
+      step parts:1/one:1 COMPLETED c DONE
+      step parts:1/two FAILED | cannot process two | thrown by #[process] of batchlet `Task`
+    tx begin · plan · process c · begin two · process two · end two · tx rollback
     tx after 2 calls ROLLBACK
-    "#);
+    ");
 }
 
 /// The flows of a split whose work was undone run again, including complete ones.
@@ -301,18 +260,11 @@ fn the_flows_of_a_split_that_was_rolled_back_run_again() {
     let failed = stage.start("job", [("fail", "process two")]);
     stage.log();
     let again = restart_with(&stage, failed, [("fail", "")]);
-    assert_snapshot!(story(&stage, again), @r#"
-    job job COMPLETED COMPLETED
-      step one COMPLETED DONE read 0 filter 0 write 0 commit 0 rollback 0
-      step two COMPLETED DONE read 0 filter 0 write 0 commit 0 rollback 0
-    tx begin
-    begin one
-    process one
-    end one
-    begin two
-    process two
-    end two
-    tx before completion
-    tx after 2 calls COMMIT
-    "#);
+    assert_snapshot!(story(&stage, again), @r"
+    job job COMPLETED
+      step one COMPLETED DONE
+      step two COMPLETED DONE
+    tx begin · begin one · process one · end one · begin two · process two · end two
+    tx before completion · tx after 2 calls COMMIT
+    ");
 }

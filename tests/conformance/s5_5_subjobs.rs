@@ -4,7 +4,7 @@ use batch_runtime::JobParameters;
 use batch_tests::stage::Stage;
 use insta::assert_snapshot;
 
-use crate::artifacts::{calls, job, restart_with, story};
+use crate::artifacts::{calls, job, restart_with, story, tree, wrapped};
 use crate::parallel::{ONE_THREAD, partition_of, partitioned, properties};
 use crate::sequence::{decision, flow, split, task};
 
@@ -17,12 +17,8 @@ fn subjob_calls(stage: &Stage) -> String {
 
 /// Returns the calls that begin with `word`.
 fn of(log: &[String], word: &str) -> String {
-    let calls: Vec<_> = log
-        .iter()
-        .filter(|call| call.starts_with(word))
-        .map(String::as_str)
-        .collect();
-    calls.join("\n")
+    let calls: Vec<_> = log.iter().filter(|call| call.starts_with(word)).collect();
+    wrapped(&calls)
 }
 
 /// Returns `Send` and `Receive` around two partitions of a chunk with five items, three in an interval.
@@ -44,30 +40,22 @@ pub(crate) fn chunk(around: &str) -> String {
 fn a_collector_is_called_after_each_checkpoint_and_at_the_end() {
     let stage = Stage::new(&job(&chunk(BOTH)));
     let execution = stage.start("job", [("sets", "true")]);
-    assert_snapshot!(stage.tree(execution), @r#"
-    job job COMPLETED COMPLETED
-      step load COMPLETED RECEIVED 7 read 0 filter 0 write 0 commit 0 rollback 0
-      step load:1 COMPLETED COMPLETED read 5 filter 0 write 5 commit 2 rollback 0
-      step load:2 COMPLETED COMPLETED read 2 filter 0 write 2 commit 1 rollback 0
-    "#);
+    assert_snapshot!(tree(&stage, execution), @r"
+    job job COMPLETED
+      step load COMPLETED RECEIVED 7
+      step load:1 COMPLETED read 5 write 5 commit 2
+      step load:2 COMPLETED read 2 write 2 commit 1
+    ");
     let log = stage.log();
-    assert_snapshot!(of(&log, "collect"), @r#"
-    collect a 1 at load
-    collect a 2 at load
-    collect a 3 at load
-    collect b 1 at load
+    assert_snapshot!(of(&log, "collect"), @r"
+    collect a 1 at load · collect a 2 at load · collect a 3 at load · collect b 1 at load
     collect b 2 at load
-    "#);
+    ");
     // The payloads of a partition precede its status.
-    assert_snapshot!([of(&log, "data"), of(&log, "status"), of(&log, "analyzed")].join("\n"), @r#"
-    data a 1 at load
-    data a 2 at load
-    data a 3 at load
-    data b 1 at load
-    data b 2 at load
-    status COMPLETED
-    status COMPLETED
-    "#);
+    assert_snapshot!([of(&log, "data"), of(&log, "status"), of(&log, "analyzed")].join("\n"), @r"
+    data a 1 at load · data a 2 at load · data a 3 at load · data b 1 at load · data b 2 at load
+    status COMPLETED · status COMPLETED
+    ");
     let at = |call: &str| log.iter().position(|other| other == call);
     assert!(at("data a 3 at load") < at("status COMPLETED"));
 }
@@ -90,46 +78,29 @@ fn batchlets_and_their_optional_methods() {
         let execution = stage.start("job", JobParameters::new());
         text += &format!("{}\n", story(&stage, execution));
     }
-    assert_snapshot!(text, @r#"
-    job job COMPLETED COMPLETED
-      step all COMPLETED COMPLETED read 0 filter 0 write 0 commit 0 rollback 0
-      step all:1 COMPLETED a DONE read 0 filter 0 write 0 commit 0 rollback 0
-      step all:2 COMPLETED b DONE read 0 filter 0 write 0 commit 0 rollback 0
-    process a
-    collect a 1 at all
-    data a 1 at all
-    status a DONE
-    process b
-    collect b 1 at all
-    data b 1 at all
-    status b DONE
-    job job COMPLETED COMPLETED
-      step all COMPLETED COMPLETED read 0 filter 0 write 0 commit 0 rollback 0
-      step all:1 COMPLETED a DONE read 0 filter 0 write 0 commit 0 rollback 0
-      step all:2 COMPLETED b DONE read 0 filter 0 write 0 commit 0 rollback 0
-    process a
-    collect a 1 at all
-    process b
-    collect b 1 at all
-    job job COMPLETED COMPLETED
-      step all COMPLETED COMPLETED read 0 filter 0 write 0 commit 0 rollback 0
-      step all:1 COMPLETED a DONE read 0 filter 0 write 0 commit 0 rollback 0
-      step all:2 COMPLETED b DONE read 0 filter 0 write 0 commit 0 rollback 0
-    process a
-    status a DONE
-    process b
-    status b DONE
-    job job COMPLETED COMPLETED
-      step all COMPLETED COMPLETED read 0 filter 0 write 0 commit 0 rollback 0
-      step all:1 COMPLETED a DONE read 0 filter 0 write 0 commit 0 rollback 0
-      step all:2 COMPLETED b DONE read 0 filter 0 write 0 commit 0 rollback 0
-    process a
-    collect a 1 at all
-    status a DONE
-    process b
-    collect b 1 at all
-    status b DONE
-    "#);
+    assert_snapshot!(text, @r"
+    job job COMPLETED
+      step all COMPLETED
+      step all:1 COMPLETED a DONE
+      step all:2 COMPLETED b DONE
+    process a · collect a 1 at all · data a 1 at all · status a DONE · process b · collect b 1 at all
+    data b 1 at all · status b DONE
+    job job COMPLETED
+      step all COMPLETED
+      step all:1 COMPLETED a DONE
+      step all:2 COMPLETED b DONE
+    process a · collect a 1 at all · process b · collect b 1 at all
+    job job COMPLETED
+      step all COMPLETED
+      step all:1 COMPLETED a DONE
+      step all:2 COMPLETED b DONE
+    process a · status a DONE · process b · status b DONE
+    job job COMPLETED
+      step all COMPLETED
+      step all:1 COMPLETED a DONE
+      step all:2 COMPLETED b DONE
+    process a · collect a 1 at all · status a DONE · process b · collect b 1 at all · status b DONE
+    ");
 }
 
 /// A collector that throws after a checkpoint fails its partition there.
@@ -152,11 +123,7 @@ fn a_collector_that_throws_after_a_checkpoint_fails_its_partition() {
 fn a_failed_subjob_collects_nothing() {
     let stage = Stage::new(&job(&chunk(BOTH)));
     stage.start("job", [("fail", "read 5")]);
-    assert_snapshot!(calls(&stage, &["collect", "data", "status"]), @r#"
-    collect a 1 at load
-    data a 1 at load
-    status FAILED
-    "#);
+    assert_snapshot!(calls(&stage, &["collect", "data", "status"]), @"collect a 1 at load · data a 1 at load · status FAILED");
 }
 
 /// Payloads are not stored; the exit status of a partition that completed earlier is reported again.
@@ -171,23 +138,14 @@ fn a_restart_reports_exit_statuses_again() {
     let mut text = subjob_calls(&stage);
     let again = restart_with(&stage, failed, [("fail", "")]);
     text += &format!("\nAGAIN\n{}", story(&stage, again));
-    assert_snapshot!(text, @r#"
-    process a
-    collect a 1 at all
-    data a 1 at all
-    status a DONE
-    process b
-    status FAILED
+    assert_snapshot!(text, @r"
+    process a · collect a 1 at all · data a 1 at all · status a DONE · process b · status FAILED
     AGAIN
-    job job COMPLETED COMPLETED
-      step all COMPLETED COMPLETED read 0 filter 0 write 0 commit 0 rollback 0
-      step all:2 COMPLETED b DONE read 0 filter 0 write 0 commit 0 rollback 0
-    status a DONE
-    process b
-    collect b 1 at all
-    data b 1 at all
-    status b DONE
-    "#);
+    job job COMPLETED
+      step all COMPLETED
+      step all:2 COMPLETED b DONE
+    status a DONE · process b · collect b 1 at all · data b 1 at all · status b DONE
+    ");
 }
 
 /// In a partitioned flow the collector is called for every step, with one instance per partition; for a partitioned step in it once.
@@ -212,42 +170,29 @@ fn a_collector_of_a_flow() {
         flow("parts", "", &(steps + &partition))
     )));
     let execution = stage.start("job", [("sets", "true")]);
-    assert_snapshot!(stage.tree(execution), @r#"
-    job job COMPLETED COMPLETED
-      step parts:1 COMPLETED DONE read 0 filter 0 write 0 commit 0 rollback 0
-      step parts:2 COMPLETED DONE read 0 filter 0 write 0 commit 0 rollback 0
-      step parts:1/load COMPLETED COMPLETED read 1 filter 0 write 1 commit 1 rollback 0
-      step parts:1/inner COMPLETED COMPLETED read 0 filter 0 write 0 commit 0 rollback 0
-      step parts:1/inner:1 COMPLETED a DONE read 0 filter 0 write 0 commit 0 rollback 0
-      step parts:1/inner:2 COMPLETED a DONE read 0 filter 0 write 0 commit 0 rollback 0
-      step parts:1/last COMPLETED DONE read 0 filter 0 write 0 commit 0 rollback 0
-      step parts:2/load COMPLETED COMPLETED read 1 filter 0 write 1 commit 1 rollback 0
-      step parts:2/inner COMPLETED COMPLETED read 0 filter 0 write 0 commit 0 rollback 0
-      step parts:2/inner:1 COMPLETED b DONE read 0 filter 0 write 0 commit 0 rollback 0
-      step parts:2/inner:2 COMPLETED b DONE read 0 filter 0 write 0 commit 0 rollback 0
-      step parts:2/last COMPLETED DONE read 0 filter 0 write 0 commit 0 rollback 0
-    "#);
+    assert_snapshot!(tree(&stage, execution), @r"
+    job job COMPLETED
+      step parts:1 COMPLETED DONE
+      step parts:2 COMPLETED DONE
+      step parts:1/load COMPLETED read 1 write 1 commit 1
+      step parts:1/inner COMPLETED
+      step parts:1/inner:1 COMPLETED a DONE
+      step parts:1/inner:2 COMPLETED a DONE
+      step parts:1/last COMPLETED DONE
+      step parts:2/load COMPLETED read 1 write 1 commit 1
+      step parts:2/inner COMPLETED
+      step parts:2/inner:1 COMPLETED b DONE
+      step parts:2/inner:2 COMPLETED b DONE
+      step parts:2/last COMPLETED DONE
+    ");
     let log = stage.log();
-    assert_snapshot!([of(&log, "collect"), of(&log, "data"), of(&log, "status")].join("\n"), @r#"
-    collect a 1 at load
-    collect a 2 at load
-    collect a 3 at inner
-    collect a 4 at last
-    collect b 1 at load
-    collect b 2 at load
-    collect b 3 at inner
-    collect b 4 at last
-    data a 1 at load
-    data a 2 at load
-    data a 3 at inner
-    data a 4 at last
-    data b 1 at load
-    data b 2 at load
-    data b 3 at inner
-    data b 4 at last
-    status DONE
-    status DONE
-    "#);
+    assert_snapshot!([of(&log, "collect"), of(&log, "data"), of(&log, "status")].join("\n"), @r"
+    collect a 1 at load · collect a 2 at load · collect a 3 at inner · collect a 4 at last
+    collect b 1 at load · collect b 2 at load · collect b 3 at inner · collect b 4 at last
+    data a 1 at load · data a 2 at load · data a 3 at inner · data a 4 at last · data b 1 at load
+    data b 2 at load · data b 3 at inner · data b 4 at last
+    status DONE · status DONE
+    ");
 }
 
 /// In a split the collector is called for every step of each flow, with one instance per flow; for a partitioned flow
@@ -277,17 +222,11 @@ fn a_collector_of_a_split() {
             .any(|word| call.starts_with(word))
     });
     told.sort();
-    assert_snapshot!(told.join("\n"), @r#"
-    collect nameless 1 at no step
-    collect nameless 1 at one
-    collect nameless 2 at two
-    data nameless 1 at no step
-    data nameless 1 at one
-    data nameless 2 at two
-    decide of job after split both COMPLETED RECEIVED 5
-    status COMPLETED
-    status WELL
-    "#);
+    assert_snapshot!(wrapped(&told), @r"
+    collect nameless 1 at no step · collect nameless 1 at one · collect nameless 2 at two
+    data nameless 1 at no step · data nameless 1 at one · data nameless 2 at two
+    decide of job after split both COMPLETED RECEIVED 5 · status COMPLETED · status WELL
+    ");
 }
 
 /// The payload of a partitioned flow that has failed would be counted again after a restart, so its collector is not called.

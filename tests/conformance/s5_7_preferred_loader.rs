@@ -8,7 +8,7 @@ use batch_runtime::{BatchRuntime, JobParameters};
 use batch_tests::stage::{Stage, say};
 use insta::assert_snapshot;
 
-use super::artifacts::{job, refused, story};
+use super::artifacts::{job, refused, story, tree};
 
 /// A batchlet and step listener with a field that is not a property.
 #[derive(BatchArtifact)]
@@ -137,8 +137,8 @@ fn an_instance_of_the_loader_is_filled_by_the_runtime() {
         r#"<step id="one"><batchlet ref="van"><properties><property name="town" value="Ulm"/></properties></batchlet></step>"#,
     );
     assert_snapshot!(run(&stage), @r"
-    job job COMPLETED COMPLETED
-      step one COMPLETED DELIVERED read 0 filter 0 write 0 commit 0 rollback 0
+    job job COMPLETED
+      step one COMPLETED DELIVERED
     process: vehicle 2 to Ulm in one
     ");
 }
@@ -147,8 +147,8 @@ fn an_instance_of_the_loader_is_filled_by_the_runtime() {
 #[test]
 fn the_loader_may_leave_the_making_to_the_runtime() {
     assert_snapshot!(run(&fleet(r#"<step id="one"><batchlet ref="walker"/></step>"#)), @r"
-    job job COMPLETED COMPLETED
-      step one COMPLETED DELIVERED read 0 filter 0 write 0 commit 0 rollback 0
+    job job COMPLETED
+      step one COMPLETED DELIVERED
     process: vehicle 0 to nowhere in one
     ");
 }
@@ -164,13 +164,11 @@ fn every_load_yields_a_new_instance() {
     );
     // Three were created to learn their types.
     assert_snapshot!(run(&stage), @r"
-    job job COMPLETED COMPLETED
-      step one COMPLETED DELIVERED read 0 filter 0 write 0 commit 0 rollback 0
-      step two COMPLETED DELIVERED read 0 filter 0 write 0 commit 0 rollback 0
-    before: vehicle 4 to nowhere in one
-    process: vehicle 5 to nowhere in one
-    after: vehicle 4 to nowhere in one
-    process: vehicle 6 to nowhere in two
+    job job COMPLETED
+      step one COMPLETED DELIVERED
+      step two COMPLETED DELIVERED
+    before: vehicle 4 to nowhere in one · process: vehicle 5 to nowhere in one
+    after: vehicle 4 to nowhere in one · process: vehicle 6 to nowhere in two
     ");
 }
 
@@ -199,11 +197,11 @@ fn the_preferred_loader_comes_first_and_the_built_in_one_last() {
             })
     });
     let execution = stage.start("job", JobParameters::new());
-    assert_snapshot!(stage.tree(execution), @r"
-    job job COMPLETED COMPLETED
-      step one COMPLETED DELIVERED read 0 filter 0 write 0 commit 0 rollback 0
-      step two COMPLETED DELIVERED read 0 filter 0 write 0 commit 0 rollback 0
-      step three COMPLETED COMPLETED read 5 filter 0 write 5 commit 1 rollback 0
+    assert_snapshot!(tree(&stage, execution), @r"
+    job job COMPLETED
+      step one COMPLETED DELIVERED
+      step two COMPLETED DELIVERED
+      step three COMPLETED read 5 write 5 commit 1
     ");
     let said = batch_tests::stage::said(log);
     let asked: Vec<_> = said
@@ -314,22 +312,19 @@ fn a_loader_that_changes_its_mind_fails_the_step() {
         )))
     };
     assert_snapshot!(printed("fickle"), @r"
-    job job FAILED FAILED
-      | cannot create batchlet `fickle`: the artifact loader returned a `conformance::s5_7_preferred_loader::Courier` when the job was bound, and returns a `conformance::s5_7_preferred_loader::Nobody` now
-      step one FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 0
+    job job FAILED
         | cannot create batchlet `fickle`: the artifact loader returned a `conformance::s5_7_preferred_loader::Courier` when the job was bound, and returns a `conformance::s5_7_preferred_loader::Nobody` now
+      step one FAILED | the job's message
     ");
     assert_snapshot!(printed("gone"), @r"
-    job job FAILED FAILED
-      | cannot create batchlet `gone`: the artifact loader returned it when the job was bound, but does not return it now
-      step one FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 0
+    job job FAILED
         | cannot create batchlet `gone`: the artifact loader returned it when the job was bound, but does not return it now
+      step one FAILED | the job's message
     ");
     assert_snapshot!(printed("late"), @r"
-    job job FAILED FAILED
-      | cannot create batchlet `late`: the artifact loader failed: the garage is closed by now
-      step one FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 0
+    job job FAILED
         | cannot create batchlet `late`: the artifact loader failed: the garage is closed by now
+      step one FAILED | the job's message
     ");
 }
 
