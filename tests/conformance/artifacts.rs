@@ -206,15 +206,34 @@ impl Drop for Opens {
     }
 }
 
-/// Records a call, then returns the error or panics if the parameters `fail` and `panic` name it.
-pub(crate) fn record(log: &str, (fail, panic): (&str, &str), call: &str) -> Result<(), BatchError> {
-    say(log, call);
-    let named = |calls: &str| calls.split(';').any(|named| named == call);
-    assert!(!named(panic), "no way to {call}");
-    if named(fail) {
-        return Err(BatchError::msg(format!("cannot {call}")));
+/// The log of a stage, and the calls that fail.
+#[derive(BatchArtifact)]
+pub(crate) struct CallLog {
+    #[batch_property]
+    log: String,
+    #[batch_property]
+    fail: String,
+    #[batch_property]
+    panic: String,
+}
+
+impl CallLog {
+    /// Records a call, then returns the error or panics if the parameters `fail` and `panic` name it.
+    pub(crate) fn record(&self, call: impl AsRef<str>) -> Result<(), BatchError> {
+        let call = call.as_ref();
+        self.say(call);
+        let named = |calls: &str| calls.split(';').any(|named| named == call);
+        assert!(!named(&self.panic), "no way to {call}");
+        if named(&self.fail) {
+            return Err(BatchError::msg(format!("cannot {call}")));
+        }
+        Ok(())
     }
-    Ok(())
+
+    /// Records a line.
+    pub(crate) fn say(&self, line: impl Into<String>) {
+        say(&self.log, line);
+    }
 }
 
 fn shown<T: ToString>(checkpoint: Option<T>) -> String {
@@ -227,12 +246,8 @@ fn shown<T: ToString>(checkpoint: Option<T>) -> String {
 /// Reads 1 to `items`.
 #[derive(BatchArtifact)]
 struct Numbers {
-    #[batch_property(name = "log")]
-    log: String,
-    #[batch_property(name = "fail")]
-    fail: String,
-    #[batch_property(name = "panic")]
-    panic: String,
+    #[batch_artifact]
+    log: CallLog,
     #[batch_property(name = "folder")]
     folder: String,
     #[batch_property(name = "items", value = "5")]
@@ -242,30 +257,24 @@ struct Numbers {
     last: u64,
 }
 
-impl Numbers {
-    fn record(&self, call: &str) -> Result<(), BatchError> {
-        record(&self.log, (&self.fail, &self.panic), call)
-    }
-}
-
 #[item_reader]
 impl Numbers {
     #[open]
     fn open(&mut self, checkpoint: Option<u64>) -> Result<(), BatchError> {
         self.last = checkpoint.unwrap_or(0);
-        self.record(&format!("open reader {}", shown(checkpoint)))
+        self.log.record(format!("open reader {}", shown(checkpoint)))
     }
     #[read_item]
     fn read(&mut self) -> Result<Option<u64>, BatchError> {
         if self.last >= self.items {
-            self.record("read the end")?;
+            self.log.record("read the end")?;
             if self.last + 1 == self.hold_at {
                 Gate::of(&self.folder).hold();
             }
             return Ok(None);
         }
         self.last += 1;
-        self.record(&format!("read {}", self.last))?;
+        self.log.record(format!("read {}", self.last))?;
         if self.last == self.hold_at {
             Gate::of(&self.folder).hold();
         }
@@ -273,24 +282,20 @@ impl Numbers {
     }
     #[get_checkpoint_info]
     fn checkpoint(&mut self) -> Result<u64, BatchError> {
-        self.record(&format!("checkpoint reader at {}", self.last))?;
+        self.log.record(format!("checkpoint reader at {}", self.last))?;
         Ok(self.last)
     }
     #[close]
     fn close(&mut self) -> Result<(), BatchError> {
-        self.record("close reader")
+        self.log.record("close reader")
     }
 }
 
 /// Returns `n7` for 7, and filters every number divisible by `filter.every`.
 #[derive(BatchArtifact)]
 struct Labels {
-    #[batch_property(name = "log")]
-    log: String,
-    #[batch_property(name = "fail")]
-    fail: String,
-    #[batch_property(name = "panic")]
-    panic: String,
+    #[batch_artifact]
+    log: CallLog,
     #[batch_property(name = "filter.every")]
     filter_every: Option<u64>,
 }
@@ -299,7 +304,7 @@ struct Labels {
 impl Labels {
     #[process_item]
     fn process(&mut self, item: &u64) -> Result<Option<String>, BatchError> {
-        record(&self.log, (&self.fail, &self.panic), &format!("process {item}"))?;
+        self.log.record(format!("process {item}"))?;
         let filtered = self.filter_every.is_some_and(|every| item.is_multiple_of(every));
         Ok((!filtered).then(|| format!("n{item}")))
     }
@@ -310,44 +315,35 @@ macro_rules! writers {
         $(#[$doc])*
         #[derive(BatchArtifact)]
         struct $name {
-            #[batch_property(name = "log")]
-            log: String,
-            #[batch_property(name = "fail")]
-            fail: String,
-            #[batch_property(name = "panic")]
-            panic: String,
+            #[batch_artifact]
+            log: CallLog,
             written: u64,
         }
 
-        impl $name {
-            fn record(&self, call: &str) -> Result<(), BatchError> {
-                record(&self.log, (&self.fail, &self.panic), call)
-            }
-        }
 
         #[item_writer($($argument)*)]
         impl $name {
             #[open]
             fn open(&mut self, checkpoint: Option<u64>) -> Result<(), BatchError> {
                 self.written = checkpoint.unwrap_or(0);
-                self.record(&format!("open writer {}", shown(checkpoint)))
+                self.log.record(format!("open writer {}", shown(checkpoint)))
             }
             #[write_items]
             fn write(&mut self, items: &[String] $(, $tx: &mut $chunk)?) -> Result<(), BatchError> {
                 let write: fn(&[String] $(, &mut $chunk)?) -> Result<(), BatchError> = $write;
                 write(items $(, $tx)?)?;
-                self.record(&format!("write {}", items.join(" ")))?;
+                self.log.record(format!("write {}", items.join(" ")))?;
                 self.written += items.len() as u64;
                 Ok(())
             }
             #[get_checkpoint_info]
             fn checkpoint(&mut self) -> Result<u64, BatchError> {
-                self.record(&format!("checkpoint writer at {}", self.written))?;
+                self.log.record(format!("checkpoint writer at {}", self.written))?;
                 Ok(self.written)
             }
             #[close]
             fn close(&mut self) -> Result<(), BatchError> {
-                self.record("close writer")
+                self.log.record("close writer")
             }
         }
     )*};
@@ -372,12 +368,8 @@ writers! {
 /// Behaves according to its properties.
 #[derive(BatchArtifact)]
 struct Task {
-    #[batch_property(name = "log")]
-    log: String,
-    #[batch_property(name = "fail")]
-    fail: String,
-    #[batch_property(name = "panic")]
-    panic: String,
+    #[batch_artifact]
+    log: CallLog,
     #[batch_property(name = "folder")]
     folder: String,
     #[batch_property(name = "result", value = "DONE")]
@@ -397,11 +389,7 @@ struct Task {
 
 impl Task {
     fn record(&self, call: &str) -> Result<(), BatchError> {
-        record(
-            &self.log,
-            (&self.fail, &self.panic),
-            &format!("{call} {}", self.step.id()),
-        )
+        self.log.record(format!("{call} {}", self.step.id()))
     }
 }
 
@@ -420,7 +408,7 @@ impl Task {
             self.step.set_exit_status(Some(status));
         }
         if !self.hold.is_empty() {
-            say(&self.log, format!("hold {}", self.step.id()));
+            self.log.say(format!("hold {}", self.step.id()));
             Gate::of(&self.folder).hold();
         }
         self.record("process")?;
@@ -441,12 +429,8 @@ impl Task {
 /// A step listener.
 #[derive(BatchArtifact)]
 struct StepWatch {
-    #[batch_property(name = "log")]
-    log: String,
-    #[batch_property(name = "fail")]
-    fail: String,
-    #[batch_property(name = "panic")]
-    panic: String,
+    #[batch_artifact]
+    log: CallLog,
     #[batch_property(name = "name", value = "StepWatch")]
     name: String,
     #[batch_property(name = "after.exit")]
@@ -458,11 +442,7 @@ struct StepWatch {
 impl StepWatch {
     fn record(&self, call: &str) -> Result<(), BatchError> {
         let (name, step, status) = (&self.name, self.step.id(), self.step.batch_status());
-        record(
-            &self.log,
-            (&self.fail, &self.panic),
-            &format!("{name} {call} {step} {status}"),
-        )
+        self.log.record(format!("{name} {call} {step} {status}"))
     }
 }
 
@@ -484,12 +464,8 @@ impl StepWatch {
 /// A job listener.
 #[derive(BatchArtifact)]
 struct JobWatch {
-    #[batch_property(name = "log")]
-    log: String,
-    #[batch_property(name = "fail")]
-    fail: String,
-    #[batch_property(name = "panic")]
-    panic: String,
+    #[batch_artifact]
+    log: CallLog,
     #[batch_property(name = "name", value = "JobWatch")]
     name: String,
     #[batch_property(name = "after.job.exit")]
@@ -505,11 +481,7 @@ impl JobWatch {
         let of_step = |step: &StepContext| format!("{} {}", step.id(), step.batch_status());
         let of_job = || format!("{} {}", self.job.id(), self.job.batch_status());
         let context = self.step.as_ref().map_or_else(of_job, of_step);
-        record(
-            &self.log,
-            (&self.fail, &self.panic),
-            &format!("{} {call} {context}", self.name),
-        )
+        self.log.record(format!("{} {call} {context}", self.name))
     }
 }
 

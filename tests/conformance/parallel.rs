@@ -4,7 +4,7 @@ use batch_runtime::BatchStatus;
 use batch_runtime::prelude::*;
 use batch_tests::stage::{Stage, said, say};
 
-use crate::artifacts::{Gate, record, tree, wrapped};
+use crate::artifacts::{CallLog, Gate, tree, wrapped};
 
 /// A batchlet step in partitions.
 pub(crate) fn partitioned(id: &str, attributes: &str, batchlet: &str, partition: &str) -> String {
@@ -60,12 +60,8 @@ pub(crate) fn sorted_tree(stage: &Stage, execution: batch_runtime::JobExecutionI
 /// Records its calls, and the contexts of its partition.
 #[derive(BatchArtifact)]
 struct Part {
-    #[batch_property]
-    log: String,
-    #[batch_property]
-    fail: String,
-    #[batch_property]
-    panic: String,
+    #[batch_artifact]
+    log: CallLog,
     #[batch_property(value = "nameless")]
     name: String,
     /// `contexts` to record and change the contexts.
@@ -84,45 +80,34 @@ impl Part {
         if self.look == "contexts" {
             let seen = self.job.transient_user_data::<String>()?.is_some();
             let kept = self.step.persistent_user_data::<String>()?;
-            say(
-                &self.log,
-                format!(
-                    "{} in job {} {}, step {} {}; transient {seen}, job exit {:?}, kept {kept:?}",
-                    self.name,
-                    self.job.id(),
-                    self.job.batch_status(),
-                    self.step.id(),
-                    self.step.batch_status(),
-                    self.job.exit_status(),
-                ),
-            );
+            self.log.say(format!(
+                "{} in job {} {}, step {} {}; transient {seen}, job exit {:?}, kept {kept:?}",
+                self.name,
+                self.job.id(),
+                self.job.batch_status(),
+                self.step.id(),
+                self.step.batch_status(),
+                self.job.exit_status(),
+            ));
             self.job.set_transient_user_data(self.name.clone());
             self.job.set_exit_status(Some(&self.name));
             self.step.set_persistent_user_data(&format!("by {}", self.name))?;
         }
-        record(
-            &self.log,
-            (&self.fail, &self.panic),
-            &format!("process {}", self.name),
-        )?;
+        self.log.record(format!("process {}", self.name))?;
         Ok(format!("{} DONE", self.name))
     }
 
     #[cancel]
     fn cancel(&self) {
-        say(&self.log, format!("cancel {}", self.name));
+        self.log.say(format!("cancel {}", self.name));
     }
 }
 
 /// Plans one partition for each name of `parts`.
 #[derive(BatchArtifact)]
 struct Planner {
-    #[batch_property]
-    log: String,
-    #[batch_property]
-    fail: String,
-    #[batch_property]
-    panic: String,
+    #[batch_artifact]
+    log: CallLog,
     #[batch_property]
     parts: Vec<String>,
     /// A number of partitions other than the number of parts.
@@ -137,7 +122,7 @@ struct Planner {
 impl Planner {
     #[calculate_partitions]
     fn plan(&mut self) -> Result<PartitionPlan, BatchError> {
-        record(&self.log, (&self.fail, &self.panic), "plan")?;
+        self.log.record("plan")?;
         let mut plan = PartitionPlan::with_properties(self.parts.iter().map(|part| [("name", part)]));
         if let Some(count) = self.count {
             plan.set_sub_job_count(count);
@@ -152,12 +137,8 @@ impl Planner {
 /// Records its calls, with all four methods.
 #[derive(BatchArtifact)]
 struct Unit {
-    #[batch_property]
-    log: String,
-    #[batch_property]
-    fail: String,
-    #[batch_property]
-    panic: String,
+    #[batch_artifact]
+    log: CallLog,
     calls: usize,
     thread: Option<std::thread::ThreadId>,
 }
@@ -167,10 +148,10 @@ impl Unit {
     fn record(&mut self, call: &str) -> Result<(), BatchError> {
         let here = std::thread::current().id();
         if *self.thread.get_or_insert(here) != here {
-            say(&self.log, "on another thread");
+            self.log.say("on another thread");
         }
         self.calls += 1;
-        record(&self.log, (&self.fail, &self.panic), &format!("tx {call}"))
+        self.log.record(format!("tx {call}"))
     }
 }
 
@@ -213,12 +194,8 @@ impl Notice {
 /// Sends its name, and the number of calls of this instance.
 #[derive(BatchArtifact)]
 struct Send {
-    #[batch_property]
-    log: String,
-    #[batch_property]
-    fail: String,
-    #[batch_property]
-    panic: String,
+    #[batch_artifact]
+    log: CallLog,
     #[batch_property(value = "nameless")]
     name: String,
     /// `nothing` to send nothing.
@@ -241,7 +218,7 @@ impl Send {
             "the contexts are those of the step"
         );
         let call = format!("collect {} {} at {step}", self.name, self.times);
-        record(&self.log, (&self.fail, &self.panic), &call)?;
+        self.log.record(&call)?;
         let data = format!("{} {} at {step}", self.name, self.times);
         Ok((self.sends != "nothing").then_some(data))
     }
@@ -250,12 +227,8 @@ impl Send {
 /// Records its input, and sets the exit status of the enclosing element to all payloads received.
 #[derive(BatchArtifact)]
 struct Receive {
-    #[batch_property]
-    log: String,
-    #[batch_property]
-    fail: String,
-    #[batch_property]
-    panic: String,
+    #[batch_artifact]
+    log: CallLog,
     #[batch_property(value = "false")]
     sets: bool,
     #[batch_context]
@@ -272,7 +245,7 @@ impl Receive {
     fn record(&mut self, call: &str) -> Result<(), BatchError> {
         let here = std::thread::current().id();
         if *self.thread.get_or_insert(here) != here {
-            say(&self.log, "analyzed on another thread");
+            self.log.say("analyzed on another thread");
         }
         self.received += 1;
         if self.sets {
@@ -293,10 +266,10 @@ impl Receive {
                 (None, None, None) => BatchStatus::Unknown,
             };
             if element != BatchStatus::Started {
-                say(&self.log, format!("analyzed while {element}"));
+                self.log.say(format!("analyzed while {element}"));
             }
         }
-        record(&self.log, (&self.fail, &self.panic), call)
+        self.log.record(call)
     }
 }
 

@@ -12,7 +12,7 @@ use batch_runtime::{BatchStatus, JobOperator, JobParameters};
 use batch_tests::stage::{Stage, say};
 
 use super::artifacts::{Gate, refused, tree};
-use super::faults::{RULES, faulty_job, faulty_stage, lines, pipeline_listeners, record};
+use super::faults::{FaultLog, RULES, faulty_job, faulty_stage, lines, pipeline_listeners};
 
 /// Adds properties to the step of a job.
 fn with_properties(xml: &str, properties: &[(&str, &str)]) -> String {
@@ -35,10 +35,8 @@ fn pipelined(xml: &str) -> String {
 /// Records the calls of the listeners that a pipelined step may have.
 #[derive(BatchArtifact)]
 struct PipelineListeners {
-    #[batch_property(name = "log")]
-    log: String,
-    #[batch_property(name = "faults")]
-    faults: String,
+    #[batch_artifact]
+    log: FaultLog,
     #[batch_context]
     step: StepContext,
 }
@@ -47,12 +45,7 @@ impl PipelineListeners {
     fn record(&self, call: &str) -> Result<(), BatchError> {
         let metrics = self.step.metrics();
         let counters: Vec<_> = metrics.iter().map(|metric| metric.value.to_string()).collect();
-        record(
-            &self.log,
-            &self.faults,
-            &format!("L {call} [{}]", counters.join(" ")),
-            &[],
-        )
+        self.log.record(format!("L {call} [{}]", counters.join(" ")))
     }
 }
 

@@ -5,19 +5,17 @@ use std::io::{Seek, SeekFrom, Write};
 use std::path::PathBuf;
 
 use batch_runtime::prelude::*;
-use batch_tests::stage::{Stage, say};
+use batch_tests::stage::Stage;
 use insta::assert_snapshot;
 
 use super::artifacts::{calls, restart_with, tree};
-use super::faults::{RULES, faulty_job, record, run};
+use super::faults::{FaultLog, RULES, faulty_job, run};
 
 /// Writes lines to `out.part`, which `finish` renames to `out`. A failed call leaves nothing.
 #[derive(BatchArtifact)]
 struct FileOut {
-    #[batch_property(name = "log")]
-    log: String,
-    #[batch_property(name = "faults")]
-    faults: String,
+    #[batch_artifact]
+    log: FaultLog,
     #[batch_property(name = "folder")]
     folder: PathBuf,
     file: Option<File>,
@@ -29,12 +27,7 @@ impl FileOut {
     #[open]
     fn open(&mut self, checkpoint: Option<u64>) -> Result<(), BatchError> {
         self.length = checkpoint.unwrap_or(0);
-        record(
-            &self.log,
-            &self.faults,
-            &format!("open writer at {}", self.length),
-            &[],
-        )?;
+        self.log.record(format!("open writer at {}", self.length))?;
         let path = self.folder.join("out.part");
         let file = OpenOptions::new()
             .create(true)
@@ -47,12 +40,8 @@ impl FileOut {
     }
     #[write_items]
     fn write(&mut self, items: &[String]) -> Result<(), BatchError> {
-        record(
-            &self.log,
-            &self.faults,
-            &format!("write {}", items.join(" ")),
-            items,
-        )?;
+        self.log
+            .record_items(&format!("write {}", items.join(" ")), items)?;
         let file = self.file.as_mut().expect("an open file");
         file.seek(SeekFrom::Start(self.length))?;
         let lines: String = items.iter().map(|item| format!("{item}\n")).collect();
@@ -62,18 +51,18 @@ impl FileOut {
     }
     #[get_checkpoint_info]
     fn checkpoint(&mut self) -> Result<u64, BatchError> {
-        record(&self.log, &self.faults, "checkpoint writer", &[])?;
+        self.log.record("checkpoint writer")?;
         Ok(self.length)
     }
     #[finish]
     fn finish(&mut self) -> Result<(), BatchError> {
-        record(&self.log, &self.faults, "finish", &[])?;
+        self.log.record("finish")?;
         fs::rename(self.folder.join("out.part"), self.folder.join("out"))?;
         Ok(())
     }
     #[close]
     fn close(&mut self) {
-        say(&self.log, "close writer");
+        self.log.say("close writer");
         self.file = None;
     }
 }

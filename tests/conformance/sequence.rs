@@ -3,9 +3,9 @@
 use batch_runtime::prelude::*;
 
 use batch_runtime::JobParameters;
-use batch_tests::stage::Stage;
+use batch_tests::stage::{Stage, say};
 
-use crate::artifacts::{Gate, job, record, story};
+use crate::artifacts::{CallLog, Gate, job, story};
 
 /// Returns the story of a job of these elements, without parameters.
 pub(crate) fn run(elements: &str) -> String {
@@ -43,12 +43,8 @@ pub(crate) fn decision(id: &str, answer: &str, transitions: &str) -> String {
 /// Returns its property, and records the visible contexts.
 #[derive(BatchArtifact)]
 struct Choice {
-    #[batch_property]
-    log: String,
-    #[batch_property]
-    fail: String,
-    #[batch_property]
-    panic: String,
+    #[batch_artifact]
+    log: CallLog,
     #[batch_property]
     answer: String,
     #[batch_context]
@@ -93,11 +89,8 @@ impl Choice {
                 split.exit_status(),
             );
         }
-        record(
-            &self.log,
-            (&self.fail, &self.panic),
-            &format!("decide of {} after {}", self.job.id(), seen.join(", ")),
-        )?;
+        self.log
+            .record(format!("decide of {} after {}", self.job.id(), seen.join(", ")))?;
         Ok(self.answer.clone())
     }
 }
@@ -145,16 +138,15 @@ impl Around {
                 split.set_exit_status(self.split_exit.as_deref());
             }
         }
-        record(
+        say(
             &self.log,
-            ("", ""),
-            &format!(
+            format!(
                 "{}: job {} {} (seen before: {transient}), flow {of_flow}, split {of_split}",
                 self.step.id(),
                 self.job.id(),
                 self.job.batch_status()
             ),
-        )?;
+        );
         Ok("SEEN".into())
     }
 
@@ -211,7 +203,7 @@ impl Meeting {
 
     #[cancel]
     fn cancel(&self) {
-        batch_tests::stage::say(&self.log, format!("cancel {}", self.name()));
+        say(&self.log, format!("cancel {}", self.name()));
         Gate::of(&self.folder).open(&format!("{} is cancelled", self.name()));
     }
 }
