@@ -1,7 +1,7 @@
 //! The runtime properties for skips and retries: back-off, attempts and limits of classes, an extension.
 
 use batch_runtime::prelude::*;
-use batch_runtime::{BatchStatus, FailedItem, JobParameters};
+use batch_runtime::{BatchStatus, FailedItem};
 use batch_tests::stage::say;
 use insta::assert_snapshot;
 
@@ -254,12 +254,12 @@ fn a_configuration_error_of_a_retry_listener_fails_the_step() {
 #[test]
 fn a_policy_has_no_classes() {
     let stage = faulty_stage(&job_with(&[("batch.skip.policy", "Chosen")], ""));
-    assert_snapshot!(refused(&stage, "job", JobParameters::new()));
+    assert_snapshot!(refused(&stage, "job", ()));
     let unknown = faulty_job("", "TableOut", "", "").replace(
         "<chunk",
         r#"<properties><property name="batch.skip.policy" value="Chosn"/></properties><chunk"#,
     );
-    let error = refused(&faulty_stage(&unknown), "job", JobParameters::new());
+    let error = refused(&faulty_stage(&unknown), "job", ());
     assert!(
         error.contains("unknown skip policy `Chosn`") && error.contains("`Chosen`"),
         "{error}"
@@ -284,7 +284,7 @@ fn classes_of_a_step_win_against_a_policy_of_the_job() {
 
     let warnings = |xml: &str| {
         let stage = faulty_stage(xml);
-        let warnings = stage.operator().check("job", JobParameters::new()).unwrap();
+        let warnings = stage.operator().check("job", ()).unwrap();
         warnings.into_iter().map(|one| one.message).collect::<Vec<_>>()
     };
     let limited = faulty_job("", "TableOut", "skip-limit=\"5\"", "");
@@ -315,14 +315,11 @@ fn limits_without_classes_are_reported() {
         ("batch.retry.max-attempts", "3"),
     ];
     let stage = faulty_stage(&job_with(&idle, "").replace(RULES, ""));
-    let warnings = stage.operator().check("job", JobParameters::new()).unwrap();
+    let warnings = stage.operator().check("job", ()).unwrap();
     let messages: Vec<_> = warnings.into_iter().map(|one| one.message).collect();
     assert_eq!(messages, idle.map(|(name, _)| format!("`{name}` limits nothing")));
     let stage = faulty_stage(&job_with(&idle, ""));
-    assert_eq!(
-        stage.operator().check("job", JobParameters::new()).unwrap().len(),
-        0
-    );
+    assert_eq!(stage.operator().check("job", ()).unwrap().len(), 0);
 }
 
 /// A pause ends when the job is stopped.
@@ -364,9 +361,9 @@ fn invalid_values_are_rejected() {
         ("batch.skip.limits", "Skip=many"),
     ];
     let stage = faulty_stage(&job_with(&properties, ""));
-    assert_snapshot!(refused(&stage, "job", JobParameters::new()));
+    assert_snapshot!(refused(&stage, "job", ()));
     let misspelt = faulty_stage(&job_with(&[("batch.skip.limits", "Skop=1")], ""));
-    let warnings = misspelt.operator().check("job", JobParameters::new()).unwrap();
+    let warnings = misspelt.operator().check("job", ()).unwrap();
     assert!(
         warnings.iter().any(|one| one.message.contains("`Skop`")),
         "{warnings:?}"

@@ -74,8 +74,6 @@ impl DataKeeper {
             false => Ok("DONE".into()),
         }
     }
-    #[cancel]
-    fn cancel(&self) {}
 }
 
 /// Later steps, restarts and the operator see what a step has stored.
@@ -132,8 +130,6 @@ impl DataByAccount {
             _ => Ok("DONE".into()),
         }
     }
-    #[cancel]
-    fn cancel(&self) {}
 }
 
 /// Spec: DATA-02, DATA-03
@@ -359,8 +355,6 @@ impl Parallel {
         self.job.set_persistent_data(self.step.id(), &1)?;
         Ok("DONE".into())
     }
-    #[cancel]
-    fn cancel(&self) {}
 }
 
 /// Flows of a split store data at the same time, and none is lost.
@@ -431,8 +425,6 @@ impl DataReader {
         say(&self.log, format!("{} {before:?} {decision:?}", self.step.id()));
         Ok("DONE".into())
     }
-    #[cancel]
-    fn cancel(&self) {}
 }
 
 /// Data of deciders and job listeners is committed when they have returned: flows and partitions that follow see it.
@@ -476,8 +468,6 @@ impl DataPartition {
         say(&self.log, format!("{count:?} {set}"));
         Ok("DONE".into())
     }
-    #[cancel]
-    fn cancel(&self) {}
 }
 
 /// Spec: DATA-01
@@ -530,8 +520,6 @@ impl Misnamed {
         );
         Ok("DONE".into())
     }
-    #[cancel]
-    fn cancel(&self) {}
 }
 
 /// Spec: DATA-01
@@ -576,8 +564,6 @@ impl WithUserData {
             _ => Ok("DONE".into()),
         }
     }
-    #[cancel]
-    fn cancel(&self) {}
 }
 
 /// When a step completes, `batch.step.promote` makes fields of its user data data of the job; fields that are missing are left out.

@@ -76,7 +76,7 @@ fn artifacts_leave_out_what_they_do_not_need() {
         r#"<step id="load" next="last"><chunk reader="ThreeNumbers" writer="Saying"/></step>
            <step id="last"><batchlet ref="Silent"/></step>"#,
     ));
-    let execution = stage.start("job", JobParameters::new());
+    let execution = stage.start("job", ());
     assert_snapshot!(story(&stage, execution), @r"
     job job COMPLETED
       step load COMPLETED read 3 write 3 commit 1
@@ -84,7 +84,7 @@ fn artifacts_leave_out_what_they_do_not_need() {
     open · write [1, 2, 3]
     ");
     let stage = Stage::new(&job(r#"<step id="one"><batchlet ref="Failing"/></step>"#));
-    let execution = stage.start("job", JobParameters::new());
+    let execution = stage.start("job", ());
     assert_snapshot!(story(&stage, execution), @r"
     job job FAILED | an error occurred when formatting an argument
         | thrown by #[process] of batchlet `Failing`

@@ -23,7 +23,7 @@ fn a_step_that_exceeds_its_timeout_fails() {
         &format!("{}<batchlet", with_timeout("batch.step.timeout", "1")),
     );
     let stage = Stage::new(&job(&(waiting + &task("two", "", "DONE", ""))));
-    let execution = stage.start("job", JobParameters::new());
+    let execution = stage.start("job", ());
     assert_snapshot!(story(&stage, execution), @r"
     job job COMPLETED
       step a FAILED | step `a` exceeded its timeout of 1s
@@ -40,7 +40,7 @@ fn a_step_within_its_timeout_completes() {
         &format!("{}<batchlet", with_timeout("batch.step.timeout", "3600")),
     );
     let stage = Stage::new(&job(&(quick + &task("two", "", "DONE", ""))));
-    let execution = stage.start("job", JobParameters::new());
+    let execution = stage.start("job", ());
     assert_snapshot!(tree(&stage, execution), @r"
     job job COMPLETED
       step one COMPLETED DONE
@@ -55,7 +55,7 @@ fn a_job_that_exceeds_its_timeout_fails() {
         + &meeting("a", "next=\"two\"", "", "wait", "")
         + &task("two", "", "DONE", "");
     let stage = Stage::new(&job(&elements));
-    let execution = stage.start("job", JobParameters::new());
+    let execution = stage.start("job", ());
     assert_snapshot!(story(&stage, execution), @r"
     job job FAILED | job `job` exceeded its timeout of 1s
       step a STOPPED a MET
@@ -71,7 +71,7 @@ fn a_time_out_is_a_number_of_seconds() {
             &format!("{}<batchlet", with_timeout("batch.step.timeout", "0")),
         );
     let stage = Stage::new(&job(&elements));
-    assert_snapshot!(refused(&stage, "job", JobParameters::new()), @r#"
+    assert_snapshot!(refused(&stage, "job", ()), @r#"
     cannot start job `job`: its definition is invalid
     error[ART0012]: invalid value "soon" for `batch.job.timeout`
      --> jobs/job.xml:2:55
@@ -94,7 +94,7 @@ fn a_time_out_is_a_number_of_seconds() {
 fn a_step_timeout_of_a_job_applies_to_its_steps() {
     let steps = with_timeout("batch.step.timeout", "1") + &meeting("a", "", "", "wait", "");
     let stage = Stage::new(&job(&steps));
-    let execution = stage.start("job", JobParameters::new());
+    let execution = stage.start("job", ());
     assert!(
         stage
             .tree(execution)
@@ -185,7 +185,7 @@ fn endless(property: &str, value: &str, of_reader: &str) -> String {
 #[test]
 fn a_step_without_a_heartbeat_fails() {
     let stage = Stage::new(&endless("batch.step.heartbeat", "1", ""));
-    let execution = stage.start("job", JobParameters::new());
+    let execution = stage.start("job", ());
     let ended = stage.operator().step_executions(execution).unwrap().remove(0);
     assert_snapshot!(ended.exit_message, @r#"
     step `load` exceeded its heartbeat of 1s: it neither committed nor called `StepContext::heartbeat()` while reading or processing items (commits so far: 0); call it more often, or raise `batch.step.heartbeat`
@@ -193,7 +193,7 @@ fn a_step_without_a_heartbeat_fails() {
 
     let steps = with_timeout("batch.step.heartbeat", "1") + &meeting("a", "", "", "wait", "");
     let stage = Stage::new(&job(&steps));
-    let execution = stage.start("job", JobParameters::new());
+    let execution = stage.start("job", ());
     assert_snapshot!(story(&stage, execution), @r"
     job job FAILED
         | step `a` exceeded its heartbeat of 1s: it neither committed nor called `StepContext::heartbeat()`; call it more often, or raise `batch.step.heartbeat`
@@ -217,12 +217,12 @@ fn a_checkpoint_has_a_maximum_size() {
         ("2000000", 1 << 20, "COMPLETED"),
     ] {
         let stage = Stage::new(&endless("batch.checkpoint.limit", limit, &bytes(size)));
-        let execution = stage.start("job", JobParameters::new());
+        let execution = stage.start("job", ());
         let ended = stage.operator().wait(execution).unwrap();
         assert_eq!(ended.status.as_str(), status, "{size}: {}", ended.exit_message);
     }
     let stage = Stage::new(&endless("other", "1", &bytes(1 << 20)));
-    let execution = stage.start("job", JobParameters::new());
+    let execution = stage.start("job", ());
     assert_snapshot!(stage.operator().wait(execution).unwrap().exit_message, @"the checkpoint of reader `Endless` has 1048578 bytes, more than the 1048576 of `batch.checkpoint.limit`; store a position instead of data, or set this property of the step to a larger number of bytes");
 }
 
@@ -242,8 +242,6 @@ impl Hoarder {
         self.step.set_persistent_user_data(&"x".repeat(self.bytes))?;
         Ok("STORED".into())
     }
-    #[cancel]
-    fn cancel(&self) {}
 }
 
 /// Spec: CTX-23
@@ -251,13 +249,13 @@ impl Hoarder {
 fn persistent_user_data_has_a_maximum_size() {
     let step = r#"<step id="one"><batchlet ref="Hoarder"><properties><property name="bytes" value="BYTES"/></properties></batchlet></step>"#;
     let stage = Stage::new(&job(&step.replace("BYTES", "1048574")));
-    let execution = stage.start("job", JobParameters::new());
+    let execution = stage.start("job", ());
     assert_eq!(
         stage.operator().wait(execution).unwrap().status.as_str(),
         "COMPLETED"
     );
     let stage = Stage::new(&job(&step.replace("BYTES", "1048575")));
-    let execution = stage.start("job", JobParameters::new());
+    let execution = stage.start("job", ());
     let message = stage.operator().wait(execution).unwrap().exit_message;
     assert!(
         message.starts_with("the persistent user data has 1048577 bytes, more than the 1048576"),
@@ -278,7 +276,7 @@ fn a_later_batchlet_is_cancelled_too() {
     };
     let steps = limited("a", r#"<next on="FAILED" to="b"/>"#) + &limited("b", "");
     let stage = Stage::new(&job(&steps));
-    let execution = stage.start("job", JobParameters::new());
+    let execution = stage.start("job", ());
     assert_snapshot!(story(&stage, execution), @r"
     job job FAILED | step `b` exceeded its timeout of 1s
       step a FAILED | step `a` exceeded its timeout of 1s
@@ -319,7 +317,7 @@ fn user_data_is_stored_as_of_the_checkpoint() {
     let xml = endless("other", "1", r#"<property name="until" value="1"/>"#)
         .replace("\"Nothing\"", "\"CountsCheckpoints\"");
     let stage = Stage::new(&xml);
-    let execution = stage.start("job", JobParameters::new());
+    let execution = stage.start("job", ());
     let ended = stage.operator().step_executions(execution).unwrap().remove(0);
     let stored = stage
         .outside()
@@ -346,8 +344,6 @@ impl Remembers {
         self.step.set_persistent_user_data(&"kept".to_owned())?;
         Ok("DONE".into())
     }
-    #[cancel]
-    fn cancel(&self) {}
 }
 
 /// A completed step that runs again begins without the data of its former run.

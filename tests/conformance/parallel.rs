@@ -355,8 +355,6 @@ impl Crowd {
         gate.crowd(-1);
         String::from("DONE")
     }
-    #[cancel]
-    fn cancel(&self) {}
 }
 
 /// Receives numbers.

@@ -112,10 +112,7 @@ fn the_chunks_before_the_failure_are_not_repeated() {
         calls(&stage, &["open", "write", "process second"]),
         "process second"
     );
-    assert!(
-        stage.operator().restart(execution, JobParameters::new()).is_err(),
-        "complete"
-    );
+    assert!(stage.operator().restart(execution, ()).is_err(), "complete");
 }
 
 /// A step that has committed chunks fails instead, see `databases/damage.rs`.

@@ -1,6 +1,6 @@
 //! 3: jobs, instances, executions, steps.
 
-use batch_runtime::{BatchStatus, JobParameters};
+use batch_runtime::BatchStatus;
 use batch_tests::stage::Stage;
 use insta::assert_snapshot;
 
@@ -36,7 +36,7 @@ fn a_start_makes_an_instance_and_a_restart_an_execution() {
     // The last execution makes the instance complete; the earlier one is unchanged.
     assert_eq!(execution(first).status, BatchStatus::Failed);
     assert_eq!(execution(third).status, BatchStatus::Completed);
-    assert!(operator.restart(first, JobParameters::new()).is_err());
+    assert!(operator.restart(first, ()).is_err());
 }
 
 /// A new instance starts from the beginning, even after another instance with the same parameters.
@@ -110,11 +110,8 @@ fn only_started_steps_have_executions() {
 #[test]
 fn a_complete_instance_does_not_run_again() {
     let stage = Stage::new(&job(TWO));
-    let execution = stage.start("job", JobParameters::new());
-    let refused = stage
-        .operator()
-        .restart(execution, JobParameters::new())
-        .unwrap_err();
+    let execution = stage.start("job", ());
+    let refused = stage.operator().restart(execution, ()).unwrap_err();
     assert_eq!(
         refused.to_string(),
         format!(

@@ -1,6 +1,5 @@
 //! 4.2.1.2: the exceptions that a chunk step skips, and those that it never skips.
 
-use batch_runtime::JobParameters;
 use batch_runtime::prelude::*;
 use batch_tests::stage::say;
 use insta::assert_snapshot;
@@ -342,7 +341,7 @@ impl Stuck {
 fn a_reader_that_is_stuck_fails_the_step() {
     let xml = faulty_job("", "Out", "", RULES).replace("Source", "Stuck");
     let stage = faulty_stage(&xml);
-    let execution = stage.start("job", JobParameters::new());
+    let execution = stage.start("job", ());
     assert_snapshot!(format!("{}{}", tree(&stage, execution), calls(&stage, &["close", "write"])), @r"
     job job FAILED | Skip | thrown by #[read_item] of item reader `Stuck`
         | 2000 reads in a row were skipped, and the reader's position has not changed during the last 1000; the reader has to advance past input that it cannot read

@@ -1,7 +1,7 @@
 //! 4.2.1: chunk steps whose artifacts fail.
 
+use batch_runtime::BatchStatus;
 use batch_runtime::prelude::*;
-use batch_runtime::{BatchStatus, JobParameters};
 use batch_tests::stage::Stage;
 use diesel::connection::SimpleConnection;
 use diesel::prelude::*;
@@ -62,7 +62,7 @@ fn a_panic_fails_the_step_and_nothing_else() {
         text += &failing(&stage, "panic", call);
     }
     assert_snapshot!(text);
-    let execution = stage.start("job", JobParameters::new());
+    let execution = stage.start("job", ());
     assert_eq!(
         stage.operator().job_execution(execution).unwrap().unwrap().status,
         BatchStatus::Completed

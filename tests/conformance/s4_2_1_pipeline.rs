@@ -581,7 +581,7 @@ fn obstacles_are_named() {
     let stage = Stage::configured(&pipelined(&loaded), |builder| {
         builder.artifact_loader(LoadsReadsBalances)
     });
-    let message = refused(&stage, "job", JobParameters::new());
+    let message = refused(&stage, "job", ());
     assert!(
         message.contains("is declared with `pipelined = false`"),
         "{message}"
@@ -601,7 +601,7 @@ fn obstacles_are_named() {
         &faulty_job("", "TableOut", "", "").replace("\"Source\"", "\"Sorce\""),
         &[("batch.chunk.pipeline", "yes")],
     );
-    let message = refused(&Stage::new(&wrong), "job", JobParameters::new());
+    let message = refused(&Stage::new(&wrong), "job", ());
     assert!(
         message.contains("invalid value \"yes\" for `batch.chunk.pipeline`") && message.contains("`Sorce`"),
         "{message}"

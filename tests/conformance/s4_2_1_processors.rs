@@ -3,7 +3,6 @@
 use std::sync::{Condvar, Mutex};
 use std::time::Duration;
 
-use batch_runtime::JobParameters;
 use batch_runtime::prelude::*;
 use batch_tests::stage::{Stage, say};
 
@@ -161,7 +160,7 @@ fn a_checkpoint_algorithm_and_wrong_numbers_are_rejected() {
     let algorithm = "<checkpoint-algorithm ref=\"Counting\"/>";
     let custom = faulty_job("", "TableOut", "checkpoint-policy=\"custom\"", RULES)
         .replace("<skippable", &format!("{algorithm}<skippable"));
-    let error = |xml: &str| refused(&Stage::new(xml), "job", JobParameters::new());
+    let error = |xml: &str| refused(&Stage::new(xml), "job", ());
     let message = error(&parallel(&custom, "2"));
     assert!(
         message.contains("`batch.chunk.processors` cannot be combined with a checkpoint algorithm"),

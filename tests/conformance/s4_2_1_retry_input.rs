@@ -4,7 +4,6 @@ use insta::assert_snapshot;
 
 use super::faults::{RULES, ears, faulty_job, faulty_stage, lines, run};
 use crate::artifacts::{calls, refused, tree};
-use batch_runtime::JobParameters;
 
 const PROPERTY: &str = r#"<properties><property name="batch.retry.input" value="true"/></properties><chunk"#;
 
@@ -184,7 +183,7 @@ fn several_bad_inputs_of_an_interval_are_skipped() {
 #[test]
 fn the_property_is_a_boolean() {
     let xml = faulty_job("", "TableOut", "", RULES).replace("<chunk", &PROPERTY.replace("true", "yes"));
-    let error = refused(&faulty_stage(&xml), "job", JobParameters::new());
+    let error = refused(&faulty_stage(&xml), "job", ());
     assert!(error.contains("expected `true` or `false`"), "{error}");
 }
 
@@ -194,7 +193,7 @@ fn the_property_is_a_boolean() {
 #[test]
 fn a_limit_without_classes_is_reported() {
     let both = faulty_job("", "TableOut", "skip-limit=\"1\" retry-limit=\"1\"", "");
-    let warnings = faulty_stage(&both).operator().check("job", JobParameters::new());
+    let warnings = faulty_stage(&both).operator().check("job", ());
     let codes: Vec<&str> = warnings.unwrap().iter().map(|one| one.code).collect();
     assert_eq!(codes, ["JSL0056", "JSL0056"]);
     for (limit, classes) in [

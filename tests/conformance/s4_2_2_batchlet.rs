@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use batch_runtime::prelude::*;
-use batch_runtime::{BatchStatus, JobOperatorError, JobParameters};
+use batch_runtime::{BatchStatus, JobOperatorError};
 use batch_tests::stage::{Stage, say};
 use insta::assert_snapshot;
 
@@ -169,7 +169,7 @@ fn cancel_is_not_called_before_process() {
         |builder| builder.stop_timeout(Duration::ZERO),
     );
     let (operator, gate) = (stage.operator(), Gate::at(&stage));
-    let execution = operator.start("job", JobParameters::new()).unwrap();
+    let execution = operator.start("job", ()).unwrap();
     gate.pass("held");
     assert!(!operator.stop(execution).unwrap());
     gate.open("go");
@@ -215,8 +215,6 @@ impl Tally {
         }
         Ok("DONE".into())
     }
-    #[cancel]
-    fn cancel(&self) {}
 }
 
 /// The data of a failed batchlet is saved at its end, is available on restart, and belongs to one step of one instance.
@@ -230,7 +228,7 @@ fn persistent_user_data_is_kept_per_step_and_instance() {
     let first = stage.start("job", [("fail", "two")]);
     let second = restart_with(&stage, first, [("fail", "two")]);
     restart_with(&stage, second, [("fail", "")]);
-    stage.start("job", JobParameters::new());
+    stage.start("job", ());
     assert_snapshot!(wrapped(&stage.log()), @r"
     begin one with None · begin two with None · begin two with Some(1) · begin two with Some(2)
     begin one with None · begin two with None

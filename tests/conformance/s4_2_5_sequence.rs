@@ -4,7 +4,7 @@ use insta::assert_snapshot;
 
 use crate::artifacts::{job, restart_with, story, tree, wrapped};
 use crate::sequence::{run, task};
-use batch_runtime::{JobOperatorError, JobParameters};
+use batch_runtime::JobOperatorError;
 use batch_tests::stage::Stage;
 
 /// The first element of the document starts; an element that no transition reaches does not run.
@@ -100,8 +100,8 @@ fn an_ended_job_is_complete() {
     let elements =
         task("one", "", "GOOD", r#"<end on="GOOD"/><next on="*" to="two"/>"#) + &task("two", "", "DONE", "");
     let stage = Stage::new(&job(&elements));
-    let ended = stage.start("job", JobParameters::new());
-    let error = stage.operator().restart(ended, JobParameters::new()).unwrap_err();
+    let ended = stage.start("job", ());
+    let error = stage.operator().restart(ended, ()).unwrap_err();
     assert!(
         matches!(error, JobOperatorError::JobInstanceAlreadyComplete { .. }),
         "{error}"
@@ -266,10 +266,10 @@ fn a_removed_restart_position_is_an_error() {
         "HALT",
         r#"<stop on="HALT" restart="two"/>"#,
     ) + &task("two", "", "DONE", ""))));
-    let stopped = stage.start("job", JobParameters::new());
+    let stopped = stage.start("job", ());
     stage.rewrite(&job(&task("one", "", "DONE", "")));
     let operator = stage.another_runtime().job_operator();
-    let again = operator.restart(stopped, JobParameters::new()).unwrap();
+    let again = operator.restart(stopped, ()).unwrap();
     operator.wait(again).unwrap();
     assert_snapshot!(tree(&stage, again), @"job job FAILED | the restart has to start at `two`, which is no longer an element of job `job`");
 }

@@ -35,7 +35,7 @@ fn all_partitions_run_at_the_same_time() {
         <partition instances="4">{names}</partition></step>"#
     ) + &task("last", "", "DONE", "");
     let stage = Stage::new(&job(&elements));
-    let execution = stage.start("job", JobParameters::new());
+    let execution = stage.start("job", ());
     assert_snapshot!(sorted_tree(&stage, execution), @r"
     job job COMPLETED
       step all COMPLETED
@@ -113,7 +113,7 @@ fn a_target_and_a_symbol_count_within_the_partition() {
     <property name="every.1" value="1"/><property name="every.2" value="5"/>
   </properties></partition></step>"#;
     let stage = Stage::new(&job(elements));
-    let execution = stage.start("job", JobParameters::new());
+    let execution = stage.start("job", ());
     assert_snapshot!(sorted_tree(&stage, execution), @r"
     job job COMPLETED
       step load COMPLETED
@@ -139,7 +139,7 @@ fn an_algorithm_plans_the_partitions() {
         )
     );
     let stage = Stage::new(&job(&elements));
-    let execution = stage.start("job", JobParameters::new());
+    let execution = stage.start("job", ());
     assert_snapshot!(story(&stage, execution), @r"
     job job COMPLETED
       step all COMPLETED
@@ -233,7 +233,7 @@ fn a_partition_that_fails_stops_the_others() {
         ])
     );
     let stage = Stage::new(&job(&elements));
-    let execution = stage.start("job", JobParameters::new());
+    let execution = stage.start("job", ());
     assert_snapshot!(sorted_tree(&stage, execution), @r"
     job job FAILED | a had enough | thrown by #[process] of batchlet `Meeting` | in partition 1 of `all`
       step all FAILED | the job's message
@@ -262,7 +262,7 @@ fn a_stop_reaches_every_partition() {
     );
     let stage = Stage::new(&job(&elements));
     let operator = stage.operator();
-    let execution = operator.start("job", JobParameters::new()).unwrap();
+    let execution = operator.start("job", ()).unwrap();
     let gate = Gate::at(&stage);
     gate.pass("a is here");
     gate.pass("b is here");
@@ -297,7 +297,7 @@ fn a_restart_runs_incomplete_partitions() {
     let elements = ONE_THREAD.to_owned() + &chunks(&[("items.1", "3"), ("items.2", "5"), ("hold.at.2", "3")]);
     let stage = Stage::configured(&job(&elements), |builder| builder.stop_timeout(Duration::ZERO));
     let operator = stage.operator();
-    let execution = operator.start("job", JobParameters::new()).unwrap();
+    let execution = operator.start("job", ()).unwrap();
     let gate = Gate::at(&stage);
     gate.pass("held");
     operator.stop(execution).unwrap();
@@ -314,7 +314,7 @@ fn a_restart_runs_incomplete_partitions() {
     // With another number they would not be the same partitions.
     stage.rewrite(&job(&elements.replace("instances=\"2\"", "instances=\"3\"")));
     let again = stage.another_runtime().job_operator();
-    let refused = again.restart(execution, JobParameters::new()).unwrap();
+    let refused = again.restart(execution, ()).unwrap();
     let message = again.wait(refused).unwrap().exit_message;
     assert!(
         message.contains("there were 2 partitions, and the Job XML has 3 now"),
@@ -322,7 +322,7 @@ fn a_restart_runs_incomplete_partitions() {
     );
     stage.rewrite(&job(&elements));
     let again = stage.another_runtime().job_operator();
-    let execution = again.restart(execution, JobParameters::new()).unwrap();
+    let execution = again.restart(execution, ()).unwrap();
     again.wait(execution).unwrap();
     assert_snapshot!(sorted_tree(&stage, execution), @r"
     job job COMPLETED
@@ -398,7 +398,7 @@ fn step_listeners_run_once_and_item_listeners_in_the_partitions() {
         ])
     );
     let stage = Stage::new(&job(&elements));
-    stage.start("job", JobParameters::new());
+    stage.start("job", ());
     let heard = calls(&stage, &["nameless", "JobWatch", "a ", "b ", "open reader"]);
     assert_snapshot!(heard, @r"
     JobWatch before job job STARTED · JobWatch before step load STARTED · nameless before load
@@ -499,7 +499,7 @@ fn threads_can_be_limited() {
     let refusal = refused(
         &Stage::new(&job(&elements.replace("value=\"3\"", "value=\"many\""))),
         "job",
-        JobParameters::new(),
+        (),
     );
     assert!(
         refusal.contains("invalid value \"many\" for `batch.partition.threads`"),
@@ -541,7 +541,7 @@ fn mistakes_within_partitions_are_reported_at_the_start() {
         ),
     ] {
         let stage = Stage::new(&job(&elements));
-        text += &format!("{}\n", refused(&stage, "job", JobParameters::new()));
+        text += &format!("{}\n", refused(&stage, "job", ()));
     }
     assert_snapshot!(text);
 }
@@ -613,7 +613,7 @@ fn three_levels_of_subjobs_end() {
     let around = r#"<concurrency><collector ref="Send"/><analyzer ref="Receive"/></concurrency>"#;
     let elements = ONE_THREAD.to_owned() + &split("all", "", &(flows + around));
     let stage = Stage::new(&job(&elements));
-    let execution = stage.start("job", JobParameters::new());
+    let execution = stage.start("job", ());
     let steps = stage.operator().step_executions(execution).unwrap();
     assert!(steps.iter().all(|step| step.status == BatchStatus::Completed));
     // In each of three flows: four partitions, each with a step and its five partitions.
@@ -641,7 +641,7 @@ fn a_failed_flow_stops_the_partitions_of_its_siblings() {
         meeting("load", "", "a", "wait", "").replace("</batchlet>", &format!("</batchlet>{partition}"));
     let flows = flow("bad", "", &meeting("a", "", "b, c", "fail", "")) + &flow("good", "", &waits);
     let stage = Stage::new(&job(&split("both", "", &flows)));
-    let execution = stage.start("job", JobParameters::new());
+    let execution = stage.start("job", ());
     assert_snapshot!(sorted_tree(&stage, execution), @r"
     job job FAILED | a had enough | thrown by #[process] of batchlet `Meeting`
       step a FAILED | the job's message

@@ -149,7 +149,7 @@ fn an_end_element_does_not_hide_a_failure() {
         ))
     };
     let stage = Stage::new(&xml("wait and fail"));
-    let first = stage.start("job", JobParameters::new());
+    let first = stage.start("job", ());
     assert_snapshot!(sorted_tree(&stage, first), @r"
     job job FAILED | b had enough | thrown by #[process] of batchlet `Meeting`
         | in partition 2 of `parts`
@@ -268,7 +268,7 @@ fn a_panic_when_an_artifact_is_dropped() {
         "Part",
         r#"instances="1"|<analyzer ref="DropsBadly"/>"#,
     )));
-    let execution = stage.start("job", JobParameters::new());
+    let execution = stage.start("job", ());
     assert_snapshot!(story(&stage, execution), @r"
     job job COMPLETED
       step all COMPLETED
@@ -290,12 +290,12 @@ fn no_partition_stays_open_if_another_cannot_be_recorded() {
     ]);
     let partitions = partitioned("all", "", "Part", &format!("instances=\"3\"|{names}"));
     let stage = Stage::new(&job(&format!("{ONE_THREAD}{partitions}")));
-    let first = stage.start("job", JobParameters::new());
+    let first = stage.start("job", ());
     assert_eq!(stage.tree(first).matches("STOPPED STOPPED").count(), 2);
     let trigger = "CREATE TRIGGER refuse BEFORE INSERT ON BATCH_STEP_EXECUTION WHEN NEW.STEP_NAME = 'all:3'
         BEGIN SELECT RAISE(ABORT, 'the true cause'); END";
     stage.outside().execute(trigger).unwrap();
-    let second = restart_with(&stage, first, JobParameters::new());
+    let second = restart_with(&stage, first, ());
     let tree = stage.tree(second);
     assert!(tree.contains("the true cause"), "{tree}");
     assert!(tree.contains("all:2 STOPPED"), "{tree}");

@@ -16,7 +16,7 @@ fn steps_follow_next_and_not_the_document() {
            <step id="a"><batchlet ref="Task"/></step>
            <step id="c"><batchlet ref="Task"/></step>
            <step id="d" next="c"><batchlet ref="Task"/></step>"#));
-    let execution = stage.start("job", JobParameters::new());
+    let execution = stage.start("job", ());
     assert_snapshot!(story(&stage, execution), @r"
     job job COMPLETED
       step b COMPLETED DONE
@@ -50,12 +50,12 @@ fn abstract_steps_are_never_run() {
     let stage = Stage::new(&job(
         r#"<step id="a" abstract="true"><batchlet ref="Task"/></step><step id="b"><batchlet ref="Task"/></step>"#,
     ));
-    stage.start("job", JobParameters::new());
+    stage.start("job", ());
     assert_eq!(calls(&stage, &["process"]), "process b");
     let stage = Stage::new(&job(
         r#"<step id="a" next="b"><batchlet ref="Task"/></step><step id="b" abstract="true"><batchlet ref="Task"/></step>"#,
     ));
-    assert_snapshot!(refused(&stage, "job", JobParameters::new()), @r#"
+    assert_snapshot!(refused(&stage, "job", ()), @r#"
     cannot start job `job`: its definition is invalid
     error[JSL0027]: `b` is abstract and never executed
      --> jobs/job.xml:2:20
@@ -201,7 +201,7 @@ fn a_step_property_reaches_the_artifacts_of_its_step_alone() {
              <property name="which" value="THE BATCHLET"/></properties></batchlet></step>
            <step id="three"><batchlet ref="Task"/></step>"#,
     ));
-    let execution = stage.start("job", JobParameters::new());
+    let execution = stage.start("job", ());
     assert_snapshot!(tree(&stage, execution), @r"
     job job COMPLETED
       step one COMPLETED OF THE STEP

@@ -1,6 +1,5 @@
 //! Section 4.3.1: partitioned flows.
 
-use batch_runtime::JobParameters;
 use batch_tests::stage::Stage;
 use insta::assert_snapshot;
 
@@ -22,7 +21,7 @@ fn every_partition_executes_all_steps() {
         + &flow("parts", "next=\"last\"", &(steps + &partition))
         + &task("last", "", "DONE", "");
     let stage = Stage::new(&job(&elements));
-    let execution = stage.start("job", JobParameters::new());
+    let execution = stage.start("job", ());
     assert_snapshot!(story(&stage, execution), @r"
     job job COMPLETED
       step parts:1 COMPLETED a DONE
@@ -61,7 +60,7 @@ fn symbols_of_the_steps_have_values_in_each_partition() {
             &(steps + &partition_of(&format!("instances=\"2\"|{names}"))),
         );
     let stage = Stage::new(&job(&elements));
-    stage.start("job", JobParameters::new());
+    stage.start("job", ());
     assert_snapshot!(wrapped(&stage.log()), @"process 1a · process 2a · process 1b · process 2b");
 }
 
@@ -157,7 +156,7 @@ fn running_siblings_are_stopped() {
         &(steps + &partition_of(&format!("instances=\"2\"|{names}"))),
     );
     let stage = Stage::new(&job(&elements));
-    let execution = stage.start("job", JobParameters::new());
+    let execution = stage.start("job", ());
     assert_snapshot!(sorted_tree(&stage, execution), @r"
     job job FAILED | a had enough | thrown by #[process] of batchlet `Meeting`
         | in partition 1 of `parts`
@@ -190,7 +189,7 @@ fn a_terminating_element_in_a_partition_ends_the_job() {
             + &flow("parts", "next=\"last\"", &(steps + &partition))
             + &task("last", "", "DONE", "");
         let stage = Stage::new(&job(&elements));
-        let execution = stage.start("job", JobParameters::new());
+        let execution = stage.start("job", ());
         text += &format!("{element}\n{}\n", story(&stage, execution));
         if !element.starts_with("<end") {
             let again = stage.restart(execution);

@@ -8,7 +8,6 @@ use insta::assert_snapshot;
 use crate::artifacts::{Gate, job, restart_with, story, tree};
 use crate::parallel::{sorted, sorted_tree};
 use crate::sequence::{decision, flow, meeting, split, task};
-use batch_runtime::JobParameters;
 use batch_tests::stage::Stage;
 
 /// The flows run at the same time, each on a thread: each waits for all others.
@@ -30,7 +29,7 @@ fn the_flows_of_a_split_run_at_the_same_time() {
         + &decision("choose", "GO", r#"<next on="GO" to="last"/>"#)
         + &task("last", "", "DONE", "");
     let stage = Stage::new(&job(&elements));
-    let execution = stage.start("job", JobParameters::new());
+    let execution = stage.start("job", ());
     let log = sorted(&stage);
     assert!(log.contains("decide of job after split all COMPLETED"), "{log}");
     assert_snapshot!(sorted_tree(&stage, execution), @r"
@@ -92,7 +91,7 @@ fn the_last_flow_sets_the_exit_status() {
         + &decision("choose", "GO", r#"<next on="GO" to="last"/>"#)
         + &task("last", "", "DONE", "");
     let stage = Stage::new(&job(&elements));
-    stage.start("job", JobParameters::new());
+    stage.start("job", ());
     let log = stage.log();
     assert!(
         log.contains(&"decide of job after split both COMPLETED LATE".to_owned()),
@@ -114,7 +113,7 @@ fn flows_of_a_split_follow_each_other() {
         + &flow("second", "next=\"third\"", &task("two", "", "DONE", ""))
         + &flow("third", "", &task("three", "", "DONE", ""));
     let stage = Stage::new(&job(&split("chain", "", &flows)));
-    let execution = stage.start("job", JobParameters::new());
+    let execution = stage.start("job", ());
     assert_snapshot!(story(&stage, execution), @r"
     job job COMPLETED HERE
       step one COMPLETED LOADED
@@ -138,7 +137,7 @@ fn a_flow_that_fails_stops_the_others() {
         );
     let elements = split("both", "next=\"last\"", &flows) + &task("last", "", "DONE", "");
     let stage = Stage::new(&job(&elements));
-    let execution = stage.start("job", JobParameters::new());
+    let execution = stage.start("job", ());
     assert_snapshot!(sorted_tree(&stage, execution), @r"
     job job FAILED | a had enough | thrown by #[process] of batchlet `Meeting`
       step a FAILED | the job's message
@@ -162,7 +161,7 @@ fn a_terminating_element_in_a_flow_ends_the_job() {
             + &flow("other", "", &meeting("b", "", "a", "wait", ""));
         let elements = split("both", "next=\"last\"", &flows) + &task("last", "", "DONE", "");
         let stage = Stage::new(&job(&elements));
-        let execution = stage.start("job", JobParameters::new());
+        let execution = stage.start("job", ());
         text += &sorted_tree(&stage, execution);
     }
     assert_snapshot!(text, @r"
@@ -235,7 +234,7 @@ fn a_stop_reaches_every_flow() {
     let elements = split("both", "next=\"last\"", &flows) + &task("last", "", "DONE", "");
     let stage = Stage::new(&job(&elements));
     let operator = stage.operator();
-    let execution = operator.start("job", JobParameters::new()).unwrap();
+    let execution = operator.start("job", ()).unwrap();
     let gate = Gate::at(&stage);
     gate.pass("a is here");
     gate.pass("b is here");
@@ -267,7 +266,7 @@ fn a_job_listener_is_called_for_every_flow() {
     let elements =
         r#"<listeners><listener ref="JobWatch"/></listeners>"#.to_owned() + &split("all", "", &flows);
     let stage = Stage::new(&job(&elements));
-    stage.start("job", JobParameters::new());
+    stage.start("job", ());
     let log: Vec<String> = stage
         .log()
         .into_iter()
@@ -328,7 +327,7 @@ fn a_limit_applies_to_the_flows_of_a_split() {
     let limit = "<properties><property name=\"batch.split.threads\" value=\"3\"/></properties>";
     let xml = format!("<job id=\"job\">{limit}{}</job>", split("all", "", &flows(99)));
     let stage = Stage::new(&xml);
-    let execution = stage.start("job", JobParameters::new());
+    let execution = stage.start("job", ());
     let tree = stage.tree(execution);
     assert_eq!(tree.matches("COMPLETED COMPLETED").count(), 100, "{tree}");
     assert_eq!(*RUNNING.lock().unwrap(), (0, 3));

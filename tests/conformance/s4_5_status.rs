@@ -86,8 +86,6 @@ impl Undecided {
         }
         "RETURNED".into()
     }
-    #[cancel]
-    fn cancel(&self) {}
 }
 
 /// Every status that the rows of jobs and steps had, in order.
@@ -301,8 +299,6 @@ impl Verbose {
             Err(BatchError::msg(&self.fail))
         }
     }
-    #[cancel]
-    fn cancel(&self) {}
 }
 
 fn job_with(stage: &Stage, step: &str, job: &str) -> JobExecution {
@@ -376,15 +372,13 @@ impl Wrapped {
             .map(|number| number.to_string())
             .map_err(Unusable)
     }
-    #[cancel]
-    fn cancel(&self) {}
 }
 
 /// Spec: STATUS-06
 #[test]
 fn statuses_of_other_programs_are_readable() {
     let stage = Stage::new(&job(ONE));
-    let execution = stage.start("job", JobParameters::new());
+    let execution = stage.start("job", ());
     let mut connection = stage.connection();
     connection
         .batch_execute("DROP TRIGGER final_BATCH_JOB_EXECUTION; DROP TRIGGER edge_BATCH_JOB_EXECUTION")

@@ -4,7 +4,6 @@ use insta::assert_snapshot;
 
 use crate::artifacts::{job, restart_with, story, tree, wrapped};
 use crate::sequence::{decision, flow, split, task};
-use batch_runtime::JobParameters;
 use batch_runtime::prelude::*;
 use batch_tests::stage::Stage;
 
@@ -117,7 +116,7 @@ fn a_decider_gets_its_properties() {
         + &task("two", "", "DONE", "")
         + &task("three", "", "DONE", "");
     let stage = Stage::new(&job(&elements));
-    let execution = stage.start("job", JobParameters::new());
+    let execution = stage.start("job", ());
     assert_snapshot!(tree(&stage, execution), @r"
     job job COMPLETED TWO
       step one COMPLETED DONE
@@ -197,7 +196,7 @@ fn a_decider_may_require_the_context_of_a_flow_or_split() {
         (&both, "AfterSplit", "after both"),
     ] {
         let stage = Stage::new(&job(&(before.clone() + &decided(decider))));
-        let execution = stage.start("job", JobParameters::new());
+        let execution = stage.start("job", ());
         let tree = stage.tree(execution);
         assert!(
             tree.starts_with(&format!("job job COMPLETED {exit_status}")),
@@ -207,7 +206,7 @@ fn a_decider_may_require_the_context_of_a_flow_or_split() {
     let stage = Stage::new(&job(
         &(task("first", "next=\"choose\"", "DONE", "") + &decided("AfterFlow"))
     ));
-    let execution = stage.start("job", JobParameters::new());
+    let execution = stage.start("job", ());
     let tree = stage.tree(execution);
     assert!(tree.starts_with("job job FAILED"), "{tree}");
 }

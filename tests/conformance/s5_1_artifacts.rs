@@ -1,7 +1,7 @@
 //! 5.1: artifacts in general: names, instances, checkpoints, bad behaviour.
 
+use batch_runtime::BatchStatus;
 use batch_runtime::prelude::*;
-use batch_runtime::{BatchStatus, JobParameters};
 use batch_tests::stage::{Stage, say};
 use insta::assert_snapshot;
 
@@ -23,8 +23,6 @@ impl Fresh {
         say(&self.log, format!("call {calls} of this instance"));
         "DONE".into()
     }
-    #[cancel]
-    fn cancel(&self) {}
 }
 
 /// Each `ref` has its own instance, created for one step execution by the `Default` of its fields.
@@ -35,8 +33,8 @@ fn each_ref_has_an_instance_of_its_own() {
     let stage = Stage::new(&job(
         r#"<step id="one" next="two"><batchlet ref="Fresh"/></step><step id="two"><batchlet ref="Fresh"/></step>"#,
     ));
-    stage.start("job", JobParameters::new());
-    stage.start("job", JobParameters::new());
+    stage.start("job", ());
+    stage.start("job", ());
     assert_eq!(stage.log(), ["call 1 of this instance"; 4]);
 }
 
@@ -53,8 +51,6 @@ mod named {
         fn process(&self) -> String {
             "BY TYPE".into()
         }
-        #[cancel]
-        fn cancel(&self) {}
     }
 
     /// Has a name other than its type's.
@@ -67,8 +63,6 @@ mod named {
         fn process(&self) -> String {
             "BY NAME".into()
         }
-        #[cancel]
-        fn cancel(&self) {}
     }
 }
 
@@ -213,7 +207,7 @@ fn input_and_output_of_a_processor_may_differ() {
     let stage = Stage::new(&job(
         r#"<step id="one"><chunk reader="NumberedReader" processor="Halves" writer="Floats"/></step>"#,
     ));
-    stage.start("job", JobParameters::new());
+    stage.start("job", ());
     assert_eq!(stage.log(), ["open None", "[0.5, 0.5, 0.5]"]);
 }
 
@@ -237,8 +231,6 @@ impl Undroppable {
     fn process(&self) -> String {
         "DONE".into()
     }
-    #[cancel]
-    fn cancel(&self) {}
 }
 
 #[item_reader]
@@ -273,7 +265,7 @@ fn a_panic_in_drop_is_contained() {
     let stage = Stage::new(&job(r#"<listener ref="Undroppable"/>
            <step id="one" next="two"><listener ref="Undroppable"/><batchlet ref="Undroppable"/></step>
            <step id="two"><chunk reader="Undroppable" processor="Labels" writer="Lines"/></step>"#));
-    let execution = stage.start("job", JobParameters::new());
+    let execution = stage.start("job", ());
     assert_snapshot!(story(&stage, execution), @r"
     job job COMPLETED
       step one COMPLETED DONE
@@ -313,8 +305,6 @@ impl Unmakeable {
     fn process(&self) -> String {
         "DONE".into()
     }
-    #[cancel]
-    fn cancel(&self) {}
 }
 
 #[step_listener]
@@ -350,7 +340,7 @@ fn an_artifact_that_cannot_be_created_fails_its_scope() {
             <flow id="flow"><step id="one"><batchlet ref="Task"/></step></flow></split>"#,
     ] {
         let stage = Stage::new(&job(elements));
-        let execution = stage.start("job", JobParameters::new());
+        let execution = stage.start("job", ());
         text += &format!("{}\n", story(&stage, execution));
     }
     assert_snapshot!(text, @r"

@@ -1,6 +1,5 @@
 //! 5.2: job and step listeners.
 
-use batch_runtime::JobParameters;
 use batch_runtime::prelude::*;
 use batch_tests::stage::{Stage, say};
 use insta::assert_snapshot;
@@ -26,7 +25,7 @@ const LISTENED: &str = r#"
 #[test]
 fn listeners_are_called_in_the_order_of_the_xml() {
     let stage = Stage::new(&job(LISTENED));
-    let execution = stage.start("job", JobParameters::new());
+    let execution = stage.start("job", ());
     assert_snapshot!(story(&stage, execution), @r"
     job job COMPLETED
       step one COMPLETED DONE
@@ -171,7 +170,7 @@ fn each_listener_element_has_its_own_instance() {
     let stage = Stage::new(&job(r#"<listener ref="Counting"/>
            <step id="one" next="two"><listener ref="Counting"/><listener ref="Counting"/><batchlet ref="Task"/></step>
            <step id="two"><listener ref="Counting"/><batchlet ref="Task"/></step>"#));
-    stage.start("job", JobParameters::new());
+    stage.start("job", ());
     assert_snapshot!(wrapped(&stage.log()), @r"
     before job: call 1 · before each step: call 2 · before step: call 1 · before step: call 1
     begin one · process one · end one · after step: call 2 · after step: call 2
@@ -198,7 +197,7 @@ fn every_listener_method_is_optional() {
     let stage = Stage::new(&job(
         r#"<listener ref="Silent"/><step id="one"><batchlet ref="Task"/></step>"#,
     ));
-    let execution = stage.start("job", JobParameters::new());
+    let execution = stage.start("job", ());
     assert_snapshot!(story(&stage, execution), @r"
     job job COMPLETED
       step one COMPLETED DONE

@@ -172,8 +172,6 @@ impl Shows {
         say(&self.0, &self.1.resource);
         "SHOWN".into()
     }
-    #[cancel]
-    fn cancel(&self) {}
 }
 
 /// A number at the end of a name is the partition's number, as for other properties.
@@ -282,7 +280,7 @@ fn a_nested_property_is_checked_before_the_start() {
       = help: field `middle.strict.count` of `conformance::s5_3_nested_artifacts::Requires`, tests/conformance/s5_3_nested_artifacts.rs
     "#);
     let stage = Stage::new(&listened("Requires", &property("outer.inner.count", "-1")));
-    assert_snapshot!(refused(&stage, "job", JobParameters::new()), @r#"
+    assert_snapshot!(refused(&stage, "job", ()), @r#"
     cannot start job `job`: its definition is invalid
     error[ART0005]: invalid value "-1" for property `outer.inner.count`: expected `u32`
      --> jobs/job.xml:3:57
@@ -301,7 +299,7 @@ fn a_nested_context_that_is_out_of_scope_is_reported_with_the_path_of_its_field(
     let stage = Stage::new(&job(&format!(
         r#"{count}<listener ref="Requires"/><step id="one"><batchlet ref="Task"/></step>"#
     )));
-    assert_snapshot!(refused(&stage, "job", JobParameters::new()), @r#"
+    assert_snapshot!(refused(&stage, "job", ()), @r#"
     cannot start job `job`: its definition is invalid
     error[ART0007]: no `StepContext` is in scope when `Requires` is created
      --> jobs/job.xml:2:87
@@ -315,7 +313,7 @@ fn a_nested_context_that_is_out_of_scope_is_reported_with_the_path_of_its_field(
         r#"{count}<flow id="flow" next="choose"><step id="one"><batchlet ref="Task"/></step></flow>
            <decision id="choose" decider="Requires"><end on="*"/></decision>"#
     )));
-    let execution = stage.start("job", JobParameters::new());
+    let execution = stage.start("job", ());
     assert_snapshot!(tree(&stage, execution), @r"
     job job FAILED
         | cannot create decider `Requires`: no `StepContext` is in scope for field `middle.strict.step`: make the field an `Option<StepContext>`
@@ -330,7 +328,7 @@ fn a_nested_context_that_is_out_of_scope_is_reported_with_the_path_of_its_field(
 fn a_misspelt_nested_property_is_reported() {
     let own = property("accepted.resuorce", "x") + &property("rejected.archive.limit", "1");
     let stage = Stage::new(&listened("Sorter", &own));
-    let warnings = stage.operator().check("job", JobParameters::new()).unwrap();
+    let warnings = stage.operator().check("job", ()).unwrap();
     let found: Vec<_> = warnings.iter().map(ToString::to_string).collect();
     let found = found
         .join("\n")
@@ -512,7 +510,7 @@ fn a_nested_instance_of_a_loader_is_filled_by_the_runtime() {
     let stage = Stage::configured(&listened("loaded", &own), |builder| {
         builder.artifact_loader(Loader)
     });
-    stage.start("job", JobParameters::new());
+    stage.start("job", ());
     assert_snapshot!(stage.log()[0], @r#"
     before step
       accepted "a" 7 [] None in one, shown 41

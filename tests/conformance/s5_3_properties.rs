@@ -101,8 +101,6 @@ impl ShowBatchlet {
         self.show();
         "DONE".into()
     }
-    #[cancel]
-    fn cancel(&self) {}
 }
 
 #[step_listener]
@@ -291,7 +289,7 @@ fn the_pool_of_system_properties() {
                </batchlet></step>"#
         ));
         let stage = Stage::configured(&xml, |builder| builder.system_property("mine", "set"));
-        let execution = stage.start("job", JobParameters::new());
+        let execution = stage.start("job", ());
         let value = stage.operator().step_executions(execution).unwrap()[0]
             .exit_status
             .clone();
@@ -366,8 +364,6 @@ impl Typed {
     fn process(&self) -> String {
         "DONE".into()
     }
-    #[cancel]
-    fn cancel(&self) {}
 }
 
 /// A value that does not parse is reported before anything runs, at its place in the XML or with its source.
@@ -484,9 +480,6 @@ impl Lists {
         );
         "DONE".into()
     }
-
-    #[cancel]
-    fn cancel(&self) {}
 }
 
 /// A list has values between commas, or the character in its attribute; the property has the field's name unless the

@@ -2,7 +2,6 @@
 
 use std::sync::{Arc, Mutex, Weak};
 
-use batch_runtime::JobParameters;
 use batch_runtime::execution::Metric;
 use batch_runtime::prelude::*;
 use batch_tests::stage::{Stage, say};
@@ -103,8 +102,6 @@ impl Reporter {
         self.show("process");
         "DONE".into()
     }
-    #[cancel]
-    fn cancel(&self) {}
 }
 
 /// The step's context exists while the step does; statuses change during the run; properties have their effective
@@ -177,8 +174,6 @@ impl Notes {
         assert!(other.to_string().contains("alloc::string::String"), "{other}");
         Ok("DONE".into())
     }
-    #[cancel]
-    fn cancel(&self) {}
 }
 
 /// Transient data is shared by the artifacts of one context and ends with it; a restart starts without it.
@@ -245,8 +240,6 @@ impl Keeps {
         }
         "DONE".into()
     }
-    #[cancel]
-    fn cancel(&self) {}
 }
 
 /// A value in the context of a step or flow is dropped when the next element ends; until then a decision may read it.
@@ -258,7 +251,7 @@ fn transient_data_is_dropped_with_its_context() {
            <flow id="all" next="three"><step id="two"><batchlet ref="Keeps"/></step></flow>
            <step id="three" next="four"><batchlet ref="Keeps"/></step>
            <step id="four"><batchlet ref="Keeps"/></step>"#));
-    stage.start("job", JobParameters::new());
+    stage.start("job", ());
     assert_snapshot!(calls(&stage, &["at"]), @"at one: · at two: step one · at three: flow all · at four: step three");
 }
 
@@ -482,8 +475,6 @@ impl NeedsFlow {
     fn process(&self) -> String {
         self.flow.id().into()
     }
-    #[cancel]
-    fn cancel(&self) {}
 }
 
 /// A context field that can never be in scope is reported before the job starts.
@@ -494,7 +485,7 @@ fn a_context_that_is_never_in_scope_is_rejected() {
     let stage = Stage::new(&job(
         r#"<listener ref="NeedsStep"/><step id="one"><batchlet ref="NeedsFlow"/></step>"#,
     ));
-    assert_snapshot!(refused(&stage, "job", JobParameters::new()), @r#"
+    assert_snapshot!(refused(&stage, "job", ()), @r#"
     cannot start job `job`: its definition is invalid
     error[ART0007]: no `StepContext` is in scope when `NeedsStep` is created
      --> jobs/job.xml:2:16
@@ -528,8 +519,6 @@ impl Impatient {
         let has_stopped = operator.stop(own.id)?;
         Ok(format!("{} {has_stopped}", own.status))
     }
-    #[cancel]
-    fn cancel(&self) {}
 }
 
 /// An artifact that waits for its own job, or stops it, gets an answer at once, on every thread of the job.
@@ -546,7 +535,7 @@ fn an_artifact_does_not_wait_for_its_own_job() {
     );
     for (elements, step) in [(alone, "one"), (&parts, "one:1"), (&both, "one")] {
         let stage = Stage::new(&job(elements));
-        let execution = stage.start("job", JobParameters::new());
+        let execution = stage.start("job", ());
         let tree = stage.tree(execution);
         assert!(
             tree.contains(&format!("step {step} STOPPED STARTED false")),
@@ -587,7 +576,7 @@ fn a_step_describes_its_end() {
         let stage = Stage::new(&job(&format!(
             r#"<step id="one"><batchlet ref="Described"><properties><property name="fails" value="{fails}"/></properties></batchlet></step>"#
         )));
-        let execution = stage.start("job", JobParameters::new());
+        let execution = stage.start("job", ());
         let steps = stage.operator().step_executions(execution).unwrap();
         assert_eq!(steps[0].exit_message.split("\nthrown by").next(), Some(message));
     }

@@ -1,6 +1,5 @@
 //! Section 5.5.2: logical transactions around partitions and splits.
 
-use batch_runtime::JobParameters;
 use batch_tests::stage::Stage;
 use insta::assert_snapshot;
 
@@ -91,7 +90,7 @@ fn a_stop_rolls_back() {
     );
     let stage = Stage::new(&job(&elements));
     let operator = stage.operator();
-    let execution = operator.start("job", JobParameters::new()).unwrap();
+    let execution = operator.start("job", ()).unwrap();
     let gate = Gate::at(&stage);
     gate.pass("a is here");
     gate.pass("b is here");
@@ -208,7 +207,7 @@ fn flows_and_splits_have_logical_transactions() {
     let mut text = String::new();
     for elements in [of_flow, of_split] {
         let stage = Stage::new(&job(&elements));
-        let execution = stage.start("job", JobParameters::new());
+        let execution = stage.start("job", ());
         text += &format!("{}\n", story(&stage, execution));
         let fails = stage.start("job", [("fail", "process one")]);
         text += &format!("{}\n", story(&stage, fails));

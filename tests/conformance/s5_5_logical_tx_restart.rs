@@ -1,7 +1,6 @@
 //! Section 5.5.2: restarts of logical transactions whose process died, and what a rollback discards. These tests write
 //! the states; `tests/recovery/logical_tx.rs` kills a process in each of them.
 
-use batch_runtime::JobParameters;
 use batch_tests::stage::Stage;
 use diesel::prelude::*;
 use insta::assert_snapshot;
@@ -133,7 +132,7 @@ fn rolled_back_work_is_not_complete() {
     let ends = flow("left", "", &meeting("a", "", "b", "end", r#"<end on="a MET"/>"#));
     let waits = flow("right", "", &meeting("b", "", "a", "wait", ""));
     let stage = Stage::new(&job(&split("both", "", &(ends + &waits + UNIT))));
-    let first = stage.start("job", JobParameters::new());
+    let first = stage.start("job", ());
     assert_snapshot!(sorted_tree(&stage, first), @r"
     job job FAILED
         | an `end` element within `both` ended the job before everything in it was complete, so its logical transaction was rolled back

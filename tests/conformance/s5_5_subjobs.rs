@@ -1,6 +1,5 @@
 //! Sections 5.5.3 and 5.5.4: collectors and analyzers.
 
-use batch_runtime::JobParameters;
 use batch_tests::stage::Stage;
 use insta::assert_snapshot;
 
@@ -75,7 +74,7 @@ fn batchlets_and_their_optional_methods() {
         let names = properties(&[("name.1", "a"), ("name.2", "b")]);
         let elements = partitioned("all", "", "Part", &format!("instances=\"2\"|{names}{around}"));
         let stage = Stage::new(&job(&format!("{ONE_THREAD}{elements}")));
-        let execution = stage.start("job", JobParameters::new());
+        let execution = stage.start("job", ());
         text += &format!("{}\n", story(&stage, execution));
     }
     assert_snapshot!(text, @r"

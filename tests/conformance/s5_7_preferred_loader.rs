@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use batch_runtime::BatchRuntime;
 use batch_runtime::prelude::*;
-use batch_runtime::{BatchRuntime, JobParameters};
 use batch_tests::stage::{Stage, say};
 use insta::assert_snapshot;
 
@@ -57,8 +57,6 @@ impl Courier {
         self.tell("process");
         "DELIVERED".into()
     }
-    #[cancel]
-    fn cancel(&self) {}
 }
 
 #[step_listener]
@@ -119,13 +117,13 @@ fn fleet(elements: &str) -> Stage {
 }
 
 fn run(stage: &Stage) -> String {
-    let execution = stage.start("job", JobParameters::new());
+    let execution = stage.start("job", ());
     story(stage, execution)
 }
 
 fn refusal(reference: &str) -> String {
     let stage = fleet(&format!(r#"<step id="one"><batchlet ref="{reference}"/></step>"#));
-    refused(&stage, "job", JobParameters::new())
+    refused(&stage, "job", ())
 }
 
 /// Artifacts of the loader keep its fields, and get their properties and contexts from the runtime.
@@ -196,7 +194,7 @@ fn the_preferred_loader_comes_first_and_the_built_in_one_last() {
                 ..Fleet::new()
             })
     });
-    let execution = stage.start("job", JobParameters::new());
+    let execution = stage.start("job", ());
     assert_snapshot!(tree(&stage, execution), @r"
     job job COMPLETED
       step one COMPLETED DELIVERED
@@ -273,7 +271,7 @@ fn a_type_without_the_role_is_rejected() {
     let stage = fleet(
         r#"<listeners><listener ref="nobody"/></listeners><step id="one"><chunk reader="van" processor="Labels" writer="Lines"/></step>"#,
     );
-    assert_snapshot!(refused(&stage, "job", JobParameters::new()), @r#"
+    assert_snapshot!(refused(&stage, "job", ()), @r#"
     cannot start job `job`: its definition is invalid
     error[ART0002]: `nobody` is not a job listener: the artifact loader returns a `conformance::s5_7_preferred_loader::Nobody`
      --> jobs/job.xml:2:27
@@ -389,7 +387,7 @@ fn batch_xml_names_the_loader_by_path_or_by_declared_class() {
     let path = "conformance::s5_7_preferred_loader::named::Named";
     for class in [path, "com.example.Named"] {
         let stage = Stage::configured(&xml, |builder| builder.batch_xml("batch.xml", with_loader(class)));
-        stage.start("job", JobParameters::new());
+        stage.start("job", ());
         let of_both = [
             "process: vehicle 7 to nowhere in one",
             "process: vehicle 0 to nowhere in two",

@@ -2,7 +2,6 @@
 
 use batch_runtime::prelude::*;
 
-use batch_runtime::JobParameters;
 use batch_tests::stage::{Stage, say};
 
 use crate::artifacts::{CallLog, Gate, job, story};
@@ -10,7 +9,7 @@ use crate::artifacts::{CallLog, Gate, job, story};
 /// Returns the story of a job of these elements, without parameters.
 pub(crate) fn run(elements: &str) -> String {
     let stage = Stage::new(&job(elements));
-    let execution = stage.start("job", JobParameters::new());
+    let execution = stage.start("job", ());
     story(&stage, execution)
 }
 
@@ -149,9 +148,6 @@ impl Around {
         );
         Ok("SEEN".into())
     }
-
-    #[cancel]
-    fn cancel(&self) {}
 }
 
 /// Waits until the number of instances in its property run at the same time; then ends, fails, or waits to be

@@ -84,8 +84,6 @@ impl Unless {
             _ => Ok("DONE".into()),
         }
     }
-    #[cancel]
-    fn cancel(&self) {}
 }
 
 fn xml() -> String {
