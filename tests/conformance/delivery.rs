@@ -209,7 +209,7 @@ fn a_worker_knows_the_plan_of_each_element() {
     let element = |id: &str, next: &str, parts: &str| {
         format!(
             r#"<step id="{id}" {next}>{}<batchlet ref="Part"/><partition><algorithm ref="Planner"/></partition></step>"#,
-            properties(&[("parts", parts)])
+            properties(&format!("parts={parts}"))
         )
     };
     let xml = job(&(element("one", r#"next="two:b""#, "a,b") + &element("two:b", "", "c,d")));

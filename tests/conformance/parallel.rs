@@ -20,14 +20,22 @@ pub(crate) fn partition_of(partition: &str) -> String {
     format!("<partition {attributes}>{content}</partition>")
 }
 
-/// A list of properties.
-pub(crate) fn properties(all: &[(&str, &str)]) -> String {
-    let all: Vec<String> = all
-        .iter()
+/// Returns a list of properties, from text like `name.1=a; name.2=b`.
+pub(crate) fn properties(all: &str) -> String {
+    let all = all.split("; ").filter_map(|property| property.split_once('='));
+    let all: String = all
         .map(|(name, value)| format!("<property name=\"{name}\" value=\"{value}\"/>"))
         .collect();
-    format!("<properties>{}</properties>", all.join(""))
+    format!("<properties>{all}</properties>")
 }
+
+/// Returns a step `all` of `Part` in these partitions, which run one after the other.
+pub(crate) fn in_turn(partition: &str) -> String {
+    ONE_THREAD.to_owned() + &partitioned("all", "", "Part", partition)
+}
+
+/// The partitions `a` and `b`.
+pub(crate) const A_AND_B: &str = r#"instances="2"|<properties><property name="name.1" value="a"/><property name="name.2" value="b"/></properties>"#;
 
 /// Returns the property that makes the partitions of a step or job run one after the other.
 pub(crate) const ONE_THREAD: &str =

@@ -10,13 +10,14 @@ use batch_tests::stage::Stage;
 use insta::assert_snapshot;
 
 use crate::artifacts::{Gate, calls, job, refused, restart_with, story, wrapped};
-use crate::parallel::{ONE_THREAD, log_of, partition_of, partitioned, properties, sorted, sorted_tree};
+use crate::parallel::{
+    A_AND_B, ONE_THREAD, in_turn, log_of, partition_of, partitioned, properties, sorted, sorted_tree,
+};
 use crate::sequence::{flow, meeting, split, task};
 
 /// Returns a chunk step in partitions `a` and `b`, each with its own log.
-fn chunks(numbers: &[(&str, &str)]) -> String {
-    let own = [("log.1", "${log}/a"), ("log.2", "${log}/b")];
-    let own: Vec<_> = own.iter().chain(numbers).copied().collect();
+fn chunks(numbers: &str) -> String {
+    let own = format!("log.1=${{log}}/a; log.2=${{log}}/b; {numbers}");
     format!(
         r#"<step id="load"><chunk reader="Numbers" processor="Labels" writer="Lines" commit-interval="2"/>
   <partition instances="2">{}</partition></step>"#,
@@ -29,7 +30,7 @@ fn chunks(numbers: &[(&str, &str)]) -> String {
 /// Spec: PART-01, PART-03, PART-04, PART-05, PART-07, PART-26, PART-27, PART-32, PART-34, PALG-01, CTX-04, D-75
 #[test]
 fn all_partitions_run_at_the_same_time() {
-    let names = properties(&[("name.1", "a"), ("name.2", "b"), ("name.3", "c"), ("name.4", "d")]);
+    let names = properties("name.1=a; name.2=b; name.3=c; name.4=d");
     let elements = format!(
         r#"<step id="all" next="last"><batchlet ref="Meeting"><properties><property name="meets" value="a, b, c, d"/></properties></batchlet>
         <partition instances="4">{names}</partition></step>"#
@@ -52,7 +53,7 @@ fn all_partitions_run_at_the_same_time() {
 /// Spec: PART-06, PART-08, PART-09, PART-10, PART-12, PART-14, PART-16, SUBST-09, SUBST-18, OVR-09, D-33, D-34
 #[test]
 fn partitions_of_a_chunk_are_independent() {
-    let stage = Stage::new(&job(&chunks(&[("items.1", "3"), ("items.2", "1")])));
+    let stage = Stage::new(&job(&chunks("items.1=3; items.2=1")));
     // A job parameter or system property of that name does not override the value of a partition.
     let execution = stage.start("job", [("items", "9")]);
     assert_snapshot!(sorted_tree(&stage, execution), @r"
@@ -83,18 +84,7 @@ fn partitions_of_a_chunk_are_independent() {
 /// Spec: PART-13, OVR-12, D-34
 #[test]
 fn a_parameter_with_the_number_overrides_one_partition() {
-    let elements = format!(
-        "{ONE_THREAD}{}",
-        partitioned(
-            "all",
-            "",
-            "Part",
-            &format!(
-                "instances=\"2\"|{}",
-                properties(&[("name.1", "a"), ("name.2", "b")])
-            )
-        )
-    );
+    let elements = in_turn(A_AND_B);
     let stage = Stage::new(&job(&elements));
     stage.start("job", [("name.2", "from outside"), ("name", "not this")]);
     assert_snapshot!(wrapped(&stage.log()), @"process a · process from outside");
@@ -128,15 +118,9 @@ fn a_target_and_a_symbol_count_within_the_partition() {
 /// Spec: PART-17, PART-18, PART-19, PART-20, PART-21, PALG-03, PPLAN-04, SUBST-09
 #[test]
 fn an_algorithm_plans_the_partitions() {
-    let elements = format!(
-        "{ONE_THREAD}{}",
-        partitioned(
-            "all",
-            "",
-            "Part",
-            r#"instances="7"|<properties><property name="name.1" value="from XML"/></properties>
-               <algorithm ref="Planner"><properties><property name="parts" value="x,y,z"/></properties></algorithm>"#
-        )
+    let elements = in_turn(
+        r#"instances="7"|<properties><property name="name.1" value="from XML"/></properties>
+               <algorithm ref="Planner"><properties><property name="parts" value="x,y,z"/></properties></algorithm>"#,
     );
     let stage = Stage::new(&job(&elements));
     let execution = stage.start("job", ());
@@ -163,15 +147,7 @@ fn odd_plans() {
         ("a,b", "3", "false"),
         ("a", "-1", "true"),
     ] {
-        let elements = format!(
-            "{ONE_THREAD}{}",
-            partitioned(
-                "all",
-                "",
-                "Part",
-                "|<algorithm ref=\"Planner\"/><logicalTX ref=\"Unit\"/>"
-            )
-        );
+        let elements = in_turn("|<algorithm ref=\"Planner\"/><logicalTX ref=\"Unit\"/>");
         let stage = Stage::new(&job(&elements));
         let execution = stage.start("job", [("parts", parts), ("count", count), ("bare", bare)]);
         text += &format!("{}\n", story(&stage, execution));
@@ -201,7 +177,7 @@ fn odd_plans() {
 #[test]
 fn each_partition_has_its_own_skip_limit() {
     let skips = r#"<skippable-exception-classes><include class="Exception"/></skippable-exception-classes>"#;
-    let elements = chunks(&[("items.1", "3"), ("items.2", "4")]).replace(
+    let elements = chunks("items.1=3; items.2=4").replace(
         "commit-interval=\"2\"/>",
         &format!("commit-interval=\"2\" skip-limit=\"1\">{skips}</chunk>"),
     );
@@ -223,14 +199,7 @@ fn a_partition_that_fails_stops_the_others() {
     let elements = format!(
         r#"<step id="all"><batchlet ref="Meeting"><properties><property name="meets" value="a, b, c"/></properties></batchlet>
         <partition instances="3">{}</partition></step>"#,
-        properties(&[
-            ("name.1", "a"),
-            ("name.2", "b"),
-            ("name.3", "c"),
-            ("then.1", "fail"),
-            ("then.2", "wait"),
-            ("then.3", "wait")
-        ])
+        properties("name.1=a; name.2=b; name.3=c; then.1=fail; then.2=wait; then.3=wait")
     );
     let stage = Stage::new(&job(&elements));
     let execution = stage.start("job", ());
@@ -253,12 +222,7 @@ fn a_stop_reaches_every_partition() {
         r#"<step id="all"><properties><property name="batch.partition.threads" value="2"/></properties>
         <batchlet ref="Meeting"><properties><property name="then" value="wait"/></properties></batchlet>
         <partition instances="3">{}</partition></step>"#,
-        properties(&[
-            ("name.1", "a"),
-            ("name.2", "b"),
-            ("meets.1", "b"),
-            ("meets.2", "a")
-        ])
+        properties("name.1=a; name.2=b; meets.1=b; meets.2=a")
     );
     let stage = Stage::new(&job(&elements));
     let operator = stage.operator();
@@ -294,7 +258,7 @@ fn a_stop_reaches_every_partition() {
 /// Spec: PART-26, PART-28, PART-29, PART-30, RESTART-09, RESTART-13, D-48, D-50
 #[test]
 fn a_restart_runs_incomplete_partitions() {
-    let elements = ONE_THREAD.to_owned() + &chunks(&[("items.1", "3"), ("items.2", "5"), ("hold.at.2", "3")]);
+    let elements = ONE_THREAD.to_owned() + &chunks("items.1=3; items.2=5; hold.at.2=3");
     let stage = Stage::configured(&job(&elements), |builder| builder.stop_timeout(Duration::ZERO));
     let operator = stage.operator();
     let execution = operator.start("job", ()).unwrap();
@@ -342,16 +306,9 @@ fn a_restart_runs_incomplete_partitions() {
 /// Spec: PART-30, JSL-STEP-10, D-50
 #[test]
 fn the_plan_is_kept_until_the_step_is_complete() {
-    let elements = format!(
-        "{ONE_THREAD}{}{}",
-        partitioned(
-            "all",
-            "allow-start-if-complete=\"true\" next=\"last\"",
-            "Part",
-            "|<algorithm ref=\"Planner\"/>"
-        ),
-        task("last", "", "DONE", "")
-    );
+    let attributes = r#"allow-start-if-complete="true" next="last""#;
+    let step = partitioned("all", attributes, "Part", "|<algorithm ref=\"Planner\"/>");
+    let elements = ONE_THREAD.to_owned() + &step + &task("last", "", "DONE", "");
     let stage = Stage::new(&job(&elements));
     let first = stage.start("job", [("parts", "a,b"), ("fail", "process b")]);
     assert_snapshot!(story(&stage, first), @r"
@@ -390,12 +347,7 @@ fn step_listeners_run_once_and_item_listeners_in_the_partitions() {
         <step id="load"><listeners><listener ref="Hearer"><properties><property name="name" value="${{name}}"/></properties></listener></listeners>
         <chunk reader="Numbers" processor="Labels" writer="Lines"/>
         <partition instances="2">{}</partition></step>"#,
-        properties(&[
-            ("name.1", "a"),
-            ("name.2", "b"),
-            ("items.1", "1"),
-            ("items.2", "2")
-        ])
+        properties("name.1=a; name.2=b; items.1=1; items.2=2")
     );
     let stage = Stage::new(&job(&elements));
     stage.start("job", ());
@@ -414,18 +366,7 @@ fn step_listeners_run_once_and_item_listeners_in_the_partitions() {
 /// Spec: PART-27, PART-33, CTX-06, CTX-07, CTX-08, CTX-25, CTX-36, D-67
 #[test]
 fn partitions_have_contexts_of_their_own() {
-    let elements = format!(
-        "{ONE_THREAD}{}",
-        partitioned(
-            "all",
-            "",
-            "Part",
-            &format!(
-                "instances=\"2\"|{}",
-                properties(&[("name.1", "a"), ("name.2", "b")])
-            )
-        )
-    );
+    let elements = in_turn(A_AND_B);
     let stage = Stage::new(&job(&elements));
     let failed = stage.start("job", [("look", "contexts"), ("fail", "process a;process b")]);
     assert_snapshot!(story(&stage, failed), @r"
@@ -454,17 +395,11 @@ fn partitions_have_contexts_of_their_own() {
 #[test]
 fn threads_can_be_limited() {
     // Three run at the same time and wait for each other; the fourth starts when a thread is free.
-    let names: Vec<(String, String)> = (1..=9)
-        .map(|number| (format!("name.{number}"), format!("p{number}")))
-        .collect();
-    let names: Vec<(&str, &str)> = names
-        .iter()
-        .map(|(name, value)| (name.as_str(), value.as_str()))
-        .collect();
+    let names: Vec<_> = (1..=9).map(|number| format!("name.{number}=p{number}")).collect();
     let elements = format!(
         r#"<step id="all"><properties><property name="batch.partition.threads" value="3"/></properties>
         <batchlet ref="Crowd"/><partition instances="9">{}</partition></step>"#,
-        properties(&names)
+        properties(&names.join("; "))
     );
     let of_step = Stage::configured(&job(&elements), |builder| builder.partition_threads(1));
     let without = elements.replace("batch.partition.threads", "unused");
@@ -524,20 +459,20 @@ fn mistakes_within_partitions_are_reported_at_the_start() {
     let mut text = String::new();
     let artifacts = "<collector ref=\"Sent\"/><analyzer ref=\"Part\"/>";
     for elements in [
-        chunks(&[("items.1", "3"), ("items.2", "many")]),
-        chunks(&[]).replace("\"Numbers\"", "\"Number\""),
+        chunks("items.1=3; items.2=many"),
+        chunks("").replace("\"Numbers\"", "\"Number\""),
         partitioned("all", "", "Part", &format!("instances=\"2\"|{artifacts}")),
         partitioned(
             "all",
             "",
             "Parts",
-            "|<algorithm ref=\"Plan\"/><logicalTX ref=\"Unite\"/>",
+            r#"|<algorithm ref="Plan"/><logicalTX ref="Unite"/>"#,
         ),
         partitioned(
             "all",
             "",
             "Part",
-            "instances=\"2\"|<collector ref=\"Send\"/><analyzer ref=\"Count\"/>",
+            r#"instances="2"|<collector ref="Send"/><analyzer ref="Count"/>"#,
         ),
     ] {
         let stage = Stage::new(&job(&elements));
@@ -734,7 +669,7 @@ fn an_output_belongs_to_one_lane() {
 /// Spec: LOSS-03
 #[test]
 fn an_output_belongs_to_one_partition() {
-    let names = |third| properties(&[("name.1", "a"), ("name.2", "b"), ("name.3", third)]);
+    let names = |third| properties(&format!("name.1=a; name.2=b; name.3={third}"));
     let shared = "partition 1 and partition 3 both write `";
     let stage = Stage::new(&reporting(&names("b/../report.a")));
     let folder = stage.path().display().to_string();

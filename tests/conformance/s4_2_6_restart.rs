@@ -5,7 +5,7 @@ use batch_tests::stage::Stage;
 use insta::assert_snapshot;
 
 use crate::artifacts::{job, restart_with, story, tree};
-use crate::parallel::{ONE_THREAD, partition_of, partitioned, properties, sorted_tree};
+use crate::parallel::{A_AND_B, ONE_THREAD, in_turn, partition_of, partitioned, properties, sorted_tree};
 use crate::sequence::{flow, task};
 
 /// A restart after the Job XML was edited.
@@ -94,14 +94,8 @@ fn partitions_are_neither_added_nor_removed() {
 /// Spec: PART-30, JSL-STEP-10
 #[test]
 fn a_step_that_runs_again_runs_all_partitions() {
-    let names = properties(&[("name.1", "a"), ("name.2", "b")]);
-    let elements = partitioned(
-        "all",
-        "allow-start-if-complete=\"true\" next=\"last\"",
-        "Part",
-        &format!("instances=\"2\"|{names}"),
-    )
-    .replace(
+    let attributes = r#"allow-start-if-complete="true" next="last""#;
+    let elements = partitioned("all", attributes, "Part", A_AND_B).replace(
         "<batchlet ref=\"Part\"/>",
         "<listeners><listener ref=\"StepWatch\"/></listeners><batchlet ref=\"Part\"/>",
     );
@@ -133,14 +127,8 @@ fn a_step_that_runs_again_runs_all_partitions() {
 fn an_end_element_does_not_hide_a_failure() {
     let xml = |then: &str| {
         let step = r#"<step id="one"><batchlet ref="Meeting"/><end on="a DONE"/><next on="b DONE" to="two"/></step>"#;
-        let names = properties(&[
-            ("name.1", "a"),
-            ("result.1", "a DONE"),
-            ("meets.1", "b"),
-            ("name.2", "b"),
-            ("result.2", "b DONE"),
-            ("then.2", then),
-        ]);
+        let names = "name.1=a; result.1=a DONE; meets.1=b; name.2=b; result.2=b DONE";
+        let names = properties(&format!("{names}; then.2={then}"));
         let elements = step.to_owned() + &task("two", "", "DONE", "");
         job(&flow(
             "parts",
@@ -174,13 +162,7 @@ fn an_end_element_does_not_hide_a_failure() {
 /// Spec: SUBJOB-16, PART-26, PART-28
 #[test]
 fn a_failing_analyzer_stops_the_partitions() {
-    let names = properties(&[
-        ("name.1", "a"),
-        ("then.1", "wait"),
-        ("name.2", "b"),
-        ("result.2", "b DONE"),
-        ("meets.2", "a"),
-    ]);
+    let names = properties("name.1=a; then.1=wait; name.2=b; result.2=b DONE; meets.2=a");
     let step = format!(
         r#"<step id="all"><batchlet ref="Meeting"/>{}</step>"#,
         partition_of(&format!("instances=\"2\"|{names}<analyzer ref=\"Receive\"/>"))
@@ -201,7 +183,7 @@ fn a_failing_analyzer_stops_the_partitions() {
 /// Spec: SUBJOB-16, PART-28, D-105
 #[test]
 fn a_partition_after_a_failing_analyzer_does_not_begin() {
-    let names = properties(&[("name.1", "a"), ("name.2", "b"), ("name.3", "c")]);
+    let names = properties("name.1=a; name.2=b; name.3=c");
     let step = partitioned(
         "all",
         "",
@@ -226,16 +208,8 @@ fn a_partition_after_a_failing_analyzer_does_not_begin() {
 /// Spec: PART-30
 #[test]
 fn a_plan_of_an_algorithm_is_not_one_of_the_xml() {
-    let xml = |partition: &str| {
-        job(&format!(
-            "{ONE_THREAD}{}",
-            partitioned("all", "", "Part", partition)
-        ))
-    };
-    let of_xml = xml(&format!(
-        "instances=\"2\"|{}",
-        properties(&[("name.1", "a"), ("name.2", "b")])
-    ));
+    let xml = |partition: &str| job(&in_turn(partition));
+    let of_xml = xml(A_AND_B);
     let of_algorithm = xml("|<algorithm ref=\"Planner\"/>");
     let mut text = String::new();
     for (before, after) in [(&of_xml, &of_algorithm), (&of_algorithm, &of_xml)] {
@@ -282,12 +256,7 @@ fn a_panic_when_an_artifact_is_dropped() {
 /// Spec: D-105, PART-29
 #[test]
 fn no_partition_stays_open_if_another_cannot_be_recorded() {
-    let names = properties(&[
-        ("name.1", "a"),
-        ("name.2", "b"),
-        ("name.3", "c"),
-        ("fail.1", "process a"),
-    ]);
+    let names = properties("name.1=a; name.2=b; name.3=c; fail.1=process a");
     let partitions = partitioned("all", "", "Part", &format!("instances=\"3\"|{names}"));
     let stage = Stage::new(&job(&format!("{ONE_THREAD}{partitions}")));
     let first = stage.start("job", ());

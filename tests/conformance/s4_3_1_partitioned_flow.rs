@@ -4,7 +4,7 @@ use batch_tests::stage::Stage;
 use insta::assert_snapshot;
 
 use crate::artifacts::{job, restart_with, story, wrapped};
-use crate::parallel::{ONE_THREAD, partition_of, properties, sorted, sorted_tree};
+use crate::parallel::{A_AND_B, ONE_THREAD, partition_of, properties, sorted, sorted_tree};
 use crate::sequence::{decision, flow, meeting, task};
 
 /// Each partition executes all steps of the flow in sequence, with its own rows; properties reach all steps.
@@ -15,8 +15,7 @@ fn every_partition_executes_all_steps() {
     let steps = r#"<step id="one" next="choose"><batchlet ref="Part"/></step>"#.to_owned()
         + &decision("choose", "GO", r#"<next on="GO" to="two"/>"#)
         + r#"<step id="two"><batchlet ref="Part"/></step>"#;
-    let names = properties(&[("name.1", "a"), ("name.2", "b")]);
-    let partition = partition_of(&format!("instances=\"2\"|{names}"));
+    let partition = partition_of(A_AND_B);
     let elements = ONE_THREAD.to_owned()
         + &flow("parts", "next=\"last\"", &(steps + &partition))
         + &task("last", "", "DONE", "");
@@ -47,12 +46,7 @@ fn symbols_of_the_steps_have_values_in_each_partition() {
         )
     };
     let steps = step("one", "next=\"two\"") + &step("two", "");
-    let names = properties(&[
-        ("one.name.1", "1a"),
-        ("two.name.1", "2a"),
-        ("one.name.2", "1b"),
-        ("two.name.2", "2b"),
-    ]);
+    let names = properties("one.name.1=1a; two.name.1=2a; one.name.2=1b; two.name.2=2b");
     let elements = ONE_THREAD.to_owned()
         + &flow(
             "parts",
@@ -71,7 +65,7 @@ fn symbols_of_the_steps_have_values_in_each_partition() {
 fn a_partitioned_step_within_a_partitioned_flow() {
     let inner = partition_of(&format!(
         "instances=\"2\"|{}",
-        properties(&[("result.1", "x"), ("name.2", "inner")])
+        properties("result.1=x; name.2=inner")
     ));
     let steps = format!(r#"<step id="one"><batchlet ref="Part"/>{inner}</step>"#);
     let outer = partition_of(r#"|<algorithm ref="Planner"/><logicalTX ref="Unit"/>"#);
@@ -101,12 +95,7 @@ fn a_partitioned_step_within_a_partitioned_flow() {
 fn a_partition_that_fails_and_resumes() {
     let steps = r#"<step id="one" next="two"><batchlet ref="Part"/></step>"#.to_owned()
         + r#"<step id="two"><batchlet ref="Part"/></step>"#;
-    let names = properties(&[
-        ("name.1", "a"),
-        ("name.2", "b"),
-        ("name.3", "c"),
-        ("log.3", "${log}"),
-    ]);
+    let names = properties("name.1=a; name.2=b; name.3=c; log.3=${log}");
     let elements = ONE_THREAD.to_owned()
         + &flow(
             "parts",
@@ -144,12 +133,7 @@ fn a_partition_that_fails_and_resumes() {
 fn running_siblings_are_stopped() {
     let steps = meeting("one", "", "a, b", "end", "")
         .replace("name=\"result\" value=\"one MET\"", "name=\"unused\" value=\"\"");
-    let names = properties(&[
-        ("name.1", "a"),
-        ("then.1", "fail"),
-        ("name.2", "b"),
-        ("then.2", "wait"),
-    ]);
+    let names = properties("name.1=a; then.1=fail; name.2=b; then.2=wait");
     let elements = flow(
         "parts",
         "",
@@ -183,7 +167,7 @@ fn a_terminating_element_in_a_partition_ends_the_job() {
         let steps = format!(
             r#"<step id="one"><batchlet ref="Part"/>{element}<next on="*" to="two"/></step><step id="two"><batchlet ref="Part"/></step>"#
         );
-        let names = properties(&[("name.1", "a"), ("name.2", "b"), ("name.3", "c")]);
+        let names = properties("name.1=a; name.2=b; name.3=c");
         let partition = partition_of(&format!("instances=\"3\"|{names}"));
         let elements = ONE_THREAD.to_owned()
             + &flow("parts", "next=\"last\"", &(steps + &partition))
@@ -205,8 +189,7 @@ fn a_terminating_element_in_a_partition_ends_the_job() {
 #[test]
 fn a_complete_partition_is_not_executed_again() {
     let steps = r#"<step id="one" allow-start-if-complete="true"><batchlet ref="Part"/></step>"#.to_owned();
-    let names = properties(&[("name.1", "a"), ("name.2", "b")]);
-    let partition = partition_of(&format!("instances=\"2\"|{names}"));
+    let partition = partition_of(A_AND_B);
     let stage = Stage::new(&job(
         &(ONE_THREAD.to_owned() + &flow("parts", "", &(steps + &partition)))
     ));

@@ -5,13 +5,13 @@ use insta::assert_snapshot;
 
 use crate::artifacts::{Gate, calls, job, restart_with, story};
 use crate::faults::{lines, make_table};
-use crate::parallel::{ONE_THREAD, partition_of, partitioned, properties, sorted_tree};
+use crate::parallel::{ONE_THREAD, in_turn, partition_of, properties, sorted_tree};
 use crate::sequence::{flow, split, task};
 
 /// Returns two partitions with all parallel roles, one after the other.
 fn everything() -> String {
     let around = r#"|<algorithm ref="Planner"/><logicalTX ref="Unit"/><collector ref="Send"/><analyzer ref="Receive"/>"#;
-    format!("{ONE_THREAD}{}", partitioned("all", "", "Part", around))
+    in_turn(around)
 }
 
 /// The order of all calls of a successful step; the transaction has one instance, on the thread of the step.
@@ -38,7 +38,7 @@ fn the_order_of_a_commit() {
 /// Spec: LTX-06, LTX-09
 #[test]
 fn no_resource_is_enlisted() {
-    let items = properties(&[("items.1", "4"), ("items.2", "5")]);
+    let items = properties("items.1=4; items.2=5");
     let partition = partition_of(&format!("instances=\"2\"|{items}<logicalTX ref=\"Unit\"/>"));
     let stage = Stage::new(&job(&format!(
         r#"{ONE_THREAD}<step id="copy">
@@ -85,7 +85,7 @@ fn a_stop_rolls_back() {
         r#"<step id="all"><batchlet ref="Meeting"><properties><property name="then" value="wait"/></properties></batchlet>{}</step>"#,
         partition_of(&format!(
             "instances=\"2\"|{}<logicalTX ref=\"Unit\"/>",
-            properties(&[("name.1", "a"), ("name.2", "b")])
+            properties("name.1=a; name.2=b")
         ))
     );
     let stage = Stage::new(&job(&elements));

@@ -4,7 +4,7 @@ use batch_tests::stage::Stage;
 use insta::assert_snapshot;
 
 use crate::artifacts::{calls, job, restart_with, story, tree, wrapped};
-use crate::parallel::{ONE_THREAD, partition_of, partitioned, properties};
+use crate::parallel::{A_AND_B, ONE_THREAD, partition_of, partitioned, properties};
 use crate::sequence::{decision, flow, split, task};
 
 pub(crate) const BOTH: &str = r#"<collector ref="Send"/><analyzer ref="Receive"/>"#;
@@ -26,7 +26,7 @@ pub(crate) fn chunk(around: &str) -> String {
         r#"{ONE_THREAD}<step id="load"><chunk reader="Numbers" processor="Labels" writer="Lines" commit-interval="3"/>{}</step>"#,
         partition_of(&format!(
             "instances=\"2\"|{}{around}",
-            properties(&[("name.1", "a"), ("name.2", "b"), ("items.2", "2")])
+            properties("name.1=a; name.2=b; items.2=2")
         ))
     )
 }
@@ -71,8 +71,7 @@ fn batchlets_and_their_optional_methods() {
         r#"<analyzer ref="Receive"/>"#,
         r#"<collector ref="Send"><properties><property name="sends" value="nothing"/></properties></collector><analyzer ref="Receive"><properties><property name="fail" value="data a 1 at all"/></properties></analyzer>"#,
     ] {
-        let names = properties(&[("name.1", "a"), ("name.2", "b")]);
-        let elements = partitioned("all", "", "Part", &format!("instances=\"2\"|{names}{around}"));
+        let elements = partitioned("all", "", "Part", &format!("{A_AND_B}{around}"));
         let stage = Stage::new(&job(&format!("{ONE_THREAD}{elements}")));
         let execution = stage.start("job", ());
         text += &format!("{}\n", story(&stage, execution));
@@ -130,8 +129,7 @@ fn a_failed_subjob_collects_nothing() {
 /// Spec: SUBJOB-17, SUBJOB-10, RESTART-14
 #[test]
 fn a_restart_reports_exit_statuses_again() {
-    let names = properties(&[("name.1", "a"), ("name.2", "b")]);
-    let elements = partitioned("all", "", "Part", &format!("instances=\"2\"|{names}{BOTH}"));
+    let elements = partitioned("all", "", "Part", &format!("{A_AND_B}{BOTH}"));
     let stage = Stage::new(&job(&format!("{ONE_THREAD}{elements}")));
     let failed = stage.start("job", [("fail", "process b")]);
     let mut text = subjob_calls(&stage);
@@ -157,12 +155,7 @@ fn a_collector_of_a_flow() {
         partitioned("inner", "next=\"last\"", "Part", "instances=\"2\""),
         task("last", "", "DONE", "")
     );
-    let names = properties(&[
-        ("name.1", "a"),
-        ("items.1", "1"),
-        ("name.2", "b"),
-        ("items.2", "1"),
-    ]);
+    let names = properties("name.1=a; items.1=1; name.2=b; items.2=1");
     let partition = partition_of(&format!("instances=\"2\"|{names}{BOTH}"));
     let stage = Stage::new(&job(&format!(
         "{ONE_THREAD}{}",
