@@ -5,6 +5,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
+use batch_runtime::execution::{JobExecution, StepExecution};
 use batch_runtime::prelude::*;
 use batch_runtime::{JobExecutionId, JobOperatorError, JobParameters};
 use batch_tests::stage::{Stage, say};
@@ -98,6 +99,23 @@ pub(crate) fn chosen(stage: &Stage, words: &[&str]) -> Vec<String> {
     let mut log = stage.log();
     log.retain(|call| words.iter().any(|word| call.starts_with(word)));
     log
+}
+
+/// Runs a job of these elements.
+pub(crate) fn started(elements: &str, parameters: impl Into<JobParameters>) -> (Stage, JobExecutionId) {
+    let stage = Stage::new(&job(elements));
+    let execution = stage.start("job", parameters);
+    (stage, execution)
+}
+
+/// Returns the record of an execution.
+pub(crate) fn job_execution(stage: &Stage, execution: JobExecutionId) -> JobExecution {
+    stage.operator().job_execution(execution).unwrap().unwrap()
+}
+
+/// Returns the first step execution of a job execution.
+pub(crate) fn first_step_execution(stage: &Stage, execution: JobExecutionId) -> StepExecution {
+    stage.operator().step_executions(execution).unwrap().remove(0)
 }
 
 /// Restarts with replacement parameters and waits for the end.

@@ -5,7 +5,9 @@ use batch_runtime::{BatchStatus, FailedItem};
 use batch_tests::stage::say;
 use insta::assert_snapshot;
 
-use super::artifacts::{calls, refused, restart_with, tree, without_lines};
+use super::artifacts::{
+    calls, first_step_execution, job_execution, refused, restart_with, tree, without_lines,
+};
 use super::faults::{RETRIES, RULES, ears, faulty_job, faulty_stage, lines, run, tree_and_calls};
 
 /// Returns the job with properties of its step.
@@ -64,7 +66,7 @@ fn attempts_at_a_read_are_limited() {
         let properties = [("batch.retry.max-attempts", "3"), ("batch.retry.input", "true")];
         let stage = faulty_stage(&job_with(&properties, "commit-interval=\"3\""));
         let execution = stage.start("job", [("faults", faults), ("items", "3")]);
-        let step = &stage.operator().step_executions(execution).unwrap()[0];
+        let step = &first_step_execution(&stage, execution);
         assert_eq!((step.status, step.counters.skips()), (status, 0), "{faults}");
     }
 }
@@ -98,7 +100,7 @@ fn the_first_limit_that_matches_counts() {
         let stage = faulty_stage(&job_with(&properties, "commit-interval=\"3\""));
         let faults = "read 2: Both; read 4: Both";
         let execution = stage.start("job", [("faults", faults), ("items", "5")]);
-        let ended = stage.operator().job_execution(execution).unwrap().unwrap();
+        let ended = job_execution(&stage, execution);
         assert_eq!(ended.status, status, "{limits}: {}", ended.exit_message);
     }
 }
@@ -129,7 +131,7 @@ fn a_step_inherits_the_limits_of_its_job() {
                 format!("<properties><property name=\"{name}\" value=\"{limit}\"/></properties><step");
             let stage = faulty_stage(&job.replacen("<step", &of_job, 1));
             let execution = stage.start("job", [("faults", faults), ("items", "5")]);
-            let ended = stage.operator().job_execution(execution).unwrap().unwrap();
+            let ended = job_execution(&stage, execution);
             assert_eq!(ended.status, status, "{name} {limit}: {}", ended.exit_message);
         }
     }
@@ -227,7 +229,7 @@ fn a_configuration_error_is_no_bad_item() {
                 "job",
                 [("faults", &*format!("{call}: Misfit x1")), ("items", "4")],
             );
-            let step = &stage.operator().step_executions(execution).unwrap()[0];
+            let step = &first_step_execution(&stage, execution);
             assert_eq!(step.status, BatchStatus::Failed, "{rules} {call}");
             assert_eq!(calls(&stage, &["asked", "L on skip"]), "", "{rules} {call}");
         }
@@ -243,7 +245,7 @@ fn a_configuration_error_of_a_retry_listener_fails_the_step() {
         let stage = faulty_stage(&faulty_job(&ears("", RETRIES), "TableOut", "", RULES));
         let faults = format!("has n2: @Retry x1; L on retry exception Retry n2: {class} x1");
         let execution = stage.start("job", [("faults", &*faults), ("items", "3")]);
-        let step = &stage.operator().step_executions(execution).unwrap()[0];
+        let step = &first_step_execution(&stage, execution);
         assert_eq!(step.status, status, "{class}");
     }
 }
@@ -275,7 +277,7 @@ fn classes_of_a_step_win_against_a_policy_of_the_job() {
     let xml = faulty_job("", "TableOut", "", RULES).replace("<step", &format!("{policy}<step"));
     let stage = faulty_stage(&xml);
     let execution = stage.start("job", [("faults", "read 1: Skip"), ("items", "3")]);
-    let step = &stage.operator().step_executions(execution).unwrap()[0];
+    let step = &first_step_execution(&stage, execution);
     assert_eq!(
         (step.status, step.counters.read_skips),
         (BatchStatus::Completed, 1)

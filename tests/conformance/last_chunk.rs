@@ -1,5 +1,6 @@
 //! The last chunk of a partition, whose commit records its end.
 
+use crate::artifacts::{first_step_execution, job_execution};
 use batch_runtime::BatchStatus;
 use batch_runtime::prelude::*;
 use batch_tests::stage::Stage;
@@ -162,7 +163,7 @@ fn a_late_panic_does_not_change_a_recorded_end() {
            </step></job>"#,
     );
     let execution = stage.start("job", ());
-    let job = stage.operator().job_execution(execution).unwrap().unwrap();
+    let job = job_execution(&stage, execution);
     let steps = stage.operator().step_executions(execution).unwrap();
     let completed = steps.iter().filter(|step| step.status == BatchStatus::Completed);
     assert_eq!(
@@ -230,7 +231,7 @@ fn a_rollback_takes_back_the_description() {
            </chunk></step></job>"#,
     );
     let execution = stage.start("job", ());
-    let step = &stage.operator().step_executions(execution).unwrap()[0];
+    let step = &first_step_execution(&stage, execution);
     assert_eq!(step.status, BatchStatus::Completed, "{}", step.exit_message);
     assert_eq!((step.counters.rollbacks, step.counters.writes), (1, 3));
     assert_eq!(step.exit_message, "");
@@ -281,7 +282,7 @@ fn a_retry_keeps_the_description_of_the_reader() {
                </step></job>"#
         ));
         let execution = stage.start("job", ());
-        let step = &stage.operator().step_executions(execution).unwrap()[0];
+        let step = &first_step_execution(&stage, execution);
         assert_eq!((step.counters.writes, step.counters.rollbacks), (3, 1));
         assert_eq!(step.exit_message, "two items", "pipeline: {pipeline}");
     }

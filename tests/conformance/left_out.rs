@@ -1,5 +1,6 @@
 //! Extensions of the draft: what an artifact may leave out.
 
+use crate::sequence::run;
 use batch_runtime::prelude::*;
 use batch_runtime::{BatchRuntime, JobParameters};
 use batch_tests::stage::{Stage, say};
@@ -83,9 +84,7 @@ fn artifacts_leave_out_what_they_do_not_need() {
       step last COMPLETED
     open · write [1, 2, 3]
     ");
-    let stage = Stage::new(&job(r#"<step id="one"><batchlet ref="Failing"/></step>"#));
-    let execution = stage.start("job", ());
-    assert_snapshot!(story(&stage, execution), @r"
+    assert_snapshot!(run(r#"<step id="one"><batchlet ref="Failing"/></step>"#), @r"
     job job FAILED | an error occurred when formatting an argument
         | thrown by #[process] of batchlet `Failing`
       step one FAILED | the job's message

@@ -3,8 +3,8 @@
 use batch_runtime::prelude::*;
 use insta::assert_snapshot;
 
-use crate::artifacts::{job, refused, restart_with, story, tree};
-use crate::sequence::{meeting, task};
+use crate::artifacts::{job, refused, restart_with, started, tree};
+use crate::sequence::{meeting, run, task};
 use batch_runtime::JobParameters;
 use batch_tests::stage::Stage;
 
@@ -22,9 +22,7 @@ fn a_step_that_exceeds_its_timeout_fails() {
         "<batchlet",
         &format!("{}<batchlet", with_timeout("batch.step.timeout", "1")),
     );
-    let stage = Stage::new(&job(&(waiting + &task("two", "", "DONE", ""))));
-    let execution = stage.start("job", ());
-    assert_snapshot!(story(&stage, execution), @r"
+    assert_snapshot!(run(&(waiting + &task("two", "", "DONE", ""))), @r"
     job job COMPLETED
       step a FAILED | step `a` exceeded its timeout of 1s
       step two COMPLETED DONE
@@ -39,8 +37,7 @@ fn a_step_within_its_timeout_completes() {
         "<batchlet",
         &format!("{}<batchlet", with_timeout("batch.step.timeout", "3600")),
     );
-    let stage = Stage::new(&job(&(quick + &task("two", "", "DONE", ""))));
-    let execution = stage.start("job", ());
+    let (stage, execution) = started(&(quick + &task("two", "", "DONE", "")), ());
     assert_snapshot!(tree(&stage, execution), @r"
     job job COMPLETED
       step one COMPLETED DONE
@@ -54,9 +51,7 @@ fn a_job_that_exceeds_its_timeout_fails() {
     let elements = with_timeout("batch.job.timeout", "1")
         + &meeting("a", "next=\"two\"", "", "wait", "")
         + &task("two", "", "DONE", "");
-    let stage = Stage::new(&job(&elements));
-    let execution = stage.start("job", ());
-    assert_snapshot!(story(&stage, execution), @r"
+    assert_snapshot!(run(&elements), @r"
     job job FAILED | job `job` exceeded its timeout of 1s
       step a STOPPED a MET
     cancel a
@@ -93,8 +88,7 @@ fn a_time_out_is_a_number_of_seconds() {
 #[test]
 fn a_step_timeout_of_a_job_applies_to_its_steps() {
     let steps = with_timeout("batch.step.timeout", "1") + &meeting("a", "", "", "wait", "");
-    let stage = Stage::new(&job(&steps));
-    let execution = stage.start("job", ());
+    let (stage, execution) = started(&steps, ());
     assert!(
         stage
             .tree(execution)
@@ -192,9 +186,7 @@ fn a_step_without_a_heartbeat_fails() {
     "#);
 
     let steps = with_timeout("batch.step.heartbeat", "1") + &meeting("a", "", "", "wait", "");
-    let stage = Stage::new(&job(&steps));
-    let execution = stage.start("job", ());
-    assert_snapshot!(story(&stage, execution), @r"
+    assert_snapshot!(run(&steps), @r"
     job job FAILED
         | step `a` exceeded its heartbeat of 1s: it neither committed nor called `StepContext::heartbeat()`; call it more often, or raise `batch.step.heartbeat`
       step a FAILED | the job's message
@@ -248,14 +240,12 @@ impl Hoarder {
 #[test]
 fn persistent_user_data_has_a_maximum_size() {
     let step = r#"<step id="one"><batchlet ref="Hoarder"><properties><property name="bytes" value="BYTES"/></properties></batchlet></step>"#;
-    let stage = Stage::new(&job(&step.replace("BYTES", "1048574")));
-    let execution = stage.start("job", ());
+    let (stage, execution) = started(&step.replace("BYTES", "1048574"), ());
     assert_eq!(
         stage.operator().wait(execution).unwrap().status.as_str(),
         "COMPLETED"
     );
-    let stage = Stage::new(&job(&step.replace("BYTES", "1048575")));
-    let execution = stage.start("job", ());
+    let (stage, execution) = started(&step.replace("BYTES", "1048575"), ());
     let message = stage.operator().wait(execution).unwrap().exit_message;
     assert!(
         message.starts_with("the persistent user data has 1048577 bytes, more than the 1048576"),
@@ -275,9 +265,7 @@ fn a_later_batchlet_is_cancelled_too() {
         )
     };
     let steps = limited("a", r#"<next on="FAILED" to="b"/>"#) + &limited("b", "");
-    let stage = Stage::new(&job(&steps));
-    let execution = stage.start("job", ());
-    assert_snapshot!(story(&stage, execution), @r"
+    assert_snapshot!(run(&steps), @r"
     job job FAILED | step `b` exceeded its timeout of 1s
       step a FAILED | step `a` exceeded its timeout of 1s
       step b FAILED | the job's message
@@ -353,8 +341,7 @@ impl Remembers {
 fn a_completed_step_that_runs_again_has_no_old_data() {
     let steps = r#"<step id="one" next="two" allow-start-if-complete="true"><batchlet ref="Remembers"/></step>
                    <step id="two"><batchlet ref="Unless"/></step>"#;
-    let stage = Stage::new(&job(steps));
-    let first = stage.start("job", [("fail", "yes")]);
+    let (stage, first) = started(steps, [("fail", "yes")]);
     restart_with(&stage, first, [("fail", "no")]);
     assert_eq!(stage.log(), ["found None", "found None"]);
 }

@@ -12,7 +12,7 @@ use batch_tests::fleet::until;
 use batch_tests::stage::Stage;
 use insta::assert_snapshot;
 
-use super::artifacts::{Gate, chunk_job, job, restart_with, without_lines};
+use super::artifacts::{Gate, chunk_job, job, job_execution, restart_with, without_lines};
 use super::faults::{RULES, faulty_job, make_table};
 
 /// What an observer has received.
@@ -330,7 +330,7 @@ fn a_slow_observer_loses_events_and_nothing_else() {
     });
     // It ends while the observer waits in its first event.
     let execution = stage.start("job", [("items", ITEMS.to_string())]);
-    let ended = stage.operator().job_execution(execution).unwrap().unwrap();
+    let ended = job_execution(&stage, execution);
     assert_eq!(ended.status, BatchStatus::Completed);
     let all = quick.until(1).len();
     gate.open("go");
@@ -355,7 +355,7 @@ fn an_observer_may_panic() {
     };
     let stage = Stage::configured(&chunk_job(""), |builder| builder.observer(panics));
     let execution = stage.start("job", ());
-    let ended = stage.operator().job_execution(execution).unwrap().unwrap();
+    let ended = job_execution(&stage, execution);
     assert_eq!(ended.status, BatchStatus::Completed);
     assert!(received.until(1).len() > 3);
 }

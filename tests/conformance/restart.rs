@@ -8,7 +8,7 @@ use batch_tests::stage::{Stage, say};
 use diesel::connection::SimpleConnection;
 use insta::assert_snapshot;
 
-use super::artifacts::{calls, chunk_job, job, refused, restart_with, story};
+use super::artifacts::{calls, chunk_job, job, job_execution, refused, restart_with, story};
 use super::parallel::{ONE_THREAD, partitioned};
 use super::s4_2_6_restart::restart_edited;
 use super::sequence::{decision, flow, split, task};
@@ -161,12 +161,7 @@ fn a_step_of_another_program_is_not_started_again() {
             .unwrap();
         for _ in 0..2 {
             let again = restart_with(&stage, first, [("fail", "read 1")]);
-            let message = stage
-                .operator()
-                .job_execution(again)
-                .unwrap()
-                .unwrap()
-                .exit_message;
+            let message = job_execution(&stage, again).exit_message;
             let refusal =
                 "another program, such as Spring Batch, has started step `copy` and committed part of it";
             assert_eq!(message.contains(refusal), !runs, "{message}");
@@ -205,7 +200,7 @@ fn later_commits_of_another_program_are_detected() {
         }
         stage.log();
         let again = restart_with(&stage, first, [("fail", "read 6")]);
-        let ended = stage.operator().job_execution(again).unwrap().unwrap();
+        let ended = job_execution(&stage, again);
         let is_refused = ended
             .exit_message
             .contains("another program, such as Spring Batch, has started step");
@@ -235,8 +230,7 @@ fn an_instance_is_known_without_its_parameter_rows() {
         .batch_execute("DELETE FROM BATCH_JOB_EXECUTION_PARAMS")
         .unwrap();
     let second = stage.launch("job", parameters(""));
-    let [first, second] =
-        [first, second].map(|execution| stage.operator().job_execution(execution).unwrap().unwrap());
+    let [first, second] = [first, second].map(|execution| job_execution(&stage, execution));
     assert_eq!(first.instance_id, second.instance_id);
     assert_eq!(second.status, BatchStatus::Completed);
     assert_eq!(stage.operator().parameters(second.id).unwrap(), parameters(""));
@@ -255,14 +249,7 @@ fn a_launch_resumes_its_instance() {
         calls(&stage, &["open reader"]),
         "open reader at the beginning · open reader at 2"
     );
-    let instance = |execution| {
-        stage
-            .operator()
-            .job_execution(execution)
-            .unwrap()
-            .unwrap()
-            .instance_id
-    };
+    let instance = |execution| job_execution(&stage, execution).instance_id;
     assert_eq!(instance(first), instance(second));
     let complete = stage.operator().launch("job", parameters("")).unwrap_err();
     assert!(complete.to_string().contains("is complete"), "{complete}");
@@ -421,10 +408,7 @@ fn a_job_may_stop_itself() {
         let execution = stage.start("job", [("stop", place)]);
         text += &format!("== {place}\n{}\n", story(&stage, execution));
         let again = restart_with(&stage, execution, [("stop", "")]);
-        assert_eq!(
-            stage.operator().job_execution(again).unwrap().unwrap().status,
-            BatchStatus::Completed
-        );
+        assert_eq!(job_execution(&stage, again).status, BatchStatus::Completed);
         OPERATORS.lock().unwrap().retain(|(other, _)| *other != folder);
     }
     assert_snapshot!(text);

@@ -4,7 +4,7 @@ use batch_runtime::BatchStatus;
 use batch_tests::stage::Stage;
 use insta::assert_snapshot;
 
-use super::artifacts::{Gate, calls, chunk_job, job, restart_with, tree};
+use super::artifacts::{Gate, calls, chunk_job, job, restart_with, started, tree};
 
 const TWO: &str =
     r#"<step id="one" next="two"><batchlet ref="Task"/></step><step id="two"><batchlet ref="Task"/></step>"#;
@@ -85,8 +85,7 @@ fn two_instances_run_at_the_same_time() {
 /// Spec: DOM-15, DOM-16, DOM-17, DOM-18, STATUS-15, RESTART-05, JSL-STEP-09
 #[test]
 fn only_started_steps_have_executions() {
-    let stage = Stage::new(&job(TWO));
-    let first = stage.start("job", [("fail", "process one")]);
+    let (stage, first) = started(TWO, [("fail", "process one")]);
     let second = restart_with(&stage, first, [("fail", "process two")]);
     let third = restart_with(&stage, second, [("fail", "")]);
     assert_snapshot!(format!("{}{}{}", tree(&stage, first), tree(&stage, second), tree(&stage, third)), @r"
@@ -109,8 +108,7 @@ fn only_started_steps_have_executions() {
 /// Spec: DOM-13, OP-14, RESTART-01
 #[test]
 fn a_complete_instance_does_not_run_again() {
-    let stage = Stage::new(&job(TWO));
-    let execution = stage.start("job", ());
+    let (stage, execution) = started(TWO, ());
     let refused = stage.operator().restart(execution, ()).unwrap_err();
     assert_eq!(
         refused.to_string(),

@@ -5,7 +5,7 @@ use batch_runtime::{BatchStatus, JobOperatorError, operator::StartError};
 use batch_tests::stage::Stage;
 use insta::assert_snapshot;
 
-use super::artifacts::{job, refused, wrapped};
+use super::artifacts::{job, job_execution, refused, wrapped};
 
 const STEP: &str = r#"<step id="one"><batchlet ref="Task"/></step>"#;
 
@@ -53,10 +53,7 @@ fn jobs_are_restartable() {
     assert!(!operator.definitions().is_restartable("one that is gone"));
     let execution = stage.start("job", [("fail", "process one")]);
     let again = stage.restart(execution);
-    assert_eq!(
-        stage.operator().job_execution(again).unwrap().unwrap().status,
-        BatchStatus::Failed
-    );
+    assert_eq!(job_execution(&stage, again).status, BatchStatus::Failed);
 }
 
 /// Spec: JSL-JOB-05, JSL-JOB-06, DOM-04

@@ -7,7 +7,9 @@ use batch_runtime::prelude::*;
 use batch_tests::stage::{Stage, say};
 use insta::assert_snapshot;
 
-use super::artifacts::{Gate, calls, chosen, chunk_job, job, restart_with, story, tree};
+use super::artifacts::{
+    Gate, calls, chosen, chunk_job, first_step_execution, job, job_execution, restart_with, story, tree,
+};
 
 /// The whole loop: one item at a time, the batch, reader's then writer's checkpoint, the terminal interval.
 ///
@@ -44,7 +46,7 @@ fn every_interval_is_committed_the_empty_one_too() {
         ("2", "2147483647", 1),
     ] {
         let execution = stage.start("job", [("items", items), ("interval", interval)]);
-        let counters = stage.operator().step_executions(execution).unwrap()[0].counters;
+        let counters = first_step_execution(&stage, execution).counters;
         assert_eq!(counters.commits, commits, "{items} items, interval {interval}");
         assert_eq!(counters.writes.to_string(), items);
         let log = stage.log();
@@ -315,10 +317,7 @@ fn a_restart_resumes_after_the_last_commit() {
         calls(&stage, &["open", "read"]),
         "open reader at 2 · open writer at 2 · read 3"
     );
-    assert_eq!(
-        stage.operator().job_execution(again).unwrap().unwrap().status,
-        BatchStatus::Failed
-    );
+    assert_eq!(job_execution(&stage, again).status, BatchStatus::Failed);
     let third = restart_with(&stage, again, [("fail", "")]);
     assert_snapshot!(story(&stage, third), @r"
     job job COMPLETED
@@ -372,8 +371,5 @@ fn record_is_the_item_policy() {
 fn a_checkpoint_timeout_is_accepted() {
     let stage = Stage::new(&chunk_job(r#"checkpoint-timeout="30""#));
     let execution = stage.start("job", [("items", "1")]);
-    assert_eq!(
-        stage.operator().job_execution(execution).unwrap().unwrap().status,
-        BatchStatus::Completed
-    );
+    assert_eq!(job_execution(&stage, execution).status, BatchStatus::Completed);
 }

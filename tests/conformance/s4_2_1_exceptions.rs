@@ -4,7 +4,7 @@ use batch_runtime::prelude::*;
 use batch_tests::stage::say;
 use insta::assert_snapshot;
 
-use super::artifacts::{calls, chosen, tree};
+use super::artifacts::{calls, chosen, first_step_execution, tree};
 use super::faults::{Oops, RULES, ears, faulty_job, faulty_stage, run};
 
 /// The nearest class in a list decides; exclude wins if both name the same class. Without an include nothing is
@@ -381,7 +381,7 @@ fn the_context_shows_exceptions_and_counters() {
     ] {
         let parameters = [("faults", faults), ("items", "7"), ("filter.every", filter)];
         let execution = stage.start("job", parameters);
-        let counters = stage.operator().step_executions(execution).unwrap()[0].counters;
+        let counters = first_step_execution(&stage, execution).counters;
         let log = chosen(&stage, &["exception", "ReadCount"]);
         let [.., exception, metrics] = log.as_slice() else {
             panic!("{log:?}")

@@ -8,7 +8,9 @@ use diesel::prelude::*;
 use diesel::sql_types::Text;
 use insta::assert_snapshot;
 
-use super::artifacts::{calls, chunk_job, job, restart_with, story, tree, wrapped};
+use super::artifacts::{
+    calls, chunk_job, first_step_execution, job, job_execution, restart_with, story, tree, wrapped,
+};
 
 /// Returns the result of `start` with this parameter: the tree, and the calls from the failing one on.
 fn failing(stage: &Stage, parameter: &str, call: &str) -> String {
@@ -63,10 +65,7 @@ fn a_panic_fails_the_step_and_nothing_else() {
     }
     assert_snapshot!(text);
     let execution = stage.start("job", ());
-    assert_eq!(
-        stage.operator().job_execution(execution).unwrap().unwrap().status,
-        BatchStatus::Completed
-    );
+    assert_eq!(job_execution(&stage, execution).status, BatchStatus::Completed);
 }
 
 /// A reader that fails to open is not closed, and the writer is not opened; the restart starts from the beginning.
@@ -103,10 +102,7 @@ fn a_writer_that_fails_to_open() {
     open reader at the beginning · open writer at the beginning · close reader
     ");
     let again = restart_with(&stage, execution, [("fail", "")]);
-    assert_eq!(
-        stage.operator().job_execution(again).unwrap().unwrap().status,
-        BatchStatus::Completed
-    );
+    assert_eq!(job_execution(&stage, again).status, BatchStatus::Completed);
 }
 
 /// An error of `#[close]` is logged; it does not fail the step, keep the other artifact open, or hide the first error.
@@ -124,9 +120,7 @@ fn an_error_of_close_changes_nothing() {
         assert_eq!(calls(&stage, &["close"]), "close writer · close reader");
     }
     let execution = stage.start("job", [("fail", "read 1;close writer;close reader")]);
-    let message = stage.operator().step_executions(execution).unwrap()[0]
-        .exit_message
-        .clone();
+    let message = first_step_execution(&stage, execution).exit_message.clone();
     assert!(message.starts_with("cannot read 1\n"), "{message}");
 }
 
@@ -267,7 +261,7 @@ fn a_panic_while_something_is_dropped_fails_the_step() {
         ("payload", "a value that is not a string"),
     ] {
         let failed = stage.start("job", [(parameter, "3")]);
-        let ended = stage.operator().job_execution(failed).unwrap().unwrap();
+        let ended = job_execution(&stage, failed);
         assert_eq!(ended.status, BatchStatus::Failed, "{parameter}");
         assert!(
             ended.exit_message.contains(cause),
@@ -279,23 +273,20 @@ fn a_panic_while_something_is_dropped_fails_the_step() {
             "{}",
             ended.exit_message
         );
-        let step = &stage.operator().step_executions(failed).unwrap()[0];
+        let step = &first_step_execution(&stage, failed);
         assert_eq!(
             (step.status, step.counters.reads),
             (BatchStatus::Failed, 2),
             "{parameter}"
         );
         let again = restart_with(&stage, failed, [(parameter, "0")]);
-        let ended = stage.operator().job_execution(again).unwrap().unwrap();
+        let ended = job_execution(&stage, again);
         assert_eq!(
             ended.status,
             BatchStatus::Completed,
             "{parameter}: {}",
             ended.exit_message
         );
-        assert_eq!(
-            stage.operator().step_executions(again).unwrap()[0].counters.reads,
-            2
-        );
+        assert_eq!(first_step_execution(&stage, again).counters.reads, 2);
     }
 }

@@ -2,7 +2,7 @@
 
 use insta::assert_snapshot;
 
-use super::artifacts::{chosen, restart_with};
+use super::artifacts::{chosen, first_step_execution, job_execution, restart_with};
 use super::faults::{RULES, ears, faulty_job, faulty_stage, lines, run, tree_and_calls};
 
 /// Classes that are only skippable.
@@ -209,7 +209,7 @@ fn a_bad_item_of_a_thousand_is_found_by_few_calls() {
         let faults = format!("has n{item}: {class}");
         let execution = stage.start("job", [("faults", faults.as_str()), ("items", "1000")]);
         let writes = chosen(&stage, &["write"]).len();
-        let counters = stage.operator().step_executions(execution).unwrap()[0].counters;
+        let counters = first_step_execution(&stage, execution).counters;
         assert!(writes <= 25, "{writes} calls for item {item}");
         assert_eq!(
             (counters.writes, counters.write_skips, counters.commits),
@@ -345,7 +345,7 @@ fn a_restart_after_skips_resumes_at_the_right_item() {
     ");
     assert_eq!(lines(&stage), "n3");
     let again = restart_with(&stage, execution, [("faults", faults)]);
-    let failed = stage.operator().job_execution(again).unwrap().unwrap();
+    let failed = job_execution(&stage, again);
     assert!(
         failed
             .exit_message
@@ -356,7 +356,7 @@ fn a_restart_after_skips_resumes_at_the_right_item() {
     // Items are counted in the instance.
     let faults_of_another = [("faults", "process 5: Fatal")];
     let again = restart_with(&stage, again, faults_of_another);
-    let failed = stage.operator().job_execution(again).unwrap().unwrap();
+    let failed = job_execution(&stage, again);
     assert!(
         failed.exit_message.contains("at item 5 of `copy`"),
         "{}",

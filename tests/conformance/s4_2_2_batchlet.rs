@@ -1,5 +1,6 @@
 //! 4.2.2 and 5.1.2: batchlet steps.
 
+use crate::sequence::run_with;
 use std::time::Duration;
 
 use batch_runtime::prelude::*;
@@ -15,9 +16,7 @@ const ONE: &str =
 /// Spec: JSL-BATCHLET-01, JSL-BATCHLET-02, BLET-01, BLET-02, BLET-03, BLET-04, BLET-10, STATUS-19, ART-11, SEQ-02
 #[test]
 fn a_batchlet_runs_once_and_gives_the_exit_status() {
-    let stage = Stage::new(&job(ONE));
-    let execution = stage.start("job", [("result", "42 files")]);
-    assert_snapshot!(story(&stage, execution), @r"
+    assert_snapshot!(run_with(ONE, [("result", "42 files")]), @r"
     job job COMPLETED
       step one COMPLETED 42 files
       step two COMPLETED 42 files
@@ -28,9 +27,7 @@ fn a_batchlet_runs_once_and_gives_the_exit_status() {
 /// Spec: BLET-05, BLET-10, STATUS-25
 #[test]
 fn an_empty_result_fails_the_step() {
-    let stage = Stage::new(&job(ONE));
-    let execution = stage.start("job", [("result", "")]);
-    assert_snapshot!(story(&stage, execution), @r"
+    assert_snapshot!(run_with(ONE, [("result", "")]), @r"
     job job FAILED | batchlet `Task` returned an empty exit status
       step one FAILED | the job's message
     begin one · process one · end one

@@ -2,8 +2,8 @@
 
 use insta::assert_snapshot;
 
-use crate::artifacts::{job, restart_with, story, tree, wrapped};
-use crate::sequence::{run, task};
+use crate::artifacts::{job, restart_with, started, story, tree, wrapped};
+use crate::sequence::{run, run_with, task};
 use batch_runtime::JobOperatorError;
 use batch_tests::stage::Stage;
 
@@ -99,8 +99,7 @@ fn fail_end_and_stop_end_the_job() {
 fn an_ended_job_is_complete() {
     let elements =
         task("one", "", "GOOD", r#"<end on="GOOD"/><next on="*" to="two"/>"#) + &task("two", "", "DONE", "");
-    let stage = Stage::new(&job(&elements));
-    let ended = stage.start("job", ());
+    let (stage, ended) = started(&elements, ());
     let error = stage.operator().restart(ended, ()).unwrap_err();
     assert!(
         matches!(error, JobOperatorError::JobInstanceAlreadyComplete { .. }),
@@ -130,8 +129,7 @@ fn only_a_transition_element_continues_after_a_failed_step() {
         let elements = task("one", "next=\"two\"", "DONE", transitions)
             + &task("two", "", "DONE", "")
             + &task("three", "", "DONE", "");
-        let stage = Stage::new(&job(&elements));
-        let execution = stage.start("job", [("fail", "process one")]);
+        let (stage, execution) = started(&elements, [("fail", "process one")]);
         story(&stage, execution)
     };
     assert_snapshot!(failing(""), @r"
@@ -146,9 +144,7 @@ fn only_a_transition_element_continues_after_a_failed_step() {
     ");
     let by_element =
         task("one", "", "DONE", r#"<next on="FAILED" to="two"/>"#) + &task("two", "", "DONE", "");
-    let stage = Stage::new(&job(&by_element));
-    let execution = stage.start("job", [("fail", "process one")]);
-    assert_snapshot!(story(&stage, execution), @r"
+    assert_snapshot!(run_with(&by_element, [("fail", "process one")]), @r"
     job job COMPLETED
       step one FAILED | cannot process one | thrown by #[process] of batchlet `Task`
       step two COMPLETED DONE
@@ -165,9 +161,7 @@ fn an_after_listener_decides_the_transition() {
         r#"<step id="one"><listeners><listener ref="StepWatch"/></listeners><batchlet ref="Task"/><next on="LISTENED" to="two"/></step>{}"#,
         task("two", "", "DONE", "")
     );
-    let stage = Stage::new(&job(&elements));
-    let execution = stage.start("job", [("after.exit", "LISTENED")]);
-    assert_snapshot!(story(&stage, execution), @r"
+    assert_snapshot!(run_with(&elements, [("after.exit", "LISTENED")]), @r"
     job job COMPLETED
       step one COMPLETED LISTENED
       step two COMPLETED DONE
@@ -201,8 +195,7 @@ fn an_element_runs_once_in_an_execution() {
 #[test]
 fn a_step_that_failed_by_an_element_runs_again() {
     let elements = r#"<step id="one"><batchlet ref="Task"/><fail on="BAD"/></step>"#;
-    let stage = Stage::new(&job(elements));
-    let failed = stage.start("job", [("result", "BAD")]);
+    let (stage, failed) = started(elements, [("result", "BAD")]);
     assert_snapshot!(tree(&stage, failed), @r"
     job job FAILED | a `fail` element ended the job at `one`
       step one FAILED BAD
@@ -234,8 +227,7 @@ fn a_restart_begins_where_the_stop_element_says() {
         ) + &task("three", "", "DONE", "")
     };
     for restart in ["", "restart=\"three\"", "restart=\"one\""] {
-        let stage = Stage::new(&job(&elements(restart)));
-        let stopped = stage.start("job", [("second", "HALT")]);
+        let (stage, stopped) = started(&elements(restart), [("second", "HALT")]);
         assert_eq!(
             stage.tree(stopped).lines().next(),
             Some("job job STOPPED STOPPED")

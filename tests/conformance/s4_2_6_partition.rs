@@ -9,11 +9,11 @@ use batch_runtime::{BatchStatus, JobParameters, OutputPath};
 use batch_tests::stage::Stage;
 use insta::assert_snapshot;
 
-use crate::artifacts::{Gate, calls, job, refused, restart_with, story, wrapped};
+use crate::artifacts::{Gate, calls, job, job_execution, refused, restart_with, started, story, wrapped};
 use crate::parallel::{
     A_AND_B, ONE_THREAD, in_turn, log_of, partition_of, partitioned, properties, sorted, sorted_tree,
 };
-use crate::sequence::{flow, meeting, split, task};
+use crate::sequence::{flow, meeting, run, split, task};
 
 /// Returns a chunk step in partitions `a` and `b`, each with its own log.
 fn chunks(numbers: &str) -> String {
@@ -35,8 +35,7 @@ fn all_partitions_run_at_the_same_time() {
         r#"<step id="all" next="last"><batchlet ref="Meeting"><properties><property name="meets" value="a, b, c, d"/></properties></batchlet>
         <partition instances="4">{names}</partition></step>"#
     ) + &task("last", "", "DONE", "");
-    let stage = Stage::new(&job(&elements));
-    let execution = stage.start("job", ());
+    let (stage, execution) = started(&elements, ());
     assert_snapshot!(sorted_tree(&stage, execution), @r"
     job job COMPLETED
       step all COMPLETED
@@ -102,8 +101,7 @@ fn a_target_and_a_symbol_count_within_the_partition() {
     <property name="fail.1" value="process 2" target="writer"/>
     <property name="every.1" value="1"/><property name="every.2" value="5"/>
   </properties></partition></step>"#;
-    let stage = Stage::new(&job(elements));
-    let execution = stage.start("job", ());
+    let (stage, execution) = started(elements, ());
     assert_snapshot!(sorted_tree(&stage, execution), @r"
     job job COMPLETED
       step load COMPLETED
@@ -122,9 +120,7 @@ fn an_algorithm_plans_the_partitions() {
         r#"instances="7"|<properties><property name="name.1" value="from XML"/></properties>
                <algorithm ref="Planner"><properties><property name="parts" value="x,y,z"/></properties></algorithm>"#,
     );
-    let stage = Stage::new(&job(&elements));
-    let execution = stage.start("job", ());
-    assert_snapshot!(story(&stage, execution), @r"
+    assert_snapshot!(run(&elements), @r"
     job job COMPLETED
       step all COMPLETED
       step all:1 COMPLETED x DONE
@@ -181,8 +177,7 @@ fn each_partition_has_its_own_skip_limit() {
         "commit-interval=\"2\"/>",
         &format!("commit-interval=\"2\" skip-limit=\"1\">{skips}</chunk>"),
     );
-    let stage = Stage::new(&job(&elements));
-    let execution = stage.start("job", [("fail", "process 2")]);
+    let (stage, execution) = started(&elements, [("fail", "process 2")]);
     assert_snapshot!(sorted_tree(&stage, execution), @r"
     job job COMPLETED
       step load COMPLETED
@@ -201,8 +196,7 @@ fn a_partition_that_fails_stops_the_others() {
         <partition instances="3">{}</partition></step>"#,
         properties("name.1=a; name.2=b; name.3=c; then.1=fail; then.2=wait; then.3=wait")
     );
-    let stage = Stage::new(&job(&elements));
-    let execution = stage.start("job", ());
+    let (stage, execution) = started(&elements, ());
     assert_snapshot!(sorted_tree(&stage, execution), @r"
     job job FAILED | a had enough | thrown by #[process] of batchlet `Meeting` | in partition 1 of `all`
       step all FAILED | the job's message
@@ -309,8 +303,7 @@ fn the_plan_is_kept_until_the_step_is_complete() {
     let attributes = r#"allow-start-if-complete="true" next="last""#;
     let step = partitioned("all", attributes, "Part", "|<algorithm ref=\"Planner\"/>");
     let elements = ONE_THREAD.to_owned() + &step + &task("last", "", "DONE", "");
-    let stage = Stage::new(&job(&elements));
-    let first = stage.start("job", [("parts", "a,b"), ("fail", "process b")]);
+    let (stage, first) = started(&elements, [("parts", "a,b"), ("fail", "process b")]);
     assert_snapshot!(story(&stage, first), @r"
     job job FAILED | cannot process b | thrown by #[process] of batchlet `Part`
         | in partition 2 of `all`
@@ -487,8 +480,7 @@ fn mistakes_within_partitions_are_reported_at_the_start() {
 #[test]
 fn a_symbol_that_the_plan_does_not_give_fails_the_partition() {
     let elements = r#"<step id="all"><batchlet ref="${part.kind}"/><partition><algorithm ref="Planner"/></partition></step>"#;
-    let stage = Stage::new(&job(elements));
-    let execution = stage.start("job", [("parts", "a")]);
+    let (stage, execution) = started(elements, [("parts", "a")]);
     let folder = format!("{}/", stage.path().display());
     assert_snapshot!(sorted_tree(&stage, execution).replace(&folder, ""), @r#"
     job job FAILED
@@ -547,8 +539,7 @@ fn three_levels_of_subjobs_end() {
         .collect();
     let around = r#"<concurrency><collector ref="Send"/><analyzer ref="Receive"/></concurrency>"#;
     let elements = ONE_THREAD.to_owned() + &split("all", "", &(flows + around));
-    let stage = Stage::new(&job(&elements));
-    let execution = stage.start("job", ());
+    let (stage, execution) = started(&elements, ());
     let steps = stage.operator().step_executions(execution).unwrap();
     assert!(steps.iter().all(|step| step.status == BatchStatus::Completed));
     // In each of three flows: four partitions, each with a step and its five partitions.
@@ -575,8 +566,7 @@ fn a_failed_flow_stops_the_partitions_of_its_siblings() {
     let waits =
         meeting("load", "", "a", "wait", "").replace("</batchlet>", &format!("</batchlet>{partition}"));
     let flows = flow("bad", "", &meeting("a", "", "b, c", "fail", "")) + &flow("good", "", &waits);
-    let stage = Stage::new(&job(&split("both", "", &flows)));
-    let execution = stage.start("job", ());
+    let (stage, execution) = started(&split("both", "", &flows), ());
     assert_snapshot!(sorted_tree(&stage, execution), @r"
     job job FAILED | a had enough | thrown by #[process] of batchlet `Meeting`
       step a FAILED | the job's message
@@ -646,16 +636,13 @@ fn an_output_belongs_to_one_lane() {
     );
     let stage = Stage::new(&flows("other"));
     let execution = stage.start("job", parameters);
-    assert_eq!(
-        stage.operator().job_execution(execution).unwrap().unwrap().status,
-        BatchStatus::Completed
-    );
+    assert_eq!(job_execution(&stage, execution).status, BatchStatus::Completed);
     let nested = report("<partition instances=\"1\"/>");
     let stage = Stage::new(&job(&format!(
         "<flow id=\"outer\">{nested}<partition instances=\"2\"/></flow>"
     )));
     let execution = stage.start("job", [("folder", stage.path().display().to_string())]);
-    let ended = stage.operator().job_execution(execution).unwrap().unwrap();
+    let ended = job_execution(&stage, execution);
     assert_eq!(ended.status, BatchStatus::Failed);
     assert!(
         ended.exit_message.contains("of `outer` both write `"),
@@ -683,12 +670,12 @@ fn an_output_belongs_to_one_partition() {
         "{checks:?}"
     );
     let execution = stage.start("job", [("folder", folder)]);
-    let ended = stage.operator().job_execution(execution).unwrap().unwrap();
+    let ended = job_execution(&stage, execution);
     assert_eq!(ended.status, BatchStatus::Failed);
     assert!(ended.exit_message.contains(shared), "{}", ended.exit_message);
     assert_eq!(stage.operator().step_executions(execution).unwrap().len(), 1);
     let stage = Stage::new(&reporting(&names("c")));
     let execution = stage.start("job", [("folder", stage.path().display().to_string())]);
-    let ended = stage.operator().job_execution(execution).unwrap().unwrap();
+    let ended = job_execution(&stage, execution);
     assert_eq!(ended.status, BatchStatus::Completed, "{}", ended.exit_message);
 }

@@ -4,9 +4,9 @@ use batch_runtime::{JobExecutionId, JobParameters};
 use batch_tests::stage::Stage;
 use insta::assert_snapshot;
 
-use crate::artifacts::{job, restart_with, story, tree};
+use crate::artifacts::{job, restart_with, started, story, tree};
 use crate::parallel::{A_AND_B, ONE_THREAD, in_turn, partition_of, partitioned, properties, sorted_tree};
-use crate::sequence::{flow, task};
+use crate::sequence::{flow, run_with, task};
 
 /// A restart after the Job XML was edited.
 pub(crate) fn restart_edited(
@@ -167,8 +167,7 @@ fn a_failing_analyzer_stops_the_partitions() {
         r#"<step id="all"><batchlet ref="Meeting"/>{}</step>"#,
         partition_of(&format!("instances=\"2\"|{names}<analyzer ref=\"Receive\"/>"))
     );
-    let stage = Stage::new(&job(&step));
-    let execution = stage.start("job", [("fail", "status b DONE")]);
+    let (stage, execution) = started(&step, [("fail", "status b DONE")]);
     assert_snapshot!(sorted_tree(&stage, execution), @r"
     job job FAILED | cannot status b DONE
         | thrown by #[analyze_exit_status] of sub job analyzer `Receive`
@@ -190,9 +189,7 @@ fn a_partition_after_a_failing_analyzer_does_not_begin() {
         "Part",
         &format!("instances=\"3\"|{names}<analyzer ref=\"Receive\"/>"),
     );
-    let stage = Stage::new(&job(&format!("{ONE_THREAD}{step}")));
-    let execution = stage.start("job", [("fail", "status a DONE")]);
-    assert_snapshot!(story(&stage, execution), @r"
+    assert_snapshot!(run_with(&format!("{ONE_THREAD}{step}"), [("fail", "status a DONE")]), @r"
     job job FAILED | cannot status a DONE
         | thrown by #[analyze_exit_status] of sub job analyzer `Receive`
       step all FAILED | the job's message
@@ -258,8 +255,7 @@ fn a_panic_when_an_artifact_is_dropped() {
 fn no_partition_stays_open_if_another_cannot_be_recorded() {
     let names = properties("name.1=a; name.2=b; name.3=c; fail.1=process a");
     let partitions = partitioned("all", "", "Part", &format!("instances=\"3\"|{names}"));
-    let stage = Stage::new(&job(&format!("{ONE_THREAD}{partitions}")));
-    let first = stage.start("job", ());
+    let (stage, first) = started(&format!("{ONE_THREAD}{partitions}"), ());
     assert_eq!(stage.tree(first).matches("STOPPED STOPPED").count(), 2);
     let trigger = "CREATE TRIGGER refuse BEFORE INSERT ON BATCH_STEP_EXECUTION WHEN NEW.STEP_NAME = 'all:3'
         BEGIN SELECT RAISE(ABORT, 'the true cause'); END";

@@ -4,7 +4,7 @@ use batch_runtime::JobParameters;
 use batch_tests::stage::Stage;
 use insta::assert_snapshot;
 
-use super::artifacts::{calls, job, refused, restart_with, story, tree};
+use super::artifacts::{calls, job, job_execution, refused, restart_with, story, tree};
 
 /// The first step in document order runs first, then only `next` decides; an unreachable step does not run.
 ///
@@ -105,12 +105,7 @@ fn the_start_limit_counts_restarts() {
         }
         assert_eq!(calls(&stage, &["process"]), "process one");
         let over = stage.restart(execution);
-        let message = stage
-            .operator()
-            .job_execution(over)
-            .unwrap()
-            .unwrap()
-            .exit_message;
+        let message = job_execution(&stage, over).exit_message;
         assert_eq!(
             message,
             format!(

@@ -3,9 +3,9 @@
 use batch_tests::stage::Stage;
 use insta::assert_snapshot;
 
-use crate::artifacts::{job, restart_with, story, wrapped};
+use crate::artifacts::{job, restart_with, started, story, wrapped};
 use crate::parallel::{A_AND_B, ONE_THREAD, partition_of, properties, sorted, sorted_tree};
-use crate::sequence::{decision, flow, meeting, task};
+use crate::sequence::{decision, flow, meeting, run, run_with, task};
 
 /// Each partition executes all steps of the flow in sequence, with its own rows; properties reach all steps.
 ///
@@ -19,9 +19,7 @@ fn every_partition_executes_all_steps() {
     let elements = ONE_THREAD.to_owned()
         + &flow("parts", "next=\"last\"", &(steps + &partition))
         + &task("last", "", "DONE", "");
-    let stage = Stage::new(&job(&elements));
-    let execution = stage.start("job", ());
-    assert_snapshot!(story(&stage, execution), @r"
+    assert_snapshot!(run(&elements), @r"
     job job COMPLETED
       step parts:1 COMPLETED a DONE
       step parts:2 COMPLETED b DONE
@@ -70,9 +68,7 @@ fn a_partitioned_step_within_a_partitioned_flow() {
     let steps = format!(r#"<step id="one"><batchlet ref="Part"/>{inner}</step>"#);
     let outer = partition_of(r#"|<algorithm ref="Planner"/><logicalTX ref="Unit"/>"#);
     let elements = ONE_THREAD.to_owned() + &flow("parts", "", &(steps + &outer));
-    let stage = Stage::new(&job(&elements));
-    let execution = stage.start("job", [("parts", "a,b")]);
-    assert_snapshot!(story(&stage, execution), @r"
+    assert_snapshot!(run_with(&elements, [("parts", "a,b")]), @r"
     job job COMPLETED
       step parts:1 COMPLETED
       step parts:2 COMPLETED
@@ -102,8 +98,7 @@ fn a_partition_that_fails_and_resumes() {
             "",
             &(steps + &partition_of(&format!("instances=\"3\"|{names}"))),
         );
-    let stage = Stage::new(&job(&elements));
-    let failed = stage.start("job", [("fail", "process b")]);
+    let (stage, failed) = started(&elements, [("fail", "process b")]);
     assert_snapshot!(story(&stage, failed), @r"
     job job FAILED | cannot process b | thrown by #[process] of batchlet `Part`
         | in partition 2 of `parts`
@@ -139,8 +134,7 @@ fn running_siblings_are_stopped() {
         "",
         &(steps + &partition_of(&format!("instances=\"2\"|{names}"))),
     );
-    let stage = Stage::new(&job(&elements));
-    let execution = stage.start("job", ());
+    let (stage, execution) = started(&elements, ());
     assert_snapshot!(sorted_tree(&stage, execution), @r"
     job job FAILED | a had enough | thrown by #[process] of batchlet `Meeting`
         | in partition 1 of `parts`
@@ -172,8 +166,7 @@ fn a_terminating_element_in_a_partition_ends_the_job() {
         let elements = ONE_THREAD.to_owned()
             + &flow("parts", "next=\"last\"", &(steps + &partition))
             + &task("last", "", "DONE", "");
-        let stage = Stage::new(&job(&elements));
-        let execution = stage.start("job", ());
+        let (stage, execution) = started(&elements, ());
         text += &format!("{element}\n{}\n", story(&stage, execution));
         if !element.starts_with("<end") {
             let again = stage.restart(execution);

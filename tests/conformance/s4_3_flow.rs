@@ -2,9 +2,8 @@
 
 use insta::assert_snapshot;
 
-use crate::artifacts::{job, restart_with, story};
-use crate::sequence::{decision, flow, run, task};
-use batch_tests::stage::Stage;
+use crate::artifacts::{restart_with, started, story};
+use crate::sequence::{decision, flow, run, run_with, task};
 
 /// A flow runs its steps, and transitions as a whole; it has the statuses of its last step.
 ///
@@ -38,9 +37,7 @@ fn the_exit_status_of_a_flow_may_be_set_inside() {
     let elements = flow("first", "next=\"choose\"", around)
         + &decision("choose", "GO", r#"<next on="GO" to="outside"/>"#)
         + r#"<step id="outside"><batchlet ref="Around"/></step>"#;
-    let stage = Stage::new(&job(&elements));
-    let execution = stage.start("job", [("flow.exit", "AS SET")]);
-    assert_snapshot!(story(&stage, execution), @r"
+    assert_snapshot!(run_with(&elements, [("flow.exit", "AS SET")]), @r"
     job job COMPLETED GO
       step inside COMPLETED SEEN
       step outside COMPLETED SEEN
@@ -59,8 +56,7 @@ fn a_terminating_element_inside_a_flow_ends_the_job() {
         let transitions = r#"<fail on="BAD"/><end on="GOOD" exit-status="WELL"/><stop on="UGLY"/>"#;
         let inside = task("one", "next=\"two\"", result, transitions) + &task("two", "", "DONE", "");
         let elements = flow("both", "next=\"last\"", &inside) + &task("last", "", "DONE", "");
-        let stage = Stage::new(&job(&elements));
-        let execution = stage.start("job", [("fail", fail)]);
+        let (stage, execution) = started(&elements, [("fail", fail)]);
         assert_snapshot!(
             format!("flow_ended_by_{}", result.to_lowercase()),
             story(&stage, execution)
@@ -77,8 +73,7 @@ fn a_flow_is_traversed_again_on_restart() {
         + &decision("choose", "HERE", r#"<next on="HERE" to="two"/>"#)
         + &task("two", "", "DONE", "");
     let elements = flow("both", "next=\"last\"", &inside) + &task("last", "", "DONE", "");
-    let stage = Stage::new(&job(&elements));
-    let failed = stage.start("job", [("fail", "process two")]);
+    let (stage, failed) = started(&elements, [("fail", "process two")]);
     stage.log();
     let again = restart_with(&stage, failed, [("fail", "")]);
     assert_snapshot!(story(&stage, again), @r"
@@ -100,8 +95,7 @@ fn after_a_stop_inside_a_flow_the_flow_runs_again() {
     let elements = task("one", "next=\"both\"", "DONE", "")
         + &flow("both", "next=\"last\"", &inside)
         + &task("last", "", "DONE", "");
-    let stage = Stage::new(&job(&elements));
-    let stopped = stage.start("job", [("result", "HALT")]);
+    let (stage, stopped) = started(&elements, [("result", "HALT")]);
     assert_snapshot!(story(&stage, stopped), @r"
     job job STOPPED
       step one COMPLETED HALT

@@ -5,9 +5,9 @@ use std::sync::{Barrier, Mutex};
 use batch_runtime::prelude::*;
 use insta::assert_snapshot;
 
-use crate::artifacts::{Gate, job, restart_with, story, tree};
+use crate::artifacts::{Gate, job, restart_with, started, story, tree};
 use crate::parallel::{sorted, sorted_tree};
-use crate::sequence::{decision, flow, meeting, split, task};
+use crate::sequence::{decision, flow, meeting, run, split, task};
 use batch_tests::stage::Stage;
 
 /// The flows run at the same time, each on a thread: each waits for all others.
@@ -28,8 +28,7 @@ fn the_flows_of_a_split_run_at_the_same_time() {
     let elements = split("all", "next=\"choose\"", &flows)
         + &decision("choose", "GO", r#"<next on="GO" to="last"/>"#)
         + &task("last", "", "DONE", "");
-    let stage = Stage::new(&job(&elements));
-    let execution = stage.start("job", ());
+    let (stage, execution) = started(&elements, ());
     let log = sorted(&stage);
     assert!(log.contains("decide of job after split all COMPLETED"), "{log}");
     assert_snapshot!(sorted_tree(&stage, execution), @r"
@@ -112,9 +111,7 @@ fn flows_of_a_split_follow_each_other() {
         )
         + &flow("second", "next=\"third\"", &task("two", "", "DONE", ""))
         + &flow("third", "", &task("three", "", "DONE", ""));
-    let stage = Stage::new(&job(&split("chain", "", &flows)));
-    let execution = stage.start("job", ());
-    assert_snapshot!(story(&stage, execution), @r"
+    assert_snapshot!(run(&split("chain", "", &flows)), @r"
     job job COMPLETED HERE
       step one COMPLETED LOADED
       step two COMPLETED DONE
@@ -136,8 +133,7 @@ fn a_flow_that_fails_stops_the_others() {
             &(meeting("b", "next=\"later\"", "a", "wait", "") + &task("later", "", "DONE", "")),
         );
     let elements = split("both", "next=\"last\"", &flows) + &task("last", "", "DONE", "");
-    let stage = Stage::new(&job(&elements));
-    let execution = stage.start("job", ());
+    let (stage, execution) = started(&elements, ());
     assert_snapshot!(sorted_tree(&stage, execution), @r"
     job job FAILED | a had enough | thrown by #[process] of batchlet `Meeting`
       step a FAILED | the job's message
@@ -160,8 +156,7 @@ fn a_terminating_element_in_a_flow_ends_the_job() {
         let flows = flow("ending", "", &meeting("a", "", "b", "end", element))
             + &flow("other", "", &meeting("b", "", "a", "wait", ""));
         let elements = split("both", "next=\"last\"", &flows) + &task("last", "", "DONE", "");
-        let stage = Stage::new(&job(&elements));
-        let execution = stage.start("job", ());
+        let (stage, execution) = started(&elements, ());
         text += &sorted_tree(&stage, execution);
     }
     assert_snapshot!(text, @r"

@@ -10,13 +10,13 @@ use diesel::connection::SimpleConnection;
 use diesel::prelude::*;
 use insta::assert_snapshot;
 
-use super::artifacts::{Gate, job, story, tree};
+use super::artifacts::{Gate, job, job_execution, started, story, tree};
 
 const ONE: &str = r#"<step id="one"><batchlet ref="Task"/></step>"#;
 
 fn ended(stage: &Stage, parameters: impl Into<JobParameters>) -> JobExecution {
     let execution = stage.start("job", parameters);
-    stage.operator().job_execution(execution).unwrap().unwrap()
+    job_execution(&stage, execution)
 }
 
 /// The exit status defaults to the batch status; setting it never changes the batch status.
@@ -377,8 +377,7 @@ impl Wrapped {
 /// Spec: STATUS-06
 #[test]
 fn statuses_of_other_programs_are_readable() {
-    let stage = Stage::new(&job(ONE));
-    let execution = stage.start("job", ());
+    let (stage, execution) = started(ONE, ());
     let mut connection = stage.connection();
     connection
         .batch_execute("DROP TRIGGER final_BATCH_JOB_EXECUTION; DROP TRIGGER edge_BATCH_JOB_EXECUTION")
@@ -389,7 +388,7 @@ fn statuses_of_other_programs_are_readable() {
                 "UPDATE BATCH_JOB_EXECUTION SET STATUS = '{status}', VERSION = VERSION + 1"
             ))
             .unwrap();
-        let read = stage.operator().job_execution(execution).unwrap().unwrap();
+        let read = job_execution(&stage, execution);
         assert_eq!(read.status.as_str(), status);
     }
 }

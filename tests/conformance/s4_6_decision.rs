@@ -2,7 +2,7 @@
 
 use insta::assert_snapshot;
 
-use crate::artifacts::{job, restart_with, story, tree, wrapped};
+use crate::artifacts::{job, restart_with, started, story, tree, wrapped};
 use crate::sequence::{decision, flow, split, task};
 use batch_runtime::prelude::*;
 use batch_tests::stage::Stage;
@@ -23,8 +23,7 @@ const ALL: &str =
 fn the_result_chooses_the_transition() {
     let mut text = String::new();
     for answer in ["GO ON", "BAD", "GOOD", "UGLY"] {
-        let stage = Stage::new(&job(&elements(ALL)));
-        let execution = stage.start("job", [("answer", answer)]);
+        let (stage, execution) = started(&elements(ALL), [("answer", answer)]);
         text += &format!("{}\n", story(&stage, execution));
     }
     assert_snapshot!(text, @r"
@@ -56,8 +55,7 @@ fn a_result_without_a_transition_fails_the_job() {
         [("answer", "GO"), ("fail", thrown)],
         [("answer", "GO"), ("panic", thrown)],
     ] {
-        let stage = Stage::new(&job(&elements(ALL)));
-        let execution = stage.start("job", parameters);
+        let (stage, execution) = started(&elements(ALL), parameters);
         text += &format!("{}\n", tree(&stage, execution));
     }
     assert_snapshot!(text, @r"
@@ -83,8 +81,7 @@ fn a_result_without_a_transition_fails_the_job() {
 /// Spec: DEC-16, DEC-19, RESTART-12, D-24
 #[test]
 fn a_decision_that_stopped_runs_again() {
-    let stage = Stage::new(&job(&elements(ALL)));
-    let stopped = stage.start("job", [("answer", "UGLY")]);
+    let (stage, stopped) = started(&elements(ALL), [("answer", "UGLY")]);
     let again = restart_with(&stage, stopped, [("answer", "GO ON"), ("fail", "process two")]);
     let last = restart_with(&stage, again, [("answer", "GO ON")]);
     let text = format!(
@@ -115,8 +112,7 @@ fn a_decider_gets_its_properties() {
         )
         + &task("two", "", "DONE", "")
         + &task("three", "", "DONE", "");
-    let stage = Stage::new(&job(&elements));
-    let execution = stage.start("job", ());
+    let (stage, execution) = started(&elements, ());
     assert_snapshot!(tree(&stage, execution), @r"
     job job COMPLETED TWO
       step one COMPLETED DONE
@@ -195,8 +191,7 @@ fn a_decider_may_require_the_context_of_a_flow_or_split() {
         (&alone, "AfterFlow", "after one"),
         (&both, "AfterSplit", "after both"),
     ] {
-        let stage = Stage::new(&job(&(before.clone() + &decided(decider))));
-        let execution = stage.start("job", ());
+        let (stage, execution) = started(&(before.clone() + &decided(decider)), ());
         let tree = stage.tree(execution);
         assert!(
             tree.starts_with(&format!("job job COMPLETED {exit_status}")),

@@ -5,7 +5,7 @@ use batch_runtime::prelude::*;
 use batch_tests::stage::{Stage, say};
 use insta::assert_snapshot;
 
-use super::artifacts::{job, restart_with, story};
+use super::artifacts::{first_step_execution, job, job_execution, restart_with, started, story};
 
 /// Counts its own calls.
 #[derive(BatchArtifact)]
@@ -79,10 +79,7 @@ fn artifacts_are_found_by_name_type_and_path() {
         ("conformance::s5_1_artifacts::named::WithAName", "BY NAME"),
     ] {
         let execution = stage.start("job", [("ref", name)]);
-        assert_eq!(
-            stage.operator().step_executions(execution).unwrap()[0].exit_status,
-            result
-        );
+        assert_eq!(first_step_execution(&stage, execution).exit_status, result);
     }
     let error = stage
         .operator()
@@ -139,8 +136,7 @@ const READS: &str = r#"<step id="one"><chunk reader="${reader}" processor="Label
 /// Spec: READ-10, READ-04, RESTART-07, STATUS-27
 #[test]
 fn a_checkpoint_of_another_type_fails_the_step() {
-    let stage = Stage::new(&job(READS));
-    let execution = stage.start("job", [("reader", "NumberedReader"), ("fail.at", "3")]);
+    let (stage, execution) = started(READS, [("reader", "NumberedReader"), ("fail.at", "3")]);
     stage.log();
     let again = restart_with(&stage, execution, [("reader", "NamedReader"), ("fail.at", "0")]);
     assert_snapshot!(story(&stage, again), @r"
@@ -152,10 +148,7 @@ fn a_checkpoint_of_another_type_fails_the_step() {
     // Nothing is lost: with the reader of that checkpoint the step resumes.
     let last = restart_with(&stage, again, [("fail.at", "0")]);
     assert_eq!(stage.log()[0], "open Some(7)");
-    assert_eq!(
-        stage.operator().job_execution(last).unwrap().unwrap().status,
-        BatchStatus::Completed
-    );
+    assert_eq!(job_execution(&stage, last).status, BatchStatus::Completed);
 }
 
 /// Any serde type can be a checkpoint, and is restored unchanged.
@@ -163,8 +156,7 @@ fn a_checkpoint_of_another_type_fails_the_step() {
 /// Spec: READ-04, READ-08, READ-09
 #[test]
 fn a_checkpoint_is_restored_unchanged() {
-    let stage = Stage::new(&job(READS));
-    let execution = stage.start("job", [("reader", "StructuredReader"), ("fail.at", "3")]);
+    let (stage, execution) = started(READS, [("reader", "StructuredReader"), ("fail.at", "3")]);
     stage.log();
     restart_with(&stage, execution, [("fail.at", "0")]);
     assert_eq!(stage.log()[0], r#"open Some((["é\"\\\n"], Some(0.1)))"#);
@@ -339,8 +331,7 @@ fn an_artifact_that_cannot_be_created_fails_its_scope() {
         r#"<split id="all"><concurrency><analyzer ref="Unmakeable"/></concurrency>
             <flow id="flow"><step id="one"><batchlet ref="Task"/></step></flow></split>"#,
     ] {
-        let stage = Stage::new(&job(elements));
-        let execution = stage.start("job", ());
+        let (stage, execution) = started(elements, ());
         text += &format!("{}\n", story(&stage, execution));
     }
     assert_snapshot!(text, @r"

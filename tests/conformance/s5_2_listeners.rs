@@ -1,10 +1,11 @@
 //! 5.2: job and step listeners.
 
+use crate::sequence::run;
 use batch_runtime::prelude::*;
 use batch_tests::stage::{Stage, say};
 use insta::assert_snapshot;
 
-use super::artifacts::{job, restart_with, story, tree, wrapped};
+use super::artifacts::{job, restart_with, started, story, tree, wrapped};
 
 /// Two job listeners and two step listeners; the wrapper `listeners` and bare ones are the same.
 const LISTENED: &str = r#"
@@ -24,9 +25,7 @@ const LISTENED: &str = r#"
 /// Spec: JSL-JOBLIS-08, JSL-JOBLIS-09, JSL-STEPLIS-01, JSL-STEPLIS-04, JSL-STEPLIS-05, JSL-STEPLIS-06, CTX-12, BLET-02
 #[test]
 fn listeners_are_called_in_the_order_of_the_xml() {
-    let stage = Stage::new(&job(LISTENED));
-    let execution = stage.start("job", ());
-    assert_snapshot!(story(&stage, execution), @r"
+    assert_snapshot!(run(LISTENED), @r"
     job job COMPLETED
       step one COMPLETED DONE
       step two COMPLETED DONE
@@ -42,8 +41,7 @@ fn listeners_are_called_in_the_order_of_the_xml() {
 /// Spec: LISTEN-JOB-07, RESTART-05
 #[test]
 fn a_restart_calls_job_listeners_but_none_for_skipped_steps() {
-    let stage = Stage::new(&job(LISTENED));
-    let execution = stage.start("job", [("fail", "process two")]);
+    let (stage, execution) = started(LISTENED, [("fail", "process two")]);
     stage.log();
     let again = restart_with(&stage, execution, [("fail", "")]);
     assert_snapshot!(story(&stage, again), @r"

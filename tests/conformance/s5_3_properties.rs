@@ -8,7 +8,7 @@ use batch_runtime::prelude::*;
 use batch_tests::stage::{Stage, say};
 use insta::assert_snapshot;
 
-use super::artifacts::{job, refused, restart_with, wrapped};
+use super::artifacts::{first_step_execution, job, refused, restart_with, wrapped};
 
 macro_rules! shows {
     ($name:ident) => {
@@ -290,9 +290,7 @@ fn the_pool_of_system_properties() {
         ));
         let stage = Stage::configured(&xml, |builder| builder.system_property("mine", "set"));
         let execution = stage.start("job", ());
-        let value = stage.operator().step_executions(execution).unwrap()[0]
-            .exit_status
-            .clone();
+        let value = first_step_execution(&stage, execution).exit_status.clone();
         let expected = match name {
             "file.separator" => Some(std::path::MAIN_SEPARATOR.to_string()),
             "user.dir" => Some(std::env::current_dir().unwrap().display().to_string()),

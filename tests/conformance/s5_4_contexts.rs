@@ -7,7 +7,9 @@ use batch_runtime::prelude::*;
 use batch_tests::stage::{Stage, say};
 use insta::assert_snapshot;
 
-use super::artifacts::{calls, job, refused, restart_with, wrapped};
+use super::artifacts::{
+    calls, first_step_execution, job, job_execution, refused, restart_with, started, wrapped,
+};
 use super::parallel::partitioned;
 use super::sequence::{flow, split};
 
@@ -193,15 +195,7 @@ fn transient_data_lives_as_long_as_its_context() {
     batchlet in two: job Some("batchlet in one"), step None · listener in one: job None, step None
     batchlet in one: job Some("listener in one"), step Some("listener")
     "#);
-    assert_eq!(
-        stage
-            .operator()
-            .job_execution(again)
-            .unwrap()
-            .unwrap()
-            .exit_status,
-        "WHOLE"
-    );
+    assert_eq!(job_execution(&stage, again).exit_status, "WHOLE");
 }
 
 /// The values that [`Keeps`] has stored in contexts.
@@ -264,14 +258,7 @@ fn a_restart_starts_without_an_exit_status() {
         r#"<step id="one" next="two"><batchlet ref="Reporter"/></step><step id="two"><batchlet ref="Task"/></step>"#,
     ));
     let execution = stage.start("job", [("fail", "process two")]);
-    let status = |execution| {
-        stage
-            .operator()
-            .job_execution(execution)
-            .unwrap()
-            .unwrap()
-            .exit_status
-    };
+    let status = |execution| job_execution(&stage, execution).exit_status;
     assert_eq!(status(execution), "JOB");
     assert_eq!(
         status(restart_with(&stage, execution, [("fail", "")])),
@@ -427,7 +414,7 @@ fn the_step_shows_its_exception_and_metrics() {
     exception Some(cannot process 4)
     ReadCount 2, WriteCount 1, FilterCount 1, CommitCount 1, RollbackCount 1, ReadSkipCount 0, ProcessSkipCount 0, WriteSkipCount 0
     ");
-    let counters = stage.operator().step_executions(execution).unwrap()[0].counters;
+    let counters = first_step_execution(&stage, execution).counters;
     assert_eq!(
         (counters.reads, counters.rollbacks),
         (2, 1),
@@ -534,8 +521,7 @@ fn an_artifact_does_not_wait_for_its_own_job() {
         &(flow("left", "", alone) + &flow("right", "", "<step id=\"two\"><batchlet ref=\"Silent\"/></step>")),
     );
     for (elements, step) in [(alone, "one"), (&parts, "one:1"), (&both, "one")] {
-        let stage = Stage::new(&job(elements));
-        let execution = stage.start("job", ());
+        let (stage, execution) = started(elements, ());
         let tree = stage.tree(execution);
         assert!(
             tree.contains(&format!("step {step} STOPPED STARTED false")),

@@ -3,10 +3,10 @@
 use batch_tests::stage::Stage;
 use insta::assert_snapshot;
 
-use crate::artifacts::{Gate, calls, job, restart_with, story};
+use crate::artifacts::{Gate, calls, job, restart_with, started, story};
 use crate::faults::{lines, make_table};
 use crate::parallel::{ONE_THREAD, in_turn, partition_of, properties, sorted_tree};
-use crate::sequence::{flow, split, task};
+use crate::sequence::{flow, run_with, split, task};
 
 /// Returns two partitions with all parallel roles, one after the other.
 fn everything() -> String {
@@ -19,9 +19,7 @@ fn everything() -> String {
 /// Spec: LTX-01, LTX-04, LTX-06, LTX-07, LTX-08, LTX-17, LTX-18, LTX-19, LTX-20, PART-20, D-46
 #[test]
 fn the_order_of_a_commit() {
-    let stage = Stage::new(&job(&everything()));
-    let execution = stage.start("job", [("parts", "a,b")]);
-    assert_snapshot!(story(&stage, execution), @r"
+    assert_snapshot!(run_with(&everything(), [("parts", "a,b")]), @r"
     job job COMPLETED
       step all COMPLETED
       step all:1 COMPLETED a DONE
@@ -69,8 +67,7 @@ fn the_reasons_of_a_rollback() {
         "data a 1 at all",
         "status b DONE",
     ] {
-        let stage = Stage::new(&job(&everything()));
-        let execution = stage.start("job", [("parts", "a,b"), ("fail", fail)]);
+        let (stage, execution) = started(&everything(), [("parts", "a,b"), ("fail", fail)]);
         text += &format!("WHEN {fail} FAILS\n{}\n", story(&stage, execution));
     }
     assert_snapshot!(text);
@@ -206,8 +203,7 @@ fn flows_and_splits_have_logical_transactions() {
     );
     let mut text = String::new();
     for elements in [of_flow, of_split] {
-        let stage = Stage::new(&job(&elements));
-        let execution = stage.start("job", ());
+        let (stage, execution) = started(&elements, ());
         text += &format!("{}\n", story(&stage, execution));
         let fails = stage.start("job", [("fail", "process one")]);
         text += &format!("{}\n", story(&stage, fails));
@@ -255,8 +251,7 @@ fn the_flows_of_a_split_that_was_rolled_back_run_again() {
     let flows = flow("left", "next=\"right\"", &task("one", "", "DONE", ""))
         + &flow("right", "", &task("two", "", "DONE", ""))
         + r#"<concurrency><logicalTX ref="Unit"/></concurrency>"#;
-    let stage = Stage::new(&job(&split("both", "", &flows)));
-    let failed = stage.start("job", [("fail", "process two")]);
+    let (stage, failed) = started(&split("both", "", &flows), [("fail", "process two")]);
     stage.log();
     let again = restart_with(&stage, failed, [("fail", "")]);
     assert_snapshot!(story(&stage, again), @r"

@@ -5,7 +5,7 @@ use batch_tests::stage::Stage;
 use diesel::prelude::*;
 use insta::assert_snapshot;
 
-use crate::artifacts::{job, restart_with, story, tree, wrapped};
+use crate::artifacts::{job, restart_with, started, story, tree, wrapped};
 use crate::parallel::{partitioned, sorted_tree};
 use crate::sequence::{flow, meeting, split, task};
 
@@ -37,8 +37,7 @@ fn a_commit_is_finished() {
     let left = task("one", "allow-start-if-complete=\"true\"", "DONE", "");
     let elements =
         split("only", "next=\"last\"", &(flow("left", "", &left) + UNIT)) + &task("last", "", "DONE", "");
-    let stage = Stage::new(&job(&elements));
-    let first = stage.start("job", [("fail", "process last")]);
+    let (stage, first) = started(&elements, [("fail", "process last")]);
     leave(&stage, &serde_json::json!({"only": in_state("committed")}));
     stage.log();
     let second = restart_with(&stage, first, [("fail", "process one")]);
@@ -66,8 +65,7 @@ fn a_committed_split_is_not_undone() {
     let left = task("one", "", "DONE", "");
     let elements =
         split("only", "next=\"last\"", &(flow("left", "", &left) + UNIT)) + &task("last", "", "DONE", "");
-    let stage = Stage::new(&job(&elements));
-    let first = stage.start("job", [("fail", "process last")]);
+    let (stage, first) = started(&elements, [("fail", "process last")]);
     stage.log();
     let second = restart_with(&stage, first, [("fail", "tx begin")]);
     assert_snapshot!(story(&stage, second), @r"
@@ -131,8 +129,7 @@ fn starts_that_were_rolled_back_count() {
 fn rolled_back_work_is_not_complete() {
     let ends = flow("left", "", &meeting("a", "", "b", "end", r#"<end on="a MET"/>"#));
     let waits = flow("right", "", &meeting("b", "", "a", "wait", ""));
-    let stage = Stage::new(&job(&split("both", "", &(ends + &waits + UNIT))));
-    let first = stage.start("job", ());
+    let (stage, first) = started(&split("both", "", &(ends + &waits + UNIT)), ());
     assert_snapshot!(sorted_tree(&stage, first), @r"
     job job FAILED
         | an `end` element within `both` ended the job before everything in it was complete, so its logical transaction was rolled back

@@ -3,7 +3,7 @@
 use batch_tests::stage::Stage;
 use insta::assert_snapshot;
 
-use crate::artifacts::{calls, job, restart_with, story, tree, wrapped};
+use crate::artifacts::{calls, job, restart_with, started, story, tree, wrapped};
 use crate::parallel::{A_AND_B, ONE_THREAD, partition_of, partitioned, properties};
 use crate::sequence::{decision, flow, split, task};
 
@@ -37,8 +37,7 @@ pub(crate) fn chunk(around: &str) -> String {
 /// Spec: SUBJOB-01, SUBJOB-02, SUBJOB-03, SUBJOB-05, SUBJOB-07, SUBJOB-08, SUBJOB-09, SUBJOB-10, SUBJOB-11, SUBJOB-12, SUBJOB-27, PART-27, D-45
 #[test]
 fn a_collector_is_called_after_each_checkpoint_and_at_the_end() {
-    let stage = Stage::new(&job(&chunk(BOTH)));
-    let execution = stage.start("job", [("sets", "true")]);
+    let (stage, execution) = started(&chunk(BOTH), [("sets", "true")]);
     assert_snapshot!(tree(&stage, execution), @r"
     job job COMPLETED
       step load COMPLETED RECEIVED 7
@@ -72,8 +71,7 @@ fn batchlets_and_their_optional_methods() {
         r#"<collector ref="Send"><properties><property name="sends" value="nothing"/></properties></collector><analyzer ref="Receive"><properties><property name="fail" value="data a 1 at all"/></properties></analyzer>"#,
     ] {
         let elements = partitioned("all", "", "Part", &format!("{A_AND_B}{around}"));
-        let stage = Stage::new(&job(&format!("{ONE_THREAD}{elements}")));
-        let execution = stage.start("job", ());
+        let (stage, execution) = started(&format!("{ONE_THREAD}{elements}"), ());
         text += &format!("{}\n", story(&stage, execution));
     }
     assert_snapshot!(text, @r"
@@ -106,8 +104,7 @@ fn batchlets_and_their_optional_methods() {
 /// Spec: SUBJOB-03, SUBJOB-05, PART-26
 #[test]
 fn a_collector_that_throws_after_a_checkpoint_fails_its_partition() {
-    let stage = Stage::new(&job(&chunk(BOTH)));
-    let execution = stage.start("job", [("fail", "collect a 1 at load")]);
+    let (stage, execution) = started(&chunk(BOTH), [("fail", "collect a 1 at load")]);
     let tree = stage.tree(execution);
     assert!(tree.contains("step load:1 FAILED FAILED read 3"), "{tree}");
     assert!(tree.contains("thrown by #[collect_sub_job_data]"), "{tree}");

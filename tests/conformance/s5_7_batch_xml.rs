@@ -8,7 +8,7 @@ use batch_runtime::{BatchRuntime, BatchRuntimeBuilder, JobParameters};
 use batch_tests::stage::Stage;
 use insta::assert_snapshot;
 
-use super::artifacts::{job, refused};
+use super::artifacts::{first_step_execution, job, refused};
 
 /// Batchlets that end with the name of their type as exit status.
 macro_rules! batchlets {
@@ -60,9 +60,7 @@ fn artifact(id: &str, class: &str) -> String {
 /// Returns the name of the type that ran.
 fn ran(stage: &Stage) -> String {
     let execution = stage.start("job", ());
-    stage.operator().step_executions(execution).unwrap()[0]
-        .exit_status
-        .clone()
+    first_step_execution(&stage, execution).exit_status.clone()
 }
 
 fn build_error(builder: BatchRuntimeBuilder) -> String {

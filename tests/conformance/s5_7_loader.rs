@@ -6,7 +6,7 @@ use batch_runtime::prelude::*;
 use batch_tests::stage::Stage;
 use insta::assert_snapshot;
 
-use super::artifacts::{job, refused};
+use super::artifacts::{first_step_execution, job, refused, started};
 
 fn refusal(elements: &str) -> String {
     let stage = Stage::new(&job(elements));
@@ -281,10 +281,7 @@ fn an_ambiguous_name_is_rejected_when_it_is_used() {
         r#"<step id="one"><batchlet ref="{castor}"/></step>"#
     )));
     let execution = stage.start("job", ());
-    assert_eq!(
-        stage.operator().step_executions(execution).unwrap()[0].exit_status,
-        "Castor"
-    );
+    assert_eq!(first_step_execution(&stage, execution).exit_status, "Castor");
 }
 
 mod attentive {
@@ -380,7 +377,7 @@ fn artifacts_of_all_linked_crates_are_registered() {
             r#"<step id="one"><batchlet ref="{name}"/></step>"#
         )));
         let execution = stage.start("job", ());
-        let step = &stage.operator().step_executions(execution).unwrap()[0];
+        let step = &first_step_execution(&stage, execution);
         assert_eq!(step.exit_status, "LINKED");
     }
 }
@@ -406,9 +403,8 @@ impl Here {
 /// Spec: CL-01
 #[test]
 fn artifacts_run_in_the_process_that_starts_the_job() {
-    let stage = Stage::new(&job(r#"<step id="one"><batchlet ref="Here"/></step>"#));
-    let execution = stage.start("job", ());
-    let step = &stage.operator().step_executions(execution).unwrap()[0];
+    let (stage, execution) = started(r#"<step id="one"><batchlet ref="Here"/></step>"#, ());
+    let step = &first_step_execution(&stage, execution);
     assert_eq!(step.exit_status, std::process::id().to_string());
     assert_eq!(CALLS.load(Ordering::Relaxed), 1);
 }

@@ -8,7 +8,7 @@ use batch_runtime::{BatchRuntime, BatchStatus, JobOperator, JobOperatorError, op
 use batch_tests::own_process;
 use batch_tests::stage::Stage;
 
-use super::artifacts::{plain, refused};
+use super::artifacts::{job_execution, plain, refused};
 
 fn of(id: &str) -> String {
     format!(r#"<job id="{id}"><step id="one"><batchlet ref="ByItsType"/></step></job>"#)
@@ -255,7 +255,7 @@ fn a_document_of_another_kind_is_no_job() {
 fn an_execution_names_its_file() {
     let stage = Stage::new(&of("job"));
     let execution = stage.start("job", ());
-    let execution = stage.operator().job_execution(execution).unwrap().unwrap();
+    let execution = job_execution(&stage, execution);
     let location = execution.configuration_location.unwrap();
     assert!(Path::new(&location).ends_with("jobs/job.xml"), "{location}");
 }

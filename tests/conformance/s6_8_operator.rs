@@ -11,7 +11,7 @@ use batch_runtime::{
 use batch_tests::stage::Stage;
 use insta::assert_snapshot;
 
-use super::artifacts::{Gate, job, refused, restart_with};
+use super::artifacts::{Gate, job, refused, restart_with, started};
 
 const ONE: &str = r#"<step id="one"><batchlet ref="Task"/></step>"#;
 
@@ -214,8 +214,7 @@ fn a_rejected_start_creates_no_rows() {
 /// Spec: OP-14, OP-21, OP-32, DOM-20
 #[test]
 fn a_removed_job_is_known_by_its_executions() {
-    let stage = Stage::new(&job(ONE));
-    let execution = stage.start("job", [("fail", "process one")]);
+    let (stage, execution) = started(ONE, [("fail", "process one")]);
     stage.rewrite(r#"<job id="other"><step id="one"><batchlet ref="Task"/></step></job>"#);
     let operator = stage.another_runtime().job_operator();
     assert_eq!(

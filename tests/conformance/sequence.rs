@@ -1,15 +1,19 @@
 //! Helpers that write jobs of several elements, and artifacts for them.
 
+use batch_runtime::JobParameters;
 use batch_runtime::prelude::*;
+use batch_tests::stage::say;
 
-use batch_tests::stage::{Stage, say};
-
-use crate::artifacts::{CallLog, Gate, job, story};
+use crate::artifacts::{CallLog, Gate, started, story};
 
 /// Returns the story of a job of these elements, without parameters.
 pub(crate) fn run(elements: &str) -> String {
-    let stage = Stage::new(&job(elements));
-    let execution = stage.start("job", ());
+    run_with(elements, ())
+}
+
+/// Returns the story of a job of these elements.
+pub(crate) fn run_with(elements: &str, parameters: impl Into<JobParameters>) -> String {
+    let (stage, execution) = started(elements, parameters);
     story(&stage, execution)
 }
 

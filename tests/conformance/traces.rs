@@ -7,7 +7,7 @@ use batch_runtime::BatchStatus;
 use batch_runtime::observer::{JobEvent, JobObserver, JobTrace};
 use batch_tests::stage::Stage;
 
-use super::artifacts::{job, restart_with};
+use super::artifacts::{job, job_execution, restart_with};
 
 /// Chooses `job-1`, `job-2` and so on, and records what events have.
 #[derive(Clone, Default)]
@@ -105,7 +105,7 @@ fn a_tracer_may_panic() {
     let xml = job(r#"<step id="one"><batchlet ref="Task"/></step>"#);
     let stage = Stage::configured(&xml, |builder| builder.observer(Falls).observer(tracing.clone()));
     let execution = stage.start("job", ());
-    let ended = stage.operator().job_execution(execution).unwrap().unwrap();
+    let ended = job_execution(&stage, execution);
     assert_eq!(ended.status, BatchStatus::Completed);
     assert_eq!(tracing.seen(&stage), [r#"1: Some("job-1") after None"#]);
 }
