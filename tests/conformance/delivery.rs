@@ -117,7 +117,7 @@ fn steps_and_reports(stage: &Stage, dispatch: &str) -> (String, Vec<String>) {
     let execution = stage.start("job", [("sets", "true"), ("batch.dispatch", dispatch)]);
     let is_report = |call: &String| call.starts_with("data") || call.starts_with("status");
     (
-        tree(&stage, execution),
+        tree(stage, execution),
         stage.log().into_iter().filter(is_report).collect(),
     )
 }

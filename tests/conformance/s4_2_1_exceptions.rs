@@ -13,51 +13,34 @@ use super::faults::{Oops, RULES, ears, faulty_job, faulty_stage, run};
 /// Spec: CHUNK-SKIP-03, CHUNK-SKIP-04, CHUNK-SKIP-05, CHUNK-EXC-01, CHUNK-EXC-02
 #[test]
 fn the_nearest_class_decides() {
-    let mut text = String::new();
-    for (lists, thrown) in [
-        ("<include class=\"test.Trouble\"/>", "Both"),
-        ("<include class=\"test.Trouble\"/>", "Fatal"),
-        (
-            "<include class=\"test.Trouble\"/><exclude class=\"Both\"/>",
-            "Both",
-        ),
-        (
-            "<include class=\"test.Trouble\"/><exclude class=\"Both\"/>",
-            "Retry",
-        ),
-        (
-            "<include class=\"Both\"/><exclude class=\"test.Trouble\"/>",
-            "Both",
-        ),
-        (
-            "<include class=\"Both\"/><exclude class=\"test.Trouble\"/>",
-            "Retry",
-        ),
-        ("<include class=\"Exception\"/><exclude class=\"Oops\"/>", "Both"),
-        ("<include class=\"java.lang.Exception\"/>", "Fatal"),
-        ("<include class=\"Both\"/><exclude class=\"Both\"/>", "Both"),
-        ("<exclude class=\"Both\"/>", "Retry"),
-        ("", "Retry"),
+    // The class that is thrown, the included (+) and excluded (-) classes, and the status of the job.
+    for case in [
+        "Both  +test.Trouble                COMPLETED",
+        "Fatal +test.Trouble                FAILED",
+        "Both  +test.Trouble -Both          FAILED",
+        "Retry +test.Trouble -Both          COMPLETED",
+        "Both  +Both -test.Trouble          COMPLETED",
+        "Retry +Both -test.Trouble          FAILED",
+        "Both  +Exception -Oops             FAILED",
+        "Fatal +java.lang.Exception         COMPLETED",
+        "Both  +Both -Both                  FAILED",
+        "Retry -Both                        FAILED",
+        "Retry                              FAILED",
     ] {
+        let words: Vec<&str> = case.split_whitespace().collect();
+        let [thrown, lists @ .., status] = words.as_slice() else {
+            panic!("{case}")
+        };
+        let element = |class: &&str| match class.strip_prefix('+') {
+            Some(class) => format!("<include class=\"{class}\"/>"),
+            None => format!("<exclude class=\"{}\"/>", &class[1..]),
+        };
+        let lists: String = lists.iter().map(element).collect();
         let rule = format!("<skippable-exception-classes>{lists}</skippable-exception-classes>");
         let stage = faulty_stage(&faulty_job("", "Out", "", &rule));
         let story = run(&stage, &format!("process 2: {thrown}"), "3", &[]);
-        let status = story.lines().next().unwrap().trim_start_matches("job job ");
-        text += &format!("{lists} {thrown}: {status}\n");
+        assert!(story.starts_with(&format!("job job {status}")), "{case}\n{story}");
     }
-    assert_snapshot!(text, @r#"
-    <include class="test.Trouble"/> Both: COMPLETED
-    <include class="test.Trouble"/> Fatal: FAILED | Fatal | thrown by #[process_item] of item processor `Shape` | at item 2 of `copy`
-    <include class="test.Trouble"/><exclude class="Both"/> Both: FAILED | Both | thrown by #[process_item] of item processor `Shape` | at item 2 of `copy`
-    <include class="test.Trouble"/><exclude class="Both"/> Retry: COMPLETED
-    <include class="Both"/><exclude class="test.Trouble"/> Both: COMPLETED
-    <include class="Both"/><exclude class="test.Trouble"/> Retry: FAILED | Retry | thrown by #[process_item] of item processor `Shape` | at item 2 of `copy`
-    <include class="Exception"/><exclude class="Oops"/> Both: FAILED | Both | thrown by #[process_item] of item processor `Shape` | at item 2 of `copy`
-    <include class="java.lang.Exception"/> Fatal: COMPLETED
-    <include class="Both"/><exclude class="Both"/> Both: FAILED | Both | thrown by #[process_item] of item processor `Shape` | at item 2 of `copy`
-    <exclude class="Both"/> Retry: FAILED | Retry | thrown by #[process_item] of item processor `Shape` | at item 2 of `copy`
-     Retry: FAILED | Retry | thrown by #[process_item] of item processor `Shape` | at item 2 of `copy`
-    "#);
 }
 
 macro_rules! errors {
@@ -164,32 +147,32 @@ fn classes_are_known_by_all_their_names() {
 #[test]
 fn nothing_else_is_skipped() {
     assert_snapshot!(each_throws("Skip"), @r#"
-    open reader at 0: FAILED | the job's message
-    open writer at 0: FAILED | the job's message
-    begin checkpoint: FAILED rollback 1 | the job's message
-    ready? true: FAILED rollback 1 | the job's message
-    end checkpoint: FAILED rollback 1 | the job's message
-    checkpoint reader at 3: FAILED rollback 1 | the job's message
-    checkpoint writer: FAILED rollback 1 | the job's message
+    open reader at 0: FAILED
+    open writer at 0: FAILED
+    begin checkpoint: FAILED rollback 1
+    ready? true: FAILED rollback 1
+    end checkpoint: FAILED rollback 1
+    checkpoint reader at 3: FAILED rollback 1
+    checkpoint writer: FAILED rollback 1
     close writer: COMPLETED read 5 write 3 commit 3 rollback 1 read skip 1 process skip 1 write skip 1
     close reader: COMPLETED read 5 write 3 commit 3 rollback 1 read skip 1 process skip 1 write skip 1
-    L before read: FAILED rollback 1 | the job's message
-    L after read 1: FAILED rollback 1 | the job's message
-    L on read error Skip: FAILED rollback 1 | the job's message
-    L on skip in read Skip: FAILED rollback 1 | the job's message
-    L before process 1: FAILED rollback 1 | the job's message
-    L after process 1 Some("n1"): FAILED rollback 1 | the job's message
-    L on process error Skip 4: FAILED read 2 write 2 commit 1 rollback 1 read skip 1 | the job's message
-    L on skip in process Skip 4: FAILED read 2 write 2 commit 1 rollback 1 read skip 1 | the job's message
-    L before write n1 n3: FAILED rollback 1 | the job's message
-    L after write n1 n3: FAILED rollback 1 | the job's message
-    L on write error Retry n5: FAILED read 2 write 2 commit 1 rollback 1 read skip 1 | the job's message
+    L before read: FAILED rollback 1
+    L after read 1: FAILED rollback 1
+    L on read error Skip: FAILED rollback 1
+    L on skip in read Skip: FAILED rollback 1
+    L before process 1: FAILED rollback 1
+    L after process 1 Some("n1"): FAILED rollback 1
+    L on process error Skip 4: FAILED read 2 write 2 commit 1 rollback 1 read skip 1
+    L on skip in process Skip 4: FAILED read 2 write 2 commit 1 rollback 1 read skip 1
+    L before write n1 n3: FAILED rollback 1
+    L after write n1 n3: FAILED rollback 1
+    L on write error Retry n5: FAILED read 2 write 2 commit 1 rollback 1 read skip 1
     L on retry exception Retry n5: COMPLETED read 5 write 3 commit 3 rollback 1 read skip 1 process skip 1 write skip 1
     L on retry item Retry n5: COMPLETED read 5 write 2 commit 3 rollback 1 read skip 1 process skip 1 write skip 2
-    L on write error Skip n6: FAILED read 4 write 3 commit 2 rollback 2 read skip 1 process skip 1 | the job's message
-    L on skip in write Skip n6: FAILED read 4 write 3 commit 2 rollback 2 read skip 1 process skip 1 | the job's message
-    L before checkpoint: FAILED rollback 1 | the job's message
-    L after checkpoint: FAILED read 2 write 2 commit 1 read skip 1 | the job's message
+    L on write error Skip n6: FAILED read 4 write 3 commit 2 rollback 2 read skip 1 process skip 1
+    L on skip in write Skip n6: FAILED read 4 write 3 commit 2 rollback 2 read skip 1 process skip 1
+    L before checkpoint: FAILED rollback 1
+    L after checkpoint: FAILED read 2 write 2 commit 1 read skip 1
     read 1: COMPLETED read 4 write 2 commit 3 rollback 1 read skip 2 process skip 1 write skip 1
     process 1: COMPLETED read 5 write 2 commit 3 rollback 1 read skip 1 process skip 2 write skip 1
     write n1 n3: COMPLETED read 5 write 3 commit 3 rollback 2 read skip 1 process skip 1 write skip 1
@@ -203,36 +186,36 @@ fn nothing_else_is_skipped() {
 #[test]
 fn no_panic_is_skipped() {
     assert_snapshot!(each_throws("Panic"), @r#"
-    open reader at 0: FAILED | the job's message
-    open writer at 0: FAILED | the job's message
-    begin checkpoint: FAILED rollback 1 | the job's message
-    ready? true: FAILED rollback 1 | the job's message
-    end checkpoint: FAILED rollback 1 | the job's message
-    checkpoint reader at 3: FAILED rollback 1 | the job's message
-    checkpoint writer: FAILED rollback 1 | the job's message
+    open reader at 0: FAILED
+    open writer at 0: FAILED
+    begin checkpoint: FAILED rollback 1
+    ready? true: FAILED rollback 1
+    end checkpoint: FAILED rollback 1
+    checkpoint reader at 3: FAILED rollback 1
+    checkpoint writer: FAILED rollback 1
     close writer: COMPLETED read 5 write 3 commit 3 rollback 1 read skip 1 process skip 1 write skip 1
     close reader: COMPLETED read 5 write 3 commit 3 rollback 1 read skip 1 process skip 1 write skip 1
-    L before read: FAILED rollback 1 | the job's message
-    L after read 1: FAILED rollback 1 | the job's message
-    L on read error Skip: FAILED rollback 1 | the job's message
-    L on skip in read Skip: FAILED rollback 1 | the job's message
-    L before process 1: FAILED rollback 1 | the job's message
-    L after process 1 Some("n1"): FAILED rollback 1 | the job's message
-    L on process error Skip 4: FAILED read 2 write 2 commit 1 rollback 1 read skip 1 | the job's message
-    L on skip in process Skip 4: FAILED read 2 write 2 commit 1 rollback 1 read skip 1 | the job's message
-    L before write n1 n3: FAILED rollback 1 | the job's message
-    L after write n1 n3: FAILED rollback 1 | the job's message
-    L on write error Retry n5: FAILED read 2 write 2 commit 1 rollback 1 read skip 1 | the job's message
-    L on retry exception Retry n5: FAILED read 2 write 2 commit 1 rollback 1 read skip 1 | the job's message
-    L on retry item Retry n5: FAILED read 2 write 2 commit 1 rollback 2 read skip 1 | the job's message
-    L on write error Skip n6: FAILED read 4 write 3 commit 2 rollback 2 read skip 1 process skip 1 | the job's message
-    L on skip in write Skip n6: FAILED read 4 write 3 commit 2 rollback 2 read skip 1 process skip 1 | the job's message
-    L before checkpoint: FAILED rollback 1 | the job's message
-    L after checkpoint: FAILED read 2 write 2 commit 1 read skip 1 | the job's message
-    read 1: FAILED rollback 1 | the job's message
-    process 1: FAILED rollback 1 | the job's message
-    write n1 n3: FAILED rollback 1 | the job's message
-    read the end: FAILED read 4 write 3 commit 2 rollback 2 read skip 1 process skip 1 | the job's message
+    L before read: FAILED rollback 1
+    L after read 1: FAILED rollback 1
+    L on read error Skip: FAILED rollback 1
+    L on skip in read Skip: FAILED rollback 1
+    L before process 1: FAILED rollback 1
+    L after process 1 Some("n1"): FAILED rollback 1
+    L on process error Skip 4: FAILED read 2 write 2 commit 1 rollback 1 read skip 1
+    L on skip in process Skip 4: FAILED read 2 write 2 commit 1 rollback 1 read skip 1
+    L before write n1 n3: FAILED rollback 1
+    L after write n1 n3: FAILED rollback 1
+    L on write error Retry n5: FAILED read 2 write 2 commit 1 rollback 1 read skip 1
+    L on retry exception Retry n5: FAILED read 2 write 2 commit 1 rollback 1 read skip 1
+    L on retry item Retry n5: FAILED read 2 write 2 commit 1 rollback 2 read skip 1
+    L on write error Skip n6: FAILED read 4 write 3 commit 2 rollback 2 read skip 1 process skip 1
+    L on skip in write Skip n6: FAILED read 4 write 3 commit 2 rollback 2 read skip 1 process skip 1
+    L before checkpoint: FAILED rollback 1
+    L after checkpoint: FAILED read 2 write 2 commit 1 read skip 1
+    read 1: FAILED rollback 1
+    process 1: FAILED rollback 1
+    write n1 n3: FAILED rollback 1
+    read the end: FAILED read 4 write 3 commit 2 rollback 2 read skip 1 process skip 1
     "#);
 }
 
@@ -280,11 +263,9 @@ fn each_throws(class: &str) -> String {
     ] {
         let faults = format!("{call}: {class} x1; {usual}");
         let story = run(&faulty_stage(&xml), &faults, "6", &["nothing"]);
-        let step = story
-            .lines()
-            .find(|line| line.trim().starts_with("step"))
-            .unwrap();
-        text += &format!("{call}: {}\n", step.trim().trim_start_matches("step copy "));
+        let (_, step) = story.split_once("step copy ").unwrap();
+        let outcome = step.lines().next().and_then(|line| line.split(" |").next());
+        text += &format!("{call}: {}\n", outcome.unwrap());
     }
     text
 }

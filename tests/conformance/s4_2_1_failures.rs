@@ -17,11 +17,7 @@ fn failing(stage: &Stage, parameter: &str, call: &str) -> String {
     let execution = stage.start("job", [(parameter, call), ("items", "4")]);
     let log = stage.log();
     let from = log.iter().position(|logged| logged == call).unwrap();
-    format!(
-        "== {call}\n{}{}\n",
-        tree(&stage, execution),
-        wrapped(&log[from..])
-    )
+    format!("== {call}\n{}{}\n", tree(stage, execution), wrapped(&log[from..]))
 }
 
 /// When anything fails in the second interval, its transaction is rolled back, reader and writer are closed, and the

@@ -16,7 +16,7 @@ const ONE: &str = r#"<step id="one"><batchlet ref="Task"/></step>"#;
 
 fn ended(stage: &Stage, parameters: impl Into<JobParameters>) -> JobExecution {
     let execution = stage.start("job", parameters);
-    job_execution(&stage, execution)
+    job_execution(stage, execution)
 }
 
 /// The exit status defaults to the batch status; setting it never changes the batch status.

@@ -60,7 +60,7 @@ fn artifact(id: &str, class: &str) -> String {
 /// Returns the name of the type that ran.
 fn ran(stage: &Stage) -> String {
     let execution = stage.start("job", ());
-    first_step_execution(&stage, execution).exit_status.clone()
+    first_step_execution(stage, execution).exit_status.clone()
 }
 
 fn build_error(builder: BatchRuntimeBuilder) -> String {
