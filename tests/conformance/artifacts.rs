@@ -338,7 +338,6 @@ macro_rules! writers {
             written: u64,
         }
 
-
         #[item_writer($($argument)*)]
         impl $name {
             #[open]

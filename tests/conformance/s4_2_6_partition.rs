@@ -344,8 +344,8 @@ fn step_listeners_run_once_and_item_listeners_in_the_partitions() {
     );
     let stage = Stage::new(&job(&elements));
     stage.start("job", ());
-    let heard = calls(&stage, &["nameless", "JobWatch", "a ", "b ", "open reader"]);
-    assert_snapshot!(heard, @r"
+    let recorded = calls(&stage, &["nameless", "JobWatch", "a ", "b ", "open reader"]);
+    assert_snapshot!(recorded, @r"
     JobWatch before job job STARTED · JobWatch before step load STARTED · nameless before load
     open reader at the beginning · a read 1 load · open reader at the beginning · b read 1 load
     b read 2 load · nameless after load · JobWatch after step load COMPLETED

@@ -2,7 +2,7 @@
 
 use insta::assert_snapshot;
 
-use crate::artifacts::{job, restart_with, started, story, tree, wrapped};
+use crate::artifacts::{job, restart_with, started, story, tree};
 use crate::sequence::{decision, flow, split, task};
 use batch_runtime::prelude::*;
 use batch_tests::stage::Stage;
@@ -84,12 +84,7 @@ fn a_decision_that_stopped_runs_again() {
     let (stage, stopped) = started(&elements(ALL), [("answer", "UGLY")]);
     let again = restart_with(&stage, stopped, [("answer", "GO ON"), ("fail", "process two")]);
     let last = restart_with(&stage, again, [("answer", "GO ON")]);
-    let text = format!(
-        "{}{}{}",
-        tree(&stage, again),
-        tree(&stage, last),
-        wrapped(&stage.log())
-    );
+    let text = tree(&stage, again) + &story(&stage, last);
     assert_snapshot!(text, @r"
     job job FAILED GO ON | cannot process two | thrown by #[process] of batchlet `Task`
       step two FAILED | the job's message

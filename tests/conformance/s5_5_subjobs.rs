@@ -204,14 +204,14 @@ fn a_collector_of_a_split() {
     let elements = split("both", "next=\"choose\"", &flows) + &decision("choose", "GO", r#"<end on="GO"/>"#);
     let stage = Stage::new(&job(&elements));
     stage.start("job", [("sets", "true")]);
-    let mut told = stage.log();
-    told.retain(|call| {
+    let mut recorded = stage.log();
+    recorded.retain(|call| {
         ["collect", "data", "status", "analyzed", "decide"]
             .iter()
             .any(|word| call.starts_with(word))
     });
-    told.sort();
-    assert_snapshot!(wrapped(&told), @r"
+    recorded.sort();
+    assert_snapshot!(wrapped(&recorded), @r"
     collect nameless 1 at no step · collect nameless 1 at one · collect nameless 2 at two
     data nameless 1 at no step · data nameless 1 at one · data nameless 2 at two
     decide of job after split both COMPLETED RECEIVED 5 · status COMPLETED · status WELL
