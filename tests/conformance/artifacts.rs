@@ -5,6 +5,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
+use batch_runtime::execution::{JobExecution, StepExecution};
 use batch_runtime::prelude::*;
 use batch_runtime::{JobExecutionId, JobOperatorError, JobParameters};
 use batch_tests::stage::{Stage, say};
@@ -24,20 +25,97 @@ pub(crate) fn chunk_job(attributes: &str) -> String {
     ))
 }
 
+/// Returns the tree of an execution in short form: without counters that are 0, an exit status that equals the batch
+/// status, and messages of steps that equal the job's message.
+pub(crate) fn tree(stage: &Stage, execution: JobExecutionId) -> String {
+    let long = stage.tree(execution);
+    let mut entries: Vec<Vec<String>> = Vec::new();
+    for line in long.lines() {
+        match (line.trim_start().strip_prefix("| "), entries.last_mut()) {
+            (Some(message), Some(entry)) => entry.push(message.to_owned()),
+            _ => entries.push(vec![short(line)]),
+        }
+    }
+    let of_job = entries[0][1..].to_vec();
+    let mut text = String::new();
+    for (index, mut entry) in entries.into_iter().enumerate() {
+        if index > 0 && entry.len() > 1 && entry[1..] == of_job {
+            entry.truncate(1);
+            entry.push("the job's message".to_owned());
+        }
+        let shows_source = entry.iter().any(|line| line.contains(" --> "));
+        let separator = if shows_source { "\n    | " } else { " | " };
+        text += &folded(&entry, separator, "\n    | ");
+        text.push('\n');
+    }
+    text
+}
+
+/// Returns a line of the tree without what repeats or is 0.
+fn short(header: &str) -> String {
+    let mut text = format!("{header} ");
+    for status in ["COMPLETED", "FAILED", "STOPPED", "ABANDONED"] {
+        text = text.replace(&format!(" {status} {status} "), &format!(" {status} "));
+    }
+    for counter in ["read", "filter", "write", "commit", "rollback"] {
+        text = text.replace(&format!(" {counter} 0 "), " ");
+    }
+    text.trim_end().to_owned()
+}
+
+/// Returns calls in lines of at most 100 columns, separated by ` · `.
+pub(crate) fn wrapped(calls: &[impl AsRef<str>]) -> String {
+    folded(calls, " · ", "\n")
+}
+
+/// Joins the parts by the separator, or by `fold` where the line would be longer than 100 columns.
+fn folded(parts: &[impl AsRef<str>], separator: &str, fold: &str) -> String {
+    let (mut text, mut width) = (String::new(), 0);
+    for part in parts.iter().map(AsRef::as_ref) {
+        let length = part.chars().count();
+        if width > 0 {
+            let fits = width + 3 + length <= 100;
+            text += if fits { separator } else { fold };
+            width = if fits { width + 3 } else { fold.len() - 1 };
+        }
+        text += part;
+        width += length;
+    }
+    text
+}
+
 /// Returns the tree of an execution, and the calls that artifacts logged since the last look.
 pub(crate) fn story(stage: &Stage, execution: JobExecutionId) -> String {
-    format!("{}{}", stage.tree(execution), stage.log().join("\n"))
+    tree(stage, execution) + &wrapped(&stage.log())
 }
 
 /// Returns the calls in the log that begin with one of these words.
 pub(crate) fn calls(stage: &Stage, words: &[&str]) -> String {
-    let log = stage.log();
-    let chosen: Vec<_> = log
-        .iter()
-        .filter(|call| words.iter().any(|word| call.starts_with(word)))
-        .map(String::as_str)
-        .collect();
-    chosen.join("\n")
+    wrapped(&chosen(stage, words))
+}
+
+/// Returns the list of these calls.
+pub(crate) fn chosen(stage: &Stage, words: &[&str]) -> Vec<String> {
+    let mut log = stage.log();
+    log.retain(|call| words.iter().any(|word| call.starts_with(word)));
+    log
+}
+
+/// Runs a job of these elements.
+pub(crate) fn started(elements: &str, parameters: impl Into<JobParameters>) -> (Stage, JobExecutionId) {
+    let stage = Stage::new(&job(elements));
+    let execution = stage.start("job", parameters);
+    (stage, execution)
+}
+
+/// Returns the record of an execution.
+pub(crate) fn job_execution(stage: &Stage, execution: JobExecutionId) -> JobExecution {
+    stage.operator().job_execution(execution).unwrap().unwrap()
+}
+
+/// Returns the first step execution of a job execution.
+pub(crate) fn first_step_execution(stage: &Stage, execution: JobExecutionId) -> StepExecution {
+    stage.operator().step_executions(execution).unwrap().remove(0)
 }
 
 /// Restarts with replacement parameters and waits for the end.
@@ -146,15 +224,34 @@ impl Drop for Opens {
     }
 }
 
-/// Records a call, then returns the error or panics if the parameters `fail` and `panic` name it.
-pub(crate) fn record(log: &str, (fail, panic): (&str, &str), call: &str) -> Result<(), BatchError> {
-    say(log, call);
-    let named = |calls: &str| calls.split(';').any(|named| named == call);
-    assert!(!named(panic), "no way to {call}");
-    if named(fail) {
-        return Err(BatchError::msg(format!("cannot {call}")));
+/// The log of a stage, and the calls that fail.
+#[derive(BatchArtifact)]
+pub(crate) struct CallLog {
+    #[batch_property]
+    log: String,
+    #[batch_property]
+    fail: String,
+    #[batch_property]
+    panic: String,
+}
+
+impl CallLog {
+    /// Records a call, then returns the error or panics if the parameters `fail` and `panic` name it.
+    pub(crate) fn record(&self, call: impl AsRef<str>) -> Result<(), BatchError> {
+        let call = call.as_ref();
+        self.say(call);
+        let named = |calls: &str| calls.split(';').any(|named| named == call);
+        assert!(!named(&self.panic), "no way to {call}");
+        if named(&self.fail) {
+            return Err(BatchError::msg(format!("cannot {call}")));
+        }
+        Ok(())
     }
-    Ok(())
+
+    /// Records a line.
+    pub(crate) fn say(&self, line: impl Into<String>) {
+        say(&self.log, line);
+    }
 }
 
 fn shown<T: ToString>(checkpoint: Option<T>) -> String {
@@ -167,12 +264,8 @@ fn shown<T: ToString>(checkpoint: Option<T>) -> String {
 /// Reads 1 to `items`.
 #[derive(BatchArtifact)]
 struct Numbers {
-    #[batch_property(name = "log")]
-    log: String,
-    #[batch_property(name = "fail")]
-    fail: String,
-    #[batch_property(name = "panic")]
-    panic: String,
+    #[batch_artifact]
+    log: CallLog,
     #[batch_property(name = "folder")]
     folder: String,
     #[batch_property(name = "items", value = "5")]
@@ -182,30 +275,24 @@ struct Numbers {
     last: u64,
 }
 
-impl Numbers {
-    fn record(&self, call: &str) -> Result<(), BatchError> {
-        record(&self.log, (&self.fail, &self.panic), call)
-    }
-}
-
 #[item_reader]
 impl Numbers {
     #[open]
     fn open(&mut self, checkpoint: Option<u64>) -> Result<(), BatchError> {
         self.last = checkpoint.unwrap_or(0);
-        self.record(&format!("open reader {}", shown(checkpoint)))
+        self.log.record(format!("open reader {}", shown(checkpoint)))
     }
     #[read_item]
     fn read(&mut self) -> Result<Option<u64>, BatchError> {
         if self.last >= self.items {
-            self.record("read the end")?;
+            self.log.record("read the end")?;
             if self.last + 1 == self.hold_at {
                 Gate::of(&self.folder).hold();
             }
             return Ok(None);
         }
         self.last += 1;
-        self.record(&format!("read {}", self.last))?;
+        self.log.record(format!("read {}", self.last))?;
         if self.last == self.hold_at {
             Gate::of(&self.folder).hold();
         }
@@ -213,24 +300,20 @@ impl Numbers {
     }
     #[get_checkpoint_info]
     fn checkpoint(&mut self) -> Result<u64, BatchError> {
-        self.record(&format!("checkpoint reader at {}", self.last))?;
+        self.log.record(format!("checkpoint reader at {}", self.last))?;
         Ok(self.last)
     }
     #[close]
     fn close(&mut self) -> Result<(), BatchError> {
-        self.record("close reader")
+        self.log.record("close reader")
     }
 }
 
 /// Returns `n7` for 7, and filters every number divisible by `filter.every`.
 #[derive(BatchArtifact)]
 struct Labels {
-    #[batch_property(name = "log")]
-    log: String,
-    #[batch_property(name = "fail")]
-    fail: String,
-    #[batch_property(name = "panic")]
-    panic: String,
+    #[batch_artifact]
+    log: CallLog,
     #[batch_property(name = "filter.every")]
     filter_every: Option<u64>,
 }
@@ -239,7 +322,7 @@ struct Labels {
 impl Labels {
     #[process_item]
     fn process(&mut self, item: &u64) -> Result<Option<String>, BatchError> {
-        record(&self.log, (&self.fail, &self.panic), &format!("process {item}"))?;
+        self.log.record(format!("process {item}"))?;
         let filtered = self.filter_every.is_some_and(|every| item.is_multiple_of(every));
         Ok((!filtered).then(|| format!("n{item}")))
     }
@@ -250,19 +333,9 @@ macro_rules! writers {
         $(#[$doc])*
         #[derive(BatchArtifact)]
         struct $name {
-            #[batch_property(name = "log")]
-            log: String,
-            #[batch_property(name = "fail")]
-            fail: String,
-            #[batch_property(name = "panic")]
-            panic: String,
+            #[batch_artifact]
+            log: CallLog,
             written: u64,
-        }
-
-        impl $name {
-            fn record(&self, call: &str) -> Result<(), BatchError> {
-                record(&self.log, (&self.fail, &self.panic), call)
-            }
         }
 
         #[item_writer($($argument)*)]
@@ -270,24 +343,24 @@ macro_rules! writers {
             #[open]
             fn open(&mut self, checkpoint: Option<u64>) -> Result<(), BatchError> {
                 self.written = checkpoint.unwrap_or(0);
-                self.record(&format!("open writer {}", shown(checkpoint)))
+                self.log.record(format!("open writer {}", shown(checkpoint)))
             }
             #[write_items]
             fn write(&mut self, items: &[String] $(, $tx: &mut $chunk)?) -> Result<(), BatchError> {
                 let write: fn(&[String] $(, &mut $chunk)?) -> Result<(), BatchError> = $write;
                 write(items $(, $tx)?)?;
-                self.record(&format!("write {}", items.join(" ")))?;
+                self.log.record(format!("write {}", items.join(" ")))?;
                 self.written += items.len() as u64;
                 Ok(())
             }
             #[get_checkpoint_info]
             fn checkpoint(&mut self) -> Result<u64, BatchError> {
-                self.record(&format!("checkpoint writer at {}", self.written))?;
+                self.log.record(format!("checkpoint writer at {}", self.written))?;
                 Ok(self.written)
             }
             #[close]
             fn close(&mut self) -> Result<(), BatchError> {
-                self.record("close writer")
+                self.log.record("close writer")
             }
         }
     )*};
@@ -312,12 +385,8 @@ writers! {
 /// Behaves according to its properties.
 #[derive(BatchArtifact)]
 struct Task {
-    #[batch_property(name = "log")]
-    log: String,
-    #[batch_property(name = "fail")]
-    fail: String,
-    #[batch_property(name = "panic")]
-    panic: String,
+    #[batch_artifact]
+    log: CallLog,
     #[batch_property(name = "folder")]
     folder: String,
     #[batch_property(name = "result", value = "DONE")]
@@ -337,11 +406,7 @@ struct Task {
 
 impl Task {
     fn record(&self, call: &str) -> Result<(), BatchError> {
-        record(
-            &self.log,
-            (&self.fail, &self.panic),
-            &format!("{call} {}", self.step.id()),
-        )
+        self.log.record(format!("{call} {}", self.step.id()))
     }
 }
 
@@ -360,7 +425,7 @@ impl Task {
             self.step.set_exit_status(Some(status));
         }
         if !self.hold.is_empty() {
-            say(&self.log, format!("hold {}", self.step.id()));
+            self.log.say(format!("hold {}", self.step.id()));
             Gate::of(&self.folder).hold();
         }
         self.record("process")?;
@@ -381,12 +446,8 @@ impl Task {
 /// A step listener.
 #[derive(BatchArtifact)]
 struct StepWatch {
-    #[batch_property(name = "log")]
-    log: String,
-    #[batch_property(name = "fail")]
-    fail: String,
-    #[batch_property(name = "panic")]
-    panic: String,
+    #[batch_artifact]
+    log: CallLog,
     #[batch_property(name = "name", value = "StepWatch")]
     name: String,
     #[batch_property(name = "after.exit")]
@@ -398,11 +459,7 @@ struct StepWatch {
 impl StepWatch {
     fn record(&self, call: &str) -> Result<(), BatchError> {
         let (name, step, status) = (&self.name, self.step.id(), self.step.batch_status());
-        record(
-            &self.log,
-            (&self.fail, &self.panic),
-            &format!("{name} {call} {step} {status}"),
-        )
+        self.log.record(format!("{name} {call} {step} {status}"))
     }
 }
 
@@ -424,12 +481,8 @@ impl StepWatch {
 /// A job listener.
 #[derive(BatchArtifact)]
 struct JobWatch {
-    #[batch_property(name = "log")]
-    log: String,
-    #[batch_property(name = "fail")]
-    fail: String,
-    #[batch_property(name = "panic")]
-    panic: String,
+    #[batch_artifact]
+    log: CallLog,
     #[batch_property(name = "name", value = "JobWatch")]
     name: String,
     #[batch_property(name = "after.job.exit")]
@@ -445,11 +498,7 @@ impl JobWatch {
         let of_step = |step: &StepContext| format!("{} {}", step.id(), step.batch_status());
         let of_job = || format!("{} {}", self.job.id(), self.job.batch_status());
         let context = self.step.as_ref().map_or_else(of_job, of_step);
-        record(
-            &self.log,
-            (&self.fail, &self.panic),
-            &format!("{} {call} {context}", self.name),
-        )
+        self.log.record(format!("{} {call} {context}", self.name))
     }
 }
 

@@ -14,7 +14,7 @@ use batch_runtime::partition::{
 use batch_tests::fleet::until;
 use batch_tests::stage::Stage;
 
-use crate::artifacts::job;
+use crate::artifacts::{job, tree};
 use crate::parallel::properties;
 use crate::s5_5_subjobs::{BOTH, chunk};
 
@@ -117,7 +117,7 @@ fn steps_and_reports(stage: &Stage, dispatch: &str) -> (String, Vec<String>) {
     let execution = stage.start("job", [("sets", "true"), ("batch.dispatch", dispatch)]);
     let is_report = |call: &String| call.starts_with("data") || call.starts_with("status");
     (
-        stage.tree(execution),
+        tree(stage, execution),
         stage.log().into_iter().filter(is_report).collect(),
     )
 }
@@ -209,7 +209,7 @@ fn a_worker_knows_the_plan_of_each_element() {
     let element = |id: &str, next: &str, parts: &str| {
         format!(
             r#"<step id="{id}" {next}>{}<batchlet ref="Part"/><partition><algorithm ref="Planner"/></partition></step>"#,
-            properties(&[("parts", parts)])
+            properties(&format!("parts={parts}"))
         )
     };
     let xml = job(&(element("one", r#"next="two:b""#, "a,b") + &element("two:b", "", "c,d")));

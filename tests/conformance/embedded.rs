@@ -25,14 +25,14 @@ fn names(operator: &JobOperator) -> Vec<String> {
 
 /// Runs a job; returns the name of its file as the execution records it.
 fn run(operator: &JobOperator, job: &str) -> String {
-    let execution = operator.start(job, JobParameters::new()).unwrap();
+    let execution = operator.start(job, ()).unwrap();
     let ended = operator.wait(execution).unwrap();
     assert_eq!(ended.status, BatchStatus::Completed, "{}", ended.exit_message);
     ended.configuration_location.unwrap()
 }
 
 fn refused(operator: &JobOperator, job: &str) -> String {
-    operator.start(job, JobParameters::new()).unwrap_err().to_string()
+    operator.start(job, ()).unwrap_err().to_string()
 }
 
 fn path(folder: &Path) -> String {
@@ -55,7 +55,7 @@ fn the_files_of_a_directory_are_embedded() {
     let operator = operator(builder().jobs(files));
     assert_eq!(names(&operator), ["daily"]);
     assert_eq!(run(&operator, "daily"), "jobs/daily.xml");
-    let started = operator.start_xml("daily", JobParameters::new()).unwrap();
+    let started = operator.start_xml("daily", ()).unwrap();
     assert_eq!(operator.wait(started).unwrap().status, BatchStatus::Completed);
     assert!(builder().jobs(files).check(()).is_ok());
     operator
@@ -127,8 +127,8 @@ fn a_file_of_the_job_path_replaces_an_embedded_one() {
         refused(&both, "yearly")
     );
     // By the name of a file: an embedded one that is replaced is not found by its own.
-    both.start_xml("patched", JobParameters::new()).unwrap();
-    both.start_xml("daily", JobParameters::new()).unwrap_err();
+    both.start_xml("patched", ()).unwrap();
+    both.start_xml("daily", ()).unwrap_err();
 
     // What a job inherits is replaced, too.
     fs::write(

@@ -1,11 +1,13 @@
 //! The runtime properties for skips and retries: back-off, attempts and limits of classes, an extension.
 
 use batch_runtime::prelude::*;
-use batch_runtime::{BatchStatus, FailedItem, JobParameters};
+use batch_runtime::{BatchStatus, FailedItem};
 use batch_tests::stage::say;
 use insta::assert_snapshot;
 
-use super::artifacts::{calls, refused, restart_with, without_lines};
+use super::artifacts::{
+    calls, first_step_execution, job_execution, refused, restart_with, tree, without_lines,
+};
 use super::faults::{RETRIES, RULES, ears, faulty_job, faulty_stage, lines, run, tree_and_calls};
 
 /// Returns the job with properties of its step.
@@ -64,7 +66,7 @@ fn attempts_at_a_read_are_limited() {
         let properties = [("batch.retry.max-attempts", "3"), ("batch.retry.input", "true")];
         let stage = faulty_stage(&job_with(&properties, "commit-interval=\"3\""));
         let execution = stage.start("job", [("faults", faults), ("items", "3")]);
-        let step = &stage.operator().step_executions(execution).unwrap()[0];
+        let step = &first_step_execution(&stage, execution);
         assert_eq!((step.status, step.counters.skips()), (status, 0), "{faults}");
     }
 }
@@ -98,7 +100,7 @@ fn the_first_limit_that_matches_counts() {
         let stage = faulty_stage(&job_with(&properties, "commit-interval=\"3\""));
         let faults = "read 2: Both; read 4: Both";
         let execution = stage.start("job", [("faults", faults), ("items", "5")]);
-        let ended = stage.operator().job_execution(execution).unwrap().unwrap();
+        let ended = job_execution(&stage, execution);
         assert_eq!(ended.status, status, "{limits}: {}", ended.exit_message);
     }
 }
@@ -129,7 +131,7 @@ fn a_step_inherits_the_limits_of_its_job() {
                 format!("<properties><property name=\"{name}\" value=\"{limit}\"/></properties><step");
             let stage = faulty_stage(&job.replacen("<step", &of_job, 1));
             let execution = stage.start("job", [("faults", faults), ("items", "5")]);
-            let ended = stage.operator().job_execution(execution).unwrap().unwrap();
+            let ended = job_execution(&stage, execution);
             assert_eq!(ended.status, status, "{name} {limit}: {}", ended.exit_message);
         }
     }
@@ -200,7 +202,7 @@ fn a_policy_decides_what_is_skipped() {
         let properties = r#"<properties><property name="batch.skip.policy" value="Chosen"/><property name="chosen" value="2 n4 5"/></properties>"#;
         let stage = faulty_stage(&job.replace("<chunk", &format!("{properties}<chunk")));
         let execution = stage.start("job", [("faults", faults), ("items", "6")]);
-        let (tree, asked) = (stage.tree(execution), calls(&stage, &["asked"]));
+        let (tree, asked) = (tree(&stage, execution), calls(&stage, &["asked"]));
         text += &format!("== {writer} {attributes} {faults}\n{tree}{asked}\n");
         text += &format!("table: {}\n", lines(&stage));
     }
@@ -227,7 +229,7 @@ fn a_configuration_error_is_no_bad_item() {
                 "job",
                 [("faults", &*format!("{call}: Misfit x1")), ("items", "4")],
             );
-            let step = &stage.operator().step_executions(execution).unwrap()[0];
+            let step = &first_step_execution(&stage, execution);
             assert_eq!(step.status, BatchStatus::Failed, "{rules} {call}");
             assert_eq!(calls(&stage, &["asked", "L on skip"]), "", "{rules} {call}");
         }
@@ -243,7 +245,7 @@ fn a_configuration_error_of_a_retry_listener_fails_the_step() {
         let stage = faulty_stage(&faulty_job(&ears("", RETRIES), "TableOut", "", RULES));
         let faults = format!("has n2: @Retry x1; L on retry exception Retry n2: {class} x1");
         let execution = stage.start("job", [("faults", &*faults), ("items", "3")]);
-        let step = &stage.operator().step_executions(execution).unwrap()[0];
+        let step = &first_step_execution(&stage, execution);
         assert_eq!(step.status, status, "{class}");
     }
 }
@@ -254,12 +256,12 @@ fn a_configuration_error_of_a_retry_listener_fails_the_step() {
 #[test]
 fn a_policy_has_no_classes() {
     let stage = faulty_stage(&job_with(&[("batch.skip.policy", "Chosen")], ""));
-    assert_snapshot!(refused(&stage, "job", JobParameters::new()));
+    assert_snapshot!(refused(&stage, "job", ()));
     let unknown = faulty_job("", "TableOut", "", "").replace(
         "<chunk",
         r#"<properties><property name="batch.skip.policy" value="Chosn"/></properties><chunk"#,
     );
-    let error = refused(&faulty_stage(&unknown), "job", JobParameters::new());
+    let error = refused(&faulty_stage(&unknown), "job", ());
     assert!(
         error.contains("unknown skip policy `Chosn`") && error.contains("`Chosen`"),
         "{error}"
@@ -275,7 +277,7 @@ fn classes_of_a_step_win_against_a_policy_of_the_job() {
     let xml = faulty_job("", "TableOut", "", RULES).replace("<step", &format!("{policy}<step"));
     let stage = faulty_stage(&xml);
     let execution = stage.start("job", [("faults", "read 1: Skip"), ("items", "3")]);
-    let step = &stage.operator().step_executions(execution).unwrap()[0];
+    let step = &first_step_execution(&stage, execution);
     assert_eq!(
         (step.status, step.counters.read_skips),
         (BatchStatus::Completed, 1)
@@ -284,7 +286,7 @@ fn classes_of_a_step_win_against_a_policy_of_the_job() {
 
     let warnings = |xml: &str| {
         let stage = faulty_stage(xml);
-        let warnings = stage.operator().check("job", JobParameters::new()).unwrap();
+        let warnings = stage.operator().check("job", ()).unwrap();
         warnings.into_iter().map(|one| one.message).collect::<Vec<_>>()
     };
     let limited = faulty_job("", "TableOut", "skip-limit=\"5\"", "");
@@ -315,14 +317,11 @@ fn limits_without_classes_are_reported() {
         ("batch.retry.max-attempts", "3"),
     ];
     let stage = faulty_stage(&job_with(&idle, "").replace(RULES, ""));
-    let warnings = stage.operator().check("job", JobParameters::new()).unwrap();
+    let warnings = stage.operator().check("job", ()).unwrap();
     let messages: Vec<_> = warnings.into_iter().map(|one| one.message).collect();
     assert_eq!(messages, idle.map(|(name, _)| format!("`{name}` limits nothing")));
     let stage = faulty_stage(&job_with(&idle, ""));
-    assert_eq!(
-        stage.operator().check("job", JobParameters::new()).unwrap().len(),
-        0
-    );
+    assert_eq!(stage.operator().check("job", ()).unwrap().len(), 0);
 }
 
 /// A pause ends when the job is stopped.
@@ -364,9 +363,9 @@ fn invalid_values_are_rejected() {
         ("batch.skip.limits", "Skip=many"),
     ];
     let stage = faulty_stage(&job_with(&properties, ""));
-    assert_snapshot!(refused(&stage, "job", JobParameters::new()));
+    assert_snapshot!(refused(&stage, "job", ()));
     let misspelt = faulty_stage(&job_with(&[("batch.skip.limits", "Skop=1")], ""));
-    let warnings = misspelt.operator().check("job", JobParameters::new()).unwrap();
+    let warnings = misspelt.operator().check("job", ()).unwrap();
     assert!(
         warnings.iter().any(|one| one.message.contains("`Skop`")),
         "{warnings:?}"

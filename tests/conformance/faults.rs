@@ -17,7 +17,7 @@ use diesel::RunQueryDsl;
 use diesel::connection::SimpleConnection;
 use diesel::sql_types::Text;
 
-use super::artifacts::{Gate, job};
+use super::artifacts::{Gate, job, tree, wrapped};
 
 /// The errors; the Job XML configures which classes are skipped and retried.
 #[derive(Clone, Copy, Debug, BatchException)]
@@ -163,16 +163,12 @@ pub(crate) fn run(stage: &Stage, faults: &str, items: &str, words: &[&str]) -> S
 
 /// Returns the tree of an execution, and these calls of its log. Checks the order of all calls.
 pub(crate) fn tree_and_calls(stage: &Stage, execution: JobExecutionId, words: &[&str]) -> String {
-    let log = stage.log();
+    let mut log = stage.log();
     if let Err(problem) = Order::default().check(&log) {
-        panic!("{problem}\n{}\n{}", log.join("\n"), stage.tree(execution));
+        panic!("{problem}\n{}\n{}", log.join("\n"), tree(stage, execution));
     }
-    let heard: Vec<_> = log
-        .iter()
-        .filter(|call| words.is_empty() || words.iter().any(|word| call.starts_with(word)))
-        .map(String::as_str)
-        .collect();
-    format!("{}{}", stage.tree(execution), heard.join("\n"))
+    log.retain(|call| words.is_empty() || words.iter().any(|word| call.starts_with(word)));
+    tree(stage, execution) + &wrapped(&log)
 }
 
 pub(crate) fn class(error: &BatchError) -> String {
@@ -183,54 +179,83 @@ pub(crate) fn class(error: &BatchError) -> String {
     }
 }
 
+/// Returns the call of a listener with this error.
+pub(crate) fn thrown(call: &str, error: &BatchError, items: impl fmt::Display) -> String {
+    format!("{call} {} {items}", class(error))
+}
+
 /// The number of times each fault of each log was thrown.
 static THROWN: Mutex<Option<HashMap<(String, String), u32>>> = Mutex::new(None);
 
-/// Records a call, and throws its error. `items` are the items of a writer's call.
-pub(crate) fn record(log: &str, faults: &str, call: &str, items: &[String]) -> Result<(), BatchError> {
-    for entry in faults.split(';').map(str::trim).filter(|entry| !entry.is_empty()) {
-        let (place, fault) = entry.rsplit_once(": ").expect("`call: Class`");
-        let (fault, times) = match fault.split_once(" x") {
-            Some((fault, times)) => (fault, times.parse().expect("a number")),
-            None => (fault, u32::MAX),
-        };
-        let at = match place.strip_prefix("has ") {
-            Some(item) => items.iter().position(|other| other == item),
-            None => (place == call).then_some(0),
-        };
-        let Some(index) = at else { continue };
-        {
-            let mut thrown = THROWN.lock().unwrap_or_else(PoisonError::into_inner);
-            let thrown = thrown
-                .get_or_insert_default()
-                .entry((log.to_owned(), entry.to_owned()))
-                .or_default();
-            if *thrown >= times {
-                continue;
-            }
-            *thrown += 1;
-        }
-        let (named, nowhere) = (fault.starts_with('@'), fault.starts_with("@@"));
-        let (named, index) = (named && !nowhere, if nowhere { items.len() } else { index });
-        let oops = Oops::named(fault.trim_start_matches('@'));
-        say(log, format!("{call} !{}{oops}", if named { "@" } else { "" }));
-        return match oops {
-            Oops::Panic => panic!("no way to {call}"),
-            _ if named || nowhere => Err(BatchError::at_item(index, oops)),
-            _ => Err(oops.into()),
-        };
+/// The log of a stage, and the errors to throw.
+#[derive(BatchArtifact)]
+pub(crate) struct FaultLog {
+    #[batch_property]
+    log: String,
+    #[batch_property]
+    faults: String,
+}
+
+impl FaultLog {
+    /// Records a call, and throws its error.
+    pub(crate) fn record(&self, call: impl AsRef<str>) -> Result<(), BatchError> {
+        self.record_items(call.as_ref(), &[])
     }
-    say(log, call);
-    Ok(())
+
+    /// Records a writer's call with these items, and throws its error.
+    pub(crate) fn record_items(&self, call: &str, items: &[String]) -> Result<(), BatchError> {
+        for entry in self
+            .faults
+            .split(';')
+            .map(str::trim)
+            .filter(|entry| !entry.is_empty())
+        {
+            let (place, fault) = entry.rsplit_once(": ").expect("`call: Class`");
+            let (fault, times) = match fault.split_once(" x") {
+                Some((fault, times)) => (fault, times.parse().expect("a number")),
+                None => (fault, u32::MAX),
+            };
+            let at = match place.strip_prefix("has ") {
+                Some(item) => items.iter().position(|other| other == item),
+                None => (place == call).then_some(0),
+            };
+            let Some(index) = at else { continue };
+            {
+                let mut thrown = THROWN.lock().unwrap_or_else(PoisonError::into_inner);
+                let thrown = thrown
+                    .get_or_insert_default()
+                    .entry((self.log.clone(), entry.to_owned()))
+                    .or_default();
+                if *thrown >= times {
+                    continue;
+                }
+                *thrown += 1;
+            }
+            let (named, nowhere) = (fault.starts_with('@'), fault.starts_with("@@"));
+            let (named, index) = (named && !nowhere, if nowhere { items.len() } else { index });
+            let oops = Oops::named(fault.trim_start_matches('@'));
+            self.say(format!("{call} !{}{oops}", if named { "@" } else { "" }));
+            return match oops {
+                Oops::Panic => panic!("no way to {call}"),
+                _ if named || nowhere => Err(BatchError::at_item(index, oops)),
+                _ => Err(oops.into()),
+            };
+        }
+        self.say(call);
+        Ok(())
+    }
+
+    /// Records a line.
+    pub(crate) fn say(&self, line: impl Into<String>) {
+        say(&self.log, line);
+    }
 }
 
 /// Reads 1 to `items`; moves on after an item that it fails at.
 #[derive(BatchArtifact)]
 struct Source {
-    #[batch_property(name = "log")]
-    log: String,
-    #[batch_property(name = "faults")]
-    faults: String,
+    #[batch_artifact]
+    log: FaultLog,
     #[batch_property(name = "folder")]
     folder: String,
     #[batch_property(name = "items", value = "4")]
@@ -240,50 +265,42 @@ struct Source {
     last: u64,
 }
 
-impl Source {
-    fn record(&self, call: &str) -> Result<(), BatchError> {
-        record(&self.log, &self.faults, call, &[])
-    }
-}
-
 #[item_reader]
 impl Source {
     #[open]
     fn open(&mut self, checkpoint: Option<u64>) -> Result<(), BatchError> {
         self.last = checkpoint.unwrap_or(0);
-        self.record(&format!("open reader at {}", self.last))
+        self.log.record(format!("open reader at {}", self.last))
     }
     #[read_item]
     fn read(&mut self) -> Result<Option<u64>, BatchError> {
         if self.last >= self.items {
-            self.record("read the end")?;
+            self.log.record("read the end")?;
             return Ok(None);
         }
         self.last += 1;
         if self.last == self.hold_at {
             Gate::of(&self.folder).hold();
         }
-        self.record(&format!("read {}", self.last))?;
+        self.log.record(format!("read {}", self.last))?;
         Ok(Some(self.last))
     }
     #[get_checkpoint_info]
     fn checkpoint(&mut self) -> Result<u64, BatchError> {
-        self.record(&format!("checkpoint reader at {}", self.last))?;
+        self.log.record(format!("checkpoint reader at {}", self.last))?;
         Ok(self.last)
     }
     #[close]
     fn close(&mut self) -> Result<(), BatchError> {
-        self.record("close reader")
+        self.log.record("close reader")
     }
 }
 
 /// Returns `n7` for 7, and filters every number divisible by `filter.every`.
 #[derive(BatchArtifact)]
 struct Shape {
-    #[batch_property(name = "log")]
-    log: String,
-    #[batch_property(name = "faults")]
-    faults: String,
+    #[batch_artifact]
+    log: FaultLog,
     #[batch_property(name = "filter.every")]
     filter_every: Option<u64>,
 }
@@ -292,7 +309,7 @@ struct Shape {
 impl Shape {
     #[process_item]
     fn process(&mut self, item: &u64) -> Result<Option<String>, BatchError> {
-        record(&self.log, &self.faults, &format!("process {item}"), &[])?;
+        self.log.record(format!("process {item}"))?;
         let filtered = self.filter_every.is_some_and(|every| item.is_multiple_of(every));
         Ok((!filtered).then(|| format!("n{item}")))
     }
@@ -303,10 +320,8 @@ macro_rules! writers {
         $(#[$doc])*
         #[derive(BatchArtifact)]
         struct $name {
-            #[batch_property(name = "log")]
-            log: String,
-            #[batch_property(name = "faults")]
-            faults: String,
+            #[batch_artifact]
+            log: FaultLog,
             written: u64,
         }
 
@@ -315,13 +330,13 @@ macro_rules! writers {
             #[open]
             fn open(&mut self, checkpoint: Option<u64>) -> Result<(), BatchError> {
                 self.written = checkpoint.unwrap_or(0);
-                record(&self.log, &self.faults, &format!("open writer at {}", self.written), &[])
+                self.log.record(format!("open writer at {}", self.written))
             }
             #[write_items]
             fn write(&mut self, items: &[String] $(, $tx: &mut $chunk)?) -> Result<(), BatchError> {
                 let insert: fn(&str $(, &mut $chunk)?) -> Result<(), BatchError> = $insert;
                 // Items before the failing one are written, as by a careless writer.
-                let call = record(&self.log, &self.faults, &format!("write {}", items.join(" ")), items);
+                let call = self.log.record_items(&format!("write {}", items.join(" ")), items);
                 let failed = call.as_ref().err().and_then(BatchError::item_index).unwrap_or(items.len());
                 for item in &items[..failed] {
                     insert(item $(, $tx)?)?;
@@ -331,12 +346,12 @@ macro_rules! writers {
             }
             #[get_checkpoint_info]
             fn checkpoint(&mut self) -> Result<u64, BatchError> {
-                record(&self.log, &self.faults, "checkpoint writer", &[])?;
+                self.log.record("checkpoint writer")?;
                 Ok(self.written)
             }
             #[close]
             fn close(&mut self) -> Result<(), BatchError> {
-                record(&self.log, &self.faults, "close writer", &[])
+                self.log.record("close writer")
             }
         }
     )*};
@@ -372,10 +387,8 @@ writers! {
 /// Checkpoints after `every` calls of the processor.
 #[derive(BatchArtifact)]
 struct Every {
-    #[batch_property(name = "log")]
-    log: String,
-    #[batch_property(name = "faults")]
-    faults: String,
+    #[batch_artifact]
+    log: FaultLog,
     #[batch_property(name = "every", value = "2")]
     every: u32,
     items: u32,
@@ -385,34 +398,32 @@ struct Every {
 impl Every {
     #[get_checkpoint_timeout]
     fn timeout(&mut self, timeout: i32) -> Result<i32, BatchError> {
-        record(&self.log, &self.faults, "get timeout", &[])?;
+        self.log.record("get timeout")?;
         Ok(timeout)
     }
     #[begin_checkpoint]
     fn begin(&mut self) -> Result<(), BatchError> {
         self.items = 0;
-        record(&self.log, &self.faults, "begin checkpoint", &[])
+        self.log.record("begin checkpoint")
     }
     #[is_ready_to_checkpoint]
     fn is_ready(&mut self) -> Result<bool, BatchError> {
         self.items += 1;
         let is_ready = self.items >= self.every;
-        record(&self.log, &self.faults, &format!("ready? {is_ready}"), &[])?;
+        self.log.record(format!("ready? {is_ready}"))?;
         Ok(is_ready)
     }
     #[end_checkpoint]
     fn end(&mut self) -> Result<(), BatchError> {
-        record(&self.log, &self.faults, "end checkpoint", &[])
+        self.log.record("end checkpoint")
     }
 }
 
 /// Records the calls of all item listeners.
 #[derive(BatchArtifact)]
 struct Ears {
-    #[batch_property(name = "log")]
-    log: String,
-    #[batch_property(name = "faults")]
-    faults: String,
+    #[batch_artifact]
+    log: FaultLog,
     #[batch_property(name = "name")]
     name: String,
     /// The methods to record; all if it is empty.
@@ -427,7 +438,7 @@ impl Ears {
             return Ok(());
         }
         let name = if self.name.is_empty() { "L" } else { &self.name };
-        record(&self.log, &self.faults, &format!("{name} {call}"), &[])
+        self.log.record(format!("{name} {call}"))
     }
 }
 
@@ -458,10 +469,10 @@ macro_rules! pipeline_listeners {
             }
             #[on_write_error]
             fn on_write_error(&mut self, error: &BatchError, items: &[String]) -> Result<(), BatchError> {
-                self.record(&format!(
-                    "on write error {} {}",
-                    $crate::faults::class(error),
-                    items.join(" ")
+                self.record(&$crate::faults::thrown(
+                    "on write error",
+                    error,
+                    items.join(" "),
                 ))
             }
         }
@@ -474,17 +485,11 @@ macro_rules! pipeline_listeners {
             }
             #[on_skip_in_process]
             fn on_skip_in_process(&mut self, error: &BatchError, item: &u64) -> Result<(), BatchError> {
-                self.record(&format!(
-                    "on skip in process {} {item}",
-                    $crate::faults::class(error)
-                ))
+                self.record(&$crate::faults::thrown("on skip in process", error, item))
             }
             #[on_skip_in_write]
             fn on_skip_in_write(&mut self, error: &BatchError, item: &String) -> Result<(), BatchError> {
-                self.record(&format!(
-                    "on skip in write {} {item}",
-                    $crate::faults::class(error)
-                ))
+                self.record(&$crate::faults::thrown("on skip in write", error, item))
             }
         }
 
@@ -492,17 +497,11 @@ macro_rules! pipeline_listeners {
         impl $name {
             #[on_retry_exception]
             fn on_retry_exception(&mut self, error: &BatchError, item: &String) -> Result<(), BatchError> {
-                self.record(&format!(
-                    "on retry exception {} {item}",
-                    $crate::faults::class(error)
-                ))
+                self.record(&$crate::faults::thrown("on retry exception", error, item))
             }
             #[on_retry_item]
             fn on_retry_item(&mut self, error: &BatchError, item: &String) -> Result<(), BatchError> {
-                self.record(&format!(
-                    "on retry item {} {item}",
-                    $crate::faults::class(error)
-                ))
+                self.record(&$crate::faults::thrown("on retry item", error, item))
             }
         }
     };

@@ -59,8 +59,6 @@ impl ExitWith {
         self.job.set_exit_status(Some(&self.status));
         self.status.clone()
     }
-    #[cancel]
-    fn cancel(&self) {}
 }
 
 fn job(elements: &str) -> (tempfile::TempDir, JobTest) {
@@ -518,8 +516,6 @@ impl KeepNumber {
         self.step.set_persistent_user_data(&vec![42_u64])?;
         Ok("KEPT".into())
     }
-    #[cancel]
-    fn cancel(&self) {}
 }
 
 #[derive(BatchArtifact)]
@@ -576,15 +572,12 @@ fn only_the_latest_execution_is_restarted() {
     let first = job.launch().execution().id;
     let second = job.launch().execution().id;
     let operator = job.operator();
-    let error = operator
-        .restart(first, JobParameters::new())
-        .unwrap_err()
-        .to_string();
+    let error = operator.restart(first, ()).unwrap_err().to_string();
     assert_eq!(
         error,
         "job execution 1 is not the latest of its instance; restart execution 2"
     );
-    let third = operator.restart(second, JobParameters::new()).unwrap();
+    let third = operator.restart(second, ()).unwrap();
     operator.wait(third).unwrap();
 }
 
@@ -605,8 +598,6 @@ impl ShowProperties {
     fn process(&self) -> String {
         format!("{} {:?} {:?}", self.number, self.optional, self.text)
     }
-    #[cancel]
-    fn cancel(&self) {}
 }
 
 /// A parameter that is not given is an empty text, which is no number.

@@ -18,8 +18,6 @@ impl SendMail {
     fn process(&self) -> String {
         "SENT".into()
     }
-    #[cancel]
-    fn cancel(&self) {}
 }
 
 fn job(step: &str, parameters: &[(&str, &str)]) -> (tempfile::TempDir, JobTest) {

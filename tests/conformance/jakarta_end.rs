@@ -15,8 +15,6 @@ impl DoNothing {
     fn process(&self) -> String {
         "NOTHING".into()
     }
-    #[cancel]
-    fn cancel(&self) {}
 }
 
 /// Keeps the exit status that it sees after the job, and sets its own.

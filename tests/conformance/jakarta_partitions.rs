@@ -53,8 +53,6 @@ impl LoadFile {
             file => Err(BatchError::msg(format!("no file `{file}`"))),
         }
     }
-    #[cancel]
-    fn cancel(&self) {}
 }
 
 #[derive(BatchArtifact)]

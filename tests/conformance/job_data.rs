@@ -8,7 +8,7 @@ use batch_runtime::{BatchStatus, JobExecutionId};
 use batch_tests::stage::{Stage, say};
 use serde::{Deserialize, Serialize};
 
-use super::artifacts::{Gate, job, refused, restart_with};
+use super::artifacts::{Gate, job, job_execution, refused, restart_with, started};
 
 /// A step with these properties.
 fn step(id: &str, properties: &str, body: &str) -> String {
@@ -74,8 +74,6 @@ impl DataKeeper {
             false => Ok("DONE".into()),
         }
     }
-    #[cancel]
-    fn cancel(&self) {}
 }
 
 /// Later steps, restarts and the operator see what a step has stored.
@@ -132,15 +130,12 @@ impl DataByAccount {
             _ => Ok("DONE".into()),
         }
     }
-    #[cancel]
-    fn cancel(&self) {}
 }
 
 /// Spec: DATA-02, DATA-03
 #[test]
 fn maps_with_numbers_as_keys_outlive_the_execution() {
-    let stage = Stage::new(&job(&batchlet("one", "DataByAccount")));
-    let first = stage.start("job", [("day", "1")]);
+    let (stage, first) = started(&batchlet("one", "DataByAccount"), [("day", "1")]);
     let again = restart_with(&stage, first, [("day", "1")]);
     assert_eq!(data(&stage, again), [r#"counts={"4711":2}"#]);
 }
@@ -359,8 +354,6 @@ impl Parallel {
         self.job.set_persistent_data(self.step.id(), &1)?;
         Ok("DONE".into())
     }
-    #[cancel]
-    fn cancel(&self) {}
 }
 
 /// Flows of a split store data at the same time, and none is lost.
@@ -372,8 +365,7 @@ fn flows_of_a_split_store_data_at_the_same_time() {
         .map(|id| format!(r#"<flow id="f{id}">{}</flow>"#, batchlet(id, "Parallel")))
         .concat();
     let split = format!(r#"<split id="all">{flows}</split>"#);
-    let stage = Stage::new(&job(&split));
-    let execution = stage.start("job", [("day", "1")]);
+    let (stage, execution) = started(&split, [("day", "1")]);
     assert_eq!(data(&stage, execution), ["a=1", "b=1", "c=1"]);
 }
 
@@ -431,8 +423,6 @@ impl DataReader {
         say(&self.log, format!("{} {before:?} {decision:?}", self.step.id()));
         Ok("DONE".into())
     }
-    #[cancel]
-    fn cancel(&self) {}
 }
 
 /// Data of deciders and job listeners is committed when they have returned: flows and partitions that follow see it.
@@ -476,8 +466,6 @@ impl DataPartition {
         say(&self.log, format!("{count:?} {set}"));
         Ok("DONE".into())
     }
-    #[cancel]
-    fn cancel(&self) {}
 }
 
 /// Spec: DATA-01
@@ -530,8 +518,6 @@ impl Misnamed {
         );
         Ok("DONE".into())
     }
-    #[cancel]
-    fn cancel(&self) {}
 }
 
 /// Spec: DATA-01
@@ -576,8 +562,6 @@ impl WithUserData {
             _ => Ok("DONE".into()),
         }
     }
-    #[cancel]
-    fn cancel(&self) {}
 }
 
 /// When a step completes, `batch.step.promote` makes fields of its user data data of the job; fields that are missing are left out.
@@ -608,9 +592,8 @@ fn fields_of_the_user_data_are_promoted() {
 /// Spec: DATA-01
 #[test]
 fn data_of_a_failed_batchlet_is_kept() {
-    let stage = Stage::new(&job(&batchlet("one", "DataKeeper")));
-    let execution = stage.start("job", [("fail", "one")]);
-    let status = stage.operator().job_execution(execution).unwrap().unwrap().status;
+    let (stage, execution) = started(&batchlet("one", "DataKeeper"), [("fail", "one")]);
+    let status = job_execution(&stage, execution).status;
     assert_eq!(status, BatchStatus::Failed);
     assert!(data(&stage, execution).contains(&"count=1".to_owned()));
 }

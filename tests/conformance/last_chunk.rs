@@ -1,7 +1,8 @@
 //! The last chunk of a partition, whose commit records its end.
 
+use crate::artifacts::{first_step_execution, job_execution};
+use batch_runtime::BatchStatus;
 use batch_runtime::prelude::*;
-use batch_runtime::{BatchStatus, JobParameters};
 use batch_tests::stage::Stage;
 
 #[derive(BatchArtifact)]
@@ -85,7 +86,7 @@ fn a_partition_ends_when_nothing_is_left_that_may_fail() {
                  <partition instances="2">{collector}</partition>
                </step></job>"#
         ));
-        let execution = stage.start("job", JobParameters::new());
+        let execution = stage.start("job", ());
         let steps = stage.operator().step_executions(execution).unwrap();
         let parts: Vec<_> = steps.iter().filter(|step| step.step_name != "load").collect();
         let first = parts[0];
@@ -161,8 +162,8 @@ fn a_late_panic_does_not_change_a_recorded_end() {
              <partition instances="3"/>
            </step></job>"#,
     );
-    let execution = stage.start("job", JobParameters::new());
-    let job = stage.operator().job_execution(execution).unwrap().unwrap();
+    let execution = stage.start("job", ());
+    let job = job_execution(&stage, execution);
     let steps = stage.operator().step_executions(execution).unwrap();
     let completed = steps.iter().filter(|step| step.status == BatchStatus::Completed);
     assert_eq!(
@@ -187,7 +188,7 @@ fn a_partition_in_a_worker_releases_its_lease_with_its_end() {
            </step></job>"#,
     );
     let worker = stage.another_runtime().worker().slots(1).start().unwrap();
-    let execution = stage.launch("job", JobParameters::new());
+    let execution = stage.launch("job", ());
     worker.drain();
     worker.wait().unwrap();
     let steps = stage.operator().step_executions(execution).unwrap();
@@ -229,8 +230,8 @@ fn a_rollback_takes_back_the_description() {
              <retryable-exception-classes><include class="std::io::Error"/></retryable-exception-classes>
            </chunk></step></job>"#,
     );
-    let execution = stage.start("job", JobParameters::new());
-    let step = &stage.operator().step_executions(execution).unwrap()[0];
+    let execution = stage.start("job", ());
+    let step = &first_step_execution(&stage, execution);
     assert_eq!(step.status, BatchStatus::Completed, "{}", step.exit_message);
     assert_eq!((step.counters.rollbacks, step.counters.writes), (1, 3));
     assert_eq!(step.exit_message, "");
@@ -280,8 +281,8 @@ fn a_retry_keeps_the_description_of_the_reader() {
                  </chunk>
                </step></job>"#
         ));
-        let execution = stage.start("job", JobParameters::new());
-        let step = &stage.operator().step_executions(execution).unwrap()[0];
+        let execution = stage.start("job", ());
+        let step = &first_step_execution(&stage, execution);
         assert_eq!((step.counters.writes, step.counters.rollbacks), (3, 1));
         assert_eq!(step.exit_message, "two items", "pipeline: {pipeline}");
     }

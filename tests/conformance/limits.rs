@@ -3,8 +3,8 @@
 use batch_runtime::prelude::*;
 use insta::assert_snapshot;
 
-use crate::artifacts::{job, refused, restart_with, story};
-use crate::sequence::{meeting, task};
+use crate::artifacts::{job, refused, restart_with, started, tree};
+use crate::sequence::{meeting, run, task};
 use batch_runtime::JobParameters;
 use batch_tests::stage::Stage;
 
@@ -22,17 +22,11 @@ fn a_step_that_exceeds_its_timeout_fails() {
         "<batchlet",
         &format!("{}<batchlet", with_timeout("batch.step.timeout", "1")),
     );
-    let stage = Stage::new(&job(&(waiting + &task("two", "", "DONE", ""))));
-    let execution = stage.start("job", JobParameters::new());
-    assert_snapshot!(story(&stage, execution), @r"
-    job job COMPLETED COMPLETED
-      step a FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 0
-        | step `a` exceeded its timeout of 1s
-      step two COMPLETED DONE read 0 filter 0 write 0 commit 0 rollback 0
-    cancel a
-    begin two
-    process two
-    end two
+    assert_snapshot!(run(&(waiting + &task("two", "", "DONE", ""))), @r"
+    job job COMPLETED
+      step a FAILED | step `a` exceeded its timeout of 1s
+      step two COMPLETED DONE
+    cancel a · begin two · process two · end two
     ");
 }
 
@@ -43,13 +37,12 @@ fn a_step_within_its_timeout_completes() {
         "<batchlet",
         &format!("{}<batchlet", with_timeout("batch.step.timeout", "3600")),
     );
-    let stage = Stage::new(&job(&(quick + &task("two", "", "DONE", ""))));
-    let execution = stage.start("job", JobParameters::new());
-    assert_snapshot!(stage.tree(execution), @r#"
-    job job COMPLETED COMPLETED
-      step one COMPLETED DONE read 0 filter 0 write 0 commit 0 rollback 0
-      step two COMPLETED DONE read 0 filter 0 write 0 commit 0 rollback 0
-    "#);
+    let (stage, execution) = started(&(quick + &task("two", "", "DONE", "")), ());
+    assert_snapshot!(tree(&stage, execution), @r"
+    job job COMPLETED
+      step one COMPLETED DONE
+      step two COMPLETED DONE
+    ");
 }
 
 /// A job that exceeds its timeout is stopped, and fails; a restart resumes.
@@ -58,14 +51,11 @@ fn a_job_that_exceeds_its_timeout_fails() {
     let elements = with_timeout("batch.job.timeout", "1")
         + &meeting("a", "next=\"two\"", "", "wait", "")
         + &task("two", "", "DONE", "");
-    let stage = Stage::new(&job(&elements));
-    let execution = stage.start("job", JobParameters::new());
-    assert_snapshot!(story(&stage, execution), @r#"
-    job job FAILED FAILED
-      | job `job` exceeded its timeout of 1s
-      step a STOPPED a MET read 0 filter 0 write 0 commit 0 rollback 0
+    assert_snapshot!(run(&elements), @r"
+    job job FAILED | job `job` exceeded its timeout of 1s
+      step a STOPPED a MET
     cancel a
-    "#);
+    ");
 }
 
 #[test]
@@ -76,7 +66,7 @@ fn a_time_out_is_a_number_of_seconds() {
             &format!("{}<batchlet", with_timeout("batch.step.timeout", "0")),
         );
     let stage = Stage::new(&job(&elements));
-    assert_snapshot!(refused(&stage, "job", JobParameters::new()), @r#"
+    assert_snapshot!(refused(&stage, "job", ()), @r#"
     cannot start job `job`: its definition is invalid
     error[ART0012]: invalid value "soon" for `batch.job.timeout`
      --> jobs/job.xml:2:55
@@ -98,14 +88,13 @@ fn a_time_out_is_a_number_of_seconds() {
 #[test]
 fn a_step_timeout_of_a_job_applies_to_its_steps() {
     let steps = with_timeout("batch.step.timeout", "1") + &meeting("a", "", "", "wait", "");
-    let stage = Stage::new(&job(&steps));
-    let execution = stage.start("job", JobParameters::new());
+    let (stage, execution) = started(&steps, ());
     assert!(
         stage
             .tree(execution)
             .contains("step `a` exceeded its timeout of 1s"),
         "{}",
-        stage.tree(execution)
+        tree(&stage, execution)
     );
 }
 
@@ -190,22 +179,19 @@ fn endless(property: &str, value: &str, of_reader: &str) -> String {
 #[test]
 fn a_step_without_a_heartbeat_fails() {
     let stage = Stage::new(&endless("batch.step.heartbeat", "1", ""));
-    let execution = stage.start("job", JobParameters::new());
+    let execution = stage.start("job", ());
     let ended = stage.operator().step_executions(execution).unwrap().remove(0);
     assert_snapshot!(ended.exit_message, @r#"
     step `load` exceeded its heartbeat of 1s: it neither committed nor called `StepContext::heartbeat()` while reading or processing items (commits so far: 0); call it more often, or raise `batch.step.heartbeat`
     "#);
 
     let steps = with_timeout("batch.step.heartbeat", "1") + &meeting("a", "", "", "wait", "");
-    let stage = Stage::new(&job(&steps));
-    let execution = stage.start("job", JobParameters::new());
-    assert_snapshot!(story(&stage, execution), @r#"
-    job job FAILED FAILED
-      | step `a` exceeded its heartbeat of 1s: it neither committed nor called `StepContext::heartbeat()`; call it more often, or raise `batch.step.heartbeat`
-      step a FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 0
+    assert_snapshot!(run(&steps), @r"
+    job job FAILED
         | step `a` exceeded its heartbeat of 1s: it neither committed nor called `StepContext::heartbeat()`; call it more often, or raise `batch.step.heartbeat`
+      step a FAILED | the job's message
     cancel a
-    "#);
+    ");
 }
 
 /// A checkpoint is part of each commit, so its size is limited.
@@ -223,12 +209,12 @@ fn a_checkpoint_has_a_maximum_size() {
         ("2000000", 1 << 20, "COMPLETED"),
     ] {
         let stage = Stage::new(&endless("batch.checkpoint.limit", limit, &bytes(size)));
-        let execution = stage.start("job", JobParameters::new());
+        let execution = stage.start("job", ());
         let ended = stage.operator().wait(execution).unwrap();
         assert_eq!(ended.status.as_str(), status, "{size}: {}", ended.exit_message);
     }
     let stage = Stage::new(&endless("other", "1", &bytes(1 << 20)));
-    let execution = stage.start("job", JobParameters::new());
+    let execution = stage.start("job", ());
     assert_snapshot!(stage.operator().wait(execution).unwrap().exit_message, @"the checkpoint of reader `Endless` has 1048578 bytes, more than the 1048576 of `batch.checkpoint.limit`; store a position instead of data, or set this property of the step to a larger number of bytes");
 }
 
@@ -248,22 +234,18 @@ impl Hoarder {
         self.step.set_persistent_user_data(&"x".repeat(self.bytes))?;
         Ok("STORED".into())
     }
-    #[cancel]
-    fn cancel(&self) {}
 }
 
 /// Spec: CTX-23
 #[test]
 fn persistent_user_data_has_a_maximum_size() {
     let step = r#"<step id="one"><batchlet ref="Hoarder"><properties><property name="bytes" value="BYTES"/></properties></batchlet></step>"#;
-    let stage = Stage::new(&job(&step.replace("BYTES", "1048574")));
-    let execution = stage.start("job", JobParameters::new());
+    let (stage, execution) = started(&step.replace("BYTES", "1048574"), ());
     assert_eq!(
         stage.operator().wait(execution).unwrap().status.as_str(),
         "COMPLETED"
     );
-    let stage = Stage::new(&job(&step.replace("BYTES", "1048575")));
-    let execution = stage.start("job", JobParameters::new());
+    let (stage, execution) = started(&step.replace("BYTES", "1048575"), ());
     let message = stage.operator().wait(execution).unwrap().exit_message;
     assert!(
         message.starts_with("the persistent user data has 1048577 bytes, more than the 1048576"),
@@ -283,18 +265,12 @@ fn a_later_batchlet_is_cancelled_too() {
         )
     };
     let steps = limited("a", r#"<next on="FAILED" to="b"/>"#) + &limited("b", "");
-    let stage = Stage::new(&job(&steps));
-    let execution = stage.start("job", JobParameters::new());
-    assert_snapshot!(story(&stage, execution), @r#"
-    job job FAILED FAILED
-      | step `b` exceeded its timeout of 1s
-      step a FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 0
-        | step `a` exceeded its timeout of 1s
-      step b FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 0
-        | step `b` exceeded its timeout of 1s
-    cancel a
-    cancel b
-    "#);
+    assert_snapshot!(run(&steps), @r"
+    job job FAILED | step `b` exceeded its timeout of 1s
+      step a FAILED | step `a` exceeded its timeout of 1s
+      step b FAILED | the job's message
+    cancel a · cancel b
+    ");
 }
 
 /// Counts its checkpoints in the persistent user data, in the last call before each commit.
@@ -329,7 +305,7 @@ fn user_data_is_stored_as_of_the_checkpoint() {
     let xml = endless("other", "1", r#"<property name="until" value="1"/>"#)
         .replace("\"Nothing\"", "\"CountsCheckpoints\"");
     let stage = Stage::new(&xml);
-    let execution = stage.start("job", JobParameters::new());
+    let execution = stage.start("job", ());
     let ended = stage.operator().step_executions(execution).unwrap().remove(0);
     let stored = stage
         .outside()
@@ -356,8 +332,6 @@ impl Remembers {
         self.step.set_persistent_user_data(&"kept".to_owned())?;
         Ok("DONE".into())
     }
-    #[cancel]
-    fn cancel(&self) {}
 }
 
 /// A completed step that runs again begins without the data of its former run.
@@ -367,8 +341,7 @@ impl Remembers {
 fn a_completed_step_that_runs_again_has_no_old_data() {
     let steps = r#"<step id="one" next="two" allow-start-if-complete="true"><batchlet ref="Remembers"/></step>
                    <step id="two"><batchlet ref="Unless"/></step>"#;
-    let stage = Stage::new(&job(steps));
-    let first = stage.start("job", [("fail", "yes")]);
+    let (stage, first) = started(steps, [("fail", "yes")]);
     restart_with(&stage, first, [("fail", "no")]);
     assert_eq!(stage.log(), ["found None", "found None"]);
 }

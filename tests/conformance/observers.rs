@@ -12,7 +12,7 @@ use batch_tests::fleet::until;
 use batch_tests::stage::Stage;
 use insta::assert_snapshot;
 
-use super::artifacts::{Gate, chunk_job, job, restart_with, without_lines};
+use super::artifacts::{Gate, chunk_job, job, job_execution, restart_with, without_lines};
 use super::faults::{RULES, faulty_job, make_table};
 
 /// What an observer has received.
@@ -173,7 +173,7 @@ fn an_observer_sees_partitions() {
         "<step id=\"copy\"><chunk reader=\"Numbers\" processor=\"Labels\" writer=\"Lines\"/><partition instances=\"2\"/></step>",
     );
     let stage = Stage::configured(&xml, |builder| builder.observer(received.observer()));
-    stage.start("job", JobParameters::new());
+    stage.start("job", ());
     let lines = received.until(1);
     let at = |line: &str| {
         lines
@@ -249,7 +249,7 @@ fn an_observer_sees_partitions_of_flows() {
         r#"<flow id="both"><step id="one"><batchlet ref="Task"/></step><partition instances="2"/></flow>"#,
     );
     let stage = Stage::configured(&xml, |builder| builder.observer(received.observer()));
-    stage.start("job", JobParameters::new());
+    stage.start("job", ());
     let lines = received.until(1);
     for expected in [
         "2 partitions of both",
@@ -330,7 +330,7 @@ fn a_slow_observer_loses_events_and_nothing_else() {
     });
     // It ends while the observer waits in its first event.
     let execution = stage.start("job", [("items", ITEMS.to_string())]);
-    let ended = stage.operator().job_execution(execution).unwrap().unwrap();
+    let ended = job_execution(&stage, execution);
     assert_eq!(ended.status, BatchStatus::Completed);
     let all = quick.until(1).len();
     gate.open("go");
@@ -354,8 +354,8 @@ fn an_observer_may_panic() {
         panic!("an observer");
     };
     let stage = Stage::configured(&chunk_job(""), |builder| builder.observer(panics));
-    let execution = stage.start("job", JobParameters::new());
-    let ended = stage.operator().job_execution(execution).unwrap().unwrap();
+    let execution = stage.start("job", ());
+    let ended = job_execution(&stage, execution);
     assert_eq!(ended.status, BatchStatus::Completed);
     assert!(received.until(1).len() > 3);
 }
@@ -375,7 +375,7 @@ fn the_last_events_arrive() {
         .build()
         .unwrap();
     let operator = runtime.job_operator();
-    let execution: JobExecutionId = operator.start("job", JobParameters::new()).unwrap();
+    let execution: JobExecutionId = operator.start("job", ()).unwrap();
     operator.wait(execution).unwrap();
     drop((runtime, operator));
     let lines = received.0.0.lock().unwrap();
@@ -424,7 +424,7 @@ fn the_end_of_a_runtime_does_not_wait_for_ever() {
     let stage = Stage::new(&chunk_job(""));
     let runtime = stage.another_runtime_with(|builder| builder.observer(move |_: &JobEvent| held.pass("go")));
     let operator = runtime.job_operator();
-    let execution = operator.start("job", JobParameters::new()).unwrap();
+    let execution = operator.start("job", ()).unwrap();
     operator.wait(execution).unwrap();
     drop((operator, runtime));
     gate.open("go");
@@ -454,8 +454,6 @@ impl Reporting {
         }
         Ok(self.job.repository_url())
     }
-    #[cancel]
-    fn cancel(&self) {}
 }
 
 /// A dataset is reported once, and not for each item; the number of datasets of a step execution is limited.
@@ -552,7 +550,7 @@ fn flushing_waits_for_a_slow_observer() {
             seen.fetch_or(matches!(event.kind, JobEventKind::JobEnded(_)), Ordering::Relaxed);
         })
     });
-    stage.start("job", JobParameters::new());
+    stage.start("job", ());
     stage.operator().flush_observers();
     assert!(ended.load(Ordering::Relaxed));
 }

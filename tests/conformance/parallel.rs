@@ -4,7 +4,7 @@ use batch_runtime::BatchStatus;
 use batch_runtime::prelude::*;
 use batch_tests::stage::{Stage, said, say};
 
-use crate::artifacts::{Gate, record};
+use crate::artifacts::{CallLog, Gate, tree, wrapped};
 
 /// A batchlet step in partitions.
 pub(crate) fn partitioned(id: &str, attributes: &str, batchlet: &str, partition: &str) -> String {
@@ -20,14 +20,22 @@ pub(crate) fn partition_of(partition: &str) -> String {
     format!("<partition {attributes}>{content}</partition>")
 }
 
-/// A list of properties.
-pub(crate) fn properties(all: &[(&str, &str)]) -> String {
-    let all: Vec<String> = all
-        .iter()
+/// Returns a list of properties, from text like `name.1=a; name.2=b`.
+pub(crate) fn properties(all: &str) -> String {
+    let all = all.split("; ").filter_map(|property| property.split_once('='));
+    let all: String = all
         .map(|(name, value)| format!("<property name=\"{name}\" value=\"{value}\"/>"))
         .collect();
-    format!("<properties>{}</properties>", all.join(""))
+    format!("<properties>{all}</properties>")
 }
+
+/// Returns a step `all` of `Part` in these partitions, which run one after the other.
+pub(crate) fn in_turn(partition: &str) -> String {
+    ONE_THREAD.to_owned() + &partitioned("all", "", "Part", partition)
+}
+
+/// The partitions `a` and `b`.
+pub(crate) const A_AND_B: &str = r#"instances="2"|<properties><property name="name.1" value="a"/><property name="name.2" value="b"/></properties>"#;
 
 /// Returns the property that makes the partitions of a step or job run one after the other.
 pub(crate) const ONE_THREAD: &str =
@@ -35,19 +43,19 @@ pub(crate) const ONE_THREAD: &str =
 
 /// Returns the log of the partition named `name`.
 pub(crate) fn log_of(stage: &Stage, name: &str) -> String {
-    said(&format!("{}/{name}", stage.log_name())).join("\n")
+    wrapped(&said(&format!("{}/{name}", stage.log_name())))
 }
 
 /// Returns the log of several threads, sorted.
 pub(crate) fn sorted(stage: &Stage) -> String {
     let mut log = stage.log();
     log.sort();
-    log.join("\n")
+    wrapped(&log)
 }
 
 /// Returns the tree of an execution whose steps started in any order.
 pub(crate) fn sorted_tree(stage: &Stage, execution: batch_runtime::JobExecutionId) -> String {
-    let tree = stage.tree(execution);
+    let tree = tree(stage, execution);
     let mut parts = tree.split("  step ");
     let job = parts.next().unwrap_or_default().to_owned();
     let mut steps: Vec<&str> = parts.collect();
@@ -60,12 +68,8 @@ pub(crate) fn sorted_tree(stage: &Stage, execution: batch_runtime::JobExecutionI
 /// Records its calls, and the contexts of its partition.
 #[derive(BatchArtifact)]
 struct Part {
-    #[batch_property]
-    log: String,
-    #[batch_property]
-    fail: String,
-    #[batch_property]
-    panic: String,
+    #[batch_artifact]
+    log: CallLog,
     #[batch_property(value = "nameless")]
     name: String,
     /// `contexts` to record and change the contexts.
@@ -84,45 +88,34 @@ impl Part {
         if self.look == "contexts" {
             let seen = self.job.transient_user_data::<String>()?.is_some();
             let kept = self.step.persistent_user_data::<String>()?;
-            say(
-                &self.log,
-                format!(
-                    "{} in job {} {}, step {} {}; transient {seen}, job exit {:?}, kept {kept:?}",
-                    self.name,
-                    self.job.id(),
-                    self.job.batch_status(),
-                    self.step.id(),
-                    self.step.batch_status(),
-                    self.job.exit_status(),
-                ),
-            );
+            self.log.say(format!(
+                "{} in job {} {}, step {} {}; transient {seen}, job exit {:?}, kept {kept:?}",
+                self.name,
+                self.job.id(),
+                self.job.batch_status(),
+                self.step.id(),
+                self.step.batch_status(),
+                self.job.exit_status(),
+            ));
             self.job.set_transient_user_data(self.name.clone());
             self.job.set_exit_status(Some(&self.name));
             self.step.set_persistent_user_data(&format!("by {}", self.name))?;
         }
-        record(
-            &self.log,
-            (&self.fail, &self.panic),
-            &format!("process {}", self.name),
-        )?;
+        self.log.record(format!("process {}", self.name))?;
         Ok(format!("{} DONE", self.name))
     }
 
     #[cancel]
     fn cancel(&self) {
-        say(&self.log, format!("cancel {}", self.name));
+        self.log.say(format!("cancel {}", self.name));
     }
 }
 
 /// Plans one partition for each name of `parts`.
 #[derive(BatchArtifact)]
 struct Planner {
-    #[batch_property]
-    log: String,
-    #[batch_property]
-    fail: String,
-    #[batch_property]
-    panic: String,
+    #[batch_artifact]
+    log: CallLog,
     #[batch_property]
     parts: Vec<String>,
     /// A number of partitions other than the number of parts.
@@ -137,7 +130,7 @@ struct Planner {
 impl Planner {
     #[calculate_partitions]
     fn plan(&mut self) -> Result<PartitionPlan, BatchError> {
-        record(&self.log, (&self.fail, &self.panic), "plan")?;
+        self.log.record("plan")?;
         let mut plan = PartitionPlan::with_properties(self.parts.iter().map(|part| [("name", part)]));
         if let Some(count) = self.count {
             plan.set_sub_job_count(count);
@@ -152,12 +145,8 @@ impl Planner {
 /// Records its calls, with all four methods.
 #[derive(BatchArtifact)]
 struct Unit {
-    #[batch_property]
-    log: String,
-    #[batch_property]
-    fail: String,
-    #[batch_property]
-    panic: String,
+    #[batch_artifact]
+    log: CallLog,
     calls: usize,
     thread: Option<std::thread::ThreadId>,
 }
@@ -167,10 +156,10 @@ impl Unit {
     fn record(&mut self, call: &str) -> Result<(), BatchError> {
         let here = std::thread::current().id();
         if *self.thread.get_or_insert(here) != here {
-            say(&self.log, "on another thread");
+            self.log.say("on another thread");
         }
         self.calls += 1;
-        record(&self.log, (&self.fail, &self.panic), &format!("tx {call}"))
+        self.log.record(format!("tx {call}"))
     }
 }
 
@@ -213,12 +202,8 @@ impl Notice {
 /// Sends its name, and the number of calls of this instance.
 #[derive(BatchArtifact)]
 struct Send {
-    #[batch_property]
-    log: String,
-    #[batch_property]
-    fail: String,
-    #[batch_property]
-    panic: String,
+    #[batch_artifact]
+    log: CallLog,
     #[batch_property(value = "nameless")]
     name: String,
     /// `nothing` to send nothing.
@@ -241,7 +226,7 @@ impl Send {
             "the contexts are those of the step"
         );
         let call = format!("collect {} {} at {step}", self.name, self.times);
-        record(&self.log, (&self.fail, &self.panic), &call)?;
+        self.log.record(&call)?;
         let data = format!("{} {} at {step}", self.name, self.times);
         Ok((self.sends != "nothing").then_some(data))
     }
@@ -250,12 +235,8 @@ impl Send {
 /// Records its input, and sets the exit status of the enclosing element to all payloads received.
 #[derive(BatchArtifact)]
 struct Receive {
-    #[batch_property]
-    log: String,
-    #[batch_property]
-    fail: String,
-    #[batch_property]
-    panic: String,
+    #[batch_artifact]
+    log: CallLog,
     #[batch_property(value = "false")]
     sets: bool,
     #[batch_context]
@@ -272,7 +253,7 @@ impl Receive {
     fn record(&mut self, call: &str) -> Result<(), BatchError> {
         let here = std::thread::current().id();
         if *self.thread.get_or_insert(here) != here {
-            say(&self.log, "analyzed on another thread");
+            self.log.say("analyzed on another thread");
         }
         self.received += 1;
         if self.sets {
@@ -293,10 +274,10 @@ impl Receive {
                 (None, None, None) => BatchStatus::Unknown,
             };
             if element != BatchStatus::Started {
-                say(&self.log, format!("analyzed while {element}"));
+                self.log.say(format!("analyzed while {element}"));
             }
         }
-        record(&self.log, (&self.fail, &self.panic), call)
+        self.log.record(call)
     }
 }
 
@@ -382,8 +363,6 @@ impl Crowd {
         gate.crowd(-1);
         String::from("DONE")
     }
-    #[cancel]
-    fn cancel(&self) {}
 }
 
 /// Receives numbers.

@@ -8,7 +8,7 @@ use batch_tests::stage::{Stage, say};
 use diesel::connection::SimpleConnection;
 use insta::assert_snapshot;
 
-use super::artifacts::{calls, chunk_job, job, refused, restart_with, story};
+use super::artifacts::{calls, chunk_job, job, job_execution, refused, restart_with, story};
 use super::parallel::{ONE_THREAD, partitioned};
 use super::s4_2_6_restart::restart_edited;
 use super::sequence::{decision, flow, split, task};
@@ -32,15 +32,10 @@ fn a_restart_runs_the_job_xml_as_it_is_now() {
     let again = operator.restart(execution, [("fail", "")]).unwrap();
     operator.wait(again).unwrap();
     assert_snapshot!(story(&stage, again), @r"
-    job job COMPLETED COMPLETED
-      step three COMPLETED DONE read 0 filter 0 write 0 commit 0 rollback 0
-      step two COMPLETED DONE read 0 filter 0 write 0 commit 0 rollback 0
-    begin three
-    process three
-    end three
-    begin two
-    process two
-    end two
+    job job COMPLETED
+      step three COMPLETED DONE
+      step two COMPLETED DONE
+    begin three · process three · end three · begin two · process two · end two
     ");
 }
 
@@ -55,7 +50,7 @@ fn a_restart_may_change_the_interval() {
     restart_with(&stage, execution, [("interval", "3"), ("fail", "")]);
     assert_eq!(
         calls(&stage, &["open", "write"]),
-        "open reader at 4\nopen writer at 4\nwrite n5 n6 n7\nwrite n8 n9"
+        "open reader at 4 · open writer at 4 · write n5 n6 n7 · write n8 n9"
     );
 }
 
@@ -88,7 +83,7 @@ fn a_renamed_step_is_not_run_from_the_beginning() {
                 "{tree}"
             );
         } else {
-            assert_eq!(wrote, "write n1 n2\nwrite n3 n4\nwrite n5", "{tree}");
+            assert_eq!(wrote, "write n1 n2 · write n3 n4 · write n5", "{tree}");
         }
     }
 }
@@ -105,22 +100,19 @@ fn the_chunks_before_the_failure_are_not_repeated() {
     let mut execution = stage.start("job", [("fail", "write n3 n4;process second"), ("items", "4")]);
     assert_eq!(
         calls(&stage, &["open", "write", "process second"]),
-        "open reader at the beginning\nopen writer at the beginning\nwrite n1 n2\nwrite n3 n4"
+        "open reader at the beginning · open writer at the beginning · write n1 n2 · write n3 n4"
     );
     execution = restart_with(&stage, execution, [("fail", "process second")]);
     assert_eq!(
         calls(&stage, &["open", "write", "process second"]),
-        "open reader at 2\nopen writer at 2\nwrite n3 n4\nprocess second"
+        "open reader at 2 · open writer at 2 · write n3 n4 · process second"
     );
     execution = restart_with(&stage, execution, [("fail", "")]);
     assert_eq!(
         calls(&stage, &["open", "write", "process second"]),
         "process second"
     );
-    assert!(
-        stage.operator().restart(execution, JobParameters::new()).is_err(),
-        "complete"
-    );
+    assert!(stage.operator().restart(execution, ()).is_err(), "complete");
 }
 
 /// A step that has committed chunks fails instead, see `databases/damage.rs`.
@@ -138,7 +130,7 @@ fn without_its_context_a_step_that_has_committed_nothing_starts_from_the_beginni
     restart_with(&stage, execution, [("fail", "")]);
     assert_eq!(
         calls(&stage, &["open"]),
-        "open reader at the beginning\nopen writer at the beginning"
+        "open reader at the beginning · open writer at the beginning"
     );
 }
 
@@ -169,12 +161,7 @@ fn a_step_of_another_program_is_not_started_again() {
             .unwrap();
         for _ in 0..2 {
             let again = restart_with(&stage, first, [("fail", "read 1")]);
-            let message = stage
-                .operator()
-                .job_execution(again)
-                .unwrap()
-                .unwrap()
-                .exit_message;
+            let message = job_execution(&stage, again).exit_message;
             let refusal =
                 "another program, such as Spring Batch, has started step `copy` and committed part of it";
             assert_eq!(message.contains(refusal), !runs, "{message}");
@@ -213,7 +200,7 @@ fn later_commits_of_another_program_are_detected() {
         }
         stage.log();
         let again = restart_with(&stage, first, [("fail", "read 6")]);
-        let ended = stage.operator().job_execution(again).unwrap().unwrap();
+        let ended = job_execution(&stage, again);
         let is_refused = ended
             .exit_message
             .contains("another program, such as Spring Batch, has started step");
@@ -243,8 +230,7 @@ fn an_instance_is_known_without_its_parameter_rows() {
         .batch_execute("DELETE FROM BATCH_JOB_EXECUTION_PARAMS")
         .unwrap();
     let second = stage.launch("job", parameters(""));
-    let [first, second] =
-        [first, second].map(|execution| stage.operator().job_execution(execution).unwrap().unwrap());
+    let [first, second] = [first, second].map(|execution| job_execution(&stage, execution));
     assert_eq!(first.instance_id, second.instance_id);
     assert_eq!(second.status, BatchStatus::Completed);
     assert_eq!(stage.operator().parameters(second.id).unwrap(), parameters(""));
@@ -261,16 +247,9 @@ fn a_launch_resumes_its_instance() {
     let second = stage.launch("job", parameters(""));
     assert_eq!(
         calls(&stage, &["open reader"]),
-        "open reader at the beginning\nopen reader at 2"
+        "open reader at the beginning · open reader at 2"
     );
-    let instance = |execution| {
-        stage
-            .operator()
-            .job_execution(execution)
-            .unwrap()
-            .unwrap()
-            .instance_id
-    };
+    let instance = |execution| job_execution(&stage, execution).instance_id;
     assert_eq!(instance(first), instance(second));
     let complete = stage.operator().launch("job", parameters("")).unwrap_err();
     assert!(complete.to_string().contains("is complete"), "{complete}");
@@ -355,24 +334,20 @@ fn a_stop_between_two_partitions() {
     let folder = stage.path().display().to_string();
     OPERATORS.lock().unwrap().push((folder.clone(), stage.operator()));
     let execution = stage.start("job", [("stop", "analysis")]);
-    assert_snapshot!(story(&stage, execution), @r#"
-    job job STOPPED STOPPED
-      step all STOPPED STOPPED read 0 filter 0 write 0 commit 0 rollback 0
-      step all:1 COMPLETED nameless DONE read 0 filter 0 write 0 commit 0 rollback 0
-      step all:2 STOPPED STOPPED read 0 filter 0 write 0 commit 0 rollback 0
-    process nameless
-    analysis
-    stopped: false, STOPPING
-    "#);
+    assert_snapshot!(story(&stage, execution), @r"
+    job job STOPPED
+      step all STOPPED
+      step all:1 COMPLETED nameless DONE
+      step all:2 STOPPED
+    process nameless · analysis · stopped: false, STOPPING
+    ");
     let again = restart_with(&stage, execution, [("stop", "")]);
-    assert_snapshot!(story(&stage, again), @r#"
-    job job COMPLETED COMPLETED
-      step all COMPLETED COMPLETED read 0 filter 0 write 0 commit 0 rollback 0
-      step all:2 COMPLETED nameless DONE read 0 filter 0 write 0 commit 0 rollback 0
-    analysis
-    process nameless
-    analysis
-    "#);
+    assert_snapshot!(story(&stage, again), @r"
+    job job COMPLETED
+      step all COMPLETED
+      step all:2 COMPLETED nameless DONE
+    analysis · process nameless · analysis
+    ");
     OPERATORS.lock().unwrap().retain(|(other, _)| *other != folder);
 }
 
@@ -400,50 +375,23 @@ fn nothing_starts_after_a_stop() {
         text += &format!("{}\n", story(&stage, execution));
         OPERATORS.lock().unwrap().retain(|(other, _)| *other != folder);
     }
-    assert_snapshot!(text, @r#"
-    job job STOPPED STOPPED
-      step one COMPLETED DONE read 0 filter 0 write 0 commit 0 rollback 0
-    before job
-    JobWatch before job job STARTED
-    before step
-    JobWatch before step one STARTED
-    begin one
-    process one
-    end one
-    after step
-    stopped: false, STOPPING
-    JobWatch after step one COMPLETED
-    after job
-    JobWatch after job job STOPPED
-    job job STOPPED STOPPED
-      step one COMPLETED DONE read 0 filter 0 write 0 commit 0 rollback 0
-    before job
-    JobWatch before job job STARTED
-    before step
-    JobWatch before step one STARTED
-    begin one
-    process one
-    end one
-    after step
-    stopped: false, STOPPING
-    JobWatch after step one COMPLETED
-    after job
-    JobWatch after job job STOPPED
-    job job STOPPED STOPPED
-      step one COMPLETED DONE read 0 filter 0 write 0 commit 0 rollback 0
-    before job
-    JobWatch before job job STARTED
-    before step
-    JobWatch before step one STARTED
-    begin one
-    process one
-    end one
-    after step
-    stopped: false, STOPPING
-    JobWatch after step one COMPLETED
-    after job
-    JobWatch after job job STOPPED
-    "#);
+    assert_snapshot!(text, @r"
+    job job STOPPED
+      step one COMPLETED DONE
+    before job · JobWatch before job job STARTED · before step · JobWatch before step one STARTED
+    begin one · process one · end one · after step · stopped: false, STOPPING
+    JobWatch after step one COMPLETED · after job · JobWatch after job job STOPPED
+    job job STOPPED
+      step one COMPLETED DONE
+    before job · JobWatch before job job STARTED · before step · JobWatch before step one STARTED
+    begin one · process one · end one · after step · stopped: false, STOPPING
+    JobWatch after step one COMPLETED · after job · JobWatch after job job STOPPED
+    job job STOPPED
+      step one COMPLETED DONE
+    before job · JobWatch before job job STARTED · before step · JobWatch before step one STARTED
+    begin one · process one · end one · after step · stopped: false, STOPPING
+    JobWatch after step one COMPLETED · after job · JobWatch after job job STOPPED
+    ");
 }
 
 /// A stop request from any callback ends the job STOPPED, no further step starts, and a restart resumes.
@@ -460,10 +408,7 @@ fn a_job_may_stop_itself() {
         let execution = stage.start("job", [("stop", place)]);
         text += &format!("== {place}\n{}\n", story(&stage, execution));
         let again = restart_with(&stage, execution, [("stop", "")]);
-        assert_eq!(
-            stage.operator().job_execution(again).unwrap().unwrap().status,
-            BatchStatus::Completed
-        );
+        assert_eq!(job_execution(&stage, again).status, BatchStatus::Completed);
         OPERATORS.lock().unwrap().retain(|(other, _)| *other != folder);
     }
     assert_snapshot!(text);

@@ -1,10 +1,10 @@
 //! 3: jobs, instances, executions, steps.
 
-use batch_runtime::{BatchStatus, JobParameters};
+use batch_runtime::BatchStatus;
 use batch_tests::stage::Stage;
 use insta::assert_snapshot;
 
-use super::artifacts::{Gate, calls, chunk_job, job, restart_with};
+use super::artifacts::{Gate, calls, chunk_job, job, restart_with, started, tree};
 
 const TWO: &str =
     r#"<step id="one" next="two"><batchlet ref="Task"/></step><step id="two"><batchlet ref="Task"/></step>"#;
@@ -36,7 +36,7 @@ fn a_start_makes_an_instance_and_a_restart_an_execution() {
     // The last execution makes the instance complete; the earlier one is unchanged.
     assert_eq!(execution(first).status, BatchStatus::Failed);
     assert_eq!(execution(third).status, BatchStatus::Completed);
-    assert!(operator.restart(first, JobParameters::new()).is_err());
+    assert!(operator.restart(first, ()).is_err());
 }
 
 /// A new instance starts from the beginning, even after another instance with the same parameters.
@@ -50,10 +50,10 @@ fn instances_do_not_share_state() {
     stage.start("job", [("fail", "read 4")]);
     assert_eq!(
         calls(&stage, &["open"]),
-        "open reader at the beginning\nopen writer at the beginning"
+        "open reader at the beginning · open writer at the beginning"
     );
     stage.restart(first);
-    assert_eq!(calls(&stage, &["open"]), "open reader at 2\nopen writer at 2");
+    assert_eq!(calls(&stage, &["open"]), "open reader at 2 · open writer at 2");
 }
 
 /// Two instances of one job with equal parameters run at the same time.
@@ -85,26 +85,17 @@ fn two_instances_run_at_the_same_time() {
 /// Spec: DOM-15, DOM-16, DOM-17, DOM-18, STATUS-15, RESTART-05, JSL-STEP-09
 #[test]
 fn only_started_steps_have_executions() {
-    let stage = Stage::new(&job(TWO));
-    let first = stage.start("job", [("fail", "process one")]);
+    let (stage, first) = started(TWO, [("fail", "process one")]);
     let second = restart_with(&stage, first, [("fail", "process two")]);
     let third = restart_with(&stage, second, [("fail", "")]);
-    assert_snapshot!(format!("{}{}{}", stage.tree(first), stage.tree(second), stage.tree(third)), @r"
-    job job FAILED FAILED
-      | cannot process one
-      | thrown by #[process] of batchlet `Task`
-      step one FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 0
-        | cannot process one
-        | thrown by #[process] of batchlet `Task`
-    job job FAILED FAILED
-      | cannot process two
-      | thrown by #[process] of batchlet `Task`
-      step one COMPLETED DONE read 0 filter 0 write 0 commit 0 rollback 0
-      step two FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 0
-        | cannot process two
-        | thrown by #[process] of batchlet `Task`
-    job job COMPLETED COMPLETED
-      step two COMPLETED DONE read 0 filter 0 write 0 commit 0 rollback 0
+    assert_snapshot!(format!("{}{}{}", tree(&stage, first), tree(&stage, second), tree(&stage, third)), @r"
+    job job FAILED | cannot process one | thrown by #[process] of batchlet `Task`
+      step one FAILED | the job's message
+    job job FAILED | cannot process two | thrown by #[process] of batchlet `Task`
+      step one COMPLETED DONE
+      step two FAILED | the job's message
+    job job COMPLETED
+      step two COMPLETED DONE
     ");
     let of = |execution| stage.operator().step_executions(execution).unwrap();
     let (a, b) = (of(second).remove(1), of(third).remove(0));
@@ -117,12 +108,8 @@ fn only_started_steps_have_executions() {
 /// Spec: DOM-13, OP-14, RESTART-01
 #[test]
 fn a_complete_instance_does_not_run_again() {
-    let stage = Stage::new(&job(TWO));
-    let execution = stage.start("job", JobParameters::new());
-    let refused = stage
-        .operator()
-        .restart(execution, JobParameters::new())
-        .unwrap_err();
+    let (stage, execution) = started(TWO, ());
+    let refused = stage.operator().restart(execution, ()).unwrap_err();
     assert_eq!(
         refused.to_string(),
         format!(

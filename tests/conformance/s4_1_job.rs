@@ -1,11 +1,11 @@
 //! 4.1: the job element.
 
 use batch_runtime::prelude::*;
-use batch_runtime::{BatchStatus, JobOperatorError, JobParameters, operator::StartError};
+use batch_runtime::{BatchStatus, JobOperatorError, operator::StartError};
 use batch_tests::stage::Stage;
 use insta::assert_snapshot;
 
-use super::artifacts::{job, refused};
+use super::artifacts::{job, job_execution, refused, wrapped};
 
 const STEP: &str = r#"<step id="one"><batchlet ref="Task"/></step>"#;
 
@@ -18,7 +18,7 @@ fn a_job_that_is_not_restartable_is_never_resumed() {
     let operator = stage.operator();
     let execution = stage.start("job", [("fail", "process one")]);
     let before = operator.job_execution(execution).unwrap();
-    let error = operator.restart(execution, JobParameters::new()).unwrap_err();
+    let error = operator.restart(execution, ()).unwrap_err();
     assert!(
         matches!(
             &error,
@@ -37,8 +37,8 @@ fn a_job_that_is_not_restartable_is_never_resumed() {
     );
     let instance = before.unwrap().instance_id;
     assert_eq!(stage.executions(instance), [execution]);
-    stage.start("job", JobParameters::new());
-    stage.start("job", JobParameters::new());
+    stage.start("job", ());
+    stage.start("job", ());
     assert_eq!(operator.job_instance_count("job").unwrap(), 3);
 }
 
@@ -53,17 +53,14 @@ fn jobs_are_restartable() {
     assert!(!operator.definitions().is_restartable("one that is gone"));
     let execution = stage.start("job", [("fail", "process one")]);
     let again = stage.restart(execution);
-    assert_eq!(
-        stage.operator().job_execution(again).unwrap().unwrap().status,
-        BatchStatus::Failed
-    );
+    assert_eq!(job_execution(&stage, again).status, BatchStatus::Failed);
 }
 
 /// Spec: JSL-JOB-05, JSL-JOB-06, DOM-04
 #[test]
 fn an_invalid_job_is_rejected_before_anything_runs() {
     let stage = Stage::new(&format!(r#"<job id="job" abstract="true">{STEP}</job>"#));
-    assert_snapshot!(refused(&stage, "job", JobParameters::new()), @r#"
+    assert_snapshot!(refused(&stage, "job", ()), @r#"
     cannot start job `job`: its definition is invalid
     error[JSL0030]: an abstract job cannot be started
      --> jobs/job.xml:1:15
@@ -72,7 +69,7 @@ fn an_invalid_job_is_rejected_before_anything_runs() {
       |               ^^^^^^^^ can only be used as a parent
     "#);
     let stage = Stage::new(r#"<job id="job"/>"#);
-    assert_snapshot!(refused(&stage, "job", JobParameters::new()), @r#"
+    assert_snapshot!(refused(&stage, "job", ()), @r#"
     cannot start job `job`: its definition is invalid
     error[JSL0029]: job `job` has nothing to execute
      --> jobs/job.xml:1:2
@@ -82,7 +79,7 @@ fn an_invalid_job_is_rejected_before_anything_runs() {
     "#);
     let stage =
         Stage::new(r#"<job id="job"><step id="one" abstract="true"><batchlet ref="Task"/></step></job>"#);
-    assert_snapshot!(refused(&stage, "job", JobParameters::new()), @r#"
+    assert_snapshot!(refused(&stage, "job", ()), @r#"
     cannot start job `job`: its definition is invalid
     error[JSL0029]: job `job` has nothing to execute
      --> jobs/job.xml:1:2
@@ -105,15 +102,15 @@ fn job_properties_reach_every_artifact_and_the_context() {
              <step id="one"><listener ref="ShowsProperties"/><batchlet ref="ShowsProperties"/></step>
            </job>"#,
     );
-    stage.start("job", JobParameters::new());
-    assert_snapshot!(stage.log().join("\n"), @r#"
+    stage.start("job", ());
+    assert_snapshot!(wrapped(&stage.log()), @r#"
     job listener: north {"file": "north.txt", "none": "", "region": "north"}
     step listener: north {"file": "north.txt", "none": "", "region": "north"}
     batchlet: north {"file": "north.txt", "none": "", "region": "north"}
     "#);
     // A job parameter overrides the property's value everywhere.
     stage.start("job", [("region", "south")]);
-    assert_snapshot!(stage.log().join("\n"), @r#"
+    assert_snapshot!(wrapped(&stage.log()), @r#"
     job listener: south {"file": "south.txt", "none": "", "region": "south"}
     step listener: south {"file": "south.txt", "none": "", "region": "south"}
     batchlet: south {"file": "south.txt", "none": "", "region": "south"}
@@ -161,15 +158,13 @@ impl ShowsProperties {
         self.show("batchlet");
         "DONE".into()
     }
-    #[cancel]
-    fn cancel(&self) {}
 }
 
 /// Spec: JSL-JOBLIS-05, JSL-STEPLIS-03, ART-09
 #[test]
 fn a_listener_of_another_scope_is_rejected() {
     let stage = Stage::new(&job(&format!(r#"<listener ref="StepWatch"/>{STEP}"#)));
-    assert_snapshot!(refused(&stage, "job", JobParameters::new()), @r#"
+    assert_snapshot!(refused(&stage, "job", ()), @r#"
     cannot start job `job`: its definition is invalid
     error[ART0002]: `StepWatch` is not a job listener but a step listener
      --> jobs/job.xml:2:16
@@ -181,7 +176,7 @@ fn a_listener_of_another_scope_is_rejected() {
     let stage = Stage::new(&job(
         r#"<step id="one"><listener ref="JobWatch"/><batchlet ref="Task"/></step>"#,
     ));
-    assert_snapshot!(refused(&stage, "job", JobParameters::new()), @r#"
+    assert_snapshot!(refused(&stage, "job", ()), @r#"
     cannot start job `job`: its definition is invalid
     error[ART0002]: `JobWatch` is not a step listener but a job listener
      --> jobs/job.xml:2:31

@@ -7,7 +7,9 @@ use batch_runtime::prelude::*;
 use batch_tests::stage::{Stage, say};
 use insta::assert_snapshot;
 
-use super::artifacts::{Gate, calls, chunk_job, job, restart_with, story};
+use super::artifacts::{
+    Gate, calls, chosen, chunk_job, first_step_execution, job, job_execution, restart_with, story, tree,
+};
 
 /// The whole loop: one item at a time, the batch, reader's then writer's checkpoint, the terminal interval.
 ///
@@ -20,29 +22,12 @@ fn items_are_read_and_processed_one_by_one_and_written_in_chunks() {
     let stage = Stage::new(&chunk_job(r#"commit-interval="3""#));
     let execution = stage.start("job", [("items", "5")]);
     assert_snapshot!(story(&stage, execution), @r"
-    job job COMPLETED COMPLETED
-      step copy COMPLETED COMPLETED read 5 filter 0 write 5 commit 2 rollback 0
-    open reader at the beginning
-    open writer at the beginning
-    read 1
-    process 1
-    read 2
-    process 2
-    read 3
-    process 3
-    write n1 n2 n3
-    checkpoint reader at 3
-    checkpoint writer at 3
-    read 4
-    process 4
-    read 5
-    process 5
-    read the end
-    write n4 n5
-    checkpoint reader at 5
-    checkpoint writer at 5
-    close writer
-    close reader
+    job job COMPLETED
+      step copy COMPLETED read 5 write 5 commit 2
+    open reader at the beginning · open writer at the beginning · read 1 · process 1 · read 2
+    process 2 · read 3 · process 3 · write n1 n2 n3 · checkpoint reader at 3 · checkpoint writer at 3
+    read 4 · process 4 · read 5 · process 5 · read the end · write n4 n5 · checkpoint reader at 5
+    checkpoint writer at 5 · close writer · close reader
     ");
 }
 
@@ -61,7 +46,7 @@ fn every_interval_is_committed_the_empty_one_too() {
         ("2", "2147483647", 1),
     ] {
         let execution = stage.start("job", [("items", items), ("interval", interval)]);
-        let counters = stage.operator().step_executions(execution).unwrap()[0].counters;
+        let counters = first_step_execution(&stage, execution).counters;
         assert_eq!(counters.commits, commits, "{items} items, interval {interval}");
         assert_eq!(counters.writes.to_string(), items);
         let log = stage.log();
@@ -82,14 +67,14 @@ fn chunk_size_and_commit_interval_are_two_units() {
     let batches = |attributes: &str, items: &str| {
         let stage = Stage::new(&chunk_job(attributes));
         stage.start("job", [("items", items)]);
-        let log = calls(&stage, &["write", "checkpoint reader"]);
+        let log = chosen(&stage, &["write", "checkpoint reader"]);
         let line = |call: &str| match call.strip_prefix("write ") {
             Some(items) => format!("[{items}]"),
             None => "commit".to_owned(),
         };
         format!(
             "{attributes}: {}\n",
-            log.lines().map(line).collect::<Vec<_>>().join(" ")
+            log.iter().map(|call| line(call)).collect::<Vec<_>>().join(" ")
         )
     };
     let mut text = String::new();
@@ -118,24 +103,17 @@ fn chunk_size_and_commit_interval_are_two_units() {
 fn filtered_items_count_for_the_interval_and_are_not_written() {
     let stage = Stage::new(&chunk_job(r#"commit-interval="4""#));
     let execution = stage.start("job", [("items", "6"), ("filter.every", "2")]);
-    assert_snapshot!(format!("{}{}", stage.tree(execution), calls(&stage, &["write", "checkpoint"])), @r"
-    job job COMPLETED COMPLETED
-      step copy COMPLETED COMPLETED read 6 filter 3 write 3 commit 2 rollback 0
-    write n1 n3
-    checkpoint reader at 4
-    checkpoint writer at 2
-    write n5
-    checkpoint reader at 6
+    assert_snapshot!(format!("{}{}", tree(&stage, execution), calls(&stage, &["write", "checkpoint"])), @r"
+    job job COMPLETED
+      step copy COMPLETED read 6 filter 3 write 3 commit 2
+    write n1 n3 · checkpoint reader at 4 · checkpoint writer at 2 · write n5 · checkpoint reader at 6
     checkpoint writer at 3
     ");
     let execution = stage.start("job", [("items", "6"), ("filter.every", "1")]);
-    assert_snapshot!(format!("{}{}", stage.tree(execution), calls(&stage, &["write", "checkpoint"])), @r"
-    job job COMPLETED COMPLETED
-      step copy COMPLETED COMPLETED read 6 filter 6 write 0 commit 2 rollback 0
-    checkpoint reader at 4
-    checkpoint writer at 0
-    checkpoint reader at 6
-    checkpoint writer at 0
+    assert_snapshot!(format!("{}{}", tree(&stage, execution), calls(&stage, &["write", "checkpoint"])), @r"
+    job job COMPLETED
+      step copy COMPLETED read 6 filter 6 commit 2
+    checkpoint reader at 4 · checkpoint writer at 0 · checkpoint reader at 6 · checkpoint writer at 0
     ");
 }
 
@@ -147,16 +125,8 @@ fn filtered_items_do_not_fill_the_batch() {
     let stage = Stage::new(&chunk_job(r#"commit-interval="10" chunk-size="2""#));
     stage.start("job", [("items", "8"), ("filter.every", "2")]);
     assert_snapshot!(calls(&stage, &["process", "write"]), @r"
-    process 1
-    process 2
-    process 3
-    write n1 n3
-    process 4
-    process 5
-    process 6
-    process 7
-    write n5 n7
-    process 8
+    process 1 · process 2 · process 3 · write n1 n3 · process 4 · process 5 · process 6 · process 7
+    write n5 n7 · process 8
     ");
 }
 
@@ -180,17 +150,8 @@ fn unbuffered_items_are_written_one_by_one() {
     );
     assert_eq!(reads, writes);
     assert_snapshot!(reads, @r"
-    read 1
-    write n1
-    read 2
-    write n2
-    read 3
-    write n3
-    checkpoint reader at 3
-    read 4
-    write n4
-    read the end
-    checkpoint reader at 4
+    read 1 · write n1 · read 2 · write n2 · read 3 · write n3 · checkpoint reader at 3 · read 4
+    write n4 · read the end · checkpoint reader at 4
     ");
 }
 
@@ -201,14 +162,11 @@ fn unbuffered_items_are_written_one_by_one() {
 fn the_time_policy_counts_no_items() {
     let stage = Stage::new(&chunk_job(r#"checkpoint-policy="time" commit-interval="100000""#));
     let execution = stage.start("job", [("items", "23")]);
-    assert_snapshot!(format!("{}{}", stage.tree(execution), calls(&stage, &["write", "checkpoint"])), @r"
-    job job COMPLETED COMPLETED
-      step copy COMPLETED COMPLETED read 23 filter 0 write 23 commit 1 rollback 0
-    write n1 n2 n3 n4 n5 n6 n7 n8 n9 n10
-    write n11 n12 n13 n14 n15 n16 n17 n18 n19 n20
-    write n21 n22 n23
-    checkpoint reader at 23
-    checkpoint writer at 23
+    assert_snapshot!(format!("{}{}", tree(&stage, execution), calls(&stage, &["write", "checkpoint"])), @r"
+    job job COMPLETED
+      step copy COMPLETED read 23 write 23 commit 1
+    write n1 n2 n3 n4 n5 n6 n7 n8 n9 n10 · write n11 n12 n13 n14 n15 n16 n17 n18 n19 n20
+    write n21 n22 n23 · checkpoint reader at 23 · checkpoint writer at 23
     ");
 }
 
@@ -277,38 +235,18 @@ fn a_stop_commits_the_current_item() {
     gate.open("go");
     operator.wait(execution).unwrap();
     assert_snapshot!(story(&stage, execution), @r"
-    job job STOPPED STOPPED
-      step copy STOPPED STOPPED read 3 filter 0 write 3 commit 1 rollback 0
-    open reader at the beginning
-    open writer at the beginning
-    read 1
-    process 1
-    read 2
-    process 2
-    read 3
-    process 3
-    write n1 n2 n3
-    checkpoint reader at 3
-    checkpoint writer at 3
-    close writer
-    close reader
+    job job STOPPED
+      step copy STOPPED read 3 write 3 commit 1
+    open reader at the beginning · open writer at the beginning · read 1 · process 1 · read 2
+    process 2 · read 3 · process 3 · write n1 n2 n3 · checkpoint reader at 3 · checkpoint writer at 3
+    close writer · close reader
     ");
     let again = stage.restart(execution);
     assert_snapshot!(story(&stage, again), @r"
-    job job COMPLETED COMPLETED
-      step copy COMPLETED COMPLETED read 2 filter 0 write 2 commit 1 rollback 0
-    open reader at 3
-    open writer at 3
-    read 4
-    process 4
-    read 5
-    process 5
-    read the end
-    write n4 n5
-    checkpoint reader at 5
-    checkpoint writer at 5
-    close writer
-    close reader
+    job job COMPLETED
+      step copy COMPLETED read 2 write 2 commit 1
+    open reader at 3 · open writer at 3 · read 4 · process 4 · read 5 · process 5 · read the end
+    write n4 n5 · checkpoint reader at 5 · checkpoint writer at 5 · close writer · close reader
     ");
 }
 
@@ -326,22 +264,17 @@ fn a_stop_with_the_last_item_is_a_stop() {
     assert!(!operator.stop(execution).unwrap());
     gate.open("go");
     operator.wait(execution).unwrap();
-    assert_snapshot!(stage.tree(execution), @r"
-    job job STOPPED STOPPED
-      step copy STOPPED STOPPED read 5 filter 0 write 5 commit 2 rollback 0
+    assert_snapshot!(tree(&stage, execution), @r"
+    job job STOPPED
+      step copy STOPPED read 5 write 5 commit 2
     ");
     stage.log();
     let again = stage.restart(execution);
     assert_snapshot!(story(&stage, again), @r"
-    job job COMPLETED COMPLETED
-      step copy COMPLETED COMPLETED read 0 filter 0 write 0 commit 1 rollback 0
-    open reader at 5
-    open writer at 5
-    read the end
-    checkpoint reader at 5
-    checkpoint writer at 5
-    close writer
-    close reader
+    job job COMPLETED
+      step copy COMPLETED commit 1
+    open reader at 5 · open writer at 5 · read the end · checkpoint reader at 5 · checkpoint writer at 5
+    close writer · close reader
     ");
 }
 
@@ -358,20 +291,11 @@ fn a_stop_at_the_end_of_the_input_is_a_stop() {
     gate.open("go");
     operator.wait(execution).unwrap();
     assert_snapshot!(story(&stage, execution), @r"
-    job job STOPPED STOPPED
-      step copy STOPPED STOPPED read 2 filter 0 write 2 commit 1 rollback 0
-    open reader at the beginning
-    open writer at the beginning
-    read 1
-    process 1
-    read 2
-    process 2
-    read the end
-    write n1 n2
-    checkpoint reader at 2
-    checkpoint writer at 2
-    close writer
-    close reader
+    job job STOPPED
+      step copy STOPPED read 2 write 2 commit 1
+    open reader at the beginning · open writer at the beginning · read 1 · process 1 · read 2
+    process 2 · read the end · write n1 n2 · checkpoint reader at 2 · checkpoint writer at 2
+    close writer · close reader
     ");
 }
 
@@ -382,46 +306,25 @@ fn a_stop_at_the_end_of_the_input_is_a_stop() {
 fn a_restart_resumes_after_the_last_commit() {
     let stage = Stage::new(&chunk_job(r#"commit-interval="2""#));
     let execution = stage.start("job", [("fail", "read 4")]);
-    assert_snapshot!(stage.tree(execution), @r"
-    job job FAILED FAILED
-      | cannot read 4
-      | thrown by #[read_item] of item reader `Numbers`
-      step copy FAILED FAILED read 2 filter 0 write 2 commit 1 rollback 1
-        | cannot read 4
-        | thrown by #[read_item] of item reader `Numbers`
+    assert_snapshot!(tree(&stage, execution), @r"
+    job job FAILED | cannot read 4 | thrown by #[read_item] of item reader `Numbers`
+      step copy FAILED read 2 write 2 commit 1 rollback 1 | the job's message
     ");
     stage.log();
     // Failing again before the first commit keeps the checkpoint of the previous execution.
     let again = restart_with(&stage, execution, [("fail", "process 3")]);
     assert_eq!(
         calls(&stage, &["open", "read"]),
-        "open reader at 2\nopen writer at 2\nread 3"
+        "open reader at 2 · open writer at 2 · read 3"
     );
-    assert_eq!(
-        stage.operator().job_execution(again).unwrap().unwrap().status,
-        BatchStatus::Failed
-    );
+    assert_eq!(job_execution(&stage, again).status, BatchStatus::Failed);
     let third = restart_with(&stage, again, [("fail", "")]);
     assert_snapshot!(story(&stage, third), @r"
-    job job COMPLETED COMPLETED
-      step copy COMPLETED COMPLETED read 3 filter 0 write 3 commit 2 rollback 0
-    open reader at 2
-    open writer at 2
-    read 3
-    process 3
-    read 4
-    process 4
-    write n3 n4
-    checkpoint reader at 4
-    checkpoint writer at 4
-    read 5
-    process 5
-    read the end
-    write n5
-    checkpoint reader at 5
-    checkpoint writer at 5
-    close writer
-    close reader
+    job job COMPLETED
+      step copy COMPLETED read 3 write 3 commit 2
+    open reader at 2 · open writer at 2 · read 3 · process 3 · read 4 · process 4 · write n3 n4
+    checkpoint reader at 4 · checkpoint writer at 4 · read 5 · process 5 · read the end · write n5
+    checkpoint reader at 5 · checkpoint writer at 5 · close writer · close reader
     ");
 }
 
@@ -437,22 +340,12 @@ fn a_complete_chunk_that_may_start_again_starts_from_the_beginning() {
     stage.log();
     let again = restart_with(&stage, execution, [("fail", "")]);
     assert_snapshot!(story(&stage, again), @r"
-    job job COMPLETED COMPLETED
-      step copy COMPLETED COMPLETED read 1 filter 0 write 1 commit 1 rollback 0
-      step fails COMPLETED DONE read 0 filter 0 write 0 commit 0 rollback 0
-    open reader at the beginning
-    open writer at the beginning
-    read 1
-    process 1
-    read the end
-    write n1
-    checkpoint reader at 1
-    checkpoint writer at 1
-    close writer
-    close reader
-    begin fails
-    process fails
-    end fails
+    job job COMPLETED
+      step copy COMPLETED read 1 write 1 commit 1
+      step fails COMPLETED DONE
+    open reader at the beginning · open writer at the beginning · read 1 · process 1 · read the end
+    write n1 · checkpoint reader at 1 · checkpoint writer at 1 · close writer · close reader
+    begin fails · process fails · end fails
     ");
 }
 
@@ -463,7 +356,7 @@ fn a_complete_chunk_that_may_start_again_starts_from_the_beginning() {
 fn record_is_the_item_policy() {
     let stage = Stage::new(&chunk_job(r#"checkpoint-policy="record" commit-interval="2""#));
     stage.start("job", [("items", "3")]);
-    assert_eq!(calls(&stage, &["write"]), "write n1 n2\nwrite n3");
+    assert_eq!(calls(&stage, &["write"]), "write n1 n2 · write n3");
     let warnings = stage.operator().check("job", [("items", "3")]).unwrap();
     assert!(
         warnings
@@ -478,8 +371,5 @@ fn record_is_the_item_policy() {
 fn a_checkpoint_timeout_is_accepted() {
     let stage = Stage::new(&chunk_job(r#"checkpoint-timeout="30""#));
     let execution = stage.start("job", [("items", "1")]);
-    assert_eq!(
-        stage.operator().job_execution(execution).unwrap().unwrap().status,
-        BatchStatus::Completed
-    );
+    assert_eq!(job_execution(&stage, execution).status, BatchStatus::Completed);
 }

@@ -30,39 +30,13 @@ fn the_algorithm_is_called_after_each_item() {
         ],
     );
     assert_snapshot!(super::faults::tree_and_calls(&stage, execution, &[]), @r"
-    job job COMPLETED COMPLETED
-      step copy COMPLETED COMPLETED read 5 filter 2 write 2 commit 2 rollback 0 read skip 1 process skip 1
-    open reader at 0
-    open writer at 0
-    begin checkpoint
-    read 1
-    process 1
-    ready? false
-    read 2 !Skip
-    read 3
-    process 3
-    ready? false
-    read 4
-    process 4 !Skip
-    ready? true
-    write n1
-    checkpoint reader at 4
-    checkpoint writer
-    end checkpoint
-    begin checkpoint
-    read 5
-    process 5
-    ready? false
-    read 6
-    process 6
-    ready? false
-    read the end
-    write n5
-    checkpoint reader at 6
-    checkpoint writer
-    end checkpoint
-    close writer
-    close reader
+    job job COMPLETED
+      step copy COMPLETED read 5 filter 2 write 2 commit 2 read skip 1 process skip 1
+    open reader at 0 · open writer at 0 · begin checkpoint · read 1 · process 1 · ready? false
+    read 2 !Skip · read 3 · process 3 · ready? false · read 4 · process 4 !Skip · ready? true · write n1
+    checkpoint reader at 4 · checkpoint writer · end checkpoint · begin checkpoint · read 5 · process 5
+    ready? false · read 6 · process 6 · ready? false · read the end · write n5 · checkpoint reader at 6
+    checkpoint writer · end checkpoint · close writer · close reader
     ");
 }
 
@@ -81,33 +55,19 @@ fn the_write_batch_is_independent_of_the_interval() {
     }
     assert_snapshot!(text, @r#"
     == 
-    job job COMPLETED COMPLETED
-      step copy COMPLETED COMPLETED read 7 filter 0 write 7 commit 3 rollback 0
-    write n1 n2 n3
-    checkpoint reader at 3
-    write n4 n5 n6
-    checkpoint reader at 6
-    write n7
+    job job COMPLETED
+      step copy COMPLETED read 7 write 7 commit 3
+    write n1 n2 n3 · checkpoint reader at 3 · write n4 n5 n6 · checkpoint reader at 6 · write n7
     checkpoint reader at 7
     == chunk-size="2"
-    job job COMPLETED COMPLETED
-      step copy COMPLETED COMPLETED read 7 filter 0 write 7 commit 3 rollback 0
-    write n1 n2
-    write n3
-    checkpoint reader at 3
-    write n4 n5
-    write n6
-    checkpoint reader at 6
-    write n7
-    checkpoint reader at 7
+    job job COMPLETED
+      step copy COMPLETED read 7 write 7 commit 3
+    write n1 n2 · write n3 · checkpoint reader at 3 · write n4 n5 · write n6 · checkpoint reader at 6
+    write n7 · checkpoint reader at 7
     == chunk-size="3"
-    job job COMPLETED COMPLETED
-      step copy COMPLETED COMPLETED read 7 filter 0 write 7 commit 3 rollback 0
-    write n1 n2 n3
-    checkpoint reader at 3
-    write n4 n5 n6
-    checkpoint reader at 6
-    write n7
+    job job COMPLETED
+      step copy COMPLETED read 7 write 7 commit 3
+    write n1 n2 n3 · checkpoint reader at 3 · write n4 n5 n6 · checkpoint reader at 6 · write n7
     checkpoint reader at 7
     "#);
 }
@@ -121,19 +81,10 @@ fn the_algorithm_is_not_called_for_repeated_writes() {
     let stage = faulty_stage(&faulty_job("", "Out", CUSTOM, &every(2)));
     let words = ["begin", "ready", "write", "end"];
     assert_snapshot!(run(&stage, "has n2: @Retry x1", "3", &words), @r"
-    job job COMPLETED COMPLETED
-      step copy COMPLETED COMPLETED read 3 filter 0 write 3 commit 2 rollback 1
-    begin checkpoint
-    ready? false
-    ready? true
-    write n1 n2 !@Retry
-    write n1
-    write n2
-    end checkpoint
-    begin checkpoint
-    ready? false
-    write n3
-    end checkpoint
+    job job COMPLETED
+      step copy COMPLETED read 3 write 3 commit 2 rollback 1
+    begin checkpoint · ready? false · ready? true · write n1 n2 !@Retry · write n1 · write n2
+    end checkpoint · begin checkpoint · ready? false · write n3 · end checkpoint
     ");
 }
 
@@ -151,13 +102,9 @@ fn item_time_is_built_in() {
         algorithm,
     ));
     assert_snapshot!(run(&stage, "", "7", &["write", "L"]), @r"
-    job job COMPLETED COMPLETED
-      step copy COMPLETED COMPLETED read 7 filter 0 write 7 commit 3 rollback 0
-    write n1 n2 n3
-    L after checkpoint
-    write n4 n5 n6
-    L after checkpoint
-    write n7
+    job job COMPLETED
+      step copy COMPLETED read 7 write 7 commit 3
+    write n1 n2 n3 · L after checkpoint · write n4 n5 n6 · L after checkpoint · write n7
     L after checkpoint
     ");
 }
@@ -177,30 +124,16 @@ fn an_error_of_the_algorithm_fails_the_step() {
     }
     assert_snapshot!(text, @r"
     == begin checkpoint
-    job job FAILED FAILED
-      | Fatal
-      | thrown by #[begin_checkpoint] of checkpoint algorithm `Every`
-      step copy FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 1
-        | Fatal
-        | thrown by #[begin_checkpoint] of checkpoint algorithm `Every`
+    job job FAILED | Fatal | thrown by #[begin_checkpoint] of checkpoint algorithm `Every`
+      step copy FAILED rollback 1 | the job's message
     begin checkpoint !Fatal
     == ready? true
-    job job FAILED FAILED
-      | Fatal
-      | thrown by #[is_ready_to_checkpoint] of checkpoint algorithm `Every`
-      step copy FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 1
-        | Fatal
-        | thrown by #[is_ready_to_checkpoint] of checkpoint algorithm `Every`
+    job job FAILED | Fatal | thrown by #[is_ready_to_checkpoint] of checkpoint algorithm `Every`
+      step copy FAILED rollback 1 | the job's message
     begin checkpoint
     == end checkpoint
-    job job FAILED FAILED
-      | Fatal
-      | thrown by #[end_checkpoint] of checkpoint algorithm `Every`
-      step copy FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 1
-        | Fatal
-        | thrown by #[end_checkpoint] of checkpoint algorithm `Every`
-    begin checkpoint
-    write n1 n2
-    end checkpoint !Fatal
+    job job FAILED | Fatal | thrown by #[end_checkpoint] of checkpoint algorithm `Every`
+      step copy FAILED rollback 1 | the job's message
+    begin checkpoint · write n1 n2 · end checkpoint !Fatal
     ");
 }

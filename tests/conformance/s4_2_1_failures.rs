@@ -1,21 +1,23 @@
 //! 4.2.1: chunk steps whose artifacts fail.
 
+use batch_runtime::BatchStatus;
 use batch_runtime::prelude::*;
-use batch_runtime::{BatchStatus, JobParameters};
 use batch_tests::stage::Stage;
 use diesel::connection::SimpleConnection;
 use diesel::prelude::*;
 use diesel::sql_types::Text;
 use insta::assert_snapshot;
 
-use super::artifacts::{calls, chunk_job, job, restart_with, story};
+use super::artifacts::{
+    calls, chunk_job, first_step_execution, job, job_execution, restart_with, story, tree, wrapped,
+};
 
 /// Returns the result of `start` with this parameter: the tree, and the calls from the failing one on.
 fn failing(stage: &Stage, parameter: &str, call: &str) -> String {
     let execution = stage.start("job", [(parameter, call), ("items", "4")]);
     let log = stage.log();
     let from = log.iter().position(|logged| logged == call).unwrap();
-    format!("== {call}\n{}{}\n", stage.tree(execution), log[from..].join("\n"))
+    format!("== {call}\n{}{}\n", tree(stage, execution), wrapped(&log[from..]))
 }
 
 /// When anything fails in the second interval, its transaction is rolled back, reader and writer are closed, and the
@@ -58,11 +60,8 @@ fn a_panic_fails_the_step_and_nothing_else() {
         text += &failing(&stage, "panic", call);
     }
     assert_snapshot!(text);
-    let execution = stage.start("job", JobParameters::new());
-    assert_eq!(
-        stage.operator().job_execution(execution).unwrap().unwrap().status,
-        BatchStatus::Completed
-    );
+    let execution = stage.start("job", ());
+    assert_eq!(job_execution(&stage, execution).status, BatchStatus::Completed);
 }
 
 /// A reader that fails to open is not closed, and the writer is not opened; the restart starts from the beginning.
@@ -73,28 +72,16 @@ fn a_reader_that_fails_to_open() {
     let stage = Stage::new(&chunk_job(""));
     let execution = stage.start("job", [("fail", "open reader at the beginning"), ("items", "1")]);
     assert_snapshot!(story(&stage, execution), @r"
-    job job FAILED FAILED
-      | cannot open reader at the beginning
-      | thrown by #[open] of item reader `Numbers`
-      step copy FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 0
-        | cannot open reader at the beginning
-        | thrown by #[open] of item reader `Numbers`
+    job job FAILED | cannot open reader at the beginning | thrown by #[open] of item reader `Numbers`
+      step copy FAILED | the job's message
     open reader at the beginning
     ");
     let again = restart_with(&stage, execution, [("fail", "")]);
     assert_snapshot!(story(&stage, again), @r"
-    job job COMPLETED COMPLETED
-      step copy COMPLETED COMPLETED read 1 filter 0 write 1 commit 1 rollback 0
-    open reader at the beginning
-    open writer at the beginning
-    read 1
-    process 1
-    read the end
-    write n1
-    checkpoint reader at 1
-    checkpoint writer at 1
-    close writer
-    close reader
+    job job COMPLETED
+      step copy COMPLETED read 1 write 1 commit 1
+    open reader at the beginning · open writer at the beginning · read 1 · process 1 · read the end
+    write n1 · checkpoint reader at 1 · checkpoint writer at 1 · close writer · close reader
     ");
 }
 
@@ -106,21 +93,12 @@ fn a_writer_that_fails_to_open() {
     let stage = Stage::new(&chunk_job(""));
     let execution = stage.start("job", [("fail", "open writer at the beginning"), ("items", "1")]);
     assert_snapshot!(story(&stage, execution), @r"
-    job job FAILED FAILED
-      | cannot open writer at the beginning
-      | thrown by #[open] of item writer `Lines`
-      step copy FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 0
-        | cannot open writer at the beginning
-        | thrown by #[open] of item writer `Lines`
-    open reader at the beginning
-    open writer at the beginning
-    close reader
+    job job FAILED | cannot open writer at the beginning | thrown by #[open] of item writer `Lines`
+      step copy FAILED | the job's message
+    open reader at the beginning · open writer at the beginning · close reader
     ");
     let again = restart_with(&stage, execution, [("fail", "")]);
-    assert_eq!(
-        stage.operator().job_execution(again).unwrap().unwrap().status,
-        BatchStatus::Completed
-    );
+    assert_eq!(job_execution(&stage, again).status, BatchStatus::Completed);
 }
 
 /// An error of `#[close]` is logged; it does not fail the step, keep the other artifact open, or hide the first error.
@@ -132,15 +110,13 @@ fn an_error_of_close_changes_nothing() {
     for parameter in ["fail", "panic"] {
         let execution = stage.start("job", [(parameter, "close writer;close reader"), ("items", "1")]);
         assert_eq!(
-            stage.tree(execution),
-            "job job COMPLETED COMPLETED\n  step copy COMPLETED COMPLETED read 1 filter 0 write 1 commit 1 rollback 0\n"
+            tree(&stage, execution),
+            "job job COMPLETED\n  step copy COMPLETED read 1 write 1 commit 1\n"
         );
-        assert_eq!(calls(&stage, &["close"]), "close writer\nclose reader");
+        assert_eq!(calls(&stage, &["close"]), "close writer · close reader");
     }
     let execution = stage.start("job", [("fail", "read 1;close writer;close reader")]);
-    let message = stage.operator().step_executions(execution).unwrap()[0]
-        .exit_message
-        .clone();
+    let message = first_step_execution(&stage, execution).exit_message.clone();
     assert!(message.starts_with("cannot read 1\n"), "{message}");
 }
 
@@ -281,7 +257,7 @@ fn a_panic_while_something_is_dropped_fails_the_step() {
         ("payload", "a value that is not a string"),
     ] {
         let failed = stage.start("job", [(parameter, "3")]);
-        let ended = stage.operator().job_execution(failed).unwrap().unwrap();
+        let ended = job_execution(&stage, failed);
         assert_eq!(ended.status, BatchStatus::Failed, "{parameter}");
         assert!(
             ended.exit_message.contains(cause),
@@ -293,23 +269,20 @@ fn a_panic_while_something_is_dropped_fails_the_step() {
             "{}",
             ended.exit_message
         );
-        let step = &stage.operator().step_executions(failed).unwrap()[0];
+        let step = &first_step_execution(&stage, failed);
         assert_eq!(
             (step.status, step.counters.reads),
             (BatchStatus::Failed, 2),
             "{parameter}"
         );
         let again = restart_with(&stage, failed, [(parameter, "0")]);
-        let ended = stage.operator().job_execution(again).unwrap().unwrap();
+        let ended = job_execution(&stage, again);
         assert_eq!(
             ended.status,
             BatchStatus::Completed,
             "{parameter}: {}",
             ended.exit_message
         );
-        assert_eq!(
-            stage.operator().step_executions(again).unwrap()[0].counters.reads,
-            2
-        );
+        assert_eq!(first_step_execution(&stage, again).counters.reads, 2);
     }
 }

@@ -6,7 +6,7 @@ use batch_runtime::prelude::*;
 use batch_tests::stage::Stage;
 use insta::assert_snapshot;
 
-use super::artifacts::{Gate, restart_with};
+use super::artifacts::{Gate, restart_with, tree, wrapped};
 use super::faults::{
     RETRIES, RULES, ears, faulty_job, faulty_stage, lines, make_table, run, stories, tree_and_calls,
 };
@@ -57,21 +57,11 @@ fn no_item_of_an_undone_list_is_lost() {
     let faults = "write n1 n2 n3 n4: Skip; has n2: @Soft x1";
     assert_snapshot!(stories(&["TableOut"], "commit-interval=\"4\"", faults, "4"), @r"
     == TableOut: write n1 n2 n3 n4: Skip; has n2: @Soft x1
-    job job COMPLETED COMPLETED
-      step copy COMPLETED COMPLETED read 4 filter 0 write 4 commit 2 rollback 1
-    process 1
-    process 2
-    process 3
-    process 4
-    write n1 n2 n3 n4 !Skip
-    write n1 n2 !@Soft
-    L on retry exception Soft n2
-    write n1
-    L on retry item Soft n2
-    write n2
-    write n3 n4
-    checkpoint reader at 4
-    checkpoint reader at 4
+    job job COMPLETED
+      step copy COMPLETED read 4 write 4 commit 2 rollback 1
+    process 1 · process 2 · process 3 · process 4 · write n1 n2 n3 n4 !Skip · write n1 n2 !@Soft
+    L on retry exception Soft n2 · write n1 · L on retry item Soft n2 · write n2 · write n3 n4
+    checkpoint reader at 4 · checkpoint reader at 4
     table: n1 n2 n3 n4
     ");
 }
@@ -90,31 +80,20 @@ fn the_no_rollback_list_is_for_retries() {
     }
     assert_snapshot!(text, @r"
     == TableOut: has n2: @NoRollback
-    job job FAILED FAILED
-      | NoRollback
-      | thrown by #[write_items] of item writer `TableOut`
-      | in the chunk of items 1 to 2 of `copy`
-      | its class `conformance::faults::Oops::NoRollback` is neither skippable nor retryable
-      step copy FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 1
-        | NoRollback
-        | thrown by #[write_items] of item writer `TableOut`
+    job job FAILED | NoRollback | thrown by #[write_items] of item writer `TableOut`
         | in the chunk of items 1 to 2 of `copy`
         | its class `conformance::faults::Oops::NoRollback` is neither skippable nor retryable
-    process 1
-    process 2
-    write n1 n2 !@NoRollback
+      step copy FAILED rollback 1 | the job's message
+    process 1 · process 2 · write n1 n2 !@NoRollback
     table: 
     == has n2: @Retry x1
-    job job COMPLETED COMPLETED
-      step copy COMPLETED COMPLETED read 2 filter 0 write 2 commit 2 rollback 0
-    write n1 n2 !@Retry
-    write n2
+    job job COMPLETED
+      step copy COMPLETED read 2 write 2 commit 2
+    write n1 n2 !@Retry · write n2
     == has n2: @Both x1
-    job job COMPLETED COMPLETED
-      step copy COMPLETED COMPLETED read 2 filter 0 write 2 commit 2 rollback 1
-    write n1 n2 !@Both
-    write n1
-    write n2
+    job job COMPLETED
+      step copy COMPLETED read 2 write 2 commit 2 rollback 1
+    write n1 n2 !@Both · write n1 · write n2
     ");
 }
 
@@ -211,19 +190,19 @@ fn an_endless_retry_can_be_stopped() {
     assert_snapshot!(text, @r#"
     == TableOut commit-interval="2" has n4: @Retry
     STOPPED, rolled back after each failure; then ["close writer", "close reader"]
-    restarted: job job COMPLETED COMPLETED
+    restarted: job job COMPLETED
     table: n1 n2 n3 n4
     == Out commit-interval="2" has n4: @Soft
     STOPPED, rolled back once; then ["close writer", "close reader"]
-    restarted: job job COMPLETED COMPLETED
+    restarted: job job COMPLETED
     table: 
     == TableOut commit-interval="2" has n4: @Soft
     STOPPED, rolled back once; then ["close writer", "close reader"]
-    restarted: job job COMPLETED COMPLETED
+    restarted: job job COMPLETED
     table: n1 n2 n3 n4
     == TableOut commit-interval="2" buffer-reads="false" has n4: Retry
     STOPPED, rolled back after each failure; then ["close writer", "close reader"]
-    restarted: job job COMPLETED COMPLETED
+    restarted: job job COMPLETED
     table: n1 n2 n3 n4
     "#);
 }
@@ -260,24 +239,18 @@ fn a_stop_comes_before_the_retry() {
         operator.wait(execution).unwrap();
         let log = stage.log();
         let failed = log.iter().position(|call| call.contains('!')).unwrap();
-        let rest = log[failed..].join("\n");
-        text += &format!("== {attributes}\n{}{rest}\n", stage.tree(execution));
+        let rest = wrapped(&log[failed..]);
+        text += &format!("== {attributes}\n{}{rest}\n", tree(&stage, execution));
     }
     assert_snapshot!(text, @r#"
     == 
-    job job STOPPED STOPPED
-      step copy STOPPED STOPPED read 0 filter 0 write 0 commit 0 rollback 1
-    write n1 n2 n3 n4 !@Retry
-    close writer
-    open writer at 0
-    close writer
-    close reader
+    job job STOPPED
+      step copy STOPPED rollback 1
+    write n1 n2 n3 n4 !@Retry · close writer · open writer at 0 · close writer · close reader
     == buffer-reads="false"
-    job job STOPPED STOPPED
-      step copy STOPPED STOPPED read 0 filter 0 write 0 commit 0 rollback 1
-    write n1 !@Retry
-    close writer
-    close reader
+    job job STOPPED
+      step copy STOPPED rollback 1
+    write n1 !@Retry · close writer · close reader
     "#);
 }
 
@@ -291,39 +264,19 @@ fn a_restart_after_used_up_retries() {
     let faults = "has n3: @Retry x3";
     let execution = stage.start("job", [("faults", faults), ("items", "5")]);
     assert_snapshot!(tree_and_calls(&stage, execution, &["open", "write", "L"]), @r"
-    job job FAILED FAILED
-      | Retry
-      | thrown by #[write_items] of item writer `TableOut`
-      | in the chunk of items 3 to 4 of `copy`
-      | it is retryable, but the retry-limit of 1 is used up
-      step copy FAILED FAILED read 2 filter 0 write 2 commit 1 rollback 2
-        | Retry
-        | thrown by #[write_items] of item writer `TableOut`
-        | in the chunk of items 3 to 4 of `copy`
-        | it is retryable, but the retry-limit of 1 is used up
-    open reader at 0
-    open writer at 0
-    write n1 n2
-    write n3 n4 !@Retry
-    L on retry exception Retry n3
-    open writer at 2
-    L on retry item Retry n3
-    write n3 !@Retry
+    job job FAILED | Retry | thrown by #[write_items] of item writer `TableOut`
+        | in the chunk of items 3 to 4 of `copy` | it is retryable, but the retry-limit of 1 is used up
+      step copy FAILED read 2 write 2 commit 1 rollback 2 | the job's message
+    open reader at 0 · open writer at 0 · write n1 n2 · write n3 n4 !@Retry
+    L on retry exception Retry n3 · open writer at 2 · L on retry item Retry n3 · write n3 !@Retry
     ");
     assert_eq!(lines(&stage), "n1 n2");
     let again = restart_with(&stage, execution, [("faults", faults)]);
     assert_snapshot!(tree_and_calls(&stage, again, &["open", "write", "L"]), @r"
-    job job COMPLETED COMPLETED
-      step copy COMPLETED COMPLETED read 3 filter 0 write 3 commit 2 rollback 1
-    open reader at 2
-    open writer at 2
-    write n3 n4 !@Retry
-    L on retry exception Retry n3
-    open writer at 2
-    L on retry item Retry n3
-    write n3
-    write n4
-    write n5
+    job job COMPLETED
+      step copy COMPLETED read 3 write 3 commit 2 rollback 1
+    open reader at 2 · open writer at 2 · write n3 n4 !@Retry · L on retry exception Retry n3
+    open writer at 2 · L on retry item Retry n3 · write n3 · write n4 · write n5
     ");
     assert_eq!(lines(&stage), "n1 n2 n3 n4 n5");
 }

@@ -11,8 +11,8 @@ use batch_runtime::xml::Severity;
 use batch_runtime::{BatchStatus, JobOperator, JobParameters};
 use batch_tests::stage::{Stage, say};
 
-use super::artifacts::{Gate, refused};
-use super::faults::{RULES, faulty_job, faulty_stage, lines, pipeline_listeners, record};
+use super::artifacts::{Gate, first_step_execution, refused, tree};
+use super::faults::{FaultLog, RULES, faulty_job, faulty_stage, lines, pipeline_listeners};
 
 /// Adds properties to the step of a job.
 fn with_properties(xml: &str, properties: &[(&str, &str)]) -> String {
@@ -35,10 +35,8 @@ fn pipelined(xml: &str) -> String {
 /// Records the calls of the listeners that a pipelined step may have.
 #[derive(BatchArtifact)]
 struct PipelineListeners {
-    #[batch_property(name = "log")]
-    log: String,
-    #[batch_property(name = "faults")]
-    faults: String,
+    #[batch_artifact]
+    log: FaultLog,
     #[batch_context]
     step: StepContext,
 }
@@ -47,12 +45,7 @@ impl PipelineListeners {
     fn record(&self, call: &str) -> Result<(), BatchError> {
         let metrics = self.step.metrics();
         let counters: Vec<_> = metrics.iter().map(|metric| metric.value.to_string()).collect();
-        record(
-            &self.log,
-            &self.faults,
-            &format!("L {call} [{}]", counters.join(" ")),
-            &[],
-        )
+        self.log.record(format!("L {call} [{}]", counters.join(" ")))
     }
 }
 
@@ -83,7 +76,7 @@ const FATAL: &[&str] = &[
 fn story(xml: &str, fault: &str) -> (String, [Vec<String>; 4]) {
     let stage = faulty_stage(xml);
     let execution = stage.start("job", [("faults", fault), ("items", "20")]);
-    let end = format!("{}{}", stage.tree(execution), lines(&stage));
+    let end = format!("{}{}", tree(&stage, execution), lines(&stage));
     let log = stage.log();
     let of = |artifact: fn(&str) -> bool| log.iter().filter(|call| artifact(call)).cloned().collect();
     let calls = [
@@ -383,9 +376,7 @@ fn an_interval_of_the_policy_time_is_read_ahead() {
         );
         // Several processors get all items at once.
         if processors == "1" {
-            let commits = stage.operator().step_executions(execution).unwrap()[0]
-                .counters
-                .commits;
+            let commits = first_step_execution(&stage, execution).counters.commits;
             assert!(commits >= 3, "{tree}");
         }
     }
@@ -588,7 +579,7 @@ fn obstacles_are_named() {
     let stage = Stage::configured(&pipelined(&loaded), |builder| {
         builder.artifact_loader(LoadsReadsBalances)
     });
-    let message = refused(&stage, "job", JobParameters::new());
+    let message = refused(&stage, "job", ());
     assert!(
         message.contains("is declared with `pipelined = false`"),
         "{message}"
@@ -608,7 +599,7 @@ fn obstacles_are_named() {
         &faulty_job("", "TableOut", "", "").replace("\"Source\"", "\"Sorce\""),
         &[("batch.chunk.pipeline", "yes")],
     );
-    let message = refused(&Stage::new(&wrong), "job", JobParameters::new());
+    let message = refused(&Stage::new(&wrong), "job", ());
     assert!(
         message.contains("invalid value \"yes\" for `batch.chunk.pipeline`") && message.contains("`Sorce`"),
         "{message}"

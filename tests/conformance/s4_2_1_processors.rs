@@ -3,11 +3,10 @@
 use std::sync::{Condvar, Mutex};
 use std::time::Duration;
 
-use batch_runtime::JobParameters;
 use batch_runtime::prelude::*;
 use batch_tests::stage::{Stage, say};
 
-use super::artifacts::refused;
+use super::artifacts::{refused, tree};
 use super::faults::{RULES, ears, faulty_job, faulty_stage, lines};
 
 /// Adds the property to the step of a job.
@@ -34,7 +33,7 @@ fn story(processors: &str, listeners: &str, attributes: &str, items: u32, fault:
         "job",
         [("faults", fault.to_owned()), ("items", items.to_string())],
     );
-    format!("{}{}", stage.tree(execution), lines(&stage))
+    format!("{}{}", tree(&stage, execution), lines(&stage))
 }
 
 /// What the operator sees is the same as with one processor: status, counters, rows in the order of reading; for errors of
@@ -161,7 +160,7 @@ fn a_checkpoint_algorithm_and_wrong_numbers_are_rejected() {
     let algorithm = "<checkpoint-algorithm ref=\"Counting\"/>";
     let custom = faulty_job("", "TableOut", "checkpoint-policy=\"custom\"", RULES)
         .replace("<skippable", &format!("{algorithm}<skippable"));
-    let error = |xml: &str| refused(&Stage::new(xml), "job", JobParameters::new());
+    let error = |xml: &str| refused(&Stage::new(xml), "job", ());
     let message = error(&parallel(&custom, "2"));
     assert!(
         message.contains("`batch.chunk.processors` cannot be combined with a checkpoint algorithm"),

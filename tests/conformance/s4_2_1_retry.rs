@@ -15,28 +15,12 @@ fn a_retry_writes_the_interval_again() {
     let attributes = "commit-interval=\"7\" chunk-size=\"3\"";
     assert_snapshot!(stories(&["TableOut"], attributes, "has n5: @Retry x1", "8"), @r"
     == TableOut: has n5: @Retry x1
-    job job COMPLETED COMPLETED
-      step copy COMPLETED COMPLETED read 8 filter 0 write 8 commit 2 rollback 1
-    process 1
-    process 2
-    process 3
-    write n1 n2 n3
-    process 4
-    process 5
-    process 6
-    write n4 n5 n6 !@Retry
-    L on retry exception Retry n5
-    write n1 n2 n3
-    write n4
-    L on retry item Retry n5
-    write n5
-    write n6
-    process 7
-    write n7
-    checkpoint reader at 7
-    process 8
-    write n8
-    checkpoint reader at 8
+    job job COMPLETED
+      step copy COMPLETED read 8 write 8 commit 2 rollback 1
+    process 1 · process 2 · process 3 · write n1 n2 n3 · process 4 · process 5 · process 6
+    write n4 n5 n6 !@Retry · L on retry exception Retry n5 · write n1 n2 n3 · write n4
+    L on retry item Retry n5 · write n5 · write n6 · process 7 · write n7 · checkpoint reader at 7
+    process 8 · write n8 · checkpoint reader at 8
     table: n1 n2 n3 n4 n5 n6 n7 n8
     ");
 }
@@ -115,44 +99,26 @@ fn only_the_writer_is_retried() {
         let stage = faulty_stage(&faulty_job(&ears("", RETRIES), "Out", "", RULES));
         text += &format!("== {faults}\n{}\n", run(&stage, faults, "3", &["process", "L"]));
     }
-    assert_snapshot!(text, @r#"
+    assert_snapshot!(text, @r"
     == read 2: Both x1
-    job job COMPLETED COMPLETED
-      step copy COMPLETED COMPLETED read 2 filter 0 write 2 commit 1 rollback 0 read skip 1
-    process 1
-    L on skip in read Both
-    process 3
+    job job COMPLETED
+      step copy COMPLETED read 2 write 2 commit 1 read skip 1
+    process 1 · L on skip in read Both · process 3
     == process 2: Both x1
-    job job COMPLETED COMPLETED
-      step copy COMPLETED COMPLETED read 3 filter 0 write 2 commit 1 rollback 0 process skip 1
-    process 1
-    process 2 !Both
-    L on skip in process Both 2
-    process 3
+    job job COMPLETED
+      step copy COMPLETED read 3 write 2 commit 1 process skip 1
+    process 1 · process 2 !Both · L on skip in process Both 2 · process 3
     == read 2: Retry x1
-    job job FAILED FAILED
-      | Retry
-      | thrown by #[read_item] of item reader `Source`
-      | it is retryable, but only writes are retried; set the property `batch.retry.input` of the step to `true` to retry the reader and the processor too
-      step copy FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 1
-        | Retry
-        | thrown by #[read_item] of item reader `Source`
+    job job FAILED | Retry | thrown by #[read_item] of item reader `Source`
         | it is retryable, but only writes are retried; set the property `batch.retry.input` of the step to `true` to retry the reader and the processor too
+      step copy FAILED rollback 1 | the job's message
     process 1
     == process 2: Retry x1
-    job job FAILED FAILED
-      | Retry
-      | thrown by #[process_item] of item processor `Shape`
-      | at item 2 of `copy`
-      | it is retryable, but only writes are retried; set the property `batch.retry.input` of the step to `true` to retry the reader and the processor too
-      step copy FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 1
-        | Retry
-        | thrown by #[process_item] of item processor `Shape`
-        | at item 2 of `copy`
+    job job FAILED | Retry | thrown by #[process_item] of item processor `Shape` | at item 2 of `copy`
         | it is retryable, but only writes are retried; set the property `batch.retry.input` of the step to `true` to retry the reader and the processor too
-    process 1
-    process 2 !Retry
-    "#);
+      step copy FAILED rollback 1 | the job's message
+    process 1 · process 2 !Retry
+    ");
 }
 
 /// An exception that is both is retried first, and skipped if the retried item throws it again.

@@ -3,8 +3,7 @@
 use insta::assert_snapshot;
 
 use super::faults::{RULES, ears, faulty_job, faulty_stage, lines, run};
-use crate::artifacts::{calls, refused};
-use batch_runtime::JobParameters;
+use crate::artifacts::{calls, refused, tree};
 
 const PROPERTY: &str = r#"<properties><property name="batch.retry.input" value="true"/></properties><chunk"#;
 
@@ -19,7 +18,7 @@ fn story(property: bool, listeners: &str, attributes: &str, fault: &str) -> Stri
     let execution = stage.start("job", [("faults", fault), ("items", "3")]);
     let printed = format!(
         "{}{}",
-        stage.tree(execution),
+        tree(&stage, execution),
         calls(&stage, &["open", "read", "process", "write", "L on"])
     );
     format!("== {fault}\n{printed}\ntable: {}", lines(&stage))
@@ -36,37 +35,16 @@ fn without_the_property_only_writes_are_retried() {
     ];
     assert_snapshot!(text.join("\n"), @r"
     == read 2: Retry x1
-    job job FAILED FAILED
-      | Retry
-      | thrown by #[read_item] of item reader `Source`
-      | it is retryable, but only writes are retried; set the property `batch.retry.input` of the step to `true` to retry the reader and the processor too
-      step copy FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 1
-        | Retry
-        | thrown by #[read_item] of item reader `Source`
+    job job FAILED | Retry | thrown by #[read_item] of item reader `Source`
         | it is retryable, but only writes are retried; set the property `batch.retry.input` of the step to `true` to retry the reader and the processor too
-    open reader at 0
-    open writer at 0
-    read 1
-    process 1
-    read 2 !Retry
+      step copy FAILED rollback 1 | the job's message
+    open reader at 0 · open writer at 0 · read 1 · process 1 · read 2 !Retry
     table: 
     == process 2: Retry x1
-    job job FAILED FAILED
-      | Retry
-      | thrown by #[process_item] of item processor `Shape`
-      | at item 2 of `copy`
-      | it is retryable, but only writes are retried; set the property `batch.retry.input` of the step to `true` to retry the reader and the processor too
-      step copy FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 1
-        | Retry
-        | thrown by #[process_item] of item processor `Shape`
-        | at item 2 of `copy`
+    job job FAILED | Retry | thrown by #[process_item] of item processor `Shape` | at item 2 of `copy`
         | it is retryable, but only writes are retried; set the property `batch.retry.input` of the step to `true` to retry the reader and the processor too
-    open reader at 0
-    open writer at 0
-    read 1
-    process 1
-    read 2
-    process 2 !Retry
+      step copy FAILED rollback 1 | the job's message
+    open reader at 0 · open writer at 0 · read 1 · process 1 · read 2 · process 2 !Retry
     table:
     ");
 }
@@ -84,74 +62,26 @@ fn a_failed_read_or_process_is_retried_from_the_checkpoint() {
     ];
     assert_snapshot!(text.join("\n"), @r"
     == read 2: Retry x1
-    job job COMPLETED COMPLETED
-      step copy COMPLETED COMPLETED read 3 filter 0 write 3 commit 2 rollback 1
-    open reader at 0
-    open writer at 0
-    read 1
-    process 1
-    read 2 !Retry
-    open reader at 0
-    open writer at 0
-    read 1
-    process 1
-    read 2
-    process 2
-    write n1 n2
-    read 3
-    process 3
-    read the end
-    write n3
+    job job COMPLETED
+      step copy COMPLETED read 3 write 3 commit 2 rollback 1
+    open reader at 0 · open writer at 0 · read 1 · process 1 · read 2 !Retry · open reader at 0
+    open writer at 0 · read 1 · process 1 · read 2 · process 2 · write n1 n2 · read 3 · process 3
+    read the end · write n3
     table: n1 n2 n3
     == process 2: Retry x1
-    job job COMPLETED COMPLETED
-      step copy COMPLETED COMPLETED read 3 filter 0 write 3 commit 2 rollback 1
-    open reader at 0
-    open writer at 0
-    read 1
-    process 1
-    read 2
-    process 2 !Retry
-    open reader at 0
-    open writer at 0
-    read 1
-    process 1
-    read 2
-    process 2
-    write n1 n2
-    read 3
-    process 3
-    read the end
-    write n3
+    job job COMPLETED
+      step copy COMPLETED read 3 write 3 commit 2 rollback 1
+    open reader at 0 · open writer at 0 · read 1 · process 1 · read 2 · process 2 !Retry
+    open reader at 0 · open writer at 0 · read 1 · process 1 · read 2 · process 2 · write n1 n2 · read 3
+    process 3 · read the end · write n3
     table: n1 n2 n3
     == process 2: Retry x2
-    job job COMPLETED COMPLETED
-      step copy COMPLETED COMPLETED read 3 filter 0 write 3 commit 2 rollback 2
-    open reader at 0
-    open writer at 0
-    read 1
-    process 1
-    read 2
-    process 2 !Retry
-    L on process error Retry 2
-    open reader at 0
-    open writer at 0
-    read 1
-    process 1
-    read 2
-    process 2 !Retry
-    L on process error Retry 2
-    open reader at 0
-    open writer at 0
-    read 1
-    process 1
-    read 2
-    process 2
-    write n1 n2
-    read 3
-    process 3
-    read the end
-    write n3
+    job job COMPLETED
+      step copy COMPLETED read 3 write 3 commit 2 rollback 2
+    open reader at 0 · open writer at 0 · read 1 · process 1 · read 2 · process 2 !Retry
+    L on process error Retry 2 · open reader at 0 · open writer at 0 · read 1 · process 1 · read 2
+    process 2 !Retry · L on process error Retry 2 · open reader at 0 · open writer at 0 · read 1
+    process 1 · read 2 · process 2 · write n1 n2 · read 3 · process 3 · read the end · write n3
     table: n1 n2 n3
     ");
 }
@@ -163,29 +93,11 @@ fn a_failed_read_or_process_is_retried_from_the_checkpoint() {
 fn a_read_is_always_retried_with_a_rollback() {
     assert_snapshot!(story(true, "", "", "read 2: Soft x2"), @r"
     == read 2: Soft x2
-    job job COMPLETED COMPLETED
-      step copy COMPLETED COMPLETED read 3 filter 0 write 3 commit 2 rollback 2
-    open reader at 0
-    open writer at 0
-    read 1
-    process 1
-    read 2 !Soft
-    open reader at 0
-    open writer at 0
-    read 1
-    process 1
-    read 2 !Soft
-    open reader at 0
-    open writer at 0
-    read 1
-    process 1
-    read 2
-    process 2
-    write n1 n2
-    read 3
-    process 3
-    read the end
-    write n3
+    job job COMPLETED
+      step copy COMPLETED read 3 write 3 commit 2 rollback 2
+    open reader at 0 · open writer at 0 · read 1 · process 1 · read 2 !Soft · open reader at 0
+    open writer at 0 · read 1 · process 1 · read 2 !Soft · open reader at 0 · open writer at 0 · read 1
+    process 1 · read 2 · process 2 · write n1 n2 · read 3 · process 3 · read the end · write n3
     table: n1 n2 n3
     ");
 }
@@ -202,80 +114,27 @@ fn a_retried_item_is_skipped_and_limits_hold() {
     ];
     assert_snapshot!(text.join("\n"), @r"
     == process 2: Both
-    job job COMPLETED COMPLETED
-      step copy COMPLETED COMPLETED read 3 filter 0 write 2 commit 2 rollback 1 process skip 1
-    open reader at 0
-    open writer at 0
-    read 1
-    process 1
-    read 2
-    process 2 !Both
-    open reader at 0
-    open writer at 0
-    read 1
-    process 1
-    read 2
-    process 2 !Both
-    write n1
-    read 3
-    process 3
-    read the end
-    write n3
+    job job COMPLETED
+      step copy COMPLETED read 3 write 2 commit 2 rollback 1 process skip 1
+    open reader at 0 · open writer at 0 · read 1 · process 1 · read 2 · process 2 !Both
+    open reader at 0 · open writer at 0 · read 1 · process 1 · read 2 · process 2 !Both · write n1
+    read 3 · process 3 · read the end · write n3
     table: n1 n3
     == process 2: Retry
-    job job FAILED FAILED
-      | Retry
-      | thrown by #[process_item] of item processor `Shape`
-      | at item 2 of `copy`
-      | it is retryable, but the retry-limit of 2 is used up
-      step copy FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 3
-        | Retry
-        | thrown by #[process_item] of item processor `Shape`
-        | at item 2 of `copy`
+    job job FAILED | Retry | thrown by #[process_item] of item processor `Shape` | at item 2 of `copy`
         | it is retryable, but the retry-limit of 2 is used up
-    open reader at 0
-    open writer at 0
-    read 1
-    process 1
-    read 2
-    process 2 !Retry
-    open reader at 0
-    open writer at 0
-    read 1
-    process 1
-    read 2
-    process 2 !Retry
-    open reader at 0
-    open writer at 0
-    read 1
-    process 1
-    read 2
-    process 2 !Retry
+      step copy FAILED rollback 3 | the job's message
+    open reader at 0 · open writer at 0 · read 1 · process 1 · read 2 · process 2 !Retry
+    open reader at 0 · open writer at 0 · read 1 · process 1 · read 2 · process 2 !Retry
+    open reader at 0 · open writer at 0 · read 1 · process 1 · read 2 · process 2 !Retry
     table: 
     == read 2: Retry
-    job job FAILED FAILED
-      | Retry
-      | thrown by #[read_item] of item reader `Source`
-      | it is retryable, but the retry-limit of 2 is used up
-      step copy FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 3
-        | Retry
-        | thrown by #[read_item] of item reader `Source`
+    job job FAILED | Retry | thrown by #[read_item] of item reader `Source`
         | it is retryable, but the retry-limit of 2 is used up
-    open reader at 0
-    open writer at 0
-    read 1
-    process 1
-    read 2 !Retry
-    open reader at 0
-    open writer at 0
-    read 1
-    process 1
-    read 2 !Retry
-    open reader at 0
-    open writer at 0
-    read 1
-    process 1
-    read 2 !Retry
+      step copy FAILED rollback 3 | the job's message
+    open reader at 0 · open writer at 0 · read 1 · process 1 · read 2 !Retry · open reader at 0
+    open writer at 0 · read 1 · process 1 · read 2 !Retry · open reader at 0 · open writer at 0 · read 1
+    process 1 · read 2 !Retry
     table:
     ");
 }
@@ -297,72 +156,26 @@ fn several_bad_inputs_of_an_interval_are_skipped() {
     ];
     assert_snapshot!(text.join("\n"), @r"
     == process 1: Both; process 2: Both
-    job job COMPLETED COMPLETED
-      step copy COMPLETED COMPLETED read 3 filter 0 write 1 commit 2 rollback 2 process skip 2
-    open reader at 0
-    open writer at 0
-    read 1
-    process 1 !Both
-    open reader at 0
-    open writer at 0
-    read 1
-    process 1 !Both
-    read 2
-    process 2 !Both
-    open reader at 0
-    open writer at 0
-    read 1
-    process 1 !Both
-    read 2
-    process 2 !Both
-    read 3
-    process 3
-    read the end
-    write n3
+    job job COMPLETED
+      step copy COMPLETED read 3 write 1 commit 2 rollback 2 process skip 2
+    open reader at 0 · open writer at 0 · read 1 · process 1 !Both · open reader at 0 · open writer at 0
+    read 1 · process 1 !Both · read 2 · process 2 !Both · open reader at 0 · open writer at 0 · read 1
+    process 1 !Both · read 2 · process 2 !Both · read 3 · process 3 · read the end · write n3
     table: n3
     == read 1: Both; read 2: Both
-    job job COMPLETED COMPLETED
-      step copy COMPLETED COMPLETED read 1 filter 0 write 1 commit 1 rollback 2 read skip 2
-    open reader at 0
-    open writer at 0
-    read 1 !Both
-    open reader at 0
-    open writer at 0
-    read 1 !Both
-    read 2 !Both
-    open reader at 0
-    open writer at 0
-    read 1 !Both
-    read 2 !Both
-    read 3
-    process 3
-    read the end
-    write n3
+    job job COMPLETED
+      step copy COMPLETED read 1 write 1 commit 1 rollback 2 read skip 2
+    open reader at 0 · open writer at 0 · read 1 !Both · open reader at 0 · open writer at 0
+    read 1 !Both · read 2 !Both · open reader at 0 · open writer at 0 · read 1 !Both · read 2 !Both
+    read 3 · process 3 · read the end · write n3
     table: n3
     == process 1: Both; read 2: Both
-    job job COMPLETED COMPLETED
-      step copy COMPLETED COMPLETED read 2 filter 0 write 1 commit 2 rollback 2 read skip 1 process skip 1
-    open reader at 0
-    open writer at 0
-    read 1
-    process 1 !Both
-    L on process error Both 1
-    open reader at 0
-    open writer at 0
-    read 1
-    process 1 !Both
-    L on process error Both 1
-    read 2 !Both
-    open reader at 0
-    open writer at 0
-    read 1
-    process 1 !Both
-    L on process error Both 1
-    read 2 !Both
-    read 3
-    process 3
-    write n3
-    read the end
+    job job COMPLETED
+      step copy COMPLETED read 2 write 1 commit 2 rollback 2 read skip 1 process skip 1
+    open reader at 0 · open writer at 0 · read 1 · process 1 !Both · L on process error Both 1
+    open reader at 0 · open writer at 0 · read 1 · process 1 !Both · L on process error Both 1
+    read 2 !Both · open reader at 0 · open writer at 0 · read 1 · process 1 !Both
+    L on process error Both 1 · read 2 !Both · read 3 · process 3 · write n3 · read the end
     table: n3
     ");
 }
@@ -370,7 +183,7 @@ fn several_bad_inputs_of_an_interval_are_skipped() {
 #[test]
 fn the_property_is_a_boolean() {
     let xml = faulty_job("", "TableOut", "", RULES).replace("<chunk", &PROPERTY.replace("true", "yes"));
-    let error = refused(&faulty_stage(&xml), "job", JobParameters::new());
+    let error = refused(&faulty_stage(&xml), "job", ());
     assert!(error.contains("expected `true` or `false`"), "{error}");
 }
 
@@ -380,7 +193,7 @@ fn the_property_is_a_boolean() {
 #[test]
 fn a_limit_without_classes_is_reported() {
     let both = faulty_job("", "TableOut", "skip-limit=\"1\" retry-limit=\"1\"", "");
-    let warnings = faulty_stage(&both).operator().check("job", JobParameters::new());
+    let warnings = faulty_stage(&both).operator().check("job", ());
     let codes: Vec<&str> = warnings.unwrap().iter().map(|one| one.code).collect();
     assert_eq!(codes, ["JSL0056", "JSL0056"]);
     for (limit, classes) in [
@@ -425,57 +238,23 @@ fn a_call_of_the_processor_is_repeated_without_a_rollback() {
     ];
     assert_snapshot!(text.join("\n"), @r"
     == process 2: Soft x2
-    job job COMPLETED COMPLETED
-      step copy COMPLETED COMPLETED read 3 filter 0 write 3 commit 2 rollback 0
-    open reader at 0
-    open writer at 0
-    read 1
-    process 1
-    read 2
-    process 2 !Soft
-    process 2 !Soft
-    process 2
-    write n1 n2
-    read 3
-    process 3
-    read the end
-    write n3
+    job job COMPLETED
+      step copy COMPLETED read 3 write 3 commit 2
+    open reader at 0 · open writer at 0 · read 1 · process 1 · read 2 · process 2 !Soft
+    process 2 !Soft · process 2 · write n1 n2 · read 3 · process 3 · read the end · write n3
     table: n1 n2 n3
     == process 2: SoftSkip x2
-    job job COMPLETED COMPLETED
-      step copy COMPLETED COMPLETED read 3 filter 0 write 2 commit 2 rollback 0 process skip 1
-    open reader at 0
-    open writer at 0
-    read 1
-    process 1
-    read 2
-    process 2 !SoftSkip
-    L on process error SoftSkip 2
-    process 2 !SoftSkip
-    L on process error SoftSkip 2
-    write n1
-    read 3
-    process 3
-    read the end
-    write n3
+    job job COMPLETED
+      step copy COMPLETED read 3 write 2 commit 2 process skip 1
+    open reader at 0 · open writer at 0 · read 1 · process 1 · read 2 · process 2 !SoftSkip
+    L on process error SoftSkip 2 · process 2 !SoftSkip · L on process error SoftSkip 2 · write n1
+    read 3 · process 3 · read the end · write n3
     table: n1 n3
     == process 2: Soft x2
-    job job FAILED FAILED
-      | Soft
-      | thrown by #[process_item] of item processor `Shape`
-      | at item 2 of `copy`
-      | it is retryable, but the retry-limit of 1 is used up
-      step copy FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 1
-        | Soft
-        | thrown by #[process_item] of item processor `Shape`
-        | at item 2 of `copy`
+    job job FAILED | Soft | thrown by #[process_item] of item processor `Shape` | at item 2 of `copy`
         | it is retryable, but the retry-limit of 1 is used up
-    open reader at 0
-    open writer at 0
-    read 1
-    process 1
-    read 2
-    process 2 !Soft
+      step copy FAILED rollback 1 | the job's message
+    open reader at 0 · open writer at 0 · read 1 · process 1 · read 2 · process 2 !Soft
     process 2 !Soft
     table:
     ");

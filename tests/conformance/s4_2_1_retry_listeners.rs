@@ -1,5 +1,6 @@
 //! 5.2.8: retry listeners, and the handling of their errors.
 
+use crate::artifacts::tree;
 use batch_runtime::prelude::*;
 use batch_tests::sqlite;
 use batch_tests::stage::say;
@@ -80,34 +81,18 @@ fn each_stage_is_for_all_retry_listeners() {
     text += "\n";
     text += &run(&stage, faults, "2", &["J", "S", "write"]);
     assert_snapshot!(text, @r"
-    job job COMPLETED COMPLETED
-      step copy COMPLETED COMPLETED read 2 filter 0 write 2 commit 2 rollback 1
-    write n1 n2 !@Retry
-    J1 on retry exception Retry n2
-    J2 on retry exception Retry n2
-    S1 on retry exception Retry n2
-    S2 on retry exception Retry n2
-    write n1
-    J1 on retry item Retry n2
-    J2 on retry item Retry n2
-    S1 on retry item Retry n2
-    S2 on retry item Retry n2
-    write n2
-    job job COMPLETED COMPLETED
-      step copy COMPLETED COMPLETED read 2 filter 0 write 1 commit 2 rollback 1 write skip 1
-    write n1 n2 !@Soft
-    J1 on retry exception Soft n2 !Fatal
-    J2 on retry exception Soft n2
-    S1 on retry exception Soft n2
-    S2 on retry exception Soft n2
-    write n1
-    J1 on retry item Soft n2
-    J2 on retry item Soft n2 !Skip
-    S1 on retry item Soft n2 !Fatal
-    S2 on retry item Soft n2
-    J1 on skip in write Skip n2
-    J2 on skip in write Skip n2
-    S1 on skip in write Skip n2
+    job job COMPLETED
+      step copy COMPLETED read 2 write 2 commit 2 rollback 1
+    write n1 n2 !@Retry · J1 on retry exception Retry n2 · J2 on retry exception Retry n2
+    S1 on retry exception Retry n2 · S2 on retry exception Retry n2 · write n1
+    J1 on retry item Retry n2 · J2 on retry item Retry n2 · S1 on retry item Retry n2
+    S2 on retry item Retry n2 · write n2
+    job job COMPLETED
+      step copy COMPLETED read 2 write 1 commit 2 rollback 1 write skip 1
+    write n1 n2 !@Soft · J1 on retry exception Soft n2 !Fatal · J2 on retry exception Soft n2
+    S1 on retry exception Soft n2 · S2 on retry exception Soft n2 · write n1 · J1 on retry item Soft n2
+    J2 on retry item Soft n2 !Skip · S1 on retry item Soft n2 !Fatal · S2 on retry item Soft n2
+    J1 on skip in write Skip n2 · J2 on skip in write Skip n2 · S1 on skip in write Skip n2
     S2 on skip in write Skip n2
     ");
 }
@@ -169,30 +154,25 @@ fn retry_listeners_run_inside_the_transaction() {
     ] {
         let execution = stage.start("job", [("faults", faults), ("items", "2")]);
         let log = super::artifacts::calls(&stage, &["L"]);
-        text += &format!("== {faults}\n{}{log}\n", stage.tree(execution));
+        text += &format!("== {faults}\n{}{log}\n", tree(&stage, execution));
     }
     assert_snapshot!(text, @r"
     == has n1: @Retry x1
-    job job COMPLETED COMPLETED
-      step copy COMPLETED COMPLETED read 2 filter 0 write 2 commit 2 rollback 1
-    L on retry exception of n1: in the transaction
-    L on retry item n1: no transaction
+    job job COMPLETED
+      step copy COMPLETED read 2 write 2 commit 2 rollback 1
+    L on retry exception of n1: in the transaction · L on retry item n1: no transaction
     == has n2: @Retry x1
-    job job COMPLETED COMPLETED
-      step copy COMPLETED COMPLETED read 2 filter 0 write 2 commit 2 rollback 1
-    L on retry exception of n2: in the transaction
-    L on retry item n2: in the transaction
+    job job COMPLETED
+      step copy COMPLETED read 2 write 2 commit 2 rollback 1
+    L on retry exception of n2: in the transaction · L on retry item n2: in the transaction
     == has n1: @Soft x1
-    job job COMPLETED COMPLETED
-      step copy COMPLETED COMPLETED read 2 filter 0 write 2 commit 2 rollback 0
-    L on retry exception of n1: in the transaction
-    L on retry item n1: in the transaction
+    job job COMPLETED
+      step copy COMPLETED read 2 write 2 commit 2
+    L on retry exception of n1: in the transaction · L on retry item n1: in the transaction
     == has n1: Soft x1
-    job job COMPLETED COMPLETED
-      step copy COMPLETED COMPLETED read 2 filter 0 write 2 commit 2 rollback 0
-    L on retry exception of n1: in the transaction
-    L on retry exception of n2: in the transaction
-    L on retry item n1: in the transaction
-    L on retry item n2: in the transaction
+    job job COMPLETED
+      step copy COMPLETED read 2 write 2 commit 2
+    L on retry exception of n1: in the transaction · L on retry exception of n2: in the transaction
+    L on retry item n1: in the transaction · L on retry item n2: in the transaction
     ");
 }

@@ -2,7 +2,7 @@
 
 use insta::assert_snapshot;
 
-use super::artifacts::{calls, restart_with};
+use super::artifacts::{chosen, first_step_execution, job_execution, restart_with};
 use super::faults::{RULES, ears, faulty_job, faulty_stage, lines, run, tree_and_calls};
 
 /// Classes that are only skippable.
@@ -28,40 +28,23 @@ fn one_limit_for_all_skips() {
     }
     assert_snapshot!(text, @r#"
     == skip-limit="0"
-    job job FAILED FAILED
-      | Skip
-      | thrown by #[read_item] of item reader `Source`
-      | it is skippable, but the skip-limit of 0 is used up
-      step copy FAILED FAILED read 1 filter 0 write 1 commit 1 rollback 1
-        | Skip
-        | thrown by #[read_item] of item reader `Source`
+    job job FAILED | Skip | thrown by #[read_item] of item reader `Source`
         | it is skippable, but the skip-limit of 0 is used up
+      step copy FAILED read 1 write 1 commit 1 rollback 1 | the job's message
 
     == skip-limit="2"
-    job job FAILED FAILED
-      | Skip
-      | thrown by #[write_items] of item writer `Out`
-      | at item 5 of `copy`
-      | it is skippable, but the skip-limit of 2 is used up
-      step copy FAILED FAILED read 3 filter 0 write 2 commit 3 rollback 1 read skip 1 process skip 1
-        | Skip
-        | thrown by #[write_items] of item writer `Out`
-        | at item 5 of `copy`
+    job job FAILED | Skip | thrown by #[write_items] of item writer `Out` | at item 5 of `copy`
         | it is skippable, but the skip-limit of 2 is used up
-    L on skip in read Skip
-    L on skip in process Skip 4
+      step copy FAILED read 3 write 2 commit 3 rollback 1 read skip 1 process skip 1 | the job's message
+    L on skip in read Skip · L on skip in process Skip 4
     == skip-limit="3"
-    job job COMPLETED COMPLETED
-      step copy COMPLETED COMPLETED read 5 filter 0 write 3 commit 6 rollback 0 read skip 1 process skip 1 write skip 1
-    L on skip in read Skip
-    L on skip in process Skip 4
-    L on skip in write Skip n5
+    job job COMPLETED
+      step copy COMPLETED read 5 write 3 commit 6 read skip 1 process skip 1 write skip 1
+    L on skip in read Skip · L on skip in process Skip 4 · L on skip in write Skip n5
     == 
-    job job COMPLETED COMPLETED
-      step copy COMPLETED COMPLETED read 5 filter 0 write 3 commit 6 rollback 0 read skip 1 process skip 1 write skip 1
-    L on skip in read Skip
-    L on skip in process Skip 4
-    L on skip in write Skip n5
+    job job COMPLETED
+      step copy COMPLETED read 5 write 3 commit 6 read skip 1 process skip 1 write skip 1
+    L on skip in read Skip · L on skip in process Skip 4 · L on skip in write Skip n5
     "#);
 }
 
@@ -75,42 +58,15 @@ fn reading_continues_after_a_skip() {
     let stage = faulty_stage(&faulty_job(&ears("", ""), "Out", "commit-interval=\"2\"", RULES));
     let faults = "read 1: Skip; process 3: Skip";
     assert_snapshot!(run(&stage, faults, "3", &[]), @r#"
-    job job COMPLETED COMPLETED
-      step copy COMPLETED COMPLETED read 2 filter 0 write 1 commit 2 rollback 0 read skip 1 process skip 1
-    open reader at 0
-    open writer at 0
-    L before read
-    read 1 !Skip
-    L on read error Skip
-    L on skip in read Skip
-    L before read
-    read 2
-    L after read 2
-    L before process 2
-    process 2
-    L after process 2 Some("n2")
-    L before read
-    read 3
-    L after read 3
-    L before process 3
-    process 3 !Skip
-    L on process error Skip 3
-    L on skip in process Skip 3
-    L before write n2
-    write n2
-    L after write n2
-    L before checkpoint
-    checkpoint reader at 3
-    checkpoint writer
-    L after checkpoint
-    L before read
-    read the end
-    L before checkpoint
-    checkpoint reader at 3
-    checkpoint writer
-    L after checkpoint
-    close writer
-    close reader
+    job job COMPLETED
+      step copy COMPLETED read 2 write 1 commit 2 read skip 1 process skip 1
+    open reader at 0 · open writer at 0 · L before read · read 1 !Skip · L on read error Skip
+    L on skip in read Skip · L before read · read 2 · L after read 2 · L before process 2 · process 2
+    L after process 2 Some("n2") · L before read · read 3 · L after read 3 · L before process 3
+    process 3 !Skip · L on process error Skip 3 · L on skip in process Skip 3 · L before write n2
+    write n2 · L after write n2 · L before checkpoint · checkpoint reader at 3 · checkpoint writer
+    L after checkpoint · L before read · read the end · L before checkpoint · checkpoint reader at 3
+    checkpoint writer · L after checkpoint · close writer · close reader
     "#);
 }
 
@@ -152,19 +108,11 @@ fn a_named_item_is_omitted() {
     ));
     let story = run(&stage, "has n3: @Skip", "5", &["write", "L", "checkpoint"]);
     assert_snapshot!(story, @r"
-    job job COMPLETED COMPLETED
-      step copy COMPLETED COMPLETED read 5 filter 0 write 4 commit 2 rollback 1 write skip 1
-    write n1 n2
-    write n3 n4 !@Skip
-    L on write error Skip n3 n4
-    L on skip in write Skip n3
-    write n1 n2
-    write n4
-    checkpoint reader at 4
-    checkpoint writer
-    write n5
-    checkpoint reader at 5
-    checkpoint writer
+    job job COMPLETED
+      step copy COMPLETED read 5 write 4 commit 2 rollback 1 write skip 1
+    write n1 n2 · write n3 n4 !@Skip · L on write error Skip n3 n4 · L on skip in write Skip n3
+    write n1 n2 · write n4 · checkpoint reader at 4 · checkpoint writer · write n5
+    checkpoint reader at 5 · checkpoint writer
     ");
     assert_eq!(lines(&stage), "n1 n2 n4 n5");
 }
@@ -207,31 +155,15 @@ fn a_list_of_one_is_dropped_without_a_rollback() {
         text += &format!("\ntable: {}\n", lines(&stage));
     }
     assert_snapshot!(text, @r"
-    job job COMPLETED COMPLETED
-      step copy COMPLETED COMPLETED read 4 filter 0 write 3 commit 2 rollback 0 write skip 1
-    write n1
-    write n2 !Skip
-    L on write error Skip n2
-    L on skip in write Skip n2
-    write n3
-    checkpoint reader at 3
-    checkpoint writer
-    write n4
-    checkpoint reader at 4
-    checkpoint writer
+    job job COMPLETED
+      step copy COMPLETED read 4 write 3 commit 2 write skip 1
+    write n1 · write n2 !Skip · L on write error Skip n2 · L on skip in write Skip n2 · write n3
+    checkpoint reader at 3 · checkpoint writer · write n4 · checkpoint reader at 4 · checkpoint writer
     table: 
-    job job COMPLETED COMPLETED
-      step copy COMPLETED COMPLETED read 4 filter 0 write 3 commit 2 rollback 0 write skip 1
-    write n1
-    write n2 !Skip
-    L on write error Skip n2
-    L on skip in write Skip n2
-    write n3
-    checkpoint reader at 3
-    checkpoint writer
-    write n4
-    checkpoint reader at 4
-    checkpoint writer
+    job job COMPLETED
+      step copy COMPLETED read 4 write 3 commit 2 write skip 1
+    write n1 · write n2 !Skip · L on write error Skip n2 · L on skip in write Skip n2 · write n3
+    checkpoint reader at 3 · checkpoint writer · write n4 · checkpoint reader at 4 · checkpoint writer
     table: n1 n3 n4
     ");
 }
@@ -276,8 +208,8 @@ fn a_bad_item_of_a_thousand_is_found_by_few_calls() {
     ] {
         let faults = format!("has n{item}: {class}");
         let execution = stage.start("job", [("faults", faults.as_str()), ("items", "1000")]);
-        let writes = calls(&stage, &["write"]).lines().count();
-        let counters = stage.operator().step_executions(execution).unwrap()[0].counters;
+        let writes = chosen(&stage, &["write"]).len();
+        let counters = first_step_execution(&stage, execution).counters;
         assert!(writes <= 25, "{writes} calls for item {item}");
         assert_eq!(
             (counters.writes, counters.write_skips, counters.commits),
@@ -305,22 +237,11 @@ fn lists_that_fail_without_a_bad_item_end() {
     ));
     let faults = "write n1 n2: Skip; write n3 n4: Skip";
     assert_snapshot!(run(&stage, faults, "4", &["write", "checkpoint"]), @r"
-    job job COMPLETED COMPLETED
-      step copy COMPLETED COMPLETED read 4 filter 0 write 4 commit 2 rollback 2
-    write n1 n2 !Skip
-    write n1
-    write n2
-    write n3 n4 !Skip
-    write n1 n2 !Skip
-    write n1
-    write n2
-    write n3 n4 !Skip
-    write n3
-    write n4
-    checkpoint reader at 4
-    checkpoint writer
-    checkpoint reader at 4
-    checkpoint writer
+    job job COMPLETED
+      step copy COMPLETED read 4 write 4 commit 2 rollback 2
+    write n1 n2 !Skip · write n1 · write n2 · write n3 n4 !Skip · write n1 n2 !Skip · write n1
+    write n2 · write n3 n4 !Skip · write n3 · write n4 · checkpoint reader at 4 · checkpoint writer
+    checkpoint reader at 4 · checkpoint writer
     ");
     assert_eq!(lines(&stage), "n1 n2 n3 n4");
 }
@@ -360,20 +281,12 @@ fn skip_listeners_of_the_job_come_first() {
     let stage = faulty_stage(&xml.replace("<job id=\"job\">", &of_job));
     let faults = "read 1: Skip; process 3: Skip; has n4: @Skip";
     assert_snapshot!(run(&stage, faults, "5", &["J", "S"]), @r"
-    job job COMPLETED COMPLETED
-      step copy COMPLETED COMPLETED read 4 filter 0 write 2 commit 3 rollback 1 read skip 1 process skip 1 write skip 1
-    J1 on skip in read Skip
-    J2 on skip in read Skip
-    S1 on skip in read Skip
-    S2 on skip in read Skip
-    J1 on skip in process Skip 3
-    J2 on skip in process Skip 3
-    S1 on skip in process Skip 3
-    S2 on skip in process Skip 3
-    J1 on skip in write Skip n4
-    J2 on skip in write Skip n4
-    S1 on skip in write Skip n4
-    S2 on skip in write Skip n4
+    job job COMPLETED
+      step copy COMPLETED read 4 write 2 commit 3 rollback 1 read skip 1 process skip 1 write skip 1
+    J1 on skip in read Skip · J2 on skip in read Skip · S1 on skip in read Skip
+    S2 on skip in read Skip · J1 on skip in process Skip 3 · J2 on skip in process Skip 3
+    S1 on skip in process Skip 3 · S2 on skip in process Skip 3 · J1 on skip in write Skip n4
+    J2 on skip in write Skip n4 · S1 on skip in write Skip n4 · S2 on skip in write Skip n4
     ");
 }
 
@@ -424,26 +337,15 @@ fn a_restart_after_skips_resumes_at_the_right_item() {
     let faults = "read 1: Skip; process 2: Skip; has n5: @Skip; has n6: @Skip";
     let execution = stage.start("job", [("faults", faults), ("items", "7")]);
     assert_snapshot!(tree_and_calls(&stage, execution, &["L", "open", "checkpoint"]), @r"
-    job job FAILED FAILED
-      | Skip
-      | thrown by #[write_items] of item writer `TableOut`
-      | in the chunk of items 4 to 5 of `copy`
-      | it is skippable, but the skip-limit of 2 is used up
-      step copy FAILED FAILED read 2 filter 0 write 1 commit 1 rollback 1 read skip 1 process skip 1
-        | Skip
-        | thrown by #[write_items] of item writer `TableOut`
-        | in the chunk of items 4 to 5 of `copy`
-        | it is skippable, but the skip-limit of 2 is used up
-    open reader at 0
-    open writer at 0
-    L on skip in read Skip
-    L on skip in process Skip 2
-    checkpoint reader at 3
-    checkpoint writer
+    job job FAILED | Skip | thrown by #[write_items] of item writer `TableOut`
+        | in the chunk of items 4 to 5 of `copy` | it is skippable, but the skip-limit of 2 is used up
+      step copy FAILED read 2 write 1 commit 1 rollback 1 read skip 1 process skip 1 | the job's message
+    open reader at 0 · open writer at 0 · L on skip in read Skip · L on skip in process Skip 2
+    checkpoint reader at 3 · checkpoint writer
     ");
     assert_eq!(lines(&stage), "n3");
     let again = restart_with(&stage, execution, [("faults", faults)]);
-    let failed = stage.operator().job_execution(again).unwrap().unwrap();
+    let failed = job_execution(&stage, again);
     assert!(
         failed
             .exit_message
@@ -454,7 +356,7 @@ fn a_restart_after_skips_resumes_at_the_right_item() {
     // Items are counted in the instance.
     let faults_of_another = [("faults", "process 5: Fatal")];
     let again = restart_with(&stage, again, faults_of_another);
-    let failed = stage.operator().job_execution(again).unwrap().unwrap();
+    let failed = job_execution(&stage, again);
     assert!(
         failed.exit_message.contains("at item 5 of `copy`"),
         "{}",
@@ -467,20 +369,11 @@ fn a_restart_after_skips_resumes_at_the_right_item() {
     let again = operator.restart(again, [("faults", faults)]).unwrap();
     operator.wait(again).unwrap();
     assert_snapshot!(tree_and_calls(&stage, again, &["L", "open", "checkpoint"]), @r"
-    job job COMPLETED COMPLETED
-      step copy COMPLETED COMPLETED read 4 filter 0 write 2 commit 3 rollback 2 write skip 2
-    open reader at 3
-    open writer at 1
-    L on skip in write Skip n5
-    open writer at 1
-    checkpoint reader at 5
-    checkpoint writer
-    L on skip in write Skip n6
-    open writer at 2
-    checkpoint reader at 7
-    checkpoint writer
-    checkpoint reader at 7
-    checkpoint writer
+    job job COMPLETED
+      step copy COMPLETED read 4 write 2 commit 3 rollback 2 write skip 2
+    open reader at 3 · open writer at 1 · L on skip in write Skip n5 · open writer at 1
+    checkpoint reader at 5 · checkpoint writer · L on skip in write Skip n6 · open writer at 2
+    checkpoint reader at 7 · checkpoint writer · checkpoint reader at 7 · checkpoint writer
     ");
     assert_eq!(lines(&stage), "n3 n4 n7");
 }

@@ -1,13 +1,14 @@
 //! 4.2.2 and 5.1.2: batchlet steps.
 
+use crate::sequence::run_with;
 use std::time::Duration;
 
 use batch_runtime::prelude::*;
-use batch_runtime::{BatchStatus, JobOperatorError, JobParameters};
+use batch_runtime::{BatchStatus, JobOperatorError};
 use batch_tests::stage::{Stage, say};
 use insta::assert_snapshot;
 
-use super::artifacts::{Gate, job, restart_with, story};
+use super::artifacts::{Gate, job, restart_with, story, wrapped};
 
 const ONE: &str =
     r#"<step id="one" next="two"><batchlet ref="Task"/></step><step id="two"><batchlet ref="Task"/></step>"#;
@@ -15,34 +16,21 @@ const ONE: &str =
 /// Spec: JSL-BATCHLET-01, JSL-BATCHLET-02, BLET-01, BLET-02, BLET-03, BLET-04, BLET-10, STATUS-19, ART-11, SEQ-02
 #[test]
 fn a_batchlet_runs_once_and_gives_the_exit_status() {
-    let stage = Stage::new(&job(ONE));
-    let execution = stage.start("job", [("result", "42 files")]);
-    assert_snapshot!(story(&stage, execution), @r"
-    job job COMPLETED COMPLETED
-      step one COMPLETED 42 files read 0 filter 0 write 0 commit 0 rollback 0
-      step two COMPLETED 42 files read 0 filter 0 write 0 commit 0 rollback 0
-    begin one
-    process one
-    end one
-    begin two
-    process two
-    end two
+    assert_snapshot!(run_with(ONE, [("result", "42 files")]), @r"
+    job job COMPLETED
+      step one COMPLETED 42 files
+      step two COMPLETED 42 files
+    begin one · process one · end one · begin two · process two · end two
     ");
 }
 
 /// Spec: BLET-05, BLET-10, STATUS-25
 #[test]
 fn an_empty_result_fails_the_step() {
-    let stage = Stage::new(&job(ONE));
-    let execution = stage.start("job", [("result", "")]);
-    assert_snapshot!(story(&stage, execution), @r"
-    job job FAILED FAILED
-      | batchlet `Task` returned an empty exit status
-      step one FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 0
-        | batchlet `Task` returned an empty exit status
-    begin one
-    process one
-    end one
+    assert_snapshot!(run_with(ONE, [("result", "")]), @r"
+    job job FAILED | batchlet `Task` returned an empty exit status
+      step one FAILED | the job's message
+    begin one · process one · end one
     ");
 }
 
@@ -77,13 +65,9 @@ fn a_stop_cancels_the_running_batchlet_once() {
     gate.pass("held");
     assert!(operator.stop(execution).unwrap());
     assert_snapshot!(story(&stage, execution), @r"
-    job job STOPPED STOPPED
-      step one STOPPED DONE read 0 filter 0 write 0 commit 0 rollback 0
-    begin one
-    hold one
-    cancel (STOPPING, STOPPING) one
-    process one
-    end one
+    job job STOPPED
+      step one STOPPED DONE
+    begin one · hold one · cancel (STOPPING, STOPPING) one · process one · end one
     ");
     let again = operator.stop(execution).unwrap_err();
     assert!(
@@ -109,13 +93,9 @@ fn a_batchlet_that_ignores_cancel_runs_to_its_end() {
     gate.open("go");
     operator.wait(execution).unwrap();
     assert_snapshot!(story(&stage, execution), @r"
-    job job STOPPED STOPPED
-      step one STOPPED DONE read 0 filter 0 write 0 commit 0 rollback 0
-    begin one
-    hold one
-    cancel (STOPPING, STOPPING) one
-    process one
-    end one
+    job job STOPPED
+      step one STOPPED DONE
+    begin one · hold one · cancel (STOPPING, STOPPING) one · process one · end one
     ");
 }
 
@@ -146,17 +126,9 @@ fn an_error_while_stopping_fails_the_job() {
     gate.pass("held");
     assert!(!operator.stop(execution).unwrap(), "it did not stop, it failed");
     assert_snapshot!(story(&stage, execution), @r"
-    job job FAILED FAILED
-      | cannot process one
-      | thrown by #[process] of batchlet `Task`
-      step one FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 0
-        | cannot process one
-        | thrown by #[process] of batchlet `Task`
-    begin one
-    hold one
-    cancel (STOPPING, STOPPING) one
-    process one
-    end one
+    job job FAILED | cannot process one | thrown by #[process] of batchlet `Task`
+      step one FAILED | the job's message
+    begin one · hold one · cancel (STOPPING, STOPPING) one · process one · end one
     ");
 }
 
@@ -194,14 +166,14 @@ fn cancel_is_not_called_before_process() {
         |builder| builder.stop_timeout(Duration::ZERO),
     );
     let (operator, gate) = (stage.operator(), Gate::at(&stage));
-    let execution = operator.start("job", JobParameters::new()).unwrap();
+    let execution = operator.start("job", ()).unwrap();
     gate.pass("held");
     assert!(!operator.stop(execution).unwrap());
     gate.open("go");
     operator.wait(execution).unwrap();
     assert_snapshot!(story(&stage, execution), @r"
-    job job STOPPED STOPPED
-      step one STOPPED STOPPED read 0 filter 0 write 0 commit 0 rollback 0
+    job job STOPPED
+      step one STOPPED
     ");
 }
 
@@ -240,8 +212,6 @@ impl Tally {
         }
         Ok("DONE".into())
     }
-    #[cancel]
-    fn cancel(&self) {}
 }
 
 /// The data of a failed batchlet is saved at its end, is available on restart, and belongs to one step of one instance.
@@ -255,13 +225,9 @@ fn persistent_user_data_is_kept_per_step_and_instance() {
     let first = stage.start("job", [("fail", "two")]);
     let second = restart_with(&stage, first, [("fail", "two")]);
     restart_with(&stage, second, [("fail", "")]);
-    stage.start("job", JobParameters::new());
-    assert_snapshot!(stage.log().join("\n"), @r"
-    begin one with None
-    begin two with None
-    begin two with Some(1)
-    begin two with Some(2)
-    begin one with None
-    begin two with None
+    stage.start("job", ());
+    assert_snapshot!(wrapped(&stage.log()), @r"
+    begin one with None · begin two with None · begin two with Some(1) · begin two with Some(2)
+    begin one with None · begin two with None
     ");
 }

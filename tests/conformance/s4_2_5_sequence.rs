@@ -2,9 +2,9 @@
 
 use insta::assert_snapshot;
 
-use crate::artifacts::{job, restart_with, story};
-use crate::sequence::{run, task};
-use batch_runtime::{JobOperatorError, JobParameters};
+use crate::artifacts::{job, restart_with, started, story, tree};
+use crate::sequence::{run, run_with, task};
+use batch_runtime::JobOperatorError;
 use batch_tests::stage::Stage;
 
 /// The first element of the document starts; an element that no transition reaches does not run.
@@ -20,21 +20,14 @@ fn the_exit_status_chooses_the_transition() {
     ) + &task("two", "", "DONE", "")
         + &task("three", "next=\"four\"", "DONE", "")
         + &task("four", "", "DONE", "");
-    assert_snapshot!(run(&elements), @r#"
-    job job COMPLETED COMPLETED
-      step one COMPLETED LATE read 0 filter 0 write 0 commit 0 rollback 0
-      step three COMPLETED DONE read 0 filter 0 write 0 commit 0 rollback 0
-      step four COMPLETED DONE read 0 filter 0 write 0 commit 0 rollback 0
-    begin one
-    process one
-    end one
-    begin three
-    process three
-    end three
-    begin four
-    process four
-    end four
-    "#);
+    assert_snapshot!(run(&elements), @r"
+    job job COMPLETED
+      step one COMPLETED LATE
+      step three COMPLETED DONE
+      step four COMPLETED DONE
+    begin one · process one · end one · begin three · process three · end three · begin four
+    process four · end four
+    ");
 }
 
 /// Spec: SEQ-21, D-21
@@ -46,14 +39,11 @@ fn a_status_that_no_next_element_matches_fails_the_job() {
         "EARLY",
         r#"<next on="LATE" to="two"/><end on="NEVER"/>"#,
     ) + &task("two", "", "DONE", "");
-    assert_snapshot!(run(&elements), @r#"
-    job job FAILED FAILED
-      | the exit status `EARLY` of step `one` matches none of its transition elements
-      step one COMPLETED EARLY read 0 filter 0 write 0 commit 0 rollback 0
-    begin one
-    process one
-    end one
-    "#);
+    assert_snapshot!(run(&elements), @r"
+    job job FAILED | the exit status `EARLY` of step `one` matches none of its transition elements
+      step one COMPLETED EARLY
+    begin one · process one · end one
+    ");
 }
 
 /// Without a matching `next` element the attribute decides, or the job ends as after any last step.
@@ -63,17 +53,12 @@ fn a_status_that_no_next_element_matches_fails_the_job() {
 fn terminating_elements_that_do_not_match_change_nothing() {
     let elements = task("one", "next=\"two\"", "GOOD", r#"<fail on="BAD"/>"#)
         + &task("two", "", "GOOD", r#"<fail on="BAD"/><stop on="UGLY"/>"#);
-    assert_snapshot!(run(&elements), @r#"
-    job job COMPLETED COMPLETED
-      step one COMPLETED GOOD read 0 filter 0 write 0 commit 0 rollback 0
-      step two COMPLETED GOOD read 0 filter 0 write 0 commit 0 rollback 0
-    begin one
-    process one
-    end one
-    begin two
-    process two
-    end two
-    "#);
+    assert_snapshot!(run(&elements), @r"
+    job job COMPLETED
+      step one COMPLETED GOOD
+      step two COMPLETED GOOD
+    begin one · process one · end one · begin two · process two · end two
+    ");
 }
 
 /// The step takes the status of the terminating element, and keeps its exit status; the listeners see both.
@@ -87,40 +72,24 @@ fn fail_end_and_stop_end_the_job() {
             + &task("one", "", result, transitions)
             + &task("two", "", "DONE", "")
     };
-    assert_snapshot!(run(&elements("BAD")), @r#"
-    job job FAILED SO BAD
-      | a `fail` element ended the job at `one`
-      step one FAILED BAD read 0 filter 0 write 0 commit 0 rollback 0
-    JobWatch before job job STARTED
-    JobWatch before step one STARTED
-    begin one
-    process one
-    end one
-    JobWatch after step one COMPLETED
-    JobWatch after job job FAILED
-    "#);
-    assert_snapshot!(run(&elements("GOOD ENOUGH")), @r#"
-    job job COMPLETED COMPLETED
-      step one COMPLETED GOOD ENOUGH read 0 filter 0 write 0 commit 0 rollback 0
-    JobWatch before job job STARTED
-    JobWatch before step one STARTED
-    begin one
-    process one
-    end one
-    JobWatch after step one COMPLETED
-    JobWatch after job job COMPLETED
-    "#);
-    assert_snapshot!(run(&elements("UGLY")), @r#"
+    assert_snapshot!(run(&elements("BAD")), @r"
+    job job FAILED SO BAD | a `fail` element ended the job at `one`
+      step one FAILED BAD
+    JobWatch before job job STARTED · JobWatch before step one STARTED · begin one · process one
+    end one · JobWatch after step one COMPLETED · JobWatch after job job FAILED
+    ");
+    assert_snapshot!(run(&elements("GOOD ENOUGH")), @r"
+    job job COMPLETED
+      step one COMPLETED GOOD ENOUGH
+    JobWatch before job job STARTED · JobWatch before step one STARTED · begin one · process one
+    end one · JobWatch after step one COMPLETED · JobWatch after job job COMPLETED
+    ");
+    assert_snapshot!(run(&elements("UGLY")), @r"
     job job STOPPED SO UGLY
-      step one STOPPED UGLY read 0 filter 0 write 0 commit 0 rollback 0
-    JobWatch before job job STARTED
-    JobWatch before step one STARTED
-    begin one
-    process one
-    end one
-    JobWatch after step one COMPLETED
-    JobWatch after job job STOPPED
-    "#);
+      step one STOPPED UGLY
+    JobWatch before job job STARTED · JobWatch before step one STARTED · begin one · process one
+    end one · JobWatch after step one COMPLETED · JobWatch after job job STOPPED
+    ");
 }
 
 /// A job ended by an `end` element is complete, even if elements remain.
@@ -130,9 +99,8 @@ fn fail_end_and_stop_end_the_job() {
 fn an_ended_job_is_complete() {
     let elements =
         task("one", "", "GOOD", r#"<end on="GOOD"/><next on="*" to="two"/>"#) + &task("two", "", "DONE", "");
-    let stage = Stage::new(&job(&elements));
-    let ended = stage.start("job", JobParameters::new());
-    let error = stage.operator().restart(ended, JobParameters::new()).unwrap_err();
+    let (stage, ended) = started(&elements, ());
+    let error = stage.operator().restart(ended, ()).unwrap_err();
     assert!(
         matches!(error, JobOperatorError::JobInstanceAlreadyComplete { .. }),
         "{error}"
@@ -146,10 +114,10 @@ fn an_ended_job_is_complete() {
 fn without_an_exit_status_the_context_counts() {
     let stage = Stage::new(&job(&task("one", "", "UGLY", r#"<stop on="UGLY"/>"#)));
     let execution = stage.start("job", [("job.exit", "SEE THE LOG")]);
-    assert_snapshot!(stage.tree(execution), @r#"
+    assert_snapshot!(tree(&stage, execution), @r"
     job job STOPPED SEE THE LOG
-      step one STOPPED UGLY read 0 filter 0 write 0 commit 0 rollback 0
-    "#);
+      step one STOPPED UGLY
+    ");
 }
 
 /// After a failed step only a transition element continues; the failure then does not fail the job.
@@ -161,47 +129,27 @@ fn only_a_transition_element_continues_after_a_failed_step() {
         let elements = task("one", "next=\"two\"", "DONE", transitions)
             + &task("two", "", "DONE", "")
             + &task("three", "", "DONE", "");
-        let stage = Stage::new(&job(&elements));
-        let execution = stage.start("job", [("fail", "process one")]);
+        let (stage, execution) = started(&elements, [("fail", "process one")]);
         story(&stage, execution)
     };
-    assert_snapshot!(failing(""), @r#"
-    job job FAILED FAILED
-      | cannot process one
-      | thrown by #[process] of batchlet `Task`
-      step one FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 0
-        | cannot process one
-        | thrown by #[process] of batchlet `Task`
-    begin one
-    process one
-    end one
-    "#);
-    assert_snapshot!(failing(r#"<end on="FAILED" exit-status="WELL"/>"#), @r#"
+    assert_snapshot!(failing(""), @r"
+    job job FAILED | cannot process one | thrown by #[process] of batchlet `Task`
+      step one FAILED | the job's message
+    begin one · process one · end one
+    ");
+    assert_snapshot!(failing(r#"<end on="FAILED" exit-status="WELL"/>"#), @r"
     job job COMPLETED WELL
-      step one COMPLETED FAILED read 0 filter 0 write 0 commit 0 rollback 0
-        | cannot process one
-        | thrown by #[process] of batchlet `Task`
-    begin one
-    process one
-    end one
-    "#);
+      step one COMPLETED FAILED | cannot process one | thrown by #[process] of batchlet `Task`
+    begin one · process one · end one
+    ");
     let by_element =
         task("one", "", "DONE", r#"<next on="FAILED" to="two"/>"#) + &task("two", "", "DONE", "");
-    let stage = Stage::new(&job(&by_element));
-    let execution = stage.start("job", [("fail", "process one")]);
-    assert_snapshot!(story(&stage, execution), @r#"
-    job job COMPLETED COMPLETED
-      step one FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 0
-        | cannot process one
-        | thrown by #[process] of batchlet `Task`
-      step two COMPLETED DONE read 0 filter 0 write 0 commit 0 rollback 0
-    begin one
-    process one
-    end one
-    begin two
-    process two
-    end two
-    "#);
+    assert_snapshot!(run_with(&by_element, [("fail", "process one")]), @r"
+    job job COMPLETED
+      step one FAILED | cannot process one | thrown by #[process] of batchlet `Task`
+      step two COMPLETED DONE
+    begin one · process one · end one · begin two · process two · end two
+    ");
 }
 
 /// An exit status set by a listener after the step decides the transition.
@@ -213,21 +161,13 @@ fn an_after_listener_decides_the_transition() {
         r#"<step id="one"><listeners><listener ref="StepWatch"/></listeners><batchlet ref="Task"/><next on="LISTENED" to="two"/></step>{}"#,
         task("two", "", "DONE", "")
     );
-    let stage = Stage::new(&job(&elements));
-    let execution = stage.start("job", [("after.exit", "LISTENED")]);
-    assert_snapshot!(story(&stage, execution), @r#"
-    job job COMPLETED COMPLETED
-      step one COMPLETED LISTENED read 0 filter 0 write 0 commit 0 rollback 0
-      step two COMPLETED DONE read 0 filter 0 write 0 commit 0 rollback 0
-    StepWatch before one STARTED
-    begin one
-    process one
-    end one
-    StepWatch after one COMPLETED
-    begin two
-    process two
-    end two
-    "#);
+    assert_snapshot!(run_with(&elements, [("after.exit", "LISTENED")]), @r"
+    job job COMPLETED
+      step one COMPLETED LISTENED
+      step two COMPLETED DONE
+    StepWatch before one STARTED · begin one · process one · end one · StepWatch after one COMPLETED
+    begin two · process two · end two
+    ");
 }
 
 /// Spec: SEQ-25, D-76
@@ -240,18 +180,13 @@ fn an_element_runs_once_in_an_execution() {
             "AGAIN",
             r#"<next on="AGAIN" to="one"/><end on="ENOUGH"/>"#,
         );
-    assert_snapshot!(run(&elements), @r#"
-    job job FAILED FAILED
-      | a transition leads to `one` a second time, but a job execution runs each element once
-      step one COMPLETED AGAIN read 0 filter 0 write 0 commit 0 rollback 0
-      step two COMPLETED AGAIN read 0 filter 0 write 0 commit 0 rollback 0
-    begin one
-    process one
-    end one
-    begin two
-    process two
-    end two
-    "#);
+    assert_snapshot!(run(&elements), @r"
+    job job FAILED
+        | a transition leads to `one` a second time, but a job execution runs each element once
+      step one COMPLETED AGAIN
+      step two COMPLETED AGAIN
+    begin one · process one · end one · begin two · process two · end two
+    ");
 }
 
 /// A job that failed by its element fails again until the exit status changes; the step runs again.
@@ -260,18 +195,16 @@ fn an_element_runs_once_in_an_execution() {
 #[test]
 fn a_step_that_failed_by_an_element_runs_again() {
     let elements = r#"<step id="one"><batchlet ref="Task"/><fail on="BAD"/></step>"#;
-    let stage = Stage::new(&job(elements));
-    let failed = stage.start("job", [("result", "BAD")]);
-    assert_snapshot!(stage.tree(failed), @r#"
-    job job FAILED FAILED
-      | a `fail` element ended the job at `one`
-      step one FAILED BAD read 0 filter 0 write 0 commit 0 rollback 0
-    "#);
+    let (stage, failed) = started(elements, [("result", "BAD")]);
+    assert_snapshot!(tree(&stage, failed), @r"
+    job job FAILED | a `fail` element ended the job at `one`
+      step one FAILED BAD
+    ");
     let again = restart_with(&stage, failed, [("result", "GOOD")]);
-    assert_snapshot!(stage.tree(again), @r#"
-    job job COMPLETED COMPLETED
-      step one COMPLETED GOOD read 0 filter 0 write 0 commit 0 rollback 0
-    "#);
+    assert_snapshot!(tree(&stage, again), @r"
+    job job COMPLETED
+      step one COMPLETED GOOD
+    ");
 }
 
 /// A restart begins at the element that `stop` names, else at the stopped step; after any other end at the beginning,
@@ -294,8 +227,7 @@ fn a_restart_begins_where_the_stop_element_says() {
         ) + &task("three", "", "DONE", "")
     };
     for restart in ["", "restart=\"three\"", "restart=\"one\""] {
-        let stage = Stage::new(&job(&elements(restart)));
-        let stopped = stage.start("job", [("second", "HALT")]);
+        let (stage, stopped) = started(&elements(restart), [("second", "HALT")]);
         assert_eq!(
             stage.tree(stopped).lines().next(),
             Some("job job STOPPED STOPPED")
@@ -303,12 +235,7 @@ fn a_restart_begins_where_the_stop_element_says() {
         stage.log();
         let again = restart_with(&stage, stopped, [("fail", "process three"), ("second", "GO")]);
         let last = restart_with(&stage, again, [("second", "GO"), ("fail", "")]);
-        let text = format!(
-            "{}{}{}",
-            stage.tree(again),
-            stage.tree(last),
-            stage.log().join("\n")
-        );
+        let text = tree(&stage, again) + &story(&stage, last);
         insta::with_settings!({description => restart}, {
             assert_snapshot!(format!("a_restart_begins{}", restart.replace(['"', '='], "_")), text);
         });
@@ -326,13 +253,10 @@ fn a_removed_restart_position_is_an_error() {
         "HALT",
         r#"<stop on="HALT" restart="two"/>"#,
     ) + &task("two", "", "DONE", ""))));
-    let stopped = stage.start("job", JobParameters::new());
+    let stopped = stage.start("job", ());
     stage.rewrite(&job(&task("one", "", "DONE", "")));
     let operator = stage.another_runtime().job_operator();
-    let again = operator.restart(stopped, JobParameters::new()).unwrap();
+    let again = operator.restart(stopped, ()).unwrap();
     operator.wait(again).unwrap();
-    assert_snapshot!(stage.tree(again), @r#"
-    job job FAILED FAILED
-      | the restart has to start at `two`, which is no longer an element of job `job`
-    "#);
+    assert_snapshot!(tree(&stage, again), @"job job FAILED | the restart has to start at `two`, which is no longer an element of job `job`");
 }

@@ -9,14 +9,15 @@ use batch_runtime::{BatchStatus, JobParameters, OutputPath};
 use batch_tests::stage::Stage;
 use insta::assert_snapshot;
 
-use crate::artifacts::{Gate, calls, job, refused, restart_with, story};
-use crate::parallel::{ONE_THREAD, log_of, partition_of, partitioned, properties, sorted, sorted_tree};
-use crate::sequence::{flow, meeting, split, task};
+use crate::artifacts::{Gate, calls, job, job_execution, refused, restart_with, started, story, wrapped};
+use crate::parallel::{
+    A_AND_B, ONE_THREAD, in_turn, log_of, partition_of, partitioned, properties, sorted, sorted_tree,
+};
+use crate::sequence::{flow, meeting, run, split, task};
 
 /// Returns a chunk step in partitions `a` and `b`, each with its own log.
-fn chunks(numbers: &[(&str, &str)]) -> String {
-    let own = [("log.1", "${log}/a"), ("log.2", "${log}/b")];
-    let own: Vec<_> = own.iter().chain(numbers).copied().collect();
+fn chunks(numbers: &str) -> String {
+    let own = format!("log.1=${{log}}/a; log.2=${{log}}/b; {numbers}");
     format!(
         r#"<step id="load"><chunk reader="Numbers" processor="Labels" writer="Lines" commit-interval="2"/>
   <partition instances="2">{}</partition></step>"#,
@@ -29,22 +30,21 @@ fn chunks(numbers: &[(&str, &str)]) -> String {
 /// Spec: PART-01, PART-03, PART-04, PART-05, PART-07, PART-26, PART-27, PART-32, PART-34, PALG-01, CTX-04, D-75
 #[test]
 fn all_partitions_run_at_the_same_time() {
-    let names = properties(&[("name.1", "a"), ("name.2", "b"), ("name.3", "c"), ("name.4", "d")]);
+    let names = properties("name.1=a; name.2=b; name.3=c; name.4=d");
     let elements = format!(
         r#"<step id="all" next="last"><batchlet ref="Meeting"><properties><property name="meets" value="a, b, c, d"/></properties></batchlet>
         <partition instances="4">{names}</partition></step>"#
     ) + &task("last", "", "DONE", "");
-    let stage = Stage::new(&job(&elements));
-    let execution = stage.start("job", JobParameters::new());
-    assert_snapshot!(sorted_tree(&stage, execution), @r#"
-    job job COMPLETED COMPLETED
-      step all COMPLETED COMPLETED read 0 filter 0 write 0 commit 0 rollback 0
-      step all:1 COMPLETED MET read 0 filter 0 write 0 commit 0 rollback 0
-      step all:2 COMPLETED MET read 0 filter 0 write 0 commit 0 rollback 0
-      step all:3 COMPLETED MET read 0 filter 0 write 0 commit 0 rollback 0
-      step all:4 COMPLETED MET read 0 filter 0 write 0 commit 0 rollback 0
-      step last COMPLETED DONE read 0 filter 0 write 0 commit 0 rollback 0
-    "#);
+    let (stage, execution) = started(&elements, ());
+    assert_snapshot!(sorted_tree(&stage, execution), @r"
+    job job COMPLETED
+      step all COMPLETED
+      step all:1 COMPLETED MET
+      step all:2 COMPLETED MET
+      step all:3 COMPLETED MET
+      step all:4 COMPLETED MET
+      step last COMPLETED DONE
+    ");
 }
 
 /// Each partition has its own reader, writer, checkpoint, counters and property values.
@@ -52,46 +52,25 @@ fn all_partitions_run_at_the_same_time() {
 /// Spec: PART-06, PART-08, PART-09, PART-10, PART-12, PART-14, PART-16, SUBST-09, SUBST-18, OVR-09, D-33, D-34
 #[test]
 fn partitions_of_a_chunk_are_independent() {
-    let stage = Stage::new(&job(&chunks(&[("items.1", "3"), ("items.2", "1")])));
+    let stage = Stage::new(&job(&chunks("items.1=3; items.2=1")));
     // A job parameter or system property of that name does not override the value of a partition.
     let execution = stage.start("job", [("items", "9")]);
-    assert_snapshot!(sorted_tree(&stage, execution), @r#"
-    job job COMPLETED COMPLETED
-      step load COMPLETED COMPLETED read 0 filter 0 write 0 commit 0 rollback 0
-      step load:1 COMPLETED COMPLETED read 3 filter 0 write 3 commit 2 rollback 0
-      step load:2 COMPLETED COMPLETED read 1 filter 0 write 1 commit 1 rollback 0
-    "#);
-    assert_snapshot!(log_of(&stage, "a"), @r#"
-    open reader at the beginning
-    open writer at the beginning
-    read 1
-    process 1
-    read 2
-    process 2
-    write n1 n2
-    checkpoint reader at 2
-    checkpoint writer at 2
-    read 3
-    process 3
-    read the end
-    write n3
-    checkpoint reader at 3
-    checkpoint writer at 3
-    close writer
+    assert_snapshot!(sorted_tree(&stage, execution), @r"
+    job job COMPLETED
+      step load COMPLETED
+      step load:1 COMPLETED read 3 write 3 commit 2
+      step load:2 COMPLETED read 1 write 1 commit 1
+    ");
+    assert_snapshot!(log_of(&stage, "a"), @r"
+    open reader at the beginning · open writer at the beginning · read 1 · process 1 · read 2
+    process 2 · write n1 n2 · checkpoint reader at 2 · checkpoint writer at 2 · read 3 · process 3
+    read the end · write n3 · checkpoint reader at 3 · checkpoint writer at 3 · close writer
     close reader
-    "#);
-    assert_snapshot!(log_of(&stage, "b"), @r#"
-    open reader at the beginning
-    open writer at the beginning
-    read 1
-    process 1
-    read the end
-    write n1
-    checkpoint reader at 1
-    checkpoint writer at 1
-    close writer
-    close reader
-    "#);
+    ");
+    assert_snapshot!(log_of(&stage, "b"), @r"
+    open reader at the beginning · open writer at the beginning · read 1 · process 1 · read the end
+    write n1 · checkpoint reader at 1 · checkpoint writer at 1 · close writer · close reader
+    ");
     assert_eq!(
         stage.log(),
         Vec::<String>::new(),
@@ -104,24 +83,10 @@ fn partitions_of_a_chunk_are_independent() {
 /// Spec: PART-13, OVR-12, D-34
 #[test]
 fn a_parameter_with_the_number_overrides_one_partition() {
-    let elements = format!(
-        "{ONE_THREAD}{}",
-        partitioned(
-            "all",
-            "",
-            "Part",
-            &format!(
-                "instances=\"2\"|{}",
-                properties(&[("name.1", "a"), ("name.2", "b")])
-            )
-        )
-    );
+    let elements = in_turn(A_AND_B);
     let stage = Stage::new(&job(&elements));
     stage.start("job", [("name.2", "from outside"), ("name", "not this")]);
-    assert_snapshot!(stage.log().join("\n"), @r#"
-    process a
-    process from outside
-    "#);
+    assert_snapshot!(wrapped(&stage.log()), @"process a · process from outside");
 }
 
 /// A property with a target reaches that artifact only, and symbols take their values from the partition.
@@ -136,14 +101,13 @@ fn a_target_and_a_symbol_count_within_the_partition() {
     <property name="fail.1" value="process 2" target="writer"/>
     <property name="every.1" value="1"/><property name="every.2" value="5"/>
   </properties></partition></step>"#;
-    let stage = Stage::new(&job(elements));
-    let execution = stage.start("job", JobParameters::new());
-    assert_snapshot!(sorted_tree(&stage, execution), @r#"
-    job job COMPLETED COMPLETED
-      step load COMPLETED COMPLETED read 0 filter 0 write 0 commit 0 rollback 0
-      step load:1 COMPLETED COMPLETED read 2 filter 0 write 2 commit 3 rollback 0
-      step load:2 COMPLETED COMPLETED read 3 filter 0 write 3 commit 1 rollback 0
-    "#);
+    let (stage, execution) = started(elements, ());
+    assert_snapshot!(sorted_tree(&stage, execution), @r"
+    job job COMPLETED
+      step load COMPLETED
+      step load:1 COMPLETED read 2 write 2 commit 3
+      step load:2 COMPLETED read 3 write 3 commit 1
+    ");
 }
 
 /// The algorithm decides the number of partitions and the properties of each; attributes and properties of the element
@@ -152,29 +116,18 @@ fn a_target_and_a_symbol_count_within_the_partition() {
 /// Spec: PART-17, PART-18, PART-19, PART-20, PART-21, PALG-03, PPLAN-04, SUBST-09
 #[test]
 fn an_algorithm_plans_the_partitions() {
-    let elements = format!(
-        "{ONE_THREAD}{}",
-        partitioned(
-            "all",
-            "",
-            "Part",
-            r#"instances="7"|<properties><property name="name.1" value="from XML"/></properties>
-               <algorithm ref="Planner"><properties><property name="parts" value="x,y,z"/></properties></algorithm>"#
-        )
+    let elements = in_turn(
+        r#"instances="7"|<properties><property name="name.1" value="from XML"/></properties>
+               <algorithm ref="Planner"><properties><property name="parts" value="x,y,z"/></properties></algorithm>"#,
     );
-    let stage = Stage::new(&job(&elements));
-    let execution = stage.start("job", JobParameters::new());
-    assert_snapshot!(story(&stage, execution), @r#"
-    job job COMPLETED COMPLETED
-      step all COMPLETED COMPLETED read 0 filter 0 write 0 commit 0 rollback 0
-      step all:1 COMPLETED x DONE read 0 filter 0 write 0 commit 0 rollback 0
-      step all:2 COMPLETED y DONE read 0 filter 0 write 0 commit 0 rollback 0
-      step all:3 COMPLETED z DONE read 0 filter 0 write 0 commit 0 rollback 0
-    plan
-    process x
-    process y
-    process z
-    "#);
+    assert_snapshot!(run(&elements), @r"
+    job job COMPLETED
+      step all COMPLETED
+      step all:1 COMPLETED x DONE
+      step all:2 COMPLETED y DONE
+      step all:3 COMPLETED z DONE
+    plan · process x · process y · process z
+    ");
 }
 
 /// A plan may have no properties and no partitions; a negative number, or one that differs from the number of its
@@ -190,53 +143,28 @@ fn odd_plans() {
         ("a,b", "3", "false"),
         ("a", "-1", "true"),
     ] {
-        let elements = format!(
-            "{ONE_THREAD}{}",
-            partitioned(
-                "all",
-                "",
-                "Part",
-                "|<algorithm ref=\"Planner\"/><logicalTX ref=\"Unit\"/>"
-            )
-        );
+        let elements = in_turn("|<algorithm ref=\"Planner\"/><logicalTX ref=\"Unit\"/>");
         let stage = Stage::new(&job(&elements));
         let execution = stage.start("job", [("parts", parts), ("count", count), ("bare", bare)]);
         text += &format!("{}\n", story(&stage, execution));
     }
-    assert_snapshot!(text, @r#"
-    job job COMPLETED COMPLETED
-      step all COMPLETED COMPLETED read 0 filter 0 write 0 commit 0 rollback 0
-      step all:1 COMPLETED nameless DONE read 0 filter 0 write 0 commit 0 rollback 0
-      step all:2 COMPLETED nameless DONE read 0 filter 0 write 0 commit 0 rollback 0
-    tx begin
-    plan
-    process nameless
-    process nameless
-    tx before completion
+    assert_snapshot!(text, @r"
+    job job COMPLETED
+      step all COMPLETED
+      step all:1 COMPLETED nameless DONE
+      step all:2 COMPLETED nameless DONE
+    tx begin · plan · process nameless · process nameless · tx before completion
     tx after 2 calls COMMIT
-    job job COMPLETED COMPLETED
-      step all COMPLETED COMPLETED read 0 filter 0 write 0 commit 0 rollback 0
-    tx begin
-    plan
-    tx before completion
-    tx after 2 calls COMMIT
-    job job FAILED FAILED
-      | the partition algorithm has planned 3 partitions, and the properties of 2
-      step all FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 0
-        | the partition algorithm has planned 3 partitions, and the properties of 2
-    tx begin
-    plan
-    tx rollback
-    tx after 2 calls ROLLBACK
-    job job FAILED FAILED
-      | the partition algorithm has planned -1 partitions
-      step all FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 0
-        | the partition algorithm has planned -1 partitions
-    tx begin
-    plan
-    tx rollback
-    tx after 2 calls ROLLBACK
-    "#);
+    job job COMPLETED
+      step all COMPLETED
+    tx begin · plan · tx before completion · tx after 2 calls COMMIT
+    job job FAILED | the partition algorithm has planned 3 partitions, and the properties of 2
+      step all FAILED | the job's message
+    tx begin · plan · tx rollback · tx after 2 calls ROLLBACK
+    job job FAILED | the partition algorithm has planned -1 partitions
+      step all FAILED | the job's message
+    tx begin · plan · tx rollback · tx after 2 calls ROLLBACK
+    ");
 }
 
 /// Limits apply per partition: the skips of one do not count for the others.
@@ -245,18 +173,17 @@ fn odd_plans() {
 #[test]
 fn each_partition_has_its_own_skip_limit() {
     let skips = r#"<skippable-exception-classes><include class="Exception"/></skippable-exception-classes>"#;
-    let elements = chunks(&[("items.1", "3"), ("items.2", "4")]).replace(
+    let elements = chunks("items.1=3; items.2=4").replace(
         "commit-interval=\"2\"/>",
         &format!("commit-interval=\"2\" skip-limit=\"1\">{skips}</chunk>"),
     );
-    let stage = Stage::new(&job(&elements));
-    let execution = stage.start("job", [("fail", "process 2")]);
-    assert_snapshot!(sorted_tree(&stage, execution), @r#"
-    job job COMPLETED COMPLETED
-      step load COMPLETED COMPLETED read 0 filter 0 write 0 commit 0 rollback 0
-      step load:1 COMPLETED COMPLETED read 3 filter 0 write 2 commit 2 rollback 0 process skip 1
-      step load:2 COMPLETED COMPLETED read 4 filter 0 write 3 commit 3 rollback 0 process skip 1
-    "#);
+    let (stage, execution) = started(&elements, [("fail", "process 2")]);
+    assert_snapshot!(sorted_tree(&stage, execution), @r"
+    job job COMPLETED
+      step load COMPLETED
+      step load:1 COMPLETED read 3 write 2 commit 2 process skip 1
+      step load:2 COMPLETED read 4 write 3 commit 3 process skip 1
+    ");
 }
 
 /// If one partition fails the others are stopped, and the step fails.
@@ -267,36 +194,17 @@ fn a_partition_that_fails_stops_the_others() {
     let elements = format!(
         r#"<step id="all"><batchlet ref="Meeting"><properties><property name="meets" value="a, b, c"/></properties></batchlet>
         <partition instances="3">{}</partition></step>"#,
-        properties(&[
-            ("name.1", "a"),
-            ("name.2", "b"),
-            ("name.3", "c"),
-            ("then.1", "fail"),
-            ("then.2", "wait"),
-            ("then.3", "wait")
-        ])
+        properties("name.1=a; name.2=b; name.3=c; then.1=fail; then.2=wait; then.3=wait")
     );
-    let stage = Stage::new(&job(&elements));
-    let execution = stage.start("job", JobParameters::new());
-    assert_snapshot!(sorted_tree(&stage, execution), @r#"
-    job job FAILED FAILED
-      | a had enough
-      | thrown by #[process] of batchlet `Meeting`
-      | in partition 1 of `all`
-      step all FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 0
-        | a had enough
-        | thrown by #[process] of batchlet `Meeting`
-        | in partition 1 of `all`
-      step all:1 FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 0
-        | a had enough
-        | thrown by #[process] of batchlet `Meeting`
-      step all:2 STOPPED MET read 0 filter 0 write 0 commit 0 rollback 0
-      step all:3 STOPPED MET read 0 filter 0 write 0 commit 0 rollback 0
-    "#);
-    assert_snapshot!(sorted(&stage), @r#"
-    cancel b
-    cancel c
-    "#);
+    let (stage, execution) = started(&elements, ());
+    assert_snapshot!(sorted_tree(&stage, execution), @r"
+    job job FAILED | a had enough | thrown by #[process] of batchlet `Meeting` | in partition 1 of `all`
+      step all FAILED | the job's message
+      step all:1 FAILED | a had enough | thrown by #[process] of batchlet `Meeting`
+      step all:2 STOPPED MET
+      step all:3 STOPPED MET
+    ");
+    assert_snapshot!(sorted(&stage), @"cancel b · cancel c");
 }
 
 /// A stop reaches every running partition, and no other starts.
@@ -308,16 +216,11 @@ fn a_stop_reaches_every_partition() {
         r#"<step id="all"><properties><property name="batch.partition.threads" value="2"/></properties>
         <batchlet ref="Meeting"><properties><property name="then" value="wait"/></properties></batchlet>
         <partition instances="3">{}</partition></step>"#,
-        properties(&[
-            ("name.1", "a"),
-            ("name.2", "b"),
-            ("meets.1", "b"),
-            ("meets.2", "a")
-        ])
+        properties("name.1=a; name.2=b; meets.1=b; meets.2=a")
     );
     let stage = Stage::new(&job(&elements));
     let operator = stage.operator();
-    let execution = operator.start("job", JobParameters::new()).unwrap();
+    let execution = operator.start("job", ()).unwrap();
     let gate = Gate::at(&stage);
     gate.pass("a is here");
     gate.pass("b is here");
@@ -333,17 +236,14 @@ fn a_stop_reaches_every_partition() {
     assert_eq!(last, BatchStatus::Starting);
     operator.stop(execution).unwrap();
     operator.wait(execution).unwrap();
-    assert_snapshot!(sorted_tree(&stage, execution), @r#"
-    job job STOPPED STOPPED
-      step all STOPPED STOPPED read 0 filter 0 write 0 commit 0 rollback 0
-      step all:1 STOPPED MET read 0 filter 0 write 0 commit 0 rollback 0
-      step all:2 STOPPED MET read 0 filter 0 write 0 commit 0 rollback 0
-      step all:3 STOPPED STOPPED read 0 filter 0 write 0 commit 0 rollback 0
-    "#);
-    assert_snapshot!(sorted(&stage), @r#"
-    cancel a
-    cancel b
-    "#);
+    assert_snapshot!(sorted_tree(&stage, execution), @r"
+    job job STOPPED
+      step all STOPPED
+      step all:1 STOPPED MET
+      step all:2 STOPPED MET
+      step all:3 STOPPED
+    ");
+    assert_snapshot!(sorted(&stage), @"cancel a · cancel b");
 }
 
 /// After a stop the restart runs the incomplete partitions, from their checkpoints, with the plan of the first
@@ -352,27 +252,27 @@ fn a_stop_reaches_every_partition() {
 /// Spec: PART-26, PART-28, PART-29, PART-30, RESTART-09, RESTART-13, D-48, D-50
 #[test]
 fn a_restart_runs_incomplete_partitions() {
-    let elements = ONE_THREAD.to_owned() + &chunks(&[("items.1", "3"), ("items.2", "5"), ("hold.at.2", "3")]);
+    let elements = ONE_THREAD.to_owned() + &chunks("items.1=3; items.2=5; hold.at.2=3");
     let stage = Stage::configured(&job(&elements), |builder| builder.stop_timeout(Duration::ZERO));
     let operator = stage.operator();
-    let execution = operator.start("job", JobParameters::new()).unwrap();
+    let execution = operator.start("job", ()).unwrap();
     let gate = Gate::at(&stage);
     gate.pass("held");
     operator.stop(execution).unwrap();
     gate.open("go");
     operator.wait(execution).unwrap();
-    assert_snapshot!(sorted_tree(&stage, execution), @r#"
-    job job STOPPED STOPPED
-      step load STOPPED STOPPED read 0 filter 0 write 0 commit 0 rollback 0
-      step load:1 COMPLETED COMPLETED read 3 filter 0 write 3 commit 2 rollback 0
-      step load:2 STOPPED STOPPED read 3 filter 0 write 3 commit 2 rollback 0
-    "#);
+    assert_snapshot!(sorted_tree(&stage, execution), @r"
+    job job STOPPED
+      step load STOPPED
+      step load:1 COMPLETED read 3 write 3 commit 2
+      step load:2 STOPPED read 3 write 3 commit 2
+    ");
     log_of(&stage, "a");
     log_of(&stage, "b");
     // With another number they would not be the same partitions.
     stage.rewrite(&job(&elements.replace("instances=\"2\"", "instances=\"3\"")));
     let again = stage.another_runtime().job_operator();
-    let refused = again.restart(execution, JobParameters::new()).unwrap();
+    let refused = again.restart(execution, ()).unwrap();
     let message = again.wait(refused).unwrap().exit_message;
     assert!(
         message.contains("there were 2 partitions, and the Job XML has 3 now"),
@@ -380,30 +280,19 @@ fn a_restart_runs_incomplete_partitions() {
     );
     stage.rewrite(&job(&elements));
     let again = stage.another_runtime().job_operator();
-    let execution = again.restart(execution, JobParameters::new()).unwrap();
+    let execution = again.restart(execution, ()).unwrap();
     again.wait(execution).unwrap();
-    assert_snapshot!(sorted_tree(&stage, execution), @r#"
-    job job COMPLETED COMPLETED
-      step load COMPLETED COMPLETED read 0 filter 0 write 0 commit 0 rollback 0
-      step load:2 COMPLETED COMPLETED read 2 filter 0 write 2 commit 2 rollback 0
-    "#);
+    assert_snapshot!(sorted_tree(&stage, execution), @r"
+    job job COMPLETED
+      step load COMPLETED
+      step load:2 COMPLETED read 2 write 2 commit 2
+    ");
     assert_snapshot!(log_of(&stage, "a"), @"");
-    assert_snapshot!(log_of(&stage, "b"), @r#"
-    open reader at 3
-    open writer at 3
-    read 4
-    process 4
-    read 5
-    process 5
-    write n4 n5
-    checkpoint reader at 5
-    checkpoint writer at 5
-    read the end
-    checkpoint reader at 5
-    checkpoint writer at 5
-    close writer
-    close reader
-    "#);
+    assert_snapshot!(log_of(&stage, "b"), @r"
+    open reader at 3 · open writer at 3 · read 4 · process 4 · read 5 · process 5 · write n4 n5
+    checkpoint reader at 5 · checkpoint writer at 5 · read the end · checkpoint reader at 5
+    checkpoint writer at 5 · close writer · close reader
+    ");
 }
 
 /// The algorithm is called once; a restart uses the stored plan. A complete step that runs again is planned again.
@@ -411,62 +300,34 @@ fn a_restart_runs_incomplete_partitions() {
 /// Spec: PART-30, JSL-STEP-10, D-50
 #[test]
 fn the_plan_is_kept_until_the_step_is_complete() {
-    let elements = format!(
-        "{ONE_THREAD}{}{}",
-        partitioned(
-            "all",
-            "allow-start-if-complete=\"true\" next=\"last\"",
-            "Part",
-            "|<algorithm ref=\"Planner\"/>"
-        ),
-        task("last", "", "DONE", "")
-    );
-    let stage = Stage::new(&job(&elements));
-    let first = stage.start("job", [("parts", "a,b"), ("fail", "process b")]);
-    assert_snapshot!(story(&stage, first), @r#"
-    job job FAILED FAILED
-      | cannot process b
-      | thrown by #[process] of batchlet `Part`
-      | in partition 2 of `all`
-      step all FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 0
-        | cannot process b
-        | thrown by #[process] of batchlet `Part`
+    let attributes = r#"allow-start-if-complete="true" next="last""#;
+    let step = partitioned("all", attributes, "Part", "|<algorithm ref=\"Planner\"/>");
+    let elements = ONE_THREAD.to_owned() + &step + &task("last", "", "DONE", "");
+    let (stage, first) = started(&elements, [("parts", "a,b"), ("fail", "process b")]);
+    assert_snapshot!(story(&stage, first), @r"
+    job job FAILED | cannot process b | thrown by #[process] of batchlet `Part`
         | in partition 2 of `all`
-      step all:1 COMPLETED a DONE read 0 filter 0 write 0 commit 0 rollback 0
-      step all:2 FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 0
-        | cannot process b
-        | thrown by #[process] of batchlet `Part`
-    plan
-    process a
-    process b
-    "#);
+      step all FAILED | the job's message
+      step all:1 COMPLETED a DONE
+      step all:2 FAILED | cannot process b | thrown by #[process] of batchlet `Part`
+    plan · process a · process b
+    ");
     let second = restart_with(&stage, first, [("parts", "c"), ("fail", "process last")]);
-    assert_snapshot!(story(&stage, second), @r#"
-    job job FAILED FAILED
-      | cannot process last
-      | thrown by #[process] of batchlet `Task`
-      step all COMPLETED COMPLETED read 0 filter 0 write 0 commit 0 rollback 0
-      step all:2 COMPLETED b DONE read 0 filter 0 write 0 commit 0 rollback 0
-      step last FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 0
-        | cannot process last
-        | thrown by #[process] of batchlet `Task`
-    process b
-    begin last
-    process last
-    end last
-    "#);
+    assert_snapshot!(story(&stage, second), @r"
+    job job FAILED | cannot process last | thrown by #[process] of batchlet `Task`
+      step all COMPLETED
+      step all:2 COMPLETED b DONE
+      step last FAILED | the job's message
+    process b · begin last · process last · end last
+    ");
     let third = restart_with(&stage, second, [("parts", "d"), ("fail", "")]);
-    assert_snapshot!(story(&stage, third), @r#"
-    job job COMPLETED COMPLETED
-      step all COMPLETED COMPLETED read 0 filter 0 write 0 commit 0 rollback 0
-      step all:1 COMPLETED d DONE read 0 filter 0 write 0 commit 0 rollback 0
-      step last COMPLETED DONE read 0 filter 0 write 0 commit 0 rollback 0
-    plan
-    process d
-    begin last
-    process last
-    end last
-    "#);
+    assert_snapshot!(story(&stage, third), @r"
+    job job COMPLETED
+      step all COMPLETED
+      step all:1 COMPLETED d DONE
+      step last COMPLETED DONE
+    plan · process d · begin last · process last · end last
+    ");
 }
 
 /// Step listeners are called once, on the step's thread; item listeners in the partitions, each with its own instance.
@@ -479,29 +340,17 @@ fn step_listeners_run_once_and_item_listeners_in_the_partitions() {
         <step id="load"><listeners><listener ref="Hearer"><properties><property name="name" value="${{name}}"/></properties></listener></listeners>
         <chunk reader="Numbers" processor="Labels" writer="Lines"/>
         <partition instances="2">{}</partition></step>"#,
-        properties(&[
-            ("name.1", "a"),
-            ("name.2", "b"),
-            ("items.1", "1"),
-            ("items.2", "2")
-        ])
+        properties("name.1=a; name.2=b; items.1=1; items.2=2")
     );
     let stage = Stage::new(&job(&elements));
-    stage.start("job", JobParameters::new());
-    let heard = calls(&stage, &["nameless", "JobWatch", "a ", "b ", "open reader"]);
-    assert_snapshot!(heard, @r#"
-    JobWatch before job job STARTED
-    JobWatch before step load STARTED
-    nameless before load
-    open reader at the beginning
-    a read 1 load
-    open reader at the beginning
-    b read 1 load
-    b read 2 load
-    nameless after load
-    JobWatch after step load COMPLETED
+    stage.start("job", ());
+    let recorded = calls(&stage, &["nameless", "JobWatch", "a ", "b ", "open reader"]);
+    assert_snapshot!(recorded, @r"
+    JobWatch before job job STARTED · JobWatch before step load STARTED · nameless before load
+    open reader at the beginning · a read 1 load · open reader at the beginning · b read 1 load
+    b read 2 load · nameless after load · JobWatch after step load COMPLETED
     JobWatch after job job COMPLETED
-    "#);
+    ");
 }
 
 /// Each partition has its own contexts: other partitions and the step do not see its values, and its persistent data is
@@ -510,45 +359,25 @@ fn step_listeners_run_once_and_item_listeners_in_the_partitions() {
 /// Spec: PART-27, PART-33, CTX-06, CTX-07, CTX-08, CTX-25, CTX-36, D-67
 #[test]
 fn partitions_have_contexts_of_their_own() {
-    let elements = format!(
-        "{ONE_THREAD}{}",
-        partitioned(
-            "all",
-            "",
-            "Part",
-            &format!(
-                "instances=\"2\"|{}",
-                properties(&[("name.1", "a"), ("name.2", "b")])
-            )
-        )
-    );
+    let elements = in_turn(A_AND_B);
     let stage = Stage::new(&job(&elements));
     let failed = stage.start("job", [("look", "contexts"), ("fail", "process a;process b")]);
-    assert_snapshot!(story(&stage, failed), @r#"
-    job job FAILED FAILED
-      | cannot process a
-      | thrown by #[process] of batchlet `Part`
-      | in partition 1 of `all`
-      step all FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 0
-        | cannot process a
-        | thrown by #[process] of batchlet `Part`
+    assert_snapshot!(story(&stage, failed), @r"
+    job job FAILED | cannot process a | thrown by #[process] of batchlet `Part`
         | in partition 1 of `all`
-      step all:1 FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 0
-        | cannot process a
-        | thrown by #[process] of batchlet `Part`
-      step all:2 STOPPED STOPPED read 0 filter 0 write 0 commit 0 rollback 0
-    a in job job STARTED, step all STARTED; transient false, job exit None, kept None
-    process a
-    "#);
+      step all FAILED | the job's message
+      step all:1 FAILED | cannot process a | thrown by #[process] of batchlet `Part`
+      step all:2 STOPPED
+    a in job job STARTED, step all STARTED; transient false, job exit None, kept None · process a
+    ");
     let again = restart_with(&stage, failed, [("look", "contexts"), ("fail", "")]);
     assert_snapshot!(story(&stage, again), @r#"
-    job job COMPLETED COMPLETED
-      step all COMPLETED COMPLETED read 0 filter 0 write 0 commit 0 rollback 0
-      step all:1 COMPLETED a DONE read 0 filter 0 write 0 commit 0 rollback 0
-      step all:2 COMPLETED b DONE read 0 filter 0 write 0 commit 0 rollback 0
+    job job COMPLETED
+      step all COMPLETED
+      step all:1 COMPLETED a DONE
+      step all:2 COMPLETED b DONE
     a in job job STARTED, step all STARTED; transient false, job exit None, kept Some("by a")
-    process a
-    b in job job STARTED, step all STARTED; transient false, job exit None, kept None
+    process a · b in job job STARTED, step all STARTED; transient false, job exit None, kept None
     process b
     "#);
 }
@@ -559,17 +388,11 @@ fn partitions_have_contexts_of_their_own() {
 #[test]
 fn threads_can_be_limited() {
     // Three run at the same time and wait for each other; the fourth starts when a thread is free.
-    let names: Vec<(String, String)> = (1..=9)
-        .map(|number| (format!("name.{number}"), format!("p{number}")))
-        .collect();
-    let names: Vec<(&str, &str)> = names
-        .iter()
-        .map(|(name, value)| (name.as_str(), value.as_str()))
-        .collect();
+    let names: Vec<_> = (1..=9).map(|number| format!("name.{number}=p{number}")).collect();
     let elements = format!(
         r#"<step id="all"><properties><property name="batch.partition.threads" value="3"/></properties>
         <batchlet ref="Crowd"/><partition instances="9">{}</partition></step>"#,
-        properties(&names)
+        properties(&names.join("; "))
     );
     let of_step = Stage::configured(&job(&elements), |builder| builder.partition_threads(1));
     let without = elements.replace("batch.partition.threads", "unused");
@@ -604,7 +427,7 @@ fn threads_can_be_limited() {
     let refusal = refused(
         &Stage::new(&job(&elements.replace("value=\"3\"", "value=\"many\""))),
         "job",
-        JobParameters::new(),
+        (),
     );
     assert!(
         refusal.contains("invalid value \"many\" for `batch.partition.threads`"),
@@ -629,24 +452,24 @@ fn mistakes_within_partitions_are_reported_at_the_start() {
     let mut text = String::new();
     let artifacts = "<collector ref=\"Sent\"/><analyzer ref=\"Part\"/>";
     for elements in [
-        chunks(&[("items.1", "3"), ("items.2", "many")]),
-        chunks(&[]).replace("\"Numbers\"", "\"Number\""),
+        chunks("items.1=3; items.2=many"),
+        chunks("").replace("\"Numbers\"", "\"Number\""),
         partitioned("all", "", "Part", &format!("instances=\"2\"|{artifacts}")),
         partitioned(
             "all",
             "",
             "Parts",
-            "|<algorithm ref=\"Plan\"/><logicalTX ref=\"Unite\"/>",
+            r#"|<algorithm ref="Plan"/><logicalTX ref="Unite"/>"#,
         ),
         partitioned(
             "all",
             "",
             "Part",
-            "instances=\"2\"|<collector ref=\"Send\"/><analyzer ref=\"Count\"/>",
+            r#"instances="2"|<collector ref="Send"/><analyzer ref="Count"/>"#,
         ),
     ] {
         let stage = Stage::new(&job(&elements));
-        text += &format!("{}\n", refused(&stage, "job", JobParameters::new()));
+        text += &format!("{}\n", refused(&stage, "job", ()));
     }
     assert_snapshot!(text);
 }
@@ -657,25 +480,18 @@ fn mistakes_within_partitions_are_reported_at_the_start() {
 #[test]
 fn a_symbol_that_the_plan_does_not_give_fails_the_partition() {
     let elements = r#"<step id="all"><batchlet ref="${part.kind}"/><partition><algorithm ref="Planner"/></partition></step>"#;
-    let stage = Stage::new(&job(elements));
-    let execution = stage.start("job", [("parts", "a")]);
+    let (stage, execution) = started(elements, [("parts", "a")]);
     let folder = format!("{}/", stage.path().display());
     assert_snapshot!(sorted_tree(&stage, execution).replace(&folder, ""), @r#"
-    job job FAILED FAILED
-      | error[JSL0041]: the symbol `part.kind` has no value
-      |  --> jobs/job.xml:2:31
-      |   |
-      | 2 | <step id="all"><batchlet ref="${part.kind}"/><partition><algorithm ref="Planner"/></partition></step>
-      |   |                               ^^^^^^^^^^^^ no job parameter, system property or enclosing property has this name
-      | in partition 1 of `all`
-      step all FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 0
+    job job FAILED
         | error[JSL0041]: the symbol `part.kind` has no value
         |  --> jobs/job.xml:2:31
         |   |
         | 2 | <step id="all"><batchlet ref="${part.kind}"/><partition><algorithm ref="Planner"/></partition></step>
         |   |                               ^^^^^^^^^^^^ no job parameter, system property or enclosing property has this name
         | in partition 1 of `all`
-      step all:1 FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 0
+      step all FAILED | the job's message
+      step all:1 FAILED
         | error[JSL0041]: the symbol `part.kind` has no value
         |  --> jobs/job.xml:2:31
         |   |
@@ -723,8 +539,7 @@ fn three_levels_of_subjobs_end() {
         .collect();
     let around = r#"<concurrency><collector ref="Send"/><analyzer ref="Receive"/></concurrency>"#;
     let elements = ONE_THREAD.to_owned() + &split("all", "", &(flows + around));
-    let stage = Stage::new(&job(&elements));
-    let execution = stage.start("job", JobParameters::new());
+    let (stage, execution) = started(&elements, ());
     let steps = stage.operator().step_executions(execution).unwrap();
     assert!(steps.iter().all(|step| step.status == BatchStatus::Completed));
     // In each of three flows: four partitions, each with a step and its five partitions.
@@ -751,23 +566,15 @@ fn a_failed_flow_stops_the_partitions_of_its_siblings() {
     let waits =
         meeting("load", "", "a", "wait", "").replace("</batchlet>", &format!("</batchlet>{partition}"));
     let flows = flow("bad", "", &meeting("a", "", "b, c", "fail", "")) + &flow("good", "", &waits);
-    let stage = Stage::new(&job(&split("both", "", &flows)));
-    let execution = stage.start("job", JobParameters::new());
-    assert_snapshot!(sorted_tree(&stage, execution), @r#"
-    job job FAILED FAILED
-      | a had enough
-      | thrown by #[process] of batchlet `Meeting`
-      step a FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 0
-        | a had enough
-        | thrown by #[process] of batchlet `Meeting`
-      step load STOPPED STOPPED read 0 filter 0 write 0 commit 0 rollback 0
-      step load:1 STOPPED load MET read 0 filter 0 write 0 commit 0 rollback 0
-      step load:2 STOPPED load MET read 0 filter 0 write 0 commit 0 rollback 0
-    "#);
-    assert_snapshot!(sorted(&stage), @r#"
-    cancel b
-    cancel c
-    "#);
+    let (stage, execution) = started(&split("both", "", &flows), ());
+    assert_snapshot!(sorted_tree(&stage, execution), @r"
+    job job FAILED | a had enough | thrown by #[process] of batchlet `Meeting`
+      step a FAILED | the job's message
+      step load STOPPED
+      step load:1 STOPPED load MET
+      step load:2 STOPPED load MET
+    ");
+    assert_snapshot!(sorted(&stage), @"cancel b · cancel c");
 }
 
 /// Writes a report.
@@ -829,16 +636,13 @@ fn an_output_belongs_to_one_lane() {
     );
     let stage = Stage::new(&flows("other"));
     let execution = stage.start("job", parameters);
-    assert_eq!(
-        stage.operator().job_execution(execution).unwrap().unwrap().status,
-        BatchStatus::Completed
-    );
+    assert_eq!(job_execution(&stage, execution).status, BatchStatus::Completed);
     let nested = report("<partition instances=\"1\"/>");
     let stage = Stage::new(&job(&format!(
         "<flow id=\"outer\">{nested}<partition instances=\"2\"/></flow>"
     )));
     let execution = stage.start("job", [("folder", stage.path().display().to_string())]);
-    let ended = stage.operator().job_execution(execution).unwrap().unwrap();
+    let ended = job_execution(&stage, execution);
     assert_eq!(ended.status, BatchStatus::Failed);
     assert!(
         ended.exit_message.contains("of `outer` both write `"),
@@ -852,7 +656,7 @@ fn an_output_belongs_to_one_lane() {
 /// Spec: LOSS-03
 #[test]
 fn an_output_belongs_to_one_partition() {
-    let names = |third| properties(&[("name.1", "a"), ("name.2", "b"), ("name.3", third)]);
+    let names = |third| properties(&format!("name.1=a; name.2=b; name.3={third}"));
     let shared = "partition 1 and partition 3 both write `";
     let stage = Stage::new(&reporting(&names("b/../report.a")));
     let folder = stage.path().display().to_string();
@@ -866,12 +670,12 @@ fn an_output_belongs_to_one_partition() {
         "{checks:?}"
     );
     let execution = stage.start("job", [("folder", folder)]);
-    let ended = stage.operator().job_execution(execution).unwrap().unwrap();
+    let ended = job_execution(&stage, execution);
     assert_eq!(ended.status, BatchStatus::Failed);
     assert!(ended.exit_message.contains(shared), "{}", ended.exit_message);
     assert_eq!(stage.operator().step_executions(execution).unwrap().len(), 1);
     let stage = Stage::new(&reporting(&names("c")));
     let execution = stage.start("job", [("folder", stage.path().display().to_string())]);
-    let ended = stage.operator().job_execution(execution).unwrap().unwrap();
+    let ended = job_execution(&stage, execution);
     assert_eq!(ended.status, BatchStatus::Completed, "{}", ended.exit_message);
 }

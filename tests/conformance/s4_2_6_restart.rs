@@ -4,9 +4,9 @@ use batch_runtime::{JobExecutionId, JobParameters};
 use batch_tests::stage::Stage;
 use insta::assert_snapshot;
 
-use crate::artifacts::{job, restart_with, story};
-use crate::parallel::{ONE_THREAD, partition_of, partitioned, properties, sorted_tree};
-use crate::sequence::{flow, task};
+use crate::artifacts::{job, restart_with, started, story, tree};
+use crate::parallel::{A_AND_B, ONE_THREAD, in_turn, partition_of, partitioned, properties, sorted_tree};
+use crate::sequence::{flow, run_with, task};
 
 /// A restart after the Job XML was edited.
 pub(crate) fn restart_edited(
@@ -43,28 +43,14 @@ fn a_partition_that_cannot_be_created_keeps_its_checkpoint() {
         "{story_of_second}"
     );
     let third = restart_edited(&stage, second, &xml("${name}"), [("fail", "")]);
-    assert_snapshot!(story(&stage, third), @r#"
-    job job COMPLETED COMPLETED
-      step load COMPLETED COMPLETED read 0 filter 0 write 0 commit 0 rollback 0
-      step load:1 COMPLETED COMPLETED read 3 filter 0 write 3 commit 2 rollback 0
-    open reader at 2
-    open writer at 2
-    read 3
-    process 3
-    read 4
-    process 4
-    write n3 n4
-    checkpoint reader at 4
-    checkpoint writer at 4
-    read 5
-    process 5
-    read the end
-    write n5
-    checkpoint reader at 5
-    checkpoint writer at 5
-    close writer
-    close reader
-    "#);
+    assert_snapshot!(story(&stage, third), @r"
+    job job COMPLETED
+      step load COMPLETED
+      step load:1 COMPLETED read 3 write 3 commit 2
+    open reader at 2 · open writer at 2 · read 3 · process 3 · read 4 · process 4 · write n3 n4
+    checkpoint reader at 4 · checkpoint writer at 4 · read 5 · process 5 · read the end · write n5
+    checkpoint reader at 5 · checkpoint writer at 5 · close writer · close reader
+    ");
 }
 
 /// A step that has committed is not restarted with partitions that it did not have, or without those that it had: its progress is
@@ -108,14 +94,8 @@ fn partitions_are_neither_added_nor_removed() {
 /// Spec: PART-30, JSL-STEP-10
 #[test]
 fn a_step_that_runs_again_runs_all_partitions() {
-    let names = properties(&[("name.1", "a"), ("name.2", "b")]);
-    let elements = partitioned(
-        "all",
-        "allow-start-if-complete=\"true\" next=\"last\"",
-        "Part",
-        &format!("instances=\"2\"|{names}"),
-    )
-    .replace(
+    let attributes = r#"allow-start-if-complete="true" next="last""#;
+    let elements = partitioned("all", attributes, "Part", A_AND_B).replace(
         "<batchlet ref=\"Part\"/>",
         "<listeners><listener ref=\"StepWatch\"/></listeners><batchlet ref=\"Part\"/>",
     );
@@ -125,22 +105,19 @@ fn a_step_that_runs_again_runs_all_partitions() {
     let first = stage.start("job", [("fail", "process last")]);
     let second = restart_with(&stage, first, [("fail", "StepWatch before all STARTED")]);
     stage.log();
-    assert_snapshot!(stage.tree(second), @r#"
-    job job FAILED FAILED
-      | cannot StepWatch before all STARTED
-      | thrown by #[before_step] of step listener `StepWatch`
-      step all FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 0
-        | cannot StepWatch before all STARTED
+    assert_snapshot!(tree(&stage, second), @r"
+    job job FAILED | cannot StepWatch before all STARTED
         | thrown by #[before_step] of step listener `StepWatch`
-    "#);
+      step all FAILED | the job's message
+    ");
     let third = restart_with(&stage, second, [("fail", "")]);
-    assert_snapshot!(stage.tree(third), @r#"
-    job job COMPLETED COMPLETED
-      step all COMPLETED COMPLETED read 0 filter 0 write 0 commit 0 rollback 0
-      step all:1 COMPLETED a DONE read 0 filter 0 write 0 commit 0 rollback 0
-      step all:2 COMPLETED b DONE read 0 filter 0 write 0 commit 0 rollback 0
-      step last COMPLETED DONE read 0 filter 0 write 0 commit 0 rollback 0
-    "#);
+    assert_snapshot!(tree(&stage, third), @r"
+    job job COMPLETED
+      step all COMPLETED
+      step all:1 COMPLETED a DONE
+      step all:2 COMPLETED b DONE
+      step last COMPLETED DONE
+    ");
 }
 
 /// An `end` element in one partition of a flow does not hide the failure of another.
@@ -150,14 +127,8 @@ fn a_step_that_runs_again_runs_all_partitions() {
 fn an_end_element_does_not_hide_a_failure() {
     let xml = |then: &str| {
         let step = r#"<step id="one"><batchlet ref="Meeting"/><end on="a DONE"/><next on="b DONE" to="two"/></step>"#;
-        let names = properties(&[
-            ("name.1", "a"),
-            ("result.1", "a DONE"),
-            ("meets.1", "b"),
-            ("name.2", "b"),
-            ("result.2", "b DONE"),
-            ("then.2", then),
-        ]);
+        let names = "name.1=a; result.1=a DONE; meets.1=b; name.2=b; result.2=b DONE";
+        let names = properties(&format!("{names}; then.2={then}"));
         let elements = step.to_owned() + &task("two", "", "DONE", "");
         job(&flow(
             "parts",
@@ -166,32 +137,24 @@ fn an_end_element_does_not_hide_a_failure() {
         ))
     };
     let stage = Stage::new(&xml("wait and fail"));
-    let first = stage.start("job", JobParameters::new());
-    assert_snapshot!(sorted_tree(&stage, first), @r#"
-    job job FAILED FAILED
-      | b had enough
-      | thrown by #[process] of batchlet `Meeting`
-      | in partition 2 of `parts`
-      step parts:1 COMPLETED a DONE read 0 filter 0 write 0 commit 0 rollback 0
-      step parts:1/one COMPLETED a DONE read 0 filter 0 write 0 commit 0 rollback 0
-      step parts:2 FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 0
-        | b had enough
-        | thrown by #[process] of batchlet `Meeting`
-      step parts:2/one FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 0
-        | b had enough
-        | thrown by #[process] of batchlet `Meeting`
-    "#);
+    let first = stage.start("job", ());
+    assert_snapshot!(sorted_tree(&stage, first), @r"
+    job job FAILED | b had enough | thrown by #[process] of batchlet `Meeting`
+        | in partition 2 of `parts`
+      step parts:1 COMPLETED a DONE
+      step parts:1/one COMPLETED a DONE
+      step parts:2 FAILED | b had enough | thrown by #[process] of batchlet `Meeting`
+      step parts:2/one FAILED | b had enough | thrown by #[process] of batchlet `Meeting`
+    ");
     stage.log();
     let second = restart_edited(&stage, first, &xml("end"), JobParameters::new());
-    assert_snapshot!(story(&stage, second), @r#"
-    job job COMPLETED COMPLETED
-      step parts:2 COMPLETED b DONE read 0 filter 0 write 0 commit 0 rollback 0
-      step parts:2/one COMPLETED b DONE read 0 filter 0 write 0 commit 0 rollback 0
-      step parts:2/two COMPLETED b DONE read 0 filter 0 write 0 commit 0 rollback 0
-    begin two
-    process two
-    end two
-    "#);
+    assert_snapshot!(story(&stage, second), @r"
+    job job COMPLETED
+      step parts:2 COMPLETED b DONE
+      step parts:2/one COMPLETED b DONE
+      step parts:2/two COMPLETED b DONE
+    begin two · process two · end two
+    ");
 }
 
 /// If the analyzer fails, the partitions are stopped at once, even if nothing else happens in them.
@@ -199,29 +162,19 @@ fn an_end_element_does_not_hide_a_failure() {
 /// Spec: SUBJOB-16, PART-26, PART-28
 #[test]
 fn a_failing_analyzer_stops_the_partitions() {
-    let names = properties(&[
-        ("name.1", "a"),
-        ("then.1", "wait"),
-        ("name.2", "b"),
-        ("result.2", "b DONE"),
-        ("meets.2", "a"),
-    ]);
+    let names = properties("name.1=a; then.1=wait; name.2=b; result.2=b DONE; meets.2=a");
     let step = format!(
         r#"<step id="all"><batchlet ref="Meeting"/>{}</step>"#,
         partition_of(&format!("instances=\"2\"|{names}<analyzer ref=\"Receive\"/>"))
     );
-    let stage = Stage::new(&job(&step));
-    let execution = stage.start("job", [("fail", "status b DONE")]);
-    assert_snapshot!(sorted_tree(&stage, execution), @r#"
-    job job FAILED FAILED
-      | cannot status b DONE
-      | thrown by #[analyze_exit_status] of sub job analyzer `Receive`
-      step all FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 0
-        | cannot status b DONE
+    let (stage, execution) = started(&step, [("fail", "status b DONE")]);
+    assert_snapshot!(sorted_tree(&stage, execution), @r"
+    job job FAILED | cannot status b DONE
         | thrown by #[analyze_exit_status] of sub job analyzer `Receive`
-      step all:1 STOPPED MET read 0 filter 0 write 0 commit 0 rollback 0
-      step all:2 COMPLETED b DONE read 0 filter 0 write 0 commit 0 rollback 0
-    "#);
+      step all FAILED | the job's message
+      step all:1 STOPPED MET
+      step all:2 COMPLETED b DONE
+    ");
 }
 
 /// The partition that waits for the thread of another one does not begin before the analyzer has seen its end.
@@ -229,28 +182,22 @@ fn a_failing_analyzer_stops_the_partitions() {
 /// Spec: SUBJOB-16, PART-28, D-105
 #[test]
 fn a_partition_after_a_failing_analyzer_does_not_begin() {
-    let names = properties(&[("name.1", "a"), ("name.2", "b"), ("name.3", "c")]);
+    let names = properties("name.1=a; name.2=b; name.3=c");
     let step = partitioned(
         "all",
         "",
         "Part",
         &format!("instances=\"3\"|{names}<analyzer ref=\"Receive\"/>"),
     );
-    let stage = Stage::new(&job(&format!("{ONE_THREAD}{step}")));
-    let execution = stage.start("job", [("fail", "status a DONE")]);
-    assert_snapshot!(story(&stage, execution), @r#"
-    job job FAILED FAILED
-      | cannot status a DONE
-      | thrown by #[analyze_exit_status] of sub job analyzer `Receive`
-      step all FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 0
-        | cannot status a DONE
+    assert_snapshot!(run_with(&format!("{ONE_THREAD}{step}"), [("fail", "status a DONE")]), @r"
+    job job FAILED | cannot status a DONE
         | thrown by #[analyze_exit_status] of sub job analyzer `Receive`
-      step all:1 COMPLETED a DONE read 0 filter 0 write 0 commit 0 rollback 0
-      step all:2 STOPPED STOPPED read 0 filter 0 write 0 commit 0 rollback 0
-      step all:3 STOPPED STOPPED read 0 filter 0 write 0 commit 0 rollback 0
-    process a
-    status a DONE
-    "#);
+      step all FAILED | the job's message
+      step all:1 COMPLETED a DONE
+      step all:2 STOPPED
+      step all:3 STOPPED
+    process a · status a DONE
+    ");
 }
 
 /// A plan belongs to the algorithm that made it: if the XML has changed, it is not reused.
@@ -258,16 +205,8 @@ fn a_partition_after_a_failing_analyzer_does_not_begin() {
 /// Spec: PART-30
 #[test]
 fn a_plan_of_an_algorithm_is_not_one_of_the_xml() {
-    let xml = |partition: &str| {
-        job(&format!(
-            "{ONE_THREAD}{}",
-            partitioned("all", "", "Part", partition)
-        ))
-    };
-    let of_xml = xml(&format!(
-        "instances=\"2\"|{}",
-        properties(&[("name.1", "a"), ("name.2", "b")])
-    ));
+    let xml = |partition: &str| job(&in_turn(partition));
+    let of_xml = xml(A_AND_B);
     let of_algorithm = xml("|<algorithm ref=\"Planner\"/>");
     let mut text = String::new();
     for (before, after) in [(&of_xml, &of_algorithm), (&of_algorithm, &of_xml)] {
@@ -278,17 +217,15 @@ fn a_plan_of_an_algorithm_is_not_one_of_the_xml() {
         text += &story(&stage, second);
         text += "\n";
     }
-    assert_snapshot!(text, @r#"
-    job job FAILED FAILED
-      | cannot reuse the partitions of an earlier execution: an algorithm has been added or removed, so its committed work belongs to other partitions; start a new instance, or restart with the previous Job XML
-      step all FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 0
+    assert_snapshot!(text, @r"
+    job job FAILED
         | cannot reuse the partitions of an earlier execution: an algorithm has been added or removed, so its committed work belongs to other partitions; start a new instance, or restart with the previous Job XML
+      step all FAILED | the job's message
 
-    job job FAILED FAILED
-      | cannot reuse the partitions of an earlier execution: an algorithm has been added or removed, so its committed work belongs to other partitions; start a new instance, or restart with the previous Job XML
-      step all FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 0
+    job job FAILED
         | cannot reuse the partitions of an earlier execution: an algorithm has been added or removed, so its committed work belongs to other partitions; start a new instance, or restart with the previous Job XML
-    "#);
+      step all FAILED | the job's message
+    ");
 }
 
 /// An analyzer that panics when it is dropped is logged; the step keeps its status.
@@ -302,13 +239,13 @@ fn a_panic_when_an_artifact_is_dropped() {
         "Part",
         r#"instances="1"|<analyzer ref="DropsBadly"/>"#,
     )));
-    let execution = stage.start("job", JobParameters::new());
-    assert_snapshot!(story(&stage, execution), @r#"
-    job job COMPLETED COMPLETED
-      step all COMPLETED COMPLETED read 0 filter 0 write 0 commit 0 rollback 0
-      step all:1 COMPLETED nameless DONE read 0 filter 0 write 0 commit 0 rollback 0
+    let execution = stage.start("job", ());
+    assert_snapshot!(story(&stage, execution), @r"
+    job job COMPLETED
+      step all COMPLETED
+      step all:1 COMPLETED nameless DONE
     process nameless
-    "#);
+    ");
 }
 
 /// The rows of partitions are inserted before their threads are free. If a later one cannot be inserted, they end, too.
@@ -316,20 +253,14 @@ fn a_panic_when_an_artifact_is_dropped() {
 /// Spec: D-105, PART-29
 #[test]
 fn no_partition_stays_open_if_another_cannot_be_recorded() {
-    let names = properties(&[
-        ("name.1", "a"),
-        ("name.2", "b"),
-        ("name.3", "c"),
-        ("fail.1", "process a"),
-    ]);
+    let names = properties("name.1=a; name.2=b; name.3=c; fail.1=process a");
     let partitions = partitioned("all", "", "Part", &format!("instances=\"3\"|{names}"));
-    let stage = Stage::new(&job(&format!("{ONE_THREAD}{partitions}")));
-    let first = stage.start("job", JobParameters::new());
+    let (stage, first) = started(&format!("{ONE_THREAD}{partitions}"), ());
     assert_eq!(stage.tree(first).matches("STOPPED STOPPED").count(), 2);
     let trigger = "CREATE TRIGGER refuse BEFORE INSERT ON BATCH_STEP_EXECUTION WHEN NEW.STEP_NAME = 'all:3'
         BEGIN SELECT RAISE(ABORT, 'the true cause'); END";
     stage.outside().execute(trigger).unwrap();
-    let second = restart_with(&stage, first, JobParameters::new());
+    let second = restart_with(&stage, first, ());
     let tree = stage.tree(second);
     assert!(tree.contains("the true cause"), "{tree}");
     assert!(tree.contains("all:2 STOPPED"), "{tree}");

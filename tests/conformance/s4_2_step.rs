@@ -4,7 +4,7 @@ use batch_runtime::JobParameters;
 use batch_tests::stage::Stage;
 use insta::assert_snapshot;
 
-use super::artifacts::{calls, job, refused, restart_with, story};
+use super::artifacts::{calls, job, job_execution, refused, restart_with, story, tree};
 
 /// The first step in document order runs first, then only `next` decides; an unreachable step does not run.
 ///
@@ -16,21 +16,13 @@ fn steps_follow_next_and_not_the_document() {
            <step id="a"><batchlet ref="Task"/></step>
            <step id="c"><batchlet ref="Task"/></step>
            <step id="d" next="c"><batchlet ref="Task"/></step>"#));
-    let execution = stage.start("job", JobParameters::new());
+    let execution = stage.start("job", ());
     assert_snapshot!(story(&stage, execution), @r"
-    job job COMPLETED COMPLETED
-      step b COMPLETED DONE read 0 filter 0 write 0 commit 0 rollback 0
-      step d COMPLETED DONE read 0 filter 0 write 0 commit 0 rollback 0
-      step c COMPLETED DONE read 0 filter 0 write 0 commit 0 rollback 0
-    begin b
-    process b
-    end b
-    begin d
-    process d
-    end d
-    begin c
-    process c
-    end c
+    job job COMPLETED
+      step b COMPLETED DONE
+      step d COMPLETED DONE
+      step c COMPLETED DONE
+    begin b · process b · end b · begin d · process d · end d · begin c · process c · end c
     ");
 }
 
@@ -44,15 +36,9 @@ fn a_failed_step_is_the_last() {
     ));
     let execution = stage.start("job", [("fail", "end a")]);
     assert_snapshot!(story(&stage, execution), @r"
-    job job FAILED FAILED
-      | cannot end a
-      | thrown by #[end_step] of batchlet `Task`
-      step a FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 0
-        | cannot end a
-        | thrown by #[end_step] of batchlet `Task`
-    begin a
-    process a
-    end a
+    job job FAILED | cannot end a | thrown by #[end_step] of batchlet `Task`
+      step a FAILED | the job's message
+    begin a · process a · end a
     ");
 }
 
@@ -64,12 +50,12 @@ fn abstract_steps_are_never_run() {
     let stage = Stage::new(&job(
         r#"<step id="a" abstract="true"><batchlet ref="Task"/></step><step id="b"><batchlet ref="Task"/></step>"#,
     ));
-    stage.start("job", JobParameters::new());
+    stage.start("job", ());
     assert_eq!(calls(&stage, &["process"]), "process b");
     let stage = Stage::new(&job(
         r#"<step id="a" next="b"><batchlet ref="Task"/></step><step id="b" abstract="true"><batchlet ref="Task"/></step>"#,
     ));
-    assert_snapshot!(refused(&stage, "job", JobParameters::new()), @r#"
+    assert_snapshot!(refused(&stage, "job", ()), @r#"
     cannot start job `job`: its definition is invalid
     error[JSL0027]: `b` is abstract and never executed
      --> jobs/job.xml:2:20
@@ -119,12 +105,7 @@ fn the_start_limit_counts_restarts() {
         }
         assert_eq!(calls(&stage, &["process"]), "process one");
         let over = stage.restart(execution);
-        let message = stage
-            .operator()
-            .job_execution(over)
-            .unwrap()
-            .unwrap()
-            .exit_message;
+        let message = job_execution(&stage, over).exit_message;
         assert_eq!(
             message,
             format!(
@@ -166,9 +147,9 @@ fn skipping_a_step_does_not_count_as_a_start() {
         execution = stage.restart(execution);
     }
     let last = restart_with(&stage, execution, [("fail", "")]);
-    assert_snapshot!(stage.tree(last), @r"
-    job job COMPLETED COMPLETED
-      step two COMPLETED DONE read 0 filter 0 write 0 commit 0 rollback 0
+    assert_snapshot!(tree(&stage, last), @r"
+    job job COMPLETED
+      step two COMPLETED DONE
     ");
 }
 
@@ -198,15 +179,10 @@ fn completed_steps_do_not_run_again_unless_they_allow_it() {
     stage.log();
     let again = restart_with(&stage, execution, [("fail", "")]);
     assert_snapshot!(story(&stage, again), @r"
-    job job COMPLETED COMPLETED
-      step two COMPLETED DONE read 0 filter 0 write 0 commit 0 rollback 0
-      step three COMPLETED DONE read 0 filter 0 write 0 commit 0 rollback 0
-    begin two
-    process two
-    end two
-    begin three
-    process three
-    end three
+    job job COMPLETED
+      step two COMPLETED DONE
+      step three COMPLETED DONE
+    begin two · process two · end two · begin three · process three · end three
     ");
 }
 
@@ -220,11 +196,11 @@ fn a_step_property_reaches_the_artifacts_of_its_step_alone() {
              <property name="which" value="THE BATCHLET"/></properties></batchlet></step>
            <step id="three"><batchlet ref="Task"/></step>"#,
     ));
-    let execution = stage.start("job", JobParameters::new());
-    assert_snapshot!(stage.tree(execution), @r"
-    job job COMPLETED COMPLETED
-      step one COMPLETED OF THE STEP read 0 filter 0 write 0 commit 0 rollback 0
-      step two COMPLETED OF THE BATCHLET read 0 filter 0 write 0 commit 0 rollback 0
-      step three COMPLETED DONE read 0 filter 0 write 0 commit 0 rollback 0
+    let execution = stage.start("job", ());
+    assert_snapshot!(tree(&stage, execution), @r"
+    job job COMPLETED
+      step one COMPLETED OF THE STEP
+      step two COMPLETED OF THE BATCHLET
+      step three COMPLETED DONE
     ");
 }

@@ -2,9 +2,8 @@
 
 use insta::assert_snapshot;
 
-use crate::artifacts::{job, restart_with, story};
-use crate::sequence::{decision, flow, run, task};
-use batch_tests::stage::Stage;
+use crate::artifacts::{restart_with, started, story};
+use crate::sequence::{decision, flow, run, run_with, task};
 
 /// A flow runs its steps, and transitions as a whole; it has the statuses of its last step.
 ///
@@ -19,27 +18,16 @@ fn a_flow_is_a_unit() {
         + &flow("both", "next=\"after\"", &inside)
         + &decision("after", "GO", r#"<next on="GO" to="last"/>"#)
         + &task("last", "", "DONE", "");
-    assert_snapshot!(run(&elements), @r#"
+    assert_snapshot!(run(&elements), @r"
     job job COMPLETED GO
-      step one COMPLETED DONE read 0 filter 0 write 0 commit 0 rollback 0
-      step two COMPLETED LOADED read 0 filter 0 write 0 commit 0 rollback 0
-      step three COMPLETED REPORTED read 0 filter 0 write 0 commit 0 rollback 0
-      step last COMPLETED DONE read 0 filter 0 write 0 commit 0 rollback 0
-    begin one
-    process one
-    end one
-    begin two
-    process two
-    end two
-    decide of job after step two COMPLETED LOADED
-    begin three
-    process three
-    end three
-    decide of job after flow both COMPLETED REPORTED
-    begin last
-    process last
-    end last
-    "#);
+      step one COMPLETED DONE
+      step two COMPLETED LOADED
+      step three COMPLETED REPORTED
+      step last COMPLETED DONE
+    begin one · process one · end one · begin two · process two · end two
+    decide of job after step two COMPLETED LOADED · begin three · process three · end three
+    decide of job after flow both COMPLETED REPORTED · begin last · process last · end last
+    ");
 }
 
 /// Spec: FLOW-15, CTX-08, CTX-12, CTX-33, D-31
@@ -49,16 +37,14 @@ fn the_exit_status_of_a_flow_may_be_set_inside() {
     let elements = flow("first", "next=\"choose\"", around)
         + &decision("choose", "GO", r#"<next on="GO" to="outside"/>"#)
         + r#"<step id="outside"><batchlet ref="Around"/></step>"#;
-    let stage = Stage::new(&job(&elements));
-    let execution = stage.start("job", [("flow.exit", "AS SET")]);
-    assert_snapshot!(story(&stage, execution), @r#"
+    assert_snapshot!(run_with(&elements, [("flow.exit", "AS SET")]), @r"
     job job COMPLETED GO
-      step inside COMPLETED SEEN read 0 filter 0 write 0 commit 0 rollback 0
-      step outside COMPLETED SEEN read 0 filter 0 write 0 commit 0 rollback 0
+      step inside COMPLETED SEEN
+      step outside COMPLETED SEEN
     inside: job job STARTED (seen before: false), flow first STARTED, split none
     decide of job after flow first COMPLETED AS SET
     outside: job job STARTED (seen before: true), flow none, split none
-    "#);
+    ");
 }
 
 /// A failure and each terminating element inside a flow end the whole job.
@@ -70,8 +56,7 @@ fn a_terminating_element_inside_a_flow_ends_the_job() {
         let transitions = r#"<fail on="BAD"/><end on="GOOD" exit-status="WELL"/><stop on="UGLY"/>"#;
         let inside = task("one", "next=\"two\"", result, transitions) + &task("two", "", "DONE", "");
         let elements = flow("both", "next=\"last\"", &inside) + &task("last", "", "DONE", "");
-        let stage = Stage::new(&job(&elements));
-        let execution = stage.start("job", [("fail", fail)]);
+        let (stage, execution) = started(&elements, [("fail", fail)]);
         assert_snapshot!(
             format!("flow_ended_by_{}", result.to_lowercase()),
             story(&stage, execution)
@@ -88,22 +73,16 @@ fn a_flow_is_traversed_again_on_restart() {
         + &decision("choose", "HERE", r#"<next on="HERE" to="two"/>"#)
         + &task("two", "", "DONE", "");
     let elements = flow("both", "next=\"last\"", &inside) + &task("last", "", "DONE", "");
-    let stage = Stage::new(&job(&elements));
-    let failed = stage.start("job", [("fail", "process two")]);
+    let (stage, failed) = started(&elements, [("fail", "process two")]);
     stage.log();
     let again = restart_with(&stage, failed, [("fail", "")]);
-    assert_snapshot!(story(&stage, again), @r#"
+    assert_snapshot!(story(&stage, again), @r"
     job job COMPLETED HERE
-      step two COMPLETED DONE read 0 filter 0 write 0 commit 0 rollback 0
-      step last COMPLETED DONE read 0 filter 0 write 0 commit 0 rollback 0
-    decide of job after step one COMPLETED LOADED
-    begin two
-    process two
-    end two
-    begin last
-    process last
-    end last
-    "#);
+      step two COMPLETED DONE
+      step last COMPLETED DONE
+    decide of job after step one COMPLETED LOADED · begin two · process two · end two · begin last
+    process last · end last
+    ");
 }
 
 /// A stop element inside a flow: the restart position is the flow.
@@ -116,33 +95,20 @@ fn after_a_stop_inside_a_flow_the_flow_runs_again() {
     let elements = task("one", "next=\"both\"", "DONE", "")
         + &flow("both", "next=\"last\"", &inside)
         + &task("last", "", "DONE", "");
-    let stage = Stage::new(&job(&elements));
-    let stopped = stage.start("job", [("result", "HALT")]);
-    assert_snapshot!(story(&stage, stopped), @r#"
-    job job STOPPED STOPPED
-      step one COMPLETED HALT read 0 filter 0 write 0 commit 0 rollback 0
-      step two COMPLETED HALT read 0 filter 0 write 0 commit 0 rollback 0
-      step three STOPPED HALT read 0 filter 0 write 0 commit 0 rollback 0
-    begin one
-    process one
-    end one
-    begin two
-    process two
-    end two
-    begin three
-    process three
+    let (stage, stopped) = started(&elements, [("result", "HALT")]);
+    assert_snapshot!(story(&stage, stopped), @r"
+    job job STOPPED
+      step one COMPLETED HALT
+      step two COMPLETED HALT
+      step three STOPPED HALT
+    begin one · process one · end one · begin two · process two · end two · begin three · process three
     end three
-    "#);
+    ");
     let again = restart_with(&stage, stopped, [("result", "GO")]);
-    assert_snapshot!(story(&stage, again), @r#"
-    job job COMPLETED COMPLETED
-      step three COMPLETED GO read 0 filter 0 write 0 commit 0 rollback 0
-      step last COMPLETED GO read 0 filter 0 write 0 commit 0 rollback 0
-    begin three
-    process three
-    end three
-    begin last
-    process last
-    end last
-    "#);
+    assert_snapshot!(story(&stage, again), @r"
+    job job COMPLETED
+      step three COMPLETED GO
+      step last COMPLETED GO
+    begin three · process three · end three · begin last · process last · end last
+    ");
 }

@@ -5,28 +5,10 @@ use std::sync::{Barrier, Mutex};
 use batch_runtime::prelude::*;
 use insta::assert_snapshot;
 
-use crate::artifacts::{Gate, job, restart_with, story};
-use crate::sequence::{decision, flow, meeting, split, task};
-use batch_runtime::JobParameters;
+use crate::artifacts::{Gate, job, restart_with, started, story, tree};
+use crate::parallel::{sorted, sorted_tree};
+use crate::sequence::{decision, flow, meeting, run, split, task};
 use batch_tests::stage::Stage;
-
-/// Returns the log of several threads, sorted.
-fn sorted(stage: &Stage) -> String {
-    let mut log = stage.log();
-    log.sort();
-    log.join("\n")
-}
-
-/// Returns the tree of an execution whose steps started in any order.
-fn sorted_tree(tree: &str) -> String {
-    let mut parts = tree.split("  step ");
-    let job = parts.next().unwrap_or_default().to_owned();
-    let mut steps: Vec<&str> = parts.collect();
-    steps.sort_unstable();
-    steps
-        .iter()
-        .fold(job, |text, step| format!("{text}  step {step}"))
-}
 
 /// The flows run at the same time, each on a thread: each waits for all others.
 ///
@@ -46,17 +28,16 @@ fn the_flows_of_a_split_run_at_the_same_time() {
     let elements = split("all", "next=\"choose\"", &flows)
         + &decision("choose", "GO", r#"<next on="GO" to="last"/>"#)
         + &task("last", "", "DONE", "");
-    let stage = Stage::new(&job(&elements));
-    let execution = stage.start("job", JobParameters::new());
+    let (stage, execution) = started(&elements, ());
     let log = sorted(&stage);
     assert!(log.contains("decide of job after split all COMPLETED"), "{log}");
-    assert_snapshot!(sorted_tree(&stage.tree(execution)), @r#"
+    assert_snapshot!(sorted_tree(&stage, execution), @r"
     job job COMPLETED GO
-      step a COMPLETED a MET read 0 filter 0 write 0 commit 0 rollback 0
-      step b COMPLETED b MET read 0 filter 0 write 0 commit 0 rollback 0
-      step c COMPLETED c MET read 0 filter 0 write 0 commit 0 rollback 0
-      step last COMPLETED DONE read 0 filter 0 write 0 commit 0 rollback 0
-    "#);
+      step a COMPLETED a MET
+      step b COMPLETED b MET
+      step c COMPLETED c MET
+      step last COMPLETED DONE
+    ");
 }
 
 /// Each flow has its own contexts; the split's exit status can only be set on its own thread.
@@ -84,12 +65,12 @@ fn each_flow_has_contexts_of_its_own() {
     one: job job STARTED (seen before: false), flow left STARTED, split both STARTED
     two: job job STARTED (seen before: false), flow right STARTED, split both STARTED
     "#);
-    assert_snapshot!(sorted_tree(&stage.tree(execution)), @r#"
+    assert_snapshot!(sorted_tree(&stage, execution), @r"
     job job COMPLETED AS SET
-      step last COMPLETED SEEN read 0 filter 0 write 0 commit 0 rollback 0
-      step one COMPLETED SEEN read 0 filter 0 write 0 commit 0 rollback 0
-      step two COMPLETED SEEN read 0 filter 0 write 0 commit 0 rollback 0
-    "#);
+      step last COMPLETED SEEN
+      step one COMPLETED SEEN
+      step two COMPLETED SEEN
+    ");
 }
 
 /// A split has the exit status of the last flow of the document, here one that follows another.
@@ -109,7 +90,7 @@ fn the_last_flow_sets_the_exit_status() {
         + &decision("choose", "GO", r#"<next on="GO" to="last"/>"#)
         + &task("last", "", "DONE", "");
     let stage = Stage::new(&job(&elements));
-    stage.start("job", JobParameters::new());
+    stage.start("job", ());
     let log = stage.log();
     assert!(
         log.contains(&"decide of job after split both COMPLETED LATE".to_owned()),
@@ -130,24 +111,14 @@ fn flows_of_a_split_follow_each_other() {
         )
         + &flow("second", "next=\"third\"", &task("two", "", "DONE", ""))
         + &flow("third", "", &task("three", "", "DONE", ""));
-    let stage = Stage::new(&job(&split("chain", "", &flows)));
-    let execution = stage.start("job", JobParameters::new());
-    assert_snapshot!(story(&stage, execution), @r#"
+    assert_snapshot!(run(&split("chain", "", &flows)), @r"
     job job COMPLETED HERE
-      step one COMPLETED LOADED read 0 filter 0 write 0 commit 0 rollback 0
-      step two COMPLETED DONE read 0 filter 0 write 0 commit 0 rollback 0
-      step three COMPLETED DONE read 0 filter 0 write 0 commit 0 rollback 0
-    begin one
-    process one
-    end one
-    decide of job after flow first COMPLETED LOADED
-    begin two
-    process two
-    end two
-    begin three
-    process three
-    end three
-    "#);
+      step one COMPLETED LOADED
+      step two COMPLETED DONE
+      step three COMPLETED DONE
+    begin one · process one · end one · decide of job after flow first COMPLETED LOADED · begin two
+    process two · end two · begin three · process three · end three
+    ");
 }
 
 /// If one flow fails the others are stopped: a batchlet by its `#[cancel]`, and no further step starts.
@@ -162,17 +133,12 @@ fn a_flow_that_fails_stops_the_others() {
             &(meeting("b", "next=\"later\"", "a", "wait", "") + &task("later", "", "DONE", "")),
         );
     let elements = split("both", "next=\"last\"", &flows) + &task("last", "", "DONE", "");
-    let stage = Stage::new(&job(&elements));
-    let execution = stage.start("job", JobParameters::new());
-    assert_snapshot!(sorted_tree(&stage.tree(execution)), @r#"
-    job job FAILED FAILED
-      | a had enough
-      | thrown by #[process] of batchlet `Meeting`
-      step a FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 0
-        | a had enough
-        | thrown by #[process] of batchlet `Meeting`
-      step b STOPPED b MET read 0 filter 0 write 0 commit 0 rollback 0
-    "#);
+    let (stage, execution) = started(&elements, ());
+    assert_snapshot!(sorted_tree(&stage, execution), @r"
+    job job FAILED | a had enough | thrown by #[process] of batchlet `Meeting`
+      step a FAILED | the job's message
+      step b STOPPED b MET
+    ");
     assert_snapshot!(sorted(&stage), @r#"cancel b"#);
 }
 
@@ -190,22 +156,20 @@ fn a_terminating_element_in_a_flow_ends_the_job() {
         let flows = flow("ending", "", &meeting("a", "", "b", "end", element))
             + &flow("other", "", &meeting("b", "", "a", "wait", ""));
         let elements = split("both", "next=\"last\"", &flows) + &task("last", "", "DONE", "");
-        let stage = Stage::new(&job(&elements));
-        let execution = stage.start("job", JobParameters::new());
-        text += &sorted_tree(&stage.tree(execution));
+        let (stage, execution) = started(&elements, ());
+        text += &sorted_tree(&stage, execution);
     }
-    assert_snapshot!(text, @r#"
+    assert_snapshot!(text, @r"
     job job COMPLETED WELL
-      step a COMPLETED a MET read 0 filter 0 write 0 commit 0 rollback 0
-      step b STOPPED b MET read 0 filter 0 write 0 commit 0 rollback 0
-    job job STOPPED STOPPED
-      step a STOPPED a MET read 0 filter 0 write 0 commit 0 rollback 0
-      step b STOPPED b MET read 0 filter 0 write 0 commit 0 rollback 0
-    job job FAILED FAILED
-      | a `fail` element ended the job at `both`
-      step a FAILED a MET read 0 filter 0 write 0 commit 0 rollback 0
-      step b STOPPED b MET read 0 filter 0 write 0 commit 0 rollback 0
-    "#);
+      step a COMPLETED a MET
+      step b STOPPED b MET
+    job job STOPPED
+      step a STOPPED a MET
+      step b STOPPED b MET
+    job job FAILED | a `fail` element ended the job at `both`
+      step a FAILED a MET
+      step b STOPPED b MET
+    ");
 }
 
 /// A restart skips completed steps and resumes the rest.
@@ -225,7 +189,7 @@ fn an_incomplete_split_resumes() {
     assert!(
         stage.tree(failed).starts_with("job job FAILED"),
         "{}",
-        stage.tree(failed)
+        tree(&stage, failed)
     );
     let again = restart_with(&stage, failed, [("fail", "process last")]);
     let log = stage.log();
@@ -237,16 +201,14 @@ fn an_incomplete_split_resumes() {
     assert!(
         stage.tree(again).contains("step last FAILED"),
         "{}",
-        stage.tree(again)
+        tree(&stage, again)
     );
     let last = restart_with(&stage, again, [("fail", "")]);
-    assert_snapshot!(story(&stage, last), @r#"
-    job job COMPLETED COMPLETED
-      step last COMPLETED DONE read 0 filter 0 write 0 commit 0 rollback 0
-    begin last
-    process last
-    end last
-    "#);
+    assert_snapshot!(story(&stage, last), @r"
+    job job COMPLETED
+      step last COMPLETED DONE
+    begin last · process last · end last
+    ");
 }
 
 /// A stop reaches every flow; the job is STOPPED when all threads have ended.
@@ -267,25 +229,22 @@ fn a_stop_reaches_every_flow() {
     let elements = split("both", "next=\"last\"", &flows) + &task("last", "", "DONE", "");
     let stage = Stage::new(&job(&elements));
     let operator = stage.operator();
-    let execution = operator.start("job", JobParameters::new()).unwrap();
+    let execution = operator.start("job", ()).unwrap();
     let gate = Gate::at(&stage);
     gate.pass("a is here");
     gate.pass("b is here");
     assert!(operator.stop(execution).unwrap());
-    assert_snapshot!(sorted_tree(&stage.tree(execution)), @r#"
-    job job STOPPED STOPPED
-      step a STOPPED a MET read 0 filter 0 write 0 commit 0 rollback 0
-      step b STOPPED b MET read 0 filter 0 write 0 commit 0 rollback 0
-    "#);
-    assert_snapshot!(sorted(&stage), @r#"
-    cancel a
-    cancel b
-    "#);
+    assert_snapshot!(sorted_tree(&stage, execution), @r"
+    job job STOPPED
+      step a STOPPED a MET
+      step b STOPPED b MET
+    ");
+    assert_snapshot!(sorted(&stage), @"cancel a · cancel b");
     let again = restart_with(&stage, execution, [("then", "end")]);
     assert!(
         stage.tree(again).starts_with("job job COMPLETED"),
         "{}",
-        stage.tree(again)
+        tree(&stage, again)
     );
 }
 
@@ -302,7 +261,7 @@ fn a_job_listener_is_called_for_every_flow() {
     let elements =
         r#"<listeners><listener ref="JobWatch"/></listeners>"#.to_owned() + &split("all", "", &flows);
     let stage = Stage::new(&job(&elements));
-    stage.start("job", JobParameters::new());
+    stage.start("job", ());
     let log: Vec<String> = stage
         .log()
         .into_iter()
@@ -363,7 +322,7 @@ fn a_limit_applies_to_the_flows_of_a_split() {
     let limit = "<properties><property name=\"batch.split.threads\" value=\"3\"/></properties>";
     let xml = format!("<job id=\"job\">{limit}{}</job>", split("all", "", &flows(99)));
     let stage = Stage::new(&xml);
-    let execution = stage.start("job", JobParameters::new());
+    let execution = stage.start("job", ());
     let tree = stage.tree(execution);
     assert_eq!(tree.matches("COMPLETED COMPLETED").count(), 100, "{tree}");
     assert_eq!(*RUNNING.lock().unwrap(), (0, 3));

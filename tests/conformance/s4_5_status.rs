@@ -10,13 +10,13 @@ use diesel::connection::SimpleConnection;
 use diesel::prelude::*;
 use insta::assert_snapshot;
 
-use super::artifacts::{Gate, job, story};
+use super::artifacts::{Gate, job, job_execution, started, story, tree};
 
 const ONE: &str = r#"<step id="one"><batchlet ref="Task"/></step>"#;
 
 fn ended(stage: &Stage, parameters: impl Into<JobParameters>) -> JobExecution {
     let execution = stage.start("job", parameters);
-    stage.operator().job_execution(execution).unwrap().unwrap()
+    job_execution(stage, execution)
 }
 
 /// The exit status defaults to the batch status; setting it never changes the batch status.
@@ -39,28 +39,24 @@ fn exit_statuses_default_to_the_batch_status() {
         ],
     ] {
         let execution = stage.start("job", JobParameters::from_iter(parameters.clone()));
-        text += &format!("{parameters:?}\n{}", stage.tree(execution));
+        text += &format!("{parameters:?}\n{}", tree(&stage, execution));
     }
     assert_snapshot!(text, @r#"
     []
-    job job COMPLETED COMPLETED
-      step one COMPLETED DONE read 0 filter 0 write 0 commit 0 rollback 0
+    job job COMPLETED
+      step one COMPLETED DONE
     [("result", "FAILED")]
-    job job COMPLETED COMPLETED
-      step one COMPLETED FAILED read 0 filter 0 write 0 commit 0 rollback 0
+    job job COMPLETED
+      step one COMPLETED FAILED
     [("step.exit", "SET"), ("result", "RETURNED")]
-    job job COMPLETED COMPLETED
-      step one COMPLETED SET read 0 filter 0 write 0 commit 0 rollback 0
+    job job COMPLETED
+      step one COMPLETED SET
     [("job.exit", "HALF")]
     job job COMPLETED HALF
-      step one COMPLETED DONE read 0 filter 0 write 0 commit 0 rollback 0
+      step one COMPLETED DONE
     [("job.exit", "HALF"), ("step.exit", "SET"), ("fail", "process one")]
-    job job FAILED HALF
-      | cannot process one
-      | thrown by #[process] of batchlet `Task`
-      step one FAILED SET read 0 filter 0 write 0 commit 0 rollback 0
-        | cannot process one
-        | thrown by #[process] of batchlet `Task`
+    job job FAILED HALF | cannot process one | thrown by #[process] of batchlet `Task`
+      step one FAILED SET | the job's message
     "#);
 }
 
@@ -90,8 +86,6 @@ impl Undecided {
         }
         "RETURNED".into()
     }
-    #[cancel]
-    fn cancel(&self) {}
 }
 
 /// Every status that the rows of jobs and steps had, in order.
@@ -180,18 +174,14 @@ fn the_last_exit_status_counts() {
     }
     assert_snapshot!(text, @r#"
     job job COMPLETED B
-      step one COMPLETED B read 0 filter 0 write 0 commit 0 rollback 0
-    Some("A")
-    Some("B")
-    job job COMPLETED COMPLETED
-      step one COMPLETED RETURNED read 0 filter 0 write 0 commit 0 rollback 0
-    Some("A")
-    None
+      step one COMPLETED B
+    Some("A") · Some("B")
+    job job COMPLETED
+      step one COMPLETED RETURNED
+    Some("A") · None
     job job COMPLETED C
-      step one COMPLETED C read 0 filter 0 write 0 commit 0 rollback 0
-    Some("A")
-    None
-    Some("C")
+      step one COMPLETED C
+    Some("A") · None · Some("C")
     "#);
 }
 
@@ -230,20 +220,10 @@ fn listeners_see_the_statuses() {
     ));
     let execution = stage.start("job", [("fail", "process one")]);
     assert_snapshot!(story(&stage, execution), @r"
-    job job FAILED FAILED
-      | cannot process one
-      | thrown by #[process] of batchlet `Task`
-      step one FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 0
-        | cannot process one
-        | thrown by #[process] of batchlet `Task`
-    JobWatch before job job STARTED
-    JobWatch before step one STARTED
-    StepWatch before one STARTED
-    begin one
-    process one
-    end one
-    StepWatch after one FAILED
-    JobWatch after step one FAILED
+    job job FAILED | cannot process one | thrown by #[process] of batchlet `Task`
+      step one FAILED | the job's message
+    JobWatch before job job STARTED · JobWatch before step one STARTED · StepWatch before one STARTED
+    begin one · process one · end one · StepWatch after one FAILED · JobWatch after step one FAILED
     JobWatch after job job FAILED
     ");
 }
@@ -271,20 +251,17 @@ fn an_exit_status_that_cannot_be_stored_fails_its_element() {
         ("a\0b".into(), String::new()),
     ] {
         let job = job_with(&stage, &step, &job);
-        text += &stage.tree(job.id);
+        text += &tree(&stage, job.id);
     }
     assert_snapshot!(text, @r"
-    job job FAILED FAILED
-      | step `one` set an exit status of 2501 characters; the repository stores at most 2500
-      step one FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 0
+    job job FAILED
         | step `one` set an exit status of 2501 characters; the repository stores at most 2500
-    job job FAILED FAILED
-      | job `job` set an exit status of 2501 characters; the repository stores at most 2500
-      step one COMPLETED DONE read 0 filter 0 write 0 commit 0 rollback 0
-    job job FAILED FAILED
-      | step `one` set an exit status with a NUL character, which not every database can store
-      step one FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 0
+      step one FAILED | the job's message
+    job job FAILED | job `job` set an exit status of 2501 characters; the repository stores at most 2500
+      step one COMPLETED DONE
+    job job FAILED
         | step `one` set an exit status with a NUL character, which not every database can store
+      step one FAILED | the job's message
     ");
 }
 
@@ -322,8 +299,6 @@ impl Verbose {
             Err(BatchError::msg(&self.fail))
         }
     }
-    #[cancel]
-    fn cancel(&self) {}
 }
 
 fn job_with(stage: &Stage, step: &str, job: &str) -> JobExecution {
@@ -345,14 +320,10 @@ fn the_first_failure_is_the_message() {
     let long = "x".repeat(2_501);
     WORDS.lock().unwrap().push((folder, long.clone(), long));
     let execution = stage.start("job", [("fail", "no disk")]);
-    assert_snapshot!(stage.tree(execution), @r"
-    job job FAILED FAILED
-      | no disk
-      | thrown by #[process] of batchlet `Verbose`
-      | job `job` set an exit status of 2501 characters; the repository stores at most 2500
-      step one FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 0
-        | no disk
-        | thrown by #[process] of batchlet `Verbose`
+    assert_snapshot!(tree(&stage, execution), @r"
+    job job FAILED | no disk | thrown by #[process] of batchlet `Verbose`
+        | job `job` set an exit status of 2501 characters; the repository stores at most 2500
+      step one FAILED | no disk | thrown by #[process] of batchlet `Verbose`
         | step `one` set an exit status of 2501 characters; the repository stores at most 2500
     ");
 }
@@ -401,15 +372,12 @@ impl Wrapped {
             .map(|number| number.to_string())
             .map_err(Unusable)
     }
-    #[cancel]
-    fn cancel(&self) {}
 }
 
 /// Spec: STATUS-06
 #[test]
 fn statuses_of_other_programs_are_readable() {
-    let stage = Stage::new(&job(ONE));
-    let execution = stage.start("job", JobParameters::new());
+    let (stage, execution) = started(ONE, ());
     let mut connection = stage.connection();
     connection
         .batch_execute("DROP TRIGGER final_BATCH_JOB_EXECUTION; DROP TRIGGER edge_BATCH_JOB_EXECUTION")
@@ -420,7 +388,7 @@ fn statuses_of_other_programs_are_readable() {
                 "UPDATE BATCH_JOB_EXECUTION SET STATUS = '{status}', VERSION = VERSION + 1"
             ))
             .unwrap();
-        let read = stage.operator().job_execution(execution).unwrap().unwrap();
+        let read = job_execution(&stage, execution);
         assert_eq!(read.status.as_str(), status);
     }
 }
@@ -461,10 +429,8 @@ fn the_callback_sees_the_final_status() {
 fn an_empty_exit_status_fails_the_step() {
     let stage = Stage::new(&job(r#"<step id="one"><batchlet ref="Task"/></step>"#));
     let execution = stage.start("job", [("step.exit", "")]);
-    assert_snapshot!(stage.tree(execution), @r"
-    job job FAILED FAILED
-      | step `one` set an empty exit status
-      step one FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 0
-        | step `one` set an empty exit status
+    assert_snapshot!(tree(&stage, execution), @r"
+    job job FAILED | step `one` set an empty exit status
+      step one FAILED | the job's message
     ");
 }

@@ -2,9 +2,8 @@
 
 use insta::assert_snapshot;
 
-use crate::artifacts::{job, restart_with, story};
+use crate::artifacts::{job, restart_with, started, story, tree};
 use crate::sequence::{decision, flow, split, task};
-use batch_runtime::JobParameters;
 use batch_runtime::prelude::*;
 use batch_tests::stage::Stage;
 
@@ -24,41 +23,25 @@ const ALL: &str =
 fn the_result_chooses_the_transition() {
     let mut text = String::new();
     for answer in ["GO ON", "BAD", "GOOD", "UGLY"] {
-        let stage = Stage::new(&job(&elements(ALL)));
-        let execution = stage.start("job", [("answer", answer)]);
+        let (stage, execution) = started(&elements(ALL), [("answer", answer)]);
         text += &format!("{}\n", story(&stage, execution));
     }
-    assert_snapshot!(text, @r#"
+    assert_snapshot!(text, @r"
     job job COMPLETED GO ON
-      step one COMPLETED LOADED read 0 filter 0 write 0 commit 0 rollback 0
-      step two COMPLETED DONE read 0 filter 0 write 0 commit 0 rollback 0
-    begin one
-    process one
-    end one
-    decide of job after step one COMPLETED LOADED
-    begin two
-    process two
-    end two
-    job job FAILED BAD
-      | a `fail` element ended the job at `choose`
-      step one COMPLETED LOADED read 0 filter 0 write 0 commit 0 rollback 0
-    begin one
-    process one
-    end one
-    decide of job after step one COMPLETED LOADED
+      step one COMPLETED LOADED
+      step two COMPLETED DONE
+    begin one · process one · end one · decide of job after step one COMPLETED LOADED · begin two
+    process two · end two
+    job job FAILED BAD | a `fail` element ended the job at `choose`
+      step one COMPLETED LOADED
+    begin one · process one · end one · decide of job after step one COMPLETED LOADED
     job job COMPLETED WELL
-      step one COMPLETED LOADED read 0 filter 0 write 0 commit 0 rollback 0
-    begin one
-    process one
-    end one
-    decide of job after step one COMPLETED LOADED
+      step one COMPLETED LOADED
+    begin one · process one · end one · decide of job after step one COMPLETED LOADED
     job job STOPPED UGLY
-      step one COMPLETED LOADED read 0 filter 0 write 0 commit 0 rollback 0
-    begin one
-    process one
-    end one
-    decide of job after step one COMPLETED LOADED
-    "#);
+      step one COMPLETED LOADED
+    begin one · process one · end one · decide of job after step one COMPLETED LOADED
+    ");
 }
 
 /// Spec: DEC-15, DEC-17, STATUS-25, CHUNK-EXC-03
@@ -72,29 +55,25 @@ fn a_result_without_a_transition_fails_the_job() {
         [("answer", "GO"), ("fail", thrown)],
         [("answer", "GO"), ("panic", thrown)],
     ] {
-        let stage = Stage::new(&job(&elements(ALL)));
-        let execution = stage.start("job", parameters);
-        text += &format!("{}\n", stage.tree(execution));
+        let (stage, execution) = started(&elements(ALL), parameters);
+        text += &format!("{}\n", tree(&stage, execution));
     }
-    assert_snapshot!(text, @r#"
+    assert_snapshot!(text, @r"
     job job FAILED OTHER
-      | the result `OTHER` of decision `choose` matches none of its transition elements
-      step one COMPLETED LOADED read 0 filter 0 write 0 commit 0 rollback 0
+        | the result `OTHER` of decision `choose` matches none of its transition elements
+      step one COMPLETED LOADED
 
-    job job FAILED FAILED
-      | decider `Choice` returned an empty exit status
-      step one COMPLETED LOADED read 0 filter 0 write 0 commit 0 rollback 0
+    job job FAILED | decider `Choice` returned an empty exit status
+      step one COMPLETED LOADED
 
-    job job FAILED FAILED
-      | cannot decide of job after step one COMPLETED LOADED
-      | thrown by #[decide] of decider `Choice`
-      step one COMPLETED LOADED read 0 filter 0 write 0 commit 0 rollback 0
+    job job FAILED | cannot decide of job after step one COMPLETED LOADED
+        | thrown by #[decide] of decider `Choice`
+      step one COMPLETED LOADED
 
-    job job FAILED FAILED
-      | the artifact panicked: no way to decide of job after step one COMPLETED LOADED
-      | thrown by #[decide] of decider `Choice`
-      step one COMPLETED LOADED read 0 filter 0 write 0 commit 0 rollback 0
-    "#);
+    job job FAILED | the artifact panicked: no way to decide of job after step one COMPLETED LOADED
+        | thrown by #[decide] of decider `Choice`
+      step one COMPLETED LOADED
+    ");
 }
 
 /// A decision that stopped the job runs again, with the status that it saw; so does one that a restart reaches.
@@ -102,38 +81,19 @@ fn a_result_without_a_transition_fails_the_job() {
 /// Spec: DEC-16, DEC-19, RESTART-12, D-24
 #[test]
 fn a_decision_that_stopped_runs_again() {
-    let stage = Stage::new(&job(&elements(ALL)));
-    let stopped = stage.start("job", [("answer", "UGLY")]);
+    let (stage, stopped) = started(&elements(ALL), [("answer", "UGLY")]);
     let again = restart_with(&stage, stopped, [("answer", "GO ON"), ("fail", "process two")]);
     let last = restart_with(&stage, again, [("answer", "GO ON")]);
-    let text = format!(
-        "{}{}{}",
-        stage.tree(again),
-        stage.tree(last),
-        stage.log().join("\n")
-    );
-    assert_snapshot!(text, @r#"
-    job job FAILED GO ON
-      | cannot process two
-      | thrown by #[process] of batchlet `Task`
-      step two FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 0
-        | cannot process two
-        | thrown by #[process] of batchlet `Task`
+    let text = tree(&stage, again) + &story(&stage, last);
+    assert_snapshot!(text, @r"
+    job job FAILED GO ON | cannot process two | thrown by #[process] of batchlet `Task`
+      step two FAILED | the job's message
     job job COMPLETED GO ON
-      step two COMPLETED DONE read 0 filter 0 write 0 commit 0 rollback 0
-    begin one
-    process one
-    end one
-    decide of job after step one COMPLETED LOADED
-    decide of job after step one COMPLETED LOADED
-    begin two
-    process two
-    end two
-    decide of job after step one COMPLETED LOADED
-    begin two
-    process two
-    end two
-    "#);
+      step two COMPLETED DONE
+    begin one · process one · end one · decide of job after step one COMPLETED LOADED
+    decide of job after step one COMPLETED LOADED · begin two · process two · end two
+    decide of job after step one COMPLETED LOADED · begin two · process two · end two
+    ");
 }
 
 /// Spec: DEC-11, BPROP-03, BPROP-04
@@ -147,13 +107,12 @@ fn a_decider_gets_its_properties() {
         )
         + &task("two", "", "DONE", "")
         + &task("three", "", "DONE", "");
-    let stage = Stage::new(&job(&elements));
-    let execution = stage.start("job", JobParameters::new());
-    assert_snapshot!(stage.tree(execution), @r#"
+    let (stage, execution) = started(&elements, ());
+    assert_snapshot!(tree(&stage, execution), @r"
     job job COMPLETED TWO
-      step one COMPLETED DONE read 0 filter 0 write 0 commit 0 rollback 0
-      step two COMPLETED DONE read 0 filter 0 write 0 commit 0 rollback 0
-    "#);
+      step one COMPLETED DONE
+      step two COMPLETED DONE
+    ");
 }
 
 /// Each execution has its own; they are no data of the job.
@@ -227,8 +186,7 @@ fn a_decider_may_require_the_context_of_a_flow_or_split() {
         (&alone, "AfterFlow", "after one"),
         (&both, "AfterSplit", "after both"),
     ] {
-        let stage = Stage::new(&job(&(before.clone() + &decided(decider))));
-        let execution = stage.start("job", JobParameters::new());
+        let (stage, execution) = started(&(before.clone() + &decided(decider)), ());
         let tree = stage.tree(execution);
         assert!(
             tree.starts_with(&format!("job job COMPLETED {exit_status}")),
@@ -238,7 +196,7 @@ fn a_decider_may_require_the_context_of_a_flow_or_split() {
     let stage = Stage::new(&job(
         &(task("first", "next=\"choose\"", "DONE", "") + &decided("AfterFlow"))
     ));
-    let execution = stage.start("job", JobParameters::new());
+    let execution = stage.start("job", ());
     let tree = stage.tree(execution);
     assert!(tree.starts_with("job job FAILED"), "{tree}");
 }

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use batch_runtime::{JobOperatorError, JobParameters, operator::StartError};
+use batch_runtime::{JobOperatorError, operator::StartError};
 use batch_tests::stage::Stage;
 use insta::assert_snapshot;
 
@@ -21,10 +21,7 @@ fn a_job_runs_the_steps_of_its_parent() {
         </job>"#,
     );
     let operator = stage.operator();
-    let missing = operator
-        .start("child", JobParameters::new())
-        .unwrap_err()
-        .to_string();
+    let missing = operator.start("child", ()).unwrap_err().to_string();
     assert!(missing.contains("`base`"), "{missing}");
 
     let base = r#"<job id="base" abstract="true">
@@ -33,26 +30,16 @@ fn a_job_runs_the_steps_of_its_parent() {
       <step id="two"><batchlet ref="Task"/></step>
     </job>"#;
     fs::write(stage.path().join("jobs/base.xml"), base).unwrap();
-    let execution = stage.start("child", JobParameters::new());
+    let execution = stage.start("child", ());
     assert_snapshot!(story(&stage, execution), @r"
-    job child COMPLETED COMPLETED
-      step one COMPLETED inherited read 0 filter 0 write 0 commit 0 rollback 0
-      step two COMPLETED inherited read 0 filter 0 write 0 commit 0 rollback 0
-      step three COMPLETED inherited read 0 filter 0 write 0 commit 0 rollback 0
-    begin one
-    process one
-    end one
-    begin two
-    process two
-    end two
-    begin three
-    process three
+    job child COMPLETED
+      step one COMPLETED inherited
+      step two COMPLETED inherited
+      step three COMPLETED inherited
+    begin one · process one · end one · begin two · process two · end two · begin three · process three
     end three
     ");
-    let refused = operator
-        .start("base", JobParameters::new())
-        .unwrap_err()
-        .to_string();
+    let refused = operator.start("base", ()).unwrap_err().to_string();
     assert!(
         refused.contains("abstract") || refused.contains("unknown job"),
         "{refused}"
@@ -76,7 +63,7 @@ fn an_unknown_parent_may_be_in_a_broken_file() {
     );
     write("other.xml", b"<job id=\"base-2\" abstract=\"true\">\n  <step");
     let refused = |job: &str| {
-        let error = stage.operator().start(job, JobParameters::new()).unwrap_err();
+        let error = stage.operator().start(job, ()).unwrap_err();
         match error {
             JobOperatorError::JobStart {
                 cause: StartError::Definition(errors),

@@ -1,11 +1,11 @@
 //! 5.1: artifacts in general: names, instances, checkpoints, bad behaviour.
 
+use batch_runtime::BatchStatus;
 use batch_runtime::prelude::*;
-use batch_runtime::{BatchStatus, JobParameters};
 use batch_tests::stage::{Stage, say};
 use insta::assert_snapshot;
 
-use super::artifacts::{job, restart_with, story};
+use super::artifacts::{first_step_execution, job, job_execution, restart_with, started, story};
 
 /// Counts its own calls.
 #[derive(BatchArtifact)]
@@ -23,8 +23,6 @@ impl Fresh {
         say(&self.log, format!("call {calls} of this instance"));
         "DONE".into()
     }
-    #[cancel]
-    fn cancel(&self) {}
 }
 
 /// Each `ref` has its own instance, created for one step execution by the `Default` of its fields.
@@ -35,8 +33,8 @@ fn each_ref_has_an_instance_of_its_own() {
     let stage = Stage::new(&job(
         r#"<step id="one" next="two"><batchlet ref="Fresh"/></step><step id="two"><batchlet ref="Fresh"/></step>"#,
     ));
-    stage.start("job", JobParameters::new());
-    stage.start("job", JobParameters::new());
+    stage.start("job", ());
+    stage.start("job", ());
     assert_eq!(stage.log(), ["call 1 of this instance"; 4]);
 }
 
@@ -53,8 +51,6 @@ mod named {
         fn process(&self) -> String {
             "BY TYPE".into()
         }
-        #[cancel]
-        fn cancel(&self) {}
     }
 
     /// Has a name other than its type's.
@@ -67,8 +63,6 @@ mod named {
         fn process(&self) -> String {
             "BY NAME".into()
         }
-        #[cancel]
-        fn cancel(&self) {}
     }
 }
 
@@ -85,10 +79,7 @@ fn artifacts_are_found_by_name_type_and_path() {
         ("conformance::s5_1_artifacts::named::WithAName", "BY NAME"),
     ] {
         let execution = stage.start("job", [("ref", name)]);
-        assert_eq!(
-            stage.operator().step_executions(execution).unwrap()[0].exit_status,
-            result
-        );
+        assert_eq!(first_step_execution(&stage, execution).exit_status, result);
     }
     let error = stage
         .operator()
@@ -145,25 +136,19 @@ const READS: &str = r#"<step id="one"><chunk reader="${reader}" processor="Label
 /// Spec: READ-10, READ-04, RESTART-07, STATUS-27
 #[test]
 fn a_checkpoint_of_another_type_fails_the_step() {
-    let stage = Stage::new(&job(READS));
-    let execution = stage.start("job", [("reader", "NumberedReader"), ("fail.at", "3")]);
+    let (stage, execution) = started(READS, [("reader", "NumberedReader"), ("fail.at", "3")]);
     stage.log();
     let again = restart_with(&stage, execution, [("reader", "NamedReader"), ("fail.at", "0")]);
     assert_snapshot!(story(&stage, again), @r"
-    job job FAILED FAILED
-      | the checkpoint cannot be read as `alloc::string::String`: invalid type: integer `7`, expected a string at line 1 column 1
-      | thrown by #[open] of item reader `NamedReader`
-      step one FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 0
+    job job FAILED
         | the checkpoint cannot be read as `alloc::string::String`: invalid type: integer `7`, expected a string at line 1 column 1
         | thrown by #[open] of item reader `NamedReader`
+      step one FAILED | the job's message
     ");
     // Nothing is lost: with the reader of that checkpoint the step resumes.
     let last = restart_with(&stage, again, [("fail.at", "0")]);
     assert_eq!(stage.log()[0], "open Some(7)");
-    assert_eq!(
-        stage.operator().job_execution(last).unwrap().unwrap().status,
-        BatchStatus::Completed
-    );
+    assert_eq!(job_execution(&stage, last).status, BatchStatus::Completed);
 }
 
 /// Any serde type can be a checkpoint, and is restored unchanged.
@@ -171,8 +156,7 @@ fn a_checkpoint_of_another_type_fails_the_step() {
 /// Spec: READ-04, READ-08, READ-09
 #[test]
 fn a_checkpoint_is_restored_unchanged() {
-    let stage = Stage::new(&job(READS));
-    let execution = stage.start("job", [("reader", "StructuredReader"), ("fail.at", "3")]);
+    let (stage, execution) = started(READS, [("reader", "StructuredReader"), ("fail.at", "3")]);
     stage.log();
     restart_with(&stage, execution, [("fail.at", "0")]);
     assert_eq!(stage.log()[0], r#"open Some((["é\"\\\n"], Some(0.1)))"#);
@@ -215,7 +199,7 @@ fn input_and_output_of_a_processor_may_differ() {
     let stage = Stage::new(&job(
         r#"<step id="one"><chunk reader="NumberedReader" processor="Halves" writer="Floats"/></step>"#,
     ));
-    stage.start("job", JobParameters::new());
+    stage.start("job", ());
     assert_eq!(stage.log(), ["open None", "[0.5, 0.5, 0.5]"]);
 }
 
@@ -239,8 +223,6 @@ impl Undroppable {
     fn process(&self) -> String {
         "DONE".into()
     }
-    #[cancel]
-    fn cancel(&self) {}
 }
 
 #[item_reader]
@@ -275,33 +257,22 @@ fn a_panic_in_drop_is_contained() {
     let stage = Stage::new(&job(r#"<listener ref="Undroppable"/>
            <step id="one" next="two"><listener ref="Undroppable"/><batchlet ref="Undroppable"/></step>
            <step id="two"><chunk reader="Undroppable" processor="Labels" writer="Lines"/></step>"#));
-    let execution = stage.start("job", JobParameters::new());
+    let execution = stage.start("job", ());
     assert_snapshot!(story(&stage, execution), @r"
-    job job COMPLETED COMPLETED
-      step one COMPLETED DONE read 0 filter 0 write 0 commit 0 rollback 0
-      step two COMPLETED COMPLETED read 0 filter 0 write 0 commit 1 rollback 0
-    drop
-    drop
-    open writer at the beginning
-    checkpoint writer at 0
-    close writer
-    drop
-    drop
+    job job COMPLETED
+      step one COMPLETED DONE
+      step two COMPLETED commit 1
+    drop · drop · open writer at the beginning · checkpoint writer at 0 · close writer · drop · drop
     ");
     let stage = Stage::new(&job(
         r#"<step id="one"><listener ref="StepWatch"/><batchlet ref="Undroppable"/></step>"#,
     ));
     let execution = stage.start("job", [("fail", "StepWatch before one STARTED")]);
     assert_snapshot!(story(&stage, execution), @r"
-    job job FAILED FAILED
-      | cannot StepWatch before one STARTED
-      | thrown by #[before_step] of step listener `StepWatch`
-      step one FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 0
-        | cannot StepWatch before one STARTED
+    job job FAILED | cannot StepWatch before one STARTED
         | thrown by #[before_step] of step listener `StepWatch`
-    StepWatch before one STARTED
-    drop
-    StepWatch after one FAILED
+      step one FAILED | the job's message
+    StepWatch before one STARTED · drop · StepWatch after one FAILED
     ");
 }
 
@@ -326,8 +297,6 @@ impl Unmakeable {
     fn process(&self) -> String {
         "DONE".into()
     }
-    #[cancel]
-    fn cancel(&self) {}
 }
 
 #[step_listener]
@@ -362,30 +331,23 @@ fn an_artifact_that_cannot_be_created_fails_its_scope() {
         r#"<split id="all"><concurrency><analyzer ref="Unmakeable"/></concurrency>
             <flow id="flow"><step id="one"><batchlet ref="Task"/></step></flow></split>"#,
     ] {
-        let stage = Stage::new(&job(elements));
-        let execution = stage.start("job", JobParameters::new());
+        let (stage, execution) = started(elements, ());
         text += &format!("{}\n", story(&stage, execution));
     }
     assert_snapshot!(text, @r"
-    job job FAILED FAILED
-      | cannot create batchlet `Unmakeable`: the artifact panicked: no default today
-      step one FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 0
-        | cannot create batchlet `Unmakeable`: the artifact panicked: no default today
+    job job FAILED | cannot create batchlet `Unmakeable`: the artifact panicked: no default today
+      step one FAILED | the job's message
 
-    job job FAILED FAILED
-      | cannot create step listener `Unmakeable`: the artifact panicked: no default today
-      step one FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 0
-        | cannot create step listener `Unmakeable`: the artifact panicked: no default today
+    job job FAILED | cannot create step listener `Unmakeable`: the artifact panicked: no default today
+      step one FAILED | the job's message
 
-    job job FAILED FAILED
-      | cannot create job listener `Unmakeable`: the artifact panicked: no default today
+    job job FAILED | cannot create job listener `Unmakeable`: the artifact panicked: no default today
 
-    job job FAILED FAILED
-      | cannot create sub job analyzer `Unmakeable`: the artifact panicked: no default today
-      step one FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 0
+    job job FAILED
         | cannot create sub job analyzer `Unmakeable`: the artifact panicked: no default today
+      step one FAILED | the job's message
 
-    job job FAILED FAILED
-      | cannot create sub job analyzer `Unmakeable`: the artifact panicked: no default today
+    job job FAILED
+        | cannot create sub job analyzer `Unmakeable`: the artifact panicked: no default today
     ");
 }

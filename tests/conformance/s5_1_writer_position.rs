@@ -5,19 +5,17 @@ use std::io::{Seek, SeekFrom, Write};
 use std::path::PathBuf;
 
 use batch_runtime::prelude::*;
-use batch_tests::stage::{Stage, say};
+use batch_tests::stage::Stage;
 use insta::assert_snapshot;
 
-use super::artifacts::{calls, restart_with};
-use super::faults::{RULES, faulty_job, record, run};
+use super::artifacts::{calls, restart_with, tree};
+use super::faults::{FaultLog, RULES, faulty_job, run};
 
 /// Writes lines to `out.part`, which `finish` renames to `out`. A failed call leaves nothing.
 #[derive(BatchArtifact)]
 struct FileOut {
-    #[batch_property(name = "log")]
-    log: String,
-    #[batch_property(name = "faults")]
-    faults: String,
+    #[batch_artifact]
+    log: FaultLog,
     #[batch_property(name = "folder")]
     folder: PathBuf,
     file: Option<File>,
@@ -29,12 +27,7 @@ impl FileOut {
     #[open]
     fn open(&mut self, checkpoint: Option<u64>) -> Result<(), BatchError> {
         self.length = checkpoint.unwrap_or(0);
-        record(
-            &self.log,
-            &self.faults,
-            &format!("open writer at {}", self.length),
-            &[],
-        )?;
+        self.log.record(format!("open writer at {}", self.length))?;
         let path = self.folder.join("out.part");
         let file = OpenOptions::new()
             .create(true)
@@ -47,12 +40,8 @@ impl FileOut {
     }
     #[write_items]
     fn write(&mut self, items: &[String]) -> Result<(), BatchError> {
-        record(
-            &self.log,
-            &self.faults,
-            &format!("write {}", items.join(" ")),
-            items,
-        )?;
+        self.log
+            .record_items(&format!("write {}", items.join(" ")), items)?;
         let file = self.file.as_mut().expect("an open file");
         file.seek(SeekFrom::Start(self.length))?;
         let lines: String = items.iter().map(|item| format!("{item}\n")).collect();
@@ -62,18 +51,18 @@ impl FileOut {
     }
     #[get_checkpoint_info]
     fn checkpoint(&mut self) -> Result<u64, BatchError> {
-        record(&self.log, &self.faults, "checkpoint writer", &[])?;
+        self.log.record("checkpoint writer")?;
         Ok(self.length)
     }
     #[finish]
     fn finish(&mut self) -> Result<(), BatchError> {
-        record(&self.log, &self.faults, "finish", &[])?;
+        self.log.record("finish")?;
         fs::rename(self.folder.join("out.part"), self.folder.join("out"))?;
         Ok(())
     }
     #[close]
     fn close(&mut self) {
-        say(&self.log, "close writer");
+        self.log.say("close writer");
         self.file = None;
     }
 }
@@ -121,19 +110,10 @@ fn a_rollback_reopens_the_writer() {
     let stage = Stage::new(&faulty_job("", "FileOut", "commit-interval=\"2\"", RULES));
     let words = ["open", "write", "close", "finish"];
     assert_snapshot!(run(&stage, "has n4: @Retry x1", "4", &words), @r"
-    job job COMPLETED COMPLETED
-      step copy COMPLETED COMPLETED read 4 filter 0 write 4 commit 3 rollback 1
-    open reader at 0
-    open writer at 0
-    write n1 n2
-    write n3 n4 !@Retry
-    close writer
-    open writer at 6
-    write n3
-    write n4
-    finish
-    close writer
-    close reader
+    job job COMPLETED
+      step copy COMPLETED read 4 write 4 commit 3 rollback 1
+    open reader at 0 · open writer at 0 · write n1 n2 · write n3 n4 !@Retry · close writer
+    open writer at 6 · write n3 · write n4 · finish · close writer · close reader
     ");
 }
 
@@ -145,30 +125,17 @@ fn a_rollback_reopens_the_writer() {
 fn finish_follows_the_last_commit() {
     let stage = Stage::new(&faulty_job("", "FileOut", "", RULES));
     let execution = stage.start("job", [("faults", "finish: Fatal"), ("items", "2")]);
-    let first = stage.tree(execution) + &calls(&stage, &["open", "write", "finish", "close"]);
+    let first = tree(&stage, execution) + &calls(&stage, &["open", "write", "finish", "close"]);
     let again = restart_with(&stage, execution, [("faults", ""), ("items", "2")]);
-    let second = stage.tree(again) + &calls(&stage, &["open", "write", "finish", "close"]);
+    let second = tree(&stage, again) + &calls(&stage, &["open", "write", "finish", "close"]);
     assert_snapshot!(format!("{first}\n--\n{second}"), @r"
-    job job FAILED FAILED
-      | Fatal
-      | thrown by #[finish] of item writer `FileOut`
-      step copy FAILED FAILED read 2 filter 0 write 2 commit 1 rollback 0
-        | Fatal
-        | thrown by #[finish] of item writer `FileOut`
-    open reader at 0
-    open writer at 0
-    write n1 n2
-    finish !Fatal
-    close writer
-    close reader
+    job job FAILED | Fatal | thrown by #[finish] of item writer `FileOut`
+      step copy FAILED read 2 write 2 commit 1 | the job's message
+    open reader at 0 · open writer at 0 · write n1 n2 · finish !Fatal · close writer · close reader
     --
-    job job COMPLETED COMPLETED
-      step copy COMPLETED COMPLETED read 0 filter 0 write 0 commit 1 rollback 0
-    open reader at 2
-    open writer at 6
-    finish
-    close writer
-    close reader
+    job job COMPLETED
+      step copy COMPLETED commit 1
+    open reader at 2 · open writer at 6 · finish · close writer · close reader
     ");
     assert_eq!(output(&stage), "n1 n2");
 }

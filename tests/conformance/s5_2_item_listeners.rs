@@ -40,26 +40,12 @@ fn write_listeners_receive_the_list_of_each_call() {
         RULES,
     ));
     assert_snapshot!(run(&stage, "has n2: Both", "3", &["write", "L"]), @r"
-    job job COMPLETED COMPLETED
-      step copy COMPLETED COMPLETED read 3 filter 0 write 2 commit 2 rollback 2 write skip 1
-    L before write n1 n2 n3
-    write n1 n2 n3 !Both
-    L on write error Both n1 n2 n3
-    L before write n1
-    write n1
-    L after write n1
-    L before write n2
-    write n2 !Both
-    L on write error Both n2
-    L before write n1
-    write n1
-    L after write n1
-    L before write n2
-    write n2 !Both
-    L on write error Both n2
-    L before write n3
-    write n3
-    L after write n3
+    job job COMPLETED
+      step copy COMPLETED read 3 write 2 commit 2 rollback 2 write skip 1
+    L before write n1 n2 n3 · write n1 n2 n3 !Both · L on write error Both n1 n2 n3 · L before write n1
+    write n1 · L after write n1 · L before write n2 · write n2 !Both · L on write error Both n2
+    L before write n1 · write n1 · L after write n1 · L before write n2 · write n2 !Both
+    L on write error Both n2 · L before write n3 · write n3 · L after write n3
     ");
 }
 
@@ -84,54 +70,23 @@ fn listeners_receive_errors_that_fail_the_step() {
         text += &format!("{}\n", run(&stage, faults, "3", &["L", "close"]));
     }
     assert_snapshot!(text, @r"
-    job job FAILED FAILED
-      | Fatal
-      | thrown by #[read_item] of item reader `Source`
-      | its class `conformance::faults::Oops::Fatal` is neither skippable nor retryable
-      step copy FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 1
-        | Fatal
-        | thrown by #[read_item] of item reader `Source`
+    job job FAILED | Fatal | thrown by #[read_item] of item reader `Source`
         | its class `conformance::faults::Oops::Fatal` is neither skippable nor retryable
-    L on read error Fatal
-    close writer
-    close reader
-    job job FAILED FAILED
-      | Fatal
-      | thrown by #[process_item] of item processor `Shape`
-      | at item 2 of `copy`
-      | its class `conformance::faults::Oops::Fatal` is neither skippable nor retryable
-      step copy FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 1
-        | Fatal
-        | thrown by #[process_item] of item processor `Shape`
-        | at item 2 of `copy`
+      step copy FAILED rollback 1 | the job's message
+    L on read error Fatal · close writer · close reader
+    job job FAILED | Fatal | thrown by #[process_item] of item processor `Shape` | at item 2 of `copy`
         | its class `conformance::faults::Oops::Fatal` is neither skippable nor retryable
-    L on process error Fatal 2
-    close writer
-    close reader
-    job job FAILED FAILED
-      | Fatal
-      | thrown by #[write_items] of item writer `Out`
-      | in the chunk of items 1 to 3 of `copy`
-      | its class `conformance::faults::Oops::Fatal` is neither skippable nor retryable
-      step copy FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 1
-        | Fatal
-        | thrown by #[write_items] of item writer `Out`
+      step copy FAILED rollback 1 | the job's message
+    L on process error Fatal 2 · close writer · close reader
+    job job FAILED | Fatal | thrown by #[write_items] of item writer `Out`
         | in the chunk of items 1 to 3 of `copy`
         | its class `conformance::faults::Oops::Fatal` is neither skippable nor retryable
-    L on write error Fatal n1 n2 n3
-    close writer
-    close reader
-    job job FAILED FAILED
-      | Fatal
-      | thrown by #[read_item] of item reader `Source`
-      | its class `conformance::faults::Oops::Fatal` is neither skippable nor retryable
-      step copy FAILED FAILED read 3 filter 0 write 3 commit 1 rollback 1
-        | Fatal
-        | thrown by #[read_item] of item reader `Source`
+      step copy FAILED rollback 1 | the job's message
+    L on write error Fatal n1 n2 n3 · close writer · close reader
+    job job FAILED | Fatal | thrown by #[read_item] of item reader `Source`
         | its class `conformance::faults::Oops::Fatal` is neither skippable nor retryable
-    L on read error Fatal
-    close writer
-    close reader
+      step copy FAILED read 3 write 3 commit 1 rollback 1 | the job's message
+    L on read error Fatal · close writer · close reader
     ");
 }
 
@@ -150,54 +105,26 @@ fn checkpoint_listeners_and_failures() {
     let words = ["L", "open", "write", "checkpoint", "close"];
     let execution = stage.start("job", [("faults", "checkpoint writer: Fatal"), ("items", "3")]);
     assert_snapshot!(tree_and_calls(&stage, execution, &words), @r"
-    job job FAILED FAILED
-      | Fatal
-      | thrown by #[get_checkpoint_info] of item writer `TableOut`
-      step copy FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 1
-        | Fatal
-        | thrown by #[get_checkpoint_info] of item writer `TableOut`
-    open reader at 0
-    open writer at 0
-    write n1 n2
-    L before checkpoint
-    checkpoint reader at 2
-    checkpoint writer !Fatal
-    close writer
-    close reader
+    job job FAILED | Fatal | thrown by #[get_checkpoint_info] of item writer `TableOut`
+      step copy FAILED rollback 1 | the job's message
+    open reader at 0 · open writer at 0 · write n1 n2 · L before checkpoint · checkpoint reader at 2
+    checkpoint writer !Fatal · close writer · close reader
     ");
     assert_eq!(lines(&stage), "");
     let again = restart_with(&stage, execution, [("faults", "L after checkpoint: Fatal")]);
     assert_snapshot!(tree_and_calls(&stage, again, &words), @r"
-    job job FAILED FAILED
-      | Fatal
-      | thrown by #[after_checkpoint] of checkpoint listener `Ears`
-      step copy FAILED FAILED read 2 filter 0 write 2 commit 1 rollback 0
-        | Fatal
-        | thrown by #[after_checkpoint] of checkpoint listener `Ears`
-    open reader at 0
-    open writer at 0
-    write n1 n2
-    L before checkpoint
-    checkpoint reader at 2
-    checkpoint writer
-    L after checkpoint !Fatal
-    close writer
-    close reader
+    job job FAILED | Fatal | thrown by #[after_checkpoint] of checkpoint listener `Ears`
+      step copy FAILED read 2 write 2 commit 1 | the job's message
+    open reader at 0 · open writer at 0 · write n1 n2 · L before checkpoint · checkpoint reader at 2
+    checkpoint writer · L after checkpoint !Fatal · close writer · close reader
     ");
     assert_eq!(lines(&stage), "n1 n2");
     let third = restart_with(&stage, again, [("faults", "")]);
     assert_snapshot!(tree_and_calls(&stage, third, &words), @r"
-    job job COMPLETED COMPLETED
-      step copy COMPLETED COMPLETED read 1 filter 0 write 1 commit 1 rollback 0
-    open reader at 2
-    open writer at 2
-    write n3
-    L before checkpoint
-    checkpoint reader at 3
-    checkpoint writer
-    L after checkpoint
-    close writer
-    close reader
+    job job COMPLETED
+      step copy COMPLETED read 1 write 1 commit 1
+    open reader at 2 · open writer at 2 · write n3 · L before checkpoint · checkpoint reader at 3
+    checkpoint writer · L after checkpoint · close writer · close reader
     ");
     assert_eq!(lines(&stage), "n1 n2 n3");
 }
@@ -215,29 +142,18 @@ fn no_after_checkpoint_without_a_commit() {
         "",
     ));
     assert_snapshot!(run(&stage, "", "1", &["L", "write", "close"]), @r"
-    job job FAILED FAILED
-      | the chunk transaction has ended early: by the database, after an error that the writer did not return, or by the writer itself
-      step copy FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 1
+    job job FAILED
         | the chunk transaction has ended early: by the database, after an error that the writer did not return, or by the writer itself
-    write n1
-    L before checkpoint
-    close writer
-    close reader
+      step copy FAILED rollback 1 | the job's message
+    write n1 · L before checkpoint · close writer · close reader
     ");
     // A failed write that has ended the transaction cannot be undone: the step fails with the writer's own error.
     let stage = faulty_stage(&faulty_job("", "Spoils", "commit-interval=\"1\"", RULES));
     assert_snapshot!(run(&stage, "has n1: Skip", "1", &["write", "close"]), @r"
-    job job FAILED FAILED
-      | Skip
-      | thrown by #[write_items] of item writer `Spoils`
-      | the chunk transaction has ended early: by the database, after an error that the writer did not return, or by the writer itself
-      step copy FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 1
-        | Skip
-        | thrown by #[write_items] of item writer `Spoils`
+    job job FAILED | Skip | thrown by #[write_items] of item writer `Spoils`
         | the chunk transaction has ended early: by the database, after an error that the writer did not return, or by the writer itself
-    write n1 !Skip
-    close writer
-    close reader
+      step copy FAILED rollback 1 | the job's message
+    write n1 !Skip · close writer · close reader
     ");
 }
 
@@ -255,18 +171,10 @@ fn a_stop_takes_effect_between_listeners() {
     gate.open("go");
     operator.wait(execution).unwrap();
     assert_snapshot!(tree_and_calls(&stage, execution, &["L", "read", "write", "checkpoint"]), @r"
-    job job STOPPED STOPPED
-      step copy STOPPED STOPPED read 2 filter 0 write 2 commit 1 rollback 0
-    L before read
-    read 1
-    L before process 1
-    L before read
-    read 2
-    L before process 2
-    L before write n1 n2
-    write n1 n2
-    L before checkpoint
-    checkpoint reader at 2
+    job job STOPPED
+      step copy STOPPED read 2 write 2 commit 1
+    L before read · read 1 · L before process 1 · L before read · read 2 · L before process 2
+    L before write n1 n2 · write n1 n2 · L before checkpoint · checkpoint reader at 2
     checkpoint writer
     ");
 }
@@ -328,24 +236,15 @@ fn the_counters_change_with_the_commit() {
         ],
     );
     assert_snapshot!(calls(&stage, &["before", "after"]), @r"
-    before 2 1 0 0 0 1 1 0
-    after 2 1 0 1 0 1 1 0
-    before 4 2 0 1 1 1 1 1
-    after 4 2 0 2 1 1 1 1
-    before 4 2 0 2 1 1 1 1
-    after 4 2 0 3 1 1 1 1
+    before 2 1 0 0 0 1 1 0 · after 2 1 0 1 0 1 1 0 · before 4 2 0 1 1 1 1 1 · after 4 2 0 2 1 1 1 1
+    before 4 2 0 2 1 1 1 1 · after 4 2 0 3 1 1 1 1
     ");
     let stage = faulty_stage(&xml);
     stage.start(
         "job",
         [("faults", "checkpoint reader at 4: Fatal"), ("items", "5")],
     );
-    assert_snapshot!(calls(&stage, &["before", "after", "end"]), @r"
-    before 2 2 0 0 0 0 0 0
-    after 2 2 0 1 0 0 0 0
-    before 4 4 0 1 0 0 0 0
-    end 2 2 0 1 1 0 0 0
-    ");
+    assert_snapshot!(calls(&stage, &["before", "after", "end"]), @"before 2 2 0 0 0 0 0 0 · after 2 2 0 1 0 0 0 0 · before 4 4 0 1 0 0 0 0 · end 2 2 0 1 1 0 0 0");
 }
 
 /// Listeners with one role each.
@@ -396,13 +295,10 @@ fn a_listener_needs_no_other() {
             "job",
             [("faults", "process 1: Skip; has n2: @Retry x1"), ("items", "2")],
         );
-        text += &format!(
-            "{listener}: {}\n",
-            calls(&stage, &["after", "on"]).replace('\n', ", ")
-        );
+        text += &format!("{listener}: {}\n", calls(&stage, &["after", "on"]));
     }
     assert_snapshot!(text, @r"
-    HearsReads: after_read, after_read
+    HearsReads: after_read · after_read
     HearsProcesses: after_process
     HearsWrites: after_write
     HearsCheckpoints: after_checkpoint

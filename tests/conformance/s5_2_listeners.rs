@@ -1,11 +1,11 @@
 //! 5.2: job and step listeners.
 
-use batch_runtime::JobParameters;
+use crate::sequence::run;
 use batch_runtime::prelude::*;
 use batch_tests::stage::{Stage, say};
 use insta::assert_snapshot;
 
-use super::artifacts::{job, restart_with, story};
+use super::artifacts::{job, restart_with, started, story, tree, wrapped};
 
 /// Two job listeners and two step listeners; the wrapper `listeners` and bare ones are the same.
 const LISTENED: &str = r#"
@@ -25,58 +25,31 @@ const LISTENED: &str = r#"
 /// Spec: JSL-JOBLIS-08, JSL-JOBLIS-09, JSL-STEPLIS-01, JSL-STEPLIS-04, JSL-STEPLIS-05, JSL-STEPLIS-06, CTX-12, BLET-02
 #[test]
 fn listeners_are_called_in_the_order_of_the_xml() {
-    let stage = Stage::new(&job(LISTENED));
-    let execution = stage.start("job", JobParameters::new());
-    assert_snapshot!(story(&stage, execution), @r"
-    job job COMPLETED COMPLETED
-      step one COMPLETED DONE read 0 filter 0 write 0 commit 0 rollback 0
-      step two COMPLETED DONE read 0 filter 0 write 0 commit 0 rollback 0
-    J1 before job job STARTED
-    J2 before job job STARTED
-    J1 before step one STARTED
-    J2 before step one STARTED
-    S1 before one STARTED
-    S2 before one STARTED
-    begin one
-    process one
-    end one
-    S1 after one COMPLETED
-    S2 after one COMPLETED
-    J1 after step one COMPLETED
-    J2 after step one COMPLETED
-    J1 before step two STARTED
-    J2 before step two STARTED
-    begin two
-    process two
-    end two
-    J1 after step two COMPLETED
-    J2 after step two COMPLETED
-    J1 after job job COMPLETED
-    J2 after job job COMPLETED
+    assert_snapshot!(run(LISTENED), @r"
+    job job COMPLETED
+      step one COMPLETED DONE
+      step two COMPLETED DONE
+    J1 before job job STARTED · J2 before job job STARTED · J1 before step one STARTED
+    J2 before step one STARTED · S1 before one STARTED · S2 before one STARTED · begin one · process one
+    end one · S1 after one COMPLETED · S2 after one COMPLETED · J1 after step one COMPLETED
+    J2 after step one COMPLETED · J1 before step two STARTED · J2 before step two STARTED · begin two
+    process two · end two · J1 after step two COMPLETED · J2 after step two COMPLETED
+    J1 after job job COMPLETED · J2 after job job COMPLETED
     ");
 }
 
 /// Spec: LISTEN-JOB-07, RESTART-05
 #[test]
 fn a_restart_calls_job_listeners_but_none_for_skipped_steps() {
-    let stage = Stage::new(&job(LISTENED));
-    let execution = stage.start("job", [("fail", "process two")]);
+    let (stage, execution) = started(LISTENED, [("fail", "process two")]);
     stage.log();
     let again = restart_with(&stage, execution, [("fail", "")]);
     assert_snapshot!(story(&stage, again), @r"
-    job job COMPLETED COMPLETED
-      step two COMPLETED DONE read 0 filter 0 write 0 commit 0 rollback 0
-    J1 before job job STARTED
-    J2 before job job STARTED
-    J1 before step two STARTED
-    J2 before step two STARTED
-    begin two
-    process two
-    end two
-    J1 after step two COMPLETED
-    J2 after step two COMPLETED
-    J1 after job job COMPLETED
-    J2 after job job COMPLETED
+    job job COMPLETED
+      step two COMPLETED DONE
+    J1 before job job STARTED · J2 before job job STARTED · J1 before step two STARTED
+    J2 before step two STARTED · begin two · process two · end two · J1 after step two COMPLETED
+    J2 after step two COMPLETED · J1 after job job COMPLETED · J2 after job job COMPLETED
     ");
 }
 
@@ -121,27 +94,12 @@ fn a_listeners_error_does_not_hide_the_first_one() {
         )],
     );
     assert_snapshot!(story(&stage, execution), @r"
-    job job FAILED FAILED
-      | cannot process one
-      | thrown by #[process] of batchlet `Task`
-      step one FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 0
-        | cannot process one
-        | thrown by #[process] of batchlet `Task`
-    J1 before job job STARTED
-    J2 before job job STARTED
-    J1 before step one STARTED
-    J2 before step one STARTED
-    S1 before one STARTED
-    S2 before one STARTED
-    begin one
-    process one
-    end one
-    S1 after one FAILED
-    S2 after one FAILED
-    J1 after step one FAILED
-    J2 after step one FAILED
-    J1 after job job FAILED
-    J2 after job job FAILED
+    job job FAILED | cannot process one | thrown by #[process] of batchlet `Task`
+      step one FAILED | the job's message
+    J1 before job job STARTED · J2 before job job STARTED · J1 before step one STARTED
+    J2 before step one STARTED · S1 before one STARTED · S2 before one STARTED · begin one · process one
+    end one · S1 after one FAILED · S2 after one FAILED · J1 after step one FAILED
+    J2 after step one FAILED · J1 after job job FAILED · J2 after job job FAILED
     ");
 }
 
@@ -152,10 +110,10 @@ fn a_listeners_error_does_not_hide_the_first_one() {
 fn after_listeners_may_set_the_exit_status() {
     let stage = Stage::new(&job(LISTENED));
     let execution = stage.start("job", [("after.exit", "LATE"), ("after.job.exit", "LATER")]);
-    assert_snapshot!(stage.tree(execution), @r"
+    assert_snapshot!(tree(&stage, execution), @r"
     job job COMPLETED LATER
-      step one COMPLETED LATE read 0 filter 0 write 0 commit 0 rollback 0
-      step two COMPLETED DONE read 0 filter 0 write 0 commit 0 rollback 0
+      step one COMPLETED LATE
+      step two COMPLETED DONE
     ");
 }
 
@@ -210,24 +168,12 @@ fn each_listener_element_has_its_own_instance() {
     let stage = Stage::new(&job(r#"<listener ref="Counting"/>
            <step id="one" next="two"><listener ref="Counting"/><listener ref="Counting"/><batchlet ref="Task"/></step>
            <step id="two"><listener ref="Counting"/><batchlet ref="Task"/></step>"#));
-    stage.start("job", JobParameters::new());
-    assert_snapshot!(stage.log().join("\n"), @r"
-    before job: call 1
-    before each step: call 2
-    before step: call 1
-    before step: call 1
-    begin one
-    process one
-    end one
-    after step: call 2
-    after step: call 2
-    before each step: call 3
-    before step: call 1
-    begin two
-    process two
-    end two
-    after step: call 2
-    after job: call 4
+    stage.start("job", ());
+    assert_snapshot!(wrapped(&stage.log()), @r"
+    before job: call 1 · before each step: call 2 · before step: call 1 · before step: call 1
+    begin one · process one · end one · after step: call 2 · after step: call 2
+    before each step: call 3 · before step: call 1 · begin two · process two · end two
+    after step: call 2 · after job: call 4
     ");
 }
 
@@ -249,12 +195,10 @@ fn every_listener_method_is_optional() {
     let stage = Stage::new(&job(
         r#"<listener ref="Silent"/><step id="one"><batchlet ref="Task"/></step>"#,
     ));
-    let execution = stage.start("job", JobParameters::new());
+    let execution = stage.start("job", ());
     assert_snapshot!(story(&stage, execution), @r"
-    job job COMPLETED COMPLETED
-      step one COMPLETED DONE read 0 filter 0 write 0 commit 0 rollback 0
-    begin one
-    process one
-    end one
+    job job COMPLETED
+      step one COMPLETED DONE
+    begin one · process one · end one
     ");
 }

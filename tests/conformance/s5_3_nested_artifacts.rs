@@ -6,7 +6,7 @@ use batch_runtime::{BatchArtifact, JobParameters};
 use batch_tests::stage::{Stage, say};
 use insta::assert_snapshot;
 
-use super::artifacts::{calls, job, refused, story};
+use super::artifacts::{calls, job, refused, story, tree, wrapped};
 
 /// Has properties of several kinds, a context, and a plain field.
 #[derive(BatchArtifact)]
@@ -172,8 +172,6 @@ impl Shows {
         say(&self.0, &self.1.resource);
         "SHOWN".into()
     }
-    #[cancel]
-    fn cancel(&self) {}
 }
 
 /// A number at the end of a name is the partition's number, as for other properties.
@@ -189,10 +187,7 @@ fn a_partition_sets_nested_properties() {
     stage.start("job", [("2.resource.2", "parameter")]);
     let mut log = stage.log();
     log.sort();
-    assert_snapshot!(log.join("\n"), @r#"
-    a
-    parameter
-    "#);
+    assert_snapshot!(wrapped(&log), @"a · parameter");
 }
 
 /// Requires a value and a context.
@@ -285,7 +280,7 @@ fn a_nested_property_is_checked_before_the_start() {
       = help: field `middle.strict.count` of `conformance::s5_3_nested_artifacts::Requires`, tests/conformance/s5_3_nested_artifacts.rs
     "#);
     let stage = Stage::new(&listened("Requires", &property("outer.inner.count", "-1")));
-    assert_snapshot!(refused(&stage, "job", JobParameters::new()), @r#"
+    assert_snapshot!(refused(&stage, "job", ()), @r#"
     cannot start job `job`: its definition is invalid
     error[ART0005]: invalid value "-1" for property `outer.inner.count`: expected `u32`
      --> jobs/job.xml:3:57
@@ -304,7 +299,7 @@ fn a_nested_context_that_is_out_of_scope_is_reported_with_the_path_of_its_field(
     let stage = Stage::new(&job(&format!(
         r#"{count}<listener ref="Requires"/><step id="one"><batchlet ref="Task"/></step>"#
     )));
-    assert_snapshot!(refused(&stage, "job", JobParameters::new()), @r#"
+    assert_snapshot!(refused(&stage, "job", ()), @r#"
     cannot start job `job`: its definition is invalid
     error[ART0007]: no `StepContext` is in scope when `Requires` is created
      --> jobs/job.xml:2:87
@@ -318,12 +313,12 @@ fn a_nested_context_that_is_out_of_scope_is_reported_with_the_path_of_its_field(
         r#"{count}<flow id="flow" next="choose"><step id="one"><batchlet ref="Task"/></step></flow>
            <decision id="choose" decider="Requires"><end on="*"/></decision>"#
     )));
-    let execution = stage.start("job", JobParameters::new());
-    assert_snapshot!(stage.tree(execution), @r#"
-    job job FAILED FAILED
-      | cannot create decider `Requires`: no `StepContext` is in scope for field `middle.strict.step`: make the field an `Option<StepContext>`
-      step one COMPLETED DONE read 0 filter 0 write 0 commit 0 rollback 0
-    "#);
+    let execution = stage.start("job", ());
+    assert_snapshot!(tree(&stage, execution), @r"
+    job job FAILED
+        | cannot create decider `Requires`: no `StepContext` is in scope for field `middle.strict.step`: make the field an `Option<StepContext>`
+      step one COMPLETED DONE
+    ");
 }
 
 /// Misspelt names are compared with the prefixed ones.
@@ -333,7 +328,7 @@ fn a_nested_context_that_is_out_of_scope_is_reported_with_the_path_of_its_field(
 fn a_misspelt_nested_property_is_reported() {
     let own = property("accepted.resuorce", "x") + &property("rejected.archive.limit", "1");
     let stage = Stage::new(&listened("Sorter", &own));
-    let warnings = stage.operator().check("job", JobParameters::new()).unwrap();
+    let warnings = stage.operator().check("job", ()).unwrap();
     let found: Vec<_> = warnings.iter().map(ToString::to_string).collect();
     let found = found
         .join("\n")
@@ -474,12 +469,10 @@ fn a_generic_composite_is_registered_by_aliases() {
         stage.start("job", parameters.with("items", "2"));
         text += &(calls(&stage, &["both"]) + "\n");
     }
-    assert_snapshot!(text, @r#"
-    both N1? n1#8
-    both N2? n2#9
-    both N1!N1? n1#9N1!
-    both N2!N2? n2#10N2!
-    "#);
+    assert_snapshot!(text, @r"
+    both N1? n1#8 · both N2? n2#9
+    both N1!N1? n1#9N1! · both N2!N2? n2#10N2!
+    ");
 }
 
 /// Creates the listener with values that a property must replace, and with one that it must keep.
@@ -517,7 +510,7 @@ fn a_nested_instance_of_a_loader_is_filled_by_the_runtime() {
     let stage = Stage::configured(&listened("loaded", &own), |builder| {
         builder.artifact_loader(Loader)
     });
-    stage.start("job", JobParameters::new());
+    stage.start("job", ());
     assert_snapshot!(stage.log()[0], @r#"
     before step
       accepted "a" 7 [] None in one, shown 41
@@ -572,20 +565,12 @@ fn a_nested_artifact_of_a_job_listener_has_the_context_of_each_step() {
     ));
     let execution = stage.start("job", [("rejected.archive.resource", "r")]);
     assert_snapshot!(story(&stage, execution), @r#"
-    job job COMPLETED COMPLETED
-      step one COMPLETED DONE read 0 filter 0 write 0 commit 0 rollback 0
-      step two COMPLETED DONE read 0 filter 0 write 0 commit 0 rollback 0
-    before job: "r" 7 [] None in none, shown 1
-    before each step: "r" 7 [] None in one, shown 2
-    begin one
-    process one
-    end one
-    after each step: "r" 7 [] None in one, shown 3
-    before each step: "r" 7 [] None in two, shown 4
-    begin two
-    process two
-    end two
-    after each step: "r" 7 [] None in two, shown 5
-    after job: "r" 7 [] None in none, shown 6
+    job job COMPLETED
+      step one COMPLETED DONE
+      step two COMPLETED DONE
+    before job: "r" 7 [] None in none, shown 1 · before each step: "r" 7 [] None in one, shown 2
+    begin one · process one · end one · after each step: "r" 7 [] None in one, shown 3
+    before each step: "r" 7 [] None in two, shown 4 · begin two · process two · end two
+    after each step: "r" 7 [] None in two, shown 5 · after job: "r" 7 [] None in none, shown 6
     "#);
 }

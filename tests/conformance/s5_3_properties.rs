@@ -8,7 +8,7 @@ use batch_runtime::prelude::*;
 use batch_tests::stage::{Stage, say};
 use insta::assert_snapshot;
 
-use super::artifacts::{job, refused, restart_with};
+use super::artifacts::{first_step_execution, job, refused, restart_with, wrapped};
 
 macro_rules! shows {
     ($name:ident) => {
@@ -101,8 +101,6 @@ impl ShowBatchlet {
         self.show();
         "DONE".into()
     }
-    #[cancel]
-    fn cancel(&self) {}
 }
 
 #[step_listener]
@@ -137,7 +135,7 @@ fn shown(
            <step id="two"><batchlet ref="ShowBatchlet">{of_artifact}</batchlet></step>"#
     )));
     stage.start("job", parameters);
-    stage.log().join("\n")
+    wrapped(&stage.log())
 }
 
 fn properties(text: &str) -> String {
@@ -151,20 +149,14 @@ fn properties(text: &str) -> String {
 #[test]
 fn a_field_without_a_value_has_its_default() {
     assert_snapshot!(shown("", "", "", "", JobParameters::new()), @r#"
-    ShowJobListener: "/tmp/default" "" "" None 7
-    ShowStepListener: "/tmp/default" "" "" None 7
-    ShowReader: "/tmp/default" "" "" None 7
-    ShowWriter: "/tmp/default" "" "" None 7
-    ShowProcessor: "/tmp/default" "" "" None 7
-    ShowBatchlet: "/tmp/default" "" "" None 7
+    ShowJobListener: "/tmp/default" "" "" None 7 · ShowStepListener: "/tmp/default" "" "" None 7
+    ShowReader: "/tmp/default" "" "" None 7 · ShowWriter: "/tmp/default" "" "" None 7
+    ShowProcessor: "/tmp/default" "" "" None 7 · ShowBatchlet: "/tmp/default" "" "" None 7
     "#);
     assert_snapshot!(shown("", "", "", "", [("fileName", ""), ("optional", "")]), @r#"
-    ShowJobListener: "" "" "" Some("") 7
-    ShowStepListener: "" "" "" Some("") 7
-    ShowReader: "" "" "" Some("") 7
-    ShowWriter: "" "" "" Some("") 7
-    ShowProcessor: "" "" "" Some("") 7
-    ShowBatchlet: "" "" "" Some("") 7
+    ShowJobListener: "" "" "" Some("") 7 · ShowStepListener: "" "" "" Some("") 7
+    ShowReader: "" "" "" Some("") 7 · ShowWriter: "" "" "" Some("") 7
+    ShowProcessor: "" "" "" Some("") 7 · ShowBatchlet: "" "" "" Some("") 7
     "#);
 }
 
@@ -182,12 +174,10 @@ fn the_artifacts_own_properties_reach_it_alone() {
         r#"<property name="fileName" value="of the chunk"/><property name="nobody" value="asks"/>"#,
     );
     assert_snapshot!(shown("", "", &chunk, &own, JobParameters::new()), @r#"
-    ShowJobListener: "own" "own" "<x> &" None 255
-    ShowStepListener: "own" "own" "<x> &" None 255
+    ShowJobListener: "own" "own" "<x> &" None 255 · ShowStepListener: "own" "own" "<x> &" None 255
     ShowReader: "of the chunk" "of the chunk" "" None 7
     ShowWriter: "of the chunk" "of the chunk" "" None 7
-    ShowProcessor: "of the chunk" "of the chunk" "" None 7
-    ShowBatchlet: "own" "own" "<x> &" None 255
+    ShowProcessor: "of the chunk" "of the chunk" "" None 7 · ShowBatchlet: "own" "own" "<x> &" None 255
     "#);
 }
 
@@ -202,10 +192,8 @@ fn a_target_narrows_a_property_to_one_artifact() {
     );
     let step = properties(r#"<property name="optional" value="for the processor" target="processor"/>"#);
     assert_snapshot!(shown("", &step, &chunk, "", JobParameters::new()), @r#"
-    ShowJobListener: "/tmp/default" "" "" None 7
-    ShowStepListener: "/tmp/default" "" "" None 7
-    ShowReader: "in" "in" "all" None 7
-    ShowWriter: "out" "out" "all" None 7
+    ShowJobListener: "/tmp/default" "" "" None 7 · ShowStepListener: "/tmp/default" "" "" None 7
+    ShowReader: "in" "in" "all" None 7 · ShowWriter: "out" "out" "all" None 7
     ShowProcessor: "/tmp/default" "" "all" Some("for the processor") 7
     ShowBatchlet: "/tmp/default" "" "" None 7
     "#);
@@ -224,26 +212,22 @@ fn outer_properties_override_inner_ones() {
         of("its own"),
     );
     assert_snapshot!(shown("", "", &chunk, &own, JobParameters::new()), @r#"
-    ShowJobListener: "its own" "its own" "" None 7
-    ShowStepListener: "its own" "its own" "" None 7
+    ShowJobListener: "its own" "its own" "" None 7 · ShowStepListener: "its own" "its own" "" None 7
     ShowReader: "of the chunk" "of the chunk" "" None 7
     ShowWriter: "of the chunk" "of the chunk" "" None 7
-    ShowProcessor: "of the chunk" "of the chunk" "" None 7
-    ShowBatchlet: "its own" "its own" "" None 7
+    ShowProcessor: "of the chunk" "of the chunk" "" None 7 · ShowBatchlet: "its own" "its own" "" None 7
     "#);
     assert_snapshot!(shown("", &step, &chunk, &own, JobParameters::new()), @r#"
     ShowJobListener: "its own" "its own" "" None 7
     ShowStepListener: "of the step" "of the step" "" None 7
     ShowReader: "of the step" "of the step" "" None 7
     ShowWriter: "of the step" "of the step" "" None 7
-    ShowProcessor: "of the step" "of the step" "" None 7
-    ShowBatchlet: "its own" "its own" "" None 7
+    ShowProcessor: "of the step" "of the step" "" None 7 · ShowBatchlet: "its own" "its own" "" None 7
     "#);
     assert_snapshot!(shown(&job, &step, &chunk, &own, JobParameters::new()), @r#"
     ShowJobListener: "of the job" "of the job" "" None 7
     ShowStepListener: "of the job" "of the job" "" None 7
-    ShowReader: "of the job" "of the job" "" None 7
-    ShowWriter: "of the job" "of the job" "" None 7
+    ShowReader: "of the job" "of the job" "" None 7 · ShowWriter: "of the job" "of the job" "" None 7
     ShowProcessor: "of the job" "of the job" "" None 7
     ShowBatchlet: "of the job" "of the job" "" None 7
     "#);
@@ -277,9 +261,8 @@ fn system_properties_rank_between_parameters_and_xml() {
     ] {
         stage.start("job", parameters);
     }
-    assert_snapshot!(stage.log().join("\n").replace(std::path::MAIN_SEPARATOR, "/"), @r#"
-    ShowBatchlet: "a/b" "a/b" "system" None 7
-    ShowBatchlet: "a!b" "a!b" "parameter" None 7
+    assert_snapshot!(wrapped(&stage.log()).replace(std::path::MAIN_SEPARATOR, "/"), @r#"
+    ShowBatchlet: "a/b" "a/b" "system" None 7 · ShowBatchlet: "a!b" "a!b" "parameter" None 7
     ShowBatchlet: "a/b" "a/b" "system" None 7
     "#);
 }
@@ -306,10 +289,8 @@ fn the_pool_of_system_properties() {
                </batchlet></step>"#
         ));
         let stage = Stage::configured(&xml, |builder| builder.system_property("mine", "set"));
-        let execution = stage.start("job", JobParameters::new());
-        let value = stage.operator().step_executions(execution).unwrap()[0]
-            .exit_status
-            .clone();
+        let execution = stage.start("job", ());
+        let value = first_step_execution(&stage, execution).exit_status.clone();
         let expected = match name {
             "file.separator" => Some(std::path::MAIN_SEPARATOR.to_string()),
             "user.dir" => Some(std::env::current_dir().unwrap().display().to_string()),
@@ -381,8 +362,6 @@ impl Typed {
     fn process(&self) -> String {
         "DONE".into()
     }
-    #[cancel]
-    fn cancel(&self) {}
 }
 
 /// A value that does not parse is reported before anything runs, at its place in the XML or with its source.
@@ -499,9 +478,6 @@ impl Lists {
         );
         "DONE".into()
     }
-
-    #[cancel]
-    fn cancel(&self) {}
 }
 
 /// A list has values between commas, or the character in its attribute; the property has the field's name unless the
@@ -516,10 +492,7 @@ fn lists_of_values() {
     let stage = Stage::new(&step);
     stage.start("job", [("numbers", " 1,2 , 3"), ("files", "a.csv, b.csv")]);
     stage.start("job", [("numbers", ""), ("files", "")]);
-    assert_snapshot!(stage.log().join("\n"), @r#"
-    [1, 2, 3] ["a", "b b", "c"] Some(["a.csv", "b.csv"])
-    [] ["a", "b b", "c"] Some([])
-    "#);
+    assert_snapshot!(wrapped(&stage.log()), @r#"[1, 2, 3] ["a", "b b", "c"] Some(["a.csv", "b.csv"]) · [] ["a", "b b", "c"] Some([])"#);
     assert_snapshot!(refused(&stage, "job", [("numbers", "1, 2, 300"), ("files", "")]), @r#"
     cannot start job `job`: its definition is invalid
     error[ART0005]: invalid value "1, 2, 300" for property `numbers` (from the job parameter): expected `Vec<u8>`

@@ -2,13 +2,14 @@
 
 use std::sync::{Arc, Mutex, Weak};
 
-use batch_runtime::JobParameters;
 use batch_runtime::execution::Metric;
 use batch_runtime::prelude::*;
 use batch_tests::stage::{Stage, say};
 use insta::assert_snapshot;
 
-use super::artifacts::{calls, job, refused, restart_with};
+use super::artifacts::{
+    calls, first_step_execution, job, job_execution, refused, restart_with, started, wrapped,
+};
 use super::parallel::partitioned;
 use super::sequence::{flow, split};
 
@@ -103,8 +104,6 @@ impl Reporter {
         self.show("process");
         "DONE".into()
     }
-    #[cancel]
-    fn cancel(&self) {}
 }
 
 /// The step's context exists while the step does; statuses change during the run; properties have their effective
@@ -121,7 +120,7 @@ fn contexts_describe_the_running_job_and_step() {
              <listener ref="Reporter"/><batchlet ref="Reporter"/></step>"#,
     ));
     stage.start("job", [("user", "ada")]);
-    assert_snapshot!(stage.log().join("\n"), @r#"
+    assert_snapshot!(wrapped(&stage.log()), @r#"
     before job: ("job", Started, None, {"user": "ada", "who": "ada"}) None
     before each step: ("job", Started, None, {"user": "ada", "who": "ada"}) Some(("one", Started, None, {"file": "ada.txt", "user": "ada"}))
     before step: ("job", Started, None, {"user": "ada", "who": "ada"}) Some(("one", Started, None, {"file": "ada.txt", "user": "ada"}))
@@ -177,8 +176,6 @@ impl Notes {
         assert!(other.to_string().contains("alloc::string::String"), "{other}");
         Ok("DONE".into())
     }
-    #[cancel]
-    fn cancel(&self) {}
 }
 
 /// Transient data is shared by the artifacts of one context and ends with it; a restart starts without it.
@@ -195,19 +192,10 @@ fn transient_data_lives_as_long_as_its_context() {
     assert_snapshot!(calls(&stage, &["listener", "batchlet"]), @r#"
     listener in one: job None, step None
     batchlet in one: job Some("listener in one"), step Some("listener")
-    batchlet in two: job Some("batchlet in one"), step None
-    listener in one: job None, step None
+    batchlet in two: job Some("batchlet in one"), step None · listener in one: job None, step None
     batchlet in one: job Some("listener in one"), step Some("listener")
     "#);
-    assert_eq!(
-        stage
-            .operator()
-            .job_execution(again)
-            .unwrap()
-            .unwrap()
-            .exit_status,
-        "WHOLE"
-    );
+    assert_eq!(job_execution(&stage, again).exit_status, "WHOLE");
 }
 
 /// The values that [`Keeps`] has stored in contexts.
@@ -246,8 +234,6 @@ impl Keeps {
         }
         "DONE".into()
     }
-    #[cancel]
-    fn cancel(&self) {}
 }
 
 /// A value in the context of a step or flow is dropped when the next element ends; until then a decision may read it.
@@ -259,13 +245,8 @@ fn transient_data_is_dropped_with_its_context() {
            <flow id="all" next="three"><step id="two"><batchlet ref="Keeps"/></step></flow>
            <step id="three" next="four"><batchlet ref="Keeps"/></step>
            <step id="four"><batchlet ref="Keeps"/></step>"#));
-    stage.start("job", JobParameters::new());
-    assert_snapshot!(calls(&stage, &["at"]), @r"
-    at one:
-    at two: step one
-    at three: flow all
-    at four: step three
-    ");
+    stage.start("job", ());
+    assert_snapshot!(calls(&stage, &["at"]), @"at one: · at two: step one · at three: flow all · at four: step three");
 }
 
 /// The exit status of an earlier execution is not carried over.
@@ -277,14 +258,7 @@ fn a_restart_starts_without_an_exit_status() {
         r#"<step id="one" next="two"><batchlet ref="Reporter"/></step><step id="two"><batchlet ref="Task"/></step>"#,
     ));
     let execution = stage.start("job", [("fail", "process two")]);
-    let status = |execution| {
-        stage
-            .operator()
-            .job_execution(execution)
-            .unwrap()
-            .unwrap()
-            .exit_status
-    };
+    let status = |execution| job_execution(&stage, execution).exit_status;
     assert_eq!(status(execution), "JOB");
     assert_eq!(
         status(restart_with(&stage, execution, [("fail", "")])),
@@ -365,12 +339,9 @@ fn persistent_data_is_saved_with_each_checkpoint() {
     let again = restart_with(&stage, execution, [("fail.at", "3")]);
     restart_with(&stage, again, [("fail.at", "0")]);
     assert_snapshot!(calls(&stage, &["before", "the user", "open at"]), @r"
-    before step with None
-    open at None with None
-    before step with Some([1, 2])
+    before step with None · open at None with None · before step with Some([1, 2])
     the user data is `[1,2]`, not the requested `alloc::string::String`
-    open at Some(2) with Some([1, 2])
-    before step with Some([1, 2])
+    open at Some(2) with Some([1, 2]) · before step with Some([1, 2])
     the user data is `[1,2]`, not the requested `alloc::string::String`
     open at Some(2) with Some([1, 2])
     ");
@@ -443,7 +414,7 @@ fn the_step_shows_its_exception_and_metrics() {
     exception Some(cannot process 4)
     ReadCount 2, WriteCount 1, FilterCount 1, CommitCount 1, RollbackCount 1, ReadSkipCount 0, ProcessSkipCount 0, WriteSkipCount 0
     ");
-    let counters = stage.operator().step_executions(execution).unwrap()[0].counters;
+    let counters = first_step_execution(&stage, execution).counters;
     assert_eq!(
         (counters.reads, counters.rollbacks),
         (2, 1),
@@ -491,8 +462,6 @@ impl NeedsFlow {
     fn process(&self) -> String {
         self.flow.id().into()
     }
-    #[cancel]
-    fn cancel(&self) {}
 }
 
 /// A context field that can never be in scope is reported before the job starts.
@@ -503,7 +472,7 @@ fn a_context_that_is_never_in_scope_is_rejected() {
     let stage = Stage::new(&job(
         r#"<listener ref="NeedsStep"/><step id="one"><batchlet ref="NeedsFlow"/></step>"#,
     ));
-    assert_snapshot!(refused(&stage, "job", JobParameters::new()), @r#"
+    assert_snapshot!(refused(&stage, "job", ()), @r#"
     cannot start job `job`: its definition is invalid
     error[ART0007]: no `StepContext` is in scope when `NeedsStep` is created
      --> jobs/job.xml:2:16
@@ -537,8 +506,6 @@ impl Impatient {
         let has_stopped = operator.stop(own.id)?;
         Ok(format!("{} {has_stopped}", own.status))
     }
-    #[cancel]
-    fn cancel(&self) {}
 }
 
 /// An artifact that waits for its own job, or stops it, gets an answer at once, on every thread of the job.
@@ -554,8 +521,7 @@ fn an_artifact_does_not_wait_for_its_own_job() {
         &(flow("left", "", alone) + &flow("right", "", "<step id=\"two\"><batchlet ref=\"Silent\"/></step>")),
     );
     for (elements, step) in [(alone, "one"), (&parts, "one:1"), (&both, "one")] {
-        let stage = Stage::new(&job(elements));
-        let execution = stage.start("job", JobParameters::new());
+        let (stage, execution) = started(elements, ());
         let tree = stage.tree(execution);
         assert!(
             tree.contains(&format!("step {step} STOPPED STARTED false")),
@@ -596,7 +562,7 @@ fn a_step_describes_its_end() {
         let stage = Stage::new(&job(&format!(
             r#"<step id="one"><batchlet ref="Described"><properties><property name="fails" value="{fails}"/></properties></batchlet></step>"#
         )));
-        let execution = stage.start("job", JobParameters::new());
+        let execution = stage.start("job", ());
         let steps = stage.operator().step_executions(execution).unwrap();
         assert_eq!(steps[0].exit_message.split("\nthrown by").next(), Some(message));
     }

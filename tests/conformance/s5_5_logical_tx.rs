@@ -1,18 +1,17 @@
 //! Section 5.5.2: logical transactions around partitions and splits.
 
-use batch_runtime::JobParameters;
 use batch_tests::stage::Stage;
 use insta::assert_snapshot;
 
-use crate::artifacts::{Gate, calls, job, restart_with, story};
+use crate::artifacts::{Gate, calls, job, restart_with, started, story};
 use crate::faults::{lines, make_table};
-use crate::parallel::{ONE_THREAD, partition_of, partitioned, properties, sorted_tree};
-use crate::sequence::{flow, split, task};
+use crate::parallel::{ONE_THREAD, in_turn, partition_of, properties, sorted_tree};
+use crate::sequence::{flow, run_with, split, task};
 
 /// Returns two partitions with all parallel roles, one after the other.
 fn everything() -> String {
     let around = r#"|<algorithm ref="Planner"/><logicalTX ref="Unit"/><collector ref="Send"/><analyzer ref="Receive"/>"#;
-    format!("{ONE_THREAD}{}", partitioned("all", "", "Part", around))
+    in_turn(around)
 }
 
 /// The order of all calls of a successful step; the transaction has one instance, on the thread of the step.
@@ -20,26 +19,15 @@ fn everything() -> String {
 /// Spec: LTX-01, LTX-04, LTX-06, LTX-07, LTX-08, LTX-17, LTX-18, LTX-19, LTX-20, PART-20, D-46
 #[test]
 fn the_order_of_a_commit() {
-    let stage = Stage::new(&job(&everything()));
-    let execution = stage.start("job", [("parts", "a,b")]);
-    assert_snapshot!(story(&stage, execution), @r#"
-    job job COMPLETED COMPLETED
-      step all COMPLETED COMPLETED read 0 filter 0 write 0 commit 0 rollback 0
-      step all:1 COMPLETED a DONE read 0 filter 0 write 0 commit 0 rollback 0
-      step all:2 COMPLETED b DONE read 0 filter 0 write 0 commit 0 rollback 0
-    tx begin
-    plan
-    process a
-    collect a 1 at all
-    data a 1 at all
-    status a DONE
-    process b
-    collect b 1 at all
-    data b 1 at all
-    status b DONE
-    tx before completion
+    assert_snapshot!(run_with(&everything(), [("parts", "a,b")]), @r"
+    job job COMPLETED
+      step all COMPLETED
+      step all:1 COMPLETED a DONE
+      step all:2 COMPLETED b DONE
+    tx begin · plan · process a · collect a 1 at all · data a 1 at all · status a DONE · process b
+    collect b 1 at all · data b 1 at all · status b DONE · tx before completion
     tx after 2 calls COMMIT
-    "#);
+    ");
 }
 
 /// A logical transaction is no database transaction: each chunk is committed by itself, and a rollback leaves to
@@ -48,7 +36,7 @@ fn the_order_of_a_commit() {
 /// Spec: LTX-06, LTX-09
 #[test]
 fn no_resource_is_enlisted() {
-    let items = properties(&[("items.1", "4"), ("items.2", "5")]);
+    let items = properties("items.1=4; items.2=5");
     let partition = partition_of(&format!("instances=\"2\"|{items}<logicalTX ref=\"Unit\"/>"));
     let stage = Stage::new(&job(&format!(
         r#"{ONE_THREAD}<step id="copy">
@@ -59,7 +47,7 @@ fn no_resource_is_enlisted() {
     stage.start("job", [("fail", "read 5")]);
     assert_eq!(
         calls(&stage, &["tx"]),
-        "tx begin\ntx rollback\ntx after 2 calls ROLLBACK"
+        "tx begin · tx rollback · tx after 2 calls ROLLBACK"
     );
     assert_eq!(lines(&stage), "n1 n2 n3 n4 n1 n2 n3 n4");
 }
@@ -79,8 +67,7 @@ fn the_reasons_of_a_rollback() {
         "data a 1 at all",
         "status b DONE",
     ] {
-        let stage = Stage::new(&job(&everything()));
-        let execution = stage.start("job", [("parts", "a,b"), ("fail", fail)]);
+        let (stage, execution) = started(&everything(), [("parts", "a,b"), ("fail", fail)]);
         text += &format!("WHEN {fail} FAILS\n{}\n", story(&stage, execution));
     }
     assert_snapshot!(text);
@@ -95,23 +82,23 @@ fn a_stop_rolls_back() {
         r#"<step id="all"><batchlet ref="Meeting"><properties><property name="then" value="wait"/></properties></batchlet>{}</step>"#,
         partition_of(&format!(
             "instances=\"2\"|{}<logicalTX ref=\"Unit\"/>",
-            properties(&[("name.1", "a"), ("name.2", "b")])
+            properties("name.1=a; name.2=b")
         ))
     );
     let stage = Stage::new(&job(&elements));
     let operator = stage.operator();
-    let execution = operator.start("job", JobParameters::new()).unwrap();
+    let execution = operator.start("job", ()).unwrap();
     let gate = Gate::at(&stage);
     gate.pass("a is here");
     gate.pass("b is here");
     operator.stop(execution).unwrap();
     operator.wait(execution).unwrap();
-    assert_snapshot!(sorted_tree(&stage, execution), @r#"
-    job job STOPPED STOPPED
-      step all STOPPED STOPPED read 0 filter 0 write 0 commit 0 rollback 0
-      step all:1 STOPPED MET read 0 filter 0 write 0 commit 0 rollback 0
-      step all:2 STOPPED MET read 0 filter 0 write 0 commit 0 rollback 0
-    "#);
+    assert_snapshot!(sorted_tree(&stage, execution), @r"
+    job job STOPPED
+      step all STOPPED
+      step all:1 STOPPED MET
+      step all:2 STOPPED MET
+    ");
     let log = stage.log();
     assert_eq!(log.first().map(String::as_str), Some("tx begin"));
     assert_eq!(
@@ -142,32 +129,20 @@ fn a_restart_after_a_rollback() {
         );
         text += &format!("WITH {artifact}\n{}\n", story(&stage, again));
     }
-    assert_snapshot!(text, @r#"
+    assert_snapshot!(text, @r"
     WITH Unit
-    job job COMPLETED COMPLETED
-      step all COMPLETED COMPLETED read 0 filter 0 write 0 commit 0 rollback 0
-      step all:1 COMPLETED c DONE read 0 filter 0 write 0 commit 0 rollback 0
-      step all:2 COMPLETED d DONE read 0 filter 0 write 0 commit 0 rollback 0
-    tx begin
-    plan
-    process c
-    collect c 1 at all
-    status c DONE
-    process d
-    collect d 1 at all
-    status d DONE
-    tx before completion
-    tx after 2 calls COMMIT
+    job job COMPLETED
+      step all COMPLETED
+      step all:1 COMPLETED c DONE
+      step all:2 COMPLETED d DONE
+    tx begin · plan · process c · collect c 1 at all · status c DONE · process d · collect d 1 at all
+    status d DONE · tx before completion · tx after 2 calls COMMIT
     WITH Notice
-    job job COMPLETED COMPLETED
-      step all COMPLETED COMPLETED read 0 filter 0 write 0 commit 0 rollback 0
-      step all:2 COMPLETED b DONE read 0 filter 0 write 0 commit 0 rollback 0
-    status a DONE
-    process b
-    collect b 1 at all
-    status b DONE
-    notice COMMIT
-    "#);
+    job job COMPLETED
+      step all COMPLETED
+      step all:2 COMPLETED b DONE
+    status a DONE · process b · collect b 1 at all · status b DONE · notice COMMIT
+    ");
 }
 
 /// A failed rollback is repeated: each restart calls it first, until it returns.
@@ -197,25 +172,17 @@ fn a_failure_after_the_commit_undoes_nothing() {
     let mut text = story(&stage, first);
     let second = restart_with(&stage, first, with(""));
     text += &format!("\n{}", story(&stage, second));
-    assert_snapshot!(text, @r#"
-    job job FAILED FAILED
-      | cannot tx after 2 calls COMMIT
-      | thrown by #[logical_tx_after_completion] of logical tx `Unit`
-      step all FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 0
-        | cannot tx after 2 calls COMMIT
+    assert_snapshot!(text, @r"
+    job job FAILED | cannot tx after 2 calls COMMIT
         | thrown by #[logical_tx_after_completion] of logical tx `Unit`
-      step all:1 COMPLETED a DONE read 0 filter 0 write 0 commit 0 rollback 0
-    tx begin
-    plan
-    process a
-    collect a 1 at all
-    status a DONE
-    tx before completion
+      step all FAILED | the job's message
+      step all:1 COMPLETED a DONE
+    tx begin · plan · process a · collect a 1 at all · status a DONE · tx before completion
     tx after 2 calls COMMIT
-    job job COMPLETED COMPLETED
-      step all COMPLETED COMPLETED read 0 filter 0 write 0 commit 0 rollback 0
+    job job COMPLETED
+      step all COMPLETED
     status a DONE
-    "#);
+    ");
 }
 
 /// Logical transactions also surround the partitions of a flow, and the flows of a split.
@@ -236,8 +203,7 @@ fn flows_and_splits_have_logical_transactions() {
     );
     let mut text = String::new();
     for elements in [of_flow, of_split] {
-        let stage = Stage::new(&job(&elements));
-        let execution = stage.start("job", JobParameters::new());
+        let (stage, execution) = started(&elements, ());
         text += &format!("{}\n", story(&stage, execution));
         let fails = stage.start("job", [("fail", "process one")]);
         text += &format!("{}\n", story(&stage, fails));
@@ -265,28 +231,16 @@ fn an_outer_rollback_undoes_inner_partitions() {
     let failed = stage.start("job", [("inner", "a,b"), ("fail", "process two")]);
     stage.log();
     let again = restart_with(&stage, failed, [("inner", "c"), ("fail", "process two")]);
-    assert_snapshot!(story(&stage, again), @r#"
-    job job FAILED FAILED
-      | cannot process two
-      | thrown by #[process] of batchlet `Task`
-      | in partition 1 of `parts`
-      step parts:1 FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 0
-        | cannot process two
-        | thrown by #[process] of batchlet `Task`
-      step parts:1/one COMPLETED COMPLETED read 0 filter 0 write 0 commit 0 rollback 0
-      step parts:1/one:1 COMPLETED c DONE read 0 filter 0 write 0 commit 0 rollback 0
-      step parts:1/two FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 0
-        | cannot process two
-        | thrown by #[process] of batchlet `Task`
-    tx begin
-    plan
-    process c
-    begin two
-    process two
-    end two
-    tx rollback
+    assert_snapshot!(story(&stage, again), @r"
+    job job FAILED | cannot process two | thrown by #[process] of batchlet `Task`
+        | in partition 1 of `parts`
+      step parts:1 FAILED | cannot process two | thrown by #[process] of batchlet `Task`
+      step parts:1/one COMPLETED
+      step parts:1/one:1 COMPLETED c DONE
+      step parts:1/two FAILED | cannot process two | thrown by #[process] of batchlet `Task`
+    tx begin · plan · process c · begin two · process two · end two · tx rollback
     tx after 2 calls ROLLBACK
-    "#);
+    ");
 }
 
 /// The flows of a split whose work was undone run again, including complete ones.
@@ -297,22 +251,14 @@ fn the_flows_of_a_split_that_was_rolled_back_run_again() {
     let flows = flow("left", "next=\"right\"", &task("one", "", "DONE", ""))
         + &flow("right", "", &task("two", "", "DONE", ""))
         + r#"<concurrency><logicalTX ref="Unit"/></concurrency>"#;
-    let stage = Stage::new(&job(&split("both", "", &flows)));
-    let failed = stage.start("job", [("fail", "process two")]);
+    let (stage, failed) = started(&split("both", "", &flows), [("fail", "process two")]);
     stage.log();
     let again = restart_with(&stage, failed, [("fail", "")]);
-    assert_snapshot!(story(&stage, again), @r#"
-    job job COMPLETED COMPLETED
-      step one COMPLETED DONE read 0 filter 0 write 0 commit 0 rollback 0
-      step two COMPLETED DONE read 0 filter 0 write 0 commit 0 rollback 0
-    tx begin
-    begin one
-    process one
-    end one
-    begin two
-    process two
-    end two
-    tx before completion
-    tx after 2 calls COMMIT
-    "#);
+    assert_snapshot!(story(&stage, again), @r"
+    job job COMPLETED
+      step one COMPLETED DONE
+      step two COMPLETED DONE
+    tx begin · begin one · process one · end one · begin two · process two · end two
+    tx before completion · tx after 2 calls COMMIT
+    ");
 }

@@ -1,12 +1,11 @@
 //! Section 5.5.2: restarts of logical transactions whose process died, and what a rollback discards. These tests write
 //! the states; `tests/recovery/logical_tx.rs` kills a process in each of them.
 
-use batch_runtime::JobParameters;
 use batch_tests::stage::Stage;
 use diesel::prelude::*;
 use insta::assert_snapshot;
 
-use crate::artifacts::{job, restart_with, story};
+use crate::artifacts::{job, restart_with, started, story, tree, wrapped};
 use crate::parallel::{partitioned, sorted_tree};
 use crate::sequence::{flow, meeting, split, task};
 
@@ -38,41 +37,24 @@ fn a_commit_is_finished() {
     let left = task("one", "allow-start-if-complete=\"true\"", "DONE", "");
     let elements =
         split("only", "next=\"last\"", &(flow("left", "", &left) + UNIT)) + &task("last", "", "DONE", "");
-    let stage = Stage::new(&job(&elements));
-    let first = stage.start("job", [("fail", "process last")]);
+    let (stage, first) = started(&elements, [("fail", "process last")]);
     leave(&stage, &serde_json::json!({"only": in_state("committed")}));
     stage.log();
     let second = restart_with(&stage, first, [("fail", "process one")]);
-    assert_snapshot!(story(&stage, second), @r#"
-    job job FAILED FAILED
-      | cannot process one
-      | thrown by #[process] of batchlet `Task`
-      step one FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 0
-        | cannot process one
-        | thrown by #[process] of batchlet `Task`
-    tx after 0 calls COMMIT
-    tx begin
-    begin one
-    process one
-    end one
-    tx rollback
+    assert_snapshot!(story(&stage, second), @r"
+    job job FAILED | cannot process one | thrown by #[process] of batchlet `Task`
+      step one FAILED | the job's message
+    tx after 0 calls COMMIT · tx begin · begin one · process one · end one · tx rollback
     tx after 3 calls ROLLBACK
-    "#);
+    ");
     let third = restart_with(&stage, second, [("fail", "")]);
-    assert_snapshot!(story(&stage, third), @r#"
-    job job COMPLETED COMPLETED
-      step one COMPLETED DONE read 0 filter 0 write 0 commit 0 rollback 0
-      step last COMPLETED DONE read 0 filter 0 write 0 commit 0 rollback 0
-    tx begin
-    begin one
-    process one
-    end one
-    tx before completion
-    tx after 2 calls COMMIT
-    begin last
-    process last
-    end last
-    "#);
+    assert_snapshot!(story(&stage, third), @r"
+    job job COMPLETED
+      step one COMPLETED DONE
+      step last COMPLETED DONE
+    tx begin · begin one · process one · end one · tx before completion · tx after 2 calls COMMIT
+    begin last · process last · end last
+    ");
 }
 
 /// A committed split is not undone by later events, for any result of its artifact.
@@ -83,17 +65,14 @@ fn a_committed_split_is_not_undone() {
     let left = task("one", "", "DONE", "");
     let elements =
         split("only", "next=\"last\"", &(flow("left", "", &left) + UNIT)) + &task("last", "", "DONE", "");
-    let stage = Stage::new(&job(&elements));
-    let first = stage.start("job", [("fail", "process last")]);
+    let (stage, first) = started(&elements, [("fail", "process last")]);
     stage.log();
     let second = restart_with(&stage, first, [("fail", "tx begin")]);
-    assert_snapshot!(story(&stage, second), @r#"
-    job job COMPLETED COMPLETED
-      step last COMPLETED DONE read 0 filter 0 write 0 commit 0 rollback 0
-    begin last
-    process last
-    end last
-    "#);
+    assert_snapshot!(story(&stage, second), @r"
+    job job COMPLETED
+      step last COMPLETED DONE
+    begin last · process last · end last
+    ");
 }
 
 /// Nested transactions: the outer one is rolled back first and starts again, then the inner one. The rollback of the
@@ -119,16 +98,12 @@ fn nested_transactions_are_rolled_back_from_the_outside() {
     }
     stage.log();
     let second = restart_with(&stage, first, [("fail", "")]);
-    assert_snapshot!(story(&stage, second), @r#"
-    job job COMPLETED COMPLETED
-      step inner COMPLETED COMPLETED read 0 filter 0 write 0 commit 0 rollback 0
-      step inner:1 COMPLETED nameless DONE read 0 filter 0 write 0 commit 0 rollback 0
-    outer rollback
-    outer begin
-    inner rollback
-    inner begin
-    process nameless
-    "#);
+    assert_snapshot!(story(&stage, second), @r"
+    job job COMPLETED
+      step inner COMPLETED
+      step inner:1 COMPLETED nameless DONE
+    outer rollback · outer begin · inner rollback · inner begin · process nameless
+    ");
 }
 
 /// Rolled-back work does not count, but each start of a step does.
@@ -141,9 +116,9 @@ fn starts_that_were_rolled_back_count() {
     let first = stage.start("job", [("fail", "process one")]);
     let second = restart_with(&stage, first, [("fail", "process one")]);
     let third = restart_with(&stage, second, [("fail", "")]);
-    assert_snapshot!(stage.tree(third), @r"
-    job job FAILED FAILED
-      | step `one` of job `job` was started 2 times in this job instance, as often as its start-limit allows; increase the start-limit in the Job XML to restart it
+    assert_snapshot!(tree(&stage, third), @r"
+    job job FAILED
+        | step `one` of job `job` was started 2 times in this job instance, as often as its start-limit allows; increase the start-limit in the Job XML to restart it
     ");
 }
 
@@ -154,20 +129,14 @@ fn starts_that_were_rolled_back_count() {
 fn rolled_back_work_is_not_complete() {
     let ends = flow("left", "", &meeting("a", "", "b", "end", r#"<end on="a MET"/>"#));
     let waits = flow("right", "", &meeting("b", "", "a", "wait", ""));
-    let stage = Stage::new(&job(&split("both", "", &(ends + &waits + UNIT))));
-    let first = stage.start("job", JobParameters::new());
+    let (stage, first) = started(&split("both", "", &(ends + &waits + UNIT)), ());
     assert_snapshot!(sorted_tree(&stage, first), @r"
-    job job FAILED FAILED
-      | an `end` element within `both` ended the job before everything in it was complete, so its logical transaction was rolled back
-      step a COMPLETED a MET read 0 filter 0 write 0 commit 0 rollback 0
-      step b STOPPED b MET read 0 filter 0 write 0 commit 0 rollback 0
+    job job FAILED
+        | an `end` element within `both` ended the job before everything in it was complete, so its logical transaction was rolled back
+      step a COMPLETED a MET
+      step b STOPPED b MET
     ");
-    assert_snapshot!(stage.log().join("\n"), @r#"
-    tx begin
-    cancel b
-    tx rollback
-    tx after 2 calls ROLLBACK
-    "#);
+    assert_snapshot!(wrapped(&stage.log()), @"tx begin · cancel b · tx rollback · tx after 2 calls ROLLBACK");
 }
 
 /// An open transaction that is missing in the current XML cannot be rolled back: this is reported, and nothing runs.
@@ -191,7 +160,7 @@ fn an_open_transaction_needs_its_element() {
     let second = operator.restart(first, [("fail", "")]).unwrap();
     operator.wait(second).unwrap();
     assert_snapshot!(story(&stage, second), @r"
-    job job FAILED FAILED
-      | the logical transaction of `only` is open, but the Job XML no longer has one there; restart with the previous Job XML to roll it back
+    job job FAILED
+        | the logical transaction of `only` is open, but the Job XML no longer has one there; restart with the previous Job XML to roll it back
     ");
 }

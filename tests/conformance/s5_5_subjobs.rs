@@ -1,11 +1,10 @@
 //! Sections 5.5.3 and 5.5.4: collectors and analyzers.
 
-use batch_runtime::JobParameters;
 use batch_tests::stage::Stage;
 use insta::assert_snapshot;
 
-use crate::artifacts::{calls, job, restart_with, story};
-use crate::parallel::{ONE_THREAD, partition_of, partitioned, properties};
+use crate::artifacts::{calls, job, restart_with, started, story, tree, wrapped};
+use crate::parallel::{A_AND_B, ONE_THREAD, partition_of, partitioned, properties};
 use crate::sequence::{decision, flow, split, task};
 
 pub(crate) const BOTH: &str = r#"<collector ref="Send"/><analyzer ref="Receive"/>"#;
@@ -17,12 +16,8 @@ fn subjob_calls(stage: &Stage) -> String {
 
 /// Returns the calls that begin with `word`.
 fn of(log: &[String], word: &str) -> String {
-    let calls: Vec<_> = log
-        .iter()
-        .filter(|call| call.starts_with(word))
-        .map(String::as_str)
-        .collect();
-    calls.join("\n")
+    let calls: Vec<_> = log.iter().filter(|call| call.starts_with(word)).collect();
+    wrapped(&calls)
 }
 
 /// Returns `Send` and `Receive` around two partitions of a chunk with five items, three in an interval.
@@ -31,7 +26,7 @@ pub(crate) fn chunk(around: &str) -> String {
         r#"{ONE_THREAD}<step id="load"><chunk reader="Numbers" processor="Labels" writer="Lines" commit-interval="3"/>{}</step>"#,
         partition_of(&format!(
             "instances=\"2\"|{}{around}",
-            properties(&[("name.1", "a"), ("name.2", "b"), ("items.2", "2")])
+            properties("name.1=a; name.2=b; items.2=2")
         ))
     )
 }
@@ -42,32 +37,23 @@ pub(crate) fn chunk(around: &str) -> String {
 /// Spec: SUBJOB-01, SUBJOB-02, SUBJOB-03, SUBJOB-05, SUBJOB-07, SUBJOB-08, SUBJOB-09, SUBJOB-10, SUBJOB-11, SUBJOB-12, SUBJOB-27, PART-27, D-45
 #[test]
 fn a_collector_is_called_after_each_checkpoint_and_at_the_end() {
-    let stage = Stage::new(&job(&chunk(BOTH)));
-    let execution = stage.start("job", [("sets", "true")]);
-    assert_snapshot!(stage.tree(execution), @r#"
-    job job COMPLETED COMPLETED
-      step load COMPLETED RECEIVED 7 read 0 filter 0 write 0 commit 0 rollback 0
-      step load:1 COMPLETED COMPLETED read 5 filter 0 write 5 commit 2 rollback 0
-      step load:2 COMPLETED COMPLETED read 2 filter 0 write 2 commit 1 rollback 0
-    "#);
+    let (stage, execution) = started(&chunk(BOTH), [("sets", "true")]);
+    assert_snapshot!(tree(&stage, execution), @r"
+    job job COMPLETED
+      step load COMPLETED RECEIVED 7
+      step load:1 COMPLETED read 5 write 5 commit 2
+      step load:2 COMPLETED read 2 write 2 commit 1
+    ");
     let log = stage.log();
-    assert_snapshot!(of(&log, "collect"), @r#"
-    collect a 1 at load
-    collect a 2 at load
-    collect a 3 at load
-    collect b 1 at load
+    assert_snapshot!(of(&log, "collect"), @r"
+    collect a 1 at load · collect a 2 at load · collect a 3 at load · collect b 1 at load
     collect b 2 at load
-    "#);
+    ");
     // The payloads of a partition precede its status.
-    assert_snapshot!([of(&log, "data"), of(&log, "status"), of(&log, "analyzed")].join("\n"), @r#"
-    data a 1 at load
-    data a 2 at load
-    data a 3 at load
-    data b 1 at load
-    data b 2 at load
-    status COMPLETED
-    status COMPLETED
-    "#);
+    assert_snapshot!([of(&log, "data"), of(&log, "status"), of(&log, "analyzed")].join("\n"), @r"
+    data a 1 at load · data a 2 at load · data a 3 at load · data b 1 at load · data b 2 at load
+    status COMPLETED · status COMPLETED
+    ");
     let at = |call: &str| log.iter().position(|other| other == call);
     assert!(at("data a 3 at load") < at("status COMPLETED"));
 }
@@ -84,52 +70,33 @@ fn batchlets_and_their_optional_methods() {
         r#"<analyzer ref="Receive"/>"#,
         r#"<collector ref="Send"><properties><property name="sends" value="nothing"/></properties></collector><analyzer ref="Receive"><properties><property name="fail" value="data a 1 at all"/></properties></analyzer>"#,
     ] {
-        let names = properties(&[("name.1", "a"), ("name.2", "b")]);
-        let elements = partitioned("all", "", "Part", &format!("instances=\"2\"|{names}{around}"));
-        let stage = Stage::new(&job(&format!("{ONE_THREAD}{elements}")));
-        let execution = stage.start("job", JobParameters::new());
+        let elements = partitioned("all", "", "Part", &format!("{A_AND_B}{around}"));
+        let (stage, execution) = started(&format!("{ONE_THREAD}{elements}"), ());
         text += &format!("{}\n", story(&stage, execution));
     }
-    assert_snapshot!(text, @r#"
-    job job COMPLETED COMPLETED
-      step all COMPLETED COMPLETED read 0 filter 0 write 0 commit 0 rollback 0
-      step all:1 COMPLETED a DONE read 0 filter 0 write 0 commit 0 rollback 0
-      step all:2 COMPLETED b DONE read 0 filter 0 write 0 commit 0 rollback 0
-    process a
-    collect a 1 at all
-    data a 1 at all
-    status a DONE
-    process b
-    collect b 1 at all
-    data b 1 at all
-    status b DONE
-    job job COMPLETED COMPLETED
-      step all COMPLETED COMPLETED read 0 filter 0 write 0 commit 0 rollback 0
-      step all:1 COMPLETED a DONE read 0 filter 0 write 0 commit 0 rollback 0
-      step all:2 COMPLETED b DONE read 0 filter 0 write 0 commit 0 rollback 0
-    process a
-    collect a 1 at all
-    process b
-    collect b 1 at all
-    job job COMPLETED COMPLETED
-      step all COMPLETED COMPLETED read 0 filter 0 write 0 commit 0 rollback 0
-      step all:1 COMPLETED a DONE read 0 filter 0 write 0 commit 0 rollback 0
-      step all:2 COMPLETED b DONE read 0 filter 0 write 0 commit 0 rollback 0
-    process a
-    status a DONE
-    process b
-    status b DONE
-    job job COMPLETED COMPLETED
-      step all COMPLETED COMPLETED read 0 filter 0 write 0 commit 0 rollback 0
-      step all:1 COMPLETED a DONE read 0 filter 0 write 0 commit 0 rollback 0
-      step all:2 COMPLETED b DONE read 0 filter 0 write 0 commit 0 rollback 0
-    process a
-    collect a 1 at all
-    status a DONE
-    process b
-    collect b 1 at all
-    status b DONE
-    "#);
+    assert_snapshot!(text, @r"
+    job job COMPLETED
+      step all COMPLETED
+      step all:1 COMPLETED a DONE
+      step all:2 COMPLETED b DONE
+    process a · collect a 1 at all · data a 1 at all · status a DONE · process b · collect b 1 at all
+    data b 1 at all · status b DONE
+    job job COMPLETED
+      step all COMPLETED
+      step all:1 COMPLETED a DONE
+      step all:2 COMPLETED b DONE
+    process a · collect a 1 at all · process b · collect b 1 at all
+    job job COMPLETED
+      step all COMPLETED
+      step all:1 COMPLETED a DONE
+      step all:2 COMPLETED b DONE
+    process a · status a DONE · process b · status b DONE
+    job job COMPLETED
+      step all COMPLETED
+      step all:1 COMPLETED a DONE
+      step all:2 COMPLETED b DONE
+    process a · collect a 1 at all · status a DONE · process b · collect b 1 at all · status b DONE
+    ");
 }
 
 /// A collector that throws after a checkpoint fails its partition there.
@@ -137,8 +104,7 @@ fn batchlets_and_their_optional_methods() {
 /// Spec: SUBJOB-03, SUBJOB-05, PART-26
 #[test]
 fn a_collector_that_throws_after_a_checkpoint_fails_its_partition() {
-    let stage = Stage::new(&job(&chunk(BOTH)));
-    let execution = stage.start("job", [("fail", "collect a 1 at load")]);
+    let (stage, execution) = started(&chunk(BOTH), [("fail", "collect a 1 at load")]);
     let tree = stage.tree(execution);
     assert!(tree.contains("step load:1 FAILED FAILED read 3"), "{tree}");
     assert!(tree.contains("thrown by #[collect_sub_job_data]"), "{tree}");
@@ -152,11 +118,7 @@ fn a_collector_that_throws_after_a_checkpoint_fails_its_partition() {
 fn a_failed_subjob_collects_nothing() {
     let stage = Stage::new(&job(&chunk(BOTH)));
     stage.start("job", [("fail", "read 5")]);
-    assert_snapshot!(calls(&stage, &["collect", "data", "status"]), @r#"
-    collect a 1 at load
-    data a 1 at load
-    status FAILED
-    "#);
+    assert_snapshot!(calls(&stage, &["collect", "data", "status"]), @"collect a 1 at load · data a 1 at load · status FAILED");
 }
 
 /// Payloads are not stored; the exit status of a partition that completed earlier is reported again.
@@ -164,30 +126,20 @@ fn a_failed_subjob_collects_nothing() {
 /// Spec: SUBJOB-17, SUBJOB-10, RESTART-14
 #[test]
 fn a_restart_reports_exit_statuses_again() {
-    let names = properties(&[("name.1", "a"), ("name.2", "b")]);
-    let elements = partitioned("all", "", "Part", &format!("instances=\"2\"|{names}{BOTH}"));
+    let elements = partitioned("all", "", "Part", &format!("{A_AND_B}{BOTH}"));
     let stage = Stage::new(&job(&format!("{ONE_THREAD}{elements}")));
     let failed = stage.start("job", [("fail", "process b")]);
     let mut text = subjob_calls(&stage);
     let again = restart_with(&stage, failed, [("fail", "")]);
     text += &format!("\nAGAIN\n{}", story(&stage, again));
-    assert_snapshot!(text, @r#"
-    process a
-    collect a 1 at all
-    data a 1 at all
-    status a DONE
-    process b
-    status FAILED
+    assert_snapshot!(text, @r"
+    process a · collect a 1 at all · data a 1 at all · status a DONE · process b · status FAILED
     AGAIN
-    job job COMPLETED COMPLETED
-      step all COMPLETED COMPLETED read 0 filter 0 write 0 commit 0 rollback 0
-      step all:2 COMPLETED b DONE read 0 filter 0 write 0 commit 0 rollback 0
-    status a DONE
-    process b
-    collect b 1 at all
-    data b 1 at all
-    status b DONE
-    "#);
+    job job COMPLETED
+      step all COMPLETED
+      step all:2 COMPLETED b DONE
+    status a DONE · process b · collect b 1 at all · data b 1 at all · status b DONE
+    ");
 }
 
 /// In a partitioned flow the collector is called for every step, with one instance per partition; for a partitioned step in it once.
@@ -200,54 +152,36 @@ fn a_collector_of_a_flow() {
         partitioned("inner", "next=\"last\"", "Part", "instances=\"2\""),
         task("last", "", "DONE", "")
     );
-    let names = properties(&[
-        ("name.1", "a"),
-        ("items.1", "1"),
-        ("name.2", "b"),
-        ("items.2", "1"),
-    ]);
+    let names = properties("name.1=a; items.1=1; name.2=b; items.2=1");
     let partition = partition_of(&format!("instances=\"2\"|{names}{BOTH}"));
     let stage = Stage::new(&job(&format!(
         "{ONE_THREAD}{}",
         flow("parts", "", &(steps + &partition))
     )));
     let execution = stage.start("job", [("sets", "true")]);
-    assert_snapshot!(stage.tree(execution), @r#"
-    job job COMPLETED COMPLETED
-      step parts:1 COMPLETED DONE read 0 filter 0 write 0 commit 0 rollback 0
-      step parts:2 COMPLETED DONE read 0 filter 0 write 0 commit 0 rollback 0
-      step parts:1/load COMPLETED COMPLETED read 1 filter 0 write 1 commit 1 rollback 0
-      step parts:1/inner COMPLETED COMPLETED read 0 filter 0 write 0 commit 0 rollback 0
-      step parts:1/inner:1 COMPLETED a DONE read 0 filter 0 write 0 commit 0 rollback 0
-      step parts:1/inner:2 COMPLETED a DONE read 0 filter 0 write 0 commit 0 rollback 0
-      step parts:1/last COMPLETED DONE read 0 filter 0 write 0 commit 0 rollback 0
-      step parts:2/load COMPLETED COMPLETED read 1 filter 0 write 1 commit 1 rollback 0
-      step parts:2/inner COMPLETED COMPLETED read 0 filter 0 write 0 commit 0 rollback 0
-      step parts:2/inner:1 COMPLETED b DONE read 0 filter 0 write 0 commit 0 rollback 0
-      step parts:2/inner:2 COMPLETED b DONE read 0 filter 0 write 0 commit 0 rollback 0
-      step parts:2/last COMPLETED DONE read 0 filter 0 write 0 commit 0 rollback 0
-    "#);
+    assert_snapshot!(tree(&stage, execution), @r"
+    job job COMPLETED
+      step parts:1 COMPLETED DONE
+      step parts:2 COMPLETED DONE
+      step parts:1/load COMPLETED read 1 write 1 commit 1
+      step parts:1/inner COMPLETED
+      step parts:1/inner:1 COMPLETED a DONE
+      step parts:1/inner:2 COMPLETED a DONE
+      step parts:1/last COMPLETED DONE
+      step parts:2/load COMPLETED read 1 write 1 commit 1
+      step parts:2/inner COMPLETED
+      step parts:2/inner:1 COMPLETED b DONE
+      step parts:2/inner:2 COMPLETED b DONE
+      step parts:2/last COMPLETED DONE
+    ");
     let log = stage.log();
-    assert_snapshot!([of(&log, "collect"), of(&log, "data"), of(&log, "status")].join("\n"), @r#"
-    collect a 1 at load
-    collect a 2 at load
-    collect a 3 at inner
-    collect a 4 at last
-    collect b 1 at load
-    collect b 2 at load
-    collect b 3 at inner
-    collect b 4 at last
-    data a 1 at load
-    data a 2 at load
-    data a 3 at inner
-    data a 4 at last
-    data b 1 at load
-    data b 2 at load
-    data b 3 at inner
-    data b 4 at last
-    status DONE
-    status DONE
-    "#);
+    assert_snapshot!([of(&log, "collect"), of(&log, "data"), of(&log, "status")].join("\n"), @r"
+    collect a 1 at load · collect a 2 at load · collect a 3 at inner · collect a 4 at last
+    collect b 1 at load · collect b 2 at load · collect b 3 at inner · collect b 4 at last
+    data a 1 at load · data a 2 at load · data a 3 at inner · data a 4 at last · data b 1 at load
+    data b 2 at load · data b 3 at inner · data b 4 at last
+    status DONE · status DONE
+    ");
 }
 
 /// In a split the collector is called for every step of each flow, with one instance per flow; for a partitioned flow
@@ -270,24 +204,18 @@ fn a_collector_of_a_split() {
     let elements = split("both", "next=\"choose\"", &flows) + &decision("choose", "GO", r#"<end on="GO"/>"#);
     let stage = Stage::new(&job(&elements));
     stage.start("job", [("sets", "true")]);
-    let mut told = stage.log();
-    told.retain(|call| {
+    let mut recorded = stage.log();
+    recorded.retain(|call| {
         ["collect", "data", "status", "analyzed", "decide"]
             .iter()
             .any(|word| call.starts_with(word))
     });
-    told.sort();
-    assert_snapshot!(told.join("\n"), @r#"
-    collect nameless 1 at no step
-    collect nameless 1 at one
-    collect nameless 2 at two
-    data nameless 1 at no step
-    data nameless 1 at one
-    data nameless 2 at two
-    decide of job after split both COMPLETED RECEIVED 5
-    status COMPLETED
-    status WELL
-    "#);
+    recorded.sort();
+    assert_snapshot!(wrapped(&recorded), @r"
+    collect nameless 1 at no step · collect nameless 1 at one · collect nameless 2 at two
+    data nameless 1 at no step · data nameless 1 at one · data nameless 2 at two
+    decide of job after split both COMPLETED RECEIVED 5 · status COMPLETED · status WELL
+    ");
 }
 
 /// The payload of a partitioned flow that has failed would be counted again after a restart, so its collector is not called.

@@ -8,7 +8,7 @@ use batch_runtime::{BatchRuntime, BatchRuntimeBuilder, JobParameters};
 use batch_tests::stage::Stage;
 use insta::assert_snapshot;
 
-use super::artifacts::{job, refused};
+use super::artifacts::{first_step_execution, job, refused};
 
 /// Batchlets that end with the name of their type as exit status.
 macro_rules! batchlets {
@@ -22,8 +22,6 @@ macro_rules! batchlets {
             fn process(&self) -> String {
                 stringify!($name).into()
             }
-            #[cancel]
-            fn cancel(&self) {}
         }
     )*};
 }
@@ -61,10 +59,8 @@ fn artifact(id: &str, class: &str) -> String {
 
 /// Returns the name of the type that ran.
 fn ran(stage: &Stage) -> String {
-    let execution = stage.start("job", JobParameters::new());
-    stage.operator().step_executions(execution).unwrap()[0]
-        .exit_status
-        .clone()
+    let execution = stage.start("job", ());
+    first_step_execution(stage, execution).exit_status.clone()
 }
 
 fn build_error(builder: BatchRuntimeBuilder) -> String {
@@ -131,7 +127,7 @@ fn an_entry_resolves_an_ambiguous_name() {
 fn a_class_of_two_types_is_rejected_when_it_is_used() {
     let entry = artifact("x", "com.example.Two");
     assert_eq!(ran(&stage("mapping.one", &entry)), "One");
-    assert_snapshot!(refused(&stage("x", &entry), "job", JobParameters::new()), @r#"
+    assert_snapshot!(refused(&stage("x", &entry), "job", ()), @r#"
     cannot start job `job`: its definition is invalid
     error[ART0003]: batchlet `x` is ambiguous
      --> jobs/job.xml:2:31
@@ -152,7 +148,7 @@ fn a_class_of_two_types_is_rejected_when_it_is_used() {
 fn a_class_that_is_not_registered_is_rejected_when_the_ref_is_used() {
     let wrong = artifact("x", "com.example.Portd") + &artifact("mapping.plain", "somewhere::Plain");
     assert_eq!(ran(&stage("Ported", &wrong)), "Ported");
-    assert_snapshot!(refused(&stage("x", &wrong), "job", JobParameters::new()), @r#"
+    assert_snapshot!(refused(&stage("x", &wrong), "job", ()), @r#"
     cannot start job `job`: its definition is invalid
     error[ART0021]: no artifact has the class `com.example.Portd`, to which batch.xml maps `x`
      --> jobs/job.xml:2:31
@@ -167,7 +163,7 @@ fn a_class_that_is_not_registered_is_rejected_when_the_ref_is_used() {
       = help: did you mean `com.example.Ported`?
     "#);
     // The type exists elsewhere: its crate was moved, or the path was guessed.
-    let text = refused(&stage("mapping.plain", &wrong), "job", JobParameters::new());
+    let text = refused(&stage("mapping.plain", &wrong), "job", ());
     assert!(text.contains(&format!("did you mean `{HERE}::Plain`?")), "{text}");
 }
 
@@ -175,7 +171,7 @@ fn a_class_that_is_not_registered_is_rejected_when_the_ref_is_used() {
 #[test]
 fn an_entry_of_another_role_is_rejected_with_its_place() {
     let entry = artifact("x", "conformance::artifacts::Numbers");
-    assert_snapshot!(refused(&stage("x", &entry), "job", JobParameters::new()), @r#"
+    assert_snapshot!(refused(&stage("x", &entry), "job", ()), @r#"
     cannot start job `job`: its definition is invalid
     error[ART0002]: `x` is not a batchlet but an item reader
      --> jobs/job.xml:2:31

@@ -2,16 +2,15 @@
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use batch_runtime::JobParameters;
 use batch_runtime::prelude::*;
 use batch_tests::stage::Stage;
 use insta::assert_snapshot;
 
-use super::artifacts::{job, refused};
+use super::artifacts::{first_step_execution, job, refused, started};
 
 fn refusal(elements: &str) -> String {
     let stage = Stage::new(&job(elements));
-    let text = refused(&stage, "job", JobParameters::new());
+    let text = refused(&stage, "job", ());
     assert_eq!(
         stage.operator().job_instance_count("job").unwrap(),
         0,
@@ -202,7 +201,7 @@ fn item_types(of_job: &str, of_step: &str) -> String {
         listener(of_step)
     ));
     let stage = Stage::new(&text);
-    let checked = stage.operator().check("job", JobParameters::new());
+    let checked = stage.operator().check("job", ());
     let report = checked.err().map(|error| error.to_string()).unwrap_or_default();
     let mistakes = report.split("\n\n").filter(|part| part.contains("ART0004"));
     let lines = mistakes.flat_map(|part| {
@@ -256,8 +255,6 @@ mod twice {
                 fn process(&self) -> String {
                     stringify!($name).into()
                 }
-                #[cancel]
-                fn cancel(&self) {}
             }
         )*};
     }
@@ -283,11 +280,8 @@ fn an_ambiguous_name_is_rejected_when_it_is_used() {
     let stage = Stage::new(&job(&format!(
         r#"<step id="one"><batchlet ref="{castor}"/></step>"#
     )));
-    let execution = stage.start("job", JobParameters::new());
-    assert_eq!(
-        stage.operator().step_executions(execution).unwrap()[0].exit_status,
-        "Castor"
-    );
+    let execution = stage.start("job", ());
+    assert_eq!(first_step_execution(&stage, execution).exit_status, "Castor");
 }
 
 mod attentive {
@@ -341,8 +335,6 @@ mod apart {
         fn process(&self) -> String {
             "FIRST".into()
         }
-        #[cancel]
-        fn cancel(&self) {}
     }
 
     pub(super) const SECOND: u32 = line!() + 5;
@@ -356,8 +348,6 @@ mod apart {
         fn process(&self) -> String {
             "SECOND".into()
         }
-        #[cancel]
-        fn cancel(&self) {}
     }
 }
 
@@ -365,7 +355,7 @@ mod apart {
 #[test]
 fn an_ambiguous_name_is_rejected_with_the_places_of_both() {
     let stage = Stage::new(&job(r#"<step id="one"><batchlet ref="Namesake"/></step>"#));
-    let error = stage.operator().start("job", JobParameters::new()).unwrap_err();
+    let error = stage.operator().start("job", ()).unwrap_err();
     let text = error.to_string();
     for line in [apart::FIRST, apart::SECOND] {
         let place = format!("tests/conformance/s5_7_loader.rs:{line})");
@@ -386,8 +376,8 @@ fn artifacts_of_all_linked_crates_are_registered() {
         let stage = Stage::new(&job(&format!(
             r#"<step id="one"><batchlet ref="{name}"/></step>"#
         )));
-        let execution = stage.start("job", JobParameters::new());
-        let step = &stage.operator().step_executions(execution).unwrap()[0];
+        let execution = stage.start("job", ());
+        let step = &first_step_execution(&stage, execution);
         assert_eq!(step.exit_status, "LINKED");
     }
 }
@@ -406,8 +396,6 @@ impl Here {
         CALLS.fetch_add(1, Ordering::Relaxed);
         std::process::id().to_string()
     }
-    #[cancel]
-    fn cancel(&self) {}
 }
 
 /// What a class loader is in Java is the process here: an artifact sees the statics of the program that starts its job.
@@ -415,9 +403,8 @@ impl Here {
 /// Spec: CL-01
 #[test]
 fn artifacts_run_in_the_process_that_starts_the_job() {
-    let stage = Stage::new(&job(r#"<step id="one"><batchlet ref="Here"/></step>"#));
-    let execution = stage.start("job", JobParameters::new());
-    let step = &stage.operator().step_executions(execution).unwrap()[0];
+    let (stage, execution) = started(r#"<step id="one"><batchlet ref="Here"/></step>"#, ());
+    let step = &first_step_execution(&stage, execution);
     assert_eq!(step.exit_status, std::process::id().to_string());
     assert_eq!(CALLS.load(Ordering::Relaxed), 1);
 }

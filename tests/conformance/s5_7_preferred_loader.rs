@@ -3,12 +3,12 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use batch_runtime::BatchRuntime;
 use batch_runtime::prelude::*;
-use batch_runtime::{BatchRuntime, JobParameters};
 use batch_tests::stage::{Stage, say};
 use insta::assert_snapshot;
 
-use super::artifacts::{job, refused, story};
+use super::artifacts::{job, refused, story, tree};
 
 /// A batchlet and step listener with a field that is not a property.
 #[derive(BatchArtifact)]
@@ -57,8 +57,6 @@ impl Courier {
         self.tell("process");
         "DELIVERED".into()
     }
-    #[cancel]
-    fn cancel(&self) {}
 }
 
 #[step_listener]
@@ -119,13 +117,13 @@ fn fleet(elements: &str) -> Stage {
 }
 
 fn run(stage: &Stage) -> String {
-    let execution = stage.start("job", JobParameters::new());
+    let execution = stage.start("job", ());
     story(stage, execution)
 }
 
 fn refusal(reference: &str) -> String {
     let stage = fleet(&format!(r#"<step id="one"><batchlet ref="{reference}"/></step>"#));
-    refused(&stage, "job", JobParameters::new())
+    refused(&stage, "job", ())
 }
 
 /// Artifacts of the loader keep its fields, and get their properties and contexts from the runtime.
@@ -137,8 +135,8 @@ fn an_instance_of_the_loader_is_filled_by_the_runtime() {
         r#"<step id="one"><batchlet ref="van"><properties><property name="town" value="Ulm"/></properties></batchlet></step>"#,
     );
     assert_snapshot!(run(&stage), @r"
-    job job COMPLETED COMPLETED
-      step one COMPLETED DELIVERED read 0 filter 0 write 0 commit 0 rollback 0
+    job job COMPLETED
+      step one COMPLETED DELIVERED
     process: vehicle 2 to Ulm in one
     ");
 }
@@ -147,8 +145,8 @@ fn an_instance_of_the_loader_is_filled_by_the_runtime() {
 #[test]
 fn the_loader_may_leave_the_making_to_the_runtime() {
     assert_snapshot!(run(&fleet(r#"<step id="one"><batchlet ref="walker"/></step>"#)), @r"
-    job job COMPLETED COMPLETED
-      step one COMPLETED DELIVERED read 0 filter 0 write 0 commit 0 rollback 0
+    job job COMPLETED
+      step one COMPLETED DELIVERED
     process: vehicle 0 to nowhere in one
     ");
 }
@@ -164,13 +162,11 @@ fn every_load_yields_a_new_instance() {
     );
     // Three were created to learn their types.
     assert_snapshot!(run(&stage), @r"
-    job job COMPLETED COMPLETED
-      step one COMPLETED DELIVERED read 0 filter 0 write 0 commit 0 rollback 0
-      step two COMPLETED DELIVERED read 0 filter 0 write 0 commit 0 rollback 0
-    before: vehicle 4 to nowhere in one
-    process: vehicle 5 to nowhere in one
-    after: vehicle 4 to nowhere in one
-    process: vehicle 6 to nowhere in two
+    job job COMPLETED
+      step one COMPLETED DELIVERED
+      step two COMPLETED DELIVERED
+    before: vehicle 4 to nowhere in one · process: vehicle 5 to nowhere in one
+    after: vehicle 4 to nowhere in one · process: vehicle 6 to nowhere in two
     ");
 }
 
@@ -198,12 +194,12 @@ fn the_preferred_loader_comes_first_and_the_built_in_one_last() {
                 ..Fleet::new()
             })
     });
-    let execution = stage.start("job", JobParameters::new());
-    assert_snapshot!(stage.tree(execution), @r"
-    job job COMPLETED COMPLETED
-      step one COMPLETED DELIVERED read 0 filter 0 write 0 commit 0 rollback 0
-      step two COMPLETED DELIVERED read 0 filter 0 write 0 commit 0 rollback 0
-      step three COMPLETED COMPLETED read 5 filter 0 write 5 commit 1 rollback 0
+    let execution = stage.start("job", ());
+    assert_snapshot!(tree(&stage, execution), @r"
+    job job COMPLETED
+      step one COMPLETED DELIVERED
+      step two COMPLETED DELIVERED
+      step three COMPLETED read 5 write 5 commit 1
     ");
     let said = batch_tests::stage::said(log);
     let asked: Vec<_> = said
@@ -275,7 +271,7 @@ fn a_type_without_the_role_is_rejected() {
     let stage = fleet(
         r#"<listeners><listener ref="nobody"/></listeners><step id="one"><chunk reader="van" processor="Labels" writer="Lines"/></step>"#,
     );
-    assert_snapshot!(refused(&stage, "job", JobParameters::new()), @r#"
+    assert_snapshot!(refused(&stage, "job", ()), @r#"
     cannot start job `job`: its definition is invalid
     error[ART0002]: `nobody` is not a job listener: the artifact loader returns a `conformance::s5_7_preferred_loader::Nobody`
      --> jobs/job.xml:2:27
@@ -314,22 +310,19 @@ fn a_loader_that_changes_its_mind_fails_the_step() {
         )))
     };
     assert_snapshot!(printed("fickle"), @r"
-    job job FAILED FAILED
-      | cannot create batchlet `fickle`: the artifact loader returned a `conformance::s5_7_preferred_loader::Courier` when the job was bound, and returns a `conformance::s5_7_preferred_loader::Nobody` now
-      step one FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 0
+    job job FAILED
         | cannot create batchlet `fickle`: the artifact loader returned a `conformance::s5_7_preferred_loader::Courier` when the job was bound, and returns a `conformance::s5_7_preferred_loader::Nobody` now
+      step one FAILED | the job's message
     ");
     assert_snapshot!(printed("gone"), @r"
-    job job FAILED FAILED
-      | cannot create batchlet `gone`: the artifact loader returned it when the job was bound, but does not return it now
-      step one FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 0
+    job job FAILED
         | cannot create batchlet `gone`: the artifact loader returned it when the job was bound, but does not return it now
+      step one FAILED | the job's message
     ");
     assert_snapshot!(printed("late"), @r"
-    job job FAILED FAILED
-      | cannot create batchlet `late`: the artifact loader failed: the garage is closed by now
-      step one FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 0
+    job job FAILED
         | cannot create batchlet `late`: the artifact loader failed: the garage is closed by now
+      step one FAILED | the job's message
     ");
 }
 
@@ -394,7 +387,7 @@ fn batch_xml_names_the_loader_by_path_or_by_declared_class() {
     let path = "conformance::s5_7_preferred_loader::named::Named";
     for class in [path, "com.example.Named"] {
         let stage = Stage::configured(&xml, |builder| builder.batch_xml("batch.xml", with_loader(class)));
-        stage.start("job", JobParameters::new());
+        stage.start("job", ());
         let of_both = [
             "process: vehicle 7 to nowhere in one",
             "process: vehicle 0 to nowhere in two",

@@ -4,13 +4,11 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use batch_runtime::{
-    BatchRuntime, BatchStatus, JobOperator, JobOperatorError, JobParameters, operator::StartError,
-};
+use batch_runtime::{BatchRuntime, BatchStatus, JobOperator, JobOperatorError, operator::StartError};
 use batch_tests::own_process;
 use batch_tests::stage::Stage;
 
-use super::artifacts::{plain, refused};
+use super::artifacts::{job_execution, plain, refused};
 
 fn of(id: &str) -> String {
     format!(r#"<job id="{id}"><step id="one"><batchlet ref="ByItsType"/></step></job>"#)
@@ -39,7 +37,7 @@ fn names(operator: &JobOperator) -> Vec<String> {
 }
 
 fn run(operator: &JobOperator, job: &str) -> BatchStatus {
-    let execution = operator.start(job, JobParameters::new()).unwrap();
+    let execution = operator.start(job, ()).unwrap();
     operator.wait(execution).unwrap().status
 }
 
@@ -95,7 +93,7 @@ fn new_files_are_found_at_each_start() {
     let folder = tempfile::tempdir().unwrap();
     write(folder.path(), &[("a.xml", &of("a"))]);
     let operator = operator(folder.path().to_str(), None);
-    assert!(operator.start("b", JobParameters::new()).is_err());
+    assert!(operator.start("b", ()).is_err());
     write(folder.path(), &[("b.xml", &of("b")), ("a.xml", &of("changed"))]);
     assert_eq!(run(&operator, "b"), BatchStatus::Completed);
     assert_eq!(names(&operator), ["a", "b"]);
@@ -117,7 +115,7 @@ fn a_broken_file_disables_its_own_jobs_only() {
             ("pom.xml", "<project><job id=\"foreign\"/></project>"),
         ],
     );
-    let text = refused(&stage, "broken", JobParameters::new());
+    let text = refused(&stage, "broken", ());
     for part in [
         "unknown job `broken`",
         "`step` is not closed",
@@ -125,7 +123,7 @@ fn a_broken_file_disables_its_own_jobs_only() {
     ] {
         assert!(text.contains(part), "{part}: {text}");
     }
-    let text = refused(&stage, "absent", JobParameters::new());
+    let text = refused(&stage, "absent", ());
     for part in [
         "unknown job `absent`",
         "`good`",
@@ -136,7 +134,7 @@ fn a_broken_file_disables_its_own_jobs_only() {
     }
     assert!(!text.contains("pom.xml"), "no Job XML, and no mistake: {text}");
     assert_eq!(names(&stage.operator()), ["good"]);
-    stage.start("good", JobParameters::new());
+    stage.start("good", ());
 }
 
 /// Spec: PATH-11
@@ -158,9 +156,9 @@ fn unreadable_files_are_ignored() {
         std::os::unix::fs::symlink(jobs.join("nowhere"), jobs.join("dangling.xml")).unwrap();
         std::os::unix::fs::symlink(jobs.join("fifo.xml"), jobs.join("linked.xml")).unwrap();
     }
-    stage.start("good", JobParameters::new());
+    stage.start("good", ());
     assert_eq!(names(&stage.operator()), ["good"]);
-    let text = refused(&stage, "large", JobParameters::new());
+    let text = refused(&stage, "large", ());
     assert!(text.contains("large.xml") && text.contains("bytes.xml"), "{text}");
     assert!(
         !text.contains("fifo.xml") && !text.contains("folder.xml"),
@@ -188,8 +186,8 @@ fn links_are_followed_within_the_directory() {
     .unwrap();
     symlink("../outside.xml", jobs.join("outside.xml")).unwrap();
     symlink("nowhere", jobs.join("dangling.xml")).unwrap();
-    stage.start("inside", JobParameters::new());
-    let text = refused(&stage, "outside", JobParameters::new());
+    stage.start("inside", ());
+    let text = refused(&stage, "outside", ());
     for part in [
         "jobs/outside.xml",
         "the symbolic link leads out of the directory",
@@ -211,7 +209,7 @@ fn a_duplicate_id_is_unusable_and_names_both_files() {
         &stage.path().join("jobs"),
         &[("other.xml", &of("twice")), ("third.xml", &of("once"))],
     );
-    let error = stage.operator().start("twice", JobParameters::new()).unwrap_err();
+    let error = stage.operator().start("twice", ()).unwrap_err();
     assert!(
         matches!(&error, JobOperatorError::JobStart { cause: StartError::DuplicateId(files), .. } if files.len() == 2),
         "{error}"
@@ -220,7 +218,7 @@ fn a_duplicate_id_is_unusable_and_names_both_files() {
         plain(&stage, &error),
         "cannot start job `twice`: several files define it: jobs/job.xml, jobs/other.xml"
     );
-    stage.start("once", JobParameters::new());
+    stage.start("once", ());
 }
 
 /// Steps and flows in the job path share their names with the jobs, and are not jobs.
@@ -237,7 +235,7 @@ fn a_document_of_another_kind_is_no_job() {
             r#"<step id="alone" abstract="true"><batchlet ref="Task"/></step>"#,
         )],
     );
-    let error = stage.operator().start("alone", JobParameters::new()).unwrap_err();
+    let error = stage.operator().start("alone", ()).unwrap_err();
     assert!(matches!(error, JobOperatorError::NoSuchJob { .. }), "{error}");
     write(
         &jobs,
@@ -246,7 +244,7 @@ fn a_document_of_another_kind_is_no_job() {
             r#"<step id="good" abstract="true"><batchlet ref="Task"/></step>"#,
         )],
     );
-    let error = refused(&stage, "good", JobParameters::new());
+    let error = refused(&stage, "good", ());
     assert!(error.contains("several files define it"), "{error}");
 }
 
@@ -256,8 +254,8 @@ fn a_document_of_another_kind_is_no_job() {
 #[test]
 fn an_execution_names_its_file() {
     let stage = Stage::new(&of("job"));
-    let execution = stage.start("job", JobParameters::new());
-    let execution = stage.operator().job_execution(execution).unwrap().unwrap();
+    let execution = stage.start("job", ());
+    let execution = job_execution(&stage, execution);
     let location = execution.configuration_location.unwrap();
     assert!(Path::new(&location).ends_with("jobs/job.xml"), "{location}");
 }
@@ -278,10 +276,7 @@ fn a_repaired_file_is_found_at_the_next_start() {
     );
     let operator = operator(Some(&folder.path().display().to_string()), None);
     for _ in 0..2 {
-        let refused = operator
-            .start("job", JobParameters::new())
-            .unwrap_err()
-            .to_string();
+        let refused = operator.start("job", ()).unwrap_err().to_string();
         assert!(
             refused.contains("unknown job `job`") && refused.contains("job.xml:1:"),
             "{refused}"

@@ -5,14 +5,13 @@ use std::time::Duration;
 
 use batch_runtime::execution::JobExecution;
 use batch_runtime::{
-    BatchRuntime, BatchStatus, JobExecutionId, JobInstanceId, JobOperator, JobOperatorError, JobParameters,
-    Timestamp,
+    BatchRuntime, BatchStatus, JobExecutionId, JobInstanceId, JobOperator, JobOperatorError, Timestamp,
     operator::{CallbackId, StartError},
 };
 use batch_tests::stage::Stage;
 use insta::assert_snapshot;
 
-use super::artifacts::{Gate, job, refused, restart_with};
+use super::artifacts::{Gate, job, refused, restart_with, started};
 
 const ONE: &str = r#"<step id="one"><batchlet ref="Task"/></step>"#;
 
@@ -30,14 +29,14 @@ fn queries_for_missing_rows() {
         operator.job_executions(instance).unwrap_err(),
         operator.parameters(execution).unwrap_err(),
         operator.step_executions(execution).unwrap_err(),
-        operator.restart(execution, JobParameters::new()).unwrap_err(),
+        operator.restart(execution, ()).unwrap_err(),
         operator.stop(execution).unwrap_err(),
         operator.wait(execution).unwrap_err(),
         operator.job_instance_count("nobody").unwrap_err(),
         operator.job_instances("nobody", 0, 1).unwrap_err(),
         operator.running_executions("nobody").unwrap_err(),
-        operator.start("nobody", JobParameters::new()).unwrap_err(),
-        operator.start("jobb", JobParameters::new()).unwrap_err(),
+        operator.start("nobody", ()).unwrap_err(),
+        operator.start("jobb", ()).unwrap_err(),
     ];
     let text: Vec<String> = errors.iter().map(ToString::to_string).collect();
     assert_snapshot!(text.join("\n"), @r"
@@ -93,10 +92,7 @@ fn lists_are_newest_first() {
 fn instances_and_executions_show_their_records() {
     let stage = Stage::new(&job(ONE));
     let operator = stage.operator();
-    let execution = operator
-        .job_execution(stage.start("job", JobParameters::new()))
-        .unwrap()
-        .unwrap();
+    let execution = operator.job_execution(stage.start("job", ())).unwrap().unwrap();
     assert_eq!(execution.job_name, "job");
     assert_eq!(
         (execution.status, execution.exit_status.as_str()),
@@ -145,7 +141,7 @@ fn a_restart_overlays_the_first_executions_parameters() {
         "a=1, c=3, fail=process one",
         "not those of the second execution"
     );
-    assert_eq!(shown(stage.start("job", JobParameters::new())), "");
+    assert_eq!(shown(stage.start("job", ())), "");
     // Any execution of the instance can be given.
     let fourth = restart_with(&stage, first, [("fail", "")]);
     let instance = |execution| operator.job_execution(execution).unwrap().unwrap().instance_id;
@@ -168,7 +164,7 @@ fn a_running_instance_is_not_restarted() {
     assert_eq!(operator.progress(running).unwrap().steps[0].step, "one");
     assert_eq!(operator.progress(failed), None);
     for execution in [failed, running] {
-        let error = operator.restart(execution, JobParameters::new()).unwrap_err();
+        let error = operator.restart(execution, ()).unwrap_err();
         assert!(
             matches!(&error, JobOperatorError::JobRestart { cause: StartError::Running { execution, .. }, .. } if *execution == running),
             "{error}"
@@ -188,7 +184,7 @@ fn a_running_instance_is_not_restarted() {
 fn a_rejected_start_creates_no_rows() {
     let stage = Stage::new(&job(r#"<step id="one"><batchlet ref="${artifact}"/></step>"#));
     let operator = stage.operator();
-    assert_snapshot!(refused(&stage, "job", JobParameters::new()), @r#"
+    assert_snapshot!(refused(&stage, "job", ()), @r#"
     cannot start job `job`: its definition is invalid
     error[JSL0041]: the symbol `artifact` has no value
      --> jobs/job.xml:2:31
@@ -218,8 +214,7 @@ fn a_rejected_start_creates_no_rows() {
 /// Spec: OP-14, OP-21, OP-32, DOM-20
 #[test]
 fn a_removed_job_is_known_by_its_executions() {
-    let stage = Stage::new(&job(ONE));
-    let execution = stage.start("job", [("fail", "process one")]);
+    let (stage, execution) = started(ONE, [("fail", "process one")]);
     stage.rewrite(r#"<job id="other"><step id="one"><batchlet ref="Task"/></step></job>"#);
     let operator = stage.another_runtime().job_operator();
     assert_eq!(
@@ -227,12 +222,12 @@ fn a_removed_job_is_known_by_its_executions() {
         ["job", "other"]
     );
     assert_eq!(operator.job_instance_count("job").unwrap(), 1);
-    let error = operator.restart(execution, JobParameters::new()).unwrap_err();
+    let error = operator.restart(execution, ()).unwrap_err();
     assert!(
         matches!(&error, JobOperatorError::NoSuchJob { job, .. } if job == "job"),
         "{error}"
     );
-    let error = operator.start("job", JobParameters::new()).unwrap_err();
+    let error = operator.start("job", ()).unwrap_err();
     assert!(matches!(error, JobOperatorError::NoSuchJob { .. }), "{error}");
 }
 
@@ -247,7 +242,7 @@ fn the_operator_is_shared_between_threads() {
     shared(&operator);
     let runs: Vec<JobExecution> = std::thread::scope(|scope| {
         let run = |operator: JobOperator| {
-            let execution = operator.start("job", JobParameters::new()).unwrap();
+            let execution = operator.start("job", ()).unwrap();
             operator.wait(execution).unwrap()
         };
         let threads: Vec<_> = (0..4)
@@ -283,7 +278,7 @@ fn callbacks_are_called_at_every_end() {
     let broken = operator.register_job_end_callback(panics).unwrap();
     let last = operator.register_job_end_callback(callback("last")).unwrap();
     assert!(first != broken && broken != last && first != last);
-    stage.start("job", JobParameters::new());
+    stage.start("job", ());
     let failed = stage.start("job", [("fail", "process one")]);
     operator.deregister_job_end_callback(first).unwrap();
     let stopped = operator
@@ -327,7 +322,7 @@ fn a_callback_is_called_after_the_end() {
             sink.lock().unwrap().push(refused.to_string());
         })
         .unwrap();
-    let execution = stage.start("job", JobParameters::new());
+    let execution = stage.start("job", ());
     assert_eq!(
         *seen.lock().unwrap(),
         [format!("job execution {execution} is not running")]
@@ -405,7 +400,7 @@ fn a_callback_may_wait_for_its_own_execution() {
                 .push(waiting.wait(execution.id).unwrap().status);
         })
         .unwrap();
-    stage.start("job", JobParameters::new());
+    stage.start("job", ());
     assert_eq!(*seen.lock().unwrap(), [BatchStatus::Completed]);
 }
 

@@ -1,16 +1,19 @@
 //! Helpers that write jobs of several elements, and artifacts for them.
 
-use batch_runtime::prelude::*;
-
 use batch_runtime::JobParameters;
-use batch_tests::stage::Stage;
+use batch_runtime::prelude::*;
+use batch_tests::stage::say;
 
-use crate::artifacts::{Gate, job, record, story};
+use crate::artifacts::{CallLog, Gate, started, story};
 
 /// Returns the story of a job of these elements, without parameters.
 pub(crate) fn run(elements: &str) -> String {
-    let stage = Stage::new(&job(elements));
-    let execution = stage.start("job", JobParameters::new());
+    run_with(elements, ())
+}
+
+/// Returns the story of a job of these elements.
+pub(crate) fn run_with(elements: &str, parameters: impl Into<JobParameters>) -> String {
+    let (stage, execution) = started(elements, parameters);
     story(&stage, execution)
 }
 
@@ -43,12 +46,8 @@ pub(crate) fn decision(id: &str, answer: &str, transitions: &str) -> String {
 /// Returns its property, and records the visible contexts.
 #[derive(BatchArtifact)]
 struct Choice {
-    #[batch_property]
-    log: String,
-    #[batch_property]
-    fail: String,
-    #[batch_property]
-    panic: String,
+    #[batch_artifact]
+    log: CallLog,
     #[batch_property]
     answer: String,
     #[batch_context]
@@ -93,11 +92,8 @@ impl Choice {
                 split.exit_status(),
             );
         }
-        record(
-            &self.log,
-            (&self.fail, &self.panic),
-            &format!("decide of {} after {}", self.job.id(), seen.join(", ")),
-        )?;
+        self.log
+            .record(format!("decide of {} after {}", self.job.id(), seen.join(", ")))?;
         Ok(self.answer.clone())
     }
 }
@@ -145,21 +141,17 @@ impl Around {
                 split.set_exit_status(self.split_exit.as_deref());
             }
         }
-        record(
+        say(
             &self.log,
-            ("", ""),
-            &format!(
+            format!(
                 "{}: job {} {} (seen before: {transient}), flow {of_flow}, split {of_split}",
                 self.step.id(),
                 self.job.id(),
                 self.job.batch_status()
             ),
-        )?;
+        );
         Ok("SEEN".into())
     }
-
-    #[cancel]
-    fn cancel(&self) {}
 }
 
 /// Waits until the number of instances in its property run at the same time; then ends, fails, or waits to be
@@ -211,7 +203,7 @@ impl Meeting {
 
     #[cancel]
     fn cancel(&self) {
-        batch_tests::stage::say(&self.log, format!("cancel {}", self.name()));
+        say(&self.log, format!("cancel {}", self.name()));
         Gate::of(&self.folder).open(&format!("{} is cancelled", self.name()));
     }
 }

@@ -5,7 +5,7 @@ use batch_runtime::prelude::*;
 use batch_runtime::{BatchStatus, JobExecutionId};
 use batch_tests::stage::{Stage, say};
 
-use crate::artifacts::restart_with;
+use crate::artifacts::{job_execution, restart_with};
 use crate::faults::{Oops, RULES, faulty_job, faulty_stage, make_table};
 
 /// Records the counters of the step that has ended, and is asked about it.
@@ -84,8 +84,6 @@ impl Unless {
             _ => Ok("DONE".into()),
         }
     }
-    #[cancel]
-    fn cancel(&self) {}
 }
 
 fn xml() -> String {
@@ -165,7 +163,7 @@ fn counters_are_those_of_the_instance() {
         .collect();
     assert_eq!(said, ["decider: 3 skips, 1 in this execution"]);
     assert_eq!(counters(&stage, third), [all, ("last".to_owned(), 2, 0, 0, 0)]);
-    let ended = stage.operator().job_execution(third).unwrap().unwrap();
+    let ended = job_execution(&stage, third);
     assert_eq!(ended.status, BatchStatus::Completed, "{}", ended.exit_message);
 }
 
@@ -226,7 +224,7 @@ fn the_count_starts_over_with_the_input() {
         assert_eq!(stage.log(), ["listener: 1 skips, 1 in this execution"]);
         execution = restart_with(&stage, execution, [("fail", fail)]);
     }
-    let ended = stage.operator().job_execution(execution).unwrap().unwrap();
+    let ended = job_execution(&stage, execution);
     assert_eq!(ended.status, BatchStatus::Completed, "{}", ended.exit_message);
 }
 

@@ -3,11 +3,11 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 
+use batch_runtime::BatchStatus;
 use batch_runtime::observer::{JobEvent, JobObserver, JobTrace};
-use batch_runtime::{BatchStatus, JobParameters};
 use batch_tests::stage::Stage;
 
-use super::artifacts::{job, restart_with};
+use super::artifacts::{job, job_execution, restart_with};
 
 /// Chooses `job-1`, `job-2` and so on, and records what events have.
 #[derive(Clone, Default)]
@@ -59,7 +59,7 @@ fn an_execution_keeps_its_trace() {
     let failed = stage.start("job", [("fail", "process one")]);
     let failed = restart_with(&stage, failed, [("fail", "process one")]);
     restart_with(&stage, failed, [("fail", "")]);
-    stage.start("job", JobParameters::new());
+    stage.start("job", ());
     assert_eq!(
         tracing.seen(&stage),
         [
@@ -86,7 +86,7 @@ fn an_execution_without_a_tracer_has_no_trace() {
     let seen = Tracing::default();
     let xml = job(r#"<step id="one"><batchlet ref="Task"/></step>"#);
     let stage = Stage::configured(&xml, |builder| builder.observer(Untraced(seen.clone())));
-    stage.start("job", JobParameters::new());
+    stage.start("job", ());
     assert_eq!(seen.seen(&stage), ["1: None after None"]);
 }
 
@@ -104,8 +104,8 @@ fn a_tracer_may_panic() {
     let tracing = Tracing::default();
     let xml = job(r#"<step id="one"><batchlet ref="Task"/></step>"#);
     let stage = Stage::configured(&xml, |builder| builder.observer(Falls).observer(tracing.clone()));
-    let execution = stage.start("job", JobParameters::new());
-    let ended = stage.operator().job_execution(execution).unwrap().unwrap();
+    let execution = stage.start("job", ());
+    let ended = job_execution(&stage, execution);
     assert_eq!(ended.status, BatchStatus::Completed);
     assert_eq!(tracing.seen(&stage), [r#"1: Some("job-1") after None"#]);
 }

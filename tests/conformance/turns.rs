@@ -33,8 +33,6 @@ impl TurnHolder {
             }
         }
     }
-    #[cancel]
-    fn cancel(&self) {}
 }
 
 fn stage(concurrency: &str) -> Stage {

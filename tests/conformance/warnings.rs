@@ -1,6 +1,5 @@
 //! Warnings, and errors about a file as a whole: code, place, remedy.
 
-use batch_runtime::JobParameters;
 use batch_runtime::prelude::*;
 use batch_runtime::xml::{Diagnostic, Severity};
 use batch_tests::stage::Stage;
@@ -10,7 +9,7 @@ use super::artifacts::job;
 fn warnings(elements: &str) -> Vec<Diagnostic> {
     let stage = Stage::new(&job(elements));
     let operator = stage.operator();
-    let warnings = operator.check("job", JobParameters::new()).unwrap();
+    let warnings = operator.check("job", ()).unwrap();
     assert!(warnings.iter().all(|one| one.severity == Severity::Warning));
     warnings
 }
@@ -264,7 +263,7 @@ fn an_unreadable_file_disables_only_itself() {
     let stage = Stage::new(&job(r#"<step id="one"><batchlet ref="Task"/></step>"#));
     std::os::unix::fs::symlink("nowhere", stage.path().join("jobs/dangling.xml")).unwrap();
     let operator = stage.operator();
-    operator.check("job", JobParameters::new()).unwrap();
+    operator.check("job", ()).unwrap();
     let broken = operator.job_path().broken;
     let [errors] = broken.as_slice() else {
         panic!("{broken:?}")
