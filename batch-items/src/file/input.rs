@@ -8,7 +8,7 @@ use batch_runtime::BatchArtifact;
 use batch_runtime::observer::DatasetRole;
 use csv::StringRecord;
 use encoding_rs::Encoding;
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Serialize};
 
 use super::bytes::Bytes;
 use super::compression::Compression;
@@ -19,7 +19,7 @@ use super::inputs::Inputs;
 use super::place::Place;
 use super::resource::{EmptyFiles, FileOrder, Resource, current_folder};
 use super::url;
-use crate::added::{Added, AddedValue, from_record, from_record_with_path};
+use crate::added::{Added, AddedValue};
 use crate::choices;
 use crate::dataset::Datasets;
 use crate::error::{Origin, ReadError, RecordError, ResourceError};
@@ -427,37 +427,6 @@ impl Source {
     /// Returns the names of the fields that the properties of [`FileInput`] add.
     pub fn added_names(&self) -> impl Iterator<Item = &str> + Clone {
         self.added.iter().map(|(name, _)| name.as_str())
-    }
-
-    /// Deserializes a record as an item, which also has the fields that the properties of [`FileInput`] add. `line` and `number` are as in
-    /// [`add_fields`](Self::add_fields), and `raw` is the text of the record.
-    ///
-    /// # Errors
-    /// The error of the record or of the item.
-    pub fn deserialize<'de, T, D>(&self, record: D, line: u64, number: u64, raw: &str) -> Result<T, D::Error>
-    where
-        T: Deserialize<'de>,
-        D: Deserializer<'de>,
-    {
-        from_record(record, &self.added(line, number, raw))
-    }
-
-    /// Returns the path of the bad field and the error for a record that [`deserialize`](Self::deserialize) has rejected. The path is `.` if the
-    /// error is not about one field. The record is deserialized again, more slowly; `None` if it is an item now.
-    pub fn bad_field<'de, T, D>(
-        &self,
-        record: D,
-        line: u64,
-        number: u64,
-        raw: &str,
-    ) -> Option<(String, D::Error)>
-    where
-        T: Deserialize<'de>,
-        D: Deserializer<'de>,
-    {
-        let item: Result<T, _> = from_record_with_path(record, &self.added(line, number, raw));
-        let error = item.err()?;
-        Some((error.path().to_string(), error.into_inner()))
     }
 
     /// Returns the added fields of a record with the text `raw`.

@@ -3,6 +3,7 @@
 mod bytes;
 mod compression;
 mod content;
+mod deserialize;
 mod fingerprint;
 mod framed;
 mod identity;
