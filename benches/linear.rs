@@ -11,7 +11,8 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use batch_bench::{head, report};
-use batch_items::{ParquetItemReader, ParquetItemWriter, XmlItemReader, XmlItemWriter};
+use batch_columnar::{ParquetItemReader, ParquetItemWriter};
+use batch_items::{XmlItemReader, XmlItemWriter};
 use batch_runtime::prelude::*;
 use batch_runtime::{BatchRuntime, BatchStatus};
 use serde::{Deserialize, Serialize};

@@ -204,7 +204,6 @@ fn each_library_is_named_in_one_place() {
 #[test]
 fn no_crate_names_the_private_module_of_another() {
     let allowed = [
-        "batch-items/src/fuzzing.rs",
         "batch-runtime/src/lib.rs",
         "batch-xml/src/lib.rs",
         "tests/annotations",

@@ -38,11 +38,15 @@ pub struct Origin<'a> {
 
 impl<'a> Origin<'a> {
     /// `line` counts from 1.
-    pub fn new(resource: &'a str, line: u64, text: &'a str) -> Self {
+    pub fn new(resource: &'a str, line: u64, text: impl Into<Cow<'a, str>>) -> Self {
+        let raw = match text.into() {
+            Cow::Borrowed(text) => text.as_bytes().into(),
+            Cow::Owned(text) => text.into_bytes().into(),
+        };
         Self {
             resource,
             line,
-            raw: Cow::Borrowed(text.as_bytes()),
+            raw,
             encoding: UTF_8,
         }
     }
@@ -96,6 +100,12 @@ impl RecordError {
         }
     }
 
+    /// Returns the error for the record at `origin`.
+    #[must_use]
+    pub fn at(origin: Origin<'_>, cause: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
+        Self::new(origin.resource, origin.line, cause).with_raw(origin.raw, origin.encoding)
+    }
+
     /// `number` is the number of a message in a queue, which counts in `unit`.
     #[must_use]
     pub fn of_message(
@@ -125,9 +135,9 @@ impl RecordError {
         self
     }
 
-    /// `cell` completes "cell ..".
-    #[cfg(feature = "xlsx")]
-    pub(crate) fn with_cell(mut self, cell: Option<String>) -> Self {
+    /// Adds the bad cell of a sheet, such as ``B3 of sheet `Orders` ``.
+    #[must_use]
+    pub fn with_cell(mut self, cell: Option<String>) -> Self {
         self.cell = cell;
         self
     }
@@ -236,7 +246,8 @@ pub struct EncodeError {
 
 impl EncodeError {
     /// `item` is the number of the item in its file, from 1.
-    pub(crate) fn of_file(resource: String, item: u64, cause: String) -> Self {
+    #[must_use]
+    pub fn of_file(resource: String, item: u64, cause: String) -> Self {
         let of = "file";
         Self {
             resource,

@@ -59,9 +59,7 @@
 //! |---|---|
 //! | `sqlite` (default), `postgres`, `mysql` | the databases, as of `batch-runtime` |
 //! | `object-store` | files in S3, Google Cloud Storage and Azure, and input from HTTP, by [`object_store`](https://docs.rs/object_store) |
-//! | `parquet` | `ParquetItemReader`, `ParquetItemWriter`, `ArrowItemReader` |
-//! | `xlsx` | `XlsxItemReader` |
-//! | `zstd` | compression by zstd, of files and in Parquet files |
+//! | `zstd` | compression of files by zstd |
 //!
 //! # Errors
 //!
@@ -85,24 +83,19 @@ pub mod file;
 pub mod fuzzing;
 mod json;
 mod lines;
-#[cfg(feature = "parquet")]
-mod parquet;
 mod partitions;
 pub mod query;
 pub mod queue;
 pub mod record;
 pub mod registered;
 mod rejects;
-mod rows;
+#[doc(hidden)]
+pub mod rows;
 #[doc(hidden)]
 pub mod sql;
 mod table;
-#[cfg(feature = "xlsx")]
-mod xlsx;
 mod xml;
 
-#[cfg(feature = "parquet")]
-pub use self::parquet::{ArrowItemReader, Codec, ParquetItemReader, ParquetItemWriter};
 pub use compose::{
     ClassifierItemWriter, CompositeItemWriter, EnrichingItemWriter, FlatteningItemWriter, GroupingItemReader,
     PeekableItemReader, ProcessorChain, ValidatingProcessor,
@@ -122,6 +115,4 @@ pub use rejects::{
 #[doc(hidden)]
 pub use table::insertable;
 pub use table::{ConstraintViolation, RowsAffected, TableError, TableItemWriter, WriteMode};
-#[cfg(feature = "xlsx")]
-pub use xlsx::XlsxItemReader;
 pub use xml::{XmlItemReader, XmlItemWriter};

@@ -1,4 +1,4 @@
-//! Fuzz target: see `batch_items::fuzzing::arrow`.
+//! Fuzz target: see `batch_columnar::fuzzing::arrow`.
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| batch_items::fuzzing::arrow(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| batch_columnar::fuzzing::arrow(data));

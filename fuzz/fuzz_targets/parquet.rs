@@ -1,4 +1,4 @@
-//! Fuzz target: see `batch_items::fuzzing::parquet`.
+//! Fuzz target: see `batch_columnar::fuzzing::parquet`.
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| batch_items::fuzzing::parquet(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| batch_columnar::fuzzing::parquet(data));

@@ -1,4 +1,4 @@
-//! Fuzz target: see `batch_items::fuzzing::sheet`.
+//! Fuzz target: see `batch_columnar::fuzzing::sheet`.
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| batch_items::fuzzing::sheet(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| batch_columnar::fuzzing::sheet(data));

@@ -1,4 +1,4 @@
-//! Fuzz target: see `batch_items::fuzzing::xlsx`.
+//! Fuzz target: see `batch_columnar::fuzzing::xlsx`.
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| batch_items::fuzzing::xlsx(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| batch_columnar::fuzzing::xlsx(data));

@@ -52,9 +52,9 @@ const TOKENS: [&str; 24] = [
 /// # Panics
 /// If the body panics; prints the seed and the input.
 pub fn replay(corpus: &str, mutations: usize, body: fn(&[u8])) {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("../fuzz/corpus")
-        .join(corpus);
+    let folders = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors();
+    let mut folders = folders.map(|folder| folder.join("fuzz/corpus").join(corpus));
+    let folder = folders.find(|folder| folder.is_dir()).expect("there is a corpus");
     let mut files: Vec<_> = fs::read_dir(folder)
         .unwrap()
         .map(|entry| entry.unwrap().path())

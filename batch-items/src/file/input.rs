@@ -317,9 +317,11 @@ impl Source {
         self.max_record_length
     }
 
-    /// Opens the file, for a format that reads at any position.
-    #[cfg(any(feature = "parquet", feature = "xlsx"))]
-    pub(crate) fn file(&self) -> Result<std::fs::File, ResourceError> {
+    /// Opens the file as it is stored, for a format that reads at any position. An object is downloaded to a temporary file.
+    ///
+    /// # Errors
+    /// If the file cannot be opened, or is compressed as a whole.
+    pub fn file(&self) -> Result<std::fs::File, ResourceError> {
         if self.coding.compression != Compression::None {
             return Err(
                 self.fail("a file of this format cannot be compressed as a whole; decompress it first")
@@ -359,7 +361,7 @@ impl Source {
         raw: &[u8],
         cause: impl Into<Box<dyn Error + Send + Sync>>,
     ) -> RecordError {
-        RecordError::new(self.name(), line, cause).with_raw(self.shown(raw), self.encoding())
+        RecordError::at(self.origin(line, raw), cause)
     }
 
     /// Returns the bytes of a record as a text in [`encoding`](Self::encoding).
@@ -417,13 +419,13 @@ impl Source {
         !self.added.is_empty()
     }
 
-    /// Returns whether one of the added fields is the text of the record.
-    pub(crate) fn adds_raw(&self) -> bool {
+    /// Returns whether the property `raw.field` adds the text of each record. A format without texts rejects it.
+    pub fn adds_raw(&self) -> bool {
         self.added.iter().any(|(_, field)| *field == AddedField::Raw)
     }
 
-    /// Returns the names of the added fields.
-    pub(crate) fn added_names(&self) -> impl Iterator<Item = &str> + Clone {
+    /// Returns the names of the fields that the properties of [`FileInput`] add.
+    pub fn added_names(&self) -> impl Iterator<Item = &str> + Clone {
         self.added.iter().map(|(name, _)| name.as_str())
     }
 
@@ -442,7 +444,8 @@ impl Source {
     }
 
     /// Appends the added fields of a record to its row.
-    pub(crate) fn add_to_row(&self, row: &mut StringRecord, line: u64, record: u64, raw: &str) {
+    #[doc(hidden)]
+    pub fn add_to_row(&self, row: &mut StringRecord, line: u64, record: u64, raw: &str) {
         for (_, field) in &self.added {
             match field {
                 AddedField::File => row.push_field(self.name()),

@@ -3,10 +3,9 @@
 mod bytes;
 mod compression;
 mod content;
+mod deserialize;
 mod fingerprint;
 mod framed;
-#[cfg(any(feature = "parquet", feature = "xlsx"))]
-mod guard;
 mod identity;
 mod input;
 mod inputs;
@@ -50,8 +49,6 @@ pub(crate) use self::bytes::{Part, line_end};
 pub(crate) use self::content::counted;
 pub(crate) use self::content::{decode, encode};
 pub(crate) use self::framed::Encode;
-#[cfg(any(feature = "parquet", feature = "xlsx"))]
-pub(crate) use self::guard::guard;
 pub use self::identity::{FileId, FileState, prove};
 pub(crate) use self::locked::{LockError, LockedFile};
 pub(crate) use self::pattern::literal;

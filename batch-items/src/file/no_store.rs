@@ -48,7 +48,6 @@ impl Object {
         match self.0 {}
     }
 
-    #[cfg(any(feature = "parquet", feature = "xlsx"))]
     pub(crate) fn download(&self) -> io::Result<File> {
         match self.0 {}
     }

@@ -286,15 +286,16 @@ impl FileOutput {
         open.is_none_or(|part| part.length == 0 && part.buffer.is_empty())
     }
 
-    /// Returns the number of items that fit in the current file.
-    pub(crate) fn room(&self) -> u64 {
+    /// Returns the number of items that fit in the current file, which `max.items.per.file` limits. If it is 0, [`roll`](Self::roll) starts the
+    /// next file.
+    pub fn room(&self) -> u64 {
         let items = self.open.as_ref().map_or(0, |part| part.items);
         self.max_items
             .map_or(u64::MAX, |most| most.get().saturating_sub(items))
     }
 
     /// Returns the number of items in the current file.
-    pub(crate) fn items(&self) -> u64 {
+    pub fn items(&self) -> u64 {
         self.open.as_ref().map_or(0, |part| part.items)
     }
 
@@ -312,11 +313,12 @@ impl FileOutput {
     }
 
     /// Returns whether the output appends to a file that existed before the step.
-    pub(crate) fn appends(&self) -> bool {
+    pub fn appends(&self) -> bool {
         self.if_exists == IfExists::Append
     }
 
-    pub(crate) fn describe(&self) -> String {
+    /// Returns the path, or the URL without secrets.
+    pub fn describe(&self) -> String {
         url::redact(self.path.as_str())
     }
 
@@ -349,7 +351,10 @@ impl FileOutput {
     }
 
     /// Ends the current file and starts the next one.
-    pub(crate) fn roll(&mut self) -> Result<(), ResourceError> {
+    ///
+    /// # Errors
+    /// If a file cannot be written, or has changed since it was opened.
+    pub fn roll(&mut self) -> Result<(), ResourceError> {
         self.flush()?;
         self.force(Sync::Finish)?;
         self.prove()?;
@@ -391,8 +396,10 @@ impl FileOutput {
 
     /// Returns the file with everything that was written, and its length. What is read from it moves the position of this handle only
     /// until the next write.
-    #[cfg(feature = "parquet")]
-    pub(crate) fn written_file(&mut self) -> Result<(File, u64), ResourceError> {
+    ///
+    /// # Errors
+    /// If the file cannot be written.
+    pub fn written_file(&mut self) -> Result<(File, u64), ResourceError> {
         self.flush()?;
         let part = self.part()?;
         match part.file.try_clone() {
@@ -402,20 +409,19 @@ impl FileOutput {
     }
 
     /// Returns whether the file is compressed as a whole.
-    #[cfg(feature = "parquet")]
-    pub(crate) fn is_compressed(&self) -> bool {
+    pub fn is_compressed(&self) -> bool {
         self.compression() != Compression::None
     }
 
     /// Makes all later calls fail until the output is opened again: items of a failed call are left in it.
-    pub(crate) fn mark_broken(&mut self) {
+    pub fn mark_broken(&mut self) {
         if let Some(part) = &mut self.open {
             part.broken = true;
         }
     }
 
     /// Returns the error of a call that has left items in the output, which only a rollback of the interval removes.
-    pub(crate) fn broken_by(&mut self, error: impl Into<BatchError>) -> BatchError {
+    pub fn broken_by(&mut self, error: impl Into<BatchError>) -> BatchError {
         self.mark_broken();
         BatchError::with_rollback(error)
     }

@@ -13,8 +13,8 @@ use crate::error::Origin;
 /// Programs name it by the formats: [`DelimitedItemReader`](crate::DelimitedItemReader),
 /// [`FixedWidthItemReader`](crate::FixedWidthItemReader), [`PatternItemReader`](crate::PatternItemReader),
 /// [`LineItemReader`](crate::LineItemReader), [`JsonLinesItemReader`](crate::JsonLinesItemReader),
-/// [`JsonArrayItemReader`](crate::JsonArrayItemReader), [`XmlItemReader`](crate::XmlItemReader), `ParquetItemReader`,
-/// `XlsxItemReader`.
+/// [`JsonArrayItemReader`](crate::JsonArrayItemReader), [`XmlItemReader`](crate::XmlItemReader), and the readers of
+/// the crate `batch-columnar`.
 /// It has the properties of [`FileInput`] and of the format.
 #[derive(BatchArtifact)]
 pub struct FileItemReader<F, T>

@@ -83,7 +83,6 @@ impl Resource {
     }
 
     /// Opens the file for a format that reads at any position. An object is downloaded.
-    #[cfg(any(feature = "parquet", feature = "xlsx"))]
     pub(crate) fn local(&self) -> Result<File, ResourceError> {
         let opened = match self {
             Self::File(path) => open(path),

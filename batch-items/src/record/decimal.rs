@@ -102,8 +102,7 @@ pub(super) fn integer(text: &str) -> Option<i64> {
 }
 
 /// Returns a number times ten to the power of `scale`, if that is an integer of at most `precision` digits.
-#[cfg(feature = "parquet")]
-pub(crate) fn unscaled(text: &str, precision: u8, scale: i8) -> Option<i128> {
+pub fn unscaled(text: &str, precision: u8, scale: i8) -> Option<i128> {
     let number = Decimal::parse(text.trim_ascii())?;
     let length = usize::try_from(number.exponent + i64::from(scale)).ok();
     if number.digits.is_empty() {
@@ -149,7 +148,7 @@ pub(crate) fn float(text: &str) -> Option<f64> {
 }
 
 /// Returns whether a text that is a float names infinity, or no number.
-pub(crate) fn names_infinity(text: &str) -> bool {
+pub fn names_infinity(text: &str) -> bool {
     !text.contains(|c: char| c.is_ascii_digit())
 }
 
@@ -178,8 +177,7 @@ pub(crate) fn fraction(text: &str) -> Option<i64> {
 }
 
 /// Returns whether a float is the number of a text: an integer exactly, another number in as many digits as its text has.
-#[cfg(any(feature = "parquet", feature = "xlsx"))]
-pub(crate) fn is_exactly(text: &str, float: f64) -> bool {
+pub fn is_exactly(text: &str, float: f64) -> bool {
     let Some(number) = Decimal::parse(text) else {
         return false;
     };
@@ -230,7 +228,6 @@ mod tests {
     }
 
     #[test]
-    #[cfg(feature = "parquet")]
     fn decimals_fit_exactly_or_not() {
         for (text, expected) in [
             ("12.5", Some(1250)),

@@ -1,7 +1,8 @@
 //! Items without Rust types, and the artifacts that are registered for them.
 
 mod condition;
-pub(crate) mod decimal;
+#[doc(hidden)]
+pub mod decimal;
 mod field;
 mod group_processor;
 mod nested;

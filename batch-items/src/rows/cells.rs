@@ -286,7 +286,7 @@ enum Converted {
 }
 
 /// Returns the bytes of a text: `\x` and hexadecimal digits are bytes; any other text is encoded in UTF-8. `None` if digits are wrong.
-pub(crate) fn bytes_of(text: &str) -> Option<Vec<u8>> {
+pub fn bytes_of(text: &str) -> Option<Vec<u8>> {
     let Some(digits) = text.strip_prefix("\\x") else {
         return Some(text.as_bytes().to_vec());
     };
@@ -334,7 +334,7 @@ fn is_decimal(text: &str) -> bool {
     decimal::is_number(text.trim_ascii())
 }
 
-pub(crate) fn parse_bool(text: &str) -> Option<bool> {
+pub fn parse_bool(text: &str) -> Option<bool> {
     match text {
         "true" | "t" | "1" => Some(true),
         "false" | "f" | "0" => Some(false),

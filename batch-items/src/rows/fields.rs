@@ -5,7 +5,7 @@ use serde::de::{DeserializeOwned, Deserializer, Error as _, Visitor};
 use serde::forward_to_deserialize_any;
 
 /// Returns the names of the fields that a type deserializes as a struct, with their aliases; `None` if it takes any others too.
-pub(crate) fn fields_of<T: DeserializeOwned>() -> Option<&'static [&'static str]> {
+pub fn fields_of<T: DeserializeOwned>() -> Option<&'static [&'static str]> {
     let mut fields = None;
     // The probe always fails, after it has recorded the fields.
     let _ = T::deserialize(Probe { fields: &mut fields });
@@ -14,7 +14,7 @@ pub(crate) fn fields_of<T: DeserializeOwned>() -> Option<&'static [&'static str]
 
 /// Returns the fields that lack a column, probably by mistake: an `Option` would be `None` in each item. If there are columns, but none is
 /// a field, returns all these fields. Otherwise returns at most one: its name is similar to an unused column or added field.
-pub(crate) fn lacking<'n, T: DeserializeOwned>(
+pub fn lacking<'n, T: DeserializeOwned>(
     columns: impl Iterator<Item = &'n str> + Clone,
     added: impl Iterator<Item = &'n str> + Clone,
 ) -> Vec<&'static str> {

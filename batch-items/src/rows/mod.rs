@@ -9,13 +9,14 @@ mod serialize;
 mod temporal;
 mod text;
 
-#[cfg(feature = "parquet")]
-pub(crate) use self::cells::parse_bool;
-pub(crate) use self::cells::{Cell, Rows, bytes_of};
-pub(crate) use self::fields::{fields_of, is_same_name, lacking};
+pub use self::cells::{bytes_of, parse_bool};
+pub use self::fields::{fields_of, lacking};
+pub use self::names::Names;
+pub use self::serialize::{FieldSink, FieldValue};
+pub use self::temporal::{Dialect, Temporal};
+pub use self::text::{RowError, from_row};
+
+pub(crate) use self::cells::{Cell, Rows};
+pub(crate) use self::fields::is_same_name;
 pub(crate) use self::kind::Kind;
 pub(crate) use self::limit::Limit;
-pub(crate) use self::names::Names;
-pub(crate) use self::serialize::{FieldSink, FieldValue};
-pub(crate) use self::temporal::{Dialect, Temporal};
-pub(crate) use self::text::{RowError, from_row};

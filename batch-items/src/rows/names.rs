@@ -35,7 +35,7 @@ impl ser::Error for Unsupported {
 /// The fields of the output: the fields that a property selects, or the fields of the first item. Fields of later items are found by name,
 /// in any order; fields of tuples, which have no names, by their order.
 #[derive(Default)]
-pub(crate) struct Names {
+pub struct Names {
     /// The names of the output, in its order.
     names: Vec<String>,
     /// The names that a property selects, and whether the items may lack the field.
@@ -66,7 +66,7 @@ pub(super) struct ItemField {
 
 impl Names {
     /// Selects fields by name; items may lack a field whose name ends with `?`.
-    pub(crate) fn select<'n>(&mut self, names: impl Iterator<Item = &'n str>) {
+    pub fn select<'n>(&mut self, names: impl Iterator<Item = &'n str>) {
         if !self.is_complete {
             self.selected = names.map(selected).collect();
             self.names = self.selected.iter().map(|(name, _)| name.clone()).collect();

@@ -10,7 +10,7 @@ use crate::record::NUMBER;
 
 /// A value of a field, before it is stored.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum FieldValue<'v> {
+pub enum FieldValue<'v> {
     Null,
     Bool(bool),
     Int(i64),
@@ -24,7 +24,7 @@ pub(crate) enum FieldValue<'v> {
 }
 
 /// Receives the fields of items, one by one.
-pub(crate) trait FieldSink {
+pub trait FieldSink {
     /// Receives the field with this index in the output. A field that the item lacks is not passed.
     fn field(&mut self, index: usize, value: FieldValue<'_>);
 }
@@ -42,7 +42,7 @@ impl Names {
     ///
     /// # Errors
     /// If the items do not have the selected fields, or two of their fields have the same name.
-    pub(crate) fn learn<T: Serialize>(&mut self, item: &T) -> Result<(), String> {
+    pub fn learn<T: Serialize>(&mut self, item: &T) -> Result<(), String> {
         if self.is_complete {
             return Ok(());
         }
@@ -54,11 +54,7 @@ impl Names {
     }
 
     /// Passes the fields of an item to `sink`, and returns their number.
-    pub(crate) fn fields_of<T: Serialize>(
-        &mut self,
-        item: &T,
-        sink: &mut impl FieldSink,
-    ) -> Result<usize, String> {
+    pub fn fields_of<T: Serialize>(&mut self, item: &T, sink: &mut impl FieldSink) -> Result<usize, String> {
         self.learn(item)?;
         let passed = self.pass(item, sink).map_err(|error| error.to_string())?;
         if self.is_tuple && passed != self.fields.len() {

@@ -2,7 +2,7 @@
 
 /// The type of a column of dates or times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Temporal {
+pub enum Temporal {
     Date,
     Time,
     Timestamp,
@@ -10,8 +10,7 @@ pub(crate) enum Temporal {
 
 /// The database of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[allow(dead_code, reason = "depends on the features")]
-pub(crate) enum Dialect {
+pub enum Dialect {
     Sqlite,
     /// It has dates before Christ, infinity, and names of time zones.
     Postgres,
@@ -29,7 +28,7 @@ impl Temporal {
     }
 
     /// Returns whether a text is a value of the type.
-    pub(crate) fn accepts(self, text: &str, dialect: Dialect) -> bool {
+    pub fn accepts(self, text: &str, dialect: Dialect) -> bool {
         let is_postgres = dialect == Dialect::Postgres;
         if is_postgres && self != Self::Time && matches!(text, "infinity" | "-infinity") {
             return true;

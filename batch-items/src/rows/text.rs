@@ -14,7 +14,7 @@ use crate::error::Field;
 use crate::record::asks_for_text;
 
 /// Converts a row to an item, by the names of its fields, or by their order if they have none.
-pub(crate) fn from_row<T: DeserializeOwned>(
+pub fn from_row<T: DeserializeOwned>(
     names: Option<&StringRecord>,
     values: &StringRecord,
 ) -> Result<T, RowError> {
@@ -27,11 +27,11 @@ pub(crate) fn from_row<T: DeserializeOwned>(
 
 /// The reason why a row is not an item.
 #[derive(Debug)]
-pub(crate) struct RowError {
+pub struct RowError {
     /// The index of the bad field.
     field: Option<usize>,
     /// The field that the item requires and the row does not have.
-    pub(crate) missing: Option<&'static str>,
+    pub missing: Option<&'static str>,
     message: String,
 }
 
@@ -42,7 +42,7 @@ impl RowError {
     }
 
     /// Returns the bad field of the row.
-    pub(crate) fn field(&self, names: Option<&StringRecord>, values: &StringRecord) -> Option<Field> {
+    pub fn field(&self, names: Option<&StringRecord>, values: &StringRecord) -> Option<Field> {
         let index = self.field?;
         Some(Field {
             number: index + 1,

@@ -48,13 +48,6 @@ type ArrayRows = JsonArrayItemReader<Row>;
 #[item_writer("ArrayOut")]
 type ArrayOut = JsonArrayItemWriter<Row>;
 
-#[cfg(feature = "parquet")]
-#[item_reader("ParquetRows")]
-type ParquetRows = batch_items::ParquetItemReader<Row>;
-#[cfg(feature = "parquet")]
-#[item_writer("ParquetOut")]
-type ParquetOut = batch_items::ParquetItemWriter<Row>;
-
 /// The row in XML, with an attribute.
 #[derive(Deserialize, Serialize)]
 struct Element {
@@ -246,25 +239,5 @@ fn what_is_written_is_read() {
         "FixedOut",
         "([a-z\u{e4}\u{20ac}][a-z ]{0,9}[a-z])?",
         columns,
-    );
-}
-
-#[cfg(feature = "parquet")]
-#[test]
-fn what_is_written_as_parquet_is_read() {
-    let any_text = "[\\x00-\\x7F\u{e4}\u{20ac}\u{1F600}]{0,12}";
-    check("ParquetRows", "ParquetOut", any_text, "");
-    check(
-        "ParquetRows",
-        "ParquetOut",
-        any_text,
-        "row.group.size=2\ncodec=gzip",
-    );
-    let columns = "text Utf8, number Int64, ratio Float64, maybe UInt8, flag Boolean, kind Utf8";
-    check(
-        "ParquetRows",
-        "ParquetOut",
-        any_text,
-        &format!("codec=none\ncolumns={columns}"),
     );
 }

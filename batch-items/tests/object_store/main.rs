@@ -6,8 +6,6 @@ mod disturbance;
 mod environment;
 mod errors;
 mod happenings;
-#[cfg(feature = "parquet")]
-mod parquet;
 mod partitions;
 mod proxy;
 mod read;

@@ -10,7 +10,13 @@ use crate::role::{self, Factory, ListenerRole, Make, Role};
 /// The module of artifacts that are composed of others.
 const COMPOSED: &str = "batch_items::compose::";
 /// The crates with ready-made artifacts.
-const READY_MADE: [&str; 4] = ["batch_batchlets", "batch_items", "batch_kafka", "batch_nats"];
+const READY_MADE: [&str; 5] = [
+    "batch_batchlets",
+    "batch_columnar",
+    "batch_items",
+    "batch_kafka",
+    "batch_nats",
+];
 
 /// Returns whether a type or module is in a crate with ready-made artifacts.
 pub(crate) fn is_ready_made(path: &str) -> bool {

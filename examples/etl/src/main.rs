@@ -16,7 +16,8 @@ use std::process::ExitCode;
 // Links the batchlets that the job names.
 use batch_batchlets as _;
 use batch_cli::Cli;
-use batch_items::{ParquetItemReader, ParquetItemWriter, QueryItemReader, TableItemWriter};
+use batch_columnar::{ParquetItemReader, ParquetItemWriter};
+use batch_items::{QueryItemReader, TableItemWriter};
 use batch_runtime::prelude::*;
 use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Double, Nullable, Text};

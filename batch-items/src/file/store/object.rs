@@ -153,7 +153,6 @@ impl Object {
     }
 
     /// Downloads the object to a temporary file without a name.
-    #[cfg(any(feature = "parquet", feature = "xlsx"))]
     pub(crate) fn download(&self) -> io::Result<std::fs::File> {
         let mut file = tempfile::tempfile()?;
         io::copy(&mut self.open_at(0)?, &mut file)?;

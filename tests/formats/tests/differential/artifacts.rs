@@ -2,10 +2,8 @@
 
 use std::fs;
 
-use batch_items::{
-    ArrowItemReader, ParquetItemReader, ParquetItemWriter, Record, Value, XlsxItemReader, XmlItemReader,
-    XmlItemWriter,
-};
+use batch_columnar::{ArrowItemReader, ParquetItemReader, ParquetItemWriter, XlsxItemReader};
+use batch_items::{Record, Value, XmlItemReader, XmlItemWriter};
 use batch_runtime::prelude::*;
 use serde::Deserialize;
 use serde_json::json;

@@ -2,9 +2,10 @@
 
 // Links the batchlets that the jobs name.
 use batch_batchlets as _;
+use batch_columnar::{ArrowItemReader, ParquetItemReader, ParquetItemWriter, XlsxItemReader};
 use batch_items::{
-    ArrowItemReader, CompositeItemWriter, DelimitedItemReader, DelimitedItemWriter, JsonLinesItemWriter,
-    ParquetItemReader, ParquetItemWriter, Record, XlsxItemReader, XmlItemReader, XmlItemWriter,
+    CompositeItemWriter, DelimitedItemReader, DelimitedItemWriter, JsonLinesItemWriter, Record,
+    XmlItemReader, XmlItemWriter,
 };
 use batch_runtime::prelude::*;
 use serde::{Deserialize, Serialize};

@@ -3,6 +3,8 @@
 use std::fs::File;
 use std::marker::PhantomData;
 
+use batch_items::file::{FileItemReader, Format, OpenFile, Source};
+use batch_items::{ReadError, ResourceError};
 use batch_runtime::BatchArtifact;
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{
@@ -14,22 +16,21 @@ use serde::de::DeserializeOwned;
 use super::error::message;
 use super::int96::{exact, units};
 use super::rows::{Batches, Rows, named_columns};
-use crate::error::{ReadError, ResourceError};
-use crate::file::{FileItemReader, Format, OpenFile, Source, guard};
+use crate::guard::guard;
 
-/// Reads the rows of Parquet files as items of type `T`. Requires the feature `parquet`.
+/// Reads the rows of Parquet files as items of type `T`.
 ///
-/// It has the properties of [`FileInput`](crate::file::FileInput) without `encoding` and `skip.lines`; `max.record.length` does not
+/// It has the properties of [`FileInput`](batch_items::file::FileInput) without `encoding` and `skip.lines`; `max.record.length` does not
 /// apply, and a file cannot be compressed as a whole. Columns compressed with zstd also require the feature `zstd`.
 ///
 /// A field of `T` gets the column of its name; only these columns are read. Missing columns, and files that are no Parquet files,
-/// are a [`ResourceError`]. A value that its field cannot have, such as null or a larger number, is a [`RecordError`], whose line is
+/// are a [`ResourceError`]. A value that its field cannot have, such as null or a larger number, is a [`RecordError`](batch_items::RecordError), whose line is
 /// the number of the row in the file.
 ///
 /// A timestamp with a time zone is an instant, whatever the zone or offset: as text it is in UTC, such as `2024-02-29T11:30:00Z`. In a
-/// [`Record`](crate::Record), dates, times, timestamps, durations and decimals are texts, also in lists and structs; a duration is one
+/// [`Record`](batch_items::Record), dates, times, timestamps, durations and decimals are texts, also in lists and structs; a duration is one
 /// of ISO 8601 in seconds, such as `PT5400.5S`. A timestamp of 96 bits, as Spark, Hive and Impala write it, is an exact text in any item.
-/// A `date64` with a time is a [`RecordError`].
+/// A `date64` with a time is a [`RecordError`](batch_items::RecordError).
 ///
 /// A column with a type that has no values in serde fails the step, unless `T` has no field for it: `Decimal256`, intervals, unions, list
 /// views and run-end encoding. So does a column that is compressed by lz4 or brotli.
@@ -38,7 +39,7 @@ use crate::file::{FileItemReader, Format, OpenFile, Source, guard};
 /// decoded in batches of 1024.
 ///
 /// ```
-/// use batch_items::ParquetItemReader;
+/// use batch_columnar::ParquetItemReader;
 /// use batch_runtime::prelude::*;
 ///
 /// #[derive(serde::Deserialize)]
@@ -80,7 +81,7 @@ impl<T: DeserializeOwned + Send + 'static> Format for Parquet<T> {
                 .into());
         }
         let (input, metadata) = open(&source)?;
-        let record = file.resume_at.map_or(0, |place| place.record);
+        let record = file.resume_at().map_or(0, |place| place.record);
         let (names, batches) = read::<T>(&input, metadata, record).map_err(|cause| source.fail(cause))?;
         Ok(Rows::new(batches, names, record, source))
     }

@@ -1,8 +1,7 @@
 //! Texts of dates and times as the numbers that columns have for them.
 
 use arrow_schema::{DataType, TimeUnit};
-
-use crate::rows::{Dialect, Temporal};
+use batch_items::rows::{Dialect, Temporal};
 
 const NANOS_OF_SECOND: i128 = 1_000_000_000;
 const NANOS_OF_DAY: i128 = 86_400 * NANOS_OF_SECOND;

@@ -4,6 +4,9 @@ use std::collections::btree_map::IntoIter;
 use std::collections::{BTreeMap, BTreeSet};
 use std::error::Error;
 
+use batch_items::file::{FileItemReader, Format, Items, OpenFile, Place, Records, Source};
+use batch_items::rows::{RowError, fields_of, from_row, lacking};
+use batch_items::{Origin, ReadError, RecordError};
 use batch_runtime::BatchArtifact;
 use batch_runtime::xml::suggest::did_you_mean;
 use csv::StringRecord;
@@ -12,13 +15,11 @@ use serde::de::DeserializeOwned;
 use super::letters::letters;
 use super::sheet::{IfNoResult, Sheet};
 use super::unpack::Unpack;
-use crate::error::{Origin, ReadError, RecordError};
-use crate::file::{FileItemReader, Format, Items, OpenFile, Place, Records, Source, guard};
-use crate::rows::{RowError, fields_of, from_row, lacking};
+use crate::guard::guard;
 
-/// Reads the rows of a sheet of Excel workbooks (XLSX) as items of type `T`. Requires the feature `xlsx`.
+/// Reads the rows of a sheet of Excel workbooks (XLSX) as items of type `T`.
 ///
-/// It has the properties of [`FileInput`](crate::file::FileInput) without `encoding` and `skip.lines`; `max.record.length` does not apply. It also
+/// It has the properties of [`FileInput`](batch_items::file::FileInput) without `encoding` and `skip.lines`; `max.record.length` does not apply. It also
 /// has:
 ///
 /// | property | default | |
@@ -29,10 +30,10 @@ use crate::rows::{RowError, fields_of, from_row, lacking};
 /// | `trim` | `false` | `true` removes blanks around texts; those around the names of columns are always removed |
 /// | `strict` | `true` | `false` accepts values in columns without a name in the header, which are not read, and workbooks that share no column with the first one |
 /// | `if.no.result` | `fail` | `empty`: a formula without a stored result is an empty cell. Programs that write workbooks do not compute formulas |
-/// | `max.unpacked.size` | `536870912` | in bytes; a workbook that unpacks to more is a [`ResourceError`](crate::ResourceError) |
+/// | `max.unpacked.size` | `536870912` | in bytes; a workbook that unpacks to more is a [`ResourceError`](batch_items::ResourceError) |
 ///
 /// **The sheet is loaded into memory**, which a stop interrupts. Its rows are those that have values. A row that is not an item is a [`RecordError`], which names
-/// the cell. A missing sheet and a missing column are a [`ResourceError`](crate::ResourceError). If the items are records, a workbook
+/// the cell. A missing sheet and a missing column are a [`ResourceError`](batch_items::ResourceError). If the items are records, a workbook
 /// that shares no column with the first one is a `ResourceError` too: its first row may be a record instead of a header.
 ///
 /// A number is read as it is stored, whatever its format. One with digits that a float cannot hold, or that is too large for a float, is a
@@ -43,7 +44,7 @@ use crate::rows::{RowError, fields_of, from_row, lacking};
 /// as `#N/A`. An empty cell is `None` or an empty `String`; so are all cells of merged ones but the first.
 ///
 /// ```
-/// use batch_items::XlsxItemReader;
+/// use batch_columnar::XlsxItemReader;
 /// use batch_runtime::prelude::*;
 ///
 /// #[derive(serde::Deserialize)]
@@ -93,7 +94,7 @@ impl Format for XlsxFormat {
 
     fn start(&self, file: OpenFile<'_>) -> Result<SheetRows, ReadError> {
         let source = file.binary_source()?;
-        let (file, place) = (source.file()?, file.resume_at);
+        let (file, place) = (source.file()?, file.resume_at());
         let sheet = match guard(|| Sheet::read(file, &self.sheet, &self.unpack, self.if_no_result)) {
             Ok(sheet) => sheet,
             // The step asks for no row any more.
@@ -267,9 +268,7 @@ impl SheetRows {
     ) -> RecordError {
         let row = self.next.line - 1;
         let cell = column.map(|column| format!("{}{row} of sheet `{}`", letters(column), self.sheet));
-        RecordError::new(self.source.name(), row, cause)
-            .with_cell(cell)
-            .with_raw(self.raw(), encoding_rs::UTF_8)
+        RecordError::at(self.origin(), cause).with_cell(cell)
     }
 }
 
@@ -311,11 +310,7 @@ impl Records for SheetRows {
     }
 
     fn origin(&self) -> Origin<'_> {
-        Origin {
-            raw: self.raw().into_bytes().into(),
-            encoding: encoding_rs::UTF_8,
-            ..self.source.origin(self.next.line - 1, b"")
-        }
+        Origin::new(self.source.name(), self.next.line - 1, self.raw())
     }
 }
 

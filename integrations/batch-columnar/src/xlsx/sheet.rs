@@ -3,13 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 
+use batch_items::choices;
 use batch_runtime::xml::suggest::did_you_mean;
 use calamine::{DataRef, Reader, Xlsx, XlsxError, open_workbook_from_rs};
 
 use super::letters::letters;
 use super::text::text;
 use super::unpack::Unpack;
-use crate::choices;
 
 /// The largest sheet.
 const ROWS: u32 = 1_048_576;

@@ -2,7 +2,7 @@
 
 use std::fs::{self, File};
 
-use batch_items::{ParquetItemReader, ParquetItemWriter};
+use batch_columnar::{ParquetItemReader, ParquetItemWriter};
 use batch_runtime::BatchStatus;
 use batch_runtime::prelude::*;
 use parquet::file::reader::{FileReader, SerializedFileReader};

@@ -3,8 +3,9 @@
 use std::collections::HashMap;
 use std::io::{self, Write};
 
+use batch_items::record::decimal;
+
 use super::letters::letters;
-use crate::record::decimal;
 
 /// Up to here, a float holds every integer, and shows all of its digits.
 const MOST_EXACT: f64 = 9_007_199_254_740_992.0;

@@ -6,15 +6,16 @@ use std::marker::PhantomData;
 
 use arrow_ipc::reader::{FileReader, read_footer_length};
 use arrow_ipc::{Block, root_as_footer, root_as_message};
+use batch_items::file::{FileItemReader, Format, OpenFile, Source};
+use batch_items::{ReadError, ResourceError};
 use batch_runtime::BatchArtifact;
 use serde::de::DeserializeOwned;
 
 use super::error::message;
 use super::rows::{Rows, named_columns};
-use crate::error::{ReadError, ResourceError};
-use crate::file::{FileItemReader, Format, OpenFile, Source, guard};
+use crate::guard::guard;
 
-/// Reads the rows of Arrow IPC files, also called Feather, as items of type `T`. Requires the feature `parquet`.
+/// Reads the rows of Arrow IPC files, also called Feather, as items of type `T`.
 ///
 /// Properties, columns and errors are the same as in [`ParquetItemReader`](crate::ParquetItemReader). Batches may be compressed by
 /// LZ4, and by zstd with the feature `zstd`. The streaming format, which has no footer, cannot be read.
@@ -22,7 +23,7 @@ use crate::file::{FileItemReader, Format, OpenFile, Source, guard};
 /// The checkpoint is a batch and a row in it: a restart seeks to the batch. A batch is decoded as a whole.
 ///
 /// ```
-/// use batch_items::ArrowItemReader;
+/// use batch_columnar::ArrowItemReader;
 /// use batch_runtime::prelude::*;
 ///
 /// #[derive(serde::Deserialize)]
@@ -51,7 +52,7 @@ impl<T: DeserializeOwned + Send + 'static> Format for Arrow<T> {
             let cause = "an Arrow file has no text for `raw.field`; remove the property";
             return Err(source.fail(cause).into());
         }
-        let place = file.resume_at.unwrap_or_default();
+        let place = file.resume_at().unwrap_or_default();
         let schema = open(&source, None)?.schema();
         let (names, columns) = named_columns::<T>(schema.fields()).map_err(|cause| source.fail(cause))?;
         let mut batches = open(&source, columns)?;

@@ -2,12 +2,11 @@
 
 use std::fmt::Write;
 
-use batch_items::XlsxItemReader;
+use batch_columnar::XlsxItemReader;
 use batch_runtime::BatchStatus;
 use batch_runtime::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use super::delimited::Flight;
 use super::stage::{Stage, check_restarts, pass};
 
 /// A cell of a workbook that a test makes.
@@ -159,6 +158,17 @@ fn zip(files: &[(String, String)]) -> Vec<u8> {
     archive.extend([0; 2]);
     archive
 }
+
+#[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
+struct Flight {
+    origin: String,
+    delay: Option<i32>,
+    note: String,
+}
+
+#[item_writer("FlightWriter")]
+type FlightWriter = batch_items::DelimitedItemWriter<Flight>;
+pass!(PassFlight: Flight);
 
 #[item_reader("SheetFlightReader")]
 type SheetFlightReader = XlsxItemReader<Flight>;

@@ -6,6 +6,9 @@ use std::vec;
 use arrow_array::{RecordBatch, UInt64Array};
 use arrow_schema::{DataType, Fields};
 use arrow_select::take::take_record_batch;
+use batch_items::file::{Items, Place, Records, Source};
+use batch_items::rows::{fields_of, lacking};
+use batch_items::{Origin, ReadError, Record};
 use batch_runtime::xml::suggest::did_you_mean;
 use serde::de::DeserializeOwned;
 use serde_arrow::Deserializer;
@@ -13,11 +16,7 @@ use serde_arrow::Deserializer;
 use super::columns::{cause, cause_in};
 use super::error::message;
 use super::values::plain;
-use crate::added::{from_record, from_record_with_path};
-use crate::error::{Origin, ReadError, RecordError};
-use crate::file::{Items, Place, Records, Source, guard};
-use crate::record::Record;
-use crate::rows::{fields_of, lacking};
+use crate::guard::guard;
 
 /// Returns the names of all columns, and the columns that the fields of `T` name; `None` if `T` takes all columns.
 pub(super) fn named_columns<T: DeserializeOwned>(
@@ -134,21 +133,16 @@ impl<T: DeserializeOwned> Rows<T> {
         let rows = Deserializer::from_record_batch(batch).map_err(fail)?;
         let mut items = Vec::with_capacity(rows.len());
         for (number, index) in (first..).zip(0..rows.len()) {
-            let added = self.source.added(number, number, "");
-            let row = || rows.get(index);
-            let item = match row().map(|row| from_record(row, &added)) {
-                Some(Ok(item)) => Ok(item),
-                Some(Err(error)) => match row().map(|row| from_record_with_path(row, &added)) {
-                    Some(Err(error)) => {
-                        let path = error.path().to_string();
-                        Err(self.bad(number, &path, error.inner(), batch))
-                    }
-                    Some(Ok(item)) => Ok(item),
-                    None => Err(fail(error).into()),
-                },
-                None => break,
-            };
-            items.push(item);
+            let Some(row) = rows.get(index) else { break };
+            let item = self.source.deserialize(row, number, number, "");
+            items.push(item.map_err(|error| {
+                let row = rows.get(index);
+                let bad = row.and_then(|row| self.source.bad_field::<T, _>(row, number, number, ""));
+                match bad {
+                    Some((path, error)) => self.bad(number, &path, &error, batch),
+                    None => fail(error).into(),
+                }
+            }));
         }
         Ok(items)
     }
@@ -162,7 +156,7 @@ impl<T: DeserializeOwned> Rows<T> {
             match plain(&row, is_record::<T>()) {
                 Ok(row) => items.append(&mut self.plain_items(&row, number)?),
                 Err(error) => {
-                    let error = RecordError::new(self.source.name(), number, message(&error));
+                    let error = self.source.bad_record(number, b"", message(&error));
                     items.push(Err(error.into()));
                 }
             }
@@ -180,7 +174,7 @@ impl<T: DeserializeOwned> Rows<T> {
             "." => message,
             path => cause_in(path, batch.schema().fields(), error),
         };
-        RecordError::new(self.source.name(), number, cause).into()
+        self.source.bad_record(number, b"", cause).into()
     }
 }
 

@@ -2,11 +2,11 @@
 //! or cut it.
 
 use arrow_schema::{DataType, FieldRef, Fields};
+use batch_items::record::{Record, Value, decimal};
+use batch_items::rows::{FieldSink, FieldValue, bytes_of, parse_bool};
 use serde::ser::{Serialize, Serializer};
 
 use super::temporal::in_units;
-use crate::record::{Record, Value, decimal};
-use crate::rows::{FieldSink, FieldValue, bytes_of, parse_bool};
 
 /// A value that a column holds.
 #[derive(Clone, Debug, PartialEq)]

@@ -3,6 +3,9 @@
 use std::marker::PhantomData;
 
 use arrow_array::RecordBatch;
+use batch_items::compose::WriteItems;
+use batch_items::file::{FileOutput, OutputPosition};
+use batch_items::{EncodeError, ResourceError};
 use batch_runtime::prelude::*;
 use batch_runtime::{BatchArtifact, ConfigurationError};
 use parquet::errors::ParquetError;
@@ -13,11 +16,8 @@ use super::columns::Columns;
 use super::error::message;
 use super::footer::{MAGIC, append_segment, check_columns, footer};
 use super::group::{Group, GroupFormat};
-use crate::compose::WriteItems;
-use crate::error::{EncodeError, ResourceError};
-use crate::file::{FileOutput, OutputPosition};
 
-/// Writes items as the rows of Parquet files, exactly once. Requires the feature `parquet`.
+/// Writes items as the rows of Parquet files, exactly once.
 ///
 /// It has the properties of [`FileOutput`], but `if.exists` = `append` and `compression` are not possible, and:
 ///
@@ -50,7 +50,7 @@ use crate::file::{FileOutput, OutputPosition};
 /// committed row groups. The checkpoint has a constant size; in memory are one row group and, at the end, the footers.
 ///
 /// ```
-/// use batch_items::ParquetItemWriter;
+/// use batch_columnar::ParquetItemWriter;
 /// use batch_runtime::prelude::*;
 /// use serde::{Deserialize, Serialize};
 ///

@@ -4,6 +4,7 @@ use std::num::NonZeroUsize;
 
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
+use batch_items::choices;
 use batch_runtime::BatchArtifact;
 use parquet::arrow::ArrowWriter;
 use parquet::arrow::arrow_writer::ArrowWriterOptions;
@@ -12,7 +13,6 @@ use parquet::errors::ParquetError;
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
 
 use super::columns::ColumnList;
-use crate::choices;
 
 /// The compression of the columns: the property `codec`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -50,7 +50,7 @@ impl GroupFormat {
     /// Returns an error if the codec is not compiled in.
     pub(super) fn check(&self) -> Result<(), String> {
         if self.codec == Codec::Zstd && !cfg!(feature = "zstd") {
-            return Err("the feature `zstd` of batch-items is not enabled".to_owned());
+            return Err("the feature `zstd` of batch-columnar is not enabled".to_owned());
         }
         Ok(())
     }
@@ -68,7 +68,7 @@ impl GroupFormat {
             .set_max_row_group_row_count(None)
             .set_statistics_enabled(EnabledStatistics::Chunk)
             .set_offset_index_disabled(true)
-            .set_created_by(concat!("batch-items version ", env!("CARGO_PKG_VERSION")).to_owned())
+            .set_created_by(concat!("batch-columnar version ", env!("CARGO_PKG_VERSION")).to_owned())
             .build();
         let options = ArrowWriterOptions::new()
             .with_properties(properties)

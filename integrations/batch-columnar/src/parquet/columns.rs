@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use arrow_array::RecordBatch;
 use arrow_schema::{DataType, Field, FieldRef, Schema, SchemaRef, TimeUnit};
+use batch_items::rows::{Names, fields_of};
 use batch_runtime::xml::suggest::did_you_mean;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -12,7 +13,6 @@ use serde_arrow::schema::{SchemaLike, TracingOptions};
 use serde_arrow::{ArrayBuilder, ErrorKind};
 
 use super::fit::Row;
-use crate::rows::{Names, fields_of};
 
 /// Columns with types, such as `id Int64, price Decimal128(10, 2)`: the property `columns`.
 #[derive(Clone, Debug, PartialEq)]

@@ -11,7 +11,8 @@ use arrow_array::{
 };
 use arrow_ipc::writer::FileWriter;
 use arrow_schema::{DataType, Field, IntervalUnit, UnionFields, UnionMode};
-use batch_items::{ArrowItemReader, ParquetItemReader, Record};
+use batch_columnar::{ArrowItemReader, ParquetItemReader};
+use batch_items::Record;
 use batch_runtime::prelude::*;
 use parquet::basic::{BrotliLevel, Compression};
 use parquet::data_type::{Int64Type, Int96, Int96Type};

@@ -16,7 +16,7 @@ use arrow_ipc::reader::read_footer_length;
 use arrow_ipc::writer::{FileWriter, IpcWriteOptions, StreamWriter};
 use arrow_ipc::{CompressionType, root_as_footer};
 use arrow_schema::{DataType, Field};
-use batch_items::{ArrowItemReader, ParquetItemReader};
+use batch_columnar::{ArrowItemReader, ParquetItemReader};
 use batch_runtime::BatchStatus;
 use batch_runtime::prelude::*;
 use serde::{Deserialize, Serialize};

@@ -3,13 +3,15 @@
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 
+use batch_columnar::{ParquetItemReader, ParquetItemWriter};
 use batch_items::file::ReadPosition;
-use batch_items::{CompositeItemWriter, LineItemReader, ParquetItemReader, ParquetItemWriter};
+use batch_items::{CompositeItemWriter, LineItemReader};
 use batch_runtime::BatchStatus;
 use batch_runtime::prelude::*;
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use serde::{Deserialize, Serialize};
 
+use super::happenings;
 use super::stage::{Ended, Stage, check_restarts, pass};
 
 /// A row with its place.
@@ -286,7 +288,7 @@ fn what_cannot_be_written_is_an_error() {
     if !cfg!(feature = "zstd") {
         assert_eq!(
             fails("codec=zstd"),
-            "cannot write `out.parquet`: the feature `zstd` of batch-items is not enabled"
+            "cannot write `out.parquet`: the feature `zstd` of batch-columnar is not enabled"
         );
     }
     for (property, expected) in [
@@ -450,10 +452,14 @@ impl RowCount {
     }
 }
 
+#[item_writer("NumberOut")]
+type NumberOut = batch_items::LineItemWriter<u64>;
+pass!(PassNumber: u64);
+
 #[test]
 fn the_number_of_rows_is_known() {
     let stage = Stage::new(
-        "reader=\"RowCount\" processor=\"PassNumber\" writer=\"PlainWriter\"",
+        "reader=\"RowCount\" processor=\"PassNumber\" writer=\"NumberOut\"",
         "resource=${dir}/in-*\noutput=${dir}/out",
     );
     stage.write("in-0", file(4, ""));
@@ -589,4 +595,17 @@ fn a_bad_row_is_named_and_can_be_skipped() {
         message("Texts", &file(2, "")),
         "in.parquet:1: column `id` of type UInt64: a field of type string cannot have its values"
     );
+}
+
+#[item_writer("happeningParquet")]
+type HappeningOut = ParquetItemWriter<happenings::Entry>;
+
+/// Spec: LOSS-01
+#[test]
+fn nothing_that_happens_to_a_file_loses_items() {
+    happenings::check(&[(
+        "happeningParquet",
+        "output=${dir}/out/o.parquet",
+        "o.parquet.part",
+    )]);
 }

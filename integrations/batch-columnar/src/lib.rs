@@ -1,0 +1,45 @@
+//! Parquet, Arrow and Excel files as the input and output of batch jobs.
+//!
+//! The readers have the properties of [`FileInput`](batch_items::file::FileInput), the writer those of
+//! [`FileOutput`](batch_items::file::FileOutput). The guide has a page about
+//! [files](https://github.com/batch-runtime/batch-runtime/blob/main/docs/guide/files.md).
+//!
+//! ```
+//! use batch_columnar::ParquetItemReader;
+//! use batch_runtime::prelude::*;
+//!
+//! #[derive(serde::Deserialize)]
+//! struct Flight {
+//!     origin: String,
+//!     delay: Option<i32>,
+//! }
+//!
+//! #[item_reader("FlightReader")]
+//! type FlightReader = ParquetItemReader<Flight>;
+//! ```
+//!
+//! # Features
+//!
+//! | feature | |
+//! |---|---|
+//! | `parquet` (default) | `ParquetItemReader`, `ParquetItemWriter`, `ArrowItemReader` |
+//! | `xlsx` (default) | `XlsxItemReader` |
+//! | `zstd` | Parquet and Arrow files compressed by zstd |
+//! | `object-store` | files in object stores, as of `batch-items` |
+//! | `sqlite` (default), `postgres`, `mysql` | the databases, as of `batch-runtime` |
+
+#![cfg_attr(test, allow(clippy::unwrap_used))]
+
+#[cfg(any(test, fuzzing))]
+pub mod fuzzing;
+#[cfg(any(feature = "parquet", feature = "xlsx"))]
+mod guard;
+#[cfg(feature = "parquet")]
+mod parquet;
+#[cfg(feature = "xlsx")]
+mod xlsx;
+
+#[cfg(feature = "parquet")]
+pub use self::parquet::{ArrowItemReader, Codec, ParquetItemReader, ParquetItemWriter};
+#[cfg(feature = "xlsx")]
+pub use self::xlsx::XlsxItemReader;
