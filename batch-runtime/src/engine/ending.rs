@@ -49,6 +49,7 @@ fn exit_status(chosen: Option<String>, status: BatchStatus) -> Result<String, St
     if chosen.is_empty() {
         return Err("an empty exit status".into());
     }
+    // Not truncated: a restart takes the transitions by the stored exit status.
     if length > MAX_EXIT_STATUS {
         return Err(format!(
             "an exit status of {length} characters; the repository stores at most {MAX_EXIT_STATUS}"

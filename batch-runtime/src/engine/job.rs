@@ -81,6 +81,7 @@ impl JobRunner {
 
     fn run_observed(mut self) -> Result<JobExecution, RepositoryError> {
         self.running.runs_here();
+        // The execution stays STARTING while it waits for its turn.
         let began = turn::wait(&*self.repository, &self.job, &self.running)?
             && self
                 .repository
@@ -92,6 +93,7 @@ impl JobRunner {
         let layout = self.repository.format().layout;
         let states = states.map(|kept| States::new(kept, layout));
         let data = states.as_ref().map(|states| states.data.clone());
+        // Without readable state no element runs. Only changes are written, so empty data replaces nothing.
         let data = data.unwrap_or_else(|_| CommittedData::new(BTreeMap::new(), layout));
         let context = JobContext::new(
             &self.job.id,
@@ -276,12 +278,14 @@ impl JobRunner {
             context.set_batch_status(outcome.status());
         }
         let lease = &self.running.lease;
+        // After the listeners, which may change the data, and before the end, which releases the lease.
         context
             .data()
             .save(|changes| self.repository.save_job_data(lease, changes))?;
         loop {
             let ending = self.ending(&outcome, terminated_at.as_deref(), context);
             let ending = Ending {
+                // If `after_job` has failed, the job is FAILED, and a restart begins at the first element.
                 restart: restart.clone().filter(|_| ending.status == BatchStatus::Stopped),
                 ..ending
             };

@@ -84,6 +84,7 @@ impl JobListeners {
     ) -> Result<(), Failure> {
         self.made().iter_mut().try_for_each(|listener| {
             let result = bind(listener, contexts).and_then(|()| visit(listener));
+            // After an error, too: the fields must not keep the contexts of a step that has ended.
             result.and(bind(listener, after))
         })
     }

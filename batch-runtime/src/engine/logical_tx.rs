@@ -93,11 +93,13 @@ impl Transaction<'_, '_> {
         if self.is_committed() && !self.runs_again {
             return Ok(work()?.0);
         }
+        // Before the call: if the process dies in it, the next execution knows that it has to roll back.
         self.record(Some(TxState::Begun))?;
         if let Err(failure) = self.notify("logical_tx_begin", LogicalTX::logical_tx_begin) {
             return self.undo(Outcome::Failed(failure));
         }
         let (outcome, worst) = work()?;
+        // An `end` element completes the job, but the work of the subjobs that it stops is incomplete.
         if worst != BatchStatus::Completed || outcome.status() != BatchStatus::Completed {
             return self.undo(outcome);
         }
@@ -106,6 +108,7 @@ impl Transaction<'_, '_> {
             return self.undo(Outcome::Failed(failure));
         }
         let this = self.walk.shared.running.lease.execution_id.0;
+        // Before the call: if the process dies in it, the call is repeated, and nothing is rolled back.
         self.walk.save_state(self.key, |state| {
             state.tx = Some(TxState::Committed);
             state.committed = Some(this);
@@ -124,6 +127,7 @@ impl Transaction<'_, '_> {
     // Spec: LTX-17, LTX-22
     fn finish(&mut self, outcome: Outcome) -> Result<Outcome, RepositoryError> {
         let completed = self.complete(COMMIT);
+        // After an error, too: the call is not repeated by the next execution.
         self.record(None)?;
         Ok(completed.map_or_else(Outcome::Failed, |()| outcome))
     }

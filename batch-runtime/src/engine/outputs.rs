@@ -153,6 +153,7 @@ fn work_of(step: &BoundStep) -> Option<(&str, Vec<String>)> {
             true => !registration.reads_its_properties(),
             false => registration.sees_its_step(),
         };
+        // A preferred loader may give each partition a different artifact.
         if may_differ || artifact.loader.is_some() {
             return None;
         }
@@ -178,13 +179,16 @@ impl ClaimedOutputs {
     /// # Errors
     /// If a step of another flow of the same split, or of another partition of the same element, has claimed one of them.
     pub(super) fn claim(&self, step: &BoundStep, lanes: &[Lane]) -> Result<(), Failure> {
+        // Elements outside of splits and partitions run one after the other.
         if lanes.is_empty() {
             return Ok(());
         }
         let mut claimed = lock(&self.0);
         for output in outputs_of(step) {
+            // Never released: a later step would replace the output as well.
             let other = claimed.entry(output.identity).or_insert_with(|| lanes.to_vec());
             let fork = other.iter().zip(lanes).find(|(one, own)| one != own);
+            // Lanes that part at different elements run one after the other.
             if let Some(((element, one), (same, own))) = fork
                 && element == same
             {

@@ -64,6 +64,7 @@ impl StepRunner<'_> {
             BoundBody::Batchlet(_) => false,
         };
         let last = history.last.as_ref()?;
+        // A complete step has no rest that its position would be needed for.
         if !may_have_committed || last.status == BatchStatus::Completed {
             return None;
         }

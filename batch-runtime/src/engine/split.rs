@@ -177,6 +177,7 @@ impl Walk<'_> {
             worker: Arc::clone(worker),
             data: data_of(&contexts),
             contexts,
+            // A rollback of an enclosing element has undone this work, too, so the later one counts.
             since: self.state_of(&element.id).since.max(self.since),
             collecting,
             lanes: self.lanes_with(&element.id, format!("flow `{}`", flow.id)),

@@ -281,6 +281,7 @@ impl StepRunner<'_> {
         let other_entries = state.other_entries.clone();
         let (mut listeners, body) = self.prepare(execution, &contexts, &context, &events)?;
         let body = body.and_then(|body| self.before(&mut listeners, &contexts, body));
+        // A panic outside of the artifacts ends the step, not the thread, so that the end is recorded.
         let ran = body.map_err(Interrupt::from).and_then(|body| {
             let run = || self.run_body(body, execution, state, &mut listeners, &contexts);
             catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|payload| {
@@ -288,11 +289,14 @@ impl StepRunner<'_> {
                 Err(Failure::panicked_outside(self.id, &self.secrets(), panic).into())
             })
         });
+        // A fenced step returns here: another process may run it, so nothing more is called or recorded.
         let ran = self.end_of_body(ran, execution, &context)?;
         context.set_counters(execution.counters);
         let mut result = StepResult::of(ran, &context);
         self.after(listeners, &contexts, &mut result);
+        // Listeners after the step may set its exit status or fail it; the transition depends on both.
         let (ending, follow, failure) = self.settle(result, &context);
+        // A partition that was handed back has not ended.
         if self.record(execution, &ending, &context, other_entries)? {
             events.ended(&ending, execution.counters);
         }
@@ -332,6 +336,7 @@ impl StepRunner<'_> {
             collecting: collecting.map(|collecting| (collecting, contexts)),
             partition: self.partition,
         };
+        // The outputs are claimed before an artifact can open one of them.
         let made = shared
             .running
             .outputs
@@ -343,6 +348,7 @@ impl StepRunner<'_> {
             shared.repository.begin_step(execution)?;
         }
         context.set_batch_status(BatchStatus::Started);
+        // After STARTED is set, because a pending stop request makes it STOPPING.
         worker.enter(context.clone());
         self.step
             .limits
@@ -438,6 +444,7 @@ impl StepRunner<'_> {
         if !has_recorded_end(execution) {
             return self.within_limits(ran);
         }
+        // The thread may run another partition, which must not inherit the limits or a stop that they caused.
         self.walk.worker.clear_limits();
         if let Err(Interrupt::Failed(failure)) = ran {
             let message = failure.message;
@@ -514,6 +521,7 @@ impl StepRunner<'_> {
         if let Follow::Terminate(termination) = &follow
             && dialect.termination_sets_step_status()
         {
+            // A restart would pass over a complete step, and its transition would end the job again.
             ending.status = termination.status;
         }
         (ending, follow, failure)
@@ -554,12 +562,14 @@ impl StepRunner<'_> {
         }
         let shared = self.walk.shared;
         let is_stopped = ending.status == BatchStatus::Stopped;
+        // A partition that has completed or failed is not handed back: it would run again.
         if self.partition.is_some() && is_stopped && shared.running.is_handing_back() {
             shared.repository.worker_store()?.hand_back_partition(execution)?;
             return Ok(false);
         }
         let state = match self.step.body {
             BoundBody::Chunk(_) if shared.job.dialect.keeps_user_data_of_failed_chunk() => {
+                // The checkpoints in memory may belong to an interval that was rolled back.
                 let kept = shared.repository.step(execution.id)?;
                 kept.map(|(_, kept)| StepState {
                     user_data: context.persistent_info(),
@@ -574,6 +584,7 @@ impl StepRunner<'_> {
                 ..StepState::default()
             }),
         };
+        // Before the data is read, so that it is committed with the end of the step.
         if ending.status == BatchStatus::Completed && self.partition.is_none() {
             self.promote(context);
         }

@@ -22,6 +22,7 @@ pub(super) fn wait(
         return Ok(true);
     }
     let workers = &running.workers;
+    // As a thread of the execution, so that a stop request ends the wait.
     let worker = workers.begin();
     let has_turn = wait_in_queue(repository, &job.id, running, &worker);
     workers.end(&worker);

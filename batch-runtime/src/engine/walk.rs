@@ -156,6 +156,7 @@ impl Walk<'_> {
                 return end(Outcome::Failed(second_time(element)), last);
             }
             let ended = self.element(element, last.as_ref())?;
+            // A decision has no context: the element before it remains the last one.
             last = ended.last.or(last);
             match ended.follow {
                 Follow::Element(next) => {
@@ -198,8 +199,10 @@ impl Walk<'_> {
         let context = FlowContext::new(&element.id);
         let contexts = self.enter_flow(&context);
         let outcome = self.partitions(&element.id, partition, &contexts);
+        // After an error, too: the contexts of a worker are a stack.
         self.worker.leave();
         let outcome = match outcome? {
+            // A failed flow runs again, and the analyzer would count its payload twice.
             failed @ Outcome::Failed(_) => failed,
             // Called once, at the end of the whole flow. Spec: SUBJOB-24
             other => self.collect(&contexts).map_or_else(Outcome::Failed, |()| other),

@@ -132,7 +132,9 @@ impl ReadAhead {
                 .spawn()
                 .map_err(|error| Failure::new(format!("cannot start the reading thread: {error}")))?,
         };
+        // Before the request, so that the new fill does not see an earlier discard.
         self.discarded.store(false, Ordering::Relaxed);
+        // Before the request: what the fill sets in a context would be committed with the interval before it.
         self.gate.close();
         // A thread that has ended is noticed when the result is taken.
         let _ = thread.requests.send(request);
@@ -144,6 +146,7 @@ impl ReadAhead {
     /// Waits for the pending fill, if there is one. A panic continues here.
     pub(super) fn take(&mut self) -> Option<FillResult> {
         self.pending.as_ref()?;
+        // The fill may wait at the gate, and this thread waits for the fill.
         self.gate.open();
         let filled = self.receive()?;
         Some(filled.unwrap_or_else(|panic| panic.resume()))
@@ -164,10 +167,13 @@ impl ReadAhead {
             return;
         }
         self.discarded.store(true, Ordering::Relaxed);
+        // A fill that waits at the gate has to end, without an effect on contexts.
         self.gate.discard();
+        // The items belong to no interval yet, so an error or panic of theirs does not count.
         let _ = self.receive();
         // Other threads may still process items.
         lock(&self.input).sink.discard();
+        // Not earlier: a processor that still runs must not change a context.
         self.gate.open();
     }
 
@@ -214,6 +220,7 @@ impl Drop for ReadAhead {
             handle,
         }) = self.thread.take()
         {
+            // Ends the loop of the thread, which `join` waits for.
             drop((requests, filled));
             let _ = handle.join();
         }

@@ -35,6 +35,7 @@ impl Faults<'_> {
         let (rules, phase, error) = (&self.chunk.faults, fault.phase, fault.error);
         let is_skippable = match &mut self.policy {
             None => rules.skippable.includes(error),
+            // The policy decides about one item, which the search has to find first.
             Some(_) if rules.is_searched(fault) => !error.fails_the_step(),
             Some(policy) => policy.is_skippable(&FailedItem::new(
                 phase,
@@ -83,6 +84,7 @@ impl Faults<'_> {
     /// Rolls the interval back, whose `touched` items are read again from the checkpoint.
     pub(super) fn read_again(&mut self, touched: usize) -> RolledBack {
         if self.chunk.faults.retry_one_by_one {
+            // The items of an earlier, longer failure that are not committed yet are still read one by one.
             self.budget.one_by_one = self.budget.one_by_one.max(touched);
         }
         RolledBack::ReadAgain

@@ -24,11 +24,13 @@ impl ChunkRunner<'_> {
     /// Runs an interval. Each ends with a checkpoint, even an empty one.
     // Spec: CHUNK-LOOP-09
     pub(super) fn interval(&mut self, interval: &mut Interval<'_, '_>) -> Result<IntervalEnd, RolledBack> {
+        // Before an artifact of the interval is called: a rollback returns to what is noted here.
         self.env.data.begin_chunk();
         self.env.context.begin_interval();
         self.ask_algorithm("begin_checkpoint", CheckpointAlgorithm::begin_checkpoint)?;
         interval.listeners.before_chunk()?;
         let pending = self.ahead.as_ref().filter(|ahead| ahead.is_pending());
+        // The time of an interval that was read ahead counts from the start of its reading.
         let due_at = pending.map_or_else(|| self.due_at(), ReadAhead::due_at);
         let end = loop {
             let before = interval.reads;
@@ -65,6 +67,7 @@ impl ChunkRunner<'_> {
         if end == IntervalEnd::CheckpointDue {
             self.read_ahead(interval)?;
             // The last one is durable before the writer completes its output.
+            // A collector may act on a commit, which a loss of power must not take back.
             if self.chunk.rewindable && self.env.collecting.is_none() {
                 interval.tx.relax();
             }
@@ -112,7 +115,10 @@ impl ChunkRunner<'_> {
         if self.ahead.is_none() || self.env.worker.stop_requested() || self.faults.budget.one_by_one > 0 {
             return Ok(());
         }
+        // Before the thread reads on: after a crash, a later position would pass over items not yet written.
         interval.position = Some(self.reader_position()?);
+        // The reader has set its counts of records in the call above, and is not called again if a rollback
+        // keeps its items.
         self.env.context.begin_writing();
         let request = FillRequest {
             max_reads: self.most_reads(0),
@@ -160,9 +166,11 @@ impl ChunkRunner<'_> {
         interval.listeners.after_chunk()?;
         interval.listeners.before_checkpoint()?;
         let position = match interval.position.take() {
+            // While the next interval is read, the reader is past the end of this one.
             Some(position) => position,
             None => self.reader_position()?,
         };
+        // If the commit fails, the step ends, or resumes with the state that the database has.
         interval.state.reader = Some(position);
         let writer = || self.writer.checkpoint_info();
         let position = chunk.writer.call("get_checkpoint_info", writer)?;
@@ -181,6 +189,7 @@ impl ChunkRunner<'_> {
         }
         self.ask_algorithm("end_checkpoint", CheckpointAlgorithm::end_checkpoint)?;
         self.commit(interval, end, counters)?;
+        // Not earlier: an interval whose commit fails must not count as committed in memory.
         let results = self.lists.written + self.lists.dropped.len();
         let inputs = self.faults.budget.inputs(interval.reads);
         self.faults.budget.commit(inputs, results);
@@ -233,6 +242,7 @@ impl ChunkRunner<'_> {
         counters: StepCounters,
     ) -> Result<(), RepositoryError> {
         let env = self.env;
+        // The time is taken before the commit, because the lease lasts at least from then.
         let renewal = env
             .running
             .renewal_due()
@@ -258,6 +268,7 @@ impl ChunkRunner<'_> {
             None => commit(None)?,
         }
         env.data.committed(data);
+        // A failed commit has rolled the renewal back.
         if let Some((asked, _)) = renewal {
             env.running.renewed(asked);
         }
@@ -271,6 +282,7 @@ impl ChunkRunner<'_> {
         let env = self.env;
         let is_last = end == IntervalEnd::EndOfInput && !env.worker.stop_requested();
         let is_remote = env.running.lease.partition.is_some();
+        // A collector is called after the commit, and its error fails the partition.
         if !is_last || !self.chunk.ends_with_commit || env.collecting.is_some() || is_remote {
             return None;
         }

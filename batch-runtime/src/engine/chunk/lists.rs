@@ -121,6 +121,7 @@ impl Lists {
             }
             Outcome::Retry { failed, in_place } => {
                 let items = failed.items();
+                // The items before the failed one remain written, and the transaction may be kept.
                 if !failed.undone {
                     self.written = items.start;
                 }
@@ -131,6 +132,7 @@ impl Lists {
             Outcome::Search { failed, is_retry } => self.search(&failed).then_some(is_retry),
         };
         if let Some(is_retry) = rollback {
+            // The rollback undoes the earlier lists of the interval, too.
             self.written = 0;
             return Action::RollBack { is_retry };
         }
@@ -149,6 +151,7 @@ impl Lists {
         let until = |to: usize| first..to.min(first + self.batch);
         Some(match &self.mode {
             Mode::Plain => until(results),
+            // The retried items are a separate list, so that its failure is known to be theirs.
             Mode::Retry { items, .. } if first < items.start => until(items.start),
             Mode::Retry { items, .. } if first == items.start => items.clone(),
             Mode::Search { from, .. } if first < *from => until(*from),
@@ -184,6 +187,7 @@ impl Lists {
     pub(super) fn skip(&mut self, items: &Range<usize>) {
         let numbers = self.numbers(items.clone());
         self.dropped.extend(numbers);
+        // `numbers` needs the ascending order: each one shifts those after it.
         self.dropped.sort_unstable();
         let after = |position: usize| position - items.len().min(position.saturating_sub(items.start));
         match &mut self.mode {
@@ -196,6 +200,7 @@ impl Lists {
                 }
             }
             Mode::Search { from, until, bad } => {
+                // No other bad item is known, so a search by halves writes the rest as one list.
                 (*from, *until, *bad) = (after(*from), after(*until), self.written);
             }
         }

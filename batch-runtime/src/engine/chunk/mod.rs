@@ -131,6 +131,7 @@ impl<'a> ChunkRunner<'a> {
         let stored = state.skips.as_ref().map(CheckpointInfo::decode).transpose();
         let stored =
             stored.map_err(|error| Failure::new(format!("cannot read the skips by class: {error}")))?;
+        // The skip limit applies to the instance: a job that was killed in between must not skip more.
         let counters = self.env.context.earlier_counters().plus(step.counters);
         self.faults.budget.restore(counters, stored.unwrap_or_default());
         Ok(())
@@ -145,6 +146,7 @@ impl<'a> ChunkRunner<'a> {
     fn open_writer(&mut self, state: &StepState) -> Result<(), Failure> {
         let checkpoint = state.writer.as_ref();
         self.chunk.writer.call("open", || self.writer.open(checkpoint))?;
+        // `#[close]` is called once for each `#[open]` that has succeeded.
         self.writer_is_open = true;
         Ok(())
     }
@@ -174,6 +176,7 @@ impl<'a> ChunkRunner<'a> {
     /// Closes reader and writer, also after a failure; errors here do not hide the first one.
     // Spec: CHUNK-LOOP-14, D-80
     fn close(&mut self) {
+        // The reading thread holds the lock of the reader until its fill has ended.
         self.discard_input();
         self.close_writer();
         self.close_reader();
@@ -189,6 +192,7 @@ impl<'a> ChunkRunner<'a> {
     }
 
     fn close_writer(&mut self) {
+        // Taken before the call, so that a `#[close]` that fails is not called again.
         if std::mem::take(&mut self.writer_is_open)
             && let Err(error) = call(|| self.writer.close())
         {
@@ -252,6 +256,7 @@ impl<'a> ChunkRunner<'a> {
         }
         let repository = self.env.repository;
         let kept = match repository.step(step.id) {
+            // Another VERSION shows that another process has changed the row: nothing may be repeated here.
             Ok(Some((row, kept))) if row.version == step.version => kept,
             Ok(_) => return Ok(false),
             Err(error) => {
@@ -263,13 +268,16 @@ impl<'a> ChunkRunner<'a> {
                 return Err(failure.clone().because(remark).into());
             }
         };
+        // The outage may have outlasted the lease, so that another process runs the instance.
         self.env.running.ensure_owned(repository)?;
         tracing::warn!(
             error = failure.message,
             "the connection to the database was lost; resuming from the last checkpoint"
         );
+        // What was set after the checkpoint belongs to items that are read again.
         self.env.context.restore_persistent_info(kept.user_data.clone());
         *state = kept;
+        // Skips after the checkpoint are counted again when their items are read again.
         self.restore_skips(step, state)?;
         self.close();
         self.open(state)?;
@@ -288,6 +296,7 @@ impl<'a> ChunkRunner<'a> {
     ) -> Result<BodyEnd, Interrupt> {
         loop {
             let _span = tracing::debug_span!("chunk", commit = step.counters.commits + 1).entered();
+            // VERSION rejects a commit without the lease, but no output outside of the transaction.
             self.env.running.ensure_owned(self.env.repository)?;
             let tx = self.env.repository.begin_chunk();
             let counters = self.env.context.earlier_counters().plus(step.counters);
@@ -304,12 +313,14 @@ impl<'a> ChunkRunner<'a> {
             };
             match self.interval(&mut interval) {
                 Ok(end) => {
+                    // An error from here on fails the step, but the interval stays committed.
                     interval.listeners.after_checkpoint()?;
                     if let Some((collecting, contexts)) = self.env.collecting {
                         collecting.collect(contexts)?;
                     }
                     match end {
                         IntervalEnd::CheckpointDue => {}
+                        // A stop request comes too late if the commit has recorded the end of a partition.
                         IntervalEnd::EndOfInput
                             if self.env.worker.stop_requested()
                                 && interval.step.status != BatchStatus::Completed =>
@@ -322,16 +333,20 @@ impl<'a> ChunkRunner<'a> {
                 }
                 // Dropping the transaction rolls it back. Spec: CHUNK-LOOP-13, REPO-60
                 Err(rolled_back) => {
+                    // Asked while the transaction is open: dropping the interval closes it.
                     let is_lost = interval.tx.is_lost() || rolled_back.is_connection_lost();
                     let rolled_back = self.notify_chunk_error(&mut interval, rolled_back);
                     let elapsed = interval.failed_after;
                     drop(interval);
+                    // The items are read again from the checkpoint, so their results would be written twice.
                     self.discard_input();
                     self.faults.budget.read_again();
+                    // A stop with nothing open follows a rollback that is counted already.
                     if !matches!(rolled_back, RolledBack::Stopped { open: false }) {
                         step.counters.rollbacks += 1;
                         self.emit_rollback(step.counters, self.error_of(&rolled_back), elapsed);
                     }
+                    // Listeners of the checkpoint may have seen counters that were not committed.
                     self.env.context.set_counters(step.counters);
                     self.env.context.roll_back_description(false);
                     if let Some(end) = self.recover(rolled_back, is_lost, step, state)? {
@@ -397,6 +412,7 @@ impl<'a> ChunkRunner<'a> {
         step: &StepExecution,
         state: &mut StepState,
     ) -> Result<Option<BodyEnd>, Interrupt> {
+        // Otherwise the end of the step, or the items that are read again, would commit these changes.
         self.env.data.roll_back_chunk();
         match rolled_back {
             RolledBack::Failed(interrupt) if !is_lost || !self.resume(&interrupt, step, state)? => {

@@ -78,6 +78,7 @@ impl ChunkRunner<'_> {
     fn fill_now(&mut self, interval: &mut Interval<'_, '_>, most: usize) -> FillResult {
         // Of the policy `time`, more may have been read ahead.
         let max_reads = most.saturating_sub(interval.reads);
+        // Results that are written, but kept for a rollback, are still in the buffer.
         let full_at = self.lists.written - self.lists.flushed + self.chunk.write_batch;
         let mut input = lock(&self.input);
         let (Input { reader, sink }, results) = (&mut *input, &mut self.results);

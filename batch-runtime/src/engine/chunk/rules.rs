@@ -222,6 +222,7 @@ impl Budget {
     /// Commits an interval with this number of inputs and results.
     pub(super) fn commit(&mut self, inputs: usize, results: usize) {
         self.one_by_one = self.one_by_one.saturating_sub(inputs);
+        // Most intervals skip nothing, and need no copy.
         if self.committed != self.skips {
             self.committed.clone_from(&self.skips);
         }
@@ -268,6 +269,7 @@ impl FaultRules {
         shown: impl FnOnce() -> String,
     ) -> Result<Decision, Vec<String>> {
         let (error, is_searched) = (fault.error, self.is_searched(fault));
+        // The failure of the whole list is counted; the parts that its search writes are no attempts.
         if is_searched && fault.attempt == Attempt::Search && !error.fails_the_step() {
             return Ok(Decision::Search { is_retry: false });
         }

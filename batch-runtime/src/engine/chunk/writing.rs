@@ -101,6 +101,7 @@ impl ChunkRunner<'_> {
                 attempt: Attempt::Retry,
             };
             self.faults.decide(&fault, || failure)?;
+            // The items after it move up, so `end` stays.
             self.skip_results(interval, end..end + 1, &error)?;
         }
         Ok(list.start..end)
@@ -148,6 +149,7 @@ impl ChunkRunner<'_> {
         // The writer's error is the cause of the lost savepoint, too.
         kept.map_err(|ended| failure().because(ended))?;
         Ok(FailedList {
+            // The savepoint does not undo what such a writer has written outside of the transaction.
             undone: undone && !error.needs_rollback(),
             error,
             list,
@@ -221,6 +223,7 @@ impl ChunkRunner<'_> {
             listener.on_skip_in_write(error, &skipped)
         })?;
         self.lists.skip(&items);
+        // From the last one, because a removal moves those after it.
         places.rev().for_each(|index| self.results.remove(index));
         Ok(())
     }
@@ -234,10 +237,12 @@ impl ChunkRunner<'_> {
         if let Some(error) = self.env.context.exception() {
             interval.listeners.on_chunk_error(&error)?;
         }
+        // Not undone with the transaction: the next commit of the step stores it.
         interval.step.counters.rollbacks += 1;
         interval.tx.restart();
         self.env.context.roll_back_description(true);
         self.emit_rollback(interval.step.counters, self.last_error(), None);
+        // Before the writer is opened at its checkpoint: another process may write its output meanwhile.
         self.env.running.ensure_owned(self.env.repository)?;
         self.reopen_writer(interval.state)?;
         // The listeners are not told of a chunk that a stop prevents.

@@ -15,10 +15,12 @@ impl Deaths {
     /// Notes the end of an attempt, with the worker and the commits of the partition if the worker has died. Progress since the death
     /// before starts the count again.
     pub(super) fn note(&mut self, attempts: i64, died: Option<(String, i64)>) {
+        // A lease that was released, or never taken, proves no death.
         let Some((worker, commits)) = died else { return };
         if commits > self.commits {
             self.commits = commits;
             self.workers.clear();
+            // This death is the first one since the progress, so it counts.
             self.forgiven = attempts - 1;
         }
         self.workers.push(format!("{worker} after {commits} commits"));

@@ -91,6 +91,7 @@ impl PartitionChannel for LocalThreads<'_, '_> {
 
     /// Waits without a limit, unless `wait` is zero: a thread always reports its end, and stop requests reach it directly.
     fn receive(&mut self, wait: Duration) -> Result<Option<PartitionEvent>, DispatchError> {
+        // They have no thread that would report their end.
         if let Some(row) = self.not_started.pop() {
             return Ok(Some(PartitionEvent::Ended(row)));
         }
@@ -118,9 +119,11 @@ impl PartitionChannel for LocalThreads<'_, '_> {
                     let row = self.out.swap_remove(position).row;
                     let mut ended = lock(&self.element.ended_here);
                     match end.result {
+                        // The thread runs the next partition already, and its payloads follow this report.
                         Ok(_) => self
                             .out
                             .extend(ended.get(&row).and_then(|ended| self.following(ended))),
+                        // A thread that returns an error has not noted the end.
                         Err(error) => drop(ended.insert(row, Err(error).into())),
                     }
                     PartitionEvent::Ended(row)

@@ -101,6 +101,7 @@ impl<'p> PartitionedElement<'p> {
             key,
             bound,
             plan,
+            // A rollback of an enclosing element has undone this work, too, so the later one counts.
             since: walk.state_of(key).since.max(walk.since),
             contexts,
             numbers: Mutex::default(),

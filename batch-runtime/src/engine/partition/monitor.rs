@@ -74,6 +74,7 @@ impl PartitionMonitor {
             self.last_progress = now;
             self.declined.clear();
         }
+        // A partition that is reopened later begins with the first wait again.
         self.resubmit
             .retain(|id, _| found.contains(&PartitionFinding::Unclaimed(*id)));
         found

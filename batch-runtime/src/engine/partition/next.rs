@@ -85,6 +85,7 @@ impl PartitionRecorder for PartitionEnd<'_> {
     ) -> Result<(), RepositoryError> {
         let mut next = match status {
             BatchStatus::Completed => self.take_next(),
+            // After another end the supervisor decides whether one may start.
             _ => None,
         };
         let recorded = record(next.as_mut().map(|next| &mut next.prepared.row));
@@ -100,6 +101,7 @@ impl PartitionedElement<'_> {
     /// Lets a partition wait for a thread again.
     fn put_back(&self, NextPartition { ticket, prepared }: NextPartition) {
         lock(&self.prepared).insert(ticket.step_execution, prepared);
+        // To the front, because partitions start in the order of their numbers.
         lock(&self.ready).push_front(ticket);
     }
 }

@@ -62,10 +62,12 @@ impl Walk<'_> {
         }
         if let Ok(plan) = &plan {
             let this = self.shared.running.lease.execution_id.0;
+            // Before a partition has a row: a restart has to find the plan that its checkpoints belong to.
             self.save_state(key, |state| {
                 state.plan = Some(plan.clone());
                 state.planned = this;
                 state.algorithm = algorithm.map(str::to_owned);
+                // Checkpoints of the earlier plan belong to other properties.
                 if replaces {
                     state.since = Some(this);
                 }

@@ -103,6 +103,7 @@ impl PartitionedElement<'_> {
         if !new.is_empty() {
             let names: Vec<String> = new.iter().map(name).collect();
             let rows = repository.create_partitions(lease, &names)?;
+            // `zip` would silently leave partitions out.
             if rows.len() != names.len() {
                 return Err(RepositoryError::Fault);
             }

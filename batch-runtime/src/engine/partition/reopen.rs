@@ -14,6 +14,7 @@ const PAUSE: Duration = Duration::from_secs(1);
 impl Supervisor<'_, '_> {
     /// Notes that the worker of a partition may be dead.
     pub(super) fn is_lost(&mut self, id: StepExecutionId) {
+        // Repeated reports must not postpone the check.
         self.lost.entry(id).or_insert_with(Instant::now);
     }
 
@@ -65,6 +66,7 @@ impl Supervisor<'_, '_> {
         if let Some(problem) = deaths.and_then(|deaths| deaths.failure(attempts, limit.into())) {
             return self.fail(ticket.step_execution, problem);
         }
+        // The row is STARTING again, and no worker will end it.
         if self.has_to_stop() {
             let ending = Ending::of(BatchStatus::Stopped, String::new());
             let id = ticket.step_execution;

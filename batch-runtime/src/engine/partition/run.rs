@@ -34,6 +34,7 @@ impl PartitionedElement<'_> {
         prepared: Prepared,
     ) -> Result<(ElementEnd, Option<Prepared>), RepositoryError> {
         let mut prepared = prepared;
+        // Otherwise the transaction that ended the partition before it has made it STARTED.
         if prepared.row.status == BatchStatus::Starting {
             self.walk.shared.repository.begin_step(&mut prepared.row)?;
         }
@@ -49,6 +50,7 @@ impl PartitionedElement<'_> {
             ended: Ok((outcome, row.exit_status)),
             next: ticket,
         };
+        // Before the thread reports the end, because the supervisor then looks here.
         lock(&self.ended_here).insert(row.id, ended_here);
         Ok((ended, next))
     }

@@ -160,6 +160,7 @@ impl PartitionedElement<'_> {
     pub(super) fn end(&self, row: StepExecutionId, ending: &Ending) -> Ended {
         let repository = self.walk.shared.repository;
         let (mut row, state) = repository.step(row)?.ok_or(RepositoryError::Fault)?;
+        // Its worker may have recorded an end meanwhile, which counts.
         if !row.status.is_final() {
             if self.bound.inner != InnerSteps::None
                 && let Ok(store) = repository.worker_store()
@@ -176,6 +177,7 @@ impl PartitionedElement<'_> {
     /// Claims a partition so that no worker can. Returns `false` if a worker has claimed it.
     fn claim_from_workers(&self, row: StepExecutionId) -> bool {
         let store = self.walk.shared.repository.worker_store();
+        // After an error a worker may have claimed it, so the caller must not end it.
         matches!(store.and_then(|store| store.withhold_partition(row)), Ok(true))
     }
 
@@ -276,8 +278,10 @@ impl<'s, 'a> Supervisor<'s, 'a> {
                         "the channel to the workers of the partitions is broken"
                     );
                     self.outcomes.broken.get_or_insert(RepositoryError::Fault);
+                    // Their reports may never arrive: the repository shows which of them still run.
                     let now = Instant::now();
                     self.lost.extend(self.submitted.keys().map(|id| (*id, now)));
+                    // `receive` may have failed without waiting.
                     walk.worker.pause(WAIT);
                 }
             }
@@ -287,6 +291,7 @@ impl<'s, 'a> Supervisor<'s, 'a> {
         self.end_ready();
         let stopped_before_all_began = !self.pending.is_empty() || !self.all_began;
         if stopped_before_all_began && self.analysis.failure.is_none() && !self.outcomes.are_ending() {
+            // The partitions that began may all be complete, but the element is not.
             self.outcomes.insert(usize::MAX, Outcome::Stopped, None);
         }
         for (number, outcome, exit_status) in self.settled {
@@ -345,6 +350,7 @@ impl<'s, 'a> Supervisor<'s, 'a> {
     /// Returns the most partitions that are submitted and have not ended.
     fn limit(&self) -> usize {
         let element = self.element;
+        // With no thread no partition would start, and the element would end STOPPED.
         let planned = element.plan.threads().map(|threads| threads.max(1) as usize);
         element.bound.threads.or(planned).unwrap_or(match self.monitor {
             Some(_) => REMOTE_PARTITIONS,
@@ -384,6 +390,7 @@ impl<'s, 'a> Supervisor<'s, 'a> {
     /// Ends the prepared partitions that were not submitted.
     fn end_ready(&mut self) {
         let ending = Ending::of(BatchStatus::Stopped, String::new());
+        // Taken under the lock, so that no thread starts a partition that is ended here.
         let ready = std::mem::take(&mut *lock(&self.element.ready));
         self.all_began &= ready.is_empty();
         for ticket in ready {
@@ -406,6 +413,7 @@ impl<'s, 'a> Supervisor<'s, 'a> {
         for ticket in tickets {
             let id = ticket.step_execution;
             match &submitted {
+                // Some may have arrived before the error: only a partition that no worker can claim is ended.
                 Err(error) if self.element.claim_from_workers(id) => {
                     self.fail(
                         id,
@@ -456,6 +464,7 @@ impl<'s, 'a> Supervisor<'s, 'a> {
     /// Notes the ends of partitions, from their rows or from this process.
     fn ended(&mut self, ids: &[StepExecutionId]) {
         let mut ids = ids.to_vec();
+        // A report may arrive twice, or after a poll has found the end.
         ids.retain(|id| self.submitted.contains_key(id) && !self.note_end_here(*id));
         if ids.is_empty() {
             return;
@@ -492,6 +501,7 @@ impl<'s, 'a> Supervisor<'s, 'a> {
             return false;
         };
         self.submitted.remove(&id);
+        // The thread runs the next partition already, so the element waits for it, too.
         self.submitted
             .extend(next.map(|next| (next.step_execution, next)));
         self.note(id, ended);
@@ -528,8 +538,10 @@ impl<'s, 'a> Supervisor<'s, 'a> {
         let store = self.element.walk.shared.repository.worker_store();
         if let Err(error) = store.and_then(|store| store.stop_partitions(&ids)) {
             tracing::warn!(%error, "cannot request the partitions to stop; their job's status does");
+            // The next round of the loop requests it again.
             self.stopping = false;
         }
+        // The poll finds the partitions that no worker has claimed, which are ended here.
         if let Some(monitor) = &mut self.monitor {
             monitor.poll_now();
         }
@@ -574,6 +586,7 @@ impl<'s, 'a> Supervisor<'s, 'a> {
 
     /// Ends a partition that was stopped before a worker has claimed it.
     fn end_unclaimed(&mut self, id: StepExecutionId) {
+        // A worker may be about to claim it, and only one of the two can.
         if self.element.claim_from_workers(id) && self.submitted.remove(&id).is_some() {
             let ending = Ending::of(BatchStatus::Stopped, String::new());
             self.note(id, self.element.end(id, &ending));

@@ -82,6 +82,8 @@ impl Running {
 
     fn request_stop_because(&self, cause: Option<String>) {
         {
+            // Emitted under the lock that `announce_no_stop` takes, so that no event follows the end.
+            // Released before `#[cancel]` is called, which may request a stop itself.
             let mut announced = lock(&self.stop_announced);
             if !std::mem::replace(&mut *announced, true) {
                 self.events.emit(JobEventKind::StopRequested { cause });
@@ -187,6 +189,7 @@ impl Running {
     /// Records a renewal that was requested at `asked`.
     pub(crate) fn renewed(&self, asked: Instant) {
         let mut renewed = lock(&self.renewed);
+        // Keeper and step may renew at the same time: the older request must not set the time back.
         *renewed = asked.max(*renewed);
     }
 
@@ -231,6 +234,7 @@ impl Running {
             self.renewed(asked);
             Ok(())
         } else if self.releasing.load(Ordering::Acquire) {
+            // The runner sets the flag before it releases the lease, so the lease is not lost.
             Ok(())
         } else {
             Err(RepositoryError::Fenced {

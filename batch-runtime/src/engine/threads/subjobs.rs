@@ -137,6 +137,7 @@ impl<'c, 'scope> SubjobThreads<'c, 'scope> {
 
     /// Waits for the next report. Returns `None` if no subjob runs.
     pub(in crate::engine) fn next(&mut self) -> Option<Report> {
+        // This end of the channel holds a sender, so `recv` would wait forever.
         if self.active.is_empty() {
             return None;
         }

@@ -85,6 +85,7 @@ impl Worker {
     // Spec: BLET-06, D-87
     pub(crate) fn request_stop(&self) {
         {
+            // `pause` checks the flag under this lock, so no wait misses the request.
             let contexts = lock(&self.contexts);
             self.asked.store(true, Ordering::Relaxed);
             self.stop.store(true, Ordering::Relaxed);
@@ -140,6 +141,7 @@ impl Worker {
         let _contexts = lock(&self.contexts);
         self.stop
             .store(self.asked.load(Ordering::Relaxed), Ordering::Relaxed);
+        // Otherwise a stop could not cancel the batchlet of the next step.
         self.cancelled.store(false, Ordering::Relaxed);
         Some(overdue)
     }
@@ -161,6 +163,7 @@ impl Worker {
     /// Requests only the subjobs to stop.
     // Spec: D-32
     pub(crate) fn stop_children(&self) {
+        // Released before `#[cancel]` of a child runs, which may request a stop itself.
         let children = lock(&self.children).clone();
         children.iter().for_each(|child| child.request_stop());
     }

@@ -28,6 +28,7 @@ impl Workers {
     /// Requests every thread to stop, including those that start later.
     pub(crate) fn request_stop(&self) {
         self.requested.get_or_init(Instant::now);
+        // Before the list is read: a thread that is added later sees the request.
         self.stop.store(true, Ordering::Relaxed);
         for worker in self.active() {
             worker.request_stop();
