@@ -375,6 +375,8 @@ struct StepShared {
 #[derive(Default)]
 struct StepState {
     persistent: Option<CheckpointInfo>,
+    /// The persistent user data at the beginning of the interval.
+    persistent_before: Option<CheckpointInfo>,
     exception: Option<Arc<BatchError>>,
     counters: StepCounters,
     description: Description,
@@ -584,6 +586,14 @@ impl StepContext {
         let mut state = lock(&self.0.state);
         state.before_interval = state.description.clone();
         state.before_writing = state.description.clone();
+        state.persistent_before = state.persistent.clone();
+    }
+
+    /// Removes from the persistent user data what artifacts have set since the beginning of an interval whose items are read again.
+    // Spec: CTX-25
+    pub(crate) fn roll_back_persistent_info(&self) {
+        let mut state = lock(&self.0.state);
+        state.persistent = state.persistent_before.clone();
     }
 
     /// Keeps what the reader has set if a rollback keeps its items.

@@ -280,6 +280,61 @@ fn data_of_retried_items_counts_once() {
     }
 }
 
+/// Reads numbers, and adds them to the persistent user data of the step.
+#[derive(BatchArtifact)]
+struct SummingStep {
+    #[batch_property]
+    log: String,
+    #[batch_property(value = "4")]
+    items: u64,
+    next: u64,
+    #[batch_context]
+    step: StepContext,
+}
+
+#[item_reader("SummingStep")]
+impl SummingStep {
+    #[open]
+    fn open(&mut self, checkpoint: Option<u64>) {
+        self.next = checkpoint.unwrap_or(1);
+    }
+    #[read_item]
+    fn read(&mut self) -> Result<Option<u64>, BatchError> {
+        let number = self.next;
+        if number > self.items {
+            return Ok(None);
+        }
+        self.next += 1;
+        let sum = self.step.persistent_user_data::<u64>()?.unwrap_or(0) + number;
+        self.step.set_persistent_user_data(&sum)?;
+        say(&self.log, format!("{number}: {sum}"));
+        Ok(Some(number))
+    }
+    #[get_checkpoint_info]
+    fn checkpoint(&mut self) -> u64 {
+        self.next
+    }
+}
+
+/// The persistent user data of a step, too: also before its first commit.
+///
+/// Spec: CTX-25
+#[test]
+fn user_data_of_items_that_are_read_again_counts_once() {
+    for (bad, expected) in [
+        ("2", ["1: 1", "2: 3", "1: 1", "2: 3", "3: 6", "4: 10"]),
+        ("4", ["1: 1", "2: 3", "3: 6", "4: 10", "3: 6", "4: 10"]),
+    ] {
+        let chunk = format!(
+            r#"<step id="copy"><chunk reader="SummingStep" processor="SameNumber" writer="FailingSums" commit-interval="2"
+               buffer-reads="false">{RETRIES}</chunk></step>"#
+        );
+        let stage = Stage::new(&job(&chunk));
+        stage.start("job", [("bad", bad)]);
+        assert_eq!(stage.log(), expected, "{bad}");
+    }
+}
+
 /// Stores the result of the decision, and the count of decisions.
 #[derive(BatchArtifact)]
 struct DataDecider {
@@ -444,6 +499,20 @@ fn threads_see_the_data_of_deciders_and_job_listeners() {
             r#"c Some(true) Some("SMALL")"#
         ]
     );
+}
+
+/// Between two flows of a split, too.
+///
+/// Spec: DATA-01
+#[test]
+fn a_flow_sees_the_data_of_the_decider_before_it() {
+    let stage = Stage::new(&job(r#"<split id="split">
+        <flow id="f" next="decide"><step id="a"><batchlet ref="DataReader"/></step></flow>
+        <decision id="decide" ref="DataDecider"><next on="*" to="g"/></decision>
+        <flow id="g"><step id="b"><batchlet ref="DataReader"/></step></flow>
+        </split>"#));
+    stage.start("job", [("day", "1")]);
+    assert_eq!(stage.log(), ["a None None", r#"b None Some("SMALL")"#]);
 }
 
 /// Logs the datum `count`, and what happens if it changes data.

@@ -219,6 +219,11 @@ impl Walk<'_> {
                         break Some(position);
                     };
                     let decided = self.decide(next, decider, last.as_ref());
+                    // The flow that follows reads only what is committed.
+                    if let Err(error) = self.save_data() {
+                        ends.broken.get_or_insert(error);
+                        break None;
+                    }
                     (outcome, follow) = (decided.outcome, decided.follow);
                 }
                 Follow::Terminate(termination) => {

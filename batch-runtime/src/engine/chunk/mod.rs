@@ -427,6 +427,7 @@ impl<'a> ChunkRunner<'a> {
                 return Ok(Some(BodyEnd::stopped()));
             }
             RolledBack::ReadAgain => {
+                self.env.context.roll_back_persistent_info();
                 self.lists.read_again();
                 // Otherwise the reader would continue after items that were not written. Spec: JSL-CHUNK-17
                 self.close_reader();
