@@ -188,6 +188,7 @@ impl ArchivedInstance {
                 convert(&mut step.context);
             }
         }
+        // The parameters of the first execution are those that identify the instance.
         let parameters = self.executions.first().map(ArchivedExecution::job_parameters);
         let key = parameters.and_then(|parameters| parameters.key_instead_of(&self.job_key, format));
         self.job_key = key.unwrap_or(self.job_key);

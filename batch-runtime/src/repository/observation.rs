@@ -79,6 +79,7 @@ impl Observations {
         if seen.owner != owner || seen.expires_at != expires_at {
             *seen = sighting(true);
         }
+        // By the monotonic clock alone: the clock of the database may have been set since the first look.
         let remaining = seen.patience.saturating_sub(since - seen.since);
         match expires_at <= now && !seen.is_renewal {
             _ if remaining.is_zero() => HolderState::Dead,

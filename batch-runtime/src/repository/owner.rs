@@ -163,6 +163,8 @@ impl Owner {
         if dead.is_empty() {
             return;
         }
+        // After the look at the locks: an owner that was dead by then cannot acquire a lease that is missing in
+        // this list.
         let Some(needed) = needed() else { return };
         // On this host or another one, which sees the same directory: its file shows that host that the owner is dead.
         let nonces = needed.iter().filter_map(|owner| owner.split('/').nth(2));
@@ -201,6 +203,8 @@ impl Owner {
             .take()
             .is_some()
         {
+            // Other runtimes may see the free lock first. They find the owner dead, which is harmless without a
+            // lease.
             let _ = fs::remove_file(lock_path(directory, &self.nonce));
         }
     }

@@ -216,6 +216,7 @@ pub(crate) fn recorded_rejection(
     crashes: i64,
     unreadable: Option<RepositoryError>,
 ) -> Option<ClaimError> {
+    // A limit of 0 rejects no takeover.
     let is_over = |limit| limit > 0 && crashes > i64::from(limit);
     match newest {
         Some(newest) if request.crash_limit.is_some_and(is_over) => Some(ClaimError::CrashLoop {
@@ -304,8 +305,10 @@ pub(crate) fn not_withdrawn(
         (Some(LaunchPhase::Taken), Some((id, status))) if !status.is_final() => {
             Some(WithdrawOutcome::Runs(id))
         }
+        // The execution has ended, and its worker has not recorded the end of the launch yet.
         (Some(LaunchPhase::Taken), Some(_)) => Some(WithdrawOutcome::NotRunning),
         (Some(LaunchPhase::Queued | LaunchPhase::Taken), _) => None,
+        // By an earlier attempt of this call.
         (Some(LaunchPhase::Withdrawn), _) if in_doubt => Some(WithdrawOutcome::Withdrawn),
         _ => Some(WithdrawOutcome::NotRunning),
     }
@@ -319,6 +322,7 @@ pub(crate) fn removed_step(executions: &[StepExecution], job: &BTreeSet<String>)
     let mut latest: BTreeMap<&str, (BatchStatus, i64)> = BTreeMap::new();
     for step in executions {
         let (status, writes) = latest.entry(&step.step_name).or_insert((step.status, 0));
+        // What a complete run has written needs no resume, even if the step has run again since.
         if *status == BatchStatus::Completed {
             *writes = 0;
         }

@@ -60,6 +60,7 @@ impl StoredContext {
                 serialized: None,
             };
         }
+        // As Spring Batch cuts it.
         let short = format!("{} ...", &text[..format.max_varchar.saturating_sub(8)]);
         Self {
             short,
@@ -119,6 +120,7 @@ impl StoredContext {
             short: text,
             serialized: None,
         };
+        // A conversion that is repeated after an interruption finds nothing to change.
         (whole.short != self.text()).then(|| whole.cut_to(to.max_varchar))
     }
 }

@@ -235,6 +235,7 @@ impl<D: Backend> Chunk<D> {
             Some(open) => open,
             None => {
                 let begun = self.begin(begin);
+                // As after a lost connection, the step reopens at the state of the database once the server is back.
                 self.lost = D::IS_REMOTE && begun.is_err();
                 begun?
             }
@@ -254,6 +255,7 @@ impl<D: Backend> Chunk<D> {
     /// the next statement.
     pub(super) fn after_writer(&mut self) -> Result<&mut Session<D::Connection>> {
         let close_guard = D::CLOSE_GUARD.filter(|_| std::mem::take(&mut self.guarded));
+        // A chunk without a writer needs no guard, except where the statement of `update_chunk_rows` looks for it.
         let begin = match D::CLOSE_GUARD {
             Some(_) => D::BEGIN_WRITE,
             None => D::BEGIN_CHUNK,
@@ -264,6 +266,7 @@ impl<D: Backend> Chunk<D> {
         if let Some(close_guard) = close_guard {
             connection
                 .batch_execute(close_guard)
+                // The savepoint is gone only if the transaction that has set it was ended.
                 .map_err(|_| RepositoryError::TransactionEnded)?;
         }
         Ok(connection)
@@ -315,6 +318,7 @@ impl<D: Backend> Chunk<D> {
         };
         let committed = AnsiTransactionManager::commit_transaction(&mut *open.connection);
         if let Err(source) = committed {
+            // Only a lost connection leaves the outcome open: a COMMIT that the database rejects was not carried out.
             self.lost = pool::is_lost::<D>(&mut open.connection);
             return Err(database_error(action, source));
         }

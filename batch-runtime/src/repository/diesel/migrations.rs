@@ -328,6 +328,7 @@ impl Migrations {
         let is_made = current.first().is_none_or(is_applied);
         let upgrades = scripts.upgrades.iter();
         let upgrades = upgrades.filter(|upgrade| age.is_some_and(|age| !is_made && upgrade.version() > age));
+        // All scripts are recorded as applied, so none would create the table, and its rows are lost.
         if current.iter().all(is_applied)
             && let Some(table) = TABLES.iter().find(|table| !catalog.has_table(table))
         {

@@ -260,6 +260,7 @@ impl<D: Backend> Pool<D> {
                 match begin_on(&mut connection) {
                     Ok(()) if begin.is_none() => return Ok(connection),
                     Ok(()) => return Ok(self.reached(connection)),
+                    // Nothing was sent before BEGIN, so another connection can take its place.
                     Err(_) if is_lost::<D>(&mut connection) => {}
                     Err(error) => return Err(error),
                 }
@@ -311,6 +312,7 @@ impl<D: Backend> Pool<D> {
         let (value, connection) = self.attempts(tx, work)?;
         self.put_back(connection);
         drop(lock);
+        // After the lock is released: other threads commit meanwhile, and share one wait for the disk.
         if tx.durable {
             self.make_durable(tx.action)?;
         }
@@ -343,6 +345,7 @@ impl<D: Backend> Pool<D> {
         let (mut attempt, mut in_doubt) = (1, false);
         loop {
             let mut connection = match self.begin_within(&mut retries, begin, 0) {
+                // The caller must learn that the outcome is unknown, and not only that the database is away.
                 Err(error) if in_doubt => {
                     tracing::error!(%error, "the database stays unreachable");
                     return Err(failed(unknown_outcome()));
@@ -354,10 +357,14 @@ impl<D: Backend> Pool<D> {
                 Ok(value) => match AnsiTransactionManager::commit_transaction(&mut *connection) {
                     Ok(()) => return Ok((value, connection)),
                     Err(source) => {
+                        // A COMMIT whose connection is lost may have been carried out; one that the server has
+                        // rejected was not.
                         in_doubt |= is_lost::<D>(&mut connection);
                         source
                     }
                 },
+                // The connection is dropped with its transaction, so the next attempt reads what the other one
+                // has committed.
                 Err(error) if error.is_transient() && attempt < MAX_ATTEMPTS => {
                     attempt += 1;
                     continue;

@@ -24,6 +24,7 @@ impl MemoryRepository {
         let parameters = request.parameters.clone();
         let claimed = match &request.target {
             Target::New => {
+                // Before the first change, because nothing is rolled back here.
                 check_turn(&tables, request, None)?;
                 new_instance(&mut tables, request)
             }
@@ -73,6 +74,7 @@ impl MemoryRepository {
             return Err(rejection);
         }
         let readable = readable_state(tables, instance, newest.as_ref());
+        // Damage is recorded with the end of the dead executions, even while another instance has the turn.
         if readable.is_ok() {
             check_turn(tables, request, Some(instance))?;
         }

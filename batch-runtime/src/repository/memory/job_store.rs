@@ -46,6 +46,8 @@ impl JobStore for MemoryRepository {
             return Ok(false);
         }
         tables.ensure_held(lease, ACTION)?;
+        // Before the lease is released, because a context that cannot be read is an error, and nothing is rolled
+        // back here.
         let context = match &ending.restart {
             Some(restart) => Some(JobState {
                 restart: Some(restart.clone()),

@@ -127,6 +127,7 @@ impl StepStore for MemoryRepository {
         } = commit;
         let (ending, next) = end.map(|end| (end.ending, end.next)).unzip();
         let next = next.flatten();
+        // Checked before the data of the job changes, because nothing is rolled back here.
         if let Some(next) = &next {
             drop(self.shared().step_at(next, ACTION)?);
         }
@@ -139,6 +140,7 @@ impl StepStore for MemoryRepository {
         }
         let waiting = next.as_deref().map(|next| tables.step_at(next, ACTION));
         let waiting = waiting.transpose()?;
+        // The last call that can fail: all changes of rows follow it.
         overwrite(stored.state_mut()?, state);
         step.version += 1;
         step.counters = counters;
@@ -162,6 +164,7 @@ impl StepStore for MemoryRepository {
     ) -> Result<()> {
         const ACTION: &str = "record the end of the step execution";
         let EndOfStep { ending, next } = end;
+        // As in `commit_chunk`.
         if let Some(next) = &next {
             drop(self.shared().step_at(next, ACTION)?);
         }

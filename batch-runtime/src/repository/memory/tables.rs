@@ -277,6 +277,7 @@ impl Tables {
             .map(|instance| instance.executions.clone());
         let mut closed = Vec::new();
         for id in of_instance.unwrap_or_default() {
+            // Before the job execution: only its open row shows whether the steps were to stop.
             self.close_open_steps(id, now);
             let Some(Execution { row, .. }) = self.executions.get_mut(&id) else {
                 continue;

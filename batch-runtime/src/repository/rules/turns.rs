@@ -15,6 +15,7 @@ pub(crate) struct Turn {
 
 /// Returns the execution of another instance that has the turn of a job.
 pub(crate) fn turn_of_other(turns: &[Turn], own: Option<JobInstanceId>) -> Option<JobExecutionId> {
+    // A claim closes the open executions of its own instance.
     let is_of_other = |turn: &&Turn| turn.is_taken && turn.open_instance.is_some_and(|id| Some(id) != own);
     turns.iter().find(is_of_other).map(|turn| turn.execution)
 }

@@ -24,6 +24,7 @@ pub(super) fn write(connection: &mut Connection, rows: &ChunkRows<'_>) -> QueryR
         .set(values)
         .execute(connection)?;
     let contexts = match steps {
+        // The context of a partition that was reopened belongs to its next worker.
         0 => 0,
         _ => update_context(connection, rows.step, rows.context)?,
     };

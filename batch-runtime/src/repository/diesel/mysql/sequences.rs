@@ -56,6 +56,7 @@ pub(super) fn convert(connection: &mut Connection, to: RepositoryLayout) -> Quer
             connection.batch_execute(&format!("RENAME TABLE {old} TO {now}"))?;
         }
         if catalog(connection)?.is_sequence(name) != wants_sequences {
+            // What an interrupted run has prepared may repeat ids that another program has taken since.
             connection.batch_execute(&format!("DROP TABLE IF EXISTS {new}; DROP TABLE IF EXISTS {old}"))?;
             match wants_sequences {
                 true => create_sequence(connection, &now, &new)?,

@@ -70,10 +70,13 @@ impl ArchiveStore for Repository {
 
     fn delete_instances(&self, seen: &[InstanceState]) -> Result<u64> {
         self.run(Tx::write("delete job instances"), |connection, in_doubt| {
+            // What an earlier attempt has deleted cannot be counted again.
             ensure_known(in_doubt)?;
             let mut ids = Vec::new();
             for state in seen {
                 let id = state.instance.id.0;
+                // Before the state is compared: a launch that waits for this lock finds the instance deleted, and
+                // starts over.
                 Db::lock_instance(connection, id)?;
                 Db::lock_executions(connection, id)?;
                 let held = match lease_of(connection, id)? {
@@ -99,6 +102,7 @@ impl ArchiveStore for Repository {
 
     fn import_instance(&self, archived: &ArchivedInstance) -> Result<Option<JobInstanceId>> {
         self.run(Tx::write("import the job instance"), |connection, in_doubt| {
+            // An instance with this key may be the one that the earlier attempt has imported, or another one.
             ensure_known(in_doubt)?;
             if instance_with(connection, &archived.job, &archived.job_key)?.is_some() {
                 return Ok(None);

@@ -52,6 +52,8 @@ impl Repository {
         let earlier = AllocatedIds::default();
         self.run(Tx::write(ACTION), |connection, in_doubt| {
             earlier.in_doubt.set(in_doubt);
+            // The COMMIT of an earlier attempt may have been carried out although its connection was lost: the
+            // instance would then be found running, by this very launch.
             if let Some(claim) = self.claim_in_doubt(connection, &earlier)? {
                 return Ok(Ok(claim));
             }
@@ -113,6 +115,8 @@ impl Repository {
                 id: JobInstanceId(instance),
                 ..
             }) => {
+                // The newest execution is read under the lock: another launch may have inserted one since the
+                // instance was found.
                 lock_existing_instance(connection, instance)?;
                 (instance, last_execution(connection, instance)?)
             }
@@ -142,6 +146,8 @@ impl Repository {
             return Ok(None);
         };
         let lease = lease_of(connection, execution.instance_id.0)?;
+        // The attempt was committed, but another runtime may have taken its execution over since: the lease then
+        // names that one.
         let Some(lease) =
             lease.filter(|lease| lease.owner == self.owner.name() && lease.job_execution_id == id)
         else {
@@ -178,6 +184,7 @@ impl Repository {
         let instance = claimed.instance;
         let lease = lease_of(connection, instance)?;
         self.check_may_run(connection, request, &claimed, lease.as_ref())?;
+        // Before the executions are closed, because their messages name the damage.
         let unreadable = unreadable_state(connection, &claimed)?;
         let cause = unreadable.as_ref().map(ToString::to_string);
         let taken_over =
@@ -186,6 +193,7 @@ impl Repository {
         let previous = claimed.previous.as_ref();
         if let Some(rejection) = rules::recorded_rejection(request, previous, crashes.in_a_row, unreadable) {
             let is_loop = matches!(rejection, ClaimError::CrashLoop { .. });
+            // The dead owner may only be suspended: with a new fence, the repository rejects what it still writes.
             if let Some(row) = lease.as_ref().filter(|row| is_loop || !row.is_free()) {
                 Self::void_lease(connection, instance, row, Some(crashes))?;
             }
@@ -193,8 +201,11 @@ impl Repository {
             return Ok(Err(rejection));
         }
         let (id, previous_traceparent) = self.insert_execution(connection, request, &claimed, earlier)?;
+        // After the rows of the executions: all transactions lock them in this order, to prevent deadlock.
         let fence = self.take_lease(connection, instance, id, lease.as_ref(), crashes)?;
+        // In the transaction that creates the execution: the next launch of the job must find its turn.
         self.enter_turn(connection, request.job_name, id, request.concurrency)?;
+        // If another worker has taken the launch over, the execution is rolled back with it.
         if let Some(launch) = request.launch {
             self.bind_launch(connection, launch, id)?;
         }
@@ -242,6 +253,7 @@ impl Repository {
     ) -> ClaimWork<(i64, Option<String>)> {
         let id = Db::next_id(&self.pool, connection, Sequence::Execution)?;
         let now = self.now();
+        // Before the commit, whose outcome may stay unknown: the next attempt looks for this row.
         earlier.execution.set(Some(id));
         diesel::insert_into(job_execution::table)
             .values((
@@ -250,6 +262,7 @@ impl Repository {
                 job_execution::job_instance_id.eq(claimed.instance),
                 job_execution::create_time.eq(now),
                 job_execution::status.eq(BatchStatus::Starting.as_str()),
+                // As Spring Batch inserts it.
                 job_execution::exit_code.eq("UNKNOWN"),
                 job_execution::exit_message.eq(""),
                 job_execution::last_updated.eq(now),
@@ -302,6 +315,7 @@ fn instance_of(
         execution_in(connection, id.0)?.ok_or(TransactionError::Rejected(ClaimError::NoSuchExecution(id)))?;
     let instance = execution.instance_id.0;
     lock_existing_instance(connection, instance)?;
+    // Under the lock: an operator or another runtime may have ended the execution since recovery found it dead.
     let previous = last_execution(connection, instance)?;
     if !rules::may_continue(request, id, previous.as_ref()) {
         return Err(TransactionError::Rejected(ClaimError::TakenOver));
@@ -333,6 +347,7 @@ fn unreadable_state(connection: &mut Connection, claimed: &Claimed) -> ClaimWork
     match read(connection) {
         Ok(()) => Ok(None),
         Err(TransactionError::Rejected(damage @ RepositoryError::Corrupt { .. })) => Ok(Some(damage)),
+        // A failing database is no damage: the launch fails, and nothing is closed.
         Err(error) => Err(error.into_other()),
     }
 }
@@ -358,6 +373,7 @@ fn latest_steps(connection: &mut Connection, instance: i64) -> QueryResult<Vec<i
         .order(step_execution::step_execution_id)
         .select((step_execution::step_execution_id, step_execution::step_name))
         .load(connection)?;
+    // The rows are in the order of their ids, so the latest of each name replaces the others.
     let latest: BTreeMap<String, i64> = all.into_iter().map(|(id, name)| (name, id)).collect();
     Ok(latest.into_values().collect())
 }
@@ -375,6 +391,7 @@ fn count_crashes(
     };
     let progress = progress_of(connection, instance)?;
     Ok(Crashes {
+        // A restart by hand has no limit, and starts the count anew.
         in_a_row: request.crash_limit.map_or(0, |_| row.crashes(progress)),
         progress,
     })
@@ -400,6 +417,7 @@ pub(super) fn progress_of(connection: &mut Connection, instance: i64) -> QueryRe
         .filter(step_execution::commit_count.gt(0))
         .select(step_execution::commit_count)
         .load(connection)?;
+    // A batchlet commits no chunk: its progress is that it is complete.
     let complete: i64 = of_instance()
         .filter(step_execution::status.eq(BatchStatus::Completed.as_str()))
         .count()

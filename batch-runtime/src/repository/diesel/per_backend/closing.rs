@@ -20,6 +20,8 @@ use crate::repository::{Ending, RepositoryError, Result};
 macro_rules! closed {
     ($table:ident, $id:expr, $ended:expr, $closing:expr, $message:expr) => {
         update($table::table.find($id)).set((
+            // The locks of the caller replace the comparison of VERSION; the dead owner will not find the one it
+            // wrote.
             $table::version.eq($table::version + 1),
             $table::status.eq($closing.status.as_str()),
             $table::exit_code.eq(&$closing.exit_status),
@@ -57,6 +59,7 @@ impl Repository {
         lease: Option<&LeaseRow>,
         cause: Option<&str>,
     ) -> Result<Vec<JobExecutionId>, TransactionError<E>> {
+        // Before any row is locked: the owner may be suspended in a transaction, and the lock would wait for it.
         self.end_sessions_of_dead(connection, instance, lease)?;
         // Before the steps are read: a step that its owner is just creating is either found below or rejected.
         Db::lock_executions(connection, instance)?;
@@ -74,18 +77,21 @@ impl Repository {
                 job_execution::exit_message,
             ))
             .load(connection)?;
+        // Before the job executions: only their open rows show whether the steps were to stop.
         self.close_open_steps(connection, instance, owner)?;
         let mut closed = Vec::new();
         for (id, created, started, status, recorded) in executions {
             let closing = closing_of(status.as_deref(), owner)
                 .map_err(|error| TransactionError::Rejected(error.into()))?;
             let closing = rules::explained(closing, noted.as_deref().or(recorded.as_deref()), cause);
+            // The clock of the dead owner may have been ahead: nothing ends before it has started.
             let ended = self.now().max(started.unwrap_or(created));
             let message = stored_message(&closing.message, self.settings.format.max_varchar);
             closed!(job_execution, id, ended, closing, message).execute(connection)?;
             closed.push(JobExecutionId(id));
         }
         let ids = closed.iter().map(|id| id.0);
+        // Worker processes of these executions then fail to renew their leases, and stop.
         update(partition_lease::table.filter(one_of(partition_lease::job_execution_id, ids)))
             .set(partition_lease::expires_at.eq(RELEASED))
             .execute(connection)?;
@@ -127,6 +133,7 @@ impl Repository {
         let workers: Vec<String> = partition_lease::table
             .filter(partition_lease::job_execution_id.eq(lease.job_execution_id))
             .filter(partition_lease::expires_at.ne(RELEASED))
+            // A worker that renews its lease is alive, and the same sessions serve its other partitions.
             .filter(partition_lease::expires_at.lt(now))
             .select(partition_lease::owner)
             .distinct()

@@ -118,6 +118,7 @@ pub(super) fn job_state_if_any(connection: &mut Connection, execution: i64) -> W
 
 /// Returns the stored state of a job execution, for a change: no other transaction changes it until this one has ended.
 pub(super) fn locked_job_state(connection: &mut Connection, execution: JobExecutionId) -> Work<JobState> {
+    // It changes nothing, and locks the row on every database: the state is read, changed and written as a whole.
     update(job_context::table.find(execution.0))
         .set(job_context::short_context.eq(job_context::short_context))
         .execute(connection)?;

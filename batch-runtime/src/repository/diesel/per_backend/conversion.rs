@@ -130,6 +130,7 @@ fn begin(
         let _ = execute(connection, UNMARK);
         return planned;
     };
+    // After the backup: a mark without this row tells the next run that nothing was changed.
     let from = plan.from;
     let layouts = format!("INSERT INTO BATCH_CONVERSION (LAYOUTS) VALUES ('{from} {to}')");
     execute(connection, &layouts)?;
@@ -183,6 +184,7 @@ fn complete(connection: &mut Connection, to: RepositoryLayout) -> Result<(), Fai
     if catalog(connection)?.is_replaced() {
         execute(connection, replacement_for(to).complete)?;
     }
+    // Last: until the mark is removed no repository opens, and an interrupted conversion can be repeated.
     if Db::COMMITS_SCHEMA_CHANGES {
         execute(connection, UNMARK)?;
     }
@@ -213,6 +215,7 @@ fn in_own_transaction(
         return Ok(work(connection).map_err(failed)?);
     }
     connection.batch_execute("START TRANSACTION")?;
+    // After an error the conversion ends and its connection is closed, which rolls back.
     work(connection).map_err(failed)?;
     Ok(connection.batch_execute("COMMIT")?)
 }

@@ -87,6 +87,8 @@ pub(super) fn insert_instance<E>(
             job_instance::job_key.eq(key),
         ))
         .execute(connection)
+        // Another process may insert the same key at the same moment: the attempt after the conflict finds its
+        // instance.
         .map_err(on_unique_violation)?;
     Ok(())
 }

@@ -45,6 +45,7 @@ impl JobStore for Repository {
         let is_started = self.run(Tx::write(ACTION), |connection, in_doubt| {
             let row = job_execution::table
                 .find(execution.id.0)
+                // A stop request or a takeover has changed VERSION since this runner wrote it.
                 .filter(job_execution::version.eq(execution.version));
             let changed = update(row)
                 .set((
@@ -54,6 +55,8 @@ impl JobStore for Repository {
                     job_execution::last_updated.eq(now),
                 ))
                 .execute(connection)?;
+            // The row may have the VERSION of an earlier attempt, which was committed although its connection was
+            // lost.
             if in_doubt && changed == 0 && is_as_written(connection, &started, now)? {
                 return Ok(true);
             }
@@ -92,6 +95,7 @@ impl JobStore for Repository {
                     job_execution::last_updated.eq(now),
                 ))
                 .execute(connection)?;
+            // As in `begin_job`; then the lease is released and the notification queued as well, in the same commit.
             if in_doubt && changed == 0 && is_as_written(connection, &ended, now)? {
                 return Ok(true);
             }
@@ -99,10 +103,14 @@ impl JobStore for Repository {
                 self.adopt_stop(connection, lease, execution, ACTION)?;
                 return Ok(false);
             }
+            // A lease can be lost while the row is unchanged. The error rolls the end back: the next claim
+            // records another one.
             if !self.release_lease_in(connection, lease)? {
                 return Err(fenced(ACTION));
             }
+            // In the transaction of the end, so that no crash loses the notification.
             self.notify_of_end(connection, execution, ending.status)?;
+            // In the commit of the end: a restart after it must find the position that the `stop` element has set.
             if let Some(restart) = &ending.restart {
                 let state = JobState {
                     restart: Some(restart.clone()),
@@ -164,6 +172,7 @@ impl JobStore for Repository {
 
     fn renew_lease(&self, lease: &Lease) -> Result<bool> {
         self.owner.restore_lock();
+        // The keeper of the lease calls again, and threads that wait to write must not let the lease expire.
         self.run(
             Tx::write("renew the lease").once().with_priority(),
             |connection, _| Ok(self.renew_lease_in(connection, lease)?),
@@ -187,6 +196,7 @@ impl JobStore for Repository {
             |connection, _| {
                 let held: Vec<i64> = instance_lease::table
                     .filter(instance_lease::owner.eq(self.owner.name()))
+                    // A released lease still names this owner, but its execution has ended and keeps its message.
                     .filter(instance_lease::expires_at.ne(RELEASED))
                     .select(instance_lease::job_execution_id)
                     .load(connection)?;

@@ -70,6 +70,7 @@ impl LaunchStore for Repository {
                 }
                 return Ok(LaunchId(id));
             }
+            // The claim of the worker checks again; a launch that it would reject need not be queued.
             self.check_instance(connection, request, key)?;
             let id = Db::next_id(&self.pool, connection, Sequence::Execution)?;
             diesel::insert_into(launch::table)
@@ -88,12 +89,16 @@ impl LaunchStore for Repository {
                     launch::is_open.eq(OPEN),
                 ))
                 .execute(connection)
+                // Another process may queue the same instance at the same moment: the attempt after the conflict
+                // finds its launch.
                 .map_err(on_unique_violation)?;
             Ok(LaunchId(id))
         })
     }
 
     fn take_launches(&self, queue: &str, count: u32, except: &[String]) -> Result<Vec<TakenLaunch>> {
+        // Without the right to write, because most calls find nothing; each launch is taken only if it is still
+        // as found.
         let found = self.run(Tx::read("look for launches").once(), |connection, _| {
             let mut found = queued(connection, queue, count, except)?;
             found.extend(self.abandoned(connection, queue, except)?);
@@ -129,6 +134,7 @@ impl LaunchStore for Repository {
                 // The first attempt may have been committed.
                 return Ok(in_doubt);
             };
+            // The execution then ends STOPPED for its operator: no other worker may continue it.
             if is_running && status_of(connection, execution)? == Some(BatchStatus::Stopping) {
                 return Ok(false);
             }
@@ -166,6 +172,8 @@ impl LaunchStore for Repository {
                 launch::message.eq(message),
                 launch::changed_at.eq(now),
             );
+            // No row matches if the launch is another worker's, or if an earlier attempt was committed: both are
+            // right.
             match execution {
                 Some(execution) => update(own)
                     .set((ended, launch::job_execution_id.eq(execution.0)))
@@ -193,6 +201,7 @@ impl LaunchStore for Repository {
                 return Ok(outcome);
             }
             let now = database_now(connection)?;
+            // A worker may take the launch between the query and this update.
             let unchanged = launch::table.find(id.0).filter(launch::status.eq(&phase));
             let withdrawn = (
                 launch::status.eq(LaunchPhase::Withdrawn.as_str()),
@@ -271,6 +280,7 @@ impl Repository {
                 launch::worker_name.eq(self.owner.name()),
                 launch::changed_at.eq(now),
             );
+            // Two workers may take over the launch of a dead one: the second does not find the dead worker's name.
             let changed = match worker {
                 Some(worker) => update(row.filter(launch::worker_name.eq(worker)))
                     .set(taken)
@@ -307,6 +317,7 @@ impl Repository {
                         .set((
                             launch::status.eq(LaunchPhase::Ended.as_str()),
                             launch::is_open.eq(CLOSED),
+                            // The worker that ran the job, instead of this one.
                             launch::worker_name.eq(worker),
                             launch::message.eq(""),
                         ))
@@ -414,6 +425,7 @@ fn open_launch<E: From<RepositoryError>>(
     if phase == LaunchPhase::Queued.as_str() {
         return Ok(Some((id, LaunchPhase::Queued)));
     }
+    // Without an execution, its worker has not claimed the instance yet.
     if status_of(connection, execution)?.is_none_or(|status| !status.is_final()) {
         return Ok(Some((id, LaunchPhase::Taken)));
     }
@@ -444,6 +456,7 @@ fn put(
             launch::parameters.eq(written(&request.parameters)),
             launch::job_execution_id.eq(None::<i64>),
             launch::message.eq(""),
+            // The pause after an earlier attempt does not apply to a new request.
             launch::available_at.eq(0),
             launch::changed_at.eq(now),
         ))
@@ -453,6 +466,7 @@ fn put(
 
 /// Removes the launches that have ended long ago.
 fn forget_old(connection: &mut Connection, now: i64) -> QueryResult<()> {
+    // A launch that waits is never forgotten, however long.
     let phases = [LaunchPhase::Queued, LaunchPhase::Taken].map(LaunchPhase::as_str);
     let old = launch::table
         .filter(none_of(launch::status, phases))

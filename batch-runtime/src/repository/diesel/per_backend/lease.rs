@@ -74,6 +74,7 @@ impl LeaseRow {
             .filter(lease::job_instance_id.eq(instance))
             .filter(lease::fence.eq(fence))
             .filter(lease::owner.eq(owner))
+            // A renewal changes nothing but the expiry: owner and fence would not show that the owner is alive.
             .filter(lease::expires_at.eq(expires_at))
     }
 }
@@ -160,6 +161,7 @@ impl Repository {
         now: impl FnOnce() -> QueryResult<i64>,
     ) -> QueryResult<HolderState> {
         if is_released(owner, expires_at) {
+            // What was seen of this holder says nothing about the next one.
             self.observations.forget(key);
             return Ok(HolderState::Dead);
         }
@@ -184,6 +186,8 @@ impl Repository {
             let of_partitions: i64 = partitions.count().get_result(connection)?;
             Ok(of_instances + of_partitions)
         });
+        // If the leases cannot be read the file stays too: its free lock shows others at once that this owner is
+        // dead.
         if held.is_ok_and(|held| held == 0) {
             self.owner.remove_lock();
         }
@@ -212,6 +216,7 @@ impl Repository {
                     owners.extend(registered);
                     Ok(owners)
                 });
+            // Without the list no file is removed: each may show that the holder of a lease is dead.
             owners.ok()
         });
     }
@@ -241,6 +246,7 @@ impl Repository {
     ) -> Result<i64, TransactionError<E>> {
         self.observations
             .forget(LeaseKey::Instance(JobInstanceId(instance)));
+        // It grows even if the owner is the same: an older lease of this process must not match the row.
         let fence = previous.map_or(1, |row| row.fence + 1);
         let values = (
             lease::job_execution_id.eq(execution),
@@ -362,7 +368,10 @@ impl Repository {
         lease::instance_lease
             .filter(lease::job_instance_id.eq(instance))
             .filter(lease::fence.eq(fence))
+            // The lease of an instance whose row was deleted starts again with fence 1, so the fence alone proves
+            // nothing.
             .filter(lease::owner.eq(owner))
+            // A released row keeps its last owner and fence.
             .filter(lease::expires_at.ne(released))
     }
 }

@@ -58,6 +58,7 @@ impl NotificationStore for Repository {
         self.run(Tx::write("store notifications"), |connection, in_doubt| {
             let first = new.first().map_or("", |first| &first.id);
             let find = notification::table.find(first);
+            // All are inserted by one commit, so the first shows whether the earlier attempt has stored them.
             if in_doubt && find.count().get_result::<i64>(connection)? == 1 {
                 return Ok(());
             }
@@ -96,10 +97,13 @@ impl NotificationStore for Repository {
             };
             let row = notification::table
                 .find(&found.id)
+                // A process that takes it first changes this time.
                 .filter(notification::due_at.eq(found.due.0));
             let now: i64 = diesel::select(Db::now()).get_result(connection)?;
             let taken = update(row)
                 .set((
+                    // It stays in the table: if this process dies while it sends, another one sends it after this
+                    // time.
                     notification::due_at.eq(later(now, attempt)),
                     notification::attempts.eq(i64::from(found.attempts) + 1),
                 ))

@@ -71,6 +71,7 @@ impl OperatorStore for Repository {
                     return Ok(None);
                 };
                 let Some(stopping) = execution.status.after_stop_request() else {
+                    // An earlier attempt of this request may have closed it.
                     return Ok(Some(match in_doubt && execution.status == BatchStatus::Stopped {
                         true => StopOutcome::Closed,
                         false => StopOutcome::NotRunning,
@@ -80,6 +81,8 @@ impl OperatorStore for Repository {
                     let now = self.now();
                     update(job_execution::table.find(id.0))
                         .set((
+                            // The runner finds another VERSION at its next write, reads the row and stops, if it
+                            // still holds its lease.
                             job_execution::version.eq(execution.version + 1),
                             job_execution::status.eq(stopping.as_str()),
                             job_execution::last_updated.eq(now),
@@ -101,6 +104,7 @@ impl OperatorStore for Repository {
                     None,
                 )?;
                 self.notify_of_closed::<RepositoryError>(connection, &closed)?;
+                // The operator has ended the execution, so its end is not counted as a crash.
                 Self::void_lease(connection, instance, row, None)?;
                 Ok(Some(StopOutcome::Closed))
             },
@@ -137,6 +141,7 @@ impl OperatorStore for Repository {
             if rules::abandoned(execution.status, complete > 0) == AbandonOutcome::Complete {
                 return Ok(Some(AbandonOutcome::Complete));
             }
+            // The rows are locked and have no runner, so VERSION need not be compared.
             update(job_execution::table.find(id.0))
                 .set((
                     job_execution::version.eq(job_execution::version + 1),

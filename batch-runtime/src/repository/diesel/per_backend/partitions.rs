@@ -33,6 +33,7 @@ impl PartitionStore for Repository {
         self.run(
             Tx::write("claim the step execution").relaxed(),
             |connection, in_doubt| {
+                // The row would not show whether the earlier attempt has claimed it, or another caller.
                 ensure_known(in_doubt)?;
                 let step = step_in(connection, id)?.filter(|step| step.status == BatchStatus::Starting);
                 let Some(step) = step else {
@@ -97,6 +98,7 @@ impl PartitionStore for Repository {
             }
             fenced_if_none(changed, ACTION)?;
             update(partition_lease::table.find(id.0))
+                // The limit of claims is for a partition whose workers die, and this worker lives.
                 .set(partition_lease::claims.eq(partition_lease::claims - 1))
                 .execute(connection)?;
             Ok(())
@@ -112,6 +114,7 @@ impl PartitionStore for Repository {
                 let claimed = step_execution::table
                     .find(partition.0)
                     .filter(step_execution::status.eq(BatchStatus::Started.as_str()));
+                // VERSION stays: the worker reads the status by `signals`, and its last commit must not be fenced.
                 update(claimed)
                     .set(step_execution::status.eq(BatchStatus::Stopping.as_str()))
                     .execute(connection)?;
@@ -143,6 +146,8 @@ impl Repository {
         id: StepExecutionId,
         is_first: bool,
     ) -> Work<Option<ClaimedPartition>> {
+        // Before anything is read: a process that closes the execution waits for this claim, or its closed rows
+        // are seen here.
         Db::share_execution(connection, execution.0)?;
         let Some(mut step) = step_in(connection, id)? else {
             return Ok(None);
@@ -150,6 +155,7 @@ impl Repository {
         if step.status != BatchStatus::Starting || step.job_execution_id != execution {
             return Ok(None);
         }
+        // A coordinator without the lease cannot receive the result: the next launch runs the partition.
         let Some(job) = lease_of_execution(connection, execution)? else {
             return Ok(None);
         };
@@ -157,6 +163,7 @@ impl Repository {
             return Ok(None);
         }
         let now = self.now().max(self.column(step.started));
+        // The same ticket may be delivered twice: the other worker has changed VERSION since the row was read.
         if make_started(connection, &started_step(&step, now))? == 0 {
             return Ok(None);
         }
@@ -215,10 +222,12 @@ impl Repository {
         id: StepExecutionId,
         inner: InnerSteps,
     ) -> Work<PartitionState> {
+        // Before sessions are ended: a coordinator that was taken over must not end those of its successor's workers.
         self.ensure_held(connection, lease, REOPEN)?;
         self.end_sessions_of_dead_worker(connection, id)?;
         Db::share_execution(connection, lease.execution_id.0)?;
         Db::lock_step(connection, id.0)?;
+        // Again, because a takeover may have come while this waited for the locks.
         self.ensure_held(connection, lease, REOPEN)?;
         let Some(step) = step_in(connection, id)? else {
             return Ok(PartitionState::Settled);
@@ -227,6 +236,7 @@ impl Repository {
         let (owner, expires_at, claims) = match worker {
             _ if step.status.is_final() => return Ok(PartitionState::Settled),
             Some(worker) => worker,
+            // No worker has claimed it: only its ticket is lost, with the worker that took it.
             None if step.status == BatchStatus::Starting => {
                 return Ok(PartitionState::Reopened {
                     claims: 0,
@@ -236,6 +246,7 @@ impl Repository {
             None => return Ok(PartitionState::Settled),
         };
         let key = LeaseKey::Partition(id);
+        // The worker may have renewed its lease since the coordinator found it silent.
         if self.holder(connection, key, &owner, expires_at)? != HolderState::Dead {
             return Ok(PartitionState::Held);
         }
@@ -253,6 +264,7 @@ impl Repository {
             true => self.close_step(connection, id.0, None, &rules::crashed(&owner))?,
             false => self.reopen_step(connection, id.0)?,
         };
+        // Should the worker only be suspended, its next renewal fails, and it stops.
         update(partition_lease::table.find(id.0))
             .set(partition_lease::expires_at.eq(RELEASED))
             .execute(connection)?;

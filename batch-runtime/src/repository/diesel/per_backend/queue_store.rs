@@ -50,6 +50,7 @@ impl QueueStore for Repository {
 
     fn take_partitions(&self, queue: &str, count: u32, except: &[String]) -> Result<Vec<QueuedPartition>> {
         self.run(Tx::write("take partitions").once(), |connection, in_doubt| {
+            // The earlier attempt may have deleted tickets that no worker got: their coordinator submits them again.
             ensure_known(in_doubt)?;
             let wanted = WantedTickets {
                 queue,
@@ -165,6 +166,7 @@ impl QueueStore for Repository {
     }
 
     fn take_reports(&self, partitions: &[StepExecutionId]) -> Result<Vec<PartitionReport>> {
+        // Without the right to write, because most calls find nothing.
         let found = self.run(Tx::read("look for reports").once(), |connection, _| {
             let mut found = Vec::new();
             for ids in chunks(partitions) {
@@ -259,6 +261,7 @@ impl QueueStore for Repository {
             );
             let name = self.owner.name();
             let renewed = update(worker::table.find(name)).set(values).execute(connection)?;
+            // It is the first registration, or another worker has forgotten this one after its expiry.
             if renewed == 0 {
                 diesel::insert_into(worker::table)
                     .values((worker::worker_name.eq(name), worker::started_at.eq(now), values))
@@ -349,6 +352,7 @@ impl Repository {
                 false => PartitionFinding::LeaseLost(step),
             }));
         };
+        // Only a dead holder is reported: a partition that is reopened under a living worker would be run twice.
         let holder = self.holder(connection, LeaseKey::Partition(step), owner, *expires_at)?;
         Ok((holder == HolderState::Dead).then_some(PartitionFinding::LeaseLost(step)))
     }

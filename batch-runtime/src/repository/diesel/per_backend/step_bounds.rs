@@ -43,9 +43,12 @@ impl Repository {
     /// Implements `StepStore::begin_step`.
     pub(super) fn record_begin(&self, step: &mut StepExecution) -> Result<()> {
         const ACTION: &str = "record the start of the step execution";
+        // The clock may have been set back since the row was inserted.
         let now = self.now().max(self.column(step.started));
+        // A loss of power may undo the start: the step has committed nothing by then.
         self.run(Tx::statement(ACTION).relaxed(), |connection, in_doubt| {
             let changed = make_started(connection, &started_step(step, now))?;
+            // The statement commits by itself: it may have been carried out before its connection was lost.
             if in_doubt && changed == 0 && is_as_written(connection, step.id.0, step.version, STARTED, now)? {
                 return Ok(());
             }
@@ -74,12 +77,15 @@ impl Repository {
             }
             fenced_if_none(changed, ACTION)?;
             self.write_end_state(connection, step, state, data)?;
+            // In the commit of the end: an open partition with a released lease counts as lost by its worker.
             if ends_lease {
                 self.release_lease_in(connection, lease)?;
             }
             Ok(())
         };
         let is_one_statement = rows.started.is_none() || Db::END_AND_BEGIN.is_some();
+        // One statement may commit by itself, in one round trip; several changes are committed together or not at
+        // all.
         match is_one_statement && state.is_none() && data.is_empty() && !ends_lease {
             true => self.run(Tx::statement(ACTION), write)?,
             false => self.run(Tx::write(ACTION), write)?,

@@ -70,6 +70,8 @@ impl StepStore for Repository {
         let now = self.now();
         // What an attempt of unknown outcome has inserted, and the history before.
         let mut attempted: Option<(StepHistory, StepState)> = None;
+        // A loss of power may undo the insert: nothing else of the step is recorded before a durable commit of
+        // its own.
         self.run(Tx::write(ACTION).relaxed(), |connection, in_doubt| {
             if in_doubt {
                 // Waits for the end of the earlier attempt.
@@ -91,6 +93,8 @@ impl StepStore for Repository {
                 return Ok((history, None));
             };
             // An insert has no VERSION to compare, so the lease itself is checked.
+            // A process that closes the execution waits for this lock and finds the step, or has changed the
+            // lease before.
             Db::share_execution(connection, lease.execution_id.0)?;
             self.ensure_held(connection, lease, ACTION)?;
             ensure_new(&history, lease)?;
@@ -109,6 +113,7 @@ impl StepStore for Repository {
             )?;
             insert_step_context(connection, id, &state.encode(&self.settings.format))?;
             let row = rules::new_step(id, lease.execution_id, name, status, self.time(now));
+            // If the outcome of the commit stays unknown, the next attempt must return what this one has decided.
             attempted = Some((history.clone(), state.clone()));
             Ok((history, Some((row, state))))
         })
@@ -152,10 +157,14 @@ impl StepStore for Repository {
     ) -> Result<()> {
         let now = self.now();
         let tx = <&mut Chunk<Db>>::try_from(tx)?;
+        // The end is written after the chunk, in the same transaction: it finds the VERSION that the chunk has
+        // written.
         let of_end = |end| self.end_rows(step, step.version + 1, commit.counters, end);
         let rows = commit.end.as_ref().map(of_end);
         write_rows(tx, step, commit.counters, commit.state, now, |connection| {
             change_job_data(connection, step.job_execution_id, commit.data)?;
+            // Without the lease nothing of the chunk is committed, not even the writer's rows. Its row is locked
+            // after the rows of the step, as everywhere.
             match commit.renew {
                 Some(lease) if !self.renew_lease_in(connection, lease)? => Err(fenced(ACTION)),
                 _ => Ok(()),
@@ -166,6 +175,8 @@ impl StepStore for Repository {
             }
         })?;
         if let Err(error) = tx.commit() {
+            // If only the connection was lost, the chunk may be committed: to process it again would double its
+            // items.
             if !tx.is_in_doubt() {
                 return Err(error);
             }
@@ -174,6 +185,7 @@ impl StepStore for Repository {
                 return Err(error);
             }
         }
+        // After the commit: the copy in memory must never be ahead of what survives a rollback.
         step.version += 1;
         step.counters = commit.counters;
         step.last_updated = self.time(now);
@@ -323,6 +335,7 @@ fn write_rows(
             now,
         };
         let updated = Db::update_chunk_rows(connection, &rows)?;
+        // Before the fence: without the writer's transaction the update matches no row, whatever its VERSION.
         if updated.has_ended {
             return Err(rejected(RepositoryError::TransactionEnded));
         }

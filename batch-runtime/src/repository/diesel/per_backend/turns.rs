@@ -42,6 +42,8 @@ impl Repository {
                 if let Some(execution) = rules::turn_of_other(&turns, None) {
                     return Err(TransactionError::Rejected(ClaimError::NotItsTurn { execution }));
                 }
+                // The unique key allows one turn that is taken, and the one of an execution that has ended is
+                // still there.
                 forget_ended(connection, &turns)?;
                 TAKEN
             }
@@ -63,6 +65,7 @@ impl Repository {
             return Ok(TurnOutcome::waits_for(before));
         }
         self.run(Tx::write("take the turn of the job"), |connection, _| {
+            // Again, in the transaction that writes: another execution may have taken the turn since.
             let (turns, before) = waits_for(connection, false)?;
             if before.is_some() {
                 return Ok(TurnOutcome::waits_for(before));
@@ -91,6 +94,7 @@ impl Repository {
     /// Implements `JobStore::pass_turn`.
     pub(super) fn pass_turn_of(&self, execution: JobExecutionId) -> Result<Option<Vec<JobExecutionId>>> {
         self.run(Tx::write("pass the turn of the job"), |connection, in_doubt| {
+            // The earlier attempt may have closed the execution, and what it has closed could not be returned.
             ensure_known(in_doubt)?;
             let Some(dead) = turn_of(connection, execution)? else {
                 return Ok(Some(Vec::new()));
@@ -152,6 +156,7 @@ impl Repository {
         let Some(JobInstanceId(instance)) = dead.open_instance else {
             return Ok(Vec::new());
         };
+        // The owner may have renewed its lease, or the instance been deleted, before the lock was granted.
         if !Db::lock_instance(connection, instance)? || self.is_alive(connection, dead)? {
             return Err(concurrent_change());
         }
@@ -244,6 +249,8 @@ fn insert<E>(
             turn::is_taken.eq(is_taken),
         ))
         .execute(connection)
+        // Two executions may find the turn free at the same moment: the unique key rejects the second, which then
+        // waits.
         .map_err(on_unique_violation)?;
     Ok(())
 }

@@ -30,6 +30,7 @@ pub(in crate::repository::diesel) fn lock_executions(
     let _: Vec<i64> = job_execution::table
         .filter(job_execution::job_instance_id.eq(instance))
         .select(job_execution::job_execution_id)
+        // Always in this order, so that two transactions do not wait for each other.
         .order(job_execution::job_execution_id.asc())
         .for_update()
         .load(connection)?;

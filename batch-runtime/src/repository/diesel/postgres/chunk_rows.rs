@@ -28,6 +28,7 @@ pub(super) fn write(connection: &mut Connection, rows: &ChunkRows<'_>) -> QueryR
             contexts: usize::from(contexts > 0),
             has_ended: !is_open,
         }),
+        // The writer has ignored the error of its own statement; what it wrote cannot be committed.
         Err(error) if is_aborted(&error) => Ok(UpdatedRows {
             steps: 0,
             contexts: 0,

@@ -69,6 +69,7 @@ impl QueryFragment<Pg> for EndAndBegin<'_> {
         out.push_bind_param::<BigInt, _>(&ended.id)?;
         out.push_sql(" AND version = ");
         out.push_bind_param::<BigInt, _>(&ended.version)?;
+        // Compared before the first row changes: the statement commits by itself, and there is no rollback.
         out.push_sql(" AND EXISTS (SELECT 1 FROM batch_step_execution WHERE step_execution_id = ");
         out.push_bind_param::<BigInt, _>(&started.id)?;
         out.push_sql(" AND version = ");

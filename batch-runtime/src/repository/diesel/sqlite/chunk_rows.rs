@@ -29,6 +29,7 @@ pub(super) fn write(connection: &mut Connection, rows: &ChunkRows<'_>) -> QueryR
     ]);
     let steps = step.execute(connection)?;
     let contexts = match steps {
+        // The context of a partition that was reopened belongs to its next worker.
         0 => 0,
         _ => UpdateContext(rows).execute(connection)?,
     };

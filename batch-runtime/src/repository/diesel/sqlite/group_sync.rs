@@ -50,6 +50,7 @@ impl<S: Fn() -> io::Result<()>> GroupSync<S> {
                 state = ended.unwrap_or_else(PoisonError::into_inner);
                 continue;
             }
+            // Read before the sync: what is requested during it may have been written too late for it.
             let all = state.requested;
             state.is_syncing = true;
             drop(state);

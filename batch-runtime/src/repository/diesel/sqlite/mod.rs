@@ -74,6 +74,7 @@ pub(super) fn open(
         found = catalog(&mut connection).map_err(|error| unusable(error.into()))?;
     }
     connection.adopt(&found);
+    // After the migrations: they commit outside of the pool, which alone waits for the disk after a commit.
     database.sync_in_group(&mut connection)?;
     // The path of the owners' lock files depends on the file, which exists now.
     let mode = database.file.as_ref().map_or(file::MODE, |file| file.mode());
@@ -193,6 +194,7 @@ impl Backend for SqliteDatabase {
 
     fn make_durable(&self) -> io::Result<()> {
         self.group_sync.as_ref().map_or(Ok(()), |group| group.wait())?;
+        // After the wait: a commit to a file that was moved away or replaced is lost, even on the disk.
         self.file.as_ref().map_or(Ok(()), |file| file.check_is_same())
     }
 
@@ -241,6 +243,7 @@ impl Backend for SqliteDatabase {
         work: impl FnOnce(&mut Connection) -> Result<T, Failure>,
     ) -> Result<T, Failure> {
         type Transaction = AnsiTransactionManager;
+        // Before the transaction: SQLite ignores this setting within one.
         connection.batch_execute("PRAGMA foreign_keys = OFF")?;
         // After an error the connection is closed, which rolls back.
         Transaction::begin_transaction_sql(&mut **connection, Self::BEGIN_WRITE)?;

@@ -68,6 +68,8 @@ impl Drop for WriteLock {
     fn drop(&mut self) {
         let mut state = self.queue.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.passes += 1;
+        // The lock stays taken when it is passed on: a thread that asks at this moment must not overtake those
+        // that wait.
         match state.waiting.pop_front() {
             // The channel has room for the only message that is ever sent.
             Some(next) => drop(next.try_send(())),
