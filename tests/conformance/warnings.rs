@@ -252,6 +252,12 @@ fn the_properties_of_the_runtime_are_taken_at_their_place_only() {
     let found = unused(&step("batch.step.timeuot"));
     let help = Some("did you mean `batch.step.timeout`?".to_owned());
     assert_eq!(found.iter().map(|one| one.1.clone()).collect::<Vec<_>>(), [help]);
+    // Some are properties of a job only.
+    let of_job = |name: &str| format!("{}{}", list(name, ""), step("batch.step.timeout"));
+    assert_eq!(unused(&of_job("batch.job.deadline")), []);
+    let found = unused(&of_job("batch.job.deadlnie"));
+    let help = Some("did you mean `batch.job.deadline`?".to_owned());
+    assert_eq!(found.iter().map(|one| one.1.clone()).collect::<Vec<_>>(), [help]);
 }
 
 /// A file that cannot be read, even by the superuser, is reported as invalid: here a link that leads nowhere.
