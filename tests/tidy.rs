@@ -105,6 +105,23 @@ fn check_absent(folder: &str, allowed: &[&str], words: &[&str]) {
     }
 }
 
+/// A thread needs a name, and the surroundings of the thread that starts it.
+#[test]
+fn threads_of_the_runtime_start_in_one_place() {
+    let allowed = [
+        "batch-runtime/src/thread.rs",
+        "batch-runtime/src/repository/diesel/per_backend/races.rs",
+    ];
+    let words = [
+        "thread::Builder",
+        "thread::spawn",
+        "std::thread::scope",
+        "crossbeam::thread",
+        "crossbeam::scope",
+    ];
+    check_absent("batch-runtime/src", &allowed, &words);
+}
+
 #[test]
 fn each_library_is_named_in_one_place() {
     check_absent(

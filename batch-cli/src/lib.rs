@@ -218,8 +218,8 @@ impl Cli {
         let telemetry = telemetry.with_lines(arguments.command.is_console());
         logging::start(&settings, &telemetry);
         record_panic_locations();
-        let session = Session::new(settings, self.runtime, telemetry.clone(), options::command);
-        let outcome = arguments.command.run(&session);
+        let mut session = Session::new(settings, self.runtime, telemetry.clone(), options::command);
+        let outcome = arguments.command.run(&mut session);
         exit_guard::disarm();
         telemetry.end();
         outcome

@@ -1,7 +1,5 @@
 //! The state that every command works with: the settings, and a runtime configured by them.
 
-use std::cell::{Cell, RefCell};
-
 use std::process::ExitCode;
 
 use batch_runtime::operator::Definitions;
@@ -37,10 +35,8 @@ pub(crate) struct Session {
     pub(crate) settings: Settings,
     runtime: BatchRuntimeBuilder,
     telemetry: Telemetry,
-    /// The same, once it is connected to the server that carries partitions, or has the notification targets.
-    prepared: RefCell<Option<BatchRuntimeBuilder>>,
     /// True if it delivers notifications; otherwise it only stores them.
-    delivers: Cell<bool>,
+    delivers: bool,
     arguments: fn() -> clap::Command,
 }
 
@@ -83,8 +79,7 @@ impl Session {
             settings,
             runtime,
             telemetry,
-            prepared: RefCell::default(),
-            delivers: Cell::new(false),
+            delivers: false,
             arguments,
         }
     }
@@ -96,7 +91,7 @@ impl Session {
 
     /// Returns the configured runtime, for commands that need no repository.
     pub(crate) fn runtime(&self) -> BatchRuntimeBuilder {
-        self.prepared.borrow().as_ref().unwrap_or(&self.runtime).clone()
+        self.runtime.clone()
     }
 
     /// Returns the jobs and artifacts, without a repository.
@@ -123,7 +118,7 @@ impl Session {
 
     /// As `create`, and returns the runtime.
     pub(crate) fn build(&self) -> Result<BatchRuntime, CliError> {
-        let runtime = match self.delivers.get() {
+        let runtime = match self.delivers {
             true => self.runtime(),
             false => notify::queue(self.runtime(), &self.settings.targets),
         };
@@ -173,7 +168,7 @@ impl Session {
 
     /// Prepares the process to run jobs: connects to the server that carries partitions, serves metrics, listens for signals and guards
     /// its exit code.
-    pub(crate) fn listen(&self) -> Result<Shutdown, CliError> {
+    pub(crate) fn listen(&mut self) -> Result<Shutdown, CliError> {
         self.listen_as(&Health::default())
     }
 
@@ -187,11 +182,10 @@ impl Session {
     }
 
     /// Connects to the server that carries partitions, if the settings name one: jobs may name its transport.
-    pub(crate) fn connect_dispatch(&self) -> Result<(), CliError> {
+    pub(crate) fn connect_dispatch(&mut self) -> Result<(), CliError> {
         let (dispatch, _) = self.settings.get(Setting::Dispatch);
         if dispatch::is_address(dispatch) {
-            let connected = dispatch::connect(self.runtime(), dispatch)?;
-            *self.prepared.borrow_mut() = Some(connected);
+            self.runtime = dispatch::connect(self.runtime(), dispatch)?;
         }
         Ok(())
     }
@@ -207,16 +201,15 @@ impl Session {
     }
 
     /// Delivers notifications to the targets of the settings.
-    pub(crate) fn deliver_notifications(&self) -> Result<(), CliError> {
-        let runtime = notify::add(self.runtime(), &self.settings.targets)?;
-        *self.prepared.borrow_mut() = Some(runtime);
-        self.delivers.set(true);
+    pub(crate) fn deliver_notifications(&mut self) -> Result<(), CliError> {
+        self.runtime = notify::add(self.runtime(), &self.settings.targets)?;
+        self.delivers = true;
         Ok(())
     }
 
     /// As `listen`, and collects metrics even if no address for them is configured.
     #[cfg(feature = "console")]
-    pub(crate) fn listen_with_metrics(&self) -> Result<(Shutdown, Metrics), CliError> {
+    pub(crate) fn listen_with_metrics(&mut self) -> Result<(Shutdown, Metrics), CliError> {
         self.connect_dispatch()?;
         self.deliver_notifications()?;
         let metrics =
@@ -232,7 +225,7 @@ impl Session {
     }
 
     /// As `listen`, with the health of the process.
-    pub(crate) fn listen_as(&self, health: &Health) -> Result<Shutdown, CliError> {
+    pub(crate) fn listen_as(&mut self, health: &Health) -> Result<Shutdown, CliError> {
         self.connect_dispatch()?;
         self.deliver_notifications()?;
         for warning in self.unknown_notified_jobs() {

@@ -2,7 +2,6 @@
 //! occupy a blocking thread of the runtime for the length of a job, and the runtime does not wait for the call when it shuts down.
 // Spec: ASYNC-03
 
-use std::thread;
 use std::time::Duration;
 
 use tokio::sync::oneshot;
@@ -12,6 +11,7 @@ use crate::ids::JobExecutionId;
 use crate::operator::{JobOperator, JobOperatorError};
 use crate::parameters::JobParameters;
 use crate::runtime::BatchRuntime;
+use crate::thread;
 
 type Result<T> = std::result::Result<T, JobOperatorError>;
 
@@ -92,10 +92,9 @@ impl JobOperator {
     ) -> Result<T> {
         let operator = self.clone();
         let (done, result) = oneshot::channel();
-        let thread = thread::Builder::new().name("batch-operator".into());
         // Fails if the future was dropped.
         let body = move || drop(done.send(call(&operator)));
-        thread.spawn(body).map_err(JobOperatorError::Thread)?;
+        thread::start("batch-operator", body).map_err(JobOperatorError::Thread)?;
         result
             .await
             .unwrap_or_else(|_| panic!("a call of the operator panicked"))

@@ -2,7 +2,6 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Weak};
-use std::thread;
 use std::time::Duration;
 
 use crossbeam::channel::{Receiver, RecvTimeoutError};
@@ -11,6 +10,7 @@ use crate::engine::Running;
 use crate::operator::Shared;
 use crate::outage::Outage;
 use crate::repository::{JobRepository, RepositoryError};
+use crate::thread;
 
 /// The interval between polls for stop requests of other processes.
 const STOP_POLL: Duration = Duration::from_millis(500);
@@ -96,9 +96,7 @@ fn request_stop(execution: &Arc<Running>) {
 /// Does not run on the keeper's thread: a batchlet's `#[cancel]` may take long, and the keeper has to renew leases.
 fn on_own_thread(execution: &Arc<Running>, work: fn(&Running)) {
     let execution = Arc::clone(execution);
-    let spawned = thread::Builder::new()
-        .name("batch-stop".into())
-        .spawn(move || work(&execution));
+    let spawned = thread::start("batch-stop", move || work(&execution));
     if let Err(error) = spawned {
         tracing::error!(%error, "cannot start a thread for a stop request; trying again");
     }

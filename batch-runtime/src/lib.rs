@@ -199,6 +199,7 @@ mod secret;
 mod status;
 mod sync;
 mod system_properties;
+mod thread;
 pub mod time;
 mod time_zone;
 mod transition;

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::thread;
 use std::time::Duration;
 
 use batch_xml::JobXmlErrors;
@@ -32,6 +31,7 @@ use crate::operator::{
 use crate::parameters::JobParameters;
 use crate::repository::{self, DatabaseKind, RepositoryConfig, RepositoryUrl};
 use crate::system_properties;
+use crate::thread;
 use crate::time_zone::TimeZone;
 
 /// A batch runtime: one repository, one job path, and the artifacts of all linked crates.
@@ -151,9 +151,10 @@ impl Default for BatchRuntimeBuilder {
             system: system_properties::platform(),
             sources: ArtifactSources::default(),
             stop_timeout: Duration::from_secs(5),
-            partition_threads: thread::available_parallelism().map_or(THREADS_PER_PROCESSOR, |processors| {
-                processors.get() * THREADS_PER_PROCESSOR
-            }),
+            partition_threads: std::thread::available_parallelism()
+                .map_or(THREADS_PER_PROCESSOR, |processors| {
+                    processors.get() * THREADS_PER_PROCESSOR
+                }),
             crash_limit: 3,
             dispatchers: Dispatchers::default(),
             lease_time: Duration::from_secs(30),
@@ -554,9 +555,7 @@ impl BatchRuntimeBuilder {
             keeper,
         ));
         let weak = Arc::downgrade(&shared);
-        let spawned = thread::Builder::new()
-            .name("batch-keeper".into())
-            .spawn(move || keep(&weak, &ended));
+        let spawned = thread::start("batch-keeper", move || keep(&weak, &ended));
         if let Err(error) = spawned {
             // Runners renew their leases at commits; only stop requests of other processes are not seen.
             tracing::error!(%error, "cannot start the keeper thread");

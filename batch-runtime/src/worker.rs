@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::thread::{self, JoinHandle};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use crossbeam::channel::{Receiver, Sender, unbounded};
@@ -28,6 +28,7 @@ use crate::operator::PartitionStop;
 use crate::outage::Outage;
 use crate::repository::WorkerRow;
 use crate::runtime::BatchRuntime;
+use crate::thread;
 pub use crate::worker::builder::{WorkerBuilder, WorkerError};
 use crate::worker::health::Heartbeat;
 pub use crate::worker::health::WorkerHealth;
@@ -245,7 +246,7 @@ impl Running {
                 }
                 Err(error) => {
                     self.takes.failed(TAKE, &error_chain(&error));
-                    thread::sleep(PAUSE);
+                    std::thread::sleep(PAUSE);
                 }
             }
         }
@@ -401,8 +402,7 @@ impl Running {
         let (waiting, ended) = (self.waiting.1.clone(), self.ended.clone());
         let name = self.row.name.clone();
         self.threads += 1;
-        let thread = thread::Builder::new().name(format!("batch-partition-{}", self.threads));
-        let started = thread.spawn(move || {
+        let started = thread::start(format!("batch-partition-{}", self.threads), move || {
             for delivery in waiting {
                 let begin = Instant::now();
                 let id = delivery.ticket().step_execution;

@@ -18,12 +18,12 @@ pub(crate) struct Console {
 
 impl Console {
     #[cfg(feature = "console")]
-    pub(crate) fn run(self, session: &Session) -> Outcome {
+    pub(crate) fn run(self, session: &mut Session) -> Outcome {
         with_feature::run(session, self.port.map(|address| address.0))
     }
 
     #[cfg(not(feature = "console"))]
-    pub(crate) fn run(self, _: &Session) -> Outcome {
+    pub(crate) fn run(self, _: &mut Session) -> Outcome {
         let _ = self.port;
         Err(crate::error::CliError::Usage(
             "this program has no console; build it with the feature `console` of batch-cli".into(),
@@ -48,19 +48,18 @@ mod with_feature {
     /// The interval between polls for signals and the ends of jobs.
     const POLL: Duration = Duration::from_millis(50);
 
-    pub(super) fn run(session: &Session, address: Option<SocketAddr>) -> Outcome {
-        let settings = &session.settings.console;
+    pub(super) fn run(session: &mut Session, address: Option<SocketAddr>) -> Outcome {
         // Before anything is opened.
-        let access = console::access(settings)?;
-        let address = console::address(address, settings);
+        let access = console::access(&session.settings.console)?;
+        let address = console::address(address, &session.settings.console);
         if !session.exists()? {
             console::check_address(&access, address)?;
         }
         let (mut shutdown, metrics) = session.listen_with_metrics()?;
         let runtime = session.build()?;
         let operator = runtime.job_operator();
-        let mut console =
-            console::configured(&runtime, settings)?.metrics(move || metrics.text().unwrap_or_default());
+        let mut console = console::configured(&runtime, &session.settings.console)?
+            .metrics(move || metrics.text().unwrap_or_default());
         if let Some(lines) = session.log_lines() {
             console = console.logs(lines);
         }

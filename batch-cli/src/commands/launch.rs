@@ -58,7 +58,7 @@ pub(crate) struct Launch {
 }
 
 impl Launch {
-    pub(crate) fn run(mut self, session: &Session) -> Outcome {
+    pub(crate) fn run(mut self, session: &mut Session) -> Outcome {
         session.check_properties(&self.job)?;
         let parameters = std::mem::take(&mut self.parameters).into_parameters()?;
         let check = |runtime: BatchRuntimeBuilder| runtime.check_start(&self.job, parameters.clone());

@@ -43,7 +43,7 @@ macro_rules! commands {
         }
 
         impl Command {
-            pub(crate) fn run(self, session: &Session) -> Outcome {
+            pub(crate) fn run(self, session: &mut Session) -> Outcome {
                 match self {
                     $(Self::$name(arguments) => arguments.run(session),)+
                 }

@@ -29,7 +29,7 @@ pub(crate) struct Notifications {
 }
 
 impl Notifications {
-    pub(crate) fn run(self, session: &Session) -> Outcome {
+    pub(crate) fn run(self, session: &mut Session) -> Outcome {
         if let Some(target) = self.test {
             session.deliver_notifications()?;
             return test(&session.open_or_empty()?, target);

@@ -28,7 +28,7 @@ pub(crate) struct Recover {
 }
 
 impl Recover {
-    pub(crate) fn run(self, session: &Session) -> Outcome {
+    pub(crate) fn run(self, session: &mut Session) -> Outcome {
         if let Some(id) = self.declare_dead {
             session.open()?.declare_dead(id)?;
             outln!("execution {id} is closed: its instance can be resumed");
@@ -47,7 +47,7 @@ impl Recover {
 }
 
 /// Fails if an execution is not resumed, or does not end COMPLETED.
-fn recover(session: &Session) -> Outcome {
+fn recover(session: &mut Session) -> Outcome {
     let mut shutdown = session.listen()?;
     let operator = session.open()?;
     let (resumed, mut succeeded) = resume(&operator)?;

@@ -21,7 +21,7 @@ pub(crate) struct Restart {
 }
 
 impl Restart {
-    pub(crate) fn run(self, session: &Session) -> Outcome {
+    pub(crate) fn run(self, session: &mut Session) -> Outcome {
         let parameters = self.parameters.into_parameters()?;
         let shutdown = session.listen()?;
         let operator = session.open()?;

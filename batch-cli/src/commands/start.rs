@@ -19,7 +19,7 @@ pub(crate) struct Start {
 }
 
 impl Start {
-    pub(crate) fn run(self, session: &Session) -> Outcome {
+    pub(crate) fn run(self, session: &mut Session) -> Outcome {
         session.check_properties(&self.job)?;
         let parameters = self.parameters.into_parameters()?;
         let shutdown = session.listen()?;

@@ -43,7 +43,7 @@ fn slots(text: &str) -> Result<u32, &'static str> {
 }
 
 impl Worker {
-    pub(crate) fn run(self, session: &Session) -> Outcome {
+    pub(crate) fn run(self, session: &mut Session) -> Outcome {
         let health = Health::default();
         let mut shutdown = session.listen_as(&health)?;
         let runtime = session.build()?;

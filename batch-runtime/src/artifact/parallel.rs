@@ -7,17 +7,18 @@
 use std::any::Any;
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::thread::{self, JoinHandle};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use crossbeam::channel::{Receiver, Sender, unbounded};
 
 use super::fill::{FillEnd, FillError, FillLimits, ItemObserver, again};
 use super::results::Results;
-use crate::async_runtime::AsyncRuntime;
+
 use crate::context_gate::ContextGate;
 use crate::error::{BatchError, Panic};
 use crate::polling::Waiter;
+use crate::thread::{self, Surroundings};
 
 /// The maximum number of items in a piece.
 const MOST_ITEMS: usize = 128;
@@ -212,20 +213,19 @@ impl<I: Send + 'static, O: Send + 'static> ParallelSink<I, O> {
         };
         for (number, mut processor) in (2..).zip(others) {
             let (queue, processed) = (sink.queue.clone(), processed.clone());
-            let (gate, span) = (Arc::clone(gate), tracing::Span::current());
-            let async_runtime = AsyncRuntime::of_this_thread();
-            let thread = thread::Builder::new().name(format!("batch-processor-{number}"));
-            sink.threads.push(thread.spawn(move || {
-                let _span = span.entered();
-                let _entered = async_runtime.enter();
-                gate.guard_this_thread();
+            let (name, surroundings) = (
+                format!("batch-processor-{number}"),
+                Surroundings::of_this_thread(),
+            );
+            let thread = thread::start_for_step(name, surroundings, gate, move || {
                 let mut waiter = Waiter::new();
                 while let Some(piece) = waiter.receive(&queue) {
                     if processed.send(processor.run(piece)).is_err() {
                         break;
                     }
                 }
-            })?);
+            });
+            sink.threads.push(thread?);
         }
         Ok(sink)
     }

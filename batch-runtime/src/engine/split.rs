@@ -17,6 +17,7 @@ use crate::artifact::ContextScope;
 use crate::context::SplitContext;
 use crate::repository::RepositoryError;
 use crate::status::BatchStatus;
+use crate::thread;
 use crate::transition::Follow;
 
 impl Walk<'_> {
@@ -64,7 +65,7 @@ impl Walk<'_> {
         };
         let (key, logical_tx) = (&element.id, split.subjobs.logical_tx.as_ref());
         self.in_logical_tx(key, logical_tx, contexts, split.elements.run_again(), || {
-            let joined = crossbeam::thread::scope(|scope| {
+            let joined = thread::scope(|scope| {
                 let threads = SubjobThreads::new(scope, self.shared.running, &self.worker);
                 self.run_flows(threads, element, split, contexts, &mut analysis, ends);
             });

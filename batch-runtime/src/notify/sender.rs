@@ -5,7 +5,6 @@ use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::thread;
 use std::time::{Duration, Instant};
 
 use crossbeam::channel::{Receiver, RecvTimeoutError, Sender, TryRecvError, bounded, unbounded};
@@ -18,6 +17,7 @@ use crate::outage::Outage;
 use crate::parameters::JobParameters;
 use crate::repository::{JobRepository, NextNotification, QueuedNotification, RepositoryError};
 use crate::status::BatchStatus;
+use crate::thread;
 
 /// The interval between searches for notifications that other processes have left.
 const LOOK: Duration = Duration::from_secs(15);
@@ -111,8 +111,7 @@ impl Senders {
 fn start(delivery: &Arc<Delivery>) -> Option<Sender<Message>> {
     let (sender, messages) = unbounded();
     let delivery = Arc::clone(delivery);
-    let thread = thread::Builder::new().name("batch-notify".into());
-    match thread.spawn(move || delivery.run(&messages)) {
+    match thread::start("batch-notify", move || delivery.run(&messages)) {
         Ok(_) => Some(sender),
         Err(error) => {
             tracing::error!(%error, "cannot start a thread for notifications; another process has to deliver them");

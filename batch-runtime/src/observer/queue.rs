@@ -3,12 +3,13 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
-use std::thread::{self, ThreadId};
+use std::thread::ThreadId;
 use std::time::{Duration, Instant};
 
 use crossbeam::channel::{Receiver, Sender, bounded};
 
 use super::{JobEvent, JobEventKind, JobObserver};
+use crate::thread;
 
 /// The number of events that wait for an observer.
 const CAPACITY: usize = 4_096;
@@ -34,8 +35,7 @@ impl Queue {
         let (events, queued) = bounded(CAPACITY);
         let state = Arc::new(State::default());
         let shared = Arc::clone(&state);
-        let thread = thread::Builder::new().name("batch-observer".into());
-        let thread = thread.spawn(move || deliver(&*observer, &queued, &shared))?;
+        let thread = thread::start("batch-observer", move || deliver(&*observer, &queued, &shared))?;
         Ok(Self {
             events,
             state,
@@ -54,7 +54,7 @@ impl Queue {
 
     /// Waits until the observer has received all events, but not longer than `until`. Returns whether it has.
     pub(super) fn drain(&self, until: Instant) -> bool {
-        if self.thread == thread::current().id() {
+        if self.thread == std::thread::current().id() {
             // It receives the rest once this event is handled.
             return true;
         }

@@ -2,7 +2,6 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::thread;
 use std::time::Instant;
 
 use batch_xml::Diagnostic;
@@ -19,6 +18,7 @@ use crate::parameters::JobParameters;
 use crate::repository::{Claim, ClaimError, ClaimRequest, DatabaseKind, Ending, RepositoryError, Target};
 use crate::secret::Secrets;
 use crate::status::BatchStatus;
+use crate::thread;
 
 /// A job whose definition is valid.
 pub(super) struct Prepared {
@@ -419,7 +419,6 @@ impl JobOperator {
             runtime: Shared::as_runtime(&self.shared),
         };
         let shared = Arc::clone(&self.shared);
-        let thread = thread::Builder::new().name(format!("batch-job-{id}"));
         let body = move || {
             let async_runtime = shared.async_runtime.clone();
             let _entered = async_runtime.enter();
@@ -429,7 +428,7 @@ impl JobOperator {
             drop(shared);
             running.set_ended(result);
         };
-        if let Err(error) = thread.spawn(body) {
+        if let Err(error) = thread::start(format!("batch-job-{id}"), body) {
             self.shared.running().remove(&id);
             let ending = Ending {
                 status: BatchStatus::Failed,

@@ -2,12 +2,12 @@
 
 use std::collections::HashSet;
 use std::sync::Arc;
-use std::thread;
 use std::time::{Duration, Instant};
 
 use super::JobOperator;
 use crate::engine::Running;
 use crate::ids::JobExecutionId;
+use crate::thread;
 
 /// The interval between searches for executions that have started meanwhile.
 const POLL: Duration = Duration::from_millis(100);
@@ -51,8 +51,8 @@ impl JobOperator {
     /// `#[cancel]` of a batchlet may take long, and the repository may block.
     fn request_stop_on_a_thread(&self, execution: JobExecutionId) {
         let operator = self.clone();
-        let name = thread::Builder::new().name("batch-shutdown".into());
-        if name.spawn(move || operator.request_stop(execution)).is_err() {
+        let started = thread::start("batch-shutdown", move || operator.request_stop(execution));
+        if started.is_err() {
             self.request_stop(execution);
         }
     }

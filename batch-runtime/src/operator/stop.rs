@@ -1,5 +1,6 @@
 //! `stop` and `wait`.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use crossbeam::channel::{RecvTimeoutError, bounded};
@@ -11,6 +12,7 @@ use crate::ids::JobExecutionId;
 use crate::observer::progress::Progress;
 use crate::repository::{HolderState, RepositoryError, StopOutcome};
 use crate::status::BatchStatus;
+use crate::thread;
 
 /// The interval between polls of the repository for an execution of another process.
 const POLL: Duration = Duration::from_millis(100);
@@ -67,20 +69,18 @@ impl JobOperator {
     fn request_stop_here(
         &self,
         execution: JobExecutionId,
-        running: &Running,
+        running: &Arc<Running>,
     ) -> std::result::Result<Option<StopOutcome>, RepositoryError> {
-        let outcome = std::thread::scope(|scope| {
-            let (recorded, waits) = bounded::<()>(0);
-            // Without this thread the stop only takes longer.
-            let _ = std::thread::Builder::new().spawn_scoped(scope, move || {
-                if waits.recv_timeout(PATIENCE) == Err(RecvTimeoutError::Timeout) {
-                    running.request_stop();
-                }
-            });
-            let outcome = self.shared.repository.request_stop(execution);
-            drop(recorded);
-            outcome
+        let (recorded, waits) = bounded::<()>(0);
+        let on_timeout = Arc::clone(running);
+        // Without this thread the stop only takes longer.
+        let _ = thread::start("batch-stop", move || {
+            if waits.recv_timeout(PATIENCE) == Err(RecvTimeoutError::Timeout) {
+                on_timeout.request_stop();
+            }
         });
+        let outcome = self.shared.repository.request_stop(execution);
+        drop(recorded);
         running.request_stop();
         outcome
     }

@@ -3,7 +3,6 @@
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::thread;
 
 use thiserror::Error;
 
@@ -14,6 +13,7 @@ use crate::error::error_chain;
 use crate::operator::RemoteProblem;
 use crate::repository::{RepositoryError, WorkerRow};
 use crate::runtime::BatchRuntime;
+use crate::thread;
 
 /// Configures a worker. Created by [`BatchRuntime::worker`].
 #[derive(Clone)]
@@ -40,7 +40,7 @@ impl BatchRuntime {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn worker(&self) -> WorkerBuilder {
-        let slots = thread::available_parallelism().map_or(1, |processors| processors.get());
+        let slots = std::thread::available_parallelism().map_or(1, |processors| processors.get());
         WorkerBuilder {
             runtime: self.clone(),
             queue: DEFAULT_QUEUE.into(),
@@ -116,8 +116,7 @@ impl WorkerBuilder {
             let _only = only;
             worker.run();
         };
-        let thread = thread::Builder::new().name("batch-worker".into());
-        let thread = thread.spawn(run).map_err(WorkerError::Thread)?;
+        let thread = thread::start("batch-worker", run).map_err(WorkerError::Thread)?;
         // What other processes have left.
         shared.notifications.wake();
         Ok(Worker {

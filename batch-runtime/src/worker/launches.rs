@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::dispatch::DeclinedFingerprints;
@@ -13,6 +12,7 @@ use crate::outage::Outage;
 use crate::repository::{LaunchPhase, RepositoryError, TakenLaunch};
 use crate::runtime::BatchRuntime;
 use crate::status::BatchStatus;
+use crate::thread;
 
 /// The interval of the polls for launches.
 const INTERVAL: Duration = Duration::from_secs(1);
@@ -101,8 +101,7 @@ impl Launches {
         let id = taken.id;
         self.state.running().insert(id, RunningLaunch::default());
         let (runtime, state) = (self.runtime.clone(), Arc::clone(&self.state));
-        let thread = thread::Builder::new().name(format!("batch-launch-{id}"));
-        let spawned = thread.spawn(move || {
+        let spawned = thread::start(format!("batch-launch-{id}"), move || {
             run(&runtime, &state, &taken);
             state.running().remove(&id);
         });
@@ -168,7 +167,7 @@ fn run(runtime: &BatchRuntime, state: &State, taken: &TakenLaunch) {
         if state.is_draining.load(Ordering::Relaxed) {
             return;
         }
-        thread::sleep(INTERVAL);
+        std::thread::sleep(INTERVAL);
     }
 }
 

@@ -8,7 +8,7 @@
 use std::any::Any;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::thread::{self, JoinHandle};
+use std::thread::JoinHandle;
 use std::time::Instant;
 
 use crossbeam::channel::{Receiver, Sender, bounded};
@@ -17,11 +17,11 @@ use super::super::call::{Failure, call};
 use super::super::threads::Worker;
 use super::interval_state::RolledBack;
 use crate::artifact::{Fill, FillEnd, FillError, Halt, ItemObserver, ItemSink};
-use crate::async_runtime::AsyncRuntime;
 use crate::context_gate::ContextGate;
 use crate::error::{BatchError, Panic};
 use crate::polling::Waiter;
 use crate::role::ItemReader;
+use crate::thread::{self, Surroundings};
 
 /// Reader and processor. The reading thread holds the lock during a fill.
 pub(super) struct Input {
@@ -76,8 +76,7 @@ pub(super) struct ReadAhead {
     gate: Arc<ContextGate>,
     /// Ends a fill whose result is not needed.
     discarded: Arc<AtomicBool>,
-    /// The span of the step.
-    span: tracing::Span,
+    surroundings: Surroundings,
     thread: Option<Thread>,
     /// Waits for the results of the thread.
     waiter: Waiter,
@@ -106,7 +105,7 @@ impl ReadAhead {
             worker: Arc::clone(worker),
             gate,
             discarded: Arc::default(),
-            span: tracing::Span::current(),
+            surroundings: Surroundings::of_this_thread(),
             thread: None,
             waiter: Waiter::new(),
             pending: None,
@@ -157,7 +156,7 @@ impl ReadAhead {
     pub(super) fn wait_until_filled(&self) {
         let is_filled = || self.thread.as_ref().is_none_or(|thread| thread.filled.is_full());
         while !is_filled() {
-            thread::yield_now();
+            std::thread::yield_now();
         }
     }
 
@@ -186,14 +185,10 @@ impl ReadAhead {
     fn spawn(&self) -> std::io::Result<Thread> {
         let (requests, to_fill) = bounded::<FillRequest>(1);
         let (done, filled) = bounded(1);
-        let (input, gate, span) = (Arc::clone(&self.input), Arc::clone(&self.gate), self.span.clone());
+        let input = Arc::clone(&self.input);
         let (worker, discarded) = (Arc::clone(&self.worker), Arc::clone(&self.discarded));
-        let async_runtime = AsyncRuntime::of_this_thread();
-        let thread = thread::Builder::new().name("batch-reader".into());
-        let handle = thread.spawn(move || {
-            let _span = span.entered();
-            let _entered = async_runtime.enter();
-            gate.guard_this_thread();
+        let surroundings = self.surroundings.clone();
+        let handle = thread::start_for_step("batch-reader", surroundings, &self.gate, move || {
             let mut waiter = Waiter::new();
             while let Some(request) = waiter.receive(&to_fill) {
                 let _span = tracing::debug_span!("chunk", commit = request.commit).entered();

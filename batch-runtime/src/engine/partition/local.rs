@@ -1,13 +1,20 @@
-//! The channel to threads of this process: one for each running partition, which may run the next ones as well.
+//! Threads of this process: one for each running partition, which may run the next ones as well.
 
 use std::time::Duration;
 
+use super::placement::{Placement, Submitted, TOGETHER};
 use super::{EndedHere, PartitionedElement, Prepared};
-use crate::dispatch::{CollectedPayload, DispatchError, PartitionChannel, PartitionEvent, PartitionTicket};
+use crate::dispatch::{CollectedPayload, DispatchError, PartitionEvent, PartitionTicket};
 use crate::engine::threads::{Report, SubjobThreads, lock};
 use crate::ids::StepExecutionId;
 use crate::repository::Ending;
 use crate::status::BatchStatus;
+
+/// The least number of partitions that are prepared together: they share the transaction, and few rows have to be ended if the element
+/// stops.
+const PREPARED_AHEAD: usize = 16;
+/// More partitions are prepared when fewer are ready.
+const REFILL_BELOW: usize = PREPARED_AHEAD / 2;
 
 pub(super) struct LocalThreads<'t, 'scope> {
     element: &'scope PartitionedElement<'scope>,
@@ -81,7 +88,23 @@ impl<'t, 'scope> LocalThreads<'t, 'scope> {
     }
 }
 
-impl PartitionChannel for LocalThreads<'_, '_> {
+impl Placement for LocalThreads<'_, '_> {
+    fn is_here(&self) -> bool {
+        true
+    }
+
+    fn at_a_time(&self) -> usize {
+        self.element.walk.shared.partition_threads
+    }
+
+    /// More than can be submitted, so that a free thread finds a row.
+    fn prepare_now(&self, ready: usize, _free: usize, limit: usize) -> usize {
+        match ready < REFILL_BELOW {
+            true => limit.clamp(PREPARED_AHEAD, TOGETHER),
+            false => 0,
+        }
+    }
+
     fn submit(&mut self, tickets: &[PartitionTicket]) -> Result<(), DispatchError> {
         for ticket in tickets {
             self.begin(ticket.step_execution);
@@ -132,7 +155,8 @@ impl PartitionChannel for LocalThreads<'_, '_> {
         })
     }
 
-    fn stop(&mut self) {
+    fn stop(&mut self, _submitted: &Submitted) -> bool {
         self.threads.stop();
+        true
     }
 }

@@ -7,12 +7,12 @@ use std::time::{Duration, Instant};
 
 use super::deaths::Deaths;
 use super::local::LocalThreads;
-use super::monitor::PartitionMonitor;
+use super::placement::{Attention, Placement, Remedy, Submitted, TOGETHER, Workers};
 use super::prepare::Preparation;
 use super::{Ended, EndedHere, PartitionedElement};
 use crate::artifact::ContextScope;
 use crate::checkpoint::CheckpointInfo;
-use crate::dispatch::{CollectedPayload, DEFAULT_QUEUE, PartitionChannel, PartitionEvent, PartitionTicket};
+use crate::dispatch::{CollectedPayload, DEFAULT_QUEUE, PartitionEvent, PartitionTicket};
 use crate::engine::call::Failure;
 use crate::engine::elements::BoundPartition;
 use crate::engine::outcome::Outcome;
@@ -23,24 +23,14 @@ use crate::execution::StepExecution;
 use crate::ids::StepExecutionId;
 use crate::observer::JobEventKind;
 use crate::repository::{
-    DataChanges, ElementState, EndOfStep, Ending, InnerSteps, PartitionFinding, RepositoryError, StepState,
+    DataChanges, ElementState, EndOfStep, Ending, InnerSteps, RepositoryError, StepState,
 };
 use crate::status::BatchStatus;
+use crate::thread;
 use crate::transition::Termination;
 
 /// The longest wait for an event between two checks for stop requests and expired leases.
 const WAIT: Duration = Duration::from_millis(200);
-
-/// The number of partitions that are submitted to workers at a time, if nothing else limits it: more than the workers have slots,
-/// and few enough for the memory and the transport.
-const REMOTE_PARTITIONS: usize = 500;
-/// How many of them are prepared, submitted and noted together.
-const TOGETHER: usize = 100;
-/// The least number of partitions that are prepared together for threads of this process: they share the transaction, and few rows have
-/// to be ended if the element stops.
-const PREPARED_AHEAD: usize = 16;
-/// More partitions are prepared for threads when fewer are ready.
-const REFILL_BELOW: usize = PREPARED_AHEAD / 2;
 
 impl Walk<'_> {
     /// Returns the stored state of an element.
@@ -122,19 +112,19 @@ impl PartitionedElement<'_> {
         });
         match dispatch {
             None => {
-                let supervised = crossbeam::thread::scope(|scope| {
+                let supervised = thread::scope(|scope| {
                     let threads = SubjobThreads::new(scope, shared.running, &self.walk.worker);
-                    let mut channel = LocalThreads::new(self, threads);
-                    Supervisor::new(self, &mut channel, analysis, &mut outcomes, None).run();
+                    let mut threads = LocalThreads::new(self, threads);
+                    Supervisor::new(self, &mut threads, analysis, &mut outcomes).run();
                 });
                 // The threads catch panics.
                 supervised.map_err(|_| RepositoryError::Fault)?;
             }
             Some(dispatcher) => match dispatcher.open(shared.running.lease.execution_id, self.queue()) {
-                Ok(mut channel) => {
+                Ok(channel) => {
                     shared.running.dispatches();
-                    let monitor = Some(PartitionMonitor::new(shared.repository.lease_time()));
-                    Supervisor::new(self, &mut *channel, analysis, &mut outcomes, monitor).run();
+                    let mut workers = Workers::new(self, self.queue(), channel);
+                    Supervisor::new(self, &mut workers, analysis, &mut outcomes).run();
                 }
                 Err(error) => {
                     let failure = Failure::new(format!(
@@ -205,16 +195,16 @@ impl PartitionedElement<'_> {
     }
 }
 
-/// Submits the partitions of an element to a channel and waits for them.
+/// Submits the partitions of an element to their place and waits for them.
 pub(super) struct Supervisor<'s, 'a> {
     pub(super) element: &'s PartitionedElement<'s>,
-    channel: &'s mut dyn PartitionChannel,
+    placement: &'s mut dyn Placement,
     analysis: &'s mut Analysis<'a>,
     pub(super) outcomes: &'s mut SubjobOutcomes,
     /// The partitions that are not prepared yet.
     pending: RangeInclusive<u32>,
     /// The submitted partitions that have not ended.
-    pub(super) submitted: BTreeMap<StepExecutionId, PartitionTicket>,
+    pub(super) submitted: Submitted,
     /// The submitted partitions whose worker may be dead, and when to check next.
     pub(super) lost: BTreeMap<StepExecutionId, Instant>,
     /// The deaths of the workers of submitted partitions.
@@ -223,10 +213,8 @@ pub(super) struct Supervisor<'s, 'a> {
     payloads: BTreeMap<StepExecutionId, (i64, u64)>,
     /// The outcomes of partitions that do not run; they count once the others have ended.
     settled: Vec<(usize, Outcome, String)>,
-    /// Only with workers in other processes.
-    monitor: Option<PartitionMonitor>,
     /// True once the partitions were requested to stop.
-    stopping: bool,
+    is_stopping: bool,
     /// False once a prepared partition was ended instead of submitted.
     all_began: bool,
 }
@@ -234,15 +222,14 @@ pub(super) struct Supervisor<'s, 'a> {
 impl<'s, 'a> Supervisor<'s, 'a> {
     fn new(
         element: &'s PartitionedElement<'s>,
-        channel: &'s mut dyn PartitionChannel,
+        placement: &'s mut dyn Placement,
         analysis: &'s mut Analysis<'a>,
         outcomes: &'s mut SubjobOutcomes,
-        monitor: Option<PartitionMonitor>,
     ) -> Self {
         Self {
             pending: 1..=element.planned(),
             element,
-            channel,
+            placement,
             analysis,
             outcomes,
             submitted: BTreeMap::new(),
@@ -250,8 +237,7 @@ impl<'s, 'a> Supervisor<'s, 'a> {
             deaths: BTreeMap::new(),
             payloads: BTreeMap::new(),
             settled: Vec::new(),
-            monitor,
-            stopping: false,
+            is_stopping: false,
             all_began: true,
         }
     }
@@ -268,7 +254,7 @@ impl<'s, 'a> Supervisor<'s, 'a> {
             if self.submitted.is_empty() {
                 break;
             }
-            match self.channel.receive(WAIT) {
+            match self.placement.receive(WAIT) {
                 Ok(Some(event)) => self.handle_arrived(event),
                 Ok(None) => {}
                 Err(error) => {
@@ -285,7 +271,7 @@ impl<'s, 'a> Supervisor<'s, 'a> {
                     walk.worker.pause(WAIT);
                 }
             }
-            self.poll_repository();
+            self.attend();
             self.reopen_lost();
         }
         self.end_ready();
@@ -311,7 +297,7 @@ impl<'s, 'a> Supervisor<'s, 'a> {
     /// thread finds a row.
     fn submit_pending(&mut self) {
         let limit = self.limit();
-        let is_here = self.monitor.is_none();
+        let is_here = self.placement.is_here();
         while !self.has_to_stop() {
             let free = limit.saturating_sub(self.submitted.len());
             let next = {
@@ -320,7 +306,9 @@ impl<'s, 'a> Supervisor<'s, 'a> {
                 ready.drain(..count).collect()
             };
             self.submit(next);
-            let count = self.next_batch(limit);
+            let free = limit.saturating_sub(self.submitted.len());
+            let ready = lock(&self.element.ready).len();
+            let count = self.placement.prepare_now(ready, free, limit);
             let numbers: Vec<u32> = self.pending.by_ref().take(count).collect();
             if numbers.is_empty() {
                 return;
@@ -337,25 +325,13 @@ impl<'s, 'a> Supervisor<'s, 'a> {
         }
     }
 
-    /// Returns how many partitions to prepare now.
-    fn next_batch(&self, limit: usize) -> usize {
-        let free = limit.saturating_sub(self.submitted.len());
-        match self.monitor {
-            None if lock(&self.element.ready).len() < REFILL_BELOW => limit.clamp(PREPARED_AHEAD, TOGETHER),
-            Some(_) if free >= TOGETHER.min(limit / 4).max(1) => free.min(TOGETHER),
-            _ => 0,
-        }
-    }
-
     /// Returns the most partitions that are submitted and have not ended.
     fn limit(&self) -> usize {
         let element = self.element;
         // With no thread no partition would start, and the element would end STOPPED.
         let planned = element.plan.threads().map(|threads| threads.max(1) as usize);
-        element.bound.threads.or(planned).unwrap_or(match self.monitor {
-            Some(_) => REMOTE_PARTITIONS,
-            None => element.walk.shared.partition_threads,
-        })
+        let stated = element.bound.threads.or(planned);
+        stated.unwrap_or_else(|| self.placement.at_a_time())
     }
 
     /// Adds partitions to those that are ready, and notes those that do not run.
@@ -409,7 +385,7 @@ impl<'s, 'a> Supervisor<'s, 'a> {
         if tickets.is_empty() {
             return;
         }
-        let submitted = self.channel.submit(&tickets);
+        let submitted = self.placement.submit(&tickets);
         for ticket in tickets {
             let id = ticket.step_execution;
             match &submitted {
@@ -430,8 +406,8 @@ impl<'s, 'a> Supervisor<'s, 'a> {
         match event {
             PartitionEvent::Collected(payload) => self.collected(payload),
             PartitionEvent::Declined(id, reason) => {
-                if let Some(monitor) = self.monitor.as_mut().filter(|_| self.submitted.contains_key(&id)) {
-                    monitor.declined(reason);
+                if self.submitted.contains_key(&id) {
+                    self.placement.declined(reason);
                 }
             }
             PartitionEvent::Ended(id) => self.ended(&[id]),
@@ -449,13 +425,13 @@ impl<'s, 'a> Supervisor<'s, 'a> {
         let (mut ended, mut handled) = (Vec::new(), 0);
         while let Some(event) = next.take() {
             match event {
-                PartitionEvent::Ended(id) if self.monitor.is_some() => ended.push(id),
+                PartitionEvent::Ended(id) if !self.placement.is_here() => ended.push(id),
                 // In the order the threads have reported.
                 other => self.handle(other),
             }
             handled += 1;
             if handled < TOGETHER {
-                next = self.channel.receive(Duration::ZERO).ok().flatten();
+                next = self.placement.receive(Duration::ZERO).ok().flatten();
             }
         }
         self.ended(&ended);
@@ -523,64 +499,26 @@ impl<'s, 'a> Supervisor<'s, 'a> {
         }
     }
 
-    /// Requests the partitions to stop, and ends those that no worker has claimed.
+    /// Requests the partitions to stop.
     // Spec: PART-25, PART-28
     fn stop(&mut self) {
-        if self.stopping {
-            return;
-        }
-        self.stopping = true;
-        self.channel.stop();
-        if self.monitor.is_none() {
-            return;
-        }
-        let ids: Vec<StepExecutionId> = self.submitted.keys().copied().collect();
-        let store = self.element.walk.shared.repository.worker_store();
-        if let Err(error) = store.and_then(|store| store.stop_partitions(&ids)) {
-            tracing::warn!(%error, "cannot request the partitions to stop; their job's status does");
-            // The next round of the loop requests it again.
-            self.stopping = false;
-        }
-        // The poll finds the partitions that no worker has claimed, which are ended here.
-        if let Some(monitor) = &mut self.monitor {
-            monitor.poll_now();
-        }
+        // The next round of the loop repeats a request that has failed.
+        self.is_stopping = self.is_stopping || self.placement.stop(&self.submitted);
     }
 
-    /// Finds the partitions whose end, worker or ticket was lost.
-    fn poll_repository(&mut self) {
-        let element = self.element;
-        let Some(monitor) = &mut self.monitor else { return };
-        let repository = element.walk.shared.repository;
-        // Its last payloads come before its report.
-        let awaits_report = self.analysis.is_present();
-        for finding in monitor.poll(repository, &self.submitted) {
-            match finding {
-                PartitionFinding::Ended(id) => self.ended_without_report(id, awaits_report),
-                PartitionFinding::LeaseLost(id) => self.is_lost(id),
-                PartitionFinding::Unclaimed(id) if self.stopping => self.end_unclaimed(id),
-                PartitionFinding::Unclaimed(id) => self.submit_if_lost(id),
+    /// Looks after the partitions whose end, worker or ticket was lost.
+    fn attend(&mut self) {
+        let attention = Attention {
+            awaits_reports: self.analysis.is_present(),
+            is_stopping: self.is_stopping,
+        };
+        for remedy in self.placement.attend(&self.submitted, attention) {
+            match remedy {
+                Remedy::NoteEnd(id) => self.ended(&[id]),
+                Remedy::Reopen(id) => self.is_lost(id),
+                Remedy::EndUnclaimed(id) => self.end_unclaimed(id),
+                Remedy::SubmitAgain(id) => self.submit_same(id),
             }
-        }
-        let fingerprint = element
-            .walk
-            .shared
-            .dispatch
-            .map_or("", |dispatch| &dispatch.fingerprint);
-        if let Some(warning) = self
-            .monitor
-            .as_mut()
-            .and_then(|monitor| monitor.warning(element.id, element.queue(), fingerprint, repository))
-        {
-            tracing::warn!("{warning}");
-        }
-    }
-
-    /// Notes the end of a partition whose report has not arrived, or waits for the report.
-    fn ended_without_report(&mut self, id: StepExecutionId, awaits_report: bool) {
-        let is_lost = |monitor: &mut PartitionMonitor| monitor.is_report_lost(id);
-        if !awaits_report || self.monitor.as_mut().is_some_and(is_lost) {
-            self.ended(&[id]);
         }
     }
 
@@ -593,13 +531,10 @@ impl<'s, 'a> Supervisor<'s, 'a> {
         }
     }
 
-    fn submit_if_lost(&mut self, id: StepExecutionId) {
-        let is_lost = self
-            .monitor
-            .as_mut()
-            .is_some_and(|monitor| monitor.is_ticket_lost(id));
-        if let Some(ticket) = self.submitted.get(&id).filter(|_| is_lost)
-            && let Err(error) = self.channel.submit(std::slice::from_ref(ticket))
+    /// Submits a partition whose ticket may be lost.
+    fn submit_same(&mut self, id: StepExecutionId) {
+        if let Some(ticket) = self.submitted.get(&id)
+            && let Err(error) = self.placement.submit(std::slice::from_ref(ticket))
         {
             tracing::warn!(step_execution = %id, error = error_chain(&error), "cannot submit the partition again");
         }

@@ -6,14 +6,13 @@ use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex};
 
+use crate::thread::{Scope, Surroundings};
 use crossbeam::channel::{Receiver, Sender, bounded};
-use crossbeam::thread::Scope;
 
 use super::running::Running;
 use super::worker::{Worker, lock};
 use crate::Dialect;
 use crate::artifact::{CollectorData, ContextScope};
-use crate::async_runtime::AsyncRuntime;
 use crate::engine::bound::{Bound, BoundListener, Listener};
 use crate::engine::call::{Failure, call, discard};
 use crate::engine::outcome::{ElementEnd, Last, Outcome};
@@ -98,10 +97,8 @@ impl<'c, 'scope> SubjobThreads<'c, 'scope> {
         let worker = self.running.workers.begin();
         self.parent.adopt(&worker);
         let (sender, of_thread) = (self.sender.clone(), Arc::clone(&worker));
-        let (span, async_runtime) = (tracing::Span::current(), AsyncRuntime::of_this_thread());
-        let spawned = self.scope.builder().name(name).spawn(move |_| {
-            let _span = span.entered();
-            let _entered = async_runtime.enter();
+        let surroundings = Surroundings::of_this_thread();
+        let run = move || {
             of_thread.runs_here();
             let mut next = Some(first);
             while let Some((position, subjob)) = next.take() {
@@ -124,8 +121,9 @@ impl<'c, 'scope> SubjobThreads<'c, 'scope> {
                     result,
                 }));
             }
-        });
-        match spawned {
+        };
+        let thread = self.scope.builder().name(name);
+        match thread.spawn(move |_| surroundings.run(run)) {
             Ok(_) => self.active.push(worker),
             Err(error) => {
                 self.over(&worker);

@@ -103,7 +103,7 @@ fn queues_that_do_not_exist_are_named() {
 #[test]
 fn users_of_kafka_are_authenticated() {
     let server = kafka();
-    let queue = Queue::on_kafka(&server, 1);
+    let queue = Queue::on_kafka(server, 1);
     queue.send(1..=3);
     let address = server.sasl_address();
     let user = [("servers", address.as_str()), ("user", "ann")];
@@ -140,7 +140,7 @@ fn users_of_kafka_are_authenticated() {
 #[test]
 fn connections_to_kafka_are_encrypted() {
     let server = kafka();
-    let queue = Queue::on_kafka(&server, 1);
+    let queue = Queue::on_kafka(server, 1);
     queue.send(1..=3);
     let (address, certificate) = (server.tls_address(), server.certificate().display().to_string());
     let tls = [("servers", address.as_str()), ("tls", "true")];
@@ -214,7 +214,7 @@ fn a_stream_must_keep_its_messages() {
         retention: stream::RetentionPolicy::WorkQueue,
         ..Default::default()
     };
-    let queue = Queue::on_nats(&nats(), config);
+    let queue = Queue::on_nats(nats(), config);
     fails(
         &queue,
         &[],
@@ -231,7 +231,7 @@ fn a_stream_must_keep_its_messages() {
 #[test]
 fn a_password_may_be_a_secret() {
     let server = kafka();
-    let queue = Queue::on_kafka(&server, 1);
+    let queue = Queue::on_kafka(server, 1);
     queue.send(1..=3);
     let address = server.sasl_address();
     let user = [

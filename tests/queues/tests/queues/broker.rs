@@ -1,7 +1,7 @@
-//! Queues on the brokers of the tests, which all tests share.
+//! Queues on the brokers of the tests. All tests share them, so none of them stops one.
 
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use async_nats::ConnectOptions;
 use async_nats::jetstream::{self, Context, stream};
@@ -21,34 +21,18 @@ impl Kind {
     pub(crate) const ALL: [Self; 2] = [Self::Kafka, Self::Nats];
 }
 
-/// The brokers. A test that crashes one has it alone.
-struct Brokers {
-    kafka: RwLock<KafkaServer>,
-    nats: RwLock<NatsServer>,
+pub(crate) fn kafka() -> &'static KafkaServer {
+    static SERVER: OnceLock<KafkaServer> = OnceLock::new();
+    SERVER.get_or_init(KafkaServer::start)
 }
 
-fn brokers() -> &'static Brokers {
-    static BROKERS: OnceLock<Brokers> = OnceLock::new();
-    BROKERS.get_or_init(|| Brokers {
-        kafka: RwLock::new(KafkaServer::start()),
-        nats: RwLock::new(NatsServer::start("max_payload: 200000\n")),
-    })
+pub(crate) fn nats() -> &'static NatsServer {
+    static SERVER: OnceLock<NatsServer> = OnceLock::new();
+    SERVER.get_or_init(start_nats)
 }
 
-pub(crate) fn kafka() -> RwLockReadGuard<'static, KafkaServer> {
-    brokers().kafka.read().unwrap_or_else(PoisonError::into_inner)
-}
-
-pub(crate) fn kafka_alone() -> RwLockWriteGuard<'static, KafkaServer> {
-    brokers().kafka.write().unwrap_or_else(PoisonError::into_inner)
-}
-
-pub(crate) fn nats() -> RwLockReadGuard<'static, NatsServer> {
-    brokers().nats.read().unwrap_or_else(PoisonError::into_inner)
-}
-
-pub(crate) fn nats_alone() -> RwLockWriteGuard<'static, NatsServer> {
-    brokers().nats.write().unwrap_or_else(PoisonError::into_inner)
+pub(crate) fn start_nats() -> NatsServer {
+    NatsServer::start("max_payload: 200000\n")
 }
 
 /// A new topic or stream, and the address of its broker.
@@ -60,11 +44,11 @@ pub(crate) struct Queue {
 }
 
 impl Queue {
-    /// Creates a queue on the shared broker; the caller holds its lock.
+    /// Creates a queue on the shared broker.
     pub(crate) fn new(kind: Kind) -> Self {
         match kind {
-            Kind::Kafka => Self::on_kafka(&kafka(), 3),
-            Kind::Nats => Self::on_nats(&nats(), stream::Config::default()),
+            Kind::Kafka => Self::on_kafka(kafka(), 3),
+            Kind::Nats => Self::on_nats(nats(), stream::Config::default()),
         }
     }
 
@@ -182,7 +166,7 @@ impl Queue {
     /// Returns the items in the queue, by their numbers.
     pub(crate) fn stored(&self) -> Vec<Item> {
         let mut items: Vec<Item> = match self.kind {
-            Kind::Kafka => return self.stored_on(&kafka()),
+            Kind::Kafka => return self.stored_on(kafka()),
             Kind::Nats => on_nats(&self.address, async |jetstream| {
                 let stream = jetstream.get_stream(&self.name).await.unwrap();
                 let mut items = Vec::new();

@@ -38,7 +38,7 @@ fn failed_reads(failed: &super::stage::Ended) -> i64 {
 fn a_bad_message_is_named_and_skipped() {
     for kind in Kind::ALL {
         let queue = match kind {
-            Kind::Kafka => Queue::on_kafka(&kafka(), 1),
+            Kind::Kafka => Queue::on_kafka(kafka(), 1),
             Kind::Nats => Queue::new(kind),
         };
         queue.send(1..=3);
@@ -74,7 +74,7 @@ fn a_bad_message_is_named_and_skipped() {
 fn messages_that_are_gone_are_missed() {
     for kind in Kind::ALL {
         let queue = match kind {
-            Kind::Kafka => Queue::on_kafka(&kafka(), 1),
+            Kind::Kafka => Queue::on_kafka(kafka(), 1),
             Kind::Nats => Queue::new(kind),
         };
         queue.send(1..=40);

@@ -1,10 +1,12 @@
 //! Brokers that are gone for a while, in the middle of a run.
 
+use std::sync::{LazyLock, Mutex};
 use std::thread;
 
 use batch_runtime::BatchStatus;
+use batch_test_servers::{KafkaServer, NatsServer};
 
-use super::broker::{Kind, Queue, kafka_alone, nats_alone};
+use super::broker::{Kind, Queue, start_nats};
 use super::items;
 use super::stage::{Ended, Stage, Step, loading};
 
@@ -17,7 +19,7 @@ trait Broker {
     fn stored(&self, queue: &Queue) -> Vec<super::Item>;
 }
 
-impl Broker for batch_test_servers::KafkaServer {
+impl Broker for KafkaServer {
     fn queue(&self) -> Queue {
         Queue::on_kafka(self, 2)
     }
@@ -46,7 +48,7 @@ impl Broker for batch_test_servers::KafkaServer {
     }
 }
 
-impl Broker for batch_test_servers::NatsServer {
+impl Broker for NatsServer {
     fn queue(&self) -> Queue {
         Queue::on_nats(self, Default::default())
     }
@@ -68,11 +70,14 @@ impl Broker for batch_test_servers::NatsServer {
     }
 }
 
+/// Calls `act` with brokers that only these tests use, one at a time.
 fn each(act: impl Fn(&mut dyn Broker)) {
+    static KAFKA: LazyLock<Mutex<KafkaServer>> = LazyLock::new(|| Mutex::new(KafkaServer::start()));
+    static NATS: LazyLock<Mutex<NatsServer>> = LazyLock::new(|| Mutex::new(start_nats()));
     for kind in Kind::ALL {
         match kind {
-            Kind::Kafka => act(&mut *kafka_alone()),
-            Kind::Nats => act(&mut *nats_alone()),
+            Kind::Kafka => act(&mut *KAFKA.lock().unwrap()),
+            Kind::Nats => act(&mut *NATS.lock().unwrap()),
         }
     }
 }

@@ -27,7 +27,7 @@ fn send(topic: &str, how: &str, compression: &str, ids: std::ops::RangeInclusive
 #[test]
 fn only_committed_messages_are_read() {
     for partitions in [1, 3] {
-        let queue = Queue::on_kafka(&kafka(), partitions);
+        let queue = Queue::on_kafka(kafka(), partitions);
         send(&queue.name, "commit", "none", 1..=20);
         send(&queue.name, "abort", "none", 100..=130);
         send(&queue.name, "send", "none", 21..=30);
@@ -53,7 +53,7 @@ fn only_committed_messages_are_read() {
 /// Spec: QUEUE-01
 #[test]
 fn each_compression_is_read() {
-    let queue = Queue::on_kafka(&kafka(), 2);
+    let queue = Queue::on_kafka(kafka(), 2);
     for (number, compression) in (0..).zip(["none", "gzip", "snappy", "lz4", "zstd"]) {
         send(
             &queue.name,
@@ -72,7 +72,7 @@ fn each_compression_is_read() {
 /// Spec: QUEUE-05
 #[test]
 fn messages_without_a_value_can_be_left_out() {
-    let queue = Queue::on_kafka(&kafka(), 1);
+    let queue = Queue::on_kafka(kafka(), 1);
     queue.send(1..=3);
     kafka().client(&["send", &queue.name, "none", "2"]);
     queue.send(4..=5);
@@ -91,7 +91,7 @@ fn messages_without_a_value_can_be_left_out() {
 #[test]
 fn a_partitioned_step_reads_each_partition_once() {
     for limit in ["", "<property name=\"partitions.limit\" value=\"2\"/>"] {
-        let queue = Queue::on_kafka(&kafka(), 5);
+        let queue = Queue::on_kafka(kafka(), 5);
         queue.send(1..=100);
         let servers = format!(
             "<property name=\"servers\" value=\"{}\"/><property name=\"topic\" value=\"{}\"/>",
@@ -115,7 +115,7 @@ fn a_partitioned_step_reads_each_partition_once() {
 /// A reader of some partitions reads only those.
 #[test]
 fn some_partitions_are_read() {
-    let queue = Queue::on_kafka(&kafka(), 3);
+    let queue = Queue::on_kafka(kafka(), 3);
     queue.send(1..=60);
     let reader = queue.reader(&[("partitions", "0,2"), ("partition.field", "part")]);
     let stage = Stage::new(&loading(reader));
@@ -131,7 +131,7 @@ fn some_partitions_are_read() {
 #[test]
 fn keys_and_headers_are_those_of_other_producers() {
     for compression in ["none", "gzip", "snappy", "lz4", "zstd"] {
-        let (ours, theirs) = (Queue::on_kafka(&kafka(), 7), Queue::on_kafka(&kafka(), 7));
+        let (ours, theirs) = (Queue::on_kafka(kafka(), 7), Queue::on_kafka(kafka(), 7));
         theirs.send(1..=200);
         let further = [
             ("key", "{id}"),
@@ -171,7 +171,7 @@ fn keys_and_headers_are_those_of_other_producers() {
 /// Texts are items, too; messages without a key are in all partitions.
 #[test]
 fn messages_without_a_key_go_to_all_partitions() {
-    let queue = Queue::on_kafka(&kafka(), 3);
+    let queue = Queue::on_kafka(kafka(), 3);
     let stage = Stage::new(&Step {
         reader: ("Items", vec![("items", "60".to_owned())]),
         writer: queue.writer(&[]),
@@ -203,7 +203,7 @@ fn messages_without_a_key_go_to_all_partitions() {
 /// Spec: QUEUE-02
 #[test]
 fn a_restart_reads_the_same_partitions() {
-    let queue = Queue::on_kafka(&kafka(), 3);
+    let queue = Queue::on_kafka(kafka(), 3);
     queue.send(1..=60);
     let stage = Stage::new(&loading(queue.reader(&[("partitions", "0,1")])));
     let mut failed = stage.start([("fail.at", "15")]).failed(&["stopped by the test"]);
@@ -235,7 +235,7 @@ fn a_restart_reads_the_same_partitions() {
 #[test]
 fn messages_are_removed_while_the_step_reads() {
     for if_removed in ["continue", "fail"] {
-        let queue = Queue::on_kafka(&kafka(), 1);
+        let queue = Queue::on_kafka(kafka(), 1);
         queue.send(1..=10);
         let reader = queue.reader(&[("until", "items 20"), ("if.removed", if_removed)]);
         let stage = Stage::new(&loading(reader));

@@ -59,7 +59,7 @@ fn a_compacted_stream_is_read() {
         max_messages_per_subject: 1,
         ..Default::default()
     };
-    let queue = Queue::on_nats(&nats(), config);
+    let queue = Queue::on_nats(nats(), config);
     let publish = |ids: std::ops::RangeInclusive<i64>| {
         queue.publish(ids.map(|id| (format!("key{}", id % 10), text(id))).collect());
     };

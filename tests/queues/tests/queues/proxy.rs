@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-use super::broker::{Queue, kafka_alone};
+use super::broker::{Queue, kafka};
 use super::items;
 use super::stage::{Stage, Step};
 
@@ -80,10 +80,10 @@ fn forward(
 /// Spec: QUEUE-09
 #[test]
 fn a_batch_that_is_sent_again_is_stored_once() {
-    let server = kafka_alone();
+    let server = kafka();
     let (address, behind) = server.proxied_addresses();
     let lost = start(TcpListener::bind(&address).unwrap(), behind);
-    let queue = Queue::on_kafka(&server, 2);
+    let queue = Queue::on_kafka(server, 2);
     let stage = Stage::new(&Step {
         reader: ("Items", vec![("items", "200".to_owned())]),
         writer: queue.writer(&[("servers", &address), ("key", "{id}")]),
@@ -92,5 +92,5 @@ fn a_batch_that_is_sent_again_is_stored_once() {
     });
     stage.start(()).completed();
     assert!(lost.load(Ordering::SeqCst) >= 10);
-    assert_eq!(queue.stored_on(&server), items(1..=200));
+    assert_eq!(queue.stored_on(server), items(1..=200));
 }
