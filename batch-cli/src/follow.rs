@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use batch_runtime::execution::JobExecution;
+use batch_runtime::time::elapsed;
 use batch_runtime::{BatchStatus, JobExecutionId, JobOperator, JobOperatorError};
 
 use crate::commands::show;
@@ -11,7 +12,7 @@ use crate::print::{errln, out, printable};
 use crate::progress;
 use crate::session::{Outcome, Session};
 use crate::signals::Shutdown;
-use crate::tables::{print_steps, print_totals, seconds};
+use crate::tables::{print_steps, print_totals};
 
 /// The ways to resume an execution.
 #[derive(Clone, Copy)]
@@ -122,7 +123,7 @@ fn print_text(operator: &JobOperator, ended: &JobExecution) -> Result<(), JobOpe
         line += &format!(", exit status {}", ended.exit_status.escape_debug());
     }
     if let (Some(end), Some(start)) = (ended.ended, ended.started) {
-        line += &format!(" in {}", seconds(end.millis_since(start)));
+        line += &format!(" in {}", elapsed(end.millis_since(start)));
     }
     out(line);
     Ok(())

@@ -4,6 +4,7 @@ use std::slice;
 
 use batch_runtime::execution::{JobExecution, StepExecution, StepTotal};
 use batch_runtime::operator::ExecutionState;
+use batch_runtime::time::elapsed;
 use batch_runtime::{JobOperator, JobOperatorError, Timestamp};
 use comfy_table::{Cell, CellAlignment, presets};
 
@@ -63,7 +64,7 @@ pub(crate) fn print_steps(steps: &[StepExecution], printed: &str) {
     let mut table = Table::new(&head);
     for step in steps {
         let counters = step.counters;
-        let time = step.ended.map(|end| seconds(end.millis_since(step.started)));
+        let time = step.ended.map(|end| elapsed(end.millis_since(step.started)));
         let mut row = vec![
             step.step_name.clone(),
             step.status.to_string(),
@@ -209,10 +210,6 @@ pub(crate) fn live_status(execution: &JobExecution, state: &ExecutionState) -> S
 /// Returns an exit status as a cell of a table.
 pub(crate) fn shortened(exit_status: &str) -> String {
     cut(&printable(exit_status).replace('\n', " "), EXIT_STATUS_WIDTH)
-}
-
-pub(crate) fn seconds(millis: u64) -> String {
-    format!("{}.{:03} s", millis / 1000, millis % 1000)
 }
 
 pub(crate) fn or_dash(time: Option<Timestamp>) -> String {

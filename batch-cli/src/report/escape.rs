@@ -1,4 +1,4 @@
-//! Values in HTML and SVG: escaped texts, and the CSS class of a status.
+//! Values in HTML: escaped texts, and the CSS class of a status.
 
 use std::fmt::{self, Write as _};
 

@@ -2,8 +2,10 @@
 
 use std::fmt::Write as _;
 
+use batch_runtime::execution::StepExecution;
+use batch_runtime::time::elapsed;
+
 use super::escape::{Escaped, class};
-use super::timeline::svg;
 use super::{EXECUTIONS, Run, Table};
 use crate::tables::TOTALS;
 
@@ -16,11 +18,13 @@ table { border-collapse: collapse; width: 100%; font-size: .9rem; }
 th, td { text-align: left; padding: .3rem .6rem; border-bottom: 1px solid #d8dee4; vertical-align: top; }
 th { color: #57606a; font-weight: 600; } .number { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
 pre { background: #f6f8fa; border-left: 4px solid #d1434b; padding: .7rem 1rem; overflow-x: auto; white-space: pre-wrap; }
-svg { max-width: 100%; height: auto; } svg text { font-size: 12px; fill: #1f2328; } svg .time, svg .took { fill: #57606a; }
-svg .time { text-anchor: middle; } .mark { stroke: #d8dee4; }
-.completed { fill: #2da44e; } .failed { fill: #d1434b; } .stopped { fill: #c4701c; } .running { fill: #2f81d6; }
+.bar { width: 70%; } .bar div { height: 1rem; min-width: 3px; border-radius: 3px; }
+.completed { background: #2da44e; } .failed { background: #d1434b; } .stopped { background: #c4701c; } .running { background: #2f81d6; }
 .badge.completed { background: #d9f5e0; } .badge.failed { background: #fde2e3; } .badge.stopped { background: #fdebd3; } .badge.running { background: #ddeeff; }
 ";
+
+/// The most bars; more would be hard to read.
+const MOST_BARS: usize = 200;
 
 pub(super) fn write(run: &Run) -> String {
     let execution = &run.execution;
@@ -47,7 +51,9 @@ pub(super) fn write(run: &Run) -> String {
         let _ = writeln!(page, "<pre>{}</pre>", Escaped(&execution.exit_message));
     }
     if !run.steps.is_empty() {
-        let _ = writeln!(page, "<h2>Timeline</h2>\n{}<h2>Steps</h2>", svg(run));
+        page.push_str("<h2>Timeline</h2>\n");
+        timeline(run, &mut page);
+        page.push_str("<h2>Steps</h2>\n");
         table(&run.steps(), &mut page);
     }
     let totals = run.totals();
@@ -66,6 +72,33 @@ pub(super) fn write(run: &Run) -> String {
     }
     page.push_str("</body>\n</html>\n");
     page
+}
+
+/// Adds a bar for each step, from its start to its end.
+fn timeline(run: &Run, page: &mut String) {
+    let end = |step: &StepExecution| step.ended.unwrap_or(run.now);
+    let last = run.steps.iter().map(end).fold(run.end(), Ord::max);
+    let whole = last.millis_since(run.start()).max(1);
+    let percent = |millis: u64| millis.min(whole) as f64 * 100.0 / whole as f64;
+    page.push_str("<table>\n");
+    for step in run.steps.iter().take(MOST_BARS) {
+        let millis = end(step).millis_since(step.started);
+        let _ = writeln!(
+            page,
+            "<tr><td>{}</td><td class=\"bar\"><div class=\"{}\" style=\"margin-left: {:.2}%; width: {:.2}%\"></div></td>\
+             <td class=\"number\">{}</td></tr>",
+            Escaped(&step.step_name),
+            class(step.status),
+            percent(step.started.millis_since(run.start())),
+            percent(millis),
+            elapsed(millis)
+        );
+    }
+    page.push_str("</table>\n");
+    let left_out = run.steps.len().saturating_sub(MOST_BARS);
+    if left_out > 0 {
+        let _ = writeln!(page, "<p>{left_out} more are not drawn.</p>");
+    }
 }
 
 fn table(table: &Table, page: &mut String) {

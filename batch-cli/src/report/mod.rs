@@ -3,7 +3,6 @@
 mod escape;
 mod html;
 mod markdown;
-mod timeline;
 
 use std::ffi::OsStr;
 use std::fs;
@@ -12,7 +11,7 @@ use std::path::Path;
 use batch_runtime::execution::{JobExecution, StepCounters, StepExecution, StepTotal};
 use batch_runtime::{
     JobExecutionId, JobOperator, JobOperatorError, JobParameters, Timestamp,
-    time::{Clock, SystemClock},
+    time::{Clock, SystemClock, elapsed},
 };
 
 use crate::error::CliError;
@@ -71,7 +70,7 @@ impl Run {
             ("Created", execution.created.to_string()),
             ("Started", or_dash(execution.started)),
             ("Ended", or_dash(execution.ended)),
-            ("Took", duration(self.end().millis_since(self.start()))),
+            ("Took", elapsed(self.end().millis_since(self.start()))),
         ];
         for step in &self.steps {
             if let Some(nested) = step.nested_job() {
@@ -99,7 +98,7 @@ impl Run {
                 one.status.to_string(),
                 one.exit_status.clone(),
                 or_dash(one.started),
-                duration(one.ended.unwrap_or(self.now).millis_since(start)),
+                elapsed(one.ended.unwrap_or(self.now).millis_since(start)),
             ]
         };
         Table {
@@ -164,7 +163,7 @@ impl Run {
             [reads, filters, writes, step.counters.skips(), commits, rollbacks]
                 .map(|count| count.to_string()),
         );
-        cells.extend([duration(millis), rate]);
+        cells.extend([elapsed(millis), rate]);
         cells
     }
 }
@@ -216,21 +215,6 @@ pub(crate) fn write(operator: &JobOperator, id: JobExecutionId, file: &Path) -> 
     };
     let run = Run::of(operator, id)?;
     fs::write(file, write(&run)).map_err(CliError::file("write", file))
-}
-
-/// Formats milliseconds for people.
-fn duration(millis: u64) -> String {
-    let seconds = millis / 1000;
-    match seconds {
-        0..60 => format!("{seconds}.{:03} s", millis % 1000),
-        60..3600 => format!("{}:{:02} min", seconds / 60, seconds % 60),
-        _ => format!(
-            "{}:{:02}:{:02} h",
-            seconds / 3600,
-            seconds / 60 % 60,
-            seconds % 60
-        ),
-    }
 }
 
 #[cfg(test)]
@@ -353,19 +337,5 @@ mod tests {
             ]
         );
         assert_eq!(run.cells(&run.steps[1])[9..], ["56.000 s", "53/s"], "until now");
-    }
-
-    #[test]
-    fn durations_are_short() {
-        let durations = [0, 59_999, 60_000, 3_599_999, 3_600_000, 100 * 3_600_000].map(duration);
-        let expected = [
-            "0.000 s",
-            "59.999 s",
-            "1:00 min",
-            "59:59 min",
-            "1:00:00 h",
-            "100:00:00 h",
-        ];
-        assert_eq!(durations, expected);
     }
 }

@@ -7,6 +7,7 @@ use axum::response::Response;
 use batch_runtime::execution::{JobExecution, StepCounters, StepExecution, StepTotal};
 use batch_runtime::operator::ExecutionState;
 use batch_runtime::repository::ExecutionFilter;
+use batch_runtime::time::elapsed;
 use batch_runtime::xml::graph::{ElementMark, JobGraph};
 use batch_runtime::xml::model::Job;
 use batch_runtime::{BatchStatus, JobExecutionId, JobOperator, JobOperatorError, StepExecutionId};
@@ -20,7 +21,7 @@ use crate::problem::Problem;
 use crate::view::progress::Share;
 use crate::view::rows::{ExecutionRow, MOST_PARTITIONS, StepRow, rows, without_surplus};
 use crate::view::timeline::{self, Period};
-use crate::view::{Count, Pill, Time, counted, duration, encoded, owners, process};
+use crate::view::{Count, Pill, Time, counted, encoded, owners, process};
 
 /// The number of other executions of the instance that the page lists, the latest ones.
 const MOST_OTHERS: usize = 50;
@@ -221,7 +222,7 @@ fn usual(operator: &JobOperator, job: &str, is_running: bool) -> Result<String, 
     let mut all: Vec<u64> = found.iter().filter_map(took).collect();
     all.sort_unstable();
     Ok(match all.get(all.len() / 2).filter(|_| all.len() >= FEW) {
-        Some(millis) => duration(*millis),
+        Some(millis) => elapsed(*millis),
         None => String::new(),
     })
 }
@@ -272,7 +273,7 @@ fn end_at_last_sign(row: &mut ExecutionRow, found: &JobExecution, steps: &[StepE
     let updates = steps.iter().map(|step| step.last_updated);
     let begin = found.started.unwrap_or(found.created);
     row.millis = updates.fold(found.last_updated, Ord::max).millis_since(begin);
-    row.took = duration(row.millis);
+    row.took = elapsed(row.millis);
 }
 
 fn owned<'a>(texts: impl Iterator<Item = (&'a str, String)>) -> Vec<(String, String)> {

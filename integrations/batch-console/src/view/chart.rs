@@ -1,9 +1,10 @@
 //! The history of a job: durations and items of its latest executions, as SVG.
 
+use batch_runtime::time::elapsed;
 use std::fmt::Write as _;
 
 use super::rows::ExecutionRow;
-use super::{Escaped, duration, scaled};
+use super::{Escaped, scaled};
 
 const WIDTH: u64 = 920;
 const LEFT: u64 = 70;
@@ -31,7 +32,7 @@ impl Quantity {
 
     fn text(self, value: u64) -> String {
         match self {
-            Self::Duration => duration(value),
+            Self::Duration => elapsed(value),
             Self::Written => super::Count(i64::try_from(value).unwrap_or(i64::MAX)).to_string(),
         }
     }

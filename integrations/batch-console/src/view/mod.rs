@@ -107,17 +107,6 @@ fn ago(millis: u64) -> String {
     }
 }
 
-/// Formats a duration.
-pub(crate) fn duration(millis: u64) -> String {
-    let seconds = millis / 1_000;
-    match seconds {
-        0..1 => format!("{millis} ms"),
-        1..60 => format!("{seconds}.{} s", millis % 1_000 / 100),
-        60..3_600 => format!("{}:{:02} min", seconds / 60, seconds % 60),
-        _ => format!("{}:{:02} h", seconds / 3_600, seconds / 60 % 60),
-    }
-}
-
 /// A number with spaces between groups of three digits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Count(pub(crate) i64);
@@ -184,8 +173,6 @@ mod tests {
     fn numbers_and_durations_are_short() {
         let shown = [0, 999, 1_000, 1_234_567].map(|count| Count(count).to_string());
         assert_eq!(shown, ["0", "999", "1\u{2009}000", "1\u{2009}234\u{2009}567"]);
-        let shown = [5, 1_250, 61_000, 7_260_000].map(duration);
-        assert_eq!(shown, ["5 ms", "1.2 s", "1:01 min", "2:01 h"]);
         let shown = [0, 59_000, 3_599_000, 90_000_000].map(ago);
         assert_eq!(shown, ["now", "59 s ago", "59 min ago", "1 d ago"]);
         assert_eq!(rate(1_000, 500), Some(Count(2_000)));

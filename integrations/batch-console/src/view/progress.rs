@@ -1,8 +1,7 @@
 //! How much of a running step is done.
 
 use batch_runtime::operator::Progress;
-
-use super::duration;
+use batch_runtime::time::elapsed;
 
 /// How much of a step is done, where the total is known.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,7 +30,7 @@ impl Share {
         if let Some(left) = found.time_left() {
             text += &format!(
                 ", about {} left",
-                duration(u64::try_from(left.as_millis()).unwrap_or(u64::MAX))
+                elapsed(u64::try_from(left.as_millis()).unwrap_or(u64::MAX))
             );
         }
         Some(Self {

@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 
 use batch_runtime::execution::{JobExecution, StepCounters, StepExecution};
 use batch_runtime::operator::ExecutionState;
+use batch_runtime::time::elapsed;
 use batch_runtime::{BatchStatus, JobExecutionId, JobOperator, JobOperatorError, Timestamp};
 
 use super::progress::Share;
-use super::{Count, Pill, Time, duration, encoded, rate};
+use super::{Count, Pill, Time, encoded, rate};
 
 /// A job execution in a list.
 #[derive(Clone)]
@@ -70,7 +71,7 @@ impl ExecutionRow {
             pill: pill(execution.status, state),
             exit_status: is_named.then(|| truncated(&execution.exit_status)),
             created: Time::new(execution.created, now),
-            took: duration(millis),
+            took: elapsed(millis),
             written: Count(counters.writes),
             skipped: Count(counters.skips()),
             rate: current.and_then(|step| rate(step.counters.reads, now.millis_since(step.started))),
@@ -216,7 +217,7 @@ impl StepRow {
             skipped: Count(counters.skips()),
             commits: Count(counters.commits),
             rollbacks: Count(counters.rollbacks),
-            took: duration(millis),
+            took: elapsed(millis),
             rate: rate(counters.reads, millis),
             share: None,
             is_of_partition: step.is_of_partition(),
