@@ -78,6 +78,14 @@ pub fn __role_index(_: TokenStream) -> TokenStream {
     quote!(#index).into()
 }
 
+/// Returns the methods of a role in Markdown. For `batch-runtime` only; may change with every release.
+#[doc(hidden)]
+#[proc_macro]
+pub fn __role_methods(attribute: TokenStream) -> TokenStream {
+    let methods = role::role(&attribute.to_string()).map(role::methods);
+    quote!(#methods).into()
+}
+
 /// Parses, validates, then expands or falls back: the whole of an artifact attribute.
 fn artifact_attribute(
     role: &'static str,

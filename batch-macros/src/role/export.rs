@@ -4,7 +4,7 @@
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{format_ident, quote};
 
-use super::{ROLES, Role};
+use super::{ROLES, Role, Shape};
 
 /// Expands to a call of `callback!` with the roles:
 ///
@@ -53,6 +53,38 @@ fn ident(name: &str) -> Ident {
     Ident::new(name, Span::call_site())
 }
 
+/// Returns the table of the methods of a role in Markdown.
+pub(crate) fn methods(role: &Role) -> String {
+    let mut text = "| method | required | |\n|---|---|---|\n".to_owned();
+    for method in role.methods {
+        let same = ROLES.iter().flat_map(|role| role.methods);
+        let doc = same
+            .filter(|same| same.attribute == method.attribute && !same.doc.is_empty())
+            .map(|same| same.doc)
+            .next()
+            .unwrap_or_default();
+        let required = match (method.required, method.shape) {
+            (true, _) => "yes",
+            (false, Shape::Checkpoint) => "if `#[open]` takes a checkpoint",
+            (false, _) => "no",
+        };
+        let names = [Some(method.attribute), method.alias].into_iter().flatten();
+        let names: Vec<_> = names
+            .map(|name| format!("[`{name}`](macro@crate::{name})"))
+            .collect();
+        let purpose = first_sentence(doc);
+        text.push_str(&format!("| {} | {required} | {purpose} |\n", names.join(" or ")));
+    }
+    text
+}
+
+/// Returns the first sentence of a documentation, without the period.
+fn first_sentence(doc: &str) -> String {
+    let line = doc.split_whitespace().collect::<Vec<_>>().join(" ");
+    let end = line.find(". ").unwrap_or(line.len());
+    line[..end].trim_end_matches('.').to_owned()
+}
+
 /// Returns the table of all roles in Markdown.
 pub(crate) fn index() -> String {
     let mut text = "| attribute | the artifact | required methods |\n|---|---|---|\n".to_owned();
@@ -73,4 +105,33 @@ pub(crate) fn index() -> String {
         text.push_str(&format!("| `{}` | {summary} | {required} |\n", role.attribute));
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::role::role;
+
+    #[test]
+    fn the_methods_of_a_role_say_what_is_required() {
+        let text = methods(role("item_writer").unwrap());
+        let rows: Vec<&str> = text.lines().skip(2).collect();
+        assert_eq!(rows.len(), 5, "{text}");
+        assert!(
+            rows[0].starts_with("| [`open`](macro@crate::open) | no | Positions the reader or writer at")
+        );
+        assert!(
+            rows[1].ends_with("| yes | Writes a list, never an empty one |"),
+            "{text}"
+        );
+        assert!(
+            rows[2].contains("| if `#[open]` takes a checkpoint | Returns the position"),
+            "{text}"
+        );
+        let retried = methods(role("retry_listener").unwrap());
+        assert!(
+            retried.contains("on_retry_exception) or [`on_retry_write_exception`]"),
+            "{retried}"
+        );
+    }
 }

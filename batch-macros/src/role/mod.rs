@@ -4,7 +4,7 @@
 mod export;
 mod table;
 
-pub(crate) use export::{for_each_role, index};
+pub(crate) use export::{for_each_role, index, methods};
 pub(crate) use table::{ROLES, role_table};
 
 /// An artifact attribute.
@@ -44,6 +44,8 @@ pub(crate) enum Place {
 pub(crate) struct Method {
     /// Name of the attribute, and of the trait's method where the shape gives it no other.
     pub(crate) attribute: &'static str,
+    /// The documentation of the attribute; empty if an earlier role has the same one.
+    pub(crate) doc: &'static str,
     /// Another name of the attribute, which the draft uses too.
     pub(crate) alias: Option<&'static str>,
     /// Parameters and result.

@@ -308,6 +308,7 @@ macro_rules! statics {
             summary: concat!($($summary),+),
             methods: &[$(Method {
                 attribute: stringify!($method),
+                doc: concat!($($doc, "\n"),*),
                 alias: optional!($(stringify!($alias))?),
                 signature: $signature,
                 alternative: optional!($($alternative)?),
@@ -351,6 +352,7 @@ const ITEM_LISTENER: Role = Role {
 /// A method without parameters and result; a row names what differs.
 const NOTICE: Method = Method {
     attribute: "",
+    doc: "",
     alias: None,
     shape: Shape::Notice(&[]),
     receiver: Receiver::Any,

@@ -7,12 +7,7 @@ use crate::error::BatchError;
 ///
 /// Takes the arguments of [every artifact attribute](crate#artifact-attributes).
 ///
-/// | method | required | |
-/// |---|---|---|
-/// | [`process`](macro@crate::process) | yes | does the work and returns the exit status, not empty |
-/// | [`cancel`](macro@crate::cancel) | yes | requests the work to end, when the job is stopped |
-/// | [`begin_step`](macro@crate::begin_step) | no | before the work |
-/// | [`end_step`](macro@crate::end_step) | no | after it, also when it failed or was cancelled |
+#[doc = batch_macros::__role_methods!(batchlet)]
 ///
 /// ```
 /// use batch_runtime::prelude::*;

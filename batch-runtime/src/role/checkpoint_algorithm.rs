@@ -7,12 +7,7 @@ use crate::error::BatchError;
 ///
 /// Takes the arguments of [every artifact attribute](crate#artifact-attributes).
 ///
-/// | method | required | |
-/// |---|---|---|
-/// | [`is_ready_to_checkpoint`](macro@crate::is_ready_to_checkpoint) | yes | returns whether a checkpoint is due, after each processed item |
-/// | [`begin_checkpoint`](macro@crate::begin_checkpoint) | no | after the transaction began, before any item |
-/// | [`end_checkpoint`](macro@crate::end_checkpoint) | no | after the last write, right before the commit |
-/// | [`get_checkpoint_timeout`](macro@crate::get_checkpoint_timeout) | no | returns the timeout of the next transaction in seconds; only with global transactions |
+#[doc = batch_macros::__role_methods!(checkpoint_algorithm)]
 ///
 /// ```
 /// use batch_runtime::prelude::*;

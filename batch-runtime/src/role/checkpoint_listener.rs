@@ -6,10 +6,7 @@ use crate::error::BatchError;
 ///
 /// Takes the arguments of [every artifact attribute](crate#artifact-attributes).
 ///
-/// | method | required | |
-/// |---|---|---|
-/// | [`before_checkpoint`](macro@crate::before_checkpoint) | no | before the positions are collected |
-/// | [`after_checkpoint`](macro@crate::after_checkpoint) | no | after the transaction has been committed |
+#[doc = batch_macros::__role_methods!(checkpoint_listener)]
 ///
 /// ```
 /// use batch_runtime::prelude::*;

@@ -7,11 +7,7 @@ use crate::error::BatchError;
 ///
 /// Takes the arguments of [every artifact attribute](crate#artifact-attributes).
 ///
-/// | method | required | |
-/// |---|---|---|
-/// | [`before_chunk`](macro@crate::before_chunk) | no | in the chunk's transaction, before the first item is read |
-/// | [`after_chunk`](macro@crate::after_chunk) | no | in the chunk's transaction, after the last write and before the checkpoint |
-/// | [`on_chunk_error`](macro@crate::on_chunk_error) | no | after an error, before the chunk is rolled back |
+#[doc = batch_macros::__role_methods!(chunk_listener)]
 ///
 /// ```
 /// use batch_runtime::prelude::*;

@@ -7,9 +7,7 @@ use crate::execution::StepExecution;
 ///
 /// Takes the arguments of [every artifact attribute](crate#artifact-attributes).
 ///
-/// | method | required | |
-/// |---|---|---|
-/// | [`decide`](macro@crate::decide) | yes | returns the exit status that selects the transition, not empty; may take `&[StepExecution]` |
+#[doc = batch_macros::__role_methods!(decider)]
 ///
 /// ```
 /// use batch_runtime::prelude::*;

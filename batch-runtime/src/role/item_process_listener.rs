@@ -10,11 +10,7 @@ use crate::error::BatchError;
 ///
 /// Takes the arguments of [every artifact attribute](crate#artifact-attributes).
 ///
-/// | method | required | |
-/// |---|---|---|
-/// | [`before_process`](macro@crate::before_process) | no | with the item |
-/// | [`after_process`](macro@crate::after_process) | no | with the item and the result, `None` if it was filtered; the draft also calls it `after_processor` |
-/// | [`on_process_error`](macro@crate::on_process_error) | no | when the processor failed |
+#[doc = batch_macros::__role_methods!(item_process_listener)]
 ///
 /// ```
 /// use batch_runtime::prelude::*;

@@ -7,9 +7,7 @@ use crate::artifact::item::{ItemSink, ItemType};
 /// Takes the arguments of [every artifact attribute](crate#artifact-attributes), and `pipelined = false` if the processor depends on
 /// what the writer of its step writes: a step with it reads each chunk after the commit of the one before.
 ///
-/// | method | required | |
-/// |---|---|---|
-/// | [`process_item`](macro@crate::process_item) | yes | the result; `None` filters the item |
+#[doc = batch_macros::__role_methods!(item_processor)]
 ///
 /// ```
 /// use batch_runtime::prelude::*;

@@ -10,11 +10,7 @@ use crate::error::BatchError;
 ///
 /// Takes the arguments of [every artifact attribute](crate#artifact-attributes).
 ///
-/// | method | required | |
-/// |---|---|---|
-/// | [`before_read`](macro@crate::before_read) | no | before each call |
-/// | [`after_read`](macro@crate::after_read) | no | with the item; not at the end |
-/// | [`on_read_error`](macro@crate::on_read_error) | no | when the reader failed |
+#[doc = batch_macros::__role_methods!(item_read_listener)]
 ///
 /// ```
 /// use batch_runtime::prelude::*;

@@ -12,13 +12,7 @@ use crate::error::BatchError;
 /// declares that the reader can be opened at any of its checkpoints, not only at the last one, because reading changes nothing: see
 /// [`item_writer`](macro@crate::item_writer).
 ///
-/// | method | required | |
-/// |---|---|---|
-/// | [`open`](macro@crate::open) | yes | positions at the checkpoint; at the start for `None` |
-/// | [`read_item`](macro@crate::read_item) | yes | the next item; `None` at the end |
-/// | [`get_checkpoint_info`](macro@crate::get_checkpoint_info) | yes | the position, stored with each checkpoint |
-/// | [`close`](macro@crate::close) | no | cleanup, also after a failure |
-/// | [`get_item_count`](macro@crate::get_item_count) | no | returns the number of items, for a progress bar; an extension of the draft |
+#[doc = batch_macros::__role_methods!(item_reader)]
 ///
 /// ```
 /// use batch_runtime::prelude::*;

@@ -9,11 +9,7 @@ use crate::error::BatchError;
 ///
 /// Takes the arguments of [every artifact attribute](crate#artifact-attributes).
 ///
-/// | method | required | |
-/// |---|---|---|
-/// | [`before_write`](macro@crate::before_write) | no | with the list |
-/// | [`after_write`](macro@crate::after_write) | no | with the list that was written |
-/// | [`on_write_error`](macro@crate::on_write_error) | no | when the writer failed |
+#[doc = batch_macros::__role_methods!(item_write_listener)]
 ///
 /// ```
 /// use batch_runtime::prelude::*;

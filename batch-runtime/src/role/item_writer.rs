@@ -16,13 +16,7 @@ use crate::repository::ChunkTransaction;
 /// earlier checkpoint after a loss of power, so its commits on SQLite do not wait for the disk, except for the last one, before
 /// `#[finish]`. With checkpoint listeners or a collector, which may act on a commit, all of them wait.
 ///
-/// | method | required | |
-/// |---|---|---|
-/// | [`open`](macro@crate::open) | yes | positions at the checkpoint; at the start for `None` |
-/// | [`write_items`](macro@crate::write_items) | yes | writes a list, which is never empty; with a second parameter `tx: &mut ChunkTransaction` in the transaction of the checkpoint, exactly once |
-/// | [`get_checkpoint_info`](macro@crate::get_checkpoint_info) | yes | the position, stored with each checkpoint |
-/// | [`finish`](macro@crate::finish) | no | completes the output after the last commit; an extension of the draft |
-/// | [`close`](macro@crate::close) | no | cleanup, also after a failure |
+#[doc = batch_macros::__role_methods!(item_writer)]
 ///
 /// ```
 /// use batch_runtime::prelude::*;

@@ -6,12 +6,7 @@ use crate::error::BatchError;
 ///
 /// Takes the arguments of [every artifact attribute](crate#artifact-attributes).
 ///
-/// | method | required | |
-/// |---|---|---|
-/// | [`before_job`](macro@crate::before_job) | no | before the job |
-/// | [`after_job`](macro@crate::after_job) | no | after the job |
-/// | [`before_step`](macro@crate::before_step) | no | before each step |
-/// | [`after_step`](macro@crate::after_step) | no | after each step |
+#[doc = batch_macros::__role_methods!(job_listener)]
 ///
 /// ```
 /// use batch_runtime::prelude::*;

@@ -7,12 +7,7 @@ use crate::error::BatchError;
 ///
 /// Takes the arguments of [every artifact attribute](crate#artifact-attributes).
 ///
-/// | method | required | |
-/// |---|---|---|
-/// | [`logical_tx_begin`](macro@crate::logical_tx_begin) | no | before the partition algorithm and the subjobs |
-/// | [`logical_tx_before_completion`](macro@crate::logical_tx_before_completion) | no | when all subjobs are complete |
-/// | [`logical_tx_rollback`](macro@crate::logical_tx_rollback) | no | undoes the work of the subjobs, after all of them have ended |
-/// | [`logical_tx_after_completion`](macro@crate::logical_tx_after_completion) | no | with `COMMIT` or `ROLLBACK` |
+#[doc = batch_macros::__role_methods!(logical_tx)]
 ///
 /// ```
 /// use batch_runtime::prelude::*;

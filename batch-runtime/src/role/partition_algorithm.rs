@@ -8,9 +8,7 @@ use crate::plan::PartitionPlan;
 ///
 /// Takes the arguments of [every artifact attribute](crate#artifact-attributes).
 ///
-/// | method | required | |
-/// |---|---|---|
-/// | [`calculate_partitions`](macro@crate::calculate_partitions) | yes | the plan; called once, at the beginning |
+#[doc = batch_macros::__role_methods!(partition_algorithm)]
 ///
 /// ```
 /// use batch_runtime::prelude::*;

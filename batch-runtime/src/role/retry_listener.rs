@@ -11,12 +11,7 @@ use crate::error::BatchError;
 ///
 /// Takes the arguments of [every artifact attribute](crate#artifact-attributes).
 ///
-/// | method | required | |
-/// |---|---|---|
-/// | [`on_retry_read_exception`](macro@crate::on_retry_read_exception) | no | the reader failed and is retried |
-/// | [`on_retry_process_exception`](macro@crate::on_retry_process_exception) | no | the processor failed and is retried |
-/// | [`on_retry_exception`](macro@crate::on_retry_exception) or [`on_retry_write_exception`](macro@crate::on_retry_write_exception) | no | the writer failed and is retried; takes one item, or `&[Out]` |
-/// | [`on_retry_item`](macro@crate::on_retry_item) | no | right before the item is written again from the items that are kept |
+#[doc = batch_macros::__role_methods!(retry_listener)]
 ///
 /// All but the last are called in the transaction that failed. An error that they return forces the rollback and the retry of the
 /// whole chunk.

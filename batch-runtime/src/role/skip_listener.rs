@@ -10,11 +10,7 @@ use crate::error::BatchError;
 ///
 /// Takes the arguments of [every artifact attribute](crate#artifact-attributes).
 ///
-/// | method | required | |
-/// |---|---|---|
-/// | [`on_skip_in_read`](macro@crate::on_skip_in_read) | no | an error of the reader was skipped |
-/// | [`on_skip_in_process`](macro@crate::on_skip_in_process) | no | an item was skipped because of the processor |
-/// | [`on_skip_in_write`](macro@crate::on_skip_in_write) | no | items were skipped because of the writer; takes one item, or `&[Out]` |
+#[doc = batch_macros::__role_methods!(skip_listener)]
 ///
 /// ```
 /// use batch_runtime::prelude::*;

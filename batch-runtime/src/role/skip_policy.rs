@@ -9,9 +9,7 @@ use crate::error::BatchError;
 /// The property `batch.skip.policy` of the step names it. The limits of skips apply as without it. The policy receives the properties of
 /// the step. Takes the arguments of [every artifact attribute](crate#artifact-attributes).
 ///
-/// | method | required | |
-/// |---|---|---|
-/// | [`should_skip`](macro@crate::should_skip) | yes | returns whether an error is skipped |
+#[doc = batch_macros::__role_methods!(skip_policy)]
 ///
 /// ```
 /// use batch_runtime::FailedItem;

@@ -6,10 +6,7 @@ use crate::error::BatchError;
 ///
 /// Takes the arguments of [every artifact attribute](crate#artifact-attributes).
 ///
-/// | method | required | |
-/// |---|---|---|
-/// | [`before_step`](macro@crate::before_step) | no | before the step |
-/// | [`after_step`](macro@crate::after_step) | no | after it, also when it failed |
+#[doc = batch_macros::__role_methods!(step_listener)]
 ///
 /// ```
 /// use batch_runtime::prelude::*;

@@ -10,10 +10,7 @@ use crate::status::BatchStatus;
 ///
 /// Takes the arguments of [every artifact attribute](crate#artifact-attributes).
 ///
-/// | method | required | |
-/// |---|---|---|
-/// | [`analyze_collector_data`](macro@crate::analyze_collector_data) | no | one payload |
-/// | [`analyze_exit_status`](macro@crate::analyze_exit_status) | no | the exit status of one subjob |
+#[doc = batch_macros::__role_methods!(sub_job_analyzer)]
 ///
 /// ```
 /// use batch_runtime::prelude::*;

@@ -8,9 +8,7 @@ use crate::error::BatchError;
 ///
 /// Takes the arguments of [every artifact attribute](crate#artifact-attributes).
 ///
-/// | method | required | |
-/// |---|---|---|
-/// | [`collect_sub_job_data`](macro@crate::collect_sub_job_data) | yes | the payload; `None` sends nothing |
+#[doc = batch_macros::__role_methods!(sub_job_collector)]
 ///
 /// ```
 /// use batch_runtime::prelude::*;

@@ -74,9 +74,12 @@ mod tests {
         assert_eq!(shown(None, None), None);
         assert_eq!(
             shown(None, Some(20)),
-            text(25, "5 of 20 items, about 30.0 s left")
+            text(25, "5 of 20 items, about 30.000 s left")
         );
-        assert_eq!(shown(None, Some(3)), text(100, "3 of 3 items, about 0 ms left"));
+        assert_eq!(
+            shown(None, Some(3)),
+            text(100, "3 of 3 items, about 0.000 s left")
+        );
         let mut partitions = PartitionProgress::default();
         (partitions.planned, partitions.ended) = (3, 2);
         assert_eq!(shown(Some(partitions), None), text(66, "2 of 3 partitions"));
