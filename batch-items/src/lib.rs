@@ -96,23 +96,46 @@ pub mod sql;
 mod table;
 mod xml;
 
-pub use compose::{
-    ClassifierItemWriter, CompositeItemWriter, EnrichingItemWriter, FlatteningItemWriter, GroupingItemReader,
-    PeekableItemReader, ProcessorChain, ValidatingProcessor,
-};
-pub use delimited::{Character, DelimitedFormat, DelimitedItemReader, DelimitedItemWriter, QuoteMode};
-pub use error::{EncodeError, Field, Origin, ReadError, RecordError, ResourceError};
-pub use json::{JsonArrayItemReader, JsonArrayItemWriter, JsonLinesItemReader, JsonLinesItemWriter};
-pub use lines::{
-    FixedWidthItemReader, FixedWidthItemWriter, LineItemReader, LineItemWriter, PatternItemReader,
-};
+/// The readers of files and queries. The root has them, too.
+pub mod readers {
+    pub use crate::delimited::DelimitedItemReader;
+    pub use crate::json::{JsonArrayItemReader, JsonLinesItemReader};
+    pub use crate::lines::{FixedWidthItemReader, LineItemReader, PatternItemReader};
+    pub use crate::query::QueryItemReader;
+    pub use crate::xml::XmlItemReader;
+}
+
+/// The writers of files and tables, with the types of their properties. The root has them, too.
+pub mod writers {
+    pub use crate::delimited::{Character, DelimitedFormat, DelimitedItemWriter, QuoteMode};
+    pub use crate::json::{JsonArrayItemWriter, JsonLinesItemWriter};
+    pub use crate::lines::{FixedWidthItemWriter, LineItemWriter};
+    pub use crate::table::{RowsAffected, TableItemWriter, WriteMode};
+    pub use crate::xml::XmlItemWriter;
+}
+
+/// The errors of readers and writers. The root has them, too.
+pub mod errors {
+    pub use crate::error::{EncodeError, Field, Origin, ReadError, RecordError, ResourceError};
+    pub use crate::table::{ConstraintViolation, TableError};
+}
+
 pub use partitions::{FilePartitions, KeyRangePartitions};
-pub use query::QueryItemReader;
-pub use record::{Record, Value};
 pub use rejects::{
     IfRejectsExist, RecordGroupRejectListener, RecordRejectListener, RejectFormat, RejectListener,
 };
 #[doc(hidden)]
 pub use table::insertable;
-pub use table::{ConstraintViolation, RowsAffected, TableError, TableItemWriter, WriteMode};
-pub use xml::{XmlItemReader, XmlItemWriter};
+
+// Their pages are those of the modules, so that the first page of the documentation is short.
+#[doc(hidden)]
+pub use {
+    compose::{
+        ClassifierItemWriter, CompositeItemWriter, EnrichingItemWriter, FlatteningItemWriter,
+        GroupingItemReader, PeekableItemReader, ProcessorChain, ValidatingProcessor,
+    },
+    errors::*,
+    readers::*,
+    record::{Record, Value},
+    writers::*,
+};

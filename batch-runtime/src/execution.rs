@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::checkpoint::{CheckpointInfo, Externalizable, UserDataError};
 use crate::clock::Timestamp;
-use crate::ids::{JobExecutionId, JobInstanceId, StepExecutionId};
+pub use crate::ids::{JobExecutionId, JobInstanceId, JobName, LaunchId, StepExecutionId};
 use crate::parameters::{JobParameters, ParameterValue};
 use crate::status::BatchStatus;
 

@@ -139,7 +139,7 @@
 //!
 //! # Modules
 //!
-//! The root holds what most programs name. [`context`] has the contexts of a running job, [`operator`] what the job operator
+//! The root holds what most programs name; [`attributes`] and [`artifacts`] list what annotates artifacts. [`context`] has the contexts of a running job, [`operator`] what the job operator
 //! takes and returns, [`execution`] the recorded executions, [`parameters`] and [`time`] their values, [`repository`] the
 //! databases, [`partition`] the seam for partitions in other processes, [`xml`] the model of Job XML.
 //!
@@ -206,32 +206,50 @@ mod transition;
 pub mod url;
 pub mod worker;
 
+/// The attributes of artifacts, and those of their methods. The root has them, too.
+pub mod attributes {
+    #[doc(inline)]
+    pub use crate::role::attributes::*;
+}
+
+/// What artifacts take and return besides items, and the loaders that create them. The root has them, too.
+pub mod artifacts {
+    pub use crate::artifact::{
+        BatchArtifactLoader, BatchException, ChunkItems, FailedItem, LoadedArtifact, PartitionPlan,
+        artifact_loader,
+    };
+    pub use crate::checkpoint::Externalizable;
+    pub use crate::error::ConnectionLost;
+    pub use crate::output_path::OutputPath;
+}
+
 #[doc(inline)]
-pub use artifact::{
-    BatchArtifact, BatchArtifactLoader, BatchException, ChunkItems, FailedItem, LoadedArtifact,
-    PartitionPlan, artifact_loader,
-};
+pub use artifact::BatchArtifact;
 pub use batch_xml as xml;
-pub use batch_xml::Dialect;
 pub use build_error::BuildError;
-pub use checkpoint::Externalizable;
 #[doc(inline)]
 pub use embed_jobs::embed_jobs;
-pub use error::{BatchError, ConfigurationError, ConnectionLost};
-pub use ids::{JobExecutionId, JobInstanceId, JobName, LaunchId, StepExecutionId};
+pub use error::{BatchError, ConfigurationError};
 #[doc(inline)]
 pub use operator::{JobOperator, JobOperatorError};
-pub use output_path::OutputPath;
 #[doc(inline)]
-pub use parameters::{JobParameters, ParameterValue};
+pub use parameters::JobParameters;
 #[doc(inline)]
-pub use repository::{ChunkTransaction, RepositoryConnection};
-#[doc(inline)]
-pub use role::attributes::*;
+pub use repository::ChunkTransaction;
 pub use runtime::{BatchRuntime, BatchRuntimeBuilder};
 pub use status::BatchStatus;
-#[doc(inline)]
-pub use time::Timestamp;
+
+// Their pages are those of the modules, so that the first page of the documentation shows what most programs name.
+#[doc(hidden)]
+pub use {
+    artifacts::*,
+    attributes::*,
+    batch_xml::Dialect,
+    execution::{JobExecutionId, JobInstanceId, JobName, LaunchId, StepExecutionId},
+    parameters::ParameterValue,
+    repository::RepositoryConnection,
+    time::Timestamp,
+};
 
 /// Items that generated code names. Not for users; may change with every release.
 #[doc(hidden)]

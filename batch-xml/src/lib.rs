@@ -99,13 +99,15 @@ pub use effective::Effective;
 pub use library::Library;
 pub use limits::Limits;
 pub use lower::PartitionView;
-pub use pattern::{Pattern, Specificity};
 pub use reader::sniff_root;
 pub use render::is_unprintable;
 pub use resolve::{Resolved, Unresolved, resolve, resolve_or_part};
-pub use span::{Source, Span, Spanned};
 pub use substitute::Values;
 pub use values::id_problem;
+
+// Their pages are those of the model.
+#[doc(hidden)]
+pub use model::{Pattern, Source, Span, Spanned, Specificity};
 
 /// Used by tests to compare with other parsers. Not a public API.
 #[doc(hidden)]

@@ -6,8 +6,8 @@ use std::num::NonZeroU32;
 use std::sync::Arc;
 
 use crate::dialect::Dialect;
-use crate::pattern::Pattern;
-use crate::span::{Source, Span, Spanned};
+pub use crate::pattern::{Pattern, Specificity};
+pub use crate::span::{Source, Span, Spanned};
 
 /// A concrete job, substituted and checked.
 // Spec: JSL-JOB-01, JSL-JOB-09
