@@ -10,7 +10,7 @@ use batch_runtime::{BatchRuntime, BatchStatus, JobExecutionId, JobOperatorError}
 use batch_tests::deadline;
 use batch_tests::stage::{IN_MEMORY, NEEDS_DATABASE, Stage};
 
-use super::artifacts::{chunk_job, job, plain, refused};
+use super::artifacts::{assert_matches, chunk_job, job, plain, refused};
 use super::parallel::partitioned;
 
 /// The least number of tests that need no database.
@@ -69,10 +69,7 @@ fn it_lives_as_long_as_its_runtime_and_belongs_to_it_alone() {
     let step = &operator.step_executions(again).unwrap()[0];
     assert_eq!((step.counters.reads, step.counters.commits), (3, 2));
     let complete = operator.restart(execution, ()).unwrap_err();
-    assert!(
-        matches!(complete, JobOperatorError::JobInstanceAlreadyComplete { .. }),
-        "{complete}"
-    );
+    assert_matches!(complete, JobOperatorError::JobInstanceAlreadyComplete { .. });
     let other = BatchRuntime::builder().repository("memory:").build().unwrap();
     assert!(other.job_operator().job_execution(execution).unwrap().is_none());
 }
@@ -108,10 +105,8 @@ fn no_program_connects_to_it() {
     assert_eq!(plain(&stage, &error), expected);
     let url: RepositoryUrl = "memory:".parse().unwrap();
     assert_eq!(url.connect().err().unwrap().to_string(), expected);
-    assert_eq!(
-        (url.database(), url.to_string()),
-        (DatabaseKind::Memory, "memory:".into())
-    );
+    let expected = (DatabaseKind::Memory, "memory:".into());
+    assert_eq!((url.database(), url.to_string()), expected);
     assert_eq!(url.migration_status().unwrap(), MigrationStatus::UpToDate);
     assert_eq!(url.schema(url.database()), "");
 }

@@ -4,20 +4,12 @@ use batch_runtime::prelude::*;
 use batch_testing::JobTest;
 
 /// Has a property of each kind.
-#[derive(BatchArtifact)]
-struct SendMail {
-    #[batch_property(name = "recipients")]
-    _recipients: u32,
-    #[batch_property(name = "maximum", value = "7")]
-    _maximum: u32,
-}
-
 #[batchlet("sendMailOfChecks")]
-impl SendMail {
-    #[process]
-    fn process(&self) -> String {
-        "SENT".into()
-    }
+fn send_mail(
+    #[batch_property(name = "recipients")] _recipients: u32,
+    #[batch_property(name = "maximum", value = "7")] _maximum: u32,
+) -> String {
+    "SENT".into()
 }
 
 fn job(step: &str, parameters: &[(&str, &str)]) -> (tempfile::TempDir, JobTest) {

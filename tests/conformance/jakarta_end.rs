@@ -6,15 +6,9 @@ use std::sync::Mutex;
 use batch_runtime::prelude::*;
 use batch_testing::JobTest;
 
-#[derive(BatchArtifact)]
-struct DoNothing;
-
 #[batchlet("DoNothing")]
-impl DoNothing {
-    #[process]
-    fn process(&self) -> String {
-        "NOTHING".into()
-    }
+fn do_nothing() -> String {
+    "NOTHING".into()
 }
 
 /// Keeps the exit status that it sees after the job, and sets its own.

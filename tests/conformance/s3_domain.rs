@@ -48,10 +48,7 @@ fn instances_do_not_share_state() {
     let first = stage.start("job", [("fail", "read 4")]);
     stage.log();
     stage.start("job", [("fail", "read 4")]);
-    assert_eq!(
-        calls(&stage, &["open"]),
-        "open reader at the beginning · open writer at the beginning"
-    );
+    assert_snapshot!(calls(&stage, &["open"]), @"open reader at the beginning · open writer at the beginning");
     stage.restart(first);
     assert_eq!(calls(&stage, &["open"]), "open reader at 2 · open writer at 2");
 }

@@ -5,7 +5,7 @@ use batch_runtime::{BatchStatus, JobOperatorError, operator::StartError};
 use batch_tests::stage::Stage;
 use insta::assert_snapshot;
 
-use super::artifacts::{job, job_execution, refused, wrapped};
+use super::artifacts::{assert_matches, job, job_execution, refused, wrapped};
 
 const STEP: &str = r#"<step id="one"><batchlet ref="Task"/></step>"#;
 
@@ -19,15 +19,12 @@ fn a_job_that_is_not_restartable_is_never_resumed() {
     let execution = stage.start("job", [("fail", "process one")]);
     let before = operator.job_execution(execution).unwrap();
     let error = operator.restart(execution, ()).unwrap_err();
-    assert!(
-        matches!(
-            &error,
-            JobOperatorError::JobRestart {
-                cause: StartError::NotRestartable { .. },
-                ..
-            }
-        ),
-        "{error}"
+    assert_matches!(
+        &error,
+        JobOperatorError::JobRestart {
+            cause: StartError::NotRestartable { .. },
+            ..
+        }
     );
     assert_snapshot!(error, @"cannot restart job execution 1: it is not restartable, and its instance already has execution 1");
     assert_eq!(

@@ -8,7 +8,8 @@ use batch_tests::stage::{Stage, say};
 use insta::assert_snapshot;
 
 use super::artifacts::{
-    Gate, calls, chosen, chunk_job, first_step_execution, job, job_execution, restart_with, story, tree,
+    Gate, assert_completed, calls, chosen, chunk_job, first_step_execution, impatient, job, job_execution,
+    restart_with, stopped, story, tree,
 };
 
 /// The whole loop: one item at a time, the batch, reader's then writer's checkpoint, the terminal interval.
@@ -171,25 +172,16 @@ fn the_time_policy_counts_no_items() {
 }
 
 /// Takes a second for the first item.
-#[derive(BatchArtifact)]
-struct AfterASecond {
-    #[batch_property(name = "log")]
-    log: String,
-}
-
-#[item_processor]
-impl AfterASecond {
-    #[process_item]
-    fn process(&mut self, item: &u64) -> Option<String> {
-        if *item == 1 {
-            let begin = Instant::now();
-            while begin.elapsed() < Duration::from_secs(1) {
-                std::thread::yield_now();
-            }
-            say(&self.log, "a second is over");
+#[item_processor("AfterASecond")]
+fn after_a_second(item: &u64, #[batch_property] log: &str) -> Option<String> {
+    if *item == 1 {
+        let begin = Instant::now();
+        while begin.elapsed() < Duration::from_secs(1) {
+            std::thread::yield_now();
         }
-        Some(format!("n{item}"))
+        say(log, "a second is over");
     }
+    Some(format!("n{item}"))
 }
 
 /// The time is checked after each item: the checkpoint comes before the next read.
@@ -221,17 +213,12 @@ fn the_time_policy_checkpoints_after_the_item_that_took_too_long() {
 /// Spec: CHUNK-LOOP-14, CHUNK-LOOP-15, CHUNK-LOOP-16, STATUS-10, STATUS-11, RESTART-07, JSL-CHUNK-27, READ-09, OP-17
 #[test]
 fn a_stop_commits_the_current_item() {
-    let stage = Stage::configured(&chunk_job(r#"commit-interval="10""#), |builder| {
-        builder.stop_timeout(Duration::ZERO)
-    });
+    let stage = impatient(&chunk_job(r#"commit-interval="10""#));
     let (operator, gate) = (stage.operator(), Gate::at(&stage));
     let execution = operator.start("job", [("hold.at", "3")]).unwrap();
     gate.pass("held");
     assert!(!operator.stop(execution).unwrap(), "it cannot have stopped yet");
-    assert_eq!(
-        operator.job_execution(execution).unwrap().unwrap().status,
-        BatchStatus::Stopping
-    );
+    assert_eq!(job_execution(&stage, execution).status, BatchStatus::Stopping);
     gate.open("go");
     operator.wait(execution).unwrap();
     assert_snapshot!(story(&stage, execution), @r"
@@ -255,15 +242,8 @@ fn a_stop_commits_the_current_item() {
 /// Spec: CHUNK-LOOP-15, STATUS-26
 #[test]
 fn a_stop_with_the_last_item_is_a_stop() {
-    let stage = Stage::configured(&chunk_job(r#"commit-interval="5""#), |builder| {
-        builder.stop_timeout(Duration::ZERO)
-    });
-    let (operator, gate) = (stage.operator(), Gate::at(&stage));
-    let execution = operator.start("job", [("hold.at", "5")]).unwrap();
-    gate.pass("held");
-    assert!(!operator.stop(execution).unwrap());
-    gate.open("go");
-    operator.wait(execution).unwrap();
+    let stage = impatient(&chunk_job(r#"commit-interval="5""#));
+    let execution = stopped(&stage, [("hold.at", "5")]);
     assert_snapshot!(tree(&stage, execution), @r"
     job job STOPPED
       step copy STOPPED read 5 write 5 commit 2
@@ -283,13 +263,8 @@ fn a_stop_with_the_last_item_is_a_stop() {
 /// Spec: CHUNK-LOOP-15, STATUS-11, STATUS-26
 #[test]
 fn a_stop_at_the_end_of_the_input_is_a_stop() {
-    let stage = Stage::configured(&chunk_job(""), |builder| builder.stop_timeout(Duration::ZERO));
-    let (operator, gate) = (stage.operator(), Gate::at(&stage));
-    let execution = operator.start("job", [("items", "2"), ("hold.at", "3")]).unwrap();
-    gate.pass("held");
-    assert!(!operator.stop(execution).unwrap());
-    gate.open("go");
-    operator.wait(execution).unwrap();
+    let stage = impatient(&chunk_job(""));
+    let execution = stopped(&stage, [("items", "2"), ("hold.at", "3")]);
     assert_snapshot!(story(&stage, execution), @r"
     job job STOPPED
       step copy STOPPED read 2 write 2 commit 1
@@ -313,10 +288,7 @@ fn a_restart_resumes_after_the_last_commit() {
     stage.log();
     // Failing again before the first commit keeps the checkpoint of the previous execution.
     let again = restart_with(&stage, execution, [("fail", "process 3")]);
-    assert_eq!(
-        calls(&stage, &["open", "read"]),
-        "open reader at 2 · open writer at 2 · read 3"
-    );
+    assert_snapshot!(calls(&stage, &["open", "read"]), @"open reader at 2 · open writer at 2 · read 3");
     assert_eq!(job_execution(&stage, again).status, BatchStatus::Failed);
     let third = restart_with(&stage, again, [("fail", "")]);
     assert_snapshot!(story(&stage, third), @r"
@@ -359,9 +331,7 @@ fn record_is_the_item_policy() {
     assert_eq!(calls(&stage, &["write"]), "write n1 n2 · write n3");
     let warnings = stage.operator().check("job", [("items", "3")]).unwrap();
     assert!(
-        warnings
-            .iter()
-            .any(|warning| warning.to_string().contains("record")),
+        warnings.iter().any(|one| one.to_string().contains("record")),
         "{warnings:?}"
     );
 }
@@ -371,5 +341,5 @@ fn record_is_the_item_policy() {
 fn a_checkpoint_timeout_is_accepted() {
     let stage = Stage::new(&chunk_job(r#"checkpoint-timeout="30""#));
     let execution = stage.start("job", [("items", "1")]);
-    assert_eq!(job_execution(&stage, execution).status, BatchStatus::Completed);
+    assert_completed(&stage, execution);
 }

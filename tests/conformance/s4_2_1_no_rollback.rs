@@ -6,9 +6,9 @@ use batch_runtime::prelude::*;
 use batch_tests::stage::Stage;
 use insta::assert_snapshot;
 
-use super::artifacts::{Gate, restart_with, tree, wrapped};
+use super::artifacts::{Gate, impatient, restart_with, stopped, tree, wrapped};
 use super::faults::{
-    RETRIES, RULES, ears, faulty_job, faulty_stage, lines, make_table, run, stories, tree_and_calls,
+    RETRIES, RULES, ears, faulty, faulty_job, lines, make_table, run, stories, tree_and_calls,
 };
 
 /// With no rollback only the item is written again, in the same transaction; items before it stay written.
@@ -75,7 +75,7 @@ fn the_no_rollback_list_is_for_retries() {
     let rules = r#"<retryable-exception-classes><include class="test.Trouble"/></retryable-exception-classes>
         <no-rollback-exception-classes><include class="test.Trouble"/><exclude class="Both"/></no-rollback-exception-classes>"#;
     for faults in ["has n2: @Retry x1", "has n2: @Both x1"] {
-        let stage = faulty_stage(&faulty_job("", "TableOut", "commit-interval=\"2\"", rules));
+        let stage = faulty("", "TableOut", "commit-interval=\"2\"", rules);
         text += &format!("== {faults}\n{}\n", run(&stage, faults, "2", &["write"]));
     }
     assert_snapshot!(text, @r"
@@ -111,7 +111,7 @@ fn unbuffered_reads_are_read_again() {
         "has n5: Retry x1; open reader at 3: Fatal",
         "has n5: Soft x1",
     ] {
-        let stage = faulty_stage(&faulty_job(&ears("", RETRIES), "TableOut", attributes, RULES));
+        let stage = faulty(&ears("", RETRIES), "TableOut", attributes, RULES);
         let words = ["open", "read", "write", "L", "checkpoint reader", "close"];
         text += &format!(
             "== {faults}\n{}\ntable: {}\n",
@@ -230,13 +230,8 @@ fn a_stop_comes_before_the_retry() {
     let mut text = String::new();
     for attributes in ["", "buffer-reads=\"false\""] {
         let xml = faulty_job("<listener ref=\"HoldsRetries\"/>", "Out", attributes, RULES);
-        let stage = Stage::configured(&xml, |builder| builder.stop_timeout(Duration::ZERO));
-        let (operator, gate) = (stage.operator(), Gate::at(&stage));
-        let execution = operator.start("job", [("faults", "has n1: @Retry")]).unwrap();
-        gate.pass("held");
-        assert!(!operator.stop(execution).unwrap());
-        gate.open("go");
-        operator.wait(execution).unwrap();
+        let stage = impatient(&xml);
+        let execution = stopped(&stage, [("faults", "has n1: @Retry")]);
         let log = stage.log();
         let failed = log.iter().position(|call| call.contains('!')).unwrap();
         let rest = wrapped(&log[failed..]);
@@ -260,7 +255,7 @@ fn a_stop_comes_before_the_retry() {
 #[test]
 fn a_restart_after_used_up_retries() {
     let attributes = "commit-interval=\"2\" retry-limit=\"1\"";
-    let stage = faulty_stage(&faulty_job(&ears("", RETRIES), "TableOut", attributes, RULES));
+    let stage = faulty(&ears("", RETRIES), "TableOut", attributes, RULES);
     let faults = "has n3: @Retry x3";
     let execution = stage.start("job", [("faults", faults), ("items", "5")]);
     assert_snapshot!(tree_and_calls(&stage, execution, &["open", "write", "L"]), @r"

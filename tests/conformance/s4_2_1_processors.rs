@@ -6,7 +6,7 @@ use std::time::Duration;
 use batch_runtime::prelude::*;
 use batch_tests::stage::{Stage, say};
 
-use super::artifacts::{refused, tree};
+use super::artifacts::{assert_contains, assert_starts, refused, tree};
 use super::faults::{RULES, ears, faulty_job, faulty_stage, lines};
 
 /// Adds the property to the step of a job.
@@ -135,7 +135,7 @@ fn items_are_processed_at_the_same_time() {
     let stage = faulty_stage(&parallel(&xml, "2"));
     let execution = stage.start("job", [("items", "20")]);
     let tree = stage.tree(execution);
-    assert!(tree.starts_with("job job COMPLETED"), "{tree}");
+    assert_starts(&tree, "job job COMPLETED");
     let log = stage.log();
     let processors: Vec<_> = log
         .iter()
@@ -162,16 +162,13 @@ fn a_checkpoint_algorithm_and_wrong_numbers_are_rejected() {
         .replace("<skippable", &format!("{algorithm}<skippable"));
     let error = |xml: &str| refused(&Stage::new(xml), "job", ());
     let message = error(&parallel(&custom, "2"));
-    assert!(
-        message.contains("`batch.chunk.processors` cannot be combined with a checkpoint algorithm"),
-        "{message}"
+    assert_contains(
+        &message,
+        "`batch.chunk.processors` cannot be combined with a checkpoint algorithm",
     );
     let plain = faulty_job("", "TableOut", "", RULES);
     for wrong in ["0", "many", "-1"] {
         let message = error(&parallel(&plain, wrong));
-        assert!(
-            message.contains("expected a number of threads, at least 1"),
-            "{message}"
-        );
+        assert_contains(&message, "expected a number of threads, at least 1");
     }
 }

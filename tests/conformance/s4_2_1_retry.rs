@@ -2,7 +2,7 @@
 
 use insta::assert_snapshot;
 
-use super::faults::{RETRIES, RULES, ears, faulty_job, faulty_stage, lines, run, stories};
+use super::faults::{RETRIES, RULES, ears, faulty, lines, run, stories};
 
 /// The five steps for a known item: a new transaction, the items before it, the retry listeners, the item, the rest.
 /// Everything since the last checkpoint is written again, including earlier calls of the interval; reader and processor
@@ -74,7 +74,7 @@ fn the_limit_counts_retries_of_the_step() {
         ("", "has n1: @Retry x6"),
     ] {
         let attributes = format!("commit-interval=\"2\" {limit}");
-        let stage = faulty_stage(&faulty_job("", "TableOut", &attributes, RULES));
+        let stage = faulty("", "TableOut", &attributes, RULES);
         text += &format!(
             "== {limit} {faults}\n{}\n",
             run(&stage, faults, "4", &["nothing"])
@@ -96,7 +96,7 @@ fn only_the_writer_is_retried() {
         "read 2: Retry x1",
         "process 2: Retry x1",
     ] {
-        let stage = faulty_stage(&faulty_job(&ears("", RETRIES), "Out", "", RULES));
+        let stage = faulty(&ears("", RETRIES), "Out", "", RULES);
         text += &format!("== {faults}\n{}\n", run(&stage, faults, "3", &["process", "L"]));
     }
     assert_snapshot!(text, @r"

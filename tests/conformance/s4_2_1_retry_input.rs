@@ -3,7 +3,7 @@
 use insta::assert_snapshot;
 
 use super::faults::{RULES, ears, faulty_job, faulty_stage, lines, run};
-use crate::artifacts::{calls, refused, tree};
+use crate::artifacts::{assert_contains, calls, refused, tree};
 
 const PROPERTY: &str = r#"<properties><property name="batch.retry.input" value="true"/></properties><chunk"#;
 
@@ -184,7 +184,7 @@ fn several_bad_inputs_of_an_interval_are_skipped() {
 fn the_property_is_a_boolean() {
     let xml = faulty_job("", "TableOut", "", RULES).replace("<chunk", &PROPERTY.replace("true", "yes"));
     let error = refused(&faulty_stage(&xml), "job", ());
-    assert!(error.contains("expected `true` or `false`"), "{error}");
+    assert_contains(&error, "expected `true` or `false`");
 }
 
 /// A limit without classes limits nothing; a failure mentions it.
@@ -203,7 +203,7 @@ fn a_limit_without_classes_is_reported() {
         let xml = faulty_job("", "TableOut", &format!("{limit}=\"1\""), "");
         let printed = run(&faulty_stage(&xml), "process 2: Skip", "3", &["L"]);
         let remark = format!("the `{limit}` has no effect without `{classes}`");
-        assert!(printed.contains(&remark), "{printed}");
+        assert_contains(&printed, &remark);
     }
 }
 
@@ -216,14 +216,11 @@ fn a_step_that_cannot_be_pipelined_repeats_calls() {
     let xml = faulty_job(&listeners, "TableOut", "commit-interval=\"2\"", RULES)
         .replace("<chunk", PROPERTY)
         .replacen("<job id=\"job\">", "<job id=\"job\"><properties><property name=\"batch.chunk.pipeline\" value=\"true\"/></properties>", 1);
-    assert!(xml.contains("batch.chunk.pipeline"), "{xml}");
+    assert_contains(&xml, "batch.chunk.pipeline");
     let stage = faulty_stage(&xml);
     let execution = stage.start("job", [("faults", "process 2: Soft x2"), ("items", "3")]);
     let tree = stage.tree(execution);
-    assert!(
-        tree.contains("read 3 filter 0 write 3 commit 2 rollback 0"),
-        "{tree}"
-    );
+    assert_contains(&tree, "read 3 filter 0 write 3 commit 2 rollback 0");
 }
 
 /// An error of the processor that keeps the transaction repeats the call alone. What fails again is skipped if possible.

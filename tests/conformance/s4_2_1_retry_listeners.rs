@@ -7,14 +7,14 @@ use batch_tests::stage::say;
 use diesel::connection::SimpleConnection;
 use insta::assert_snapshot;
 
-use super::faults::{RULES, ears, faulty_job, faulty_stage, lines, run};
+use super::faults::{RULES, ears, faulty, faulty_job, faulty_stage, lines, run};
 
 const RETRIES: &str = "on retry,on skip";
 const CALLS: &[&str] = &["write", "L", "checkpoint reader"];
 
 /// Returns the story of a job with these faults that writes to the table.
 fn story_of(attributes: &str, faults: &str) -> String {
-    let stage = faulty_stage(&faulty_job(&ears("", RETRIES), "TableOut", attributes, RULES));
+    let stage = faulty(&ears("", RETRIES), "TableOut", attributes, RULES);
     format!(
         "== {faults}\n{}\ntable: {}\n",
         run(&stage, faults, "4", CALLS),

@@ -1,14 +1,13 @@
 //! 4.2.2 and 5.1.2: batchlet steps.
 
 use crate::sequence::run_with;
-use std::time::Duration;
 
 use batch_runtime::prelude::*;
 use batch_runtime::{BatchStatus, JobOperatorError};
 use batch_tests::stage::{Stage, say};
 use insta::assert_snapshot;
 
-use super::artifacts::{Gate, job, restart_with, story, wrapped};
+use super::artifacts::{Gate, assert_matches, impatient, job, restart_with, stopped, story, wrapped};
 
 const ONE: &str =
     r#"<step id="one" next="two"><batchlet ref="Task"/></step><step id="two"><batchlet ref="Task"/></step>"#;
@@ -70,10 +69,7 @@ fn a_stop_cancels_the_running_batchlet_once() {
     begin one · hold one · cancel (STOPPING, STOPPING) one · process one · end one
     ");
     let again = operator.stop(execution).unwrap_err();
-    assert!(
-        matches!(again, JobOperatorError::JobExecutionNotRunning(id) if id == execution),
-        "{again}"
-    );
+    assert_matches!(again, JobOperatorError::JobExecutionNotRunning(id) if id == execution);
 }
 
 /// The runtime does not kill a batchlet that ignores `cancel`; a second stop changes nothing.
@@ -81,7 +77,7 @@ fn a_stop_cancels_the_running_batchlet_once() {
 /// Spec: BLET-08, BLET-09, OP-17, OP-18, STATUS-10
 #[test]
 fn a_batchlet_that_ignores_cancel_runs_to_its_end() {
-    let stage = Stage::configured(&job(ONE), |builder| builder.stop_timeout(Duration::ZERO));
+    let stage = impatient(&job(ONE));
     let (operator, gate) = (stage.operator(), Gate::at(&stage));
     let execution = operator.start("job", [("hold", "until opened")]).unwrap();
     gate.pass("held");
@@ -161,16 +157,10 @@ impl WaitsAtTheBeginning {
 /// Spec: BLET-08, BLET-10
 #[test]
 fn cancel_is_not_called_before_process() {
-    let stage = Stage::configured(
-        &job(r#"<step id="one"><batchlet ref="WaitsAtTheBeginning"/></step>"#),
-        |builder| builder.stop_timeout(Duration::ZERO),
-    );
-    let (operator, gate) = (stage.operator(), Gate::at(&stage));
-    let execution = operator.start("job", ()).unwrap();
-    gate.pass("held");
-    assert!(!operator.stop(execution).unwrap());
-    gate.open("go");
-    operator.wait(execution).unwrap();
+    let stage = impatient(&job(
+        r#"<step id="one"><batchlet ref="WaitsAtTheBeginning"/></step>"#,
+    ));
+    let execution = stopped(&stage, ());
     assert_snapshot!(story(&stage, execution), @r"
     job job STOPPED
       step one STOPPED

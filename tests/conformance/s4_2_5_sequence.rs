@@ -2,7 +2,7 @@
 
 use insta::assert_snapshot;
 
-use crate::artifacts::{job, restart_with, started, story, tree};
+use crate::artifacts::{assert_matches, job, restart_with, started, story, tree};
 use crate::sequence::{run, run_with, task};
 use batch_runtime::JobOperatorError;
 use batch_tests::stage::Stage;
@@ -101,10 +101,7 @@ fn an_ended_job_is_complete() {
         task("one", "", "GOOD", r#"<end on="GOOD"/><next on="*" to="two"/>"#) + &task("two", "", "DONE", "");
     let (stage, ended) = started(&elements, ());
     let error = stage.operator().restart(ended, ()).unwrap_err();
-    assert!(
-        matches!(error, JobOperatorError::JobInstanceAlreadyComplete { .. }),
-        "{error}"
-    );
+    assert_matches!(error, JobOperatorError::JobInstanceAlreadyComplete { .. });
 }
 
 /// An element without `exit-status` keeps the value that an artifact set.
@@ -228,10 +225,8 @@ fn a_restart_begins_where_the_stop_element_says() {
     };
     for restart in ["", "restart=\"three\"", "restart=\"one\""] {
         let (stage, stopped) = started(&elements(restart), [("second", "HALT")]);
-        assert_eq!(
-            stage.tree(stopped).lines().next(),
-            Some("job job STOPPED STOPPED")
-        );
+        let expected = Some("job job STOPPED STOPPED");
+        assert_eq!(stage.tree(stopped).lines().next(), expected);
         stage.log();
         let again = restart_with(&stage, stopped, [("fail", "process three"), ("second", "GO")]);
         let last = restart_with(&stage, again, [("second", "GO"), ("fail", "")]);

@@ -4,7 +4,7 @@ use batch_runtime::{JobExecutionId, JobParameters};
 use batch_tests::stage::Stage;
 use insta::assert_snapshot;
 
-use crate::artifacts::{job, restart_with, started, story, tree};
+use crate::artifacts::{assert_contains, assert_starts, job, restart_with, started, story, tree};
 use crate::parallel::{A_AND_B, ONE_THREAD, in_turn, partition_of, partitioned, properties, sorted_tree};
 use crate::sequence::{flow, run_with, task};
 
@@ -38,10 +38,7 @@ fn a_partition_that_cannot_be_created_keeps_its_checkpoint() {
     stage.log();
     let second = restart_edited(&stage, first, &xml("${nam}"), [("fail", "")]);
     let story_of_second = story(&stage, second);
-    assert!(
-        story_of_second.contains("the symbol `nam` has no value"),
-        "{story_of_second}"
-    );
+    assert_contains(&story_of_second, "the symbol `nam` has no value");
     let third = restart_edited(&stage, second, &xml("${name}"), [("fail", "")]);
     assert_snapshot!(story(&stage, third), @r"
     job job COMPLETED
@@ -81,11 +78,11 @@ fn partitions_are_neither_added_nor_removed() {
         let first = stage.start("job", [("parts", "Lines"), ("items", "5"), ("fail", "read 4")]);
         let second = restart_edited(&stage, first, &xml(after), [("fail", "")]);
         let tree = stage.tree(second);
-        assert!(tree.contains(&format!("step `load` {problem}")), "{tree}");
+        assert_contains(&tree, &format!("step `load` {problem}"));
         let third = restart_edited(&stage, second, &xml(before), [("fail", "")]);
         let tree = stage.tree(third);
-        assert!(tree.starts_with("job job COMPLETED"), "{tree}");
-        assert!(tree.contains(" read 3 filter 0 write 3 "), "{tree}");
+        assert_starts(&tree, "job job COMPLETED");
+        assert_contains(&tree, " read 3 filter 0 write 3 ");
     }
 }
 
@@ -262,8 +259,8 @@ fn no_partition_stays_open_if_another_cannot_be_recorded() {
     stage.outside().execute(trigger).unwrap();
     let second = restart_with(&stage, first, ());
     let tree = stage.tree(second);
-    assert!(tree.contains("the true cause"), "{tree}");
-    assert!(tree.contains("all:2 STOPPED"), "{tree}");
+    assert_contains(&tree, "the true cause");
+    assert_contains(&tree, "all:2 STOPPED");
     let open = "SELECT STEP_NAME AS text FROM BATCH_STEP_EXECUTION WHERE END_TIME IS NULL";
     assert_eq!(stage.outside().rows(open), [""; 0]);
 }

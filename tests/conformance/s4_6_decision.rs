@@ -2,7 +2,7 @@
 
 use insta::assert_snapshot;
 
-use crate::artifacts::{job, restart_with, started, story, tree};
+use crate::artifacts::{assert_starts, job, restart_with, started, story, tree};
 use crate::sequence::{decision, flow, split, task};
 use batch_runtime::prelude::*;
 use batch_tests::stage::Stage;
@@ -137,33 +137,15 @@ fn the_answers_of_deciders_are_kept() {
 }
 
 /// Decides by the context of the flow before it.
-#[derive(BatchArtifact)]
-struct AfterFlow {
-    #[batch_context]
-    flow: FlowContext,
-}
-
-#[decider]
-impl AfterFlow {
-    #[decide]
-    fn decide(&mut self) -> String {
-        format!("after {}", self.flow.id())
-    }
+#[decider("AfterFlow")]
+fn after_flow(#[batch_context] flow: &FlowContext) -> String {
+    format!("after {}", flow.id())
 }
 
 /// Decides by the context of the split before it.
-#[derive(BatchArtifact)]
-struct AfterSplit {
-    #[batch_context]
-    split: SplitContext,
-}
-
-#[decider]
-impl AfterSplit {
-    #[decide]
-    fn decide(&mut self) -> String {
-        format!("after {}", self.split.id())
-    }
+#[decider("AfterSplit")]
+fn after_split(#[batch_context] split: &SplitContext) -> String {
+    format!("after {}", split.id())
 }
 
 /// A decider may require the context of the flow or split before it; after another element its job cannot start.
@@ -188,15 +170,12 @@ fn a_decider_may_require_the_context_of_a_flow_or_split() {
     ] {
         let (stage, execution) = started(&(before.clone() + &decided(decider)), ());
         let tree = stage.tree(execution);
-        assert!(
-            tree.starts_with(&format!("job job COMPLETED {exit_status}")),
-            "{tree}"
-        );
+        assert_starts(&tree, &format!("job job COMPLETED {exit_status}"));
     }
     let stage = Stage::new(&job(
         &(task("first", "next=\"choose\"", "DONE", "") + &decided("AfterFlow"))
     ));
     let execution = stage.start("job", ());
     let tree = stage.tree(execution);
-    assert!(tree.starts_with("job job FAILED"), "{tree}");
+    assert_starts(&tree, "job job FAILED");
 }

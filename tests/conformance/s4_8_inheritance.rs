@@ -6,7 +6,7 @@ use batch_runtime::{JobOperatorError, operator::StartError};
 use batch_tests::stage::Stage;
 use insta::assert_snapshot;
 
-use super::artifacts::story;
+use super::artifacts::{assert_contains, story};
 
 /// The steps of an abstract parent in another file run before the child's; a step in both is the child's, merged with
 /// the parent's. The parent itself cannot be started.
@@ -22,7 +22,7 @@ fn a_job_runs_the_steps_of_its_parent() {
     );
     let operator = stage.operator();
     let missing = operator.start("child", ()).unwrap_err().to_string();
-    assert!(missing.contains("`base`"), "{missing}");
+    assert_contains(&missing, "`base`");
 
     let base = r#"<job id="base" abstract="true">
       <properties><property name="result" value="inherited"/></properties>

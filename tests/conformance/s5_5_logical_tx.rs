@@ -45,10 +45,7 @@ fn no_resource_is_enlisted() {
     )));
     make_table(&stage);
     stage.start("job", [("fail", "read 5")]);
-    assert_eq!(
-        calls(&stage, &["tx"]),
-        "tx begin · tx rollback · tx after 2 calls ROLLBACK"
-    );
+    assert_snapshot!(calls(&stage, &["tx"]), @"tx begin · tx rollback · tx after 2 calls ROLLBACK");
     assert_eq!(lines(&stage), "n1 n2 n3 n4 n1 n2 n3 n4");
 }
 

@@ -3,7 +3,7 @@
 use batch_tests::stage::Stage;
 use insta::assert_snapshot;
 
-use crate::artifacts::{calls, job, restart_with, started, story, tree, wrapped};
+use crate::artifacts::{assert_contains, calls, job, restart_with, started, story, tree, wrapped};
 use crate::parallel::{A_AND_B, ONE_THREAD, partition_of, partitioned, properties};
 use crate::sequence::{decision, flow, split, task};
 
@@ -106,8 +106,8 @@ fn batchlets_and_their_optional_methods() {
 fn a_collector_that_throws_after_a_checkpoint_fails_its_partition() {
     let (stage, execution) = started(&chunk(BOTH), [("fail", "collect a 1 at load")]);
     let tree = stage.tree(execution);
-    assert!(tree.contains("step load:1 FAILED FAILED read 3"), "{tree}");
-    assert!(tree.contains("thrown by #[collect_sub_job_data]"), "{tree}");
+    assert_contains(&tree, "step load:1 FAILED FAILED read 3");
+    assert_contains(&tree, "thrown by #[collect_sub_job_data]");
     assert!(!stage.log().contains(&"read 4".to_owned()));
 }
 

@@ -8,7 +8,7 @@ use batch_runtime::{BatchRuntime, BatchStatus, JobOperator, JobOperatorError, op
 use batch_tests::own_process;
 use batch_tests::stage::Stage;
 
-use super::artifacts::{job_execution, plain, refused};
+use super::artifacts::{assert_contains, assert_matches, job_execution, plain, refused};
 
 fn of(id: &str) -> String {
     format!(r#"<job id="{id}"><step id="one"><batchlet ref="ByItsType"/></step></job>"#)
@@ -159,7 +159,8 @@ fn unreadable_files_are_ignored() {
     stage.start("good", ());
     assert_eq!(names(&stage.operator()), ["good"]);
     let text = refused(&stage, "large", ());
-    assert!(text.contains("large.xml") && text.contains("bytes.xml"), "{text}");
+    assert_contains(&text, "large.xml");
+    assert_contains(&text, "bytes.xml");
     assert!(
         !text.contains("fifo.xml") && !text.contains("folder.xml"),
         "{text}"
@@ -210,14 +211,9 @@ fn a_duplicate_id_is_unusable_and_names_both_files() {
         &[("other.xml", &of("twice")), ("third.xml", &of("once"))],
     );
     let error = stage.operator().start("twice", ()).unwrap_err();
-    assert!(
-        matches!(&error, JobOperatorError::JobStart { cause: StartError::DuplicateId(files), .. } if files.len() == 2),
-        "{error}"
-    );
-    assert_eq!(
-        plain(&stage, &error),
-        "cannot start job `twice`: several files define it: jobs/job.xml, jobs/other.xml"
-    );
+    assert_matches!(&error, JobOperatorError::JobStart { cause: StartError::DuplicateId(files), .. } if files.len() == 2);
+    let expected = "cannot start job `twice`: several files define it: jobs/job.xml, jobs/other.xml";
+    assert_eq!(plain(&stage, &error), expected);
     stage.start("once", ());
 }
 
@@ -236,7 +232,7 @@ fn a_document_of_another_kind_is_no_job() {
         )],
     );
     let error = stage.operator().start("alone", ()).unwrap_err();
-    assert!(matches!(error, JobOperatorError::NoSuchJob { .. }), "{error}");
+    assert_matches!(error, JobOperatorError::NoSuchJob { .. });
     write(
         &jobs,
         &[(
@@ -245,7 +241,7 @@ fn a_document_of_another_kind_is_no_job() {
         )],
     );
     let error = refused(&stage, "good", ());
-    assert!(error.contains("several files define it"), "{error}");
+    assert_contains(&error, "several files define it");
 }
 
 /// The file of a job is recorded with its executions.
@@ -277,10 +273,8 @@ fn a_repaired_file_is_found_at_the_next_start() {
     let operator = operator(Some(&folder.path().display().to_string()), None);
     for _ in 0..2 {
         let refused = operator.start("job", ()).unwrap_err().to_string();
-        assert!(
-            refused.contains("unknown job `job`") && refused.contains("job.xml:1:"),
-            "{refused}"
-        );
+        assert_contains(&refused, "unknown job `job`");
+        assert_contains(&refused, "job.xml:1:");
     }
     write(folder.path(), &[("job.xml", &right), ("other.xml", "<job")]);
     assert_eq!(run(&operator, "job"), BatchStatus::Completed);
