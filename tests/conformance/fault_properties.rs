@@ -11,17 +11,7 @@ use super::artifacts::{
 };
 use super::faults::{RETRIES, RULES, ears, faulty, faulty_job, faulty_stage, lines, run, tree_and_calls};
 use super::parallel;
-
-/// Adds properties to the step of a job.
-fn with_properties(job: &str, properties: &[(&str, &str)]) -> String {
-    let properties = properties.iter().map(|(name, value)| format!("{name}={value}"));
-    let properties = parallel::properties(&properties.collect::<Vec<_>>().join("; "));
-    job.replacen(
-        "<step id=\"copy\">",
-        &format!("<step id=\"copy\">{properties}"),
-        1,
-    )
-}
+use super::s4_2_1_pipeline::with_properties;
 
 /// Returns a stage for the copy with properties of its step.
 fn stage_with(properties: &[(&str, &str)], attributes: &str) -> Stage {

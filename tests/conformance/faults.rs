@@ -88,6 +88,12 @@ pub(crate) fn faulty_job(listeners: &str, writer: &str, attributes: &str, childr
     ))
 }
 
+/// Adds listeners to the job.
+pub(crate) fn with_job_listeners(xml: &str, listeners: &str) -> String {
+    let job = "<job id=\"job\">";
+    xml.replace(job, &format!("{job}<listeners>{listeners}</listeners>"))
+}
+
 /// Returns a listener element that records these methods only, or all of them if none is named.
 pub(crate) fn ears(name: &str, hears: &str) -> String {
     format!(

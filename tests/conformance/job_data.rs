@@ -72,12 +72,12 @@ fn data_keeper(
 /// Spec: DATA-01, DATA-02
 #[test]
 fn data_outlives_the_step_and_the_execution() {
-    let stage = Stage::new(&job(&format!(
+    let elements = format!(
         "{}{}",
         r#"<step id="one" next="two"><batchlet ref="DataKeeper"/></step>"#,
         batchlet("two", "DataKeeper")
-    )));
-    let first = stage.start("job", [("fail", "two")]);
+    );
+    let (stage, first) = started(&elements, [("fail", "two")]);
     let expected = ["one None None", r#"two Some("é.csv+java.lang.Long") Some(1)"#];
     assert_eq!(stage.log(), expected);
     let expected = |count: u32| {
@@ -300,10 +300,10 @@ impl DataListener {
 /// Spec: DATA-01
 #[test]
 fn deciders_and_listeners_of_the_job_see_and_store_data() {
-    let stage = Stage::new(&job(r#"<listeners><listener ref="DataListener"/></listeners>
+    let elements = r#"<listeners><listener ref="DataListener"/></listeners>
         <step id="copy" next="decide"><chunk reader="Summing" processor="SameNumber" writer="FailingSums" commit-interval="2"/></step>
-        <decision id="decide" ref="DataDecider"><end on="*"/></decision>"#));
-    let execution = stage.start("job", [("items", "6")]);
+        <decision id="decide" ref="DataDecider"><end on="*"/></decision>"#;
+    let (stage, execution) = started(elements, [("items", "6")]);
     let expected = [r#"after="LARGE""#, "before=true", r#"decision="LARGE""#, "sum=21"];
     assert_eq!(data(&stage, execution), expected);
 }
@@ -354,11 +354,11 @@ fn data_collector(
 #[test]
 fn data_after_the_last_step_of_a_flow_is_kept() {
     let reader = batchlet("a", "DataReader");
-    let stage = Stage::new(&job(&format!(
+    let elements = format!(
         r#"<split id="all"><flow id="f">{reader}<partition instances="2"/></flow>
            <concurrency><collector ref="DataCollector"/></concurrency></split>"#
-    )));
-    let execution = stage.start("job", [("day", "1")]);
+    );
+    let (stage, execution) = started(&elements, [("day", "1")]);
     assert_eq!(data(&stage, execution), ["collected=true"]);
 }
 
@@ -426,11 +426,9 @@ fn data_partition(
 /// Spec: DATA-01
 #[test]
 fn partitions_read_data_and_cannot_change_it() {
-    let stage = Stage::new(&job(
-        r#"<step id="one" next="two"><batchlet ref="DataKeeper"/></step>
-        <step id="two"><batchlet ref="DataPartition"/><partition instances="2"/></step>"#,
-    ));
-    let execution = stage.start("job", [("fail", "")]);
+    let elements = r#"<step id="one" next="two"><batchlet ref="DataKeeper"/></step>
+        <step id="two"><batchlet ref="DataPartition"/><partition instances="2"/></step>"#;
+    let (stage, execution) = started(elements, [("fail", "")]);
     let expected = "Some(1) cannot change the data `count`: a partition cannot change the data of the job; report to an analyzer, which can";
     assert_eq!(stage.log()[1..], [expected, expected]);
     assert!(data(&stage, execution).contains(&"count=1".to_owned()));

@@ -7,7 +7,7 @@ use crate::artifacts::{
     assert_completed, assert_contains, assert_starts, first_step_execution, job, job_execution, refused,
     restart_with, started, tree,
 };
-use crate::sequence::{meeting, run, task};
+use crate::sequence::{done, meeting, run, task};
 use batch_tests::stage::Stage;
 
 fn with_timeout(name: &str, seconds: &str) -> String {
@@ -27,7 +27,7 @@ fn limited(step: &str, name: &str, seconds: &str) -> String {
 fn a_step_that_exceeds_its_timeout_fails() {
     let waiting = meeting("a", "", "", "wait", r#"<next on="FAILED" to="two"/>"#);
     let waiting = limited(&waiting, "batch.step.timeout", "1");
-    assert_snapshot!(run(&(waiting + &task("two", "", "DONE", ""))), @r"
+    assert_snapshot!(run(&(waiting + &done("two"))), @r"
     job job COMPLETED
       step a FAILED | step `a` exceeded its timeout of 1s
       step two COMPLETED DONE
@@ -40,7 +40,7 @@ fn a_step_that_exceeds_its_timeout_fails() {
 fn a_step_within_its_timeout_completes() {
     let quick = task("one", "next=\"two\"", "DONE", "");
     let quick = limited(&quick, "batch.step.timeout", "3600");
-    let (stage, execution) = started(&(quick + &task("two", "", "DONE", "")), ());
+    let (stage, execution) = started(&(quick + &done("two")), ());
     assert_snapshot!(tree(&stage, execution), @r"
     job job COMPLETED
       step one COMPLETED DONE
@@ -51,9 +51,8 @@ fn a_step_within_its_timeout_completes() {
 /// A job that exceeds its timeout is stopped, and fails; a restart resumes.
 #[test]
 fn a_job_that_exceeds_its_timeout_fails() {
-    let elements = with_timeout("batch.job.timeout", "1")
-        + &meeting("a", "next=\"two\"", "", "wait", "")
-        + &task("two", "", "DONE", "");
+    let elements =
+        with_timeout("batch.job.timeout", "1") + &meeting("a", "next=\"two\"", "", "wait", "") + &done("two");
     assert_snapshot!(run(&elements), @r"
     job job FAILED | job `job` exceeded its timeout of 1s
       step a STOPPED a MET
@@ -63,7 +62,7 @@ fn a_job_that_exceeds_its_timeout_fails() {
 
 #[test]
 fn a_time_out_is_a_number_of_seconds() {
-    let step = limited(&task("one", "", "DONE", ""), "batch.step.timeout", "0");
+    let step = limited(&done("one"), "batch.step.timeout", "0");
     let stage = Stage::new(&job(&(with_timeout("batch.job.timeout", "soon") + &step)));
     assert_snapshot!(refused(&stage, "job", ()), @r#"
     cannot start job `job`: its definition is invalid
@@ -93,7 +92,7 @@ fn a_step_timeout_of_a_job_applies_to_its_steps() {
 
 #[test]
 fn a_property_of_a_job_is_rejected_on_a_step() {
-    let step = limited(&task("one", "", "DONE", ""), "batch.job.timeout", "60");
+    let step = limited(&done("one"), "batch.job.timeout", "60");
     assert_snapshot!(refused(&Stage::new(&job(&step)), "job", ()), @r#"
     cannot start job `job`: its definition is invalid
     error[ART0012]: `batch.job.timeout` is a property of a job, not of a step

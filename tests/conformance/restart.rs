@@ -11,18 +11,16 @@ use super::artifacts::{
 };
 use super::parallel::in_turn;
 use super::s4_2_6_restart::restart_edited;
-use super::sequence::{decision, flow, split, task};
+use super::sequence::{decision, done, flow, split, task};
 
 /// A restart uses the current Job XML, not the first execution's.
 ///
 /// Spec: RESTART-03, RESTART-05, RESTART-06, RESTART-07
 #[test]
 fn a_restart_runs_the_job_xml_as_it_is_now() {
-    let stage = Stage::new(&job(
-        r#"<step id="one" next="two"><batchlet ref="Task"/></step><step id="two"><batchlet ref="Task"/></step>
-           <step id="three"><batchlet ref="Task"/></step>"#,
-    ));
-    let execution = stage.start("job", [("fail", "process two")]);
+    let elements = r#"<step id="one" next="two"><batchlet ref="Task"/></step><step id="two"><batchlet ref="Task"/></step>
+           <step id="three"><batchlet ref="Task"/></step>"#;
+    let (stage, execution) = started(elements, [("fail", "process two")]);
     stage.log();
     stage.rewrite(&job(
         r#"<step id="one" next="three"><batchlet ref="Task"/></step><step id="two"><batchlet ref="Task"/></step>
@@ -89,11 +87,9 @@ fn a_renamed_step_is_not_run_from_the_beginning() {
 /// Spec: RESTART-01, RESTART-04, RESTART-05, RESTART-07, RESTART-13, DOM-02, DOM-08, DOM-26
 #[test]
 fn the_chunks_before_the_failure_are_not_repeated() {
-    let stage = Stage::new(&job(
-        r#"<step id="first" next="second"><chunk reader="Numbers" processor="Labels" writer="Lines" commit-interval="2"/></step>
-           <step id="second"><batchlet ref="Task"/></step>"#,
-    ));
-    let mut execution = stage.start("job", [("fail", "write n3 n4;process second"), ("items", "4")]);
+    let elements = r#"<step id="first" next="second"><chunk reader="Numbers" processor="Labels" writer="Lines" commit-interval="2"/></step>
+           <step id="second"><batchlet ref="Task"/></step>"#;
+    let (stage, mut execution) = started(elements, [("fail", "write n3 n4;process second"), ("items", "4")]);
     assert_eq!(
         calls(&stage, &["open", "write", "process second"]),
         "open reader at the beginning · open writer at the beginning · write n1 n2 · write n3 n4"
@@ -306,13 +302,13 @@ fn a_stop_between_two_partitions() {
 #[test]
 fn nothing_starts_after_a_stop() {
     let listeners = r#"<listeners><listener ref="StopsItself"/><listener ref="JobWatch"/></listeners>"#;
-    let chain = flow("first", "next=\"choose\"", &task("one", "", "DONE", ""))
+    let chain = flow("first", "next=\"choose\"", &done("one"))
         + &decision("choose", "GO", r#"<next on="GO" to="second"/>"#)
-        + &flow("second", "", &task("two", "", "DONE", ""));
+        + &flow("second", "", &done("two"));
     let chain = split("chain", "", &chain);
     let decided = task("one", "next=\"choose\"", "DONE", "") + &decision("choose", "GO", r#"<end on="GO"/>"#);
     let mut text = String::new();
-    for elements in [task("one", "", "DONE", ""), decided, chain] {
+    for elements in [done("one"), decided, chain] {
         let (stage, execution) = started(&format!("{listeners}{elements}"), [("stop", "after step")]);
         text += &format!("{}\n", story(&stage, execution));
     }

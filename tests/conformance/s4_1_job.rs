@@ -17,23 +17,18 @@ fn a_job_that_is_not_restartable_is_never_resumed() {
     let stage = Stage::new(&format!(r#"<job id="job" restartable="false">{STEP}</job>"#));
     let operator = stage.operator();
     let execution = stage.start("job", [("fail", "process one")]);
-    let before = operator.job_execution(execution).unwrap();
+    let before = job_execution(&stage, execution);
     let error = operator.restart(execution, ()).unwrap_err();
+    assert_snapshot!(error, @"cannot restart job execution 1: it is not restartable, and its instance already has execution 1");
     assert_matches!(
-        &error,
+        error,
         JobOperatorError::JobRestart {
             cause: StartError::NotRestartable { .. },
             ..
         }
     );
-    assert_snapshot!(error, @"cannot restart job execution 1: it is not restartable, and its instance already has execution 1");
-    assert_eq!(
-        operator.job_execution(execution).unwrap(),
-        before,
-        "nothing was changed"
-    );
-    let instance = before.unwrap().instance_id;
-    assert_eq!(stage.executions(instance), [execution]);
+    assert_eq!(job_execution(&stage, execution), before, "nothing was changed");
+    assert_eq!(stage.executions(before.instance_id), [execution]);
     stage.start("job", ());
     stage.start("job", ());
     assert_eq!(operator.job_instance_count("job").unwrap(), 3);
@@ -74,8 +69,8 @@ fn an_invalid_job_is_rejected_before_anything_runs() {
     1 | <job id="job"/>
       |  ^^^ a step, flow or split that is not abstract is required
     "#);
-    let stage =
-        Stage::new(r#"<job id="job"><step id="one" abstract="true"><batchlet ref="Task"/></step></job>"#);
+    let step = r#"<job id="job"><step id="one" abstract="true"><batchlet ref="Task"/></step></job>"#;
+    let stage = Stage::new(step);
     assert_snapshot!(refused(&stage, "job", ()), @r#"
     cannot start job `job`: its definition is invalid
     error[JSL0029]: job `job` has nothing to execute

@@ -9,7 +9,7 @@ use insta::assert_snapshot;
 
 use super::artifacts::{
     Gate, assert_completed, calls, chosen, chunk_job, first_step_execution, impatient, job, job_execution,
-    restart_with, stopped, story, tree,
+    restart_with, started, stopped, story, tree, wrapped,
 };
 
 /// The whole loop: one item at a time, the batch, reader's then writer's checkpoint, the terminal interval.
@@ -51,11 +51,8 @@ fn every_interval_is_committed_the_empty_one_too() {
         assert_eq!(counters.commits, commits, "{items} items, interval {interval}");
         assert_eq!(counters.writes.to_string(), items);
         let log = stage.log();
-        let checkpoints = log
-            .iter()
-            .filter(|call| call.starts_with("checkpoint reader"))
-            .count();
-        assert_eq!(i64::try_from(checkpoints).unwrap(), commits);
+        let checkpoints = log.iter().filter(|call| call.starts_with("checkpoint reader"));
+        assert_eq!(i64::try_from(checkpoints.count()).unwrap(), commits);
         assert!(!log.contains(&"write ".to_owned()), "an empty list was written");
     }
 }
@@ -73,10 +70,8 @@ fn chunk_size_and_commit_interval_are_two_units() {
             Some(items) => format!("[{items}]"),
             None => "commit".to_owned(),
         };
-        format!(
-            "{attributes}: {}\n",
-            log.iter().map(|call| line(call)).collect::<Vec<_>>().join(" ")
-        )
+        let lines: Vec<_> = log.iter().map(|call| line(call)).collect();
+        format!("{attributes}: {}\n", lines.join(" "))
     };
     let mut text = String::new();
     text += &batches(r#"commit-interval="4" chunk-size="3""#, "10");
@@ -136,19 +131,14 @@ fn filtered_items_do_not_fill_the_batch() {
 /// Spec: JSL-CHUNK-15, JSL-CHUNK-17, JSL-CHUNK-21, WRITE-02, WRITE-03, WRITE-04
 #[test]
 fn unbuffered_items_are_written_one_by_one() {
-    let unbuffered_reads = Stage::new(&chunk_job(
-        r#"commit-interval="3" chunk-size="3" buffer-reads="false""#,
-    ));
-    unbuffered_reads.start("job", [("items", "4")]);
-    let unbuffered_writes = Stage::new(&job(
-        r#"<step id="copy"><chunk reader="Numbers" processor="Labels" writer="SingleLines" commit-interval="3" chunk-size="3"/></step>"#,
-    ));
-    unbuffered_writes.start("job", [("items", "4")]);
-    let words = ["read", "write", "checkpoint reader"];
-    let (reads, writes) = (
-        calls(&unbuffered_reads, &words),
-        calls(&unbuffered_writes, &words),
-    );
+    let attributes = r#"commit-interval="3" chunk-size="3""#;
+    let of = |xml: &str| {
+        let stage = Stage::new(xml);
+        stage.start("job", [("items", "4")]);
+        calls(&stage, &["read", "write", "checkpoint reader"])
+    };
+    let reads = of(&chunk_job(&format!("{attributes} buffer-reads=\"false\"")));
+    let writes = of(&chunk_job(attributes).replace("\"Lines\"", "\"SingleLines\""));
     assert_eq!(reads, writes);
     assert_snapshot!(reads, @r"
     read 1 · write n1 · read 2 · write n2 · read 3 · write n3 · checkpoint reader at 3 · read 4
@@ -196,16 +186,7 @@ fn the_time_policy_checkpoints_after_the_item_that_took_too_long() {
     stage.start("job", [("items", "2")]);
     let log = stage.log();
     let first = log.iter().position(|call| call == "read 2").unwrap();
-    assert_eq!(
-        log[2..first],
-        [
-            "read 1",
-            "a second is over",
-            "write n1",
-            "checkpoint reader at 1",
-            "checkpoint writer at 1"
-        ]
-    );
+    assert_snapshot!(wrapped(&log[2..first]), @"read 1 · a second is over · write n1 · checkpoint reader at 1 · checkpoint writer at 1");
 }
 
 /// A stop finishes the current item, writes the buffered items and commits a checkpoint; a restart resumes after it.
@@ -303,12 +284,10 @@ fn a_restart_resumes_after_the_last_commit() {
 /// Spec: JSL-CHUNK-28, JSL-STEP-08, JSL-STEP-10
 #[test]
 fn a_complete_chunk_that_may_start_again_starts_from_the_beginning() {
-    let stage = Stage::new(&job(
-        r#"<step id="copy" next="fails" allow-start-if-complete="true">
+    let elements = r#"<step id="copy" next="fails" allow-start-if-complete="true">
              <chunk reader="Numbers" processor="Labels" writer="Lines"/></step>
-           <step id="fails"><batchlet ref="Task"/></step>"#,
-    ));
-    let execution = stage.start("job", [("fail", "process fails"), ("items", "1")]);
+           <step id="fails"><batchlet ref="Task"/></step>"#;
+    let (stage, execution) = started(elements, [("fail", "process fails"), ("items", "1")]);
     stage.log();
     let again = restart_with(&stage, execution, [("fail", "")]);
     assert_snapshot!(story(&stage, again), @r"

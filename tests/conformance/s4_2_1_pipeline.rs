@@ -16,19 +16,13 @@ use super::artifacts::{
     restart_with, tree,
 };
 use super::faults::{FaultLog, RULES, faulty_job, faulty_stage, lines, pipeline_listeners};
+use super::parallel;
 
 /// Adds properties to the step of a job.
-fn with_properties(xml: &str, properties: &[(&str, &str)]) -> String {
-    let properties: String = properties
-        .iter()
-        .map(|(name, value)| format!("<property name=\"{name}\" value=\"{value}\"/>"))
-        .collect();
-    let place = if xml.contains("<listeners>") {
-        "<listeners>"
-    } else {
-        "<chunk"
-    };
-    xml.replacen(place, &format!("<properties>{properties}</properties>{place}"), 1)
+pub(crate) fn with_properties(xml: &str, properties: &[(&str, &str)]) -> String {
+    let list = properties.iter().map(|(name, value)| format!("{name}={value}"));
+    let list = parallel::properties(&list.collect::<Vec<_>>().join("; "));
+    xml.replacen("<step id=\"copy\">", &format!("<step id=\"copy\">{list}"), 1)
 }
 
 fn pipelined(xml: &str) -> String {
@@ -108,16 +102,14 @@ fn a_pipelined_step_does_what_a_plain_one_does() {
             for processors in ["1", "3"] {
                 for fault in HANDLED.iter().chain(FATAL) {
                     let job = faulty_job(listeners, "TableOut", attributes, RULES);
-                    let properties = [
-                        ("batch.retry.input", "true"),
-                        ("batch.chunk.processors", processors),
-                    ];
-                    let plain = with_properties(&job, &properties);
-                    let pipelined = with_properties(
-                        &job,
-                        &[properties.as_slice(), &[("batch.chunk.pipeline", "true")]].concat(),
-                    );
-                    let (plain, pipelined) = (story(&plain, fault), story(&pipelined, fault));
+                    let [plain, pipelined] = ["false", "true"].map(|pipeline| {
+                        let properties = [
+                            ("batch.retry.input", "true"),
+                            ("batch.chunk.processors", processors),
+                            ("batch.chunk.pipeline", pipeline),
+                        ];
+                        story(&with_properties(&job, &properties), fault)
+                    });
                     let case = format!("{attributes}, {fault}, {processors} processors, {listeners}");
                     assert_eq!(pipelined.0, plain.0, "{case}");
                     // The reader is asked for its position before the list is written, not after.

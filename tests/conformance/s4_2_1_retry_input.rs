@@ -16,11 +16,8 @@ fn story(property: bool, listeners: &str, attributes: &str, fault: &str) -> Stri
     }
     let stage = faulty_stage(&xml);
     let execution = stage.start("job", [("faults", fault), ("items", "3")]);
-    let printed = format!(
-        "{}{}",
-        tree(&stage, execution),
-        calls(&stage, &["open", "read", "process", "write", "L on"])
-    );
+    let words = ["open", "read", "process", "write", "L on"];
+    let printed = tree(&stage, execution) + &calls(&stage, &words);
     format!("== {fault}\n{printed}\ntable: {}", lines(&stage))
 }
 
@@ -144,15 +141,11 @@ fn a_retried_item_is_skipped_and_limits_hold() {
 /// Spec: D-09, CHUNK-SKIP-09, CHUNK-SKIP-10
 #[test]
 fn several_bad_inputs_of_an_interval_are_skipped() {
+    let listener = ears("", "on process error");
     let text = [
         story(true, "", "", "process 1: Both; process 2: Both"),
         story(true, "", "", "read 1: Both; read 2: Both"),
-        story(
-            true,
-            &ears("", "on process error"),
-            "",
-            "process 1: Both; read 2: Both",
-        ),
+        story(true, &listener, "", "process 1: Both; read 2: Both"),
     ];
     assert_snapshot!(text.join("\n"), @r"
     == process 1: Both; process 2: Both
@@ -219,8 +212,10 @@ fn a_step_that_cannot_be_pipelined_repeats_calls() {
     assert_contains(&xml, "batch.chunk.pipeline");
     let stage = faulty_stage(&xml);
     let execution = stage.start("job", [("faults", "process 2: Soft x2"), ("items", "3")]);
-    let tree = stage.tree(execution);
-    assert_contains(&tree, "read 3 filter 0 write 3 commit 2 rollback 0");
+    assert_contains(
+        &stage.tree(execution),
+        "read 3 filter 0 write 3 commit 2 rollback 0",
+    );
 }
 
 /// An error of the processor that keeps the transaction repeats the call alone. What fails again is skipped if possible.
@@ -262,19 +257,15 @@ fn a_call_of_the_processor_is_repeated_without_a_rollback() {
 /// Spec: FAULT-05
 #[test]
 fn a_pipelined_step_and_several_processors_read_again() {
-    for property in [
-        "batch.chunk.pipeline\" value=\"true",
-        "batch.chunk.processors\" value=\"2",
-    ] {
-        let property = format!("<properties><property name=\"{property}\"/>");
+    for (name, value) in [("batch.chunk.pipeline", "true"), ("batch.chunk.processors", "2")] {
+        let property = format!("<properties><property name=\"{name}\" value=\"{value}\"/>");
         let xml = faulty_job("", "TableOut", "commit-interval=\"2\"", RULES);
         let xml = xml.replace("<chunk", PROPERTY).replace("<properties>", &property);
         let stage = faulty_stage(&xml);
         let execution = stage.start("job", [("faults", "process 2: Soft x1"), ("items", "3")]);
-        let tree = stage.tree(execution);
-        assert!(
-            tree.contains("read 3 filter 0 write 3 commit 2 rollback 1"),
-            "{property}\n{tree}"
+        assert_contains(
+            &stage.tree(execution),
+            "read 3 filter 0 write 3 commit 2 rollback 1",
         );
         assert_eq!(lines(&stage), "n1 n2 n3", "{property}");
     }

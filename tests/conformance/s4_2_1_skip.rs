@@ -5,7 +5,9 @@ use insta::assert_snapshot;
 use super::artifacts::{
     assert_contains, assert_failed, chosen, first_step_execution, job_execution, restart_with,
 };
-use super::faults::{RULES, ears, faulty, faulty_job, faulty_stage, lines, run, tree_and_calls};
+use super::faults::{
+    RULES, ears, faulty, faulty_job, faulty_stage, lines, run, tree_and_calls, with_job_listeners,
+};
 use super::s4_2_6_restart::restart_edited;
 
 /// Classes that are only skippable.
@@ -245,9 +247,7 @@ fn the_error_of_the_found_item_decides() {
 fn skip_listeners_of_the_job_come_first() {
     let listeners = ears("S1", SKIPS) + &ears("S2", SKIPS);
     let xml = faulty_job(&listeners, "Out", "commit-interval=\"2\"", RULES);
-    let of_job = ears("J1", "") + &ears("J2", "");
-    let of_job = format!("<job id=\"job\"><listeners>{of_job}</listeners>");
-    let stage = faulty_stage(&xml.replace("<job id=\"job\">", &of_job));
+    let stage = faulty_stage(&with_job_listeners(&xml, &(ears("J1", "") + &ears("J2", ""))));
     let faults = "read 1: Skip; process 3: Skip; has n4: @Skip";
     assert_snapshot!(run(&stage, faults, "5", &["J", "S"]), @r"
     job job COMPLETED

@@ -7,7 +7,9 @@ use batch_runtime::{BatchStatus, JobOperatorError};
 use batch_tests::stage::{Stage, say};
 use insta::assert_snapshot;
 
-use super::artifacts::{Gate, assert_matches, impatient, job, restart_with, stopped, story, wrapped};
+use super::artifacts::{
+    Gate, assert_matches, held, impatient, job, restart_with, started, stopped, story, wrapped,
+};
 
 const ONE: &str =
     r#"<step id="one" next="two"><batchlet ref="Task"/></step><step id="two"><batchlet ref="Task"/></step>"#;
@@ -100,13 +102,9 @@ fn a_batchlet_that_ignores_cancel_runs_to_its_end() {
 fn an_error_or_panic_of_cancel_is_only_logged() {
     for parameter in ["fail", "panic"] {
         let stage = Stage::new(&job(ONE));
-        let (operator, gate) = (stage.operator(), Gate::at(&stage));
         let call = "cancel (STOPPING, STOPPING) one";
-        let execution = operator
-            .start("job", [("hold", "until cancelled"), (parameter, call)])
-            .unwrap();
-        gate.pass("held");
-        assert!(operator.stop(execution).unwrap());
+        let execution = held(&stage, [("hold", "until cancelled"), (parameter, call)]);
+        assert!(stage.operator().stop(execution).unwrap());
         assert!(stage.log().contains(&call.to_owned()));
     }
 }
@@ -115,12 +113,11 @@ fn an_error_or_panic_of_cancel_is_only_logged() {
 #[test]
 fn an_error_while_stopping_fails_the_job() {
     let stage = Stage::new(&job(ONE));
-    let (operator, gate) = (stage.operator(), Gate::at(&stage));
-    let execution = operator
-        .start("job", [("hold", "until cancelled"), ("fail", "process one")])
-        .unwrap();
-    gate.pass("held");
-    assert!(!operator.stop(execution).unwrap(), "it did not stop, it failed");
+    let execution = held(&stage, [("hold", "until cancelled"), ("fail", "process one")]);
+    assert!(
+        !stage.operator().stop(execution).unwrap(),
+        "it did not stop, it failed"
+    );
     assert_snapshot!(story(&stage, execution), @r"
     job job FAILED | cannot process one | thrown by #[process] of batchlet `Task`
       step one FAILED | the job's message
@@ -195,12 +192,12 @@ impl Tally {
     }
     #[process]
     fn process(&self) -> Result<String, BatchError> {
-        self.step
-            .set_persistent_user_data(&(self.kept().unwrap_or(0) + 1))?;
-        if self.fail == self.step.id() {
-            return Err(BatchError::msg("not yet"));
+        let runs = self.kept().unwrap_or(0) + 1;
+        self.step.set_persistent_user_data(&runs)?;
+        match self.fail == self.step.id() {
+            true => Err(BatchError::msg("not yet")),
+            false => Ok("DONE".into()),
         }
-        Ok("DONE".into())
     }
 }
 
@@ -209,10 +206,8 @@ impl Tally {
 /// Spec: BLET-12, CTX-23, CTX-24, CTX-25, RESTART-08, RESTART-14, DOM-07, DOM-19
 #[test]
 fn persistent_user_data_is_kept_per_step_and_instance() {
-    let stage = Stage::new(&job(
-        r#"<step id="one" next="two"><batchlet ref="Tally"/></step><step id="two"><batchlet ref="Tally"/></step>"#,
-    ));
-    let first = stage.start("job", [("fail", "two")]);
+    let elements = r#"<step id="one" next="two"><batchlet ref="Tally"/></step><step id="two"><batchlet ref="Tally"/></step>"#;
+    let (stage, first) = started(elements, [("fail", "two")]);
     let second = restart_with(&stage, first, [("fail", "two")]);
     restart_with(&stage, second, [("fail", "")]);
     stage.start("job", ());

@@ -14,7 +14,7 @@ use crate::artifacts::{
 use crate::parallel::{
     A_AND_B, ONE_THREAD, in_turn, log_of, partition_of, partitioned, properties, sorted, sorted_tree,
 };
-use crate::sequence::{flow, meeting, run, split, task};
+use crate::sequence::{done, flow, meeting, run, split};
 
 /// Returns a chunk step in partitions `a` and `b`, each with its own log.
 fn chunks(numbers: &str) -> String {
@@ -35,7 +35,7 @@ fn all_partitions_run_at_the_same_time() {
     let elements = format!(
         r#"<step id="all" next="last"><batchlet ref="Meeting"><properties><property name="meets" value="a, b, c, d"/></properties></batchlet>
         <partition instances="4">{names}</partition></step>"#
-    ) + &task("last", "", "DONE", "");
+    ) + &done("last");
     let (stage, execution) = started(&elements, ());
     assert_snapshot!(sorted_tree(&stage, execution), @r"
     job job COMPLETED
@@ -145,8 +145,7 @@ fn odd_plans() {
         ("a", "-1", "true"),
     ] {
         let elements = in_turn("|<algorithm ref=\"Planner\"/><logicalTX ref=\"Unit\"/>");
-        let stage = Stage::new(&job(&elements));
-        let execution = stage.start("job", [("parts", parts), ("count", count), ("bare", bare)]);
+        let (stage, execution) = started(&elements, [("parts", parts), ("count", count), ("bare", bare)]);
         text += &format!("{}\n", story(&stage, execution));
     }
     assert_snapshot!(text, @r"
@@ -300,7 +299,7 @@ fn a_restart_runs_incomplete_partitions() {
 fn the_plan_is_kept_until_the_step_is_complete() {
     let attributes = r#"allow-start-if-complete="true" next="last""#;
     let step = partitioned("all", attributes, "Part", "|<algorithm ref=\"Planner\"/>");
-    let elements = ONE_THREAD.to_owned() + &step + &task("last", "", "DONE", "");
+    let elements = ONE_THREAD.to_owned() + &step + &done("last");
     let (stage, first) = started(&elements, [("parts", "a,b"), ("fail", "process b")]);
     assert_snapshot!(story(&stage, first), @r"
     job job FAILED | cannot process b | thrown by #[process] of batchlet `Part`
@@ -358,8 +357,8 @@ fn step_listeners_run_once_and_item_listeners_in_the_partitions() {
 #[test]
 fn partitions_have_contexts_of_their_own() {
     let elements = in_turn(A_AND_B);
-    let stage = Stage::new(&job(&elements));
-    let failed = stage.start("job", [("look", "contexts"), ("fail", "process a;process b")]);
+    let elements = elements;
+    let (stage, failed) = started(&elements, [("look", "contexts"), ("fail", "process a;process b")]);
     assert_snapshot!(story(&stage, failed), @r"
     job job FAILED | cannot process a | thrown by #[process] of batchlet `Part`
         | in partition 1 of `all`

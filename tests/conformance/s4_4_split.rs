@@ -9,7 +9,7 @@ use crate::artifacts::{
     Gate, assert_completed, assert_contains, assert_failed, chosen, job, restart_with, started, story,
 };
 use crate::parallel::{sorted, sorted_tree};
-use crate::sequence::{decision, flow, meeting, run, split, task};
+use crate::sequence::{decision, done, flow, meeting, run, split, task};
 use batch_tests::stage::Stage;
 
 /// Returns a flow of each of these names.
@@ -28,7 +28,7 @@ fn the_flows_of_a_split_run_at_the_same_time() {
     let flows = flow_of_each(&["a", "b", "c"], |name| meeting(name, "", "a, b, c", "end", ""));
     let elements = split("all", "next=\"choose\"", &flows)
         + &decision("choose", "GO", r#"<next on="GO" to="last"/>"#)
-        + &task("last", "", "DONE", "");
+        + &done("last");
     let (stage, execution) = started(&elements, ());
     assert_contains(&sorted(&stage), "decide of job after split all COMPLETED");
     assert_snapshot!(sorted_tree(&stage, execution), @r"
@@ -85,7 +85,7 @@ fn the_last_flow_sets_the_exit_status() {
         + &flow("second", "", &around("two", "LATE"));
     let elements = split("both", "next=\"choose\"", &flows)
         + &decision("choose", "GO", r#"<next on="GO" to="last"/>"#)
-        + &task("last", "", "DONE", "");
+        + &done("last");
     assert_contains(&run(&elements), "decide of job after split both COMPLETED LATE");
 }
 
@@ -100,8 +100,8 @@ fn flows_of_a_split_follow_each_other() {
             "HERE",
             r#"<next on="HERE" to="second"/><end on="THERE"/>"#,
         )
-        + &flow("second", "next=\"third\"", &task("two", "", "DONE", ""))
-        + &flow("third", "", &task("three", "", "DONE", ""));
+        + &flow("second", "next=\"third\"", &done("two"))
+        + &flow("third", "", &done("three"));
     assert_snapshot!(run(&split("chain", "", &flows)), @r"
     job job COMPLETED HERE
       step one COMPLETED LOADED
@@ -117,9 +117,9 @@ fn flows_of_a_split_follow_each_other() {
 /// Spec: SPLIT-17, SPLIT-18, SPLIT-19, STATUS-15, STATUS-25, D-32
 #[test]
 fn a_flow_that_fails_stops_the_others() {
-    let good = meeting("b", "next=\"later\"", "a", "wait", "") + &task("later", "", "DONE", "");
+    let good = meeting("b", "next=\"later\"", "a", "wait", "") + &done("later");
     let flows = flow("bad", "", &meeting("a", "", "b", "fail", "")) + &flow("good", "", &good);
-    let elements = split("both", "next=\"last\"", &flows) + &task("last", "", "DONE", "");
+    let elements = split("both", "next=\"last\"", &flows) + &done("last");
     let (stage, execution) = started(&elements, ());
     assert_snapshot!(sorted_tree(&stage, execution), @r"
     job job FAILED | a had enough | thrown by #[process] of batchlet `Meeting`
@@ -142,7 +142,7 @@ fn a_terminating_element_in_a_flow_ends_the_job() {
     ] {
         let flows = flow("ending", "", &meeting("a", "", "b", "end", element))
             + &flow("other", "", &meeting("b", "", "a", "wait", ""));
-        let elements = split("both", "next=\"last\"", &flows) + &task("last", "", "DONE", "");
+        let elements = split("both", "next=\"last\"", &flows) + &done("last");
         let (stage, execution) = started(&elements, ());
         text += &sorted_tree(&stage, execution);
     }
@@ -164,11 +164,11 @@ fn a_terminating_element_in_a_flow_ends_the_job() {
 /// Spec: SPLIT-23, RESTART-05, RESTART-11
 #[test]
 fn an_incomplete_split_resumes() {
-    let left = task("one", "next=\"two\"", "DONE", "") + &task("two", "", "DONE", "");
+    let left = task("one", "next=\"two\"", "DONE", "") + &done("two");
     let flows = flow("left", "", &left)
-        + &flow("right", "next=\"third\"", &task("three", "", "DONE", ""))
-        + &flow("third", "", &task("four", "", "DONE", ""));
-    let elements = split("both", "next=\"last\"", &flows) + &task("last", "", "DONE", "");
+        + &flow("right", "next=\"third\"", &done("three"))
+        + &flow("third", "", &done("four"));
+    let elements = split("both", "next=\"last\"", &flows) + &done("last");
     let (stage, failed) = started(&elements, [("fail", "process two;process four;process last")]);
     assert_failed(&stage, failed, "");
     let again = restart_with(&stage, failed, [("fail", "process last")]);
@@ -189,7 +189,7 @@ fn an_incomplete_split_resumes() {
 #[test]
 fn a_stop_reaches_every_flow() {
     let flows = flow_of_each(&["a", "b"], |name| meeting(name, "", "a, b", "wait", ""));
-    let elements = split("both", "next=\"last\"", &flows) + &task("last", "", "DONE", "");
+    let elements = split("both", "next=\"last\"", &flows) + &done("last");
     let stage = Stage::new(&job(&elements));
     let operator = stage.operator();
     let execution = operator.start("job", ()).unwrap();
@@ -213,7 +213,7 @@ fn a_stop_reaches_every_flow() {
 /// Spec: LISTEN-JOB-04, LISTEN-JOB-05, LISTEN-JOB-06, LISTEN-JOB-09, D-66
 #[test]
 fn a_job_listener_is_called_for_every_flow() {
-    let flows = flow_of_each(&["a", "b", "c"], |name| task(name, "", "DONE", ""));
+    let flows = flow_of_each(&["a", "b", "c"], |name| done(name));
     let listeners = r#"<listeners><listener ref="JobWatch"/></listeners>"#.to_owned();
     let (stage, _) = started(&(listeners + &split("all", "", &flows)), ());
     let log = chosen(&stage, &["JobWatch"]);

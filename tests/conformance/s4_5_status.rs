@@ -176,10 +176,8 @@ fn the_batch_status_changes_in_order() {
 /// Spec: STATUS-04, STATUS-09, STATUS-12, STATUS-15, CTX-16, CTX-26
 #[test]
 fn listeners_see_the_statuses() {
-    let stage = Stage::new(&job(
-        r#"<listener ref="JobWatch"/><step id="one"><listener ref="StepWatch"/><batchlet ref="Task"/></step>"#,
-    ));
-    let execution = stage.start("job", [("fail", "process one")]);
+    let elements = r#"<listener ref="JobWatch"/><step id="one"><listener ref="StepWatch"/><batchlet ref="Task"/></step>"#;
+    let (stage, execution) = started(elements, [("fail", "process one")]);
     assert_snapshot!(story(&stage, execution), @r"
     job job FAILED | cannot process one | thrown by #[process] of batchlet `Task`
       step one FAILED | the job's message

@@ -237,10 +237,10 @@ impl Undroppable {
 /// Spec: CHUNK-EXC-03
 #[test]
 fn a_panic_in_drop_is_contained() {
-    let stage = Stage::new(&job(r#"<listener ref="Undroppable"/>
+    let elements = r#"<listener ref="Undroppable"/>
            <step id="one" next="two"><listener ref="Undroppable"/><batchlet ref="Undroppable"/></step>
-           <step id="two"><chunk reader="Undroppable" processor="Labels" writer="Lines"/></step>"#));
-    let execution = stage.start("job", ());
+           <step id="two"><chunk reader="Undroppable" processor="Labels" writer="Lines"/></step>"#;
+    let (stage, execution) = started(elements, ());
     assert_snapshot!(story(&stage, execution), @r"
     job job COMPLETED
       step one COMPLETED DONE

@@ -108,8 +108,7 @@ fn a_listeners_error_does_not_hide_the_first_one() {
 /// Spec: LISTEN-STEP-03, LISTEN-JOB-03, STATUS-17, STATUS-18, STATUS-20, STATUS-21
 #[test]
 fn after_listeners_may_set_the_exit_status() {
-    let stage = Stage::new(&job(LISTENED));
-    let execution = stage.start("job", [("after.exit", "LATE"), ("after.job.exit", "LATER")]);
+    let (stage, execution) = started(LISTENED, [("after.exit", "LATE"), ("after.job.exit", "LATER")]);
     assert_snapshot!(tree(&stage, execution), @r"
     job job COMPLETED LATER
       step one COMPLETED LATE
@@ -192,10 +191,8 @@ mod silent {
 /// Spec: LISTEN-JOB-02, LISTEN-JOB-03, LISTEN-JOB-04, LISTEN-JOB-05
 #[test]
 fn every_listener_method_is_optional() {
-    let stage = Stage::new(&job(
-        r#"<listener ref="Silent"/><step id="one"><batchlet ref="Task"/></step>"#,
-    ));
-    let execution = stage.start("job", ());
+    let elements = r#"<listener ref="Silent"/><step id="one"><batchlet ref="Task"/></step>"#;
+    let (stage, execution) = started(elements, ());
     assert_snapshot!(story(&stage, execution), @r"
     job job COMPLETED
       step one COMPLETED DONE

@@ -5,7 +5,7 @@ use batch_runtime::{BatchArtifact, JobParameters};
 use batch_tests::stage::{Stage, say};
 use insta::assert_snapshot;
 
-use super::artifacts::{calls, chosen, job, listens, refused, secret, story, tree};
+use super::artifacts::{calls, chosen, job, listens, refused, secret, started, story, tree};
 use super::parallel::sorted;
 
 /// Has properties of several kinds, a context, and a plain field.
@@ -280,11 +280,11 @@ fn a_nested_context_that_is_out_of_scope_is_reported_with_the_path_of_its_field(
       = help: name it in a step, or make the field an `Option<StepContext>` (tests/conformance/s5_3_nested_artifacts.rs)
     "#);
     // Only the course of the job shows that a decider is not called after a step.
-    let stage = Stage::new(&job(&format!(
+    let elements = format!(
         r#"{count}<flow id="flow" next="choose"><step id="one"><batchlet ref="Task"/></step></flow>
            <decision id="choose" decider="Requires"><end on="*"/></decision>"#
-    )));
-    let execution = stage.start("job", ());
+    );
+    let (stage, execution) = started(&elements, ());
     assert_snapshot!(tree(&stage, execution), @r"
     job job FAILED
         | cannot create decider `Requires`: no `StepContext` is in scope for field `middle.strict.step`: make the field an `Option<StepContext>`
@@ -506,11 +506,9 @@ listens!(job_listener Watch.show:
 /// Spec: D-97, D-66, LISTEN-JOB-06, CTX-05
 #[test]
 fn a_nested_artifact_of_a_job_listener_has_the_context_of_each_step() {
-    let stage = Stage::new(&job(
-        r#"<listener ref="Watch"/><step id="one" next="two"><batchlet ref="Task"/></step>
-           <step id="two"><batchlet ref="Task"/></step>"#,
-    ));
-    let execution = stage.start("job", [("rejected.archive.resource", "r")]);
+    let elements = r#"<listener ref="Watch"/><step id="one" next="two"><batchlet ref="Task"/></step>
+           <step id="two"><batchlet ref="Task"/></step>"#;
+    let (stage, execution) = started(elements, [("rejected.archive.resource", "r")]);
     assert_snapshot!(story(&stage, execution), @r#"
     job job COMPLETED
       step one COMPLETED DONE

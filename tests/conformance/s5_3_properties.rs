@@ -9,7 +9,8 @@ use batch_tests::stage::{Stage, say};
 use insta::assert_snapshot;
 
 use super::artifacts::{
-    assert_contains, assert_matches, calls, first_step_execution, job, refused, restart_with, wrapped,
+    assert_contains, assert_matches, calls, first_step_execution, job, refused, restart_with, started,
+    wrapped,
 };
 
 /// Shows its properties when its first method is called, in every role.
@@ -290,13 +291,11 @@ fn the_pool_of_system_properties() {
 /// Spec: OVR-07, JSL-CHPROP-02, JSL-STEPPROP-01, JSL-BATCHLET-03, SUBST-13, BPROP-12, RESTART-03, OP-13
 #[test]
 fn properties_are_resolved_and_injected_at_every_start() {
-    let stage = Stage::new(&job(
-        r#"<properties><property name="day" value="monday"/></properties>
+    let elements = r#"<properties><property name="day" value="monday"/></properties>
            <step id="one" next="two" allow-start-if-complete="true">
              <batchlet ref="ShowBatchlet"><properties><property name="fileName" value="${day}-${day}.txt"/></properties></batchlet></step>
-           <step id="two"><batchlet ref="Task"/></step>"#,
-    ));
-    let execution = stage.start("job", [("fail", "process two")]);
+           <step id="two"><batchlet ref="Task"/></step>"#;
+    let (stage, execution) = started(elements, [("fail", "process two")]);
     let again = restart_with(&stage, execution, [("day", "tuesday")]);
     restart_with(&stage, again, [("plain", "p"), ("fail", "")]);
     assert_snapshot!(calls(&stage, &["Show"]), @r#"

@@ -146,11 +146,9 @@ impl Notes {
 /// Spec: CTX-06, CTX-07, CTX-15, CTX-22, RESTART-15
 #[test]
 fn transient_data_lives_as_long_as_its_context() {
-    let stage = Stage::new(&job(
-        r#"<step id="one" next="two" allow-start-if-complete="true"><listener ref="Notes"/><batchlet ref="Notes"/></step>
-           <step id="two" next="three"><batchlet ref="Notes"/></step><step id="three"><batchlet ref="Task"/></step>"#,
-    ));
-    let execution = stage.start("job", [("fail", "process three"), ("job.exit", "HALF")]);
+    let elements = r#"<step id="one" next="two" allow-start-if-complete="true"><listener ref="Notes"/><batchlet ref="Notes"/></step>
+           <step id="two" next="three"><batchlet ref="Notes"/></step><step id="three"><batchlet ref="Task"/></step>"#;
+    let (stage, execution) = started(elements, [("fail", "process three"), ("job.exit", "HALF")]);
     let again = restart_with(&stage, execution, [("fail", ""), ("job.exit", "WHOLE")]);
     assert_snapshot!(calls(&stage, &["listener", "batchlet"]), @r#"
     listener in one: job None, step None
@@ -205,10 +203,8 @@ fn transient_data_is_dropped_with_its_context() {
 /// Spec: RESTART-15, CTX-18
 #[test]
 fn a_restart_starts_without_an_exit_status() {
-    let stage = Stage::new(&job(
-        r#"<step id="one" next="two"><batchlet ref="Reporter"/></step><step id="two"><batchlet ref="Task"/></step>"#,
-    ));
-    let execution = stage.start("job", [("fail", "process two")]);
+    let elements = r#"<step id="one" next="two"><batchlet ref="Reporter"/></step><step id="two"><batchlet ref="Task"/></step>"#;
+    let (stage, execution) = started(elements, [("fail", "process two")]);
     let status = |execution| job_execution(&stage, execution).exit_status;
     assert_eq!(status(execution), "JOB");
     let again = restart_with(&stage, execution, [("fail", "")]);
@@ -282,9 +278,9 @@ impl ReadsDiary {
 /// Spec: CHUNK-LOOP-11, CTX-23, CTX-24, CTX-25, RESTART-14, DOM-19, DOM-08, READ-09
 #[test]
 fn persistent_data_is_saved_with_each_checkpoint() {
-    let stage = Stage::new(&job(r#"<step id="one"><listener ref="ReadsDiary"/>
-             <chunk reader="Diary" processor="Labels" writer="Lines" commit-interval="2"/></step>"#));
-    let execution = stage.start("job", [("fail.at", "4")]);
+    let elements = r#"<step id="one"><listener ref="ReadsDiary"/>
+             <chunk reader="Diary" processor="Labels" writer="Lines" commit-interval="2"/></step>"#;
+    let (stage, execution) = started(elements, [("fail.at", "4")]);
     let again = restart_with(&stage, execution, [("fail.at", "3")]);
     restart_with(&stage, again, [("fail.at", "0")]);
     assert_snapshot!(calls(&stage, &["before", "the user", "open at"]), @r"

@@ -8,7 +8,7 @@ use batch_runtime::{BatchRuntime, BatchStatus, JobOperator, JobOperatorError, op
 use batch_tests::own_process;
 use batch_tests::stage::Stage;
 
-use super::artifacts::{assert_contains, assert_matches, job_execution, plain, refused};
+use super::artifacts::{assert_contains, assert_contains_all, assert_matches, job_execution, plain, refused};
 
 fn of(id: &str) -> String {
     format!(r#"<job id="{id}"><step id="one"><batchlet ref="ByItsType"/></step></job>"#)
@@ -49,14 +49,8 @@ fn run(operator: &JobOperator, job: &str) -> BatchStatus {
 fn jobs_are_read_from_all_directories_and_known_by_their_ids() {
     let folder = tempfile::tempdir().unwrap();
     let (a, b) = (folder.path().join("a"), folder.path().join("b"));
-    write(
-        &a,
-        &[
-            ("z.xml", &of("first")),
-            ("first.txt", &of("text")),
-            ("upper.XML", &of("upper")),
-        ],
-    );
+    write(&a, &[("z.xml", &of("first")), ("first.txt", &of("text"))]);
+    write(&a, &[("upper.XML", &of("upper"))]);
     write(&a.join("below"), &[("c.xml", &of("below"))]);
     write(&b, &[("first.xml", &of("second"))]);
     let list = std::env::join_paths([&a, &folder.path().join("missing"), &b]).unwrap();
@@ -107,31 +101,15 @@ fn new_files_are_found_at_each_start() {
 fn a_broken_file_disables_its_own_jobs_only() {
     let stage = Stage::new(&of("good"));
     let jobs = stage.path().join("jobs");
-    write(
-        &jobs,
-        &[
-            ("broken.xml", "<job id=\"broken\">\n  <step id=\"one\"></job>"),
-            ("empty.xml", ""),
-            ("pom.xml", "<project><job id=\"foreign\"/></project>"),
-        ],
-    );
+    let broken = "<job id=\"broken\">\n  <step id=\"one\"></job>";
+    write(&jobs, &[("broken.xml", broken), ("empty.xml", "")]);
+    write(&jobs, &[("pom.xml", "<project><job id=\"foreign\"/></project>")]);
     let text = refused(&stage, "broken", ());
-    for part in [
-        "unknown job `broken`",
-        "`step` is not closed",
-        "jobs/broken.xml:2:3",
-    ] {
-        assert!(text.contains(part), "{part}: {text}");
-    }
+    assert_contains(&text, "unknown job `broken`");
+    assert_contains_all(&text, &["`step` is not closed", "jobs/broken.xml:2:3"]);
     let text = refused(&stage, "absent", ());
-    for part in [
-        "unknown job `absent`",
-        "`good`",
-        "jobs/broken.xml:2:3",
-        "jobs/empty.xml:1:1",
-    ] {
-        assert!(text.contains(part), "{part}: {text}");
-    }
+    assert_contains_all(&text, &["unknown job `absent`", "`good`"]);
+    assert_contains_all(&text, &["jobs/broken.xml:2:3", "jobs/empty.xml:1:1"]);
     assert!(!text.contains("pom.xml"), "no Job XML, and no mistake: {text}");
     assert_eq!(names(&stage.operator()), ["good"]);
     stage.start("good", ());

@@ -25,6 +25,11 @@ pub(crate) fn task(id: &str, attributes: &str, result: &str, transitions: &str) 
     )
 }
 
+/// Returns a step of `Task` that ends with `DONE`, the last of its job or flow.
+pub(crate) fn done(id: &str) -> String {
+    task(id, "", "DONE", "")
+}
+
 /// Returns a flow.
 pub(crate) fn flow(id: &str, attributes: &str, elements: &str) -> String {
     format!("<flow id=\"{id}\" {attributes}>\n{elements}</flow>\n")
