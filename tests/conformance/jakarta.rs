@@ -106,10 +106,8 @@ fn an_artifact_without_properties_has_its_defaults() {
              </chunk></step>"
         ));
         let run = job.writer("Table", &WrittenItems::<u64>::new()).launch();
-        run.assert_completed()
-            .step("s")
-            .assert_reads(3)
-            .assert_commits(commits);
+        let step = run.assert_completed().step("s");
+        step.assert_reads(3).assert_commits(commits);
     }
 }
 
@@ -231,16 +229,11 @@ fn a_skipped_write_skips_its_list() {
     let (written, skipped) = (WrittenItems::<u64>::new(), SkippedItems::<u64>::new());
     let (_folder, job) = copy("skippable-exception-classes");
     let job = job.reader("Numbers", 1..=6_u64).skipped(&skipped);
-    let run = job
-        .failing_writer("Table", &written, &always_fails_at(5))
-        .launch();
+    let job = job.failing_writer("Table", &written, &always_fails_at(5));
+    let run = job.launch();
     run.assert_completed();
-    let step = run
-        .step("s")
-        .assert_reads(6)
-        .assert_writes(3)
-        .assert_write_skips(1);
-    step.assert_filters(0).assert_rollbacks(0);
+    let step = run.step("s").assert_reads(6).assert_writes(3);
+    step.assert_write_skips(1).assert_filters(0).assert_rollbacks(0);
     assert_eq!((written.items(), skipped.items()), (vec![1, 2, 3], vec![4, 5, 6]));
 }
 
@@ -323,8 +316,8 @@ fn a_step_that_stops_the_job_is_complete() {
          <step id='three'><batchlet ref='ExitWith'/></step>",
     );
     let run = job.launch();
-    run.assert_status(BatchStatus::Stopped)
-        .assert_steps(&["one", "two"]);
+    run.assert_status(BatchStatus::Stopped);
+    run.assert_steps(&["one", "two"]);
     run.step("two").assert_status(BatchStatus::Completed);
     let again = job.restart(&run, [("stop", "NEVER")]);
     again.assert_completed().assert_steps(&["three"]);
@@ -525,11 +518,8 @@ fn an_empty_value_is_missing_where_it_does_not_parse() {
         "<step id='one'><batchlet ref='ShowProperties'><properties>{own}</properties></batchlet></step>"
     ));
     job.launch().step("one").assert_exit_status("7 None \"\"");
-    let job = job
-        .parameter("number", 8)
-        .parameter("optional", -9)
-        .parameter("text", "given");
-    job.launch()
-        .step("one")
-        .assert_exit_status("8 Some(-9) \"given\"");
+    let job = job.parameter("number", 8).parameter("optional", -9);
+    let job = job.parameter("text", "given");
+    let run = job.launch();
+    run.step("one").assert_exit_status("8 Some(-9) \"given\"");
 }

@@ -309,11 +309,8 @@ fn without_a_rollback_a_write_is_repeated_with_its_list() {
 #[test]
 fn the_items_of_a_skipped_list_are_counted() {
     let (run, _) = run("write [4, 5, 6]", &["skippable"], false, "");
-    let step = run
-        .assert_completed()
-        .step("s")
-        .assert_writes(3)
-        .assert_write_skips(1);
+    let step = run.assert_completed().step("s");
+    let step = step.assert_writes(3).assert_write_skips(1);
     let message = "3 items were in skipped lists; each list counts as one skip";
     assert_eq!(step.execution().exit_message, message);
 }

@@ -441,14 +441,10 @@ fn misnamed(#[batch_property] log: &str, #[batch_context] job: &JobContext) -> R
         say(log, job.set_persistent_data(name, &1).unwrap_err().to_string());
     }
     let (large, keys) = ("x".repeat(1_048_575), BTreeMap::from([((1, 2), 3)]));
-    say(
-        log,
-        job.set_persistent_data("large", &large).unwrap_err().to_string(),
-    );
-    say(
-        log,
-        job.set_persistent_data("keys", &keys).unwrap_err().to_string(),
-    );
+    let large = job.set_persistent_data("large", &large).unwrap_err();
+    let keys = job.set_persistent_data("keys", &keys).unwrap_err();
+    say(log, large.to_string());
+    say(log, keys.to_string());
     Ok("DONE".into())
 }
 

@@ -71,9 +71,8 @@ fn run(stage: &Stage, number: usize) {
     let (name, value) = failures[number % failures.len()];
     let run = number.to_string();
     let operator = stage.operator();
-    let execution = operator
-        .start("job", [("run", run.as_str()), (name, value)])
-        .unwrap();
+    let parameters = [("run", run.as_str()), (name, value)];
+    let execution = operator.start("job", parameters).unwrap();
     if value == "true" {
         operator.stop(execution).unwrap();
     }

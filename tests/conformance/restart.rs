@@ -90,15 +90,9 @@ fn the_chunks_before_the_failure_are_not_repeated() {
     let elements = r#"<step id="first" next="second"><chunk reader="Numbers" processor="Labels" writer="Lines" commit-interval="2"/></step>
            <step id="second"><batchlet ref="Task"/></step>"#;
     let (stage, mut execution) = started(elements, [("fail", "write n3 n4;process second"), ("items", "4")]);
-    assert_eq!(
-        calls(&stage, &["open", "write", "process second"]),
-        "open reader at the beginning · open writer at the beginning · write n1 n2 · write n3 n4"
-    );
+    assert_snapshot!(calls(&stage, &["open", "write", "process second"]), @"open reader at the beginning · open writer at the beginning · write n1 n2 · write n3 n4");
     execution = restart_with(&stage, execution, [("fail", "process second")]);
-    assert_eq!(
-        calls(&stage, &["open", "write", "process second"]),
-        "open reader at 2 · open writer at 2 · write n3 n4 · process second"
-    );
+    assert_snapshot!(calls(&stage, &["open", "write", "process second"]), @"open reader at 2 · open writer at 2 · write n3 n4 · process second");
     execution = restart_with(&stage, execution, [("fail", "")]);
     assert_snapshot!(calls(&stage, &["open", "write", "process second"]), @"process second");
     assert!(stage.operator().restart(execution, ()).is_err(), "complete");
@@ -252,10 +246,8 @@ impl StopsItself {
         if self.stop == place {
             let operator = self.job.job_operator().unwrap();
             let stopped = operator.stop(self.job.execution_id())?;
-            say(
-                &self.log,
-                format!("stopped: {stopped}, {}", self.job.batch_status()),
-            );
+            let status = self.job.batch_status();
+            say(&self.log, format!("stopped: {stopped}, {status}"));
         }
         Ok(())
     }
@@ -354,10 +346,8 @@ fn a_restart_checks_the_definition_again() {
     let stage = Stage::new(&chunk_job(r#"commit-interval="${interval}""#));
     assert!(refused(&stage, "job", [("interval", "0")]).contains("commit-interval"));
     let execution = stage.start("job", [("interval", "2"), ("fail", "read 1")]);
-    let error = stage
-        .operator()
-        .restart(execution, [("interval", "none")])
-        .unwrap_err();
+    let none = [("interval", "none")];
+    let error = stage.operator().restart(execution, none).unwrap_err();
     assert_contains(&error, "cannot restart job execution");
     assert_contains(&error, "commit-interval");
 }

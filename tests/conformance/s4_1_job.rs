@@ -5,7 +5,7 @@ use batch_runtime::{BatchStatus, JobOperatorError, operator::StartError};
 use batch_tests::stage::Stage;
 use insta::assert_snapshot;
 
-use super::artifacts::{assert_matches, job, job_execution, refused, wrapped};
+use super::artifacts::{assert_matches, job, job_execution, listens, refused, wrapped};
 
 const STEP: &str = r#"<step id="one"><batchlet ref="Task"/></step>"#;
 
@@ -121,34 +121,21 @@ struct ShowsProperties {
 }
 
 impl ShowsProperties {
-    fn show(&self, who: &str) {
+    fn show(&self, who: &str) -> Result<(), BatchError> {
         let text = format!("{who}: {} {:?}", self.region, self.job.properties());
         batch_tests::stage::say(&self.log, text);
+        Ok(())
     }
 }
 
-#[job_listener]
-impl ShowsProperties {
-    #[before_job]
-    fn before(&mut self) {
-        self.show("job listener");
-    }
-}
-
-#[step_listener]
-impl ShowsProperties {
-    #[before_step]
-    fn before_the_step(&mut self) {
-        self.show("step listener");
-    }
-}
+listens!(job_listener ShowsProperties.show: before_job "job listener");
+listens!(step_listener ShowsProperties.show: before_step "step listener");
 
 #[batchlet]
 impl ShowsProperties {
     #[process]
-    fn process(&self) -> String {
-        self.show("batchlet");
-        "DONE".into()
+    fn process(&self) -> Result<(), BatchError> {
+        self.show("batchlet")
     }
 }
 
@@ -165,9 +152,8 @@ fn a_listener_of_another_scope_is_rejected() {
       |                ^^^^^^^^^ a job listener is required here
       = help: `StepWatch` is registered at tests/conformance/artifacts.rs
     "#);
-    let stage = Stage::new(&job(
-        r#"<step id="one"><listener ref="JobWatch"/><batchlet ref="Task"/></step>"#,
-    ));
+    let step = r#"<step id="one"><listener ref="JobWatch"/><batchlet ref="Task"/></step>"#;
+    let stage = Stage::new(&job(step));
     assert_snapshot!(refused(&stage, "job", ()), @r#"
     cannot start job `job`: its definition is invalid
     error[ART0002]: `JobWatch` is not a step listener but a job listener

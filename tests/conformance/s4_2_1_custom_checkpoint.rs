@@ -21,14 +21,8 @@ fn every(count: u32) -> String {
 #[test]
 fn the_algorithm_is_called_after_each_item() {
     let stage = faulty("", "Out", CUSTOM, &every(3));
-    let execution = stage.start(
-        "job",
-        [
-            ("faults", "read 2: Skip; process 4: Skip"),
-            ("items", "6"),
-            ("filter.every", "3"),
-        ],
-    );
+    let faults = "read 2: Skip; process 4: Skip";
+    let execution = stage.start("job", [("faults", faults), ("items", "6"), ("filter.every", "3")]);
     assert_snapshot!(super::faults::tree_and_calls(&stage, execution, &[]), @r"
     job job COMPLETED
       step copy COMPLETED read 5 filter 2 write 2 commit 2 read skip 1 process skip 1
@@ -48,10 +42,8 @@ fn the_write_batch_is_independent_of_the_interval() {
     let mut text = String::new();
     for size in ["", "chunk-size=\"2\"", "chunk-size=\"3\""] {
         let stage = faulty("", "Out", &format!("{CUSTOM} {size}"), &every(3));
-        text += &format!(
-            "== {size}\n{}\n",
-            run(&stage, "", "7", &["write", "checkpoint reader"])
-        );
+        let story = run(&stage, "", "7", &["write", "checkpoint reader"]);
+        text += &format!("== {size}\n{story}\n");
     }
     assert_snapshot!(text, @r#"
     == 
@@ -112,10 +104,8 @@ fn an_error_of_the_algorithm_fails_the_step() {
     let stage = faulty("", "Out", CUSTOM, &every(2));
     let mut text = String::new();
     for call in ["begin checkpoint", "ready? true", "end checkpoint"] {
-        text += &format!(
-            "== {call}\n{}\n",
-            run(&stage, &format!("{call}: Fatal"), "3", &["begin", "end", "write"])
-        );
+        let story = run(&stage, &format!("{call}: Fatal"), "3", &["begin", "end", "write"]);
+        text += &format!("== {call}\n{story}\n");
     }
     assert_snapshot!(text, @r"
     == begin checkpoint

@@ -22,12 +22,8 @@ const SKIPS: &str = "on skip";
 fn one_limit_for_all_skips() {
     let mut text = String::new();
     for limit in [r#"skip-limit="0""#, r#"skip-limit="2""#, r#"skip-limit="3""#, ""] {
-        let stage = faulty(
-            &ears("", SKIPS),
-            "Out",
-            &format!("commit-interval=\"1\" {limit}"),
-            RULES,
-        );
+        let attributes = format!("commit-interval=\"1\" {limit}");
+        let stage = faulty(&ears("", SKIPS), "Out", &attributes, RULES);
         let faults = "read 2: Skip; process 4: Skip; has n5: Skip";
         text += &format!("== {limit}\n{}\n", run(&stage, faults, "6", &["L"]));
     }
@@ -100,12 +96,8 @@ fn skips_need_no_listener() {
 /// Spec: CHUNK-SKIP-11, CHUNK-SKIP-12, LISTEN-SKIP-04
 #[test]
 fn a_named_item_is_omitted() {
-    let stage = faulty(
-        &ears("", "on"),
-        "TableOut",
-        "commit-interval=\"4\" chunk-size=\"2\"",
-        RULES,
-    );
+    let attributes = "commit-interval=\"4\" chunk-size=\"2\"";
+    let stage = faulty(&ears("", "on"), "TableOut", attributes, RULES);
     let story = run(&stage, "has n3: @Skip", "5", &["write", "L", "checkpoint"]);
     assert_snapshot!(story, @r"
     job job COMPLETED
@@ -173,12 +165,8 @@ fn an_unknown_item_is_searched() {
     for writer in ["TableOut", "Out"] {
         let attributes = "commit-interval=\"12\" chunk-size=\"8\"";
         let stage = faulty(&ears("", "on skip"), writer, attributes, RULES);
-        let story = run(
-            &stage,
-            "has n3: Skip; has n10: Skip; has n12: Skip",
-            "12",
-            &["write", "L"],
-        );
+        let faults = "has n3: Skip; has n10: Skip; has n12: Skip";
+        let story = run(&stage, faults, "12", &["write", "L"]);
         text += &format!("== {writer}\n{story}\ntable: {}\n", lines(&stage));
     }
     assert_snapshot!(text);
@@ -313,11 +301,8 @@ fn a_restart_after_skips_resumes_at_the_right_item() {
     ");
     assert_eq!(lines(&stage), "n3");
     let again = restart_with(&stage, execution, [("faults", faults)]);
-    assert_failed(
-        &stage,
-        again,
-        "it is skippable, but the skip-limit of 2 is used up",
-    );
+    let used_up = "it is skippable, but the skip-limit of 2 is used up";
+    assert_failed(&stage, again, used_up);
     // Items are counted in the instance.
     let again = restart_with(&stage, again, [("faults", "process 5: Fatal")]);
     assert_failed(&stage, again, "at item 5 of `copy`");

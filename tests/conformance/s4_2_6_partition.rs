@@ -72,11 +72,8 @@ fn partitions_of_a_chunk_are_independent() {
     open reader at the beginning · open writer at the beginning · read 1 · process 1 · read the end
     write n1 · checkpoint reader at 1 · checkpoint writer at 1 · close writer · close reader
     ");
-    assert_eq!(
-        stage.log(),
-        Vec::<String>::new(),
-        "the system property did not reach the partitions"
-    );
+    // The system property `log` did not reach the partitions.
+    assert_eq!(stage.log(), [""; 0]);
 }
 
 /// The parameter with the number gives one partition its value.
@@ -173,10 +170,8 @@ fn odd_plans() {
 #[test]
 fn each_partition_has_its_own_skip_limit() {
     let skips = r#"<skippable-exception-classes><include class="Exception"/></skippable-exception-classes>"#;
-    let elements = chunks("items.1=3; items.2=4").replace(
-        "commit-interval=\"2\"/>",
-        &format!("commit-interval=\"2\" skip-limit=\"1\">{skips}</chunk>"),
-    );
+    let limited = format!("commit-interval=\"2\" skip-limit=\"1\">{skips}</chunk>");
+    let elements = chunks("items.1=3; items.2=4").replace("commit-interval=\"2\"/>", &limited);
     let (stage, execution) = started(&elements, [("fail", "process 2")]);
     assert_snapshot!(sorted_tree(&stage, execution), @r"
     job job COMPLETED

@@ -83,12 +83,8 @@ fn a_partition_that_fails_and_resumes() {
     let steps = r#"<step id="one" next="two"><batchlet ref="Part"/></step>"#.to_owned()
         + r#"<step id="two"><batchlet ref="Part"/></step>"#;
     let names = properties("name.1=a; name.2=b; name.3=c; log.3=${log}");
-    let elements = ONE_THREAD.to_owned()
-        + &flow(
-            "parts",
-            "",
-            &(steps + &partition_of(&format!("instances=\"3\"|{names}"))),
-        );
+    let partition = partition_of(&format!("instances=\"3\"|{names}"));
+    let elements = ONE_THREAD.to_owned() + &flow("parts", "", &(steps + &partition));
     let (stage, failed) = started(&elements, [("fail", "process b")]);
     assert_snapshot!(story(&stage, failed), @r"
     job job FAILED | cannot process b | thrown by #[process] of batchlet `Part`
@@ -120,11 +116,8 @@ fn running_siblings_are_stopped() {
     let steps = meeting("one", "", "a, b", "end", "")
         .replace("name=\"result\" value=\"one MET\"", "name=\"unused\" value=\"\"");
     let names = properties("name.1=a; then.1=fail; name.2=b; then.2=wait");
-    let elements = flow(
-        "parts",
-        "",
-        &(steps + &partition_of(&format!("instances=\"2\"|{names}"))),
-    );
+    let partition = partition_of(&format!("instances=\"2\"|{names}"));
+    let elements = flow("parts", "", &(steps + &partition));
     let (stage, execution) = started(&elements, ());
     assert_snapshot!(sorted_tree(&stage, execution), @r"
     job job FAILED | a had enough | thrown by #[process] of batchlet `Meeting`

@@ -201,29 +201,18 @@ impl SeesCounters {
 /// Spec: CTX-30, LISTEN-CKPT-03, D-98
 #[test]
 fn the_counters_change_with_the_commit() {
-    let xml = faulty_job(
-        "<listener ref=\"SeesCounters\"/>",
-        "Out",
-        "commit-interval=\"2\"",
-        RULES,
-    );
+    let listener = "<listener ref=\"SeesCounters\"/>";
+    let xml = faulty_job(listener, "Out", "commit-interval=\"2\"", RULES);
     let stage = faulty_stage(&xml);
-    stage.start(
-        "job",
-        [
-            ("faults", "read 1: Skip; process 3: Skip; has n4: @Skip"),
-            ("items", "5"),
-        ],
-    );
+    let faults = "read 1: Skip; process 3: Skip; has n4: @Skip";
+    stage.start("job", [("faults", faults), ("items", "5")]);
     assert_snapshot!(calls(&stage, &["before", "after"]), @r"
     before 2 1 0 0 0 1 1 0 · after 2 1 0 1 0 1 1 0 · before 4 2 0 1 1 1 1 1 · after 4 2 0 2 1 1 1 1
     before 4 2 0 2 1 1 1 1 · after 4 2 0 3 1 1 1 1
     ");
     let stage = faulty_stage(&xml);
-    stage.start(
-        "job",
-        [("faults", "checkpoint reader at 4: Fatal"), ("items", "5")],
-    );
+    let faults = "checkpoint reader at 4: Fatal";
+    stage.start("job", [("faults", faults), ("items", "5")]);
     assert_snapshot!(calls(&stage, &["before", "after", "end"]), @"before 2 2 0 0 0 0 0 0 · after 2 2 0 1 0 0 0 0 · before 4 4 0 1 0 0 0 0 · end 2 2 0 1 1 0 0 0");
 }
 
@@ -271,10 +260,8 @@ fn a_listener_needs_no_other() {
     ] {
         let element = format!("<listener ref=\"{listener}\"/>");
         let stage = faulty(&element, "Out", "", RULES);
-        stage.start(
-            "job",
-            [("faults", "process 1: Skip; has n2: @Retry x1"), ("items", "2")],
-        );
+        let faults = "process 1: Skip; has n2: @Retry x1";
+        stage.start("job", [("faults", faults), ("items", "2")]);
         text += &format!("{listener}: {}\n", calls(&stage, &["after", "on"]));
     }
     assert_snapshot!(text, @r"

@@ -44,9 +44,10 @@ impl Courier {
     fn tell(&self, what: &str) -> Result<(), BatchError> {
         let step = self.step.as_ref().map_or("no step", StepContext::id);
         let vehicle = self.vehicle.as_ref().map_or(0, |vehicle| vehicle.number);
+        let town = &self.town;
         say(
             &self.log,
-            format!("{what}: vehicle {vehicle} to {} in {step}", self.town),
+            format!("{what}: vehicle {vehicle} to {town} in {step}"),
         );
         Ok(())
     }
