@@ -31,15 +31,25 @@ impl Received {
 
     /// Returns the lines up to the `ends`th end of a job, which the observer may still have to receive.
     fn until(&self, ends: usize) -> Vec<String> {
+        let is_end = |line: &&String| line.starts_with("job ended");
+        self.wait_while(|lines| lines.iter().filter(is_end).count() < ends)
+    }
+
+    /// Returns the lines as soon as none is missing.
+    fn wait_while(&self, is_missing: impl Fn(&[String]) -> bool) -> Vec<String> {
         let (lines, changed) = &*self.0;
-        let is_missing = |lines: &mut Vec<String>| {
-            lines.iter().filter(|line| line.starts_with("job ended")).count() < ends
-        };
         let limit = Duration::from_secs(120);
-        let waited = changed.wait_timeout_while(lines.lock().unwrap(), limit, is_missing);
+        let waited = changed.wait_timeout_while(lines.lock().unwrap(), limit, |lines| is_missing(lines));
         let (lines, timeout) = waited.unwrap();
         assert!(!timeout.timed_out(), "{lines:?}");
         lines.clone()
+    }
+
+    /// Returns the lines up to the first end of a job that contain a text.
+    fn with(&self, text: &str) -> Vec<String> {
+        let mut lines = self.until(1);
+        lines.retain(|line| line.contains(text));
+        lines
     }
 
     /// Runs a job of these elements to its end, and returns the lines.
@@ -193,20 +203,16 @@ fn an_observer_sees_partitions() {
     );
     for number in [1, 2] {
         let order = [
-            "2 partitions of copy".to_owned(),
-            format!("partition copy:{number}: started"),
-            format!("partition copy:{number}: committed"),
-            format!("partition copy:{number}: ended COMPLETED"),
-            "step copy: ended COMPLETED".to_owned(),
+            "2 partitions of copy",
+            &format!("partition copy:{number}: started"),
+            &format!("partition copy:{number}: committed"),
+            &format!("partition copy:{number}: ended COMPLETED"),
+            "step copy: ended COMPLETED",
         ];
-        assert!(
-            order.map(|line| position(&lines, &line)).is_sorted(),
-            "{lines:#?}"
-        );
-        position(
-            &lines,
-            &format!("partition {number} of copy ended Some(Completed)"),
-        );
+        let order = order.map(|line| position(&lines, line));
+        assert!(order.is_sorted(), "{lines:#?}");
+        let end = format!("partition {number} of copy ended Some(Completed)");
+        position(&lines, &end);
     }
 }
 
@@ -221,9 +227,7 @@ fn an_observer_sees_why_a_job_stops() {
     Gate::at(&stage).pass("held");
     operator.stop(execution).unwrap();
     assert_eq!(operator.wait(execution).unwrap().status, BatchStatus::Stopped);
-    let mut stops = received.until(1);
-    stops.retain(|line| line.starts_with("stop requested"));
-    assert_eq!(stops, ["stop requested None"]);
+    assert_eq!(received.with("stop requested"), ["stop requested None"]);
 }
 
 /// Spec: OBS-01
@@ -315,11 +319,7 @@ fn a_slow_observer_loses_events_and_nothing_else() {
     assert_completed(&stage, execution);
     let all = quick.until(1).len();
     gate.open("go");
-    let (lines, changed) = &*received.0;
-    let is_missing = |lines: &mut Vec<String>| (lines.len() as u64 + *dropped.lock().unwrap()) < all as u64;
-    let waited = changed.wait_timeout_while(lines.lock().unwrap(), Duration::from_secs(120), is_missing);
-    let (lines, timeout) = waited.unwrap();
-    assert!(!timeout.timed_out(), "{} of {all}", lines.len());
+    let lines = received.wait_while(|lines| lines.len() as u64 + *dropped.lock().unwrap() < all as u64);
     assert!(*dropped.lock().unwrap() > 1_000, "{}", lines.len());
 }
 
@@ -374,10 +374,8 @@ fn an_observer_sees_no_secrets() {
             r#"<step id="copy">{properties}<chunk reader="Numbers" processor="Labels" writer="Lines"/></step>"#
         );
         let (stage, received) = observed(&job(&xml));
-        stage.start(
-            "job",
-            JobParameters::new().with_secret("fail", secret(&stage, "read 2")),
-        );
+        let parameters = JobParameters::new().with_secret("fail", secret(&stage, "read 2"));
+        stage.start("job", parameters);
         let lines = received.until(1);
         assert!(lines.iter().all(|line| !line.contains("read 2")), "{lines:#?}");
         for start in hiding {
@@ -429,8 +427,7 @@ fn an_observer_sees_datasets_once() {
     let xml = job(r#"<step id="only"><batchlet ref="Reporting"/></step>"#);
     let (stage, received) = observed(&xml);
     stage.start("job", ());
-    let mut lines = received.until(1);
-    lines.retain(|line| line.contains("dataset"));
+    let lines = received.with("dataset");
     let expected = [
         "step only: dataset Input file /in.csv 0",
         "step only: dataset Input file /in.csv 1",

@@ -352,7 +352,6 @@ fn step_listeners_run_once_and_item_listeners_in_the_partitions() {
 #[test]
 fn partitions_have_contexts_of_their_own() {
     let elements = in_turn(A_AND_B);
-    let elements = elements;
     let (stage, failed) = started(&elements, [("look", "contexts"), ("fail", "process a;process b")]);
     assert_snapshot!(story(&stage, failed), @r"
     job job FAILED | cannot process a | thrown by #[process] of batchlet `Part`

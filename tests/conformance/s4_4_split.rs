@@ -213,7 +213,7 @@ fn a_stop_reaches_every_flow() {
 /// Spec: LISTEN-JOB-04, LISTEN-JOB-05, LISTEN-JOB-06, LISTEN-JOB-09, D-66
 #[test]
 fn a_job_listener_is_called_for_every_flow() {
-    let flows = flow_of_each(&["a", "b", "c"], |name| done(name));
+    let flows = flow_of_each(&["a", "b", "c"], done);
     let listeners = r#"<listeners><listener ref="JobWatch"/></listeners>"#.to_owned();
     let (stage, _) = started(&(listeners + &split("all", "", &flows)), ());
     let log = chosen(&stage, &["JobWatch"]);

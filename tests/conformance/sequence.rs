@@ -77,6 +77,7 @@ fn choice(
 
 /// Records the enclosing contexts, and sets exit statuses of flow, split and job.
 #[batchlet("Around")]
+#[expect(clippy::too_many_arguments, reason = "it sees all contexts")]
 fn around(
     #[batch_property] log: &str,
     #[batch_property(name = "flow.exit")] flow_exit: Option<String>,

@@ -267,7 +267,6 @@ macro_rules! listeners {
         struct $name {}
 
         impl $name {
-            #[expect(clippy::unused_self, reason = "the listeners call it")]
             fn record(&self, call: &str) -> Result<(), BatchError> {
                 listen(call)
             }
